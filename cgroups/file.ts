@@ -1,0 +1,95 @@
+/**
+ * Reads and writes of single interface files.
+ *
+ * Guarantees: a write is one write(2) call, which is what the kernel parses; nothing is ever created or
+ * truncated by it, so a file that the kernel lacks is ENOENT. Errors name file, value and errno.
+ * Caveat: reads are synchronous on purpose: they never touch a disk and cost about 10 microseconds, a third of
+ * what the same read costs through the thread pool.
+ */
+import { Buffer } from "node:buffer";
+import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { CgroupError, errnoOf } from "./error.ts";
+
+/** The text of `dir/file`, without the last line end. */
+export function readText(dir: string, file: string): string {
+  const text = readTextIfAny(dir, file);
+  if (text !== undefined) return text;
+  throw new CgroupError(`cannot read ${join(dir, file)}: ENOENT`, { path: dir, file, code: "ENOENT" });
+}
+
+/** As `readText`, but undefined where this kernel has no such file, or the cgroup is gone. */
+export function readTextIfAny(dir: string, file: string): string | undefined {
+  const path = `${dir}/${file}`;
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, constants.O_RDONLY);
+    const length = readSync(fd, page, 0, page.length, null);
+    // One read holds all of a file that the kernel prints in one go; only lists outgrow the page.
+    const text = length < page.length ? page.toString("latin1", 0, length) : readFileSync(path, "latin1");
+    return text.endsWith("\n") ? text.slice(0, -1) : text;
+  } catch (cause) {
+    if (ABSENT.has(errnoOf(cause))) return undefined;
+    throw new CgroupError(`cannot read ${path}`, { path: dir, file, cause });
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** Writes `value` to `dir/file`. */
+export function writeText(dir: string, file: string, value: string): void {
+  try {
+    const fd = openSync(`${dir}/${file}`, constants.O_WRONLY);
+    try {
+      writeSync(fd, value);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (cause) {
+    throw writeError(dir, file, value, cause);
+  }
+}
+
+/** As `writeText`, but false where this kernel has no such file, or the cgroup is gone. */
+export function writeTextIfAny(dir: string, file: string, value: string): boolean {
+  try {
+    writeText(dir, file, value);
+    return true;
+  } catch (error) {
+    if (GONE.has(errnoOf(error))) return false;
+    throw error;
+  }
+}
+
+/** As `writeText`, for writes that make the kernel work: lowering a memory limit reclaims within the call. */
+export async function writeTextInBackground(dir: string, file: string, value: string): Promise<void> {
+  try {
+    const handle = await open(`${dir}/${file}`, constants.O_WRONLY);
+    try {
+      await handle.write(value);
+    } finally {
+      await handle.close();
+    }
+  } catch (cause) {
+    throw writeError(dir, file, value, cause);
+  }
+}
+
+/** One buffer for all reads: they are synchronous, so no two are ever under way. */
+const page = Buffer.allocUnsafe(16_384);
+
+/** ENODEV: the cgroup was removed after the open. */
+const GONE = new Set(["ENOENT", "ENODEV"]);
+
+/** EOPNOTSUPP: pressure files under `psi=0`. */
+const ABSENT = new Set([...GONE, "EOPNOTSUPP", "ENOTSUP"]);
+
+function writeError(dir: string, file: string, value: string, cause: unknown): CgroupError {
+  return new CgroupError(`cannot write ${JSON.stringify(value)} to ${join(dir, file)}`, {
+    path: dir,
+    file,
+    value,
+    cause,
+  });
+}

@@ -1,0 +1,59 @@
+/**
+ * Several agents on one machine, each with a root of its own below the one that was located.
+ *
+ * Guarantee: an instance touches only what is below its own folder; what is given back is removed only where it is empty.
+ */
+import { existsSync, readdirSync, rmdirSync } from "node:fs";
+import { createCgroup } from "./create.ts";
+import { errnoOf } from "./error.ts";
+import { kill } from "./kill.ts";
+import type { LocatedRoot } from "./locate.ts";
+import { checkName, KEEPER } from "./name.ts";
+import { enableControllers } from "./prepare.ts";
+import { waitUntilEmpty } from "./wait.ts";
+
+/** A root for one instance below a located one, with the same controllers and a keeper leaf of its own. */
+export function openInstance(located: LocatedRoot, name: string): LocatedRoot {
+  const root = `${located.root}/${checkName(name)}`;
+  const keeper = `${root}/${KEEPER}`;
+  createCgroup(root);
+  if (located.controllers.length > 0) enableControllers(root, located.controllers);
+  createCgroup(keeper);
+  return { ...located, root, keeper };
+}
+
+/**
+ * Gives a located root back, and the instances below it that are not in use. A root with an app or a launcher in it stays as
+ * it is, and so does one that was given or delegated.
+ */
+export async function releaseRoot({ root, keeper, how }: LocatedRoot): Promise<void> {
+  for (const instance of children(root)) {
+    if (instance !== KEEPER) {
+      removeEmpty(`${root}/${instance}/${KEEPER}`) && removeEmpty(`${root}/${instance}`);
+    }
+  }
+  if (children(root).some((name) => name !== KEEPER) || how === "override" || how === "delegated") return;
+  if (how === "systemd-scope") {
+    // Nothing but the scope's own keeper is left: the scope ends with it.
+    await kill(keeper);
+    await waitUntilEmpty(keeper, { timeoutMs: 2000 });
+  }
+  removeEmpty(keeper) && removeEmpty(root);
+}
+
+function children(dir: string): string[] {
+  if (!existsSync(dir)) return [];
+  return readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) =>
+    name
+  );
+}
+
+/** The kernel removes a cgroup only where it has neither processes nor children. */
+function removeEmpty(dir: string): boolean {
+  try {
+    rmdirSync(dir);
+    return true;
+  } catch (error) {
+    return errnoOf(error) === "ENOENT";
+  }
+}

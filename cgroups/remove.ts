@@ -1,0 +1,45 @@
+import { rmdirSync } from "node:fs";
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CgroupError, errnoOf } from "./error.ts";
+import { listProcesses, listTree } from "./processes.ts";
+
+/**
+ * Removes a cgroup and everything below it, children first; what an app made itself goes with it.
+ *
+ * It kills nothing. A process that is still on its way out makes the kernel say EBUSY: that is retried until
+ * `timeoutMs` is over, then it is an error naming who lives there. A cgroup that is gone is fine.
+ */
+export async function removeTree(
+  dir: string,
+  { timeoutMs = 2000, signal }: { timeoutMs?: number; signal?: AbortSignal | undefined } = {},
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  for (let pause = 1;; pause = Math.min(pause * 2, 100)) {
+    try {
+      for (const cgroup of listTree(dir).reverse()) removeOne(cgroup);
+      return;
+    } catch (cause) {
+      if (errnoOf(cause) !== "EBUSY" || performance.now() >= deadline) throw removeError(dir, cause);
+    }
+    await sleep(pause, undefined, { signal });
+  }
+}
+
+function removeOne(cgroup: Parameters<typeof rmdirSync>[0]): void {
+  try {
+    rmdirSync(cgroup);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
+}
+
+function removeError(dir: string, cause: unknown): CgroupError {
+  const pids = listProcesses(dir);
+  const who = pids.length === 0 ? "" : `, processes ${pids.join(", ")} live in it`;
+  return new CgroupError(`cannot remove the cgroup ${dir}${who}`, {
+    path: dir,
+    value: pids.join(" "),
+    cause,
+  });
+}

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Gets a little way, then fails.
+echo "starting"
+sleep 2
+echo "cannot open the database: no such file" >&2
+exit 3

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Starts a daemon and ends, as many servers' start scripts do.
+pidfile=${TMPDIR:-/tmp}/nckubelet-example-daemon.$(id -u).pid
+(
+  trap 'echo "the daemon ends"; rm -f "$pidfile"; exit 0' TERM
+  while :; do
+    echo "the daemon works at $(date)"
+    sleep 10 &
+    wait $!
+  done
+) &
+echo $! > "$pidfile"
+echo "the daemon runs as process $!"

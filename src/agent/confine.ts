@@ -1,0 +1,50 @@
+/**
+ * Chooses how apps are held on this node: by cgroups with caps, by cgroups that only know and end processes, or by markers.
+ */
+import { type LocatedRoot, locateRoot, openInstance, releaseRoot } from "../../cgroups/mod.ts";
+import type { Logger } from "../lib/log.ts";
+import { createCgroupConfinement } from "../supervisor/cgroup-confinement.ts";
+import type { Confinement } from "../supervisor/confinement.ts";
+import { createMarkerConfinement } from "../supervisor/marker-confinement.ts";
+import type { NodeSize } from "../supervisor/metering.ts";
+
+export interface ConfineOptions {
+  cgroupRoot?: string;
+  /** The name of this agent's own part of the root; undefined for the one agent that a machine usually has. */
+  instance?: string;
+  size: NodeSize;
+  log: Logger;
+  locate?: typeof locateRoot;
+}
+
+export interface Confined {
+  confinement: Confinement;
+  /** Removes the root, if nothing is left in it. */
+  release(): Promise<void>;
+}
+
+/** The strongest way that this machine has; says in the log which and why. */
+export async function chooseConfinement(options: ConfineOptions): Promise<Confined> {
+  const { cgroupRoot, log, locate = locateRoot } = options;
+  const full = await locate({ override: cgroupRoot });
+  if (full.ok) {
+    log.info("limits are enforced by cgroup v2", { root: full.root, how: full.how });
+    return useRoot(full, "", options);
+  }
+  log.warn("limits cannot be enforced on this node", { why: full.message });
+  const counting = await locate({ override: cgroupRoot, need: [] });
+  if (counting.ok) return useRoot(counting, full.message, options);
+  return { confinement: createMarkerConfinement(full.message), release: async () => {} };
+}
+
+function useRoot(
+  located: LocatedRoot,
+  whyNoLimits: string,
+  { cgroupRoot, instance, size }: ConfineOptions,
+): Confined {
+  const root = instance && cgroupRoot === undefined ? openInstance(located, instance) : located;
+  return {
+    confinement: createCgroupConfinement({ root, size, whyNoLimits }),
+    release: () => releaseRoot(located),
+  };
+}

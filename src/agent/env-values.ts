@@ -1,0 +1,76 @@
+/**
+ * What `valueFrom` names: fields of the app itself, and keys of Secrets and ConfigMaps. Values pass from the API server to the
+ * environment of the process; they are in no log, status or argument list.
+ */
+import type { EnvVar } from "../api/types.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { hasStatus } from "../kube/kube-error.ts";
+import { configMaps, type KubeResource, resourcePath, secrets } from "../kube/resources.ts";
+import { describeError } from "../lib/log.ts";
+import type { ResolveValue } from "../supervisor/environment.ts";
+import { StartError } from "../supervisor/start-error.ts";
+import type { RunnableApp } from "../supervisor/types.ts";
+
+interface KeyHolder {
+  data?: Record<string, string>;
+}
+
+/** Resolves values for this node; without a client only fields can be had. */
+export function createValueResolver(
+  { client, nodeName }: { client?: KubeClient; nodeName: string },
+): ResolveValue {
+  return async (app, variable) => {
+    const { fieldRef, secretKeyRef, configMapKeyRef } = variable.valueFrom ?? {};
+    if (fieldRef) return fieldValue(app, fieldRef.fieldPath, nodeName);
+    const [resource, key] = secretKeyRef
+      ? [secrets, secretKeyRef] as const
+      : [configMaps, configMapKeyRef] as const;
+    if (!key) return undefined;
+    const where = `spec.env: ${variable.name}: ${resource.kind} ${app.metadata.namespace}/${key.name}`;
+    const data = await readData(client, resource, app, key.name, where);
+    const value = data?.[key.key];
+    if (value !== undefined) return secretKeyRef ? atob64(value) : value;
+    if (key.optional) return undefined;
+    throw new StartError(
+      "MissingKey",
+      data ? `${where} has no key ${JSON.stringify(key.key)}` : `${where} does not exist`,
+    );
+  };
+}
+
+/** The value of a field path, as the schema permits them. */
+export function fieldValue(app: RunnableApp, path: NonNullable<EnvVar["name"]>, nodeName: string): string {
+  const { metadata, spec } = app;
+  const entry = /^metadata\.(labels|annotations)\['(.+)'\]$/.exec(path);
+  if (entry) return metadata[entry[1] as "labels" | "annotations"]?.[entry[2] ?? ""] ?? "";
+  const fields: Record<string, unknown> = {
+    "metadata.name": metadata.name,
+    "metadata.namespace": metadata.namespace,
+    "metadata.uid": metadata.uid,
+    "spec.nodeName": nodeName,
+    "spec.cpuPCT": spec.cpuPCT,
+    "spec.memPCT": spec.memPCT,
+  };
+  return String(fields[path] ?? "");
+}
+
+async function readData(
+  client: KubeClient | undefined,
+  resource: KubeResource,
+  app: RunnableApp,
+  name: string,
+  where: string,
+): Promise<Record<string, string> | undefined> {
+  if (!client) throw new StartError("NoAPIServer", `${where}: this agent has no API server to ask`);
+  const path = resourcePath(resource, { namespace: app.metadata.namespace, name });
+  try {
+    return (await client.request<KeyHolder>({ path })).data ?? {};
+  } catch (cause) {
+    if (hasStatus(cause, 404)) return undefined;
+    throw new StartError("ValueUnavailable", `${where}: ${describeError(cause)}`, { cause });
+  }
+}
+
+function atob64(text: string): string {
+  return new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
+}

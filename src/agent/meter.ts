@@ -1,0 +1,56 @@
+/**
+ * Keeps the latest measurement of every running app: soon after a start, then once per period.
+ */
+import { measure, type NodeSize, type Reading, zeroReading } from "../supervisor/metering.ts";
+import type { Measured } from "../supervisor/status.ts";
+import type { Supervisor } from "../supervisor/supervisor.ts";
+
+export interface Meter {
+  /** Measures one app, if it runs. */
+  read(key: string): Promise<void>;
+  /** Measures all. */
+  readAll(): Promise<void>;
+  latest(key: string): Measured | undefined;
+}
+
+interface Entry {
+  runId: string;
+  reading: Reading;
+  measured: Measured;
+}
+
+/** `onMeasured` is called for every app that was measured. */
+export function createMeter(
+  { supervisor, size, onMeasured, now = Date.now }: {
+    supervisor: Supervisor;
+    size: NodeSize;
+    onMeasured: (key: string) => void;
+    now?: () => number;
+  },
+): Meter {
+  const entries = new Map<string, Entry>();
+
+  const read = async (key: string) => {
+    const run = supervisor.get(key)?.record.run;
+    const usage = run && await supervisor.readUsage(key);
+    if (!run || !usage) {
+      entries.delete(key);
+      return;
+    }
+    const known = entries.get(key);
+    const before = known?.runId === run.id ? known.reading : zeroReading(run.startedAt ?? run.createdAt);
+    const reading = { at: now(), usage };
+    entries.set(key, { runId: run.id, reading, measured: measure(before, reading, size) });
+    onMeasured(key);
+  };
+
+  return {
+    read,
+    async readAll() {
+      const keys = new Set(supervisor.list().map(({ key }) => key));
+      for (const key of entries.keys()) if (!keys.has(key)) entries.delete(key);
+      for (const key of keys) await read(key);
+    },
+    latest: (key) => entries.get(key)?.measured,
+  };
+}

@@ -1,0 +1,32 @@
+/** All that an agent can be told; the command line, the environment and the config file are read elsewhere. */
+import type { Logger } from "../lib/log.ts";
+import type { Enforce } from "../supervisor/launch.ts";
+
+export interface AgentOptions {
+  version: string;
+  nodeName: string;
+  stateDir: string;
+  logDir: string;
+  /** `host:port` on loopback; empty: no port. */
+  listen: string;
+  /** Path of the unix socket; empty: none. */
+  socket: string;
+  manifests?: string;
+  standalone: boolean;
+  kubeconfig?: string;
+  server?: string;
+  namespace?: string;
+  cgroupRoot?: string;
+  /** Set where several agents share a machine: names this one's part of the cgroup tree. */
+  instance?: string;
+  enforce: Enforce;
+  syncPeriodMs: number;
+  reportPeriodMs: number;
+  maxApps: number;
+  stopAppsOnExit: boolean;
+  /** How long a stop of all apps may take before the agent leaves anyway. */
+  stopTimeoutMs: number;
+  /** The environment that credentials and proxies may come from. */
+  env: Record<string, string | undefined>;
+  log: Logger;
+}

@@ -1,0 +1,93 @@
+import { qualifiedName } from "../schema/patterns.ts";
+import type { NCAppSpec, NodeSelectorRequirement, Toleration } from "../types.ts";
+import type { Rule } from "./rule.ts";
+
+const tolerations: Rule[] = [
+  {
+    at: "spec.tolerations[]",
+    blames: "operator",
+    message: "must be Exists where key is empty",
+    cel: "self.operator == 'Exists' || (has(self.key) && size(self.key) > 0)",
+    holds: ({ key = "", operator }: Toleration) => key !== "" || operator === "Exists",
+  },
+  {
+    at: "spec.tolerations[]",
+    blames: "value",
+    message: "must be empty where operator is Exists",
+    cel: "self.operator != 'Exists' || !has(self.value) || size(self.value) == 0",
+    holds: ({ operator, value = "" }: Toleration) => operator !== "Exists" || value === "",
+  },
+  {
+    at: "spec.tolerations[]",
+    blames: "effect",
+    message: "must be NoExecute where tolerationSeconds is given",
+    cel: "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+    holds: ({ effect, tolerationSeconds }: Toleration) =>
+      tolerationSeconds === undefined || effect === "NoExecute",
+  },
+];
+
+const nodeAffinity = "spec.affinity.nodeAffinity";
+const requirementPlaces = [
+  `${nodeAffinity}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[].matchExpressions[]`,
+  `${nodeAffinity}.preferredDuringSchedulingIgnoredDuringExecution[].preference.matchExpressions[]`,
+];
+
+const requirements = requirementPlaces.flatMap((at): Rule[] => [
+  {
+    at,
+    blames: "values",
+    message: "must not be empty where operator is In or NotIn",
+    cel: "!(self.operator in ['In', 'NotIn']) || (has(self.values) && size(self.values) > 0)",
+    holds: ({ operator, values = [] }: NodeSelectorRequirement) =>
+      !["In", "NotIn"].includes(operator) || values.length > 0,
+  },
+  {
+    at,
+    blames: "values",
+    message: "must be empty where operator is Exists or DoesNotExist",
+    cel: "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",
+    holds: ({ operator, values = [] }: NodeSelectorRequirement) =>
+      !["Exists", "DoesNotExist"].includes(operator) || values.length === 0,
+  },
+  {
+    at,
+    blames: "values",
+    message: "must be one whole number where operator is Gt or Lt",
+    cel: "!(self.operator in ['Gt', 'Lt']) || " +
+      "(has(self.values) && size(self.values) == 1 && self.values[0].matches('^-?[0-9]{1,18}$'))",
+    holds: ({ operator, values = [] }: NodeSelectorRequirement) =>
+      !["Gt", "Lt"].includes(operator) || (values.length === 1 && /^-?[0-9]{1,18}$/.test(values[0]!)),
+  },
+]);
+
+/** Rules about where an app runs. */
+export const placementRules: readonly Rule[] = [
+  {
+    at: "spec",
+    blames: "ports",
+    message: "must not use a name twice",
+    cel:
+      "!has(self.ports) || self.ports.all(a, !has(a.name) || self.ports.exists_one(b, has(b.name) && b.name == a.name))",
+    holds: ({ ports = [] }: NCAppSpec) => {
+      const names = ports.flatMap(({ name }) => name ?? []);
+      return new Set(names).size === names.length;
+    },
+  },
+  {
+    at: "spec",
+    blames: "nodeSelector",
+    message: "must have label keys such as 'zone' or 'example.com/zone'",
+    holds: ({ nodeSelector = {} }: NCAppSpec) => {
+      const bad = Object.keys(nodeSelector).find((key) => !isLabelKey(key));
+      return bad === undefined || `${JSON.stringify(bad)} is no label key`;
+    },
+  },
+  ...tolerations,
+  ...requirements,
+];
+
+// The length goes first: on a text without end the pattern would take for ever.
+function isLabelKey(key: string): boolean {
+  return key.length <= 317 && new RegExp(qualifiedName).test(key);
+}

@@ -1,0 +1,229 @@
+/**
+ * The agent's settings: from flags, then `NCKUBELET_…` variables, then the config file, then the defaults. Each has one name:
+ * `--sync-period`, `NCKUBELET_SYNC_PERIOD`, and `sync-period:` in the file mean the same.
+ */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { homedir, hostname } from "node:os";
+import { join, resolve } from "node:path";
+import process from "node:process";
+import { load } from "js-yaml";
+import { isSafeName } from "../api/names.ts";
+import type { AgentOptions } from "../agent/options.ts";
+import { closest } from "../lib/closest.ts";
+import { errorCode } from "../lib/files.ts";
+import type { LogFormat, LogLevel } from "../lib/log.ts";
+import { type Flag, type FlagValues, UsageError } from "./command.ts";
+
+const isRoot = process.getuid?.() === 0;
+const defaultConfig = "/etc/nckubelet/config.yaml";
+
+export const agentFlags: Record<string, Flag> = {
+  config: {
+    kind: "text",
+    value: "FILE",
+    help: "Settings by these same names, in YAML.",
+    default: defaultConfig,
+  },
+  kubeconfig: { kind: "text", value: "FILE", help: "How to reach the API server." },
+  server: { kind: "text", value: "URL", help: "Address of the API server, such as that of a kubectl proxy." },
+  "node-name": {
+    kind: "text",
+    value: "NAME",
+    help: "The node that this agent serves.",
+    default: "the host name",
+  },
+  namespace: {
+    kind: "text",
+    value: "NAME",
+    help: "Follow the NCApps of this namespace only.",
+    default: "all",
+  },
+  manifests: { kind: "text", value: "DIR", help: "Run the NCApps in the files of this folder." },
+  standalone: { kind: "switch", help: "Work without an API server." },
+  "sync-period": {
+    kind: "text",
+    value: "TIME",
+    help: "How often all apps are looked at again.",
+    default: "10s",
+  },
+  "report-period": {
+    kind: "text",
+    value: "TIME",
+    help: "How often use is measured and reported.",
+    default: "10s",
+  },
+  listen: {
+    kind: "text",
+    value: "ADDR",
+    help: "Where to serve status, on loopback; '' for nowhere.",
+    default: "127.0.0.1:10268",
+  },
+  socket: {
+    kind: "text",
+    value: "PATH",
+    help: "The unix socket of the commands.",
+    default: defaultPath("socket"),
+  },
+  "state-dir": {
+    kind: "text",
+    value: "DIR",
+    help: "Where the agent keeps what it knows.",
+    default: defaultPath("state"),
+  },
+  "log-dir": { kind: "text", value: "DIR", help: "Where the apps' logs go.", default: defaultPath("log") },
+  "cgroup-root": {
+    kind: "text",
+    value: "DIR",
+    help: "The cgroup to make apps' cgroups in.",
+    default: "found by itself",
+  },
+  enforce: {
+    kind: "text",
+    value: "MODE",
+    help: "strict: no start without its limits; best-effort.",
+    default: "strict",
+  },
+  "max-apps": { kind: "text", value: "N", help: "At most this many apps.", default: "1000" },
+  "stop-apps-on-exit": { kind: "switch", help: "Stop the apps when the agent stops." },
+  "log-level": { kind: "text", value: "LEVEL", help: "debug, info, warn or error.", default: "info" },
+  "log-format": { kind: "text", value: "FORMAT", help: "text or json.", default: "text" },
+};
+
+export const defaultSocket = defaultPath("socket");
+
+export type AgentSettings = Omit<AgentOptions, "log" | "version"> & {
+  logLevel: LogLevel;
+  logFormat: LogFormat;
+};
+
+/** Reads all settings; the first one that makes no sense is a UsageError with its name and value. */
+export async function readAgentSettings(
+  flags: FlagValues,
+  env: Record<string, string | undefined>,
+  read: (path: string) => Promise<string> = (path) => readFile(path, "utf8"),
+): Promise<AgentSettings> {
+  const file = await readConfigFile(flags, env, read);
+  const raw = (name: string): string | undefined => {
+    const variable = env[`NCKUBELET_${name.toUpperCase().replaceAll("-", "_")}`];
+    const value = flags[name] ?? variable ?? file[name];
+    return value === undefined ? undefined : String(value);
+  };
+  const text = (name: string, standard: string) => raw(name) ?? standard;
+  const stateDir = text("state-dir", defaultPath("state"));
+  const standalone = isTrue("standalone", raw("standalone"));
+  const [kubeconfig, server] = [raw("kubeconfig"), raw("server")];
+  if (standalone && (kubeconfig || server)) {
+    throw new UsageError(
+      `--standalone means no API server: leave ${kubeconfig ? "--kubeconfig" : "--server"} out`,
+    );
+  }
+  return {
+    kubeconfig: kubeconfig || (server || standalone ? undefined : env.KUBECONFIG),
+    server,
+    standalone,
+    nodeName: nodeName(raw("node-name") ?? hostname().toLowerCase()),
+    namespace: raw("namespace") || undefined,
+    manifests: raw("manifests") || undefined,
+    syncPeriodMs: duration("sync-period", text("sync-period", "10s")),
+    reportPeriodMs: duration("report-period", text("report-period", "10s")),
+    listen: text("listen", "127.0.0.1:10268"),
+    socket: text("socket", defaultSocket),
+    stateDir,
+    logDir: text("log-dir", defaultPath("log")),
+    instance: stateDir === defaultPath("state") ? undefined : instanceName(stateDir),
+    cgroupRoot: raw("cgroup-root") || undefined,
+    enforce: oneOf("enforce", text("enforce", "strict"), ["strict", "best-effort"]),
+    maxApps: wholeNumber("max-apps", text("max-apps", "1000")),
+    stopAppsOnExit: isTrue("stop-apps-on-exit", raw("stop-apps-on-exit")),
+    stopTimeoutMs: 90_000,
+    env,
+    logLevel: oneOf("log-level", text("log-level", "info"), ["debug", "info", "warn", "error"]),
+    logFormat: oneOf("log-format", text("log-format", "text"), ["text", "json"]),
+  };
+}
+
+/** A span of time such as `10s`, `500ms`, `5m`, in milliseconds. */
+export function duration(name: string, text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ""];
+  const ms = Number(match?.[1]) * (unit ?? NaN);
+  if (!(ms > 0)) {
+    throw new UsageError(`--${name} ${JSON.stringify(text)}: not a span of time such as 10s or 500ms`);
+  }
+  return ms;
+}
+
+async function readConfigFile(
+  flags: FlagValues,
+  env: Record<string, string | undefined>,
+  read: (path: string) => Promise<string>,
+): Promise<Record<string, unknown>> {
+  const named = flags.config ?? env.NCKUBELET_CONFIG;
+  const path = typeof named === "string" ? named : defaultConfig;
+  try {
+    const content = load(await read(path)) ?? {};
+    if (typeof content !== "object" || Array.isArray(content)) {
+      throw new UsageError(`${path}: not a list of settings`);
+    }
+    checkNames(path, Object.keys(content as object));
+    return content as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    if (named === undefined && ["ENOENT", "EACCES"].includes(errorCode(error))) return {};
+    throw new UsageError(`--config ${path}: ${errorCode(error)}`, { cause: error });
+  }
+}
+
+function checkNames(path: string, names: string[]): void {
+  const unknown = names.find((name) => !Object.hasOwn(agentFlags, name) || name === "config");
+  if (unknown === undefined) return;
+  const near = closest(unknown, Object.keys(agentFlags));
+  throw new UsageError(
+    `${path}: unknown setting ${JSON.stringify(unknown)}${near ? `; did you mean ${near}?` : ""}`,
+  );
+}
+
+/** Agents are told apart by their state: another folder is another agent, with cgroups of its own. */
+export function instanceName(stateDir: string): string {
+  return `agent-${createHash("sha256").update(resolve(stateDir)).digest("hex").slice(0, 8)}`;
+}
+
+function nodeName(name: string): string {
+  if (isSafeName(name)) return name;
+  throw new UsageError(
+    `--node-name ${JSON.stringify(name)}: not a node name (lower case letters, digits, '-' and '.')`,
+  );
+}
+
+function isTrue(name: string, value: string | undefined): boolean {
+  return oneOf(name, value ?? "false", ["true", "false"]) === "true";
+}
+
+function wholeNumber(name: string, text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) {
+    throw new UsageError(`--${name} ${JSON.stringify(text)}: not a whole number above 0`);
+  }
+  return Number(text);
+}
+
+function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
+  const found = allowed.find((item) => item === value);
+  if (found === undefined) {
+    throw new UsageError(`--${name} ${JSON.stringify(value)}: use ${allowed.join(" or ")}`);
+  }
+  return found;
+}
+
+/** Root has the system's folders, anybody else a private one under the home folder. */
+function defaultPath(kind: "state" | "log" | "socket"): string {
+  if (isRoot) {
+    return {
+      state: "/var/lib/nckubelet",
+      log: "/var/log/nckubelet",
+      socket: "/run/nckubelet/nckubelet.sock",
+    }[kind];
+  }
+  const base = join(homedir(), ".local/state/nckubelet");
+  return { state: join(base, "state"), log: join(base, "log"), socket: join(base, "nckubelet.sock") }[kind];
+}

@@ -1,0 +1,108 @@
+/**
+ * Holds a Lease: the sign of life that others look at.
+ *
+ * Guarantees: creates what is missing, renews what is there, and where somebody else wrote at the same time reads
+ * again and tries once more per `attempts`. A change of holder is counted in `leaseTransitions`, as Kubernetes does.
+ * Caveat: it takes the Lease whoever held it. Who must not do that, leader election, looks at it first.
+ */
+import type { V1Lease } from "@kubernetes/client-node";
+import type { KubeClient, KubeRequest } from "./client.ts";
+import { hasStatus } from "./kube-error.ts";
+import { apiVersionOf, leases, resourcePath } from "./resources.ts";
+import type { Wire } from "./wire.ts";
+
+export type Lease = Wire<V1Lease>;
+
+export interface LeaseClaim {
+  namespace: string;
+  name: string;
+  holder: string;
+  /** How long others may rely on it after a renewal. */
+  seconds: number;
+  /** Written with every renewal; other annotations stay. */
+  annotations?: Record<string, string>;
+  ownerReferences?: NonNullable<Lease["metadata"]>["ownerReferences"];
+}
+
+export interface RenewOptions {
+  /** What the last renewal returned: saves reading it. */
+  last?: Lease;
+  attempts?: number;
+  now?: () => number;
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+/** Renews a Lease, or creates it. Returns it as the server has it now. */
+export async function renewLease(
+  client: KubeClient,
+  claim: LeaseClaim,
+  options: RenewOptions = {},
+): Promise<Lease> {
+  const { last, attempts = 3, now = Date.now, timeoutMs, signal } = options;
+  const send = (request: KubeRequest) =>
+    client.request<Lease>({ priority: "high", timeoutMs, signal, ...request });
+  let known = last;
+  for (let attempt = 1;; attempt++) {
+    known ??= await readLease(send, claim);
+    const body = renewed(known, claim, now());
+    try {
+      return known
+        ? await send({ method: "PUT", path: leasePath(claim), body })
+        : await send({ method: "POST", path: resourcePath(leases, { namespace: claim.namespace }), body });
+    } catch (error) {
+      // 409: somebody wrote or created it in between; 404: somebody deleted what was known.
+      const outdated = hasStatus(error, 409) || known !== undefined && hasStatus(error, 404);
+      if (!outdated || attempt >= attempts) throw error;
+      known = undefined;
+    }
+  }
+}
+
+/** The Lease as it should be after a renewal at `now`. */
+export function renewed(known: Lease | undefined, claim: LeaseClaim, now: number): Lease {
+  const { namespace, name, holder, seconds, annotations, ownerReferences } = claim;
+  const renewTime = microTime(now);
+  const before = known?.spec;
+  const sameHolder = before?.holderIdentity === holder;
+  return {
+    apiVersion: apiVersionOf(leases),
+    kind: leases.kind,
+    metadata: {
+      ...known?.metadata,
+      namespace,
+      name,
+      ...(annotations && { annotations: { ...known?.metadata?.annotations, ...annotations } }),
+      ...(ownerReferences && { ownerReferences }),
+    },
+    spec: {
+      ...before,
+      holderIdentity: holder,
+      leaseDurationSeconds: seconds,
+      acquireTime: sameHolder ? before.acquireTime ?? renewTime : renewTime,
+      renewTime,
+      leaseTransitions: (before?.leaseTransitions ?? 0) + (before?.holderIdentity && !sameHolder ? 1 : 0),
+    },
+  };
+}
+
+async function readLease(
+  send: (request: KubeRequest) => Promise<Lease>,
+  claim: LeaseClaim,
+): Promise<Lease | undefined> {
+  try {
+    return await send({ path: leasePath(claim) });
+  } catch (error) {
+    if (hasStatus(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+function leasePath({ namespace, name }: LeaseClaim): string {
+  return resourcePath(leases, { namespace, name });
+}
+
+/** MicroTime wants six digits after the second. */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace("Z", "000Z");
+}

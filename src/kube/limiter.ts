@@ -1,0 +1,65 @@
+/** How urgent a request is: `high` for changes of phase and Leases, `low` for usage. */
+export type Priority = "high" | "normal" | "low";
+
+export interface Limiter {
+  /** Runs `work` when it is its turn. Rejects with the signal's reason if that aborts while waiting. */
+  run<T>(priority: Priority, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+}
+
+interface Waiter {
+  priority: Priority;
+  start: () => void;
+}
+
+/**
+ * Bounds the requests in flight. The more urgent goes first, in order of arrival within one priority, and `low` never
+ * takes the last `reserved` places, so that an urgent request does not wait for a row of slow reports.
+ */
+export function createLimiter({ places, reserved }: { places: number; reserved: number }): Limiter {
+  const waiting: Record<Priority, Waiter[]> = { high: [], normal: [], low: [] };
+  let busy = 0;
+
+  const mayStart = (priority: Priority) => busy < (priority === "low" ? places - reserved : places);
+  const startNext = () => {
+    for (const priority of ["high", "normal", "low"] as const) {
+      while (waiting[priority].length > 0 && mayStart(priority)) {
+        busy++;
+        waiting[priority].shift()!.start();
+      }
+    }
+  };
+  return {
+    async run(priority, work, signal) {
+      await takePlace(waiting[priority], priority, startNext, signal);
+      try {
+        return await work();
+      } finally {
+        busy--;
+        startNext();
+      }
+    },
+  };
+}
+
+function takePlace(
+  queue: Waiter[],
+  priority: Priority,
+  startNext: () => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const leave = () => {
+      queue.splice(queue.indexOf(waiter), 1);
+      reject(signal?.reason);
+    };
+    const start = () => {
+      signal?.removeEventListener("abort", leave);
+      resolve();
+    };
+    const waiter = { priority, start };
+    queue.push(waiter);
+    signal?.addEventListener("abort", leave, { once: true });
+    startNext();
+  });
+}

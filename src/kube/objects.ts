@@ -1,0 +1,45 @@
+/** Checks on objects that come from outside, before anything is concluded from them. */
+import { apiVersionOf, type KubeResource } from "./resources.ts";
+import type { Identified, KubeObject } from "./wire.ts";
+
+/** What is expected of every object of a list or watch. */
+export interface Expected {
+  resource: KubeResource;
+  /** Where only one was asked for. */
+  namespace?: string;
+}
+
+/**
+ * Says what is wrong with an object, or undefined. Lists of built-in kinds leave out `kind` and `apiVersion` of their
+ * items, so a missing one is right and another one is not.
+ */
+export function objectProblem(object: unknown, { resource, namespace }: Expected): string | undefined {
+  if (typeof object !== "object" || object === null) return `an object is ${JSON.stringify(object)}`;
+  const { kind, apiVersion, metadata } = object as KubeObject;
+  if (kind !== undefined && kind !== resource.kind) return `an object has kind ${JSON.stringify(kind)}`;
+  if (apiVersion !== undefined && apiVersion !== apiVersionOf(resource)) {
+    return `an object has apiVersion ${JSON.stringify(apiVersion)}`;
+  }
+  if (!metadata?.name) return "an object has no name";
+  const named = `object ${JSON.stringify(metadata.name)}`;
+  if (!metadata.uid) return `${named} has no uid`;
+  if (!metadata.resourceVersion) return `${named} has no resourceVersion`;
+  if (resource.namespaced && !metadata.namespace) return `${named} has no namespace`;
+  if (namespace && metadata.namespace !== namespace) {
+    return `${named} is in namespace ${JSON.stringify(metadata.namespace)}`;
+  }
+  return undefined;
+}
+
+/** An object as it is kept: without `managedFields`, often half of it, and with its kind. */
+export function tidy<T extends KubeObject>(object: T, resource: KubeResource): Identified<T> {
+  delete (object.metadata as { managedFields?: unknown }).managedFields;
+  object.apiVersion ??= apiVersionOf(resource);
+  object.kind ??= resource.kind;
+  return object as Identified<T>;
+}
+
+/** `namespace/name`, or `name` for what has no namespace. */
+export function keyOf({ metadata }: KubeObject): string {
+  return metadata?.namespace ? `${metadata.namespace}/${metadata.name}` : `${metadata?.name}`;
+}

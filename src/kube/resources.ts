@@ -1,0 +1,97 @@
+/** The API paths that the project uses. Every part that comes from outside is encoded. */
+
+export interface KubeResource {
+  /** Empty for the core group. */
+  group: string;
+  version: string;
+  plural: string;
+  kind: string;
+  namespaced: boolean;
+}
+
+/** A test holds this against the names of src/api, which is no layer below this one. */
+export const ncapps: KubeResource = define("app.example.com", "v1alpha1", "ncapps", "NCApp", true);
+export const nodes: KubeResource = define("", "v1", "nodes", "Node", false);
+export const events: KubeResource = define("", "v1", "events", "Event", true);
+export const secrets: KubeResource = define("", "v1", "secrets", "Secret", true);
+export const configMaps: KubeResource = define("", "v1", "configmaps", "ConfigMap", true);
+export const leases: KubeResource = define("coordination.k8s.io", "v1", "leases", "Lease", true);
+export const priorityClasses: KubeResource = define(
+  "scheduling.k8s.io",
+  "v1",
+  "priorityclasses",
+  "PriorityClass",
+  false,
+);
+export const resourceQuotas: KubeResource = define("", "v1", "resourcequotas", "ResourceQuota", true);
+export const limitRanges: KubeResource = define("", "v1", "limitranges", "LimitRange", true);
+export const crds: KubeResource = define(
+  "apiextensions.k8s.io",
+  "v1",
+  "customresourcedefinitions",
+  "CustomResourceDefinition",
+  false,
+);
+
+/** The path of a resource's collection (in a namespace, or in all), of one object, or of its subresource. */
+export function resourcePath(
+  resource: KubeResource,
+  { namespace, name, subresource }: ObjectRef = {},
+): string {
+  const { group, version, plural, namespaced } = resource;
+  const parts = group ? ["apis", group, version] : ["api", version];
+  if (namespaced && namespace) parts.push("namespaces", namespace);
+  if (namespaced && name && !namespace) {
+    throw new Error(`${plural} ${JSON.stringify(name)}: a namespace is needed`);
+  }
+  parts.push(plural);
+  if (name) parts.push(name);
+  if (name && subresource) parts.push(subresource);
+  return `/${parts.map(encodeSegment).join("/")}`;
+}
+
+export interface ObjectRef {
+  namespace?: string;
+  name?: string;
+  subresource?: string;
+}
+
+/** The path of NCApps, of one, or of its status. */
+export function ncappPath(namespace?: string, name?: string, subresource?: string): string {
+  return resourcePath(ncapps, { namespace, name, subresource });
+}
+
+/** The `apiVersion` of a resource's objects. */
+export function apiVersionOf({ group, version }: KubeResource): string {
+  return group ? `${group}/${version}` : version;
+}
+
+/** The resource and verb that a request is about, for metrics: `{verb: "patch", resource: "ncapps/status"}`. */
+export function describeRequest(method: string, path: string): { verb: string; resource: string } {
+  const [first, ...rest] = path.split("?")[0]!.split("/").filter(Boolean);
+  const afterVersion = first === "apis" ? rest.slice(2) : first === "api" ? rest.slice(1) : [];
+  // A Namespace object itself is also found under /namespaces/.
+  const [plural, name, subresource] = afterVersion[0] === "namespaces" && afterVersion.length > 2
+    ? afterVersion.slice(2)
+    : afterVersion;
+  const verb = { POST: "create", PUT: "update", PATCH: "patch", DELETE: "delete" }[method] ??
+    (name ? "get" : "list");
+  if (!plural) return { verb: "get", resource: `/${first ?? ""}` };
+  return { verb, resource: subresource ? `${plural}/${subresource}` : plural };
+}
+
+function define(
+  group: string,
+  version: string,
+  plural: string,
+  kind: string,
+  namespaced: boolean,
+): KubeResource {
+  return { group, version, plural, kind, namespaced };
+}
+
+/** `.` and `..` survive encodeURIComponent and would climb out of the path. */
+function encodeSegment(segment: string): string {
+  if (segment === "." || segment === "..") throw new Error(`not a name: ${JSON.stringify(segment)}`);
+  return encodeURIComponent(segment);
+}

@@ -1,0 +1,34 @@
+/** Delays between tries that grow while nothing works. */
+export interface Backoff {
+  /** The delay before the next try. */
+  next(): number;
+  /** Something worked: the next delay is the first one again. */
+  reset(): void;
+}
+
+export interface BackoffOptions {
+  initialMs: number;
+  maxMs: number;
+  factor?: number;
+  /** How much of a delay is random: 0.5 spreads 20 s over 20 to 30 s, so that a thousand agents do not return together. */
+  jitter?: number;
+  random?: () => number;
+}
+
+/** Makes a backoff. Every delay is within `initialMs` and `maxMs`, jitter included. */
+export function createBackoff(
+  { initialMs, maxMs, factor = 2, jitter = 0, random = Math.random }: BackoffOptions,
+): Backoff {
+  const longestBase = Math.max(initialMs, maxMs / (1 + jitter));
+  let base = initialMs;
+  return {
+    next() {
+      const delay = Math.min(base * (1 + jitter * random()), maxMs);
+      base = Math.min(base * factor, longestBase);
+      return Math.round(delay);
+    },
+    reset() {
+      base = initialMs;
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/**
+ * Holds apps by cgroup v2: `<root>/<app>` carries the caps, `<root>/<app>/<run>` the processes of one run.
+ *
+ * A root without the controllers still tells exactly which processes belong to a run, and ends them for certain; then
+ * `whyNoLimits` says what is missing for the caps.
+ */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import * as cgroups from "../../cgroups/mod.ts";
+import { readResidentBytes } from "./processes.ts";
+import type { Caps, CapsState, Confinement, RunRef, Usage } from "./confinement.ts";
+
+export interface CgroupConfinementOptions {
+  root: cgroups.LocatedRoot;
+  size: cgroups.NodeSize;
+  /** Why caps cannot be enforced below this root; empty where they can. */
+  whyNoLimits?: string;
+}
+
+const killTimeoutMs = 10_000;
+
+/** A confinement below a root that was located and prepared. */
+export function createCgroupConfinement(
+  { root, size, whyNoLimits = "" }: CgroupConfinementOptions,
+): Confinement {
+  const appDir = (folder: string) => join(root.root, cgroups.checkName(folder));
+  const runDir = ({ folder, runId }: RunRef) => join(appDir(folder), cgroups.checkName(runId));
+
+  const ensureCaps = async (folder: string, caps: Caps): Promise<CapsState> => {
+    const { held, unheld } = cgroups.splitByControllers(cgroups.limitsFor(caps, size), root.controllers);
+    const { pending } = await cgroups.ensureLimits(appDir(folder), held);
+    if (pending) return { enforced: false, reason: "ResizePending", message: pending.message };
+    const missing = unheld.filter(({ file }) => file !== "pids.max").map(({ file, value }) =>
+      `${file} ${value}`
+    );
+    if (missing.length === 0) return { enforced: true };
+    return {
+      enforced: false,
+      reason: "LimitsUnavailable",
+      message: `cannot set ${missing.join(", ")}: ${whyNoLimits}`,
+    };
+  };
+
+  return {
+    whyNoLimits,
+    async prepare(run, caps) {
+      await removeIfEmpty(appDir(run.folder));
+      cgroups.openApp(root.root, run.folder);
+      const state = await ensureCaps(run.folder, caps);
+      return { keeper: root.keeper, leaf: cgroups.openRun(appDir(run.folder), run.runId), caps: state };
+    },
+    ensureCaps,
+    processes: async (run) => cgroups.listProcesses(runDir(run)),
+    async terminate(run) {
+      await cgroups.signalAll(runDir(run), "SIGTERM");
+    },
+    kill: (run) => cgroups.kill(runDir(run)),
+    onEmpty(run, callback) {
+      const watch = cgroups.watchEvents(runDir(run), { onEmpty: callback });
+      return () => watch.close();
+    },
+    usage: (run) => readUsage(appDir(run.folder)),
+    async removeRun(run) {
+      if (!run.folder) return;
+      await cgroups.kill(runDir(run));
+      await cgroups.waitUntilEmpty(runDir(run), { timeoutMs: killTimeoutMs });
+      await cgroups.removeTree(runDir(run));
+      await removeIfEmpty(appDir(run.folder));
+    },
+    async removeApp(folder) {
+      await cgroups.kill(appDir(folder));
+      await cgroups.waitUntilEmpty(appDir(folder), { timeoutMs: killTimeoutMs });
+      await cgroups.removeTree(appDir(folder));
+    },
+    listRuns: async () =>
+      folders(root.root).filter(isAppFolder).flatMap((folder) =>
+        folders(join(root.root, folder)).map((runId) => ({ folder, runId }))
+      ),
+  };
+}
+
+async function readUsage(dir: string): Promise<Usage | undefined> {
+  const stats = cgroups.readStats(dir);
+  if (!stats) return undefined;
+  const resident = stats.memory ? [] : await Promise.all(cgroups.listProcesses(dir).map(readResidentBytes));
+  return {
+    cpuSeconds: stats.cpu.usageUsec / 1e6,
+    throttledSeconds: stats.cpu.throttledUsec / 1e6,
+    memoryBytes: stats.memory?.currentBytes ?? resident.reduce((sum, bytes) => sum + bytes, 0),
+    memoryPeakBytes: stats.memory?.peakBytes,
+    processes: stats.pids?.current ?? cgroups.listProcesses(dir).length,
+    oomKills: stats.memory?.oomKills ?? 0,
+  };
+}
+
+/** An app's cgroup is made anew for every first run, so that the kernel's counters begin at nothing. */
+async function removeIfEmpty(dir: string): Promise<void> {
+  if (existsSync(dir) && folders(dir).length === 0 && !cgroups.isPopulated(dir)) {
+    await cgroups.removeTree(dir);
+  }
+}
+
+/** The agent makes apps' cgroups as `namespace_name`; whatever else is below the root is not an app. */
+function isAppFolder(name: string): boolean {
+  return name.includes("_");
+}
+
+function folders(dir: string): string[] {
+  if (!existsSync(dir)) return [];
+  return readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) =>
+    name
+  );
+}

@@ -1,0 +1,56 @@
+/**
+ * What an end means: the code, the signal behind it, and the reason a person would give.
+ */
+import { constants } from "node:os";
+import { isoSeconds } from "../lib/time.ts";
+import type { LastExit, Run, RunView } from "./types.ts";
+
+/** Describes the end of a run. `tail` are the last lines of its log, kept when it failed. */
+export function describeExit(run: Run, view: RunView, now: number, tail: string): LastExit {
+  const code = view.exit?.code;
+  const reason = exitReason(run, view);
+  return {
+    ...(code === undefined ? {} : { code }),
+    ...(code !== undefined && code > 128 ? { signal: signalName(code - 128) } : {}),
+    reason,
+    startedAt: isoSeconds(run.startedAt ?? run.createdAt),
+    finishedAt: isoSeconds(daemonized(view) ? now : view.exit?.at ?? now),
+    message: exitMessage(run, view, reason, tail),
+  };
+}
+
+/** Whether a run ended as its script wanted: exit status 0, with nothing that had to be put down. */
+export function isSuccess(exit: LastExit): boolean {
+  return exit.reason === "Completed";
+}
+
+/** The name of a signal number, such as `SIGKILL`. */
+export function signalName(number: number): string {
+  for (const [name, value] of Object.entries(constants.signals)) if (value === number) return name;
+  return `SIG${number}`;
+}
+
+function exitReason(run: Run, view: RunView): string {
+  if (run.stop?.reason === "ProbeFailed" || run.stop?.reason === "Evicted") return run.stop.reason;
+  if (view.oomKills > 0 && view.exit?.code !== 0) return "OOMKilled";
+  if (run.stop && run.stop.reason !== "ScriptFailed") return "Stopped";
+  if (view.exit === undefined) return view.rebooted ? "NodeRebooted" : "Lost";
+  return view.exit.code === 0 ? "Completed" : "Error";
+}
+
+function exitMessage(run: Run, view: RunView, reason: string, tail: string): string {
+  if (reason === "Completed" || reason === "Stopped") return "";
+  if (reason === "NodeRebooted") return "the node went down while the app was running";
+  if (reason === "Lost") return joinLines("the exit status is not known: the launcher was killed", tail);
+  if (run.stop?.message) return joinLines(run.stop.message, tail);
+  return view.exit ? tail : "";
+}
+
+function joinLines(first: string, rest: string): string {
+  return rest ? `${first}\n${rest}` : first;
+}
+
+/** The script ended long before its children did: the end is when the last of them was seen gone. */
+function daemonized(view: RunView): boolean {
+  return view.exit?.code === 0 && view.outlivedScript === true;
+}

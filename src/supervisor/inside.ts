@@ -1,0 +1,92 @@
+/**
+ * Runs a command inside of an app: in its cgroup, as its user, with its environment and in its folder. Stop files, exec
+ * probes and `nckubelet exec` all come through here, and they meet the app as it was started, whatever the spec says by now.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { writeNew } from "../lib/files.ts";
+import { cleanPath } from "./environment.ts";
+import { entryScript } from "./launcher-script.ts";
+
+/** How the run was started; kept in its folder. */
+export interface Inside {
+  leaf: string;
+  /** The command prefix that changes session and user. */
+  privileges: string[];
+  workingDir: string;
+}
+
+export interface InsideResult {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  timedOut: boolean;
+}
+
+const joinScript = `leaf=$1 environment=$2 log=$3
+shift 3
+[ -z "$leaf" ] || echo 0 >"$leaf/cgroup.procs" || exit 126
+{ echo 0 >/proc/self/oom_score_adj; } 2>/dev/null
+umask 022
+if [ -n "$log" ]; then exec >>"$log" 2>&1; fi
+exec "$@" 3<"$environment"`;
+
+export const environmentFile = (runFolder: string) => join(runFolder, "environment");
+const insideFile = (runFolder: string) => join(runFolder, "inside.json");
+
+/** Remembers how a run is started. */
+export async function saveInside(runFolder: string, inside: Inside): Promise<void> {
+  await writeNew(insideFile(runFolder), JSON.stringify(inside));
+}
+
+/** The command that becomes the app's user, takes its environment, enters its folder and goes on as `command`. */
+export function entryCommand({ privileges, workingDir }: Inside, command: string[]): string[] {
+  return [...privileges, "/bin/sh", "-c", entryScript, "nckubelet-entry", workingDir, ...command];
+}
+
+/** The full command line that runs `command` inside of the run; its output goes to `log`, if one is given. */
+export async function insideCommand(runFolder: string, command: string[], log = ""): Promise<string[]> {
+  const inside: Inside = JSON.parse(await readFile(insideFile(runFolder), "utf8"));
+  const entry = entryCommand(inside, command);
+  return [
+    "/bin/sh",
+    "-c",
+    joinScript,
+    "nckubelet-inside",
+    inside.leaf,
+    environmentFile(runFolder),
+    log,
+    ...entry,
+  ];
+}
+
+/** Runs a command inside of the run and waits for its end; when the time is over its process is killed. */
+export async function runInside(
+  runFolder: string,
+  command: string[],
+  { timeoutMs, log }: { timeoutMs: number; log?: string },
+): Promise<InsideResult> {
+  const [file = "", ...args] = await insideCommand(runFolder, command, log);
+  const child = spawn(file, args, { cwd: "/", env: { PATH: cleanPath }, stdio: "ignore", detached: true });
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    killGroup(child.pid);
+  }, timeoutMs);
+  try {
+    const [code, signal] = await once(child, "exit") as [number | null, NodeJS.Signals | null];
+    return { code, signal, timedOut };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // Already gone.
+  }
+}

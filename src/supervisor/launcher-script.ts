@@ -1,0 +1,53 @@
+/**
+ * The one helper that an app has: a small `sh` that outlives the agent, starts the script and writes down how it ended.
+ *
+ * What it promises:
+ * - Either the launcher or an agent creates the claim, never both (`set -C` is O_EXCL), so a run whose agent died right after
+ *   the spawn can be called off for certain.
+ * - The launcher itself sits in the keeper's cgroup; the script enters the run's cgroup before its first instruction. Killing
+ *   the app's cgroup, or the kernel's OOM group kill, never takes the launcher with it.
+ * - The script runs in the foreground of the launcher, because a shell makes a background job ignore SIGINT and SIGQUIT.
+ * - The environment is read after the privileges are dropped and never stands in an argument list: an LD_PRELOAD meant for
+ *   the app is not loaded by anything that runs as root, and `ps` shows no secret.
+ * - The exit status overwrites bytes that the agent put into the file beforehand (`1<>` does not truncate), so that a full
+ *   disk cannot lose it.
+ *
+ * Each mark is one short write; a reader that meets an empty one waits for the next notification.
+ */
+export const launcherScript =
+  `# Starts one NCApp script and records how it ended. Written by nckubelet; do not edit.
+mark=$1 keeper=$2 leaf=$3 log=$4 environment=$5
+shift 5
+umask 077
+read -r launcher </proc/self/stat
+set -C
+{ echo "$launcher" >"$mark.claim"; } 2>/dev/null || exit 0
+set +C
+trap : HUP INT QUIT TERM USR1 USR2 ALRM
+if [ -n "$keeper" ] && ! { echo 0 >"$keeper/cgroup.procs"; } 2>/dev/null; then
+  echo "cannot enter $keeper" >"$mark.failure"
+  exit 125
+fi
+(
+  if [ -n "$leaf" ] && ! { echo 0 >"$leaf/cgroup.procs"; } 2>/dev/null; then
+    echo "cannot enter $leaf" >"$mark.failure"
+    exit 125
+  fi
+  { echo 0 >/proc/self/oom_score_adj; } 2>/dev/null
+  umask 022
+  read -r main </proc/self/stat
+  echo "$main" >"$mark.started"
+  exec "$@"
+) </dev/null >>"$log" 2>&1 3<"$environment"
+echo "exit $?" 1<>"$mark.exit"
+`;
+
+/** What the agent puts into the exit mark beforehand: longer than any status, so that no byte has to be found on the disk later. */
+export const exitPlaceholder = "running\n".padEnd(32, "\n");
+
+/**
+ * Runs last before the script, as the app's user: takes the environment from descriptor 3, enters the folder, becomes the script.
+ * Arguments: the folder, then the command.
+ */
+export const entryScript =
+  'eval "$(cat <&3)"; exec 3<&-; cd -- "$1" || exit 126; unset OLDPWD; shift; exec "$@"';

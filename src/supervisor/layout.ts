@@ -1,0 +1,43 @@
+/**
+ * Where the supervisor keeps things. Names were checked before they come here (`isSafeName`); this only joins them.
+ *
+ *   <state>/apps/<namespace>_<name>/record.json   what is known of an app
+ *   <state>/runs/<run>/                           environment and script of a run, private
+ *   <state>/marks/<run>.{claim,started,failure,exit}   what the launcher says; one folder, so that one watch serves all apps
+ *   <state>/cache/                                downloaded scripts
+ *   <logs>/<namespace>_<name>/app.log
+ */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { isSafeName } from "../api/names.ts";
+
+export interface Layout {
+  stateDir: string;
+  logDir: string;
+}
+
+/**
+ * `default/web` as one path segment. Neither part may hold an underscore, so no two apps share it; a name that is too long
+ * for a file system is cut and told apart by its digest.
+ */
+export function folderName(namespace: string, name: string): string {
+  for (const part of [namespace, name]) {
+    if (!isSafeName(part)) throw new Error(`cannot make a path from the name ${JSON.stringify(part)}`);
+  }
+  const folder = `${namespace}_${name}`;
+  if (folder.length <= longest) return folder;
+  return `${folder.slice(0, longest - 18)}_${createHash("sha256").update(name).digest("hex").slice(0, 16)}`;
+}
+
+/** Leaves room for the endings of temporary files in the 255 bytes that Linux file systems take. */
+const longest = 200;
+
+export const appsFolder = (layout: Layout) => join(layout.stateDir, "apps");
+export const appFolder = (layout: Layout, folder: string) => join(appsFolder(layout), folder);
+export const recordPath = (layout: Layout, folder: string) => join(appFolder(layout, folder), "record.json");
+export const runsFolder = (layout: Layout) => join(layout.stateDir, "runs");
+export const runFolder = (layout: Layout, runId: string) => join(runsFolder(layout), runId);
+export const marksFolder = (layout: Layout) => join(layout.stateDir, "marks");
+export const markPath = (layout: Layout, runId: string) => join(marksFolder(layout), runId);
+export const logFolder = (layout: Layout, folder: string) => join(layout.logDir, folder);
+export const logPath = (layout: Layout, folder: string) => join(logFolder(layout, folder), "app.log");

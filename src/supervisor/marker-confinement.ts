@@ -1,0 +1,82 @@
+/**
+ * Keeps track of apps without cgroups: by the run's marker in the environment of every process that descends from the script.
+ *
+ * Guarantees: only processes that carry the marker are ever signalled, each checked by its start time.
+ * Caveats: no caps; a process that clears its environment is lost from sight once the script itself has ended; what forks
+ * faster than it is scanned may need several rounds of `kill`.
+ */
+import { sleep } from "../lib/sleep.ts";
+import type { CapsState, Confinement, RunRef } from "./confinement.ts";
+import { isAlive, type ProcessStat, readResidentBytes, scanMarkers, signalProcess } from "./processes.ts";
+import type { ProcessId } from "./types.ts";
+
+const pollMs = 1000;
+const secondLookMs = 20;
+
+/** `why` says what is missing for cgroups, in words for the status of apps with caps. */
+export function createMarkerConfinement(
+  why: string,
+  { scan = scanMarkers, now = Date.now }: { scan?: typeof scanMarkers; now?: () => number } = {},
+): Confinement {
+  const unlimited: CapsState = { enforced: false, reason: "LimitsUnavailable", message: why };
+  const recentScan = reuseFor(pollMs / 2, scan, now);
+
+  const look = async (run: RunRef): Promise<ProcessId[]> => {
+    const found: ProcessId[] = (await scan()).get(run.runId) ?? [];
+    const known = found.some(({ pid }) => pid === run.main?.pid);
+    return run.main && !known && await isAlive(run.main) ? [...found, run.main] : found;
+  };
+  /** A process that is just being forked or executed shows no environment yet: only a second look may say that there is none. */
+  const find = async (run: RunRef): Promise<ProcessId[]> => {
+    const found = await look(run);
+    if (found.length > 0) return found;
+    await sleep(secondLookMs);
+    return await look(run);
+  };
+  const signalAll = async (run: RunRef, signal: NodeJS.Signals) => {
+    await Promise.all((await find(run)).map((target) => signalProcess(target, signal)));
+  };
+
+  return {
+    whyNoLimits: why,
+    prepare: async () => ({ keeper: "", leaf: "", caps: unlimited }),
+    ensureCaps: async () => unlimited,
+    processes: async (run) => (await find(run)).map(({ pid }) => pid),
+    terminate: (run) => signalAll(run, "SIGTERM"),
+    kill: (run) => signalAll(run, "SIGKILL"),
+    onEmpty: (run, callback) => pollUntilEmpty(() => find(run), callback),
+    usage: async (run) => sumUsage((await recentScan()).get(run.runId) ?? []),
+    removeRun: async () => {},
+    removeApp: async () => {},
+    listRuns: async () => [],
+  };
+}
+
+async function sumUsage(processes: ProcessStat[]) {
+  const resident = await Promise.all(processes.map(({ pid }) => readResidentBytes(pid)));
+  return {
+    cpuSeconds: processes.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
+    throttledSeconds: 0,
+    memoryBytes: resident.reduce((sum, bytes) => sum + bytes, 0),
+    processes: processes.length,
+    oomKills: 0,
+  };
+}
+
+function pollUntilEmpty(find: () => Promise<unknown[]>, callback: () => void): () => void {
+  const timer = setInterval(async () => {
+    if ((await find()).length > 0) return;
+    clearInterval(timer);
+    callback();
+  }, pollMs);
+  return () => clearInterval(timer);
+}
+
+/** One scan serves all apps that ask within the same moment. */
+function reuseFor<T>(ms: number, make: () => Promise<T>, now: () => number): () => Promise<T> {
+  let last: { at: number; result: Promise<T> } | undefined;
+  return () => {
+    if (!last || now() - last.at > ms) last = { at: now(), result: make() };
+    return last.result;
+  };
+}

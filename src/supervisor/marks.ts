@@ -1,0 +1,75 @@
+/**
+ * What launchers say, read back: see launcher-script.ts for how each mark is written.
+ */
+import { readdir, rm, stat } from "node:fs/promises";
+import { errorCode, readIfThere, writeNew } from "../lib/files.ts";
+import { exitPlaceholder } from "./launcher-script.ts";
+import { parseStat } from "./processes.ts";
+import type { ProcessId } from "./types.ts";
+
+export interface Marks {
+  claim: "none" | "launcher" | "cancelled";
+  launcher?: ProcessId;
+  started?: { at: number; main: ProcessId };
+  failure?: string;
+  exit?: { code: number; at: number };
+}
+
+const kinds = ["claim", "started", "failure", "exit"] as const;
+const cancelled = "cancelled\n";
+
+/** Reads all marks of a run. An empty mark is one that is being written: it counts as not there yet. */
+export async function readMarks(mark: string): Promise<Marks> {
+  const [claim, started, failure, exit] = await Promise.all(
+    kinds.map((kind) => readIfThere(`${mark}.${kind}`)),
+  );
+  const main = parseStat(started ?? "");
+  const code = /^exit (\d+)\n/.exec(exit ?? "")?.[1];
+  return {
+    claim: claim === undefined ? "none" : claim === cancelled ? "cancelled" : "launcher",
+    launcher: processOf(claim),
+    started: main &&
+      { at: await writtenAt(`${mark}.started`), main: { pid: main.pid, startTime: main.startTime } },
+    failure: failure?.trimEnd() || undefined,
+    exit: code === undefined ? undefined : { code: Number(code), at: await writtenAt(`${mark}.exit`) },
+  };
+}
+
+/** Makes room for the exit status, before the launcher is spawned. */
+export async function prepareMarks(mark: string): Promise<void> {
+  await writeNew(`${mark}.exit`, exitPlaceholder);
+}
+
+/** Calls a run off for good, unless its launcher came first; then nothing changes. */
+export async function cancelRun(mark: string): Promise<void> {
+  try {
+    await writeNew(`${mark}.claim`, cancelled);
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+  }
+}
+
+/** Removes the marks of a run that is over. */
+export async function removeMarks(mark: string): Promise<void> {
+  await Promise.all(kinds.map((kind) => rm(`${mark}.${kind}`, { force: true })));
+}
+
+/** The runs that have marks in the folder. */
+export async function listMarkedRuns(folder: string): Promise<string[]> {
+  const runs = (await readdir(folder)).map((file) => runOfMark(file)).filter((run) => run !== undefined);
+  return [...new Set(runs)];
+}
+
+/** The run that a file in the marks folder belongs to. */
+export function runOfMark(file: string): string | undefined {
+  return /^([a-z0-9-]+)\.(claim|started|failure|exit)$/.exec(file)?.[1];
+}
+
+function processOf(text: string | undefined): ProcessId | undefined {
+  const parsed = parseStat(text ?? "");
+  return parsed && { pid: parsed.pid, startTime: parsed.startTime };
+}
+
+async function writtenAt(path: string): Promise<number> {
+  return Math.round((await stat(path)).mtimeMs);
+}

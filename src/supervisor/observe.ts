@@ -1,0 +1,45 @@
+/**
+ * Looks at a run: what its launcher said, and which of its processes live.
+ */
+import type { Confinement, RunRef } from "./confinement.ts";
+import { type Layout, markPath } from "./layout.ts";
+import { type Marks, readMarks } from "./marks.ts";
+import { isAlive } from "./processes.ts";
+import type { Run, RunView } from "./types.ts";
+
+export interface ObserveDeps {
+  layout: Layout;
+  confinement: Confinement;
+  bootId: string;
+}
+
+/** The run as it is at this moment. In another boot than its own, nothing of it can be alive. */
+export async function observeRun(folder: string, run: Run, deps: ObserveDeps): Promise<RunView> {
+  const { confinement, bootId } = deps;
+  const mark = markPath(deps.layout, run.id);
+  const before = await readMarks(mark);
+  const ref: RunRef = { folder, runId: run.id, main: before.started?.main ?? run.main };
+  const rebooted = run.bootId !== bootId;
+  const mayLive = !rebooted && before.claim === "launcher";
+  const processes = mayLive ? await confinement.processes(ref) : [];
+  const launcherAlive = mayLive && await launcherLives(before);
+  // The launcher's last act is to write the status down: once it is gone, what it wrote is there to read. A launcher that
+  // had not claimed the run when we looked was not looked for either, so the first reading stands.
+  const { claim, started, failure, exit } = mayLive && !launcherAlive ? await readMarks(mark) : before;
+  const usage = mayLive ? await confinement.usage(ref) : undefined;
+  return {
+    claim,
+    launcherAlive,
+    rebooted,
+    started,
+    failure,
+    exit,
+    processes,
+    oomKills: usage?.oomKills ?? 0,
+  };
+}
+
+/** A claim without content is one whose launcher is about to sign it. */
+async function launcherLives({ launcher }: Marks): Promise<boolean> {
+  return launcher ? await isAlive(launcher) : true;
+}

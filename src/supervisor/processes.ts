@@ -1,0 +1,93 @@
+/**
+ * Processes as /proc shows them. A process is known by pid and start time together, never by its pid alone.
+ */
+import { readdir, readFile } from "node:fs/promises";
+import process from "node:process";
+import { errorCode } from "../lib/files.ts";
+import type { ProcessId } from "./types.ts";
+
+/** The environment variable by which the processes of a run are found where there is no cgroup. */
+export const runMarker = "NCAPP_RUN";
+
+export interface ProcessStat extends ProcessId {
+  state: string;
+  /** CPU time of the process and of the children it has waited for. */
+  cpuSeconds: number;
+}
+
+// USER_HZ: 100 on every architecture that Linux has in use, whatever the kernel's own tick is.
+const ticksPerSecond = 100;
+
+/** Reads a line of /proc/PID/stat; the name in it may hold spaces and brackets. */
+export function parseStat(line: string): ProcessStat | undefined {
+  const match = /^(\d+) \((.*)\) (.*)$/s.exec(line.trimEnd());
+  const fields = match?.[3]?.split(" ") ?? [];
+  // After the name: state is field 3 of proc(5), the four times are fields 14 to 17, the start time is field 22.
+  const [state, startTime] = [fields[0], fields[19]];
+  if (!match || !state || !startTime) return undefined;
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  return { pid: Number(match[1]), startTime, state, cpuSeconds: ticks / ticksPerSecond };
+}
+
+/** Whether exactly this process still runs; a zombie does not. */
+export async function isAlive({ pid, startTime }: ProcessId): Promise<boolean> {
+  const stat = await readStat(pid);
+  return stat?.startTime === startTime;
+}
+
+/** Sends a signal if the process is still the one that is meant. */
+export async function signalProcess(target: ProcessId, signal: NodeJS.Signals): Promise<void> {
+  if (!await isAlive(target)) return;
+  try {
+    process.kill(target.pid, signal);
+  } catch (cause) {
+    const code = errorCode(cause);
+    if (code !== "ESRCH") {
+      throw new Error(`cannot send ${signal} to process ${target.pid}: ${code}`, { cause });
+    }
+  }
+}
+
+/** The living processes of every run, by the marker in the environment they were started with; one pass over /proc. */
+export async function scanMarkers(): Promise<Map<string, ProcessStat[]>> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const runs = new Map<string, ProcessStat[]>();
+  await Promise.all(pids.map(async (pid) => {
+    const environment = await readProc(`/proc/${pid}/environ`);
+    const runId = markerOf(environment);
+    const stat = runId && await readStat(pid);
+    if (stat) runs.set(runId, [...runs.get(runId) ?? [], stat]);
+  }));
+  return runs;
+}
+
+/** Resident memory in bytes, 0 for a process that is gone. */
+export async function readResidentBytes(pid: number): Promise<number> {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(await readProc(`/proc/${pid}/status`))?.[1];
+  return Number(kilobytes ?? 0) * 1024;
+}
+
+/** Tells one boot of the machine from another. */
+export async function readBootId(): Promise<string> {
+  return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+}
+
+function markerOf(environment: string): string {
+  const prefix = `${runMarker}=`;
+  return environment.split("\0").find((variable) => variable.startsWith(prefix))?.slice(prefix.length) ?? "";
+}
+
+/** A living process, or undefined: a zombie holds nothing any more. */
+async function readStat(pid: number): Promise<ProcessStat | undefined> {
+  const stat = parseStat(await readProc(`/proc/${pid}/stat`));
+  return stat && stat.state !== "Z" && stat.state !== "X" ? stat : undefined;
+}
+
+/** A file of /proc, or nothing: its process may end at any moment, or belong to another user. */
+async function readProc(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Records on disk: atomic, versioned, checksummed.
+ *
+ * A torn, empty or foreign file is set aside (`record.json.bad-<time>`) and reported; the app then comes back from its source.
+ * The checksum covers the record's exact text, so a flipped bit is found whatever it hits.
+ */
+import { createHash } from "node:crypto";
+import { readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { appKey } from "../api/names.ts";
+import { ensureFolder, errorCode, readIfThere, writeFileAtomic, writeNew } from "../lib/files.ts";
+import { describeError, type Logger } from "../lib/log.ts";
+import { appFolder, appsFolder, folderName, type Layout, recordPath } from "./layout.ts";
+import type { AppRecord, RunnableApp } from "./types.ts";
+
+const version = 1;
+
+export interface RecordStore {
+  load(): Promise<AppRecord[]>;
+  save(record: AppRecord): Promise<void>;
+  remove(record: AppRecord): Promise<void>;
+}
+
+/** Opens the store in the layout's state folder. */
+export function createRecordStore(layout: Layout, log: Logger, now: () => number = Date.now): RecordStore {
+  return {
+    async load() {
+      await ensureFolder(appsFolder(layout));
+      const folders = await readdir(appsFolder(layout));
+      const records = await Promise.all(folders.map((folder) => loadOne(layout, folder, log, now)));
+      return records.filter((record) => record !== undefined);
+    },
+    async save(record) {
+      const folder = folderOf(record.app);
+      await ensureFolder(appFolder(layout, folder));
+      await writeFileAtomic(recordPath(layout, folder), encodeRecord(record));
+    },
+    async remove(record) {
+      await rm(appFolder(layout, folderOf(record.app)), { recursive: true, force: true });
+    },
+  };
+}
+
+/** Leaves a copy with the run, so that the app can be recovered from what is running. */
+export async function saveRunRecord(runFolder: string, record: AppRecord): Promise<void> {
+  await ensureFolder(runFolder);
+  await writeNew(join(runFolder, "record.json"), encodeRecord(record));
+}
+
+/** The copy that a run has; undefined where there is none that can be read. */
+export async function readRunRecord(runFolder: string, log: Logger): Promise<AppRecord | undefined> {
+  try {
+    const text = await readIfThere(join(runFolder, "record.json"));
+    return text === undefined ? undefined : decodeRecord(text);
+  } catch (error) {
+    log.warn("the record of a run cannot be read", { runFolder, why: describeError(error) });
+    return undefined;
+  }
+}
+
+/** A record as the text of its file: a line with version and checksum, then the record. */
+export function encodeRecord(record: AppRecord): string {
+  const body = JSON.stringify(record);
+  return `nckubelet-record ${version} ${checksum(body)}\n${body}\n`;
+}
+
+/** The record in a text, or an error that says what is wrong with it. */
+export function decodeRecord(text: string): AppRecord {
+  const [head = "", body = "", ...rest] = text.split("\n");
+  const [magic, itsVersion, sum] = head.split(" ");
+  if (magic !== "nckubelet-record" || rest.length !== 1 || rest[0] !== "") throw new Error("not a record");
+  if (itsVersion !== String(version)) throw new Error(`version ${JSON.stringify(itsVersion)} is not known`);
+  if (sum !== checksum(body)) throw new Error("checksum does not match");
+  return JSON.parse(body);
+}
+
+/** The folder name of an app, in the state, log and cgroup trees alike. */
+export function folderOf(app: RunnableApp): string {
+  return folderName(app.metadata.namespace ?? "default", app.metadata.name);
+}
+
+async function loadOne(
+  layout: Layout,
+  folder: string,
+  log: Logger,
+  now: () => number,
+): Promise<AppRecord | undefined> {
+  const path = recordPath(layout, folder);
+  try {
+    const text = await readIfThere(path);
+    if (text === undefined) return undefined;
+    const record = decodeRecord(text);
+    if (folderOf(record.app) === folder) return record;
+    throw new Error(`it is about ${appKey(record.app.metadata.namespace ?? "", record.app.metadata.name)}`);
+  } catch (error) {
+    log.warn("setting a state file aside", { path, why: describeError(error) });
+    await rename(path, `${path}.bad-${now()}`).catch((cause) => {
+      log.error("cannot set a state file aside", { path, why: errorCode(cause) });
+    });
+    return undefined;
+  }
+}
+
+function checksum(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

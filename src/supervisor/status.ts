@@ -1,0 +1,89 @@
+/**
+ * The status of an app as people see it, from what is known about it. Pure.
+ */
+import { formatPercent } from "../api/percent.ts";
+import type { Condition, NCAppStatus } from "../api/types.ts";
+import { isoSeconds } from "../lib/time.ts";
+import { capsOf, hasCaps } from "./caps.ts";
+import type { CapsState } from "./confinement.ts";
+import type { AppRecord } from "./types.ts";
+
+/** What was measured between two readings, in the units of the status. */
+export interface Measured {
+  cpuPCT: number;
+  memPCT: number;
+  memoryBytes: number;
+  cpuThrottledPCT: number;
+  processes: number;
+  oomKills: number;
+}
+
+export interface StatusInput {
+  record: AppRecord;
+  ready: boolean;
+  caps?: CapsState;
+  measured?: Measured;
+}
+
+/** Builds the whole status; conditions carry no times yet, see `withTransitions`. */
+export function statusOf({ record, ready, caps, measured }: StatusInput): NCAppStatus {
+  const { run, app } = record;
+  const lives = record.phase === "Running" || record.phase === "Stopping";
+  return {
+    phase: record.phase,
+    reason: record.reason,
+    message: record.message,
+    observedGeneration: app.metadata.generation,
+    ready,
+    ...(lives && run?.main ? { pid: run.main.pid } : {}),
+    ...(lives && run?.startedAt ? { startTime: isoSeconds(run.startedAt) } : {}),
+    ...(lives && measured
+      ? {
+        processes: measured.processes,
+        cpuPCT: formatPercent(measured.cpuPCT),
+        memPCT: formatPercent(measured.memPCT),
+        memoryBytes: Math.round(measured.memoryBytes),
+        cpuThrottledPCT: formatPercent(measured.cpuThrottledPCT),
+      }
+      : {}),
+    restarts: record.restarts,
+    oomKills: record.oomKills + (run && measured ? measured.oomKills : 0),
+    ...(record.lastExit ? { lastExit: record.lastExit } : {}),
+    conditions: conditionsOf(record, ready, caps),
+  };
+}
+
+function conditionsOf(record: AppRecord, ready: boolean, caps: CapsState | undefined): Condition[] {
+  const observedGeneration = record.app.metadata.generation;
+  const condition = (type: string, isTrue: boolean, reason: string, message = ""): Condition => ({
+    type,
+    status: isTrue ? "True" : "False",
+    reason,
+    message,
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+  });
+  const list = [
+    condition("Scheduled", true, "Bound"),
+    condition("Ready", ready, ready ? "Ready" : record.reason || record.phase, ready ? "" : record.message),
+  ];
+  if (record.reason === "LimitsUnavailable") {
+    list.push(condition("LimitsEnforced", false, record.reason, record.message));
+  } else if (caps && !hasCaps(capsOf(record.app))) list.push(condition("LimitsEnforced", true, "NoLimits"));
+  else if (caps?.enforced) list.push(condition("LimitsEnforced", true, "Enforced"));
+  else if (caps) list.push(condition("LimitsEnforced", false, caps.reason, caps.message));
+  return list;
+}
+
+/** Gives each condition the time of its last change: that of before where its status is the same. */
+export function withTransitions(
+  status: NCAppStatus,
+  before: Condition[] | undefined,
+  now: number,
+): NCAppStatus {
+  const conditions = (status.conditions ?? []).map((condition) => {
+    const old = before?.find(({ type }) => type === condition.type);
+    const since = old?.status === condition.status ? old.lastTransitionTime : undefined;
+    return { ...condition, lastTransitionTime: since ?? isoSeconds(now) };
+  });
+  return { ...status, conditions };
+}

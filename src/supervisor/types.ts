@@ -1,0 +1,115 @@
+/**
+ * The words of the supervisor: what is on disk about an app, what can be seen of it now, and what may be done to it.
+ */
+import type { DefaultedSpec, NCApp, NCAppStatus } from "../api/types.ts";
+
+export type Phase = NonNullable<NCAppStatus["phase"]>;
+export type LastExit = NonNullable<NCAppStatus["lastExit"]>;
+
+/** An NCApp as the supervisor takes it: valid, with every default filled in. */
+export type RunnableApp = Omit<NCApp, "spec" | "status"> & { spec: DefaultedSpec };
+
+/** A process that cannot be mistaken for another: pids are reused, start times with the same pid are not. */
+export interface ProcessId {
+  pid: number;
+  /** Field 22 of /proc/PID/stat: clock ticks since boot. */
+  startTime: string;
+}
+
+/** One run of an app's script, from the decision to start it until nothing of it is left. */
+export interface Run {
+  id: string;
+  /** /proc/sys/kernel/random/boot_id when it began: in another boot none of its processes can be alive. */
+  bootId: string;
+  /** Digest of what runs (script, args, env, user, folder): another digest in the spec means a restart. */
+  hash: string;
+  createdAt: number;
+  startedAt?: number;
+  main?: ProcessId;
+  /** Set once the run has to end, and kept until it has. */
+  stop?: Stop;
+}
+
+export type StopReason =
+  | "Deleted"
+  | "Suspended"
+  | "Updated"
+  | "Restarted"
+  | "ProbeFailed"
+  | "ScriptFailed"
+  | "Evicted";
+
+export interface Stop {
+  reason: StopReason;
+  message: string;
+  since: number;
+  /** When patience ends and everything left is killed. */
+  deadline: number;
+}
+
+/** All that is kept on disk about an app; enough to go on after a crash at any point. */
+export interface AppRecord {
+  /** The object as last desired, without status: the checkpoint that serves when the source cannot be asked. */
+  app: RunnableApp;
+  source: string;
+  origin?: string;
+  /** What is wrong with the spec; nothing is started from it. */
+  invalid?: string;
+  phase: Phase;
+  reason: string;
+  message: string;
+  restarts: number;
+  /** Ends or vain starts in a row; decides how long the next wait is. */
+  failures: number;
+  /** When the wait of BackOff, or of a start that could not be made, is over. */
+  retryAt?: number;
+  run?: Run;
+  lastExit?: LastExit;
+  /** Digest of what ran last: a terminal state holds until the spec asks for something else. */
+  lastHash?: string;
+  oomKills: number;
+  /** The app was withdrawn by its source and is to be forgotten when its run is over. */
+  withdrawn?: boolean;
+}
+
+/** What can be seen of a run at this moment. */
+export interface RunView {
+  /** Who may still decide about this run: nobody yet, the launcher, or an agent that called it off. */
+  claim: "none" | "launcher" | "cancelled";
+  launcherAlive: boolean;
+  /** The machine was booted after the run began. */
+  rebooted: boolean;
+  started?: { at: number; main: ProcessId };
+  /** The launcher could not bring the script to life; says why. */
+  failure?: string;
+  exit?: { code: number; at: number };
+  /** The script has ended while processes that it left behind lived on: it daemonized. */
+  outlivedScript?: boolean;
+  /** Living processes of the run, the launcher not among them. */
+  processes: number[];
+  /** The kernel's count for the run: each run gets a new cgroup. */
+  oomKills: number;
+}
+
+/** Why an app could not be started; expected trouble, so a value. */
+export interface StartProblem {
+  reason: string;
+  message: string;
+}
+
+/** What the runner does for a decision, in order, after the record is on disk. */
+export type Effect =
+  | { kind: "launch"; run: Run }
+  | { kind: "stopFile"; run: Run }
+  | { kind: "terminate"; run: Run }
+  | { kind: "kill"; run: Run }
+  | { kind: "cleanUp"; run: Run }
+  | { kind: "limits" }
+  | { kind: "forget" };
+
+/** A line of the app's story, for `kubectl describe`. */
+export interface AppEvent {
+  type: "Normal" | "Warning";
+  reason: string;
+  message: string;
+}

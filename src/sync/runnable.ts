@@ -1,0 +1,27 @@
+/**
+ * From an NCApp as a source gave it to what the supervisor runs: every default filled in, everything that only the API server
+ * cares about left out, so that it costs neither memory nor disk.
+ */
+import { applyDefaults } from "../api/defaults.ts";
+import type { NCApp } from "../api/types.ts";
+import type { RunnableApp } from "../supervisor/types.ts";
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** The app as the supervisor takes it. */
+export function toRunnable({ apiVersion, kind, metadata, spec }: NCApp): RunnableApp {
+  const { name, namespace, uid, generation, labels, annotations } = metadata;
+  const kept = annotations &&
+    Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== lastApplied));
+  return {
+    apiVersion,
+    kind,
+    metadata: withoutUndefined({ name, namespace, uid, generation, labels, annotations: kept }),
+    spec: applyDefaults(spec),
+  };
+}
+
+/** A copy that is the same after a trip through JSON. */
+function withoutUndefined<T extends object>(object: T): T {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
+}

@@ -1,0 +1,89 @@
+/**
+ * A real agent in a process of its own, for tests: source on the runtime that runs the test, or the built executable where
+ * NCKUBELET_BIN names one.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { waitFor } from "./wait-for.ts";
+
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+
+export interface AgentProcess extends AsyncDisposable {
+  folder: string;
+  socket: string;
+  /** The address of its HTTP endpoint. */
+  url: string;
+  /** Everything it has logged so far. */
+  log(): string;
+  pid(): number;
+  start(): Promise<void>;
+  /** Ends it by a signal and waits for its end; the apps stay. */
+  kill(signal?: NodeJS.Signals): Promise<number | null>;
+  /** Runs another command of the program against this agent. */
+  command(...words: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>;
+}
+
+/** Starts an agent with these flags on temporary folders; at the end of the block it stops with all its apps. */
+export async function startAgentProcess(flags: string[]): Promise<AgentProcess> {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-agent-"));
+  const socket = join(folder, "agent.sock");
+  const own = ["--state-dir", join(folder, "state"), "--log-dir", join(folder, "log"), "--socket", socket];
+  let child: ChildProcess | undefined;
+  let text = "";
+
+  const run = (words: string[], stdio: "ignore" | "pipe" = "pipe") => {
+    const binary = process.env.NCKUBELET_BIN;
+    const [file, args] = binary ? [binary, words] : [process.execPath, [main, ...words]];
+    return spawn(file, args, { stdio: ["ignore", stdio, "pipe"], env: { PATH: process.env.PATH } });
+  };
+
+  const agent: AgentProcess = {
+    folder,
+    socket,
+    url: "",
+    log: () => text,
+    pid: () => child?.pid ?? 0,
+    async start() {
+      const from = text.length;
+      child = run(["agent", ...own, "--listen", "127.0.0.1:0", ...flags], "ignore");
+      child.stderr?.setEncoding("utf8").on("data", (chunk) => text += chunk);
+      agent.url = await waitFor("the agent serves", () => {
+        if (child?.exitCode !== null) throw new Error(`the agent ended:\n${text.slice(from)}`);
+        return /serving address=(http:\S+)/.exec(text.slice(from))?.[1];
+      });
+    },
+    async kill(signal = "SIGKILL") {
+      if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+      const ended = once(child, "exit");
+      child.kill(signal);
+      return (await ended)[0] as number | null;
+    },
+    async command(...words) {
+      const called = run(words);
+      let [stdout, stderr] = ["", ""];
+      called.stdout?.setEncoding("utf8").on("data", (chunk) => stdout += chunk);
+      called.stderr?.setEncoding("utf8").on("data", (chunk) => stderr += chunk);
+      const [code] = await once(called, "close") as [number | null];
+      return { code, stdout, stderr };
+    },
+    async [Symbol.asyncDispose]() {
+      await agent.kill("SIGKILL");
+      child = run(["agent", ...own, "--listen", "", "--standalone", "--stop-apps-on-exit"], "ignore");
+      let said = "";
+      child.stderr?.setEncoding("utf8").on("data", (chunk) => said += chunk);
+      await waitFor(
+        "the last agent serves",
+        () => said.includes("serving address=") || child?.exitCode !== null,
+      );
+      await agent.kill("SIGTERM");
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  await agent.start();
+  return agent;
+}

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { access, constants, readdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { parseManifests } from "../../src/api/manifest.ts";
+
+const examples = fileURLToPath(new URL("../../examples", import.meta.url));
+
+test("every example is a valid manifest whose scripts are there and executable", async () => {
+  for (const name of (await readdir(examples)).filter((name) => name.endsWith(".yaml"))) {
+    const { apps, problems } = parseManifests(await read(name), name, { baseDir: examples });
+    assert.deepEqual(problems, [], name);
+    assert.equal(apps.length, 1, name);
+    for (const { app } of apps) {
+      assert.equal(app.spec.nodeName, undefined, `${name} must run on any node`);
+      for (const path of [app.spec.shellFile, app.spec.stopFile]) {
+        if (path) await access(path, constants.X_OK);
+      }
+    }
+  }
+});
+
+test("every example for a cluster has an NCApp, and paths that an API server accepts", async () => {
+  for (const name of await readdir(join(examples, "cluster"))) {
+    const { apps, problems } = parseManifests(await read(join("cluster", name)), name);
+    assert.equal(apps.length, 1, name);
+    assert.deepEqual(problems.filter(({ message }) => !message.endsWith("; skipped")), [], name);
+  }
+});
+
+test("no two examples have the same name, and the README tells of each", async () => {
+  const readme = await read("README.md");
+  const paths = (await readdir(examples, { recursive: true })).filter((path) => path.endsWith(".yaml"));
+  const names = new Set<string>();
+  for (const path of paths) {
+    assert.ok(readme.includes(`(${path})`), path);
+    const { apps } = parseManifests(await read(path), path, { baseDir: join(examples, dirname(path)) });
+    for (const { app } of apps) {
+      assert.ok(!names.has(app.metadata.name), app.metadata.name);
+      names.add(app.metadata.name);
+    }
+  }
+});
+
+function read(path: string): Promise<string> {
+  return readFile(join(examples, path), "utf8");
+}

@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatProblem, maxManifestSize, parseManifests } from "../../src/api/manifest.ts";
+import { appWith } from "./samples.ts";
+
+const head = "apiVersion: app.example.com/v1alpha1\nkind: NCApp\n";
+const app = (name: string, spec = "{}") => `${head}metadata: {name: ${name}}\nspec: ${spec}\n`;
+
+function read(text: string, options = {}) {
+  const { apps, problems } = parseManifests(text, "apps.yaml", options);
+  return {
+    names: apps.map(({ app }) => `${app.metadata.namespace}/${app.metadata.name}`),
+    problems: problems.map(formatProblem),
+  };
+}
+
+test("one app comes with its namespace and defaults", () => {
+  const { apps: [found], problems } = parseManifests(
+    app("web", "{shellFile: /x, livenessProbe: {tcpSocket: {port: 1}}}"),
+    "f",
+  );
+  assert.deepEqual(problems, []);
+  assert.deepEqual(found!.app.metadata, { namespace: "default", name: "web" });
+  assert.equal(found!.app.spec.restartPolicy, "Always");
+  assert.equal(found!.app.spec.pidsMax, 4096);
+  assert.equal(found!.app.spec.livenessProbe?.periodSeconds, 10);
+  assert.equal(found!.app.spec.cpuPCT, undefined);
+});
+
+test("documents, Lists and JSON hold many apps", () => {
+  assert.deepEqual(read(`# two\n---\n${app("a")}---\n\n---\n# none\n---\n${app("b")}...\n`).names, [
+    "default/a",
+    "default/b",
+  ]);
+  const items = [appWith({}, { name: "a" }), appWith({}, { name: "b", namespace: "team" })];
+  assert.deepEqual(read(JSON.stringify({ apiVersion: "v1", kind: "List", items }, null, "\t")).names, [
+    "default/a",
+    "team/b",
+  ]);
+  const list = { apiVersion: "app.example.com/v1alpha1", kind: "NCAppList", items };
+  assert.deepEqual(read(JSON.stringify(list), { namespace: "edge" }).names, ["edge/a", "team/b"]);
+  assert.deepEqual(read(`%YAML 1.2\n---\n${app("a")}`), { names: ["default/a"], problems: [] });
+  assert.deepEqual(read("").names, []);
+  assert.deepEqual(read("# nothing\n"), { names: [], problems: [] });
+});
+
+test("a broken document is named by line and does not stop the others", () => {
+  const text = `${app("a")}---\nspec: {shellFile: [\n---\n${app("b")}---\nkey: 1\nkey: 2\n---\n${
+    app("c", "{cpuPCT: '200'}")
+  }`;
+  const { names, problems } = read(text);
+  assert.deepEqual(names, ["default/a", "default/b"]);
+  assert.equal(problems.length, 3);
+  assert.match(problems[0]!, /^apps\.yaml:[67]: not YAML: /);
+  assert.match(problems[1]!, /^apps\.yaml:1[45]: not YAML: .*duplicate/i);
+  assert.match(
+    problems[2]!,
+    /^apps\.yaml:15: default\/c: spec\.cpuPCT: Invalid value: "200": must be a percentage/,
+  );
+});
+
+test("a problem carries origin, index, field and value for programs", () => {
+  const { problems: [problem] } = parseManifests(`${app("a")}---\n${app("b", "{cpuPCT: abc}")}`, "b.yaml");
+  const { message: _, ...rest } = problem!;
+  assert.deepEqual(rest, {
+    origin: "b.yaml",
+    index: 1,
+    line: 5,
+    app: "default/b",
+    field: "spec.cpuPCT",
+    value: "abc",
+  });
+});
+
+test("objects that are no NCApps are named and skipped", () => {
+  const text =
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n${app("a")}---\n- 1\n---\nfoo: bar\n---\n` +
+    `apiVersion: app.example.com/v2\nkind: NCApp\nmetadata: {name: d}\n`;
+  assert.deepEqual(read(text), {
+    names: ["default/a"],
+    problems: [
+      'apps.yaml:1: ConfigMap "c" (v1) is not an NCApp of app.example.com/v1alpha1; skipped',
+      "apps.yaml:9: [1] is not a Kubernetes object",
+      "apps.yaml:11: has no apiVersion or no kind",
+      'apps.yaml:13: apiVersion "app.example.com/v2" is not known: this version reads app.example.com/v1alpha1',
+    ],
+  });
+});
+
+test("a name that comes twice counts once", () => {
+  assert.deepEqual(read(`${app("a", "{shellFile: /1}")}---\n${app("a", "{shellFile: /2}")}`), {
+    names: ["default/a"],
+    problems: ["apps.yaml:5: default/a: is defined already at line 1; this one is left out"],
+  });
+});
+
+test("YAML is read as kubectl reads it", () => {
+  const text = `base: &base {oomPolicy: Process}\n`;
+  const spec = `\n  suspend: yes\n  cpuPCT:\n  <<: {oomPolicy: Process}\n  args: ["yes", '1']`;
+  const { apps: [found], problems } = parseManifests(app("a", spec), "f");
+  assert.deepEqual(problems, []);
+  assert.equal(found!.app.spec.suspend, true);
+  assert.equal(found!.app.spec.oomPolicy, "Process");
+  assert.deepEqual(found!.app.spec.args, ["yes", "1"]);
+  assert.ok(!("cpuPCT" in found!.app.spec));
+  assert.equal(parseManifests(text, "f").problems.length, 1);
+});
+
+test("aliases work, but cannot multiply or go in circles", () => {
+  assert.deepEqual(read(app("a", "{args: [&x hello, *x]}")).names, ["default/a"]);
+  const levels = Array.from(
+    { length: 20 },
+    (_, i) => `k${i}: &l${i} [${Array(9).fill(i ? `*l${i - 1}` : "x").join(",")}]`,
+  );
+  const long = `a: &a ${"x".repeat(100_000)}\nb: [${Array(50).fill("*a").join(",")}]`;
+  for (const bomb of [levels.join("\n"), "&x [*x]", "&x {a: *x}", long]) {
+    const { names, problems } = read(`${bomb}\n---\n${app("a")}`);
+    assert.deepEqual(names, ["default/a"]);
+    assert.match(problems[0]!, /^apps\.yaml:1: aliases make it larger than 1048576 characters$/);
+  }
+});
+
+test("deep nesting and long texts are refused", () => {
+  assert.match(read(`a: ${"[".repeat(5_000)}${"]".repeat(5_000)}`).problems[0]!, /nesting exceeded/);
+  assert.match(read(`${"[".repeat(200_000)}`).problems[0]!, /not YAML/);
+  const deep = `{"apiVersion": "v1", "kind": "x", "a": ${"[".repeat(5_000)}${"]".repeat(5_000)}}`;
+  assert.equal(read(deep).problems.length, 1);
+  assert.match(
+    read("# " + "x".repeat(maxManifestSize)).problems[0]!,
+    /1048578 bytes are more than the 1048576 that are read/,
+  );
+});
+
+test("paths that begin with ./ are taken from the folder of the file, if there is one", () => {
+  const text = app("a", "{shellFile: ./scripts/a.sh, stopFile: ./stop.sh, workingDir: /srv}");
+  const { apps: [found] } = parseManifests(text, "f", { baseDir: "/etc/apps" });
+  assert.equal(found!.app.spec.shellFile, "/etc/apps/scripts/a.sh");
+  assert.equal(found!.app.spec.stopFile, "/etc/apps/stop.sh");
+  assert.equal(found!.app.spec.workingDir, "/srv");
+  assert.deepEqual(parseManifests(text, "f").problems.map(({ field }) => field), [
+    "spec.shellFile",
+    "spec.stopFile",
+  ]);
+  const bare = parseManifests(app("a", "{shellFile: a.sh}"), "f", { baseDir: "/etc/apps" });
+  assert.deepEqual(bare.problems.map(({ field }) => field), ["spec.shellFile"]);
+});
+
+test("a status, a null and Windows line ends do no harm", () => {
+  const text =
+    `${head}metadata: {name: a, namespace: null, creationTimestamp: null}\nspec:\n  env:\nstatus: {phase: Running}\n`;
+  const { apps: [found] } = parseManifests("\uFEFF" + text.replaceAll("\n", "\r\n"), "f");
+  assert.deepEqual(found!.app.metadata, { namespace: "default", name: "a" });
+  assert.ok(!("status" in found!.app) && !("env" in found!.app.spec));
+});

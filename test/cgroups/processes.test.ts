@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import {
+  createCgroup,
+  joinCommand,
+  kill,
+  listProcesses,
+  openApp,
+  openRun,
+  removeTree,
+  signalAll,
+} from "../../cgroups/mod.ts";
+import { fakeCgroup } from "./folder.ts";
+
+test("listProcesses() lists the whole subtree once, and never pid 0", (t) => {
+  const dir = fakeCgroup(t, { "cgroup.procs": "12\n0\n34\n" });
+  mkdirSync(`${dir}/run/deep`, { recursive: true });
+  writeFileSync(`${dir}/run/cgroup.procs`, "34\n56\n");
+  writeFileSync(`${dir}/run/deep/cgroup.procs`, "78\n");
+  assert.deepEqual(listProcesses(dir).sort(), [12, 34, 56, 78]);
+  assert.deepEqual(listProcesses("/nowhere/at/all"), []);
+});
+
+test("openApp() and openRun() make a folder once, and only below their parent", (t) => {
+  const root = fakeCgroup(t);
+  const app = openApp(root, "default_web");
+  assert.equal(app, `${root}/default_web`);
+  assert.equal(openApp(root, "default_web"), app);
+  assert.equal(openRun(app, "r1"), `${root}/default_web/r1`);
+  assert.throws(() => openApp(root, "../x"), { code: "EINVAL" });
+  assert.throws(() => openRun(app, "keeper"), { code: "EINVAL" });
+});
+
+test("createCgroup() says whether it made it, and refuses a file in its place", (t) => {
+  const root = fakeCgroup(t, { file: "" });
+  assert.equal(createCgroup(`${root}/new`), true);
+  assert.equal(createCgroup(`${root}/new`), false);
+  assert.throws(() => createCgroup(`${root}/file`), {
+    message: `cannot create the cgroup ${root}/file: EEXIST`,
+  });
+  assert.throws(() => createCgroup(`${root}/no/way`), { code: "ENOENT" });
+});
+
+test("removeTree() removes children first, and is content with what is gone", async (t) => {
+  const root = fakeCgroup(t);
+  mkdirSync(`${root}/app/run/a/b/c`, { recursive: true });
+  mkdirSync(`${root}/app/run/x`);
+  await removeTree(`${root}/app`);
+  assert.ok(!existsSync(`${root}/app`));
+  await removeTree(`${root}/app`);
+});
+
+test("removeTree() says what it could not remove", async (t) => {
+  const root = fakeCgroup(t);
+  mkdirSync(`${root}/app`);
+  writeFileSync(`${root}/app/cgroup.procs`, "12\n");
+  await assert.rejects(removeTree(`${root}/app`, { timeoutMs: 0 }), {
+    name: "CgroupError",
+    message: `cannot remove the cgroup ${root}/app, processes 12 live in it: ENOTEMPTY`,
+  });
+});
+
+test("signalAll() reaches every process once and counts them", async (t) => {
+  const children = [spawn("sleep", ["600"]), spawn("sleep", ["600"])];
+  t.after(() => children.forEach((child) => child.kill("SIGKILL")));
+  const ended = Promise.all(children.map((child) => once(child, "exit")));
+  const dir = fakeCgroup(t, { "cgroup.procs": `${children[0]!.pid}\n0\n` });
+  mkdirSync(`${dir}/run`);
+  writeFileSync(`${dir}/run/cgroup.procs`, `${children[1]!.pid}\n`);
+  assert.equal(await signalAll(dir, "SIGTERM"), 2);
+  assert.deepEqual((await ended).map(([, signal]) => signal), ["SIGTERM", "SIGTERM"]);
+  assert.equal(await signalAll(dir, "SIGTERM"), 0);
+});
+
+test("kill() without cgroup.kill and freezer says who outlived it", async (t) => {
+  const dir = fakeCgroup(t, { "cgroup.events": "populated 1\n", "cgroup.procs": "999999999\n" });
+  await assert.rejects(kill(dir, { hasKill: false, timeoutMs: 0 }), {
+    message: `cannot kill ${dir} in 0 ms: processes 999999999 live on`,
+    code: "ETIMEDOUT",
+  });
+});
+
+test("kill() is content with a cgroup that is empty or gone", async (t) => {
+  await kill(fakeCgroup(t, { "cgroup.events": "populated 0\n" }));
+  await kill("/nowhere/at/all");
+});
+
+test("joinCommand() is one word safe for any folder name", async (t) => {
+  const dir = `${fakeCgroup(t)}/it's "a" $(odd) one`;
+  mkdirSync(dir);
+  writeFileSync(`${dir}/cgroup.procs`, "");
+  const sh = spawn("sh", ["-c", `${joinCommand(dir)} && [ "$(cat)" = 0 ]`], {
+    stdio: ["pipe", "ignore", "inherit"],
+  });
+  sh.stdin.end("0");
+  assert.deepEqual(await once(sh, "exit"), [0, null]);
+});

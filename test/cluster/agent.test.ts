@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { NCApp } from "../../src/api/types.ts";
+import { startAgentProcess } from "../agent-process.ts";
+import type { Cluster } from "../harness/cluster.ts";
+import { startControlPlane } from "../harness/control-plane.ts";
+import { skipUnless } from "../harness/parts.ts";
+import { waitFor } from "../wait-for.ts";
+
+const skip = skipUnless("control-plane");
+let cluster: Cluster;
+let scripts = "";
+
+before(async () => {
+  if (skip) return;
+  cluster = await startControlPlane();
+  await cluster.kubectl(["apply", "-f", "crd/"]);
+  scripts = await mkdtemp(join(tmpdir(), "nckubelet-scripts-"));
+});
+
+after(async () => {
+  await cluster?.stop();
+  await rm(scripts, { recursive: true, force: true });
+});
+
+async function script(name: string, text: string): Promise<string> {
+  const path = join(scripts, name);
+  await writeFile(path, text, { mode: 0o755 });
+  return path;
+}
+
+async function apply(name: string, spec: object): Promise<void> {
+  const app = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata: { name }, spec };
+  await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
+}
+
+async function get(name: string): Promise<NCApp> {
+  return JSON.parse((await cluster.kubectl(["get", "ncapp", name, "-o", "json"])).stdout);
+}
+
+async function reach(name: string, what: string, isThere: (app: NCApp) => boolean): Promise<NCApp> {
+  return await waitFor(`${name}: ${what}`, async () => {
+    const app = await get(name);
+    return isThere(app) ? app : undefined;
+  });
+}
+
+const isAlive = (pid: number) =>
+  readFile(`/proc/${pid}/stat`, "utf8").then((stat) => !stat.includes(") Z "), () => false);
+
+test(
+  "an NCApp bound to the node runs, says so with its usage, and ends with all its processes when it is deleted",
+  { skip },
+  async () => {
+    await using _agent = await startAgentProcess([
+      "--kubeconfig",
+      cluster.kubeconfig,
+      "--node-name",
+      "node-a",
+    ]);
+    const shellFile = await script("tree.sh", "#!/bin/sh\n(setsid sleep 600 &)\necho up\nexec sleep 600\n");
+    await apply("tree", { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 5 });
+    const { status } = await reach(
+      "tree",
+      "Running with usage",
+      (app) => app.status?.phase === "Running" && app.status.memoryBytes !== undefined,
+    );
+    assert.equal(status?.ready, true);
+    assert.match(status?.cpuPCT ?? "", /^\d+\.\d$/);
+    assert.ok(await isAlive(status!.pid!));
+    assert.equal(status?.conditions?.find(({ type }) => type === "Ready")?.status, "True");
+
+    const columns = (await cluster.kubectl(["get", "ncapp", "tree"])).stdout;
+    assert.match(columns, /^NAME +NODE +PHASE +READY +CPU +MEM +RESTARTS +AGE/);
+    assert.match(columns, /^tree +node-a +Running +true/m);
+    const described = await waitFor("the event is there", async () => {
+      const { stdout } = await cluster.kubectl(["describe", "ncapp", "tree"]);
+      return stdout.includes("Started") ? stdout : undefined;
+    });
+    assert.match(described, /Normal +Started .* nckubelet.* Started \S+tree.sh as process/);
+
+    await cluster.kubectl(["delete", "ncapp", "tree"]);
+    await waitFor("its process is gone", async () => !await isAlive(status!.pid!));
+  },
+);
+
+test("an NCApp bound to another node is left alone", { skip }, async () => {
+  await using agent = await startAgentProcess(["--kubeconfig", cluster.kubeconfig, "--node-name", "node-a"]);
+  const shellFile = await script("other.sh", "#!/bin/sh\nsleep 600\n");
+  await apply("elsewhere", { shellFile, nodeName: "node-b" });
+  await apply("here", { shellFile, nodeName: "node-a" });
+  await reach("here", "Running", (app) => app.status?.phase === "Running");
+  const apps = await (await fetch(`${agent.url}/apps`)).json() as { items: NCApp[] };
+  assert.deepEqual(apps.items.map(({ metadata }) => metadata.name), ["here"]);
+  assert.equal((await get("elsewhere")).status, undefined);
+  await cluster.kubectl(["delete", "ncapp", "elsewhere", "here"]);
+});
+
+test("the sample without a script is pending, and says why", { skip }, async () => {
+  await using _agent = await startAgentProcess(["--kubeconfig", cluster.kubeconfig, "--node-name", "node-a"]);
+  await apply("test-ncapp1", { shellFile: "", cpuPCT: "", memPCT: "", nodeName: "node-a" });
+  const { status } = await reach("test-ncapp1", "Pending", (app) => app.status?.phase === "Pending");
+  assert.equal(status?.reason, "NoShellFile");
+  await cluster.kubectl(["delete", "ncapp", "test-ncapp1"]);
+});
+
+test(
+  "an agent that is killed and started again keeps the process, and the API server stopped meanwhile does no harm",
+  { skip },
+  async () => {
+    await using agent = await startAgentProcess([
+      "--kubeconfig",
+      cluster.kubeconfig,
+      "--node-name",
+      "node-a",
+    ]);
+    const shellFile = await script("steady.sh", "#!/bin/sh\nsleep 600\n");
+    await apply("steady", { shellFile, nodeName: "node-a" });
+    const { status } = await reach("steady", "Running", (app) => app.status?.phase === "Running");
+    await agent.kill();
+    await cluster.apiServer.kill("SIGKILL");
+    await agent.start();
+    await waitFor(
+      "readyz says that the API server is missing",
+      async () => (await fetch(`${agent.url}/readyz`)).status === 503,
+    );
+    const offline = await (await fetch(`${agent.url}/apps/default/steady`)).json() as NCApp;
+    assert.deepEqual([offline.status?.phase, offline.status?.pid], ["Running", status?.pid]);
+    await cluster.apiServer.start();
+    await waitFor(
+      "the agent is ready again",
+      async () => (await fetch(`${agent.url}/readyz`)).status === 200,
+      60_000,
+    );
+    assert.equal((await get("steady")).status?.restarts, 0);
+    assert.ok(await isAlive(status!.pid!));
+    await cluster.kubectl(["delete", "ncapp", "steady"]);
+    await waitFor("its process is gone", async () => !await isAlive(status!.pid!));
+  },
+);

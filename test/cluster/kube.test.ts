@@ -1,0 +1,296 @@
+/** The client, list, watch and Leases on a real API server. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, afterEach, before, describe, test } from "node:test";
+import type { NCApp } from "../../src/api/types.ts";
+import { type AccessOptions, loadAccess } from "../../src/kube/access.ts";
+import { type ClientOptions, createKubeClient, type KubeClient } from "../../src/kube/client.ts";
+import { renewLease } from "../../src/kube/lease.ts";
+import { listAll } from "../../src/kube/list.ts";
+import { ncappPath, ncapps } from "../../src/kube/resources.ts";
+import type { FollowOptions } from "../../src/kube/watch.ts";
+import type { Cluster } from "../harness/cluster.ts";
+import { startControlPlane } from "../harness/control-plane.ts";
+import { withForwarder } from "../harness/forwarder.ts";
+import { checkout, findControlPlane, skipUnless } from "../harness/parts.ts";
+import { type Event, follow, type Follower } from "../kube/follower.ts";
+
+const crdName = "crd/ncapps.app.example.com";
+
+describe("src/kube on a real API server", { skip: skipUnless("control-plane"), timeout: 300_000 }, () => {
+  let cluster: Cluster;
+  let admin: KubeClient;
+  const followers: Follower[] = [];
+
+  before(async () => {
+    cluster = await startControlPlane();
+    await installCrd();
+    admin = await clientOf({ kubeconfig: cluster.kubeconfig });
+  });
+  after(() => cluster?.stop());
+  afterEach(async () => {
+    await Promise.all(followers.splice(0).map((follower) => follower.stop()));
+    await cluster.kubectl(["delete", "ncapps", "--all", "--wait=true"], { allowFail: true });
+  });
+
+  const installCrd = async () => {
+    await cluster.kubectl(["apply", "-f", join(checkout, "crd", "ncapp.yaml")]);
+    await cluster.kubectl(["wait", "--for=condition=established", "--timeout=30s", crdName]);
+  };
+  const following = (client = admin, options: Partial<FollowOptions<NCApp>> = {}) => {
+    const follower = follow(client, { backoff: { next: () => 100, reset() {} }, ...options });
+    followers.push(follower);
+    return follower;
+  };
+  const create = (name: string, node = "node-a") =>
+    admin.request<NCApp>({
+      method: "POST",
+      path: ncappPath("default"),
+      body: {
+        apiVersion: "app.example.com/v1alpha1",
+        kind: "NCApp",
+        metadata: { name },
+        spec: { shellFile: "/bin/true", nodeName: node },
+      },
+    });
+  const patch = (name: string, spec: Partial<NCApp["spec"]>) =>
+    admin.request<NCApp>({ method: "PATCH", path: ncappPath("default", name), body: { spec } });
+  const remove = (name: string) => admin.request({ method: "DELETE", path: ncappPath("default", name) });
+
+  test("a token, a client certificate, flags and kubectl proxy all lead in", async () => {
+    const group = ["system:masters"];
+    const ways: AccessOptions[] = [
+      { kubeconfig: cluster.kubeconfig },
+      { kubeconfig: await cluster.certificateKubeconfigFor({ name: "root", groups: group }) },
+      { server: cluster.server, caFile: cluster.caFile, token: cluster.adminToken },
+    ];
+    for (const way of ways) {
+      const client = await clientOf(way);
+      const { gitVersion } = await client.request<{ gitVersion: string }>({ path: "/version" });
+      assert.equal(gitVersion, cluster.version.gitVersion);
+      await listAll(client, { resource: ncapps });
+    }
+    await withKubectlProxy(cluster.kubeconfig, async (server) => {
+      const follower = following(await clientOf({ server }));
+      await follower.next("listed");
+      await follower.next("alive");
+      await create("through-proxy");
+      assert.equal((await follower.next("applied")).object.metadata.name, "through-proxy");
+    });
+  });
+
+  test("who may not list is told so, with the server's words and without the token", async () => {
+    const stranger = await clientOf({ kubeconfig: await cluster.kubeconfigFor("stranger") });
+    const { during, error } = await following(stranger).next("trouble");
+    assert.deepEqual([during, error.status, error.reason], ["list", 403, "Forbidden"]);
+    assert.match(
+      error.message,
+      /403 Forbidden: ncapps\.app\.example\.com is forbidden: User "stranger" cannot list/,
+    );
+    assert.ok(!error.message.includes(cluster.tokenFor("stranger")));
+    const unknown = await clientOf({ server: cluster.server, caFile: cluster.caFile, token: "s3cret" });
+    assert.equal((await following(unknown).next("trouble")).error.status, 401);
+  });
+
+  test("creation, change, move and deletion are told in their order", async () => {
+    await create("first");
+    const follower = following();
+    assert.deepEqual(names(await follower.next("listed")), ["first"]);
+    await follower.next("alive");
+    await create("elsewhere", "node-b");
+    await create("second");
+    await patch("second", { args: ["größe 世界 🦀"] });
+    await patch("first", { nodeName: "node-b" });
+    await remove("second");
+    assert.equal((await follower.next("applied")).object.metadata.name, "second");
+    assert.deepEqual((await follower.next("applied")).object.spec.args, ["größe 世界 🦀"]);
+    assert.equal((await follower.next("deleted")).object.metadata.name, "first");
+    assert.equal((await follower.next("deleted")).object.metadata.name, "second");
+  });
+
+  test("a name that is deleted and created again comes with both uids", async () => {
+    const follower = following();
+    await follower.next("listed");
+    await follower.next("alive");
+    const uids: (string | undefined)[] = [];
+    for (let i = 0; i < 10; i++) {
+      uids.push((await create("again")).metadata.uid);
+      await remove("again");
+    }
+    const told: string[] = [];
+    for (let i = 0; i < 10; i++) {
+      told.push((await follower.next("applied")).object.metadata.uid);
+      assert.equal((await follower.next("deleted")).object.metadata.uid, told.at(-1));
+    }
+    assert.deepEqual(told, uids);
+  });
+
+  test("the field selector is used where the server has selectable fields, else left out", async (t) => {
+    await Promise.all([create("mine"), create("theirs", "node-b")]);
+    const codes: string[] = [];
+    const client = await clientOf({ kubeconfig: cluster.kubeconfig }, {
+      onRequest: ({ verb, code }) => codes.push(`${verb} ${code}`),
+    });
+    const follower = following(client, { fieldSelector: "spec.nodeName=node-a" });
+    assert.deepEqual(names(await follower.next("listed")), ["mine"]);
+    await follower.next("alive");
+    const selectable = cluster.has("selectable-fields");
+    if (!selectable) {
+      t.diagnostic(`not covered: selectable fields, which ${cluster.version.gitVersion} has not`);
+    }
+    assert.deepEqual(codes, selectable ? ["list 200", "watch 200"] : ["list 400", "list 200", "watch 200"]);
+    await patch("mine", { nodeName: "node-b" });
+    assert.equal((await follower.next("deleted")).object.metadata.name, "mine");
+  });
+
+  test("a list in pages is whole", async () => {
+    const all = Array.from({ length: 25 }, (_, i) => `app-${String(i).padStart(2, "0")}`);
+    await Promise.all(all.map((name, i) => create(name, i % 5 === 0 ? "node-a" : "node-b")));
+    const { items } = await listAll<NCApp>(admin, { resource: ncapps, pageSize: 10 });
+    assert.deepEqual(items.map(({ metadata }) => metadata.name), all);
+    assert.equal(names(await following(admin, { pageSize: 7 }).next("listed")).length, 5);
+  });
+
+  test("a Lease is created, renewed and won back from another writer", async () => {
+    const claim = { namespace: "kube-node-lease", name: "nckubelet-node-a", holder: "node-a", seconds: 40 };
+    await admin.request({
+      method: "POST",
+      path: "/api/v1/namespaces",
+      body: { metadata: { name: claim.namespace } },
+    }).catch((error) => assert.match(error.message, /already exists/));
+    const created = await renewLease(admin, claim);
+    const renewed = await renewLease(admin, claim, { last: created });
+    assert.equal(renewed.spec?.acquireTime, created.spec?.acquireTime);
+    await renewLease(admin, { ...claim, holder: "node-b" });
+    const back = await renewLease(admin, claim, { last: renewed });
+    assert.deepEqual([back.spec?.holderIdentity, back.spec?.leaseTransitions], ["node-a", 2]);
+  });
+
+  test("a paused API server is trouble, and nothing is lost when it goes on", async () => {
+    const client = await clientOf({ kubeconfig: cluster.kubeconfig }, {
+      timeoutMs: 500,
+      connectTimeoutMs: 500,
+    });
+    const follower = following(client, { silenceMs: 500 });
+    await follower.next("listed");
+    await follower.next("alive");
+    cluster.apiServer.pause();
+    try {
+      assert.match((await follower.next("trouble")).error.reason, /Timeout|Unreachable/);
+    } finally {
+      cluster.apiServer.resume();
+    }
+    await create("after-pause");
+    const event = await follower.nextOutcome();
+    assert.deepEqual([event.type, event.type === "applied" && event.object.metadata.name], [
+      "applied",
+      "after-pause",
+    ]);
+  });
+
+  test("a killed API server takes nothing away, and what changed is told when it is back", async () => {
+    await create("kept");
+    const follower = following();
+    assert.deepEqual(names(await follower.next("listed")), ["kept"]);
+    await follower.next("alive");
+    await cluster.apiServer.kill("SIGKILL");
+    assert.equal((await follower.next("trouble")).during, "watch");
+    const seen = outcomeWith(follower, ["kept"], "new");
+    await cluster.apiServer.start();
+    await create("new");
+    assert.deepEqual(await seen, ["kept", "new"]);
+  });
+
+  test("a version that etcd has compacted leads to exactly one list", async () => {
+    await create("old");
+    await withForwarder(Number(new URL(cluster.server).port), async ({ port, close, open }) => {
+      const answers: string[] = [];
+      const way = { server: `https://127.0.0.1:${port}`, caFile: cluster.caFile, token: cluster.adminToken };
+      const client = await clientOf(way, { onRequest: ({ verb, code }) => code && answers.push(verb) });
+      const follower = following(client);
+      assert.deepEqual(names(await follower.next("listed")), ["old"]);
+      await follower.next("alive");
+      close();
+      await follower.next("trouble");
+      answers.length = 0;
+
+      await remove("old");
+      await create("new");
+      await compact(cluster, (await create("newest")).metadata.resourceVersion!);
+      // A running API server still has the old versions in its own cache.
+      await cluster.apiServer.kill("SIGKILL");
+      await cluster.apiServer.start();
+      open();
+      const event = await follower.nextOutcome();
+      assert.deepEqual(event.type === "listed" && names(event), ["new", "newest"]);
+      await follower.next("alive");
+      await create("after");
+      assert.equal((await follower.next("applied")).object.metadata.name, "after");
+      assert.deepEqual(answers, ["watch", "list", "watch"]);
+      assert.equal(follower.restarts.filter((reason) => reason === "expired").length, 1);
+      client.close();
+    });
+  });
+
+  test("deletion of the CRD deletes its apps; without it nothing is concluded; with it again all goes on", async () => {
+    await create("doomed");
+    const follower = following();
+    assert.deepEqual(names(await follower.next("listed")), ["doomed"]);
+    await follower.next("alive");
+    await cluster.kubectl(["delete", crdName, "--wait=true"]);
+    assert.equal((await follower.nextOutcome()).type, "deleted");
+    let trouble = await follower.next("trouble");
+    while (trouble.error.status !== 404) trouble = await follower.next("trouble");
+    await installCrd();
+    const seen = outcomeWith(follower, [], "reborn");
+    await create("reborn");
+    assert.deepEqual(await seen, ["reborn"]);
+  });
+});
+
+async function clientOf(way: AccessOptions, options: ClientOptions = {}): Promise<KubeClient> {
+  return createKubeClient(await loadAccess(way), options);
+}
+
+const names = ({ items }: Event<"listed">) => items.map(({ metadata }) => metadata.name).sort();
+
+/** Follows until the app is there, and gives the names of all that are there then. Whatever is told as deleted is missing. */
+async function outcomeWith(follower: Follower, before: string[], name: string): Promise<string[]> {
+  const there = new Set(before);
+  for (;;) {
+    const event = await follower.nextOutcome();
+    if (event.type === "listed") {
+      there.clear();
+      names(event).forEach((name) => there.add(name));
+    } else if (event.type === "applied") there.add(event.object.metadata.name);
+    else if (event.type === "deleted") there.delete(event.object.metadata.name);
+    if (there.has(name)) return [...there].sort();
+  }
+}
+
+/** Makes etcd forget every version before this one. */
+async function compact(cluster: Cluster, revision: string) {
+  const args = (await readFile(`/proc/${cluster.etcd.pid}/cmdline`, "utf8")).split("\0");
+  const url = args.find((arg) => arg.startsWith("--listen-client-urls="))?.split("=")[1];
+  const body = JSON.stringify({ revision, physical: true });
+  const response = await fetch(`${url}/v3/kv/compaction`, { method: "POST", body });
+  assert.equal(response.status, 200, await response.text());
+}
+
+async function withKubectlProxy(kubeconfig: string, use: (server: string) => Promise<void>) {
+  const parts = findControlPlane();
+  if ("missing" in parts) throw new Error(parts.missing);
+  const proxy: ChildProcess = spawn(parts.kubectl, [`--kubeconfig=${kubeconfig}`, "proxy", "--port=0"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const [hello] = await once(proxy.stdout!, "data");
+    await use(`http://${/127\.0\.0\.1:\d+/.exec(String(hello))![0]}`);
+  } finally {
+    proxy.kill();
+    await once(proxy, "exit");
+  }
+}

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { guestKind, inGuest } from "../harness/guest.ts";
+import { asTree, runTestsInGuest } from "../harness/guest-tests.ts";
+import { checkout, findGuest, skipUnless } from "../harness/parts.ts";
+import { processesNaming, waitUntilNoProcess } from "../harness/processes.ts";
+
+const skip = skipUnless("guest");
+const notUml = skip || (guestKind() === "direct" && "this machine runs guest scripts directly");
+
+// Its name is in the command line of every process of a guest, and all files of a guest are in it.
+let temp: string;
+
+before(async () => {
+  temp = await mkdtemp(join(tmpdir(), "nckubelet-harness-"));
+  process.env.TMPDIR = temp;
+});
+
+after(() => rm(temp, { recursive: true, force: true }));
+
+runTestsInGuest(["test/guest/inside/harness.ts"]);
+
+describe("inGuest()", { skip }, () => {
+  test("gives back the code 0 and both output streams in order", async () => {
+    const result = await inGuest("echo one; echo two >&2; echo three");
+    assert.deepEqual(result, { code: 0, output: "one\ntwo\nthree\n", timedOut: false });
+  });
+
+  test("gives back another code, all of a long output, and what is written to the share", async () => {
+    const share = await mkdtemp(join(temp, "share-"));
+    const script = 'seq 200000; echo "$GREETING" >"$SHARE/file"; sleep 600 & exit 7';
+    const result = await inGuest(script, { share, env: { GREETING: `it's "me"` } });
+    assert.equal(result.code, 7);
+    assert.equal(result.output, Array.from({ length: 200_000 }, (_, index) => `${index + 1}\n`).join(""));
+    assert.equal(await readFile(join(share, "file"), "utf8"), `it's "me"\n`);
+    await rm(share, { recursive: true });
+  });
+
+  test(
+    "ends a hung script at the time limit and leaves no process and no file",
+    { skip: notUml },
+    async () => {
+      const { code, output, timedOut } = await inGuest("echo begun; sleep 600 & sleep 600", {
+        timeoutMs: 15_000,
+      });
+      assert.deepEqual({ code, output, timedOut }, { code: 124, output: "begun\n", timedOut: true });
+      assert.deepEqual(await processesNaming(temp), []);
+      assert.deepEqual(await readdir(temp), []);
+    },
+  );
+
+  test("keeps what a guest writes in the guest", { skip: notUml }, async () => {
+    const paths = [join(checkout, "written-in-a-guest"), "/etc/written-in-a-guest"];
+    const { code } = await inGuest(`touch ${paths.join(" ")} && ls ${paths.join(" ")}`);
+    assert.equal(code, 0);
+    for (const path of paths) assert.ok(!existsSync(path), path);
+  });
+
+  test("ends the guest when the test process is killed", { skip: notUml }, async () => {
+    const file = fileURLToPath(new URL("../harness/fixtures/hang-in-guest.ts", import.meta.url));
+    const share = await mkdtemp(join(temp, "share-"));
+    const holder = spawn(process.execPath, [file, share], { stdio: "ignore" });
+    while (!existsSync(join(share, "begun")) && holder.exitCode === null) await sleep(20);
+    assert.notEqual((await processesNaming(`${temp}/nckubelet-guest-`)).length, 0);
+    holder.kill("SIGKILL");
+    await waitUntilNoProcess(`${temp}/nckubelet-guest-`);
+  });
+});
+
+describe("runTestsInGuest()", () => {
+  test("shows the tests of a guest with their names, skip reasons and failures", { skip }, async () => {
+    const file = fileURLToPath(new URL("../harness/fixtures/run-failing.ts", import.meta.url));
+    const output = await run(["--test", "--test-reporter=tap", file]);
+    for (const line of [/ok \d - passes/, /ok \d - is left out # SKIP not today/, /not ok \d - fails/]) {
+      assert.match(output, line);
+    }
+    assert.match(output, /'seen' !== 'wanted'/);
+    assert.match(output, /# fail 3\n/); // the test, its group, and the guest's own
+  });
+
+  test("reads nested results into a tree", () => {
+    const lines = [["a", 1], ["b", 2], ["c", 1], ["top", 0], ["second", 0]]
+      .map(([name, nesting]) => JSON.stringify({ name, nesting, passed: true }));
+    const names = (results: ReturnType<typeof asTree>): unknown[] =>
+      results.map((result) => [result.name, names(result.subtests)]);
+    assert.deepEqual(names(asTree(lines.join("\n"))), [["top", [["a", []], ["c", [["b", []]]]]], [
+      "second",
+      [],
+    ]]);
+  });
+});
+
+describe("skipUnless()", () => {
+  const nothing = { PATH: "/nowhere", HOME: "/nowhere", KUBEBUILDER_ASSETS: "/nowhere" };
+
+  test("says what is missing and what to do", () => {
+    assert.match(
+      String(skipUnless("control-plane", nothing)),
+      /no kube-apiserver in \/nowhere; run .*install-parts.sh/,
+    );
+  });
+
+  test("throws under CI=true, so that nothing is skipped there", () => {
+    assert.throws(
+      () => skipUnless("control-plane", { ...nothing, CI: "true" }),
+      /CI=true.*no kube-apiserver/,
+    );
+  });
+
+  test("names the machine that cannot run guests directly", { skip: notUml }, () => {
+    assert.match(JSON.stringify(findGuest({ NCKUBELET_GUEST: "direct" })), /no delegated cgroup v2/);
+  });
+});
+
+function run(args: string[]): Promise<string> {
+  // Node refuses to run tests in a process that looks like a test's child.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit"] });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => output += text);
+  return new Promise((resolve) => child.on("close", () => resolve(output)));
+}

@@ -1,0 +1,5 @@
+/** Prints what `locateRoot` finds from where this process stands. Options as JSON in the first argument. */
+import process from "node:process";
+import { locateRoot } from "../../../cgroups/mod.ts";
+
+console.log(JSON.stringify(await locateRoot(JSON.parse(process.argv[2] ?? "{}"))));

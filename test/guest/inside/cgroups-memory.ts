@@ -1,0 +1,168 @@
+/** Memory caps on a real kernel: who dies, who lives, and how a cap moves under a running app. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  ensureLimits,
+  limitsFor,
+  listProcesses,
+  readStats,
+  verifyLimits,
+  waitUntilEmpty,
+  watchEvents,
+} from "../../../cgroups/mod.ts";
+import { exitOf, firstLine, makeApp, MIB, NODE, startRun } from "./cgroups-app.ts";
+
+const ALLOCATE_200_MIB = "dd if=/dev/zero of=/dev/null bs=200M count=1 2> /dev/null";
+
+test("an allocator is killed at the cap with its whole group, 20 times of 20, and its neighbour lives", async (t) => {
+  const dir = await makeApp(t, "greedy", { memPCT: 4, oomPolicy: "Group" });
+  const neighbour = await makeApp(t, "neighbour", { memPCT: 4 });
+  const { child: innocent } = startRun(neighbour, "exec sleep 1000");
+  const told: string[] = [];
+  const watched = watchEvents(dir, { onOom: () => told.push("oom"), onEmpty: () => told.push("empty") });
+  t.after(() => watched.close());
+
+  for (let time = 1; time <= 20; time++) {
+    const before = readStats(dir)!.memory!;
+    told.length = 0;
+    const { child, leaf } = startRun(
+      dir,
+      `sleep 1000 & sleep 1000 & ${ALLOCATE_200_MIB}; sleep 1000`,
+      `run${time}`,
+    );
+    assert.deepEqual(await exitOf(child), [null, "SIGKILL"], `time ${time}`);
+    assert.ok(await waitUntilEmpty(leaf, { timeoutMs: 30_000 }), `time ${time}: someone is left`);
+    await until(() => told.includes("empty"));
+    assert.equal(told.at(-1), "empty");
+    assert.ok(told.includes("oom"), `time ${time}: told ${told}`);
+    const stats = readStats(dir)!.memory!;
+    assert.equal(stats.oomGroupKills - before.oomGroupKills, 1, `time ${time}`);
+    assert.ok(stats.oomKills - before.oomKills >= 4, `time ${time}: each of the four processes was counted`);
+    assert.ok(stats.peakBytes! <= 0.04 * NODE.memoryBytes);
+  }
+  assert.equal(innocent.exitCode, null);
+  assert.equal(readStats(neighbour)!.memory!.oomKills, 0);
+  assert.equal(listProcesses(neighbour).length, 1);
+});
+
+test("the Process policy kills only the allocator", async (t) => {
+  const dir = await makeApp(t, "single", { memPCT: 4, oomPolicy: "Process" });
+  const { child } = startRun(dir, `sleep 1000 & ${ALLOCATE_200_MIB}; echo "ended $?"; wait`);
+  assert.equal(await firstLine(child), "ended 137");
+  assert.equal(listProcesses(dir).length, 2);
+  assert.equal(readStats(dir)!.memory!.oomKills, 1);
+});
+
+test("a cap grows under a running app", async (t) => {
+  const dir = await makeApp(t, "growing", { memPCT: 4 });
+  assert.deepEqual(await ensureLimits(dir, limits(30)), {
+    changed: [{ file: "memory.max", value: String(300 * MIB) }],
+  });
+  const { child } = startRun(dir, `${ALLOCATE_200_MIB}; echo "ended $?"`);
+  assert.equal(await firstLine(child), "ended 0");
+});
+
+test("a cap that shrinks below what the app holds waits for it, and kills nothing", async (t) => {
+  const dir = await makeApp(t, "shrinking", { memPCT: 20 });
+  const { child, release } = await holdMemory(t, dir, 120);
+  const before = listProcesses(dir).sort();
+
+  for (let sync = 0; sync < 3; sync++) {
+    const { pending } = await ensureLimits(dir, limits(6));
+    assert.equal(pending?.reason, "ResizePending");
+    assert.equal(pending.wantedBytes, 60 * MIB);
+    assert.ok(pending.currentBytes > 120 * MIB, `${pending.currentBytes} in use`);
+    assert.equal(read(dir, "memory.max"), String(200 * MIB));
+    assert.ok(Number(read(dir, "memory.high")) <= 60 * MIB);
+  }
+  assert.deepEqual(verifyLimits(dir, limits(6)).map(({ file }) => file), ["memory.max", "memory.high"]);
+  assert.deepEqual(listProcesses(dir).sort(), before);
+
+  release();
+  await until(() => readStats(dir)!.memory!.currentBytes < 60 * MIB);
+  const done = await ensureLimits(dir, limits(6));
+  assert.equal(done.pending, undefined);
+  assert.deepEqual(verifyLimits(dir, limits(6)), []);
+  assert.deepEqual(await ensureLimits(dir, limits(6)), { changed: [] });
+  assert.equal(child.exitCode, null);
+  assert.equal(readStats(dir)!.memory!.oomKills, 0);
+});
+
+test("a pending shrink is undone by a change of mind", async (t) => {
+  const dir = await makeApp(t, "undecided", { memPCT: 20 });
+  await holdMemory(t, dir, 120);
+  assert.ok((await ensureLimits(dir, limits(6))).pending);
+  assert.deepEqual(await ensureLimits(dir, limits(30)), {
+    changed: [{ file: "memory.max", value: String(300 * MIB) }, { file: "memory.high", value: "max" }],
+  });
+  assert.equal(readStats(dir)!.memory!.oomKills, 0);
+});
+
+test("a cap shrinks at once where the kernel can take file pages back", async (t) => {
+  const dir = await makeApp(t, "reader", { memPCT: 20 });
+  const { child } = startRun(dir, `cat ${process.execPath} > /dev/null; echo read; exec sleep 1000`);
+  assert.equal(await firstLine(child), "read");
+  const { pending } = await ensureLimits(dir, limits(6));
+  assert.equal(pending, undefined);
+  assert.equal(read(dir, "memory.max"), String(60 * MIB));
+  assert.equal(read(dir, "memory.high"), "max");
+  assert.equal(child.exitCode, null);
+});
+
+test("limits that someone changed are put back, and nothing else is written", async (t) => {
+  const spec = { cpuPCT: 20, memPCT: 10, pidsMax: 50 };
+  const dir = await makeApp(t, "drifting", spec);
+  assert.deepEqual(await ensureLimits(dir, limitsFor(spec, NODE)), { changed: [] });
+  execFileSync("sh", ["-c", "echo max > cpu.max; echo 0 > memory.oom.group"], { cwd: dir });
+  assert.deepEqual(verifyLimits(dir, limitsFor(spec, NODE)), [
+    { file: "cpu.max", value: "20000 100000", actual: "max 100000" },
+    { file: "memory.oom.group", value: "1", actual: "0" },
+  ]);
+  const { changed } = await ensureLimits(dir, limitsFor(spec, NODE));
+  assert.deepEqual(changed.map(({ file }) => file), ["cpu.max", "memory.oom.group"]);
+  assert.deepEqual(verifyLimits(dir, limitsFor(spec, NODE)), []);
+});
+
+test("a value that the kernel refuses is an error naming file, value and errno", async (t) => {
+  const dir = await makeApp(t, "refused");
+  await assert.rejects(ensureLimits(dir, [{ file: "cpu.max", value: "999 100000" }]), {
+    message: `cannot write "999 100000" to ${dir}/cpu.max: EINVAL`,
+    code: "EINVAL",
+  });
+  await assert.rejects(ensureLimits(dir, [{ file: "pids.max", value: "007" }]), {
+    message: `wrote "007" to ${dir}/pids.max, but it reads "7"`,
+    code: "EREADBACK",
+  });
+  assert.ok(existsSync(dir));
+});
+
+/** Starts an app that holds so much memory in a child until `release`. */
+async function holdMemory(t: TestContext, dir: string, mib: number) {
+  const fifo = join(mkdtempSync(join(tmpdir(), "hold-")), "fifo");
+  execFileSync("mkfifo", [fifo]);
+  // The holder fills its buffer, then waits for a reader of the fifo that never reads.
+  const hold = `dd if=/dev/zero of=${fifo} bs=${mib}M count=1 2> /dev/null`;
+  const { child } = startRun(dir, `exec 9<> ${fifo}; ${hold} & echo $!; wait; exec sleep 1000`);
+  const holder = Number(await firstLine(child));
+  await until(() => readStats(dir)!.memory!.currentBytes > mib * MIB);
+  t.after(() => exitOf(child));
+  return { child, release: () => process.kill(holder, "SIGKILL") };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await sleep(20);
+}
+
+function limits(memPCT: number) {
+  return limitsFor({ memPCT }, NODE);
+}
+
+function read(dir: string, file: string): string {
+  return readFileSync(`${dir}/${file}`, "utf8").trim();
+}

@@ -1,0 +1,257 @@
+/** Processes in a cgroup on a real kernel: how they get in, and that nothing gets away. */
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { Buffer } from "node:buffer";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  CgroupError,
+  createCgroup,
+  ensureLimits,
+  freeze,
+  joinCommand,
+  kill,
+  limitsFor,
+  listProcesses,
+  openApp,
+  openRun,
+  readStats,
+  removeTree,
+  signalAll,
+  thaw,
+  waitUntilEmpty,
+  watchEvents,
+} from "../../../cgroups/mod.ts";
+import { moveProcess } from "../../../cgroups/prepare.ts";
+import { endApp, exitOf, firstLine, makeApp, NODE, startRun, testRoot } from "./cgroups-app.ts";
+
+/** Double-forks into a session of its own, and forks on and on. */
+const BUSY = "while :; do sleep 1; done";
+const DAEMONIZE = `(setsid sh -c "${BUSY}" > /dev/null 2>&1 &)`;
+
+test("a script is inside before its first instruction, and so is every child it makes", async (t) => {
+  const dir = await makeApp(t, "inside");
+  const { child, leaf } = startRun(dir, `cat /proc/self/cgroup; ${DAEMONIZE}; sleep 1000 & exec sleep 1000`);
+  const own = await firstLine(child);
+  assert.ok(leaf.endsWith(own.slice("0::".length)), `${own} is not ${leaf}`);
+  // The daemon's own child comes and goes.
+  await until(() => listProcesses(leaf).length >= 3);
+  assert.ok(listProcesses(leaf).includes(child.pid!));
+});
+
+test("a script does not start when its cgroup is gone", async (t) => {
+  const dir = await makeApp(t, "gone");
+  const leaf = `${dir}/never`;
+  const child = spawn("sh", ["-c", `${joinCommand(leaf)} || exit 125; echo started`], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const output = child.stdout.toArray();
+  assert.deepEqual(await exitOf(child), [125, null]);
+  assert.equal(Buffer.concat(await output).toString(), "");
+});
+
+for (const hasKill of [true, false]) {
+  const way = hasKill ? "cgroup.kill" : "cgroup.kill masked";
+
+  test(`double fork, setsid and ignored SIGTERM do not outlive a stop, with ${way}`, async (t) => {
+    const dir = await makeApp(t, "stubborn");
+    const { child, leaf } = startRun(dir, `trap "" TERM; ${DAEMONIZE}; ${DAEMONIZE}; echo up; ${BUSY}`);
+    await firstLine(child);
+    await until(() => listProcesses(leaf).length >= 3);
+    assert.ok(await signalAll(dir, "SIGTERM") >= 3);
+    assert.equal(await waitUntilEmpty(dir, { timeoutMs: 1_000 }), false);
+    await kill(dir, { hasKill });
+    assert.equal(await waitUntilEmpty(dir, { timeoutMs: 2_000 }), true);
+    assert.deepEqual(listProcesses(dir), []);
+    await removeTree(dir);
+  });
+
+  test(`a fork bomb under pidsMax leaves the others alone and dies within 5 s, with ${way}`, async (t) => {
+    const dir = await makeApp(t, "bomb", { pidsMax: 60, cpuPCT: 50 });
+    const { child } = startRun(
+      dir,
+      "bomb() { bomb | bomb & }; bomb 2> /dev/null; while :; do bomb; done 2> /dev/null",
+    );
+    await until(() => readStats(dir)!.pids!.current >= 55);
+    assert.ok(readStats(dir)!.pids!.current <= 60);
+    assert.equal(execFileSync("echo", ["still answering"], { encoding: "utf8" }), "still answering\n");
+    await kill(dir, { hasKill });
+    assert.equal(await waitUntilEmpty(dir, { timeoutMs: 5_000 }), true);
+    await exitOf(child);
+  });
+
+  test(`kill() ends a frozen app, with ${way}`, async (t) => {
+    const dir = await makeApp(t, "frozen");
+    const { child } = startRun(dir, "exec sleep 1000");
+    await until(() => listProcesses(dir).length === 1);
+    assert.equal(await freeze(dir), true);
+    await kill(dir, { hasKill });
+    assert.equal(await waitUntilEmpty(dir, { timeoutMs: 10_000 }), true);
+    assert.deepEqual(await exitOf(child), [null, "SIGKILL"]);
+  });
+}
+
+test("SIGTERM reaches every process of the app, and those that take it end in order", async (t) => {
+  const dir = await makeApp(t, "polite");
+  const polite = "trap 'exit 7' TERM; echo up; while :; do sleep 0.1; done";
+  const { child } = startRun(dir, polite);
+  await firstLine(child);
+  await signalAll(dir, "SIGTERM");
+  assert.deepEqual(await exitOf(child), [7, null]);
+  assert.equal(await waitUntilEmpty(dir, { timeoutMs: 10_000 }), true);
+});
+
+test("freeze() stops the work of an app until thaw()", async (t) => {
+  const dir = await makeApp(t, "icy", { cpuPCT: 20 });
+  startRun(dir, "while :; do :; done");
+  await until(() => readStats(dir)!.cpu.usageUsec > 0);
+  assert.equal(await freeze(dir), true);
+  const still = readStats(dir)!.cpu.usageUsec;
+  await sleep(500);
+  assert.equal(readStats(dir)!.cpu.usageUsec, still);
+  thaw(dir);
+  await until(() => readStats(dir)!.cpu.usageUsec > still);
+});
+
+test("the kernel tells of the end without polling, for the run and for the app", async (t) => {
+  const dir = await makeApp(t, "mortal");
+  const { child, leaf } = startRun(dir, "exec sleep 1000");
+  await until(() => listProcesses(leaf).length >= 1);
+  const told: string[] = [];
+  const ends = Promise.all([dir, leaf].map((cgroup) =>
+    new Promise<void>((resolve) => {
+      const watched = watchEvents(cgroup, { onEmpty: () => (told.push(cgroup), resolve()) }, {
+        persistent: true,
+      });
+      t.after(() => watched.close());
+    })
+  ));
+  assert.deepEqual(told, []);
+  child.kill("SIGKILL");
+  await ends;
+  assert.deepEqual(told.sort(), [dir, leaf].sort());
+});
+
+test("removeTree() takes the cgroups that the app made itself, whatever their names", async (t) => {
+  const dir = await makeApp(t, "nested");
+  const leaf = openRun(dir, "run");
+  mkdirSync(`${leaf}/inner/most`, { recursive: true });
+  mkdirSync(`${leaf}/ sp ace/ü`, { recursive: true });
+  mkdirSync(Buffer.concat([Buffer.from(`${leaf}/`), Buffer.from([0xff, 0xfe])]));
+  await removeTree(dir);
+  assert.ok(!existsSync(dir));
+});
+
+test("removeTree() names who still lives in it", async (t) => {
+  const dir = await makeApp(t, "lively");
+  const { child } = startRun(dir, "exec sleep 1000");
+  await until(() => listProcesses(dir).length === 1);
+  await assert.rejects(removeTree(dir, { timeoutMs: 100 }), {
+    message: `cannot remove the cgroup ${dir}, processes ${child.pid} live in it: EBUSY`,
+    code: "EBUSY",
+  });
+});
+
+test("1,000 rounds of create, limit, join and remove leave no cgroup", async (t) => {
+  const root = await testRoot();
+  const before = readdirSync(root).sort();
+  // One process goes round through all of them: a thousand forks would measure the guest.
+  const nomad = spawn("sleep", ["1000"]);
+  t.after(() => nomad.kill("SIGKILL"));
+  const limits = limitsFor({ cpuPCT: 10, memPCT: 10, pidsMax: 10 }, NODE);
+  const rest = openApp(root, "rest");
+  for (let round = 0; round < 1000; round++) {
+    const dir = openApp(root, `round_${round}`);
+    await ensureLimits(dir, limits);
+    const leaf = openRun(dir, "run");
+    moveProcess(nomad.pid!, leaf);
+    assert.deepEqual(listProcesses(dir), [nomad.pid]);
+    moveProcess(nomad.pid!, rest);
+    await removeTree(dir);
+  }
+  await endApp(rest);
+  assert.deepEqual(readdirSync(root).sort(), before);
+});
+
+test("10,000 fuzzed names touch nothing outside of the root", async (t) => {
+  const dir = await makeApp(t, "fuzz");
+  const parent = await testRoot();
+  const outside = snapshot(parent, dir);
+  const random = seeded(20_261_116);
+  let made = 0;
+  for (let count = 0; count < 10_000; count++) {
+    const name = fuzzName(random);
+    try {
+      const child = openApp(dir, name);
+      assert.equal(child, join(dir, name));
+      assert.equal(readFileSync(`${child}/cgroup.procs`, "utf8"), "");
+      await removeTree(child);
+      made++;
+    } catch (error) {
+      assert.ok(error instanceof CgroupError && error.code === "EINVAL", `${JSON.stringify(name)}: ${error}`);
+    }
+  }
+  assert.ok(made > 100 && made < 9_000, `${made} of the names were good`);
+  assert.deepEqual(snapshot(parent, dir), outside);
+  assert.deepEqual(readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory()), []);
+});
+
+test("createCgroup() does not take an interface file for a cgroup", async (t) => {
+  const dir = await makeApp(t, "files");
+  assert.throws(() => createCgroup(`${dir}/cgroup.procs`), { code: "EEXIST" });
+});
+
+/** The folders of a cgroup but for one, and what each of them enables. */
+function snapshot(dir: string, without: string): string[] {
+  const folders = readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const below = folders.map((entry) => join(dir, entry.name)).filter((path) => path !== without);
+  const enabled = readFileSync(`${dir}/cgroup.subtree_control`, "utf8");
+  return [`${dir} ${enabled}`, ...below.flatMap((path) => snapshot(path, without))];
+}
+
+/** A name from what a careless or hostile manifest may hold. */
+function fuzzName(random: () => number): string {
+  const parts = [
+    "a",
+    "web",
+    "_",
+    "-",
+    ".",
+    "..",
+    "/",
+    "\\",
+    "\0",
+    "\n",
+    " ",
+    "%2e%2e",
+    "ü",
+    "\u{1F980}",
+    "cgroup.procs",
+  ];
+  parts.push(
+    "cpu.max",
+    "keeper",
+    "agent",
+    "Z9",
+    "default_",
+    "~",
+    "$HOME",
+    "'",
+    "a".repeat(130),
+    "\u202e",
+    "0",
+  );
+  const length = 1 + Math.floor(random() * 4);
+  return Array.from({ length }, () => parts[Math.floor(random() * parts.length)]).join("");
+}
+
+/** The same numbers each time, so that a failure comes again. */
+function seeded(seed: number): () => number {
+  return () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await sleep(20);
+}

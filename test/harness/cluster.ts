@@ -1,0 +1,194 @@
+/** What a test holds of a running control plane: see control-plane.ts, which starts it. */
+import { execFile, type ExecFileException } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
+import { request as httpsRequest } from "node:https";
+import { join } from "node:path";
+import process from "node:process";
+import { type Certificate, createClientCertificate } from "./certificates.ts";
+import type { Daemon } from "./daemon.ts";
+import { type Feature, hasFeature, type KubernetesVersion } from "./kubernetes-version.ts";
+
+/** Who may speak to the API server. */
+export type User = { name: string; groups: string[] };
+
+/** What a program printed and how it ended. */
+export type CommandResult = { code: number; stdout: string; stderr: string };
+
+/** How kubectl runs: as the admin, unless a token or another kubeconfig is given. */
+export type KubectlOptions = { input?: string; token?: string; kubeconfig?: string; allowFail?: boolean };
+
+/** A raw request; without a token it is the admin's, with the token `""` nobody's. */
+export type RequestOptions = {
+  method?: string;
+  token?: string;
+  body?: unknown;
+  contentType?: string;
+  timeoutMs?: number;
+};
+
+/** What a control plane is made of. */
+export type ClusterParts = {
+  dir: string;
+  server: string;
+  kubectl: string;
+  authority: Certificate;
+  tokens: Map<string, string>;
+  etcd: Daemon;
+  apiServer: Daemon;
+};
+
+/** A running control plane. */
+export class Cluster {
+  /** Where the API server is: `https://127.0.0.1:PORT`. */
+  readonly server: string;
+  /** The authority that signed the server's certificate. */
+  readonly caFile: string;
+  /** The token of the user "admin", who may do everything. */
+  readonly adminToken: string;
+  /** The path of the admin's kubeconfig. */
+  readonly kubeconfig: string;
+  /** To kill, pause and start again. */
+  readonly etcd: Daemon;
+  /** To kill, pause and start again. */
+  readonly apiServer: Daemon;
+  /** Which API server this is. */
+  version: KubernetesVersion = { major: 0, minor: 0, gitVersion: "" };
+  #parts: ClusterParts;
+  #certificates = 0;
+
+  constructor(parts: ClusterParts) {
+    this.#parts = parts;
+    this.server = parts.server;
+    this.caFile = parts.authority.certFile;
+    this.etcd = parts.etcd;
+    this.apiServer = parts.apiServer;
+    this.adminToken = this.tokenFor("admin");
+    this.kubeconfig = join(parts.dir, "admin.kubeconfig");
+  }
+
+  /** Whether this API server has the feature; where not, say in the test's output what was not covered. */
+  has(feature: Feature): boolean {
+    return hasFeature(this.version, feature);
+  }
+
+  /** Runs kubectl; throws when it fails, unless `allowFail`. */
+  kubectl(args: string[], options: KubectlOptions = {}): Promise<CommandResult> {
+    const { dir, kubectl, server } = this.#parts;
+    const who = options.token === undefined ? [`--kubeconfig=${options.kubeconfig ?? this.kubeconfig}`] : [
+      `--kubeconfig=/dev/null`,
+      `--server=${server}`,
+      `--certificate-authority=${this.caFile}`,
+      `--token=${options.token}`,
+    ];
+    return new Promise((resolve, reject) => {
+      const done = (error: ExecFileException | null, stdout: string, stderr: string) => {
+        const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
+        if (code === 0 || options.allowFail) return resolve({ code, stdout, stderr });
+        reject(
+          new Error(`kubectl ${args.join(" ")} ended with ${code}: ${stderr || error?.message}`, {
+            cause: error,
+          }),
+        );
+      };
+      // HOME is where kubectl keeps its cache.
+      const env = { PATH: process.env.PATH, HOME: dir };
+      const child = execFile(kubectl, [...who, ...args], { env, maxBuffer: 64 << 20 }, done);
+      child.stdin?.on("error", () => {}); // kubectl may end before it has read all
+      child.stdin?.end(options.input ?? "");
+    });
+  }
+
+  /** The token of one of the users that the control plane was started with. */
+  tokenFor(user: string): string {
+    const token = this.#parts.tokens.get(user);
+    if (token) return token;
+    throw new Error(
+      `no user "${user}" in this control plane: it has ${[...this.#parts.tokens.keys()].join(", ")}`,
+    );
+  }
+
+  /** Writes a kubeconfig with the user's token and gives its path. */
+  kubeconfigFor(user: string): Promise<string> {
+    return this.#writeKubeconfig(fileName(user), { token: this.tokenFor(user) });
+  }
+
+  /** Writes a kubeconfig with a new client certificate and gives its path. Any user can be made this way. */
+  async certificateKubeconfigFor({ name, groups }: User): Promise<string> {
+    const file = `${fileName(name)}-${++this.#certificates}`;
+    const certificate = await createClientCertificate(
+      this.#parts.dir,
+      file,
+      this.#parts.authority,
+      name,
+      groups,
+    );
+    return this.#writeKubeconfig(file, {
+      "client-certificate": certificate.certFile,
+      "client-key": certificate.keyFile,
+    });
+  }
+
+  /** Sends a raw request; an object as `body` goes out as JSON. A refused connection is a rejection. */
+  request(path: string, options: RequestOptions = {}): Promise<{ status: number; body: string }> {
+    const { method = "GET", token = this.adminToken, body, contentType = "application/json" } = options;
+    const { timeoutMs = 10_000 } = options;
+    const headers = { ...(token && { authorization: `Bearer ${token}` }), "content-type": contentType };
+    return new Promise((resolve, reject) => {
+      const ca = readFileSync(this.caFile);
+      const request = httpsRequest(this.server + path, {
+        method,
+        headers,
+        ca,
+        agent: false,
+        timeout: timeoutMs,
+      });
+      request.on("error", reject);
+      request.on(
+        "timeout",
+        () => request.destroy(new Error(`${method} ${path}: no answer in ${timeoutMs} ms`)),
+      );
+      request.on("response", async (response) => {
+        let text = "";
+        try {
+          for await (const chunk of response.setEncoding("utf8")) text += chunk;
+          resolve({ status: response.statusCode ?? 0, body: text });
+        } catch (error) {
+          reject(error);
+        }
+      });
+      request.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body));
+    });
+  }
+
+  /** Ends both programs and removes every file of the control plane. */
+  async stop(): Promise<void> {
+    // Nothing is to be saved, so there is no need to wait for an orderly end.
+    await Promise.all([this.apiServer.kill("SIGKILL"), this.etcd.kill("SIGKILL")]);
+    await rm(this.#parts.dir, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  // JSON is YAML.
+  async #writeKubeconfig(name: string, user: Record<string, string>): Promise<string> {
+    const file = join(this.#parts.dir, `${name}.kubeconfig`);
+    const cluster = { server: this.server, "certificate-authority": this.caFile };
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name: "test", cluster }],
+      users: [{ name, user }],
+      contexts: [{ name: "test", context: { cluster: "test", user: name } }],
+      "current-context": "test",
+    };
+    await writeFile(file, JSON.stringify(config, null, 2), { mode: 0o600 });
+    return file;
+  }
+}
+
+function fileName(user: string): string {
+  return user.replaceAll(/[^A-Za-z0-9.-]/g, "-");
+}

@@ -1,0 +1,176 @@
+/**
+ * A real control plane for tests: etcd and kube-apiserver on loopback, with RBAC, tokens and certificates.
+ *
+ * Guarantees: ready means that /readyz is ok and the namespace "default" exists. Each control plane has its own
+ * ports, folder, keys and data; several run in parallel. Both programs die with the test process, however that
+ * ends. `stop` leaves no process and no file. A restarted program has the same address and data.
+ * Works with the API server that `install-parts.sh` builds (1.20) and with current ones (`KUBEBUILDER_ASSETS`).
+ * Caveats: no controller-manager, no kubelet: nothing collects garbage, makes service accounts or marks nodes.
+ * About 350 MB of memory each. A test process that is killed leaves its temporary folder.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { agentGroup, agentUser, schedulerGroup } from "../../src/api/names.ts";
+import { type Certificate, createAuthority, createKey, createServerCertificate } from "./certificates.ts";
+import { Cluster, type User } from "./cluster.ts";
+import { Daemon } from "./daemon.ts";
+import { freePort } from "./free-port.ts";
+import { parseVersion } from "./kubernetes-version.ts";
+import { type ControlPlaneParts, findControlPlane } from "./parts.ts";
+
+/** How a control plane starts. */
+export type ControlPlaneOptions = {
+  /** Users with a token, besides "admin". */
+  users?: User[];
+  /** More flags for kube-apiserver. */
+  apiServerFlags?: string[];
+};
+
+/** The users there are unless told otherwise: two agents, the scheduler, and one who may do nothing. */
+export const defaultUsers: User[] = [
+  { name: agentUser("node-a"), groups: [agentGroup] },
+  { name: agentUser("node-b"), groups: [agentGroup] },
+  { name: "nckubelet-scheduler", groups: [schedulerGroup] },
+  { name: "stranger", groups: [] },
+];
+
+/** Starts a control plane for the time of `use`, and stops it whatever happens. */
+export async function withControlPlane<T>(
+  use: (cluster: Cluster) => Promise<T>,
+  options: ControlPlaneOptions = {},
+): Promise<T> {
+  const cluster = await startControlPlane(options);
+  try {
+    return await use(cluster);
+  } finally {
+    await cluster.stop();
+  }
+}
+
+/** Starts a control plane; the caller stops it, or declares it with `await using`. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<Cluster> {
+  const parts = findControlPlane();
+  if ("missing" in parts) throw new Error(parts.missing);
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await startOnce(parts, options);
+    } catch (error) {
+      // Someone else took the port between the look and the bind.
+      if (attempt === 3 || !String(error).includes("address already in use")) throw error;
+    }
+  }
+}
+
+async function startOnce(parts: ControlPlaneParts, options: ControlPlaneOptions): Promise<Cluster> {
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-cluster-"));
+  try {
+    return await startIn(dir, parts, options);
+  } catch (error) {
+    await rm(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function startIn(
+  dir: string,
+  parts: ControlPlaneParts,
+  options: ControlPlaneOptions,
+): Promise<Cluster> {
+  const users = [{ name: "admin", groups: ["system:masters"] }, ...(options.users ?? defaultUsers)];
+  const tokens = new Map(users.map((user) => [user.name, randomBytes(16).toString("hex")]));
+  await writeTokens(join(dir, "tokens.csv"), users, tokens);
+  const authority = await createAuthority(dir, "ca");
+  const [client, peer, port] = [await freePort(), await freePort(), await freePort()];
+  const etcd = etcdDaemon(parts.etcd, dir, client, peer);
+  const apiServer: Daemon = new Daemon({
+    program: parts.apiServer,
+    args: [...await apiServerFlags(dir, authority, port, client), ...(options.apiServerFlags ?? [])],
+    logFile: join(dir, "kube-apiserver.log"),
+    isReady: () => isReady(cluster),
+  });
+  const server = `https://127.0.0.1:${port}`;
+  const cluster: Cluster = new Cluster({
+    dir,
+    server,
+    kubectl: parts.kubectl,
+    authority,
+    tokens,
+    etcd,
+    apiServer,
+  });
+  await cluster.kubeconfigFor("admin");
+  try {
+    await etcd.start();
+    await apiServer.start();
+    cluster.version = parseVersion((await cluster.request("/version")).body);
+    return cluster;
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+}
+
+function etcdDaemon(program: string, dir: string, client: number, peer: number): Daemon {
+  const url = `http://127.0.0.1:${client}`;
+  const peerUrl = `http://127.0.0.1:${peer}`;
+  return new Daemon({
+    program,
+    args: [
+      `--data-dir=${join(dir, "etcd")}`,
+      `--listen-client-urls=${url}`,
+      `--advertise-client-urls=${url}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=default=${peerUrl}`,
+    ],
+    logFile: join(dir, "etcd.log"),
+    isReady: () => fetch(`${url}/health`).then((response) => response.ok, () => false),
+  });
+}
+
+// Only flags that 1.20 and current servers both know.
+async function apiServerFlags(dir: string, authority: Certificate, port: number, etcdPort: number) {
+  const names = ["IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"];
+  const serving = await createServerCertificate(dir, "kube-apiserver", authority, names);
+  const signingKey = await createKey(dir, "service-account");
+  return [
+    `--etcd-servers=http://127.0.0.1:${etcdPort}`,
+    `--secure-port=${port}`,
+    "--bind-address=127.0.0.1",
+    "--advertise-address=127.0.0.1",
+    // The service "kubernetes" may not have a loopback endpoint; without this the log is full of it.
+    "--endpoint-reconciler-type=none",
+    "--service-cluster-ip-range=10.0.0.0/24",
+    `--tls-cert-file=${serving.certFile}`,
+    `--tls-private-key-file=${serving.keyFile}`,
+    `--client-ca-file=${authority.certFile}`,
+    `--token-auth-file=${join(dir, "tokens.csv")}`,
+    "--authorization-mode=RBAC",
+    "--service-account-issuer=https://kubernetes.default.svc",
+    `--service-account-key-file=${signingKey}`,
+    `--service-account-signing-key-file=${signingKey}`,
+    // No controller makes the service accounts that it would ask for.
+    "--disable-admission-plugins=ServiceAccount",
+    `--cert-dir=${join(dir, "certs")}`,
+    "--profiling=false",
+  ];
+}
+
+async function isReady(cluster: Cluster): Promise<boolean> {
+  try {
+    const answers = [await cluster.request("/readyz"), await cluster.request("/api/v1/namespaces/default")];
+    return answers.every((answer) => answer.status === 200);
+  } catch {
+    return false;
+  }
+}
+
+// token,user,uid,"group1,group2"
+function writeTokens(file: string, users: User[], tokens: Map<string, string>): Promise<void> {
+  const lines = users.map(({ name, groups }) =>
+    `${tokens.get(name)},${name},uid:${name},"${groups.join(",")}"\n`
+  );
+  return writeFile(file, lines.join(""), { mode: 0o600 });
+}

@@ -1,0 +1,103 @@
+/**
+ * A server program under the control of a test: started, killed, paused, started again.
+ *
+ * Guarantees: the program dies with this process, even by SIGKILL. `start` returns when the program is ready
+ * and throws with the end of its log when it ends before. `kill` returns when the program is gone.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** What to run. */
+export type DaemonSpec = {
+  program: string;
+  args: string[];
+  /** Where both output streams are appended to. */
+  logFile: string;
+  /** Resolves to true when the program serves; asked again until then. */
+  isReady: () => Promise<boolean>;
+  /** The longest that a start may take. Default one minute. */
+  startTimeoutMs?: number;
+};
+
+/** A program that a test can end and start at will. */
+export class Daemon {
+  #spec: DaemonSpec;
+  #child: ChildProcess | undefined;
+  #gone: Promise<void> = Promise.resolve();
+
+  constructor(spec: DaemonSpec) {
+    this.#spec = spec;
+  }
+
+  /** The process id while it runs. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Starts the program, with the same arguments each time, and waits until it is ready. */
+  async start(): Promise<void> {
+    if (this.#child) throw new Error(`${this.#name} runs already as process ${this.pid}`);
+    this.#spawn();
+    const { isReady, startTimeoutMs = 60_000 } = this.#spec;
+    const deadline = Date.now() + startTimeoutMs;
+    while (!(await isReady())) {
+      if (!this.#child) {
+        throw new Error(`${this.#name} ended while starting; its log ends with:\n${await this.log()}`);
+      }
+      if (Date.now() > deadline) {
+        await this.kill("SIGKILL");
+        throw new Error(`${this.#name} is not ready after ${startTimeoutMs} ms:\n${await this.log()}`);
+      }
+      await sleep(50);
+    }
+  }
+
+  /** Sends the signal, SIGTERM unless told, and waits until the program has ended. */
+  async kill(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+    this.#child?.kill(signal);
+    // A paused program would not see the signal.
+    this.#child?.kill("SIGCONT");
+    await this.#gone;
+  }
+
+  /** Freezes the program: its connections stay open and nothing answers. */
+  pause(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
+  /** Ends a pause. */
+  resume(): void {
+    this.#child?.kill("SIGCONT");
+  }
+
+  /** The last lines of what the program printed. */
+  async log(lines = 20): Promise<string> {
+    const text = await readFile(this.#spec.logFile, "utf8");
+    return text.trimEnd().split("\n").slice(-lines).join("\n");
+  }
+
+  get #name(): string {
+    return basename(this.#spec.program);
+  }
+
+  #spawn(): void {
+    const { program, args, logFile } = this.#spec;
+    const log = openSync(logFile, "a");
+    const child = spawn("setpriv", ["--pdeathsig", "KILL", program, ...args], {
+      stdio: ["ignore", log, log],
+    });
+    closeSync(log);
+    this.#child = child;
+    this.#gone = new Promise((resolve) => {
+      const ended = () => {
+        this.#child = undefined;
+        resolve();
+      };
+      child.on("exit", ended);
+      child.on("error", ended);
+    });
+  }
+}

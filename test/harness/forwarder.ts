@@ -1,0 +1,43 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A door in front of a server on loopback. */
+export interface Forwarder {
+  port: number;
+  /** Cuts every connection and takes no new one. */
+  close(): void;
+  /** Lets connections through again. */
+  open(): void;
+}
+
+/** Runs `use` with a port that leads to `targetPort` for as long as it is open, as it is at first. */
+export async function withForwarder<T>(
+  targetPort: number,
+  use: (forwarder: Forwarder) => Promise<T>,
+): Promise<T> {
+  const sockets = new Set<Socket>();
+  let isOpen = true;
+  const cut = () => sockets.forEach((socket) => socket.destroy());
+  const server = createServer((socket) => {
+    if (!isOpen) return socket.destroy();
+    const target = connect(targetPort, "127.0.0.1");
+    for (const [one, other] of [[socket, target], [target, socket]] as const) {
+      sockets.add(one);
+      one.on("error", () => {}).on("close", () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+    socket.pipe(target).pipe(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    return await use({
+      port: (server.address() as AddressInfo).port,
+      close: () => (isOpen = false, cut()),
+      open: () => void (isOpen = true),
+    });
+  } finally {
+    cut();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}

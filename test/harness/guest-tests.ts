@@ -1,0 +1,80 @@
+/**
+ * Runs test files inside one guest and shows their results as tests of this process.
+ *
+ * Guarantees: each test of a file becomes a subtest here, with its name, its failure and its skip reason, so
+ * that totals count truly. A guest that breaks, ends at its time limit or reports nothing is a failure that
+ * shows its output; it can never pass.
+ * Caveats: results show when the guest has ended; durations are those of the replay. Files for a guest are kept
+ * in test/guest/inside/ and are not named *.test.ts, so that no runner takes them on this side.
+ */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { test, type TestContext } from "node:test";
+import type { ReportedTest } from "./guest-reporter.ts";
+import { type GuestOptions, inGuest } from "./guest.ts";
+import { checkout, skipUnless } from "./parts.ts";
+
+/** Registers one test that runs the files (paths from the checkout) in one guest, with a subtest per result. */
+export function runTestsInGuest(files: string[], options: Omit<GuestOptions, "share"> = {}): void {
+  const name = `in a guest: ${files.map((file) => relative(checkout, join(checkout, file))).join(", ")}`;
+  test(name, { skip: skipUnless("guest") }, (t) => replayGuest(t, files, options));
+}
+
+type Result = ReportedTest & { subtests: Result[] };
+
+async function replayGuest(t: TestContext, files: string[], options: GuestOptions): Promise<void> {
+  const share = await mkdtemp(join(tmpdir(), "nckubelet-results-"));
+  try {
+    const { code, output, timedOut } = await inGuest(testCommand(files), {
+      timeoutMs: 300_000,
+      ...options,
+      share,
+    });
+    const report = await readFile(join(share, "report"), "utf8").catch(() => "");
+    const results = timedOut ? [] : asTree(report);
+    for (const result of results) await replay(t, result);
+    const explained = results.length > 0 &&
+      (code === 0) === results.every((result) => result.passed || result.todo);
+    if (!explained) {
+      const what = timedOut
+        ? "ended at its time limit"
+        : `ended with code ${code} and ${results.length} results`;
+      throw new Error(`the guest ${what}; its output:\n${output}`);
+    }
+  } finally {
+    await rm(share, { recursive: true, force: true });
+  }
+}
+
+function testCommand(files: string[]): string {
+  const reporter = join(checkout, "test/harness/guest-reporter.ts");
+  const quoted = files.map((file) => `'${join(checkout, file)}'`).join(" ");
+  // A process per file costs seconds in User-Mode Linux; a single file needs none of its own.
+  const isolation = files.length === 1 ? "none" : "process";
+  return `exec node --test --test-isolation=${isolation} --test-reporter=spec --test-reporter-destination=stdout \
+    --test-reporter='${reporter}' --test-reporter-destination="$SHARE/report" ${quoted}`;
+}
+
+/** The report's lines as a tree: the lines right before a test that are nested deeper are its subtests. */
+export function asTree(report: string): Result[] {
+  const open: Result[][] = [];
+  for (const line of report.split("\n").filter((line) => line !== "")) {
+    const reported: ReportedTest = JSON.parse(line);
+    const subtests = open[reported.nesting + 1] ?? [];
+    open.length = Math.min(open.length, reported.nesting + 1);
+    (open[reported.nesting] ??= []).push({ ...reported, subtests });
+  }
+  return open[0] ?? [];
+}
+
+async function replay(t: TestContext, result: Result): Promise<void> {
+  const { skip, todo, error } = result;
+  await t.test(result.name, { skip: skip ?? false, todo: todo ?? false }, async (t) => {
+    for (const subtest of result.subtests) await replay(t, subtest);
+    if (result.passed || error?.onlyBySubtests) return;
+    const failure = new Error(error?.message ?? "failed in the guest");
+    failure.stack = error?.stack ?? failure.message;
+    throw failure;
+  });
+}

@@ -1,0 +1,21 @@
+/** What an API server can do, told by its version: the tests run against old and current ones. */
+
+/** A version as `/version` gives it. */
+export type KubernetesVersion = { major: number; minor: number; gitVersion: string };
+
+/** Something that not every API server has. */
+export type Feature = "selectable-fields" | "cel" | "admission-policy";
+
+// The first minor version of Kubernetes 1 that has it without a feature gate.
+const since: Record<Feature, number> = { "cel": 25, "admission-policy": 30, "selectable-fields": 31 };
+
+/** Reads the JSON of `/version`; some vendors write the minor version as "27+". */
+export function parseVersion(body: string): KubernetesVersion {
+  const { major, minor, gitVersion } = JSON.parse(body);
+  return { major: parseInt(major), minor: parseInt(minor), gitVersion };
+}
+
+/** Whether servers of this version have the feature. */
+export function hasFeature(version: KubernetesVersion, feature: Feature): boolean {
+  return version.major > 1 || version.minor >= since[feature];
+}

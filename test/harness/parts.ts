@@ -1,0 +1,117 @@
+/**
+ * Finds the real parts that tests run against; `install-parts.sh` beside this file puts them there.
+ *
+ * Guarantees: looks only, never installs. A part is either complete or missing with a reason that says what
+ * to do. With `CI=true` a missing part is an error, so that a pipeline cannot turn green by skipping.
+ */
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { findDelegatedCgroup } from "./delegated-cgroup.ts";
+
+/** What a test may need: see `install-parts.sh`. */
+export type Part = "control-plane" | "guest" | "systemd-guest";
+
+/** A part that is not here, and why. */
+export type Missing = { missing: string };
+
+/** The programs of a control plane. */
+export type ControlPlaneParts = { apiServer: string; etcd: string; kubectl: string };
+
+/** User-Mode Linux, or the cgroup of this machine in which guest scripts run directly. */
+export type GuestParts = { kind: "uml"; linux: string } | { kind: "direct"; cgroup: string };
+
+/** User-Mode Linux and the disk image of a Debian with systemd. */
+export type SystemdGuestParts = { linux: string; disk: string };
+
+/** The folder of the checkout. */
+export const checkout = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
+
+/** For the `skip` option of a test: why the part is missing, or false. Throws with `CI=true` instead. */
+export function skipUnless(part: Part, env = process.env): string | false {
+  const found = findPart(part, env);
+  if (!("missing" in found)) return false;
+  if (env.CI === "true") throw new Error(`CI=true, and a part of the tests is missing: ${found.missing}`);
+  return found.missing;
+}
+
+/** Where the part is, or why it is missing. */
+export function findPart(part: Part, env = process.env): object | Missing {
+  switch (part) {
+    case "control-plane":
+      return findControlPlane(env);
+    case "guest":
+      return findGuest(env);
+    case "systemd-guest":
+      return findSystemdGuest(env);
+  }
+}
+
+/** The control plane in `KUBEBUILDER_ASSETS` where that is set, else the one built into the cache. */
+export function findControlPlane(env = process.env): ControlPlaneParts | Missing {
+  const built = join(cacheDir(env), "control-plane-1.20.2-3");
+  const dir = env.KUBEBUILDER_ASSETS || built;
+  const apiServer = executable(join(dir, "kube-apiserver"));
+  const etcd = executable(join(dir, "etcd"));
+  const kubectl = executable(join(dir, "kubectl")) ?? executable(join(built, "kubectl")) ??
+    onPath("kubectl", env);
+  if (!apiServer || !etcd || !kubectl) {
+    const name = !apiServer ? "kube-apiserver" : !etcd ? "etcd" : "kubectl";
+    return missing("control-plane", `no ${name} in ${dir}`);
+  }
+  const tool = ["openssl", "setpriv"].find((name) => !onPath(name, env));
+  return tool ? missing("control-plane", `no ${tool} on the PATH`) : { apiServer, etcd, kubectl };
+}
+
+/** This machine where it has a delegated cgroup v2, else User-Mode Linux; `NCKUBELET_GUEST=uml|direct` decides. */
+export function findGuest(env = process.env): GuestParts | Missing {
+  const cgroup = env.NCKUBELET_GUEST === "uml" ? undefined : findDelegatedCgroup();
+  if (cgroup) return { kind: "direct", cgroup };
+  if (env.NCKUBELET_GUEST === "direct") {
+    return {
+      missing: "guest: NCKUBELET_GUEST=direct, but this machine has no delegated cgroup v2 hierarchy",
+    };
+  }
+  const linux = onPath("linux.uml", env);
+  if (!linux) return missing("guest", "no linux.uml on the PATH");
+  if (!existsSync(umlModules)) return missing("guest", `no kernel modules in ${umlModules}`);
+  const tool = ["busybox", "bash", "setpriv", "unshare"].find((name) => !onPath(name, env));
+  return tool ? missing("guest", `no ${tool} on the PATH`) : { kind: "uml", linux };
+}
+
+/** User-Mode Linux and a Debian with systemd for it to boot. */
+export function findSystemdGuest(env = process.env): SystemdGuestParts | Missing {
+  const linux = onPath("linux.uml", env);
+  if (!linux) return missing("systemd-guest", "no linux.uml on the PATH");
+  const disk = join(cacheDir(env), "systemd-bookworm-1.img");
+  return existsSync(disk) ? { linux, disk } : missing("systemd-guest", `no disk ${disk}`);
+}
+
+/** Where parts are kept, outside every checkout. */
+export function cacheDir(env = process.env): string {
+  return env.NCKUBELET_CACHE ||
+    join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache"), "nckubelet");
+}
+
+const umlModules = "/usr/lib/uml/modules";
+
+function missing(part: Part, what: string): Missing {
+  return { missing: `${part}: ${what}; run test/harness/install-parts.sh ${part} as root on Debian 12` };
+}
+
+function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
+  // A user's PATH on Debian leaves the sbin folders out.
+  const folders = [...(env.PATH ?? "").split(delimiter), "/usr/local/bin", "/usr/bin", "/usr/sbin"];
+  return folders.map((folder) => executable(join(folder || ".", name))).find((path) => path);
+}
+
+function executable(path: string): string | undefined {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile() ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,35 @@
+# The job of a guest with systemd: see systemd-guest.ts. The unit test-job.service of the disk runs it when
+# multi-user.target is reached, with the job folder of the host at /run/job.
+
+# Sets share, halt and the environment of the script, and defines copy_files.
+. /run/job/settings
+mkdir -p /run/host
+mount -t hostfs -o / host /run/host
+copy_files
+umount /run/host
+if [ -n "$share" ]; then
+  mkdir -p /share
+  mount -t hostfs -o "$share" share /share
+fi
+
+# As in guest-init.sh: the output is on the host at once, and the script does not see a terminal.
+stty -F /dev/ttyS0 raw -echo
+mkfifo /run/job-output
+cat /run/job-output >/dev/ttyS0 &
+drain=$!
+(cd / && exec bash /run/job/script) </dev/null >/run/job-output 2>&1
+code=$?
+
+# What still holds the script's output would keep it open for ever.
+for process in /proc/[0-9]*; do
+  pid=${process#/proc/}
+  [ "$pid" = "$drain" ] || [ "$pid" = $$ ] && continue
+  if ls -l "$process/fd" 2>/dev/null | grep -q /run/job-output; then kill -9 "$pid"; fi
+done
+wait "$drain"
+echo "$code" >/run/job/code
+sync
+case $halt in
+  sudden) systemctl poweroff --force --force ;;
+  *) systemctl poweroff --no-block ;;
+esac

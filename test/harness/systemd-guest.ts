@@ -1,0 +1,115 @@
+/**
+ * A whole Debian machine with systemd, in User-Mode Linux: for what install.sh, units and reboots do.
+ *
+ * Guarantees: each machine has a disk of its own (ext4; the image it starts from is never written), which lives
+ * over its boots until `remove`. A script runs as root in a oneshot unit once multi-user.target is reached; its
+ * exit code and whole output come back; every process is gone when `boot` returns. Machines may run in parallel.
+ * Caveats: a boot takes 10-20 s. One CPU, loopback only, no Node on the disk. What the script leaves running in
+ * the background ends with its unit, as systemd does it: start services with systemctl or systemd-run.
+ */
+import { copyFile, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ScriptResult } from "./delegated-cgroup.ts";
+import { findSystemdGuest, type SystemdGuestParts } from "./parts.ts";
+import { quote } from "./shell-quote.ts";
+import { bootUserModeLinux } from "./user-mode-linux.ts";
+
+/** How a machine boots. */
+export type BootOptions = {
+  /** Copied onto the disk before the script runs: the path in the guest, and the host's file. */
+  files?: Record<string, string>;
+  /** Added to the script's environment. */
+  env?: Record<string, string>;
+  /** A host folder that the script may write to, as /share. */
+  share?: string;
+  /** The machine's memory; default `"1024M"`. */
+  memory?: string;
+  /** After this time the power is cut and the code is 124. Default three minutes. */
+  timeoutMs?: number;
+  /** How it ends after the script: systemd stops all units ("orderly"), or at once ("sudden"). */
+  halt?: "orderly" | "sudden";
+};
+
+/** A machine with a disk that lasts over its boots. */
+export type Machine = {
+  /** Boots the machine, runs the bash script in it, and halts it. */
+  boot(script: string, options?: BootOptions): Promise<ScriptResult>;
+  /** Throws the machine's disk away. */
+  remove(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Boots a new machine, runs the script in it, and throws it away. */
+export async function inSystemdGuest(script: string, options: BootOptions = {}): Promise<ScriptResult> {
+  const machine = await createMachine();
+  try {
+    return await machine.boot(script, options);
+  } finally {
+    await machine.remove();
+  }
+}
+
+/** Makes a machine that has never been booted. */
+export async function createMachine(): Promise<Machine> {
+  const parts = findSystemdGuest();
+  if ("missing" in parts) throw new Error(parts.missing);
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-machine-"));
+  const remove = () => rm(dir, { recursive: true, force: true });
+  return {
+    boot: (script, options = {}) => boot(parts, dir, script, options),
+    remove,
+    [Symbol.asyncDispose]: remove,
+  };
+}
+
+async function boot(
+  { linux, disk }: SystemdGuestParts,
+  dir: string,
+  script: string,
+  options: BootOptions,
+): Promise<ScriptResult> {
+  const job = join(dir, "job");
+  await rm(job, { recursive: true, force: true });
+  await mkdir(job);
+  await copyFile(fileURLToPath(new URL("systemd-guest-init.sh", import.meta.url)), join(job, "init"));
+  await writeFile(join(job, "script"), script);
+  await writeFile(join(job, "settings"), await settings(options));
+  const booted = await bootUserModeLinux({
+    linux,
+    root: { base: disk, changes: join(dir, "disk") },
+    init: "/lib/systemd/systemd",
+    memory: options.memory ?? "1024M",
+    parameters: [`nckubelet_job=${job}`],
+    timeoutMs: options.timeoutMs ?? 180_000,
+  });
+  const code = await readFile(join(job, "code"), "utf8").catch(() => undefined);
+  if (code !== undefined && !booted.timedOut) {
+    return { code: Number(code), output: booted.output, timedOut: false };
+  }
+  if (booted.timedOut) return { code: 124, output: booted.output, timedOut: true };
+  const told = `${booted.output}\n${booted.console}`.trim().slice(-4000);
+  throw new Error(`the machine halted without an exit code; it said:\n${told}`);
+}
+
+// Shell that systemd-guest-init.sh reads.
+async function settings(options: BootOptions): Promise<string> {
+  const copies = await Promise.all(
+    Object.entries(options.files ?? {}).map(async ([guestPath, hostPath]) => {
+      const source = quote(`/run/host${await realpath(hostPath)}`);
+      return `  mkdir -p ${quote(dirname(guestPath))} && cp -a ${source} ${quote(guestPath)}`;
+    }),
+  );
+  const env = { HOME: "/root", SHARE: "/share", ...options.env };
+  return [
+    `share=${quote(options.share ? await realpath(options.share) : "")}`,
+    `halt=${options.halt ?? "orderly"}`,
+    `copy_files() {`,
+    ...copies,
+    "  :",
+    `}`,
+    ...Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`),
+    "",
+  ].join("\n");
+}

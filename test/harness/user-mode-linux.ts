@@ -1,0 +1,108 @@
+/**
+ * Boots User-Mode Linux, a Linux kernel that runs as a process, on a folder or a disk image of this machine.
+ *
+ * Guarantees: the guest lives in a PID namespace of its own, so ending it ends every process it is made of
+ * (the kernel and the stubs that carry its programs); it ends when this process ends, even by SIGKILL. When
+ * `bootUserModeLinux` returns, all of them are gone. Guests do not see each other and may run in parallel.
+ * Caveats: one CPU, loopback only, no /proc/pressure. The kernel splits its parameters at spaces, so no path
+ * given here may hold one.
+ */
+import { Buffer } from "node:buffer";
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import type { Readable } from "node:stream";
+
+/** What to boot. */
+export type Boot = {
+  /** The kernel's executable. */
+  linux: string;
+  /** The guest's root: a host folder, which it only reads, or a disk that it writes. */
+  root: { folder: string } | Disk;
+  /** The first program, as a path inside the guest. */
+  init: string;
+  /** As the kernel takes it: `"1024M"`. Taken from the machine only as the guest uses it. */
+  memory: string;
+  /** More kernel parameters. */
+  parameters?: string[];
+  /** The guest is ended after this time. */
+  timeoutMs: number;
+};
+
+/** A disk image that stays as it is, and the file that takes what the guest writes to it. */
+export type Disk = { base: string; changes: string };
+
+/** What came out of the guest: `output` from its first serial line, `console` from the kernel. */
+export type Booted = { output: string; console: string; timedOut: boolean };
+
+/** Boots the guest and waits until it has halted, or was ended at its time limit. */
+export async function bootUserModeLinux(boot: Boot): Promise<Booted> {
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-uml-"));
+  try {
+    return await run(boot, dir);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+function run(boot: Boot, dir: string): Promise<Booted> {
+  const kernel = [
+    boot.linux,
+    `mem=${boot.memory}`,
+    ...rootParameters(boot.root),
+    `init=${boot.init}`,
+    "con=null",
+    "con0=null,fd:1",
+    "ssl=null",
+    "ssl0=null,fd:3",
+    `uml_dir=${dir}/`,
+    "umid=guest",
+    "quiet",
+    ...(boot.parameters ?? []),
+  ];
+  const namespace = ["unshare", ...(process.getuid?.() === 0 ? [] : ["--map-root-user"])];
+  const child = spawn(
+    "setpriv",
+    ["--pdeathsig", "KILL", ...namespace, "--pid", "--fork", "--kill-child=KILL", ...kernel],
+    { stdio: ["ignore", "pipe", "pipe", "pipe"], env: { PATH: process.env.PATH } },
+  );
+  const console = [collect(child.stdout!), collect(child.stderr!)];
+  const output = collect(child.stdio[3] as Readable);
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    endNamespace(child.pid!);
+  }, boot.timeoutMs);
+  return new Promise((resolve, reject) => {
+    child.on(
+      "error",
+      (cause) => reject(new Error(`cannot start ${boot.linux}: ${cause.message}`, { cause })),
+    );
+    // Every process of the guest holds the pipes: "close" comes when the last one is gone.
+    child.on("close", () => {
+      clearTimeout(timer);
+      resolve({ output: output(), console: console.map((text) => text()).join(""), timedOut });
+    });
+  });
+}
+
+function rootParameters(root: Boot["root"]): string[] {
+  if ("folder" in root) return ["root=/dev/root", "rootfstype=hostfs", `rootflags=${root.folder}`, "ro"];
+  return [`ubd0=${root.changes},${root.base}`, "root=/dev/ubda", "rootfstype=ext4", "rw"];
+}
+
+// unshare waits for the namespace's first process, and that one's end for the end of all others: killing it,
+// not unshare, means that nothing is left, not even a zombie, when unshare has ended.
+function endNamespace(unshare: number): void {
+  const [first] = readFileSync(`/proc/${unshare}/task/${unshare}/children`, "utf8").trim().split(" ");
+  process.kill(Number(first) || unshare, "SIGKILL");
+}
+
+function collect(stream: Readable): () => string {
+  const chunks: Buffer[] = [];
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks).toString();
+}

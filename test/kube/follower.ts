@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import type { NCApp } from "../../src/api/types.ts";
+import type { KubeClient } from "../../src/kube/client.ts";
+import { ncapps } from "../../src/kube/resources.ts";
+import { followList, type FollowOptions, type RestartReason, type WatchEvent } from "../../src/kube/watch.ts";
+
+export type Event<Type extends WatchEvent<NCApp>["type"]> = Extract<WatchEvent<NCApp>, { type: Type }>;
+
+export interface Follower {
+  /** The next event, which must be of this type; signs of life are passed over unless asked for. */
+  next<Type extends WatchEvent<NCApp>["type"]>(type: Type): Promise<Event<Type>>;
+  /** The next event that is neither a sign of life nor trouble. */
+  nextOutcome(): Promise<WatchEvent<NCApp>>;
+  restarts: RestartReason[];
+  stop(): Promise<void>;
+}
+
+/** Follows the NCApps of node-a, event by event, with pauses of 1, 2, 3 … ms. */
+export function follow(client: KubeClient, options: Partial<FollowOptions<NCApp>> = {}): Follower {
+  const stop = new AbortController();
+  const restarts: RestartReason[] = [];
+  let delay = 0;
+  const backoff = { next: () => ++delay, reset: () => void (delay = 0) };
+  const keep = (app: NCApp) => app.spec?.nodeName === "node-a";
+  const onRestart = (reason: RestartReason) => restarts.push(reason);
+  const events = followList<NCApp>(
+    client,
+    { resource: ncapps, keep, backoff, onRestart, ...options },
+    stop.signal,
+  );
+
+  const nextBut = async (...passedOver: string[]) => {
+    for (;;) {
+      const { value } = await events.next();
+      if (!value) throw new Error("the follower ended");
+      if (!passedOver.includes(value.type)) return value;
+    }
+  };
+  return {
+    async next(type) {
+      const event = await nextBut(...(type === "alive" ? [] : ["alive"]));
+      assert.equal(event.type, type, JSON.stringify(event));
+      return event as Event<typeof type>;
+    },
+    nextOutcome: () => nextBut("alive", "trouble"),
+    restarts,
+    async stop() {
+      stop.abort();
+      await events.return();
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sleep } from "../../src/lib/sleep.ts";
+
+test("sleep() resolves after its time", async () => {
+  await sleep(1);
+});
+
+test("sleep() ends early and without an error when its signal aborts", async () => {
+  const stop = new AbortController();
+  const sleeping = sleep(3_600_000, stop.signal);
+  stop.abort(new Error("stopped"));
+  await sleeping;
+});
+
+test("sleep() does not start when its signal is already aborted", async () => {
+  await sleep(3_600_000, AbortSignal.abort());
+});
+
+test("sleep() of more than a timer can hold does not end at once", async () => {
+  const stop = new AbortController();
+  let ended = false;
+  const sleeping = sleep(2 ** 40, stop.signal).then(() => ended = true);
+  await sleep(5);
+  assert.equal(ended, false);
+  stop.abort();
+  await sleeping;
+});

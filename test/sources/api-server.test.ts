@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createApiServerSource } from "../../src/sources/api-server.ts";
+import type { Source } from "../../src/sources/source.ts";
+import { accept, apiServer, line, lists, ncapp } from "../kube/fake-ncapps.ts";
+import { type Answer, type FakeServer, refuse, withClient } from "../kube/fake-server.ts";
+
+interface Running {
+  source: Source;
+  /** What the sink was told, one line each. */
+  told: string[];
+  /** Waits until this was told. */
+  until(text: string): Promise<void>;
+}
+
+const limit = { timeout: 30_000 };
+const patience = { next: () => 1, reset() {} };
+
+function running(
+  answer: Answer,
+  use: (running: Running, server: FakeServer) => Promise<void>,
+  { namespace, relistMs }: { namespace?: string; relistMs?: number } = {},
+) {
+  return withClient(answer, async (client, server) => {
+    const source = createApiServerSource(client, {
+      node: "node-a",
+      namespace,
+      follow: { backoff: patience, relistMs },
+    });
+    const stop = new AbortController();
+    const told: string[] = [];
+    let wake = () => {};
+    const tell = (text: string) => (told.push(text), wake());
+    const run = source.run({
+      replace: (apps) =>
+        tell(`replace ${apps.map(({ app, problems }) => app.metadata.name + (problems ? "!" : "")).join()}`),
+      upsert: ({ app, source, problems }) =>
+        tell(`upsert ${app.metadata.name}${problems ? "!" : ""} from ${source}`),
+      remove: (key, uid) => tell(`remove ${key} ${uid}`),
+      trouble: (problems) => tell(`trouble ${problems.map(({ message }) => message).join("; ")}`),
+    }, stop.signal);
+    const until = async (text: string) => {
+      while (!told.includes(text)) await new Promise<void>((resolve) => wake = resolve);
+    };
+    try {
+      await use({ source, told, until }, server);
+    } finally {
+      stop.abort();
+      await run;
+    }
+  });
+}
+
+test("the source tells the apps of its node, and is ready once it has listed", limit, async () => {
+  const server = apiServer({
+    lists: [lists([ncapp("a"), ncapp("other", "node-b")])],
+    watches: [(_, response) =>
+      accept(
+        response,
+        line("ADDED", ncapp("b", "node-a", { version: "11" })),
+        line("MODIFIED", ncapp("a", "node-b", { version: "12" })),
+        line("DELETED", ncapp("b", "node-a", { version: "13" })),
+      )],
+  });
+  await running(server, async ({ source, told, until }, { requests, url }) => {
+    assert.equal(source.health().ready, false);
+    await until("remove default/b uid-b");
+    assert.deepEqual(told, [
+      "replace a",
+      "upsert b from api-server",
+      "remove default/a uid-a",
+      "remove default/b uid-b",
+    ]);
+    assert.equal(requests[0]!.query.get("fieldSelector"), "spec.nodeName=node-a");
+    const { ready, message } = source.health();
+    assert.deepEqual([ready, message], [true, `following ${url} (--server, anonymous)`]);
+  });
+});
+
+test("the source asks for one namespace where it is told to", limit, async () => {
+  await running(apiServer({ lists: [lists([])] }), async ({ until }, { requests }) => {
+    await until("replace ");
+    assert.equal(requests[0]!.path, "/apis/app.example.com/v1alpha1/namespaces/shop/ncapps");
+  }, { namespace: "shop" });
+});
+
+test("trouble removes nothing, is told until it is over, and makes the source not ready", limit, async () => {
+  let fail = true;
+  const list: Answer = (request, response, index) =>
+    fail ? refuse(response, 403, "Forbidden", "cannot list") : lists([ncapp("a")])(request, response, index);
+  await running(apiServer({ lists: [list] }), async ({ source, told, until }, { url }) => {
+    const path = "/apis/app.example.com/v1alpha1/ncapps?limit=500&fieldSelector=spec.nodeName%3Dnode-a";
+    const message = `GET ${url}${path}: 403 Forbidden: cannot list`;
+    await until(`trouble ${message}`);
+    assert.deepEqual([source.health().ready, source.health().message], [false, message]);
+    fail = false;
+    await until("trouble ");
+    assert.deepEqual(told, [`trouble ${message}`, "replace a", "trouble "]);
+    assert.equal(source.health().ready, true);
+  });
+});
+
+test("a missing CRD is told with what to do", limit, async () => {
+  const list: Answer = (_, response) =>
+    response.writeHead(404, { "content-type": "text/plain" }).end("404 page not found");
+  await running(apiServer({ lists: [list] }), async ({ told }) => {
+    while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    assert.match(told[0]!, /404 NotFound: 404 page not found \(is the NCApp CRD installed\?/);
+  });
+});
+
+test("a failed relist stays told while the watch works, until a list succeeds", limit, async () => {
+  let listed = 0;
+  const list: Answer = (request, response, index) =>
+    listed++ === 1
+      ? refuse(response, 500, "InternalError", "no")
+      : lists([ncapp("a")])(request, response, index);
+  const watch: Answer = (_, response) =>
+    listed === 2
+      ? accept(response, line("ADDED", ncapp("b", "node-a", { version: "11" })))
+      : accept(response);
+  await running(apiServer({ lists: [list], watches: [watch] }), async ({ source, until }) => {
+    await until("upsert b from api-server");
+    assert.equal(source.health().ready, false);
+    assert.match(source.health().message, /500 InternalError/);
+  }, { relistMs: 50 });
+});
+
+test(
+  "an app that is not valid here is passed on with its problems, and unknown fields are none",
+  limit,
+  async () => {
+    const broken = ncapp("broken");
+    Object.assign(broken.spec, { cpuPCT: "200" });
+    const newer = ncapp("newer");
+    Object.assign(newer.spec, { fieldOfTheFuture: true });
+    const mended = ncapp("broken", "node-a", { version: "11" });
+    let mend = () => {};
+    const server = apiServer({
+      lists: [lists([broken, newer])],
+      watches: [(_, response) => {
+        accept(response);
+        mend = () => void response.write(line("MODIFIED", mended));
+      }],
+    });
+    await running(server, async ({ source, told, until }) => {
+      await until("replace broken!,newer");
+      while (told.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+      assert.match(told[1]!, /^trouble default\/broken: spec\.cpuPCT: Invalid value: "200"/);
+      assert.equal(source.health().ready, true);
+      while (told.length < 4) {
+        mend();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      assert.deepEqual(told.slice(2, 4), ["upsert broken from api-server", "trouble "]);
+    });
+  },
+);

@@ -1,0 +1,308 @@
+/**
+ * What the supervisor promises, whatever holds the processes: run against markers on any machine, and against cgroups in the guest.
+ */
+import assert from "node:assert/strict";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import type { NCAppSpec } from "../../src/api/types.ts";
+import type { Confinement } from "../../src/supervisor/confinement.ts";
+import { closeInheritedDescriptors, inheritedDescriptors } from "../../src/lib/inherited-descriptors.ts";
+import { recordPath } from "../../src/supervisor/layout.ts";
+import { encodeRecord } from "../../src/supervisor/record-store.ts";
+import { waitFor } from "../wait-for.ts";
+import { createTestNode } from "./test-node.ts";
+
+closeInheritedDescriptors();
+const forever = "#!/bin/sh\necho up\nwhile :; do sleep 1; done\n";
+
+/** Registers the tests of the contract. */
+export function supervisorContract(makeConfinement: () => Promise<Confinement>): void {
+  const isRoot = process.getuid?.() === 0;
+  const createNode = async () => await createTestNode(await makeConfinement());
+
+  test("a script runs with its arguments, a clean environment, umask 022 and no descriptor of the agent", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script(
+      "show.sh",
+      '#!/bin/sh\nprintf "arg:%s\\n" "$@"; env; echo "umask:$(umask)"; echo "fds:$(echo /proc/self/fd/*)"; pwd; echo done; sleep 60\n',
+    );
+    await node.assign("show", {
+      shellFile,
+      args: ["one", "two words", ""],
+      env: [{ name: "TEXT", value: "it's $HOME\nnext" }],
+    });
+    const log = await node.logHas("show", "done\n");
+    assert.match(log, /^arg:one\narg:two words\narg:\n/);
+    assert.match(log, /^TEXT=it's \$HOME\nnext$/m);
+    assert.match(log, /^NCAPP_NAME=show$/m);
+    assert.match(log, new RegExp(`^NODE_NAME=${node.nodeName}$`, "m"));
+    assert.match(log, /^umask:0022$/m);
+    const descriptors = /^fds:(.*)$/m.exec(log)?.[1]?.split(" ").map((path) =>
+      Number(path.slice("/proc/self/fd/".length))
+    );
+    // The shell has the third one for its own look at the folder. Deno cannot close what it was started with.
+    const allowed = [0, 1, 2, 3, ...inheritedDescriptors()];
+    assert.deepEqual(descriptors?.filter((descriptor) => !allowed.includes(descriptor)), []);
+    const names = log.split("\n").flatMap((line) => /^([A-Z_]+)=/.exec(line)?.[1] ?? []).sort();
+    const expected =
+      "HOME LANG LOGNAME NCAPP_NAME NCAPP_NAMESPACE NCAPP_RUN NCAPP_UID NODE_NAME PATH TEXT USER".split(" ");
+    // A shell may set these for itself.
+    assert.deepEqual(names.filter((name) => !["PWD", "SHLVL", "_"].includes(name)), expected);
+  });
+
+  test("a script without shebang, with a space in its path and no newline at its end runs by sh", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script("my app.sh", "echo from $0; exit 4");
+    await node.assign("plain", { shellFile, restartPolicy: "Never" });
+    const { lastExit } = await node.reach("plain", "Failed");
+    assert.equal(lastExit?.code, 4);
+    assert.match(lastExit?.message ?? "", /from .*my app\.sh/);
+  });
+
+  test("a script that daemonizes runs for as long as its children", async () => {
+    await using node = await createNode();
+    const pidFile = join(node.folder, "daemon.pid");
+    const shellFile = await node.script(
+      "daemon.sh",
+      `#!/bin/sh\nsetsid sh -c 'echo $$ >${pidFile}; exec sleep 300' &\nexit 0\n`,
+    );
+    await node.assign("daemon", { shellFile, restartPolicy: "Never" });
+    const pid = await waitFor(
+      "pid file",
+      async () => Number(await readFile(pidFile, "utf8").catch(() => "")) || undefined,
+    );
+    await node.reach("daemon", "Running");
+    node.supervisor.tick();
+    await node.reach("daemon", "Running");
+    process.kill(pid, "SIGKILL");
+    const { lastExit } = await node.reach("daemon", "Succeeded");
+    assert.equal(lastExit?.code, 0);
+  });
+
+  test("a script that fails and leaves children is failed, and the children are ended", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script("fail.sh", "#!/bin/sh\nsleep 300 &\nexit 5\n");
+    await node.assign("fail", { shellFile, restartPolicy: "Never" });
+    const { lastExit } = await node.reach("fail", "Failed");
+    assert.deepEqual([lastExit?.code, lastExit?.reason], [5, "Error"]);
+    await node.liveRuns(0);
+  });
+
+  test("a stop reaches double forks in sessions of their own that ignore SIGTERM", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script(
+      "stubborn.sh",
+      `#!/bin/sh\ntrap '' TERM\n(setsid sh -c 'trap "" TERM; while :; do sleep 1; done' &)\necho up\nwhile :; do sleep 1; done\n`,
+    );
+    await node.assign("stubborn", { shellFile, terminationGracePeriodSeconds: 1 });
+    await node.logHas("stubborn", "up");
+    node.supervisor.withdraw("default/stubborn");
+    await node.gone("stubborn");
+    await node.liveRuns(0);
+    assert.deepEqual(await readdir(join(node.layout.stateDir, "runs")), []);
+    assert.deepEqual(await readdir(join(node.layout.stateDir, "marks")), []);
+    assert.deepEqual(await readdir(join(node.layout.stateDir, "apps")), []);
+  });
+
+  test("a stop file is run inside of the app before SIGTERM", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script(
+      "server.sh",
+      "#!/bin/sh\ntrap 'echo got term; exit 0' TERM\necho up\nwhile :; do sleep 0.1; done\n",
+    );
+    const said = join(node.folder, "said");
+    const stopFile = await node.script("stop.sh", `#!/bin/sh\necho "stopping $NCAPP_NAME" >${said}\n`);
+    await node.assign("server", { shellFile, stopFile });
+    await node.logHas("server", "up");
+    node.supervisor.withdraw("default/server");
+    await node.gone("server");
+    assert.equal(await readFile(said, "utf8"), "stopping server\n");
+  });
+
+  test("a new agent finds the same process, and no restart happened", async () => {
+    await using node = await createNode();
+    await node.assign("steady", { shellFile: await node.script("steady.sh", forever) });
+    const before = await node.reach("steady", "Running");
+    for (let round = 0; round < 3; round++) await node.restartAgent();
+    const after = await node.reach("steady", "Running");
+    assert.deepEqual(after.run?.main, before.run?.main);
+    assert.equal(after.restarts, 0);
+    await node.liveRuns(1);
+  });
+
+  test("an exit that happened while no agent was there is read by the next", async () => {
+    await using node = await createNode();
+    const go = join(node.folder, "go");
+    const shellFile = await node.script(
+      "late.sh",
+      `#!/bin/sh\nwhile [ ! -e ${go} ]; do sleep 0.05; done\necho last words\nexit 42\n`,
+    );
+    await node.assign("late", { shellFile, restartPolicy: "Never" });
+    const { run } = await node.reach("late", "Running");
+    await node.restartAgent(async () => {
+      await writeFile(go, "");
+      await waitFor("the script has ended", async () => !await node.isAlive(run!.main!));
+    });
+    const { lastExit } = await node.reach("late", "Failed");
+    assert.deepEqual([lastExit?.code, lastExit?.message], [42, "last words"]);
+  });
+
+  test("an agent that died between its decision and the launch leads to one instance", async () => {
+    await using node = await createNode();
+    await node.assign("cut", { shellFile: await node.script("cut.sh", forever), suspend: true });
+    const pending = await node.reach("cut", "Pending", ({ reason }) => reason === "Suspended");
+    await node.restartAgent(async () => {
+      const app = { ...pending.app, spec: { ...pending.app.spec, suspend: false } };
+      const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+      const run = { id: "abc-123", bootId, hash: "0", createdAt: Date.now() };
+      await writeFile(
+        recordPath(node.layout, "default_cut"),
+        encodeRecord({ ...pending, app, phase: "Starting", run }),
+      );
+    });
+    await node.reach("cut", "Running", ({ run }) => run?.id !== "abc-123");
+    await node.logHas("cut", "up");
+    await node.liveRuns(1);
+  });
+
+  test("a lost state file costs nothing: the app is taken over from its run", async () => {
+    await using node = await createNode();
+    await node.assign("torn", { shellFile: await node.script("torn.sh", forever) });
+    const before = await node.reach("torn", "Running");
+    for (const damage of ["", "half a rec", encodeRecord(before).replace("torn", "tern")]) {
+      await node.restartAgent(() => writeFile(recordPath(node.layout, "default_torn"), damage));
+      const after = await node.reach("torn", "Running");
+      assert.deepEqual(after.run?.main, before.run?.main);
+    }
+  });
+
+  test("an object recreated under the same name is another app: the old one goes first, then one of the new runs", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script(
+      "again.sh",
+      '#!/bin/sh\necho "uid:$NCAPP_UID"\nwhile :; do sleep 1; done\n',
+    );
+    for (let round = 0; round < 5; round++) {
+      await node.assign("again", { shellFile }, { uid: `uid-${round}` });
+    }
+    const record = await node.reach("again", "Running", ({ app }) => app.metadata.uid === "uid-4");
+    await node.liveRuns(1);
+    assert.equal(record.restarts, 0);
+    assert.match(await node.logHas("again", "uid:"), /^uid:uid-4$/m);
+  });
+
+  test("a change of limits leaves the process alone, a change of arguments starts a new one", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script("change.sh", forever);
+    await node.assign("change", { shellFile });
+    const before = await node.reach("change", "Running");
+    await node.assign("change", { shellFile, pidsMax: 100 });
+    await node.reach("change", "Running", ({ app }) => app.spec.pidsMax === 100);
+    assert.deepEqual(node.record("change").run?.main, before.run?.main);
+    await node.assign("change", { shellFile, pidsMax: 100, args: ["new"] });
+    const after = await node.reach("change", "Running", ({ run }) => run?.id !== before.run?.id);
+    assert.equal(after.restarts, 0);
+    await node.liveRuns(1);
+  });
+
+  test("suspend stops the app and keeps it; without suspend it runs again", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script("pause.sh", forever);
+    await node.assign("pause", { shellFile });
+    await node.reach("pause", "Running");
+    await node.assign("pause", { shellFile, suspend: true });
+    await node.reach("pause", "Pending", ({ reason }) => reason === "Suspended");
+    await node.liveRuns(0);
+    await node.assign("pause", { shellFile });
+    await node.reach("pause", "Running");
+  });
+
+  test("a terminal state holds over a restart of the agent", async () => {
+    await using node = await createNode();
+    await node.assign("once", {
+      shellFile: await node.script("once.sh", "echo ran\n"),
+      restartPolicy: "Never",
+    });
+    await node.reach("once", "Succeeded");
+    await node.restartAgent();
+    node.supervisor.tick();
+    await node.assign("once", { shellFile: join(node.folder, "once.sh"), restartPolicy: "Never" });
+    await node.reach("once", "Succeeded");
+    assert.equal(await node.log("once"), "ran\n");
+  });
+
+  const bad: Record<string, { spec: (folder: string) => NCAppSpec; reason: string; message: RegExp }> = {
+    "a missing file": {
+      spec: () => ({ shellFile: "/no/such.sh" }),
+      reason: "ScriptNotFound",
+      message: /"\/no\/such\.sh"/,
+    },
+    "a folder": {
+      spec: (folder) => ({ shellFile: folder }),
+      reason: "InvalidScript",
+      message: /is a folder/,
+    },
+    "a device": {
+      spec: () => ({ shellFile: "/dev/null" }),
+      reason: "InvalidScript",
+      message: /not a regular file/,
+    },
+    "an unknown user": {
+      spec: (folder) => ({ shellFile: `${folder}/ok.sh`, runAsUser: "nobody-here" }),
+      reason: "UnknownUser",
+      message: /spec\.runAsUser: "nobody-here"/,
+    },
+    "a wrong digest": {
+      spec: (folder) => ({ shellFile: `${folder}/ok.sh`, shellFileSHA256: "0".repeat(64) }),
+      reason: "DigestMismatch",
+      message: /spec\.shellFileSHA256/,
+    },
+    "a missing folder": {
+      spec: (folder) => ({ shellFile: `${folder}/ok.sh`, workingDir: "/no/such/folder" }),
+      reason: "InvalidWorkingDir",
+      message: /"\/no\/such\/folder"/,
+    },
+  };
+  for (const [what, { spec, reason, message }] of Object.entries(bad)) {
+    test(`${what} is pending with one clear reason, and nothing runs`, async () => {
+      await using node = await createNode();
+      await node.script("ok.sh", forever);
+      await node.assign("bad", spec(node.folder));
+      const record = await node.reach("bad", "Pending", (record) => record.reason !== "");
+      assert.equal(record.reason, reason);
+      assert.match(record.message, message);
+      await node.liveRuns(0);
+    });
+  }
+
+  test(
+    "an app runs as its own user, with that user's groups only and no way to more",
+    { skip: !isRoot },
+    async () => {
+      await using node = await createNode();
+      const shellFile = await node.script(
+        "who.sh",
+        "#!/bin/sh\nid; grep NoNewPrivs /proc/self/status; sleep 60\n",
+      );
+      await node.assign("who", { shellFile, runAsUser: "nobody", workingDir: "/" });
+      const log = await node.logHas("who", "NoNewPrivs");
+      assert.match(log, /^uid=65534\(nobody\) gid=65534\(nogroup\) groups=65534\(nogroup\)$/m);
+      assert.match(log, /^NoNewPrivs:\s+1$/m);
+    },
+  );
+
+  test("no secret of the environment stands in an argument list", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script("secret.sh", '#!/bin/sh\necho "has ${#SECRET} letters"\nsleep 60\n');
+    await node.assign("secret", { shellFile, env: [{ name: "SECRET", value: "hunter2-hunter2" }] });
+    await node.logHas("secret", "has 15 letters");
+    const lines = await Promise.all(
+      (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map((pid) =>
+        readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")
+      ),
+    );
+    assert.equal(lines.filter((line) => line.includes("hunter2")).length, 0);
+  });
+}

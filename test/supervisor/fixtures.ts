@@ -1,0 +1,58 @@
+/** Apps and records for the tests of the supervisor. */
+import { applyDefaults } from "../../src/api/defaults.ts";
+import type { NCAppSpec } from "../../src/api/types.ts";
+import type { AppRecord, Run, RunnableApp, RunView } from "../../src/supervisor/types.ts";
+import { runHash } from "../../src/supervisor/run-hash.ts";
+
+export const start = 1_800_000_000_000;
+
+export function appWith(
+  spec: NCAppSpec = {},
+  { name = "web", uid = "uid-1", annotations = {} } = {},
+): RunnableApp {
+  return {
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCApp",
+    metadata: { name, namespace: "default", uid, annotations },
+    spec: applyDefaults({ shellFile: "/opt/web.sh", ...spec }),
+  };
+}
+
+export function recordWith(fields: Partial<AppRecord> = {}): AppRecord {
+  const app = fields.app ?? appWith();
+  return {
+    app,
+    source: "test",
+    phase: "Pending",
+    reason: "",
+    message: "",
+    restarts: 0,
+    failures: 0,
+    oomKills: 0,
+    ...fields,
+  };
+}
+
+export function runOf(app: RunnableApp, fields: Partial<Run> = {}): Run {
+  return {
+    id: "run-1",
+    bootId: "boot-1",
+    hash: runHash(app),
+    createdAt: start,
+    startedAt: start,
+    main: { pid: 100, startTime: "7" },
+    ...fields,
+  };
+}
+
+export function viewWith(fields: Partial<RunView> = {}): RunView {
+  return {
+    claim: "launcher",
+    launcherAlive: true,
+    rebooted: false,
+    started: { at: start, main: { pid: 100, startTime: "7" } },
+    processes: [100],
+    oomKills: 0,
+    ...fields,
+  };
+}

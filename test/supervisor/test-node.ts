@@ -1,0 +1,137 @@
+/**
+ * A supervisor on a temporary folder with real scripts, for tests: `await using node = await createTestNode(confinement)`.
+ * Whatever a test leaves running is killed at its end.
+ */
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import type { NCAppSpec } from "../../src/api/types.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import type { Confinement, RunRef } from "../../src/supervisor/confinement.ts";
+import { isAlive } from "../../src/supervisor/processes.ts";
+import { Supervisor, type SupervisorOptions } from "../../src/supervisor/supervisor.ts";
+import type { AppRecord, Phase } from "../../src/supervisor/types.ts";
+import { waitFor } from "../wait-for.ts";
+import { appWith } from "./fixtures.ts";
+
+export type TestNode = Awaited<ReturnType<typeof createTestNode>>;
+
+export async function createTestNode(confinement: Confinement, options: Partial<SupervisorOptions> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-test-"));
+  await chmod(folder, 0o755);
+  // Tells the processes of this test from those of others that run at the same time.
+  const nodeName = basename(folder).toLowerCase();
+  const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
+  const open = async () => {
+    const supervisor = new Supervisor({
+      layout,
+      confinement,
+      nodeName,
+      enforce: "best-effort",
+      log: silentLogger,
+      resolveValue: async () => "resolved",
+      fetchScript: async (url) => {
+        throw new Error(`no download in this test: ${url}`);
+      },
+      ...options,
+    });
+    await supervisor.restore();
+    return supervisor;
+  };
+  const runs = new Map<string, RunRef>();
+
+  const node = {
+    folder,
+    layout,
+    supervisor: await open(),
+    /** Writes an executable script and returns its path. */
+    async script(name: string, text: string): Promise<string> {
+      const path = join(folder, name);
+      await writeFile(path, text, { mode: 0o755 });
+      return path;
+    },
+    async assign(
+      name: string,
+      spec: NCAppSpec,
+      fields: { uid?: string; annotations?: Record<string, string> } = {},
+    ) {
+      await node.supervisor.assign({
+        app: appWith({ terminationGracePeriodSeconds: 5, ...spec }, { name, ...fields }),
+        source: "test",
+      });
+    },
+    record(name: string): AppRecord {
+      const found = node.supervisor.get(`default/${name}`);
+      if (!found) throw new Error(`no app ${name}`);
+      return found.record;
+    },
+    /** Waits until the app is in the phase, and returns its record. */
+    async reach(
+      name: string,
+      phase: Phase,
+      also: (record: AppRecord) => boolean = () => true,
+    ): Promise<AppRecord> {
+      return await waitFor(
+        `${name} ${phase}, it is ${JSON.stringify(node.supervisor.get(`default/${name}`)?.record)}`,
+        () => {
+          const record = node.supervisor.get(`default/${name}`)?.record;
+          if (record?.run) {
+            runs.set(record.run.id, {
+              folder: `default_${name}`,
+              runId: record.run.id,
+              main: record.run.main,
+            });
+          }
+          return record?.phase === phase && also(record) ? record : undefined;
+        },
+      );
+    },
+    async gone(name: string): Promise<void> {
+      await waitFor(`${name} is forgotten`, () => node.supervisor.get(`default/${name}`) === undefined);
+    },
+    async log(name: string): Promise<string> {
+      return await readFile(join(layout.logDir, `default_${name}`, "app.log"), "utf8").catch(() => "");
+    },
+    async logHas(name: string, text: string): Promise<string> {
+      return await waitFor(`${text} in the log of ${name}`, async () => {
+        const log = await node.log(name);
+        return log.includes(text) ? log : undefined;
+      });
+    },
+    /** The agent goes, as if killed: the apps stay. A new one takes over. */
+    async restartAgent(whileDown: () => Promise<void> = async () => {}): Promise<void> {
+      await node.supervisor.close();
+      await whileDown();
+      node.supervisor = await open();
+    },
+    isAlive,
+    /** How many runs of this node have a living process. */
+    async livingRuns(): Promise<number> {
+      const texts = await Promise.all(
+        (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map((pid) =>
+          readFile(`/proc/${pid}/environ`, "utf8").catch(() => "")
+        ),
+      );
+      const own = texts.map((text) => text.split("\0")).filter((variables) =>
+        variables.includes(`NODE_NAME=${nodeName}`)
+      );
+      return new Set(own.map((variables) => variables.find((variable) => variable.startsWith("NCAPP_RUN="))))
+        .size;
+    },
+    nodeName,
+    /** Waits until exactly so many runs live: a script shows its marker only once it has been executed. */
+    async liveRuns(count: number): Promise<void> {
+      await waitFor(`${count} living runs`, async () => await node.livingRuns() === count);
+    },
+    async [Symbol.asyncDispose]() {
+      await node.supervisor.close();
+      for (const run of runs.values()) await confinement.kill(run);
+      for (const run of runs.values()) {
+        await waitFor("leftovers are gone", async () => (await confinement.processes(run)).length === 0);
+        await confinement.removeRun(run);
+      }
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  return node;
+}

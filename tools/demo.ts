@@ -1,0 +1,121 @@
+/**
+ * `npm start`: a standalone agent on the examples, with a table that refreshes on a terminal. Everything it makes is in one
+ * temporary folder, and Ctrl-C takes the apps and that folder away again.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { setTimeout as wait } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { AgentView } from "../src/server/view.ts";
+import { startAgent } from "../src/agent/agent.ts";
+import { instanceName } from "../src/cli/agent-config.ts";
+import { appTable } from "../src/cli/app-table.ts";
+import { createLogger, describeError } from "../src/lib/log.ts";
+import { version } from "../src/lib/version.ts";
+
+const manifests = join(dirname(fileURLToPath(import.meta.url)), "..", process.argv[2] ?? "examples");
+const stopping = new AbortController();
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => stopping.abort());
+const isTerminal = process.stdout.isTTY === true;
+const folder = await mkdtemp(join(tmpdir(), "nckubelet-demo-"));
+
+try {
+  await runDemo();
+} catch (error) {
+  console.error(`nckubelet: ${describeError(error)}`);
+  process.exitCode = 1;
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function runDemo(): Promise<void> {
+  const notes: string[] = [];
+  const note = (line: string) => void (isTerminal ? notes.push(line) : console.log(line));
+  const agent = await startAgent({
+    version,
+    nodeName: "demo",
+    stateDir: join(folder, "state"),
+    logDir: join(folder, "log"),
+    socket: join(folder, "nckubelet.sock"),
+    listen: await freeAddress(),
+    manifests,
+    standalone: true,
+    enforce: "best-effort",
+    syncPeriodMs: 10_000,
+    reportPeriodMs: 2000,
+    maxApps: 1000,
+    stopAppsOnExit: true,
+    stopTimeoutMs: 60_000,
+    instance: instanceName(folder),
+    env: {},
+    log: createLogger({ level: "warn", write: note }),
+  });
+  const head = headLines(agent.view, agent.addresses);
+  if (!isTerminal) console.log(head.join("\n"));
+  let shown = "";
+  while (!stopping.signal.aborted) {
+    const table = tableLines(agent.view);
+    if (isTerminal) {
+      drawScreen([
+        ...head,
+        "",
+        ...table,
+        "",
+        ...notes.slice(-8),
+        "",
+        "Ctrl-C stops the apps and leaves nothing behind.",
+      ]);
+    } else if (phases(agent.view) !== shown) console.log(["", ...table].join("\n"));
+    shown = phases(agent.view);
+    await wait(1000, undefined, { signal: stopping.signal }).catch(() => {});
+  }
+  console.log("\nStopping the apps …");
+  await agent.close();
+  console.log("All stopped; nothing is left behind.");
+}
+
+function headLines(view: AgentView, addresses: string[]): string[] {
+  const url = addresses.find((address) => address.startsWith("http")) ?? "";
+  return [
+    `NC-Kubelet ${version}, standalone, running ${manifests}`,
+    `Status page  ${url}/status  (also ${url}/apps and ${url}/readyz?verbose)`,
+    `Logs         ${join(folder, "log")}/NAMESPACE_NAME/app.log`,
+    view.limits.enforced
+      ? "Limits       enforced by cgroup v2"
+      : `Limits       NOT enforced, apps run without their caps: ${view.limits.message}`,
+  ];
+}
+
+function tableLines(view: AgentView): string[] {
+  const apps = view.apps().map(({ app, status }) => ({ ...app, status }));
+  const problems = view.problems().map(({ message }) => `! ${message}`);
+  return [
+    ...(apps.length > 0 ? appTable(apps, Date.now()) : ["No apps yet."]),
+    ...(problems.length > 0 ? ["", ...problems] : []),
+  ];
+}
+
+function phases(view: AgentView): string {
+  return view.apps().map(({ app, status }) => `${app.metadata.name}=${status.phase}/${status.restarts}`)
+    .join() +
+    view.problems().length;
+}
+
+function drawScreen(lines: string[]): void {
+  const { columns = 80, rows = 24 } = process.stdout;
+  const visible = lines.slice(0, rows - 1).map((line) => line.slice(0, columns));
+  process.stdout.write(`\x1b[H${visible.map((line) => `${line}\x1b[K`).join("\n")}\x1b[J`);
+}
+
+/** The usual port, or any free one where something else has it. */
+async function freeAddress(): Promise<string> {
+  const { createServer } = await import("node:net");
+  const usual = 10268;
+  return await new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", () => resolve("127.0.0.1:0"));
+    probe.listen(usual, "127.0.0.1", () => probe.close(() => resolve(`127.0.0.1:${usual}`)));
+  });
+}
