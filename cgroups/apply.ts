@@ -39,16 +39,20 @@ export async function ensureLimits(
 ): Promise<Ensured> {
   const memoryMax = wanted.find(({ file }) => file === "memory.max");
   const changed: Limit[] = [];
+  let mustResize = false;
   for (const { file, value, actual } of verifyLimits(dir, wanted, effects)) {
-    // memory.max and memory.high move together, in an order that kills nothing: see resize.ts.
-    if (memoryMax && (file === "memory.max" || file === "memory.high") && actual !== undefined) continue;
     if (actual === undefined) throw missing(dir, file, value);
+    if (memoryMax && (file === "memory.max" || file === "memory.high")) {
+      mustResize = true;
+      continue;
+    }
     writeText(dir, file, value);
     const readBack = readTextIfAny(dir, file);
     if (readBack !== value) throw readBackError(dir, file, value, String(readBack));
     changed.push({ file, value });
   }
-  if (memoryMax === undefined || readTextIfAny(dir, "memory.max") === undefined) return { changed };
+  if (!memoryMax || !mustResize) return { changed };
+  // The two move together, in an order that kills nothing.
   const resized = await resizeMemory(dir, memoryMax.value);
   changed.push(...resized.changed);
   return resized.pending ? { changed, pending: resized.pending } : { changed };

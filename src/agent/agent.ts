@@ -14,6 +14,7 @@ import { createSync } from "../sync/sync.ts";
 import { createAgentView } from "./agent-view.ts";
 import { chooseConfinement } from "./confine.ts";
 import { createValueResolver } from "./env-values.ts";
+import { returnMemory } from "./return-memory.ts";
 import { lockState } from "./lock.ts";
 import { createMeter } from "./meter.ts";
 import type { AgentOptions } from "./options.ts";
@@ -108,6 +109,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       supervisor.tick();
     }, log),
     repeat(options.reportPeriodMs, stopping.signal, () => meter.readAll(), log),
+    returnMemory(stopping.signal, log),
   ];
 
   return {

@@ -34,7 +34,7 @@ type Chunk = { text: string; line: number };
 function split(text: string): Chunk[] {
   const chunks: Chunk[] = [];
   let line = 1;
-  for (const part of text.replace(/^\uFEFF/, "").split(/^(?=---(?:\s|$))/m)) {
+  for (const part of text.split(/^(?=---(?:\s|$))/m)) {
     chunks.push({ text: part.replace(/^---/, "   "), line });
     line += part.split("\n").length - 1;
   }

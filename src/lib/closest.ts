@@ -4,7 +4,7 @@ export function closest(name: string, known: readonly string[]): string | undefi
   const [nearest] = known
     .map((candidate) => ({ candidate, distance: editDistance(wanted, candidate.toLowerCase()) }))
     .sort((one, other) => one.distance - other.distance);
-  const isNear = nearest && nearest.distance <= Math.max(1, Math.floor(nearest.candidate.length / 4));
+  const isNear = nearest && nearest.distance <= Math.max(1, Math.floor(nearest.candidate.length / 3));
   return isNear ? nearest.candidate : undefined;
 }
 

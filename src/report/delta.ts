@@ -4,11 +4,8 @@
  * Guarantees: applied to `seen`, the delta makes every field of the agent as wanted and leaves alone what others write: the
  * scheduler's fields, and conditions of types that the agent does not have.
  */
-import { isDeepStrictEqual } from "node:util";
 import type { Condition, NCAppStatus } from "../api/types.ts";
-
-/** A merge patch (RFC 7386): null removes. */
-export type MergePatch = { [field: string]: unknown };
+import { isPlainObject, type MergePatch, mergePatch } from "../lib/merge-patch.ts";
 
 /** Fields of the status that the scheduler writes. */
 const foreignFields: ReadonlySet<string> = new Set(["nominatedNodeName"]);
@@ -52,19 +49,6 @@ export function mergeConditions(seen: Condition[] = [], wanted: Condition[] = []
   return [...known.sort((one, other) => place(one) - place(other)), ...added];
 }
 
-/** The merge patch from one object to another; undefined where they are equal. */
-export function mergePatch(from: object, to: object): MergePatch | undefined {
-  const [before, after] = [from as MergePatch, to as MergePatch];
-  const patch: MergePatch = {};
-  for (const field of Object.keys(before)) if (!(field in after)) patch[field] = null;
-  for (const [field, value] of Object.entries(after)) {
-    const old = before[field];
-    if (isDeepStrictEqual(old, value)) continue;
-    patch[field] = isPlainObject(old) && isPlainObject(value) ? mergePatch(old, value) : value;
-  }
-  return Object.keys(patch).length > 0 ? patch : undefined;
-}
-
 function ownFields(status: NCAppStatus): MergePatch {
   const fields = Object.entries(withoutEmpty(status)).filter(([field]) => !foreignFields.has(field));
   return Object.fromEntries(fields);
@@ -85,8 +69,4 @@ function withoutEmpty(object: object): MergePatch {
     } else kept[field] = isPlainObject(value) ? withoutEmpty(value) : value;
   }
   return kept;
-}
-
-function isPlainObject(value: unknown): value is MergePatch {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -28,7 +28,7 @@ export interface ReportedApp extends ReportTarget {
 export interface StatusReporter {
   /**
    * Wants `status` at the server. `seen` is the status in the object as it was listed or watched, `{}` where it had none;
-   * without it, and without `saw` before, the object is read first.
+   * without it, and without `saw` soon, the object is read first.
    */
   report(app: ReportedApp, status: NCAppStatus, seen?: NCAppStatus): void;
   /** Tells what a list or watch brought, so that what others wrote over the agent's status is corrected. */
@@ -48,6 +48,8 @@ export interface StatusReporterOptions {
   reportPeriodMs: number;
   /** After this time even a small change of usage goes out. */
   refreshMs?: number;
+  /** After a restart apps are known before the API server is listed: so long the list is waited for. */
+  unseenWaitMs?: number;
   /** Requests at the same time: fewer than the client has places, so that Leases never queue behind reports. */
   places?: number;
   timeoutMs?: number;
@@ -73,7 +75,7 @@ interface Entry {
 /** Makes a reporter. */
 export function createStatusReporter(options: StatusReporterOptions): StatusReporter {
   const { client, log, reportPeriodMs: periodMs, refreshMs = 300_000, places = 4 } = options;
-  const { timeoutMs = 10_000, clock = systemClock, random = Math.random } = options;
+  const { unseenWaitMs = 2000, timeoutMs = 10_000, clock = systemClock, random = Math.random } = options;
   const entries = new Map<string, Entry>();
   const drain = createDrain(clock);
   const closing = new AbortController();
@@ -81,7 +83,7 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
   const turns = createTurns<Entry>(clock, () => pump());
   let inFlight = 0;
 
-  const entryOf = ({ namespace, name, uid }: ReportedApp): Entry => {
+  const entryOf = ({ namespace, name, uid }: ReportedApp, waitMs = 0): Entry => {
     const key = appKey(namespace, name);
     const found = entries.get(key);
     if (found?.target.uid === uid) return found;
@@ -92,7 +94,7 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
       known: {},
       // The agent before this one sent it some time ago; spread, so that a thousand apps are not due at once.
       sentAt: clock.now() - Math.round(random() * refreshMs),
-      notBefore: 0,
+      notBefore: clock.now() + waitMs,
       backoff: createRetryBackoff(random),
       busy: false,
       over: false,
@@ -182,7 +184,7 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
   return {
     report(app, status, seen) {
       if (closing.signal.aborted) return;
-      const entry = seen === undefined ? entryOf(app) : see(app, seen);
+      const entry = seen === undefined ? entryOf(app, unseenWaitMs) : see(app, seen);
       entry.wanted = status;
       place(entry);
       pump();

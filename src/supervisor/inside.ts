@@ -2,7 +2,7 @@
  * Runs a command inside of an app: in its cgroup, as its user, with its environment and in its folder. Stop files, exec
  * probes and `nckubelet exec` all come through here, and they meet the app as it was started, whatever the spec says by now.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -69,11 +69,12 @@ export async function runInside(
   { timeoutMs, log }: { timeoutMs: number; log?: string },
 ): Promise<InsideResult> {
   const [file = "", ...args] = await insideCommand(runFolder, command, log);
-  const child = spawn(file, args, { cwd: "/", env: { PATH: cleanPath }, stdio: "ignore", detached: true });
+  // Not detached: a group leader's setsid would fork, and nobody would wait for the command itself.
+  const child = spawn(file, args, { cwd: "/", env: { PATH: cleanPath }, stdio: "ignore" });
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
-    killGroup(child.pid);
+    killSession(child);
   }, timeoutMs);
   try {
     const [code, signal] = await once(child, "exit") as [number | null, NodeJS.Signals | null];
@@ -83,10 +84,11 @@ export async function runInside(
   }
 }
 
-function killGroup(pid: number | undefined): void {
+/** Ends the command with what it started, or just itself where it has no session of its own yet. */
+function killSession(child: ChildProcess): void {
   try {
-    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
   } catch {
-    // Already gone.
+    child.kill("SIGKILL");
   }
 }

@@ -37,6 +37,7 @@ test("documents, Lists and JSON hold many apps", () => {
     "default/a",
     "team/b",
   ]);
+  assert.deepEqual(read("\uFEFF" + JSON.stringify(items[1], null, "\t")).names, ["team/b"]);
   const list = { apiVersion: "app.example.com/v1alpha1", kind: "NCAppList", items };
   assert.deepEqual(read(JSON.stringify(list), { namespace: "edge" }).names, ["edge/a", "team/b"]);
   assert.deepEqual(read(`%YAML 1.2\n---\n${app("a")}`), { names: ["default/a"], problems: [] });
@@ -141,8 +142,10 @@ test("paths that begin with ./ are taken from the folder of the file, if there i
     "spec.shellFile",
     "spec.stopFile",
   ]);
-  const bare = parseManifests(app("a", "{shellFile: a.sh}"), "f", { baseDir: "/etc/apps" });
-  assert.deepEqual(bare.problems.map(({ field }) => field), ["spec.shellFile"]);
+  for (const path of ["a.sh", "../a.sh", ".hidden"]) {
+    const { problems } = parseManifests(app("a", `{shellFile: ${path}}`), "f", { baseDir: "/etc/apps" });
+    assert.deepEqual(problems.map(({ field }) => field), ["spec.shellFile"], path);
+  }
 });
 
 test("a status, a null and Windows line ends do no harm", () => {

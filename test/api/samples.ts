@@ -274,6 +274,8 @@ export const badSpecs: readonly BadSpec[] = [
   }),
   ...bad("validator", "spec.nodeSelector", { nodeSelector: { "a b": "c" } }, {
     nodeSelector: { "a/b/c": "c" },
+  }, {
+    nodeSelector: { ["a".repeat(318)]: "c" },
   }),
   ...bad("schema", `${at}`, {
     affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } },

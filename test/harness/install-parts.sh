@@ -15,7 +15,7 @@ set -euo pipefail
 CACHE=${NCKUBELET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nckubelet}
 # Part of the path in parts.ts too: raise both when the recipe changes.
 CONTROL_PLANE=$CACHE/control-plane-1.20.2-3
-SYSTEMD_DISK=$CACHE/systemd-bookworm-1.img
+SYSTEMD_DISK=$CACHE/systemd-bookworm-2.img
 KUBERNETES_VERSION=1.20.2
 
 main() {
@@ -154,8 +154,9 @@ prepare_systemd_root() {
   echo guest >"$root/etc/hostname"
   # Written anew at the first boot, as on a real machine.
   : >"$root/etc/machine-id"
-  # Nobody logs in, and no timer may wake up in the middle of a test.
-  for unit in getty@.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer; do
+  # Nobody logs in, and nothing of its own may wake up in the middle of a test.
+  for unit in getty@.service modprobe@.service e2scrub_reap.service \
+    {apt-daily,apt-daily-upgrade,dpkg-db-backup,e2scrub_all,fstrim}.timer; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
   done
   cat >"$root/usr/local/sbin/test-job" <<'END'
@@ -170,8 +171,8 @@ END
 Description=The job of a test
 After=multi-user.target
 [Service]
-Type=oneshot
-TimeoutStartSec=infinity
+# Not oneshot: the machine is still "starting" as long as such a unit runs.
+Type=exec
 ExecStart=/usr/local/sbin/test-job
 END
   mkdir -p "$root/etc/systemd/system/multi-user.target.wants"

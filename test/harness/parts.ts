@@ -85,7 +85,7 @@ export function findGuest(env = process.env): GuestParts | Missing {
 export function findSystemdGuest(env = process.env): SystemdGuestParts | Missing {
   const linux = onPath("linux.uml", env);
   if (!linux) return missing("systemd-guest", "no linux.uml on the PATH");
-  const disk = join(cacheDir(env), "systemd-bookworm-1.img");
+  const disk = join(cacheDir(env), "systemd-bookworm-2.img");
   return existsSync(disk) ? { linux, disk } : missing("systemd-guest", `no disk ${disk}`);
 }
 

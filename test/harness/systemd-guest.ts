@@ -2,7 +2,7 @@
  * A whole Debian machine with systemd, in User-Mode Linux: for what install.sh, units and reboots do.
  *
  * Guarantees: each machine has a disk of its own (ext4; the image it starts from is never written), which lives
- * over its boots until `remove`. A script runs as root in a oneshot unit once multi-user.target is reached; its
+ * over its boots until `remove`. A script runs as root in a unit of its own once multi-user.target is reached; its
  * exit code and whole output come back; every process is gone when `boot` returns. Machines may run in parallel.
  * Caveats: a boot takes 10-20 s. One CPU, loopback only, no Node on the disk. What the script leaves running in
  * the background ends with its unit, as systemd does it: start services with systemctl or systemd-run.

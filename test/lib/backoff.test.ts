@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createBackoff } from "../../src/lib/backoff.ts";
 
-const delays = (backoff: { next(): number }, count: number) => Array.from({ length: count }, () => backoff.next());
+const delays = (backoff: { next(): number }, count: number) =>
+  Array.from({ length: count }, () => backoff.next());
 
 test("createBackoff() doubles from the first delay to the last", () => {
   const backoff = createBackoff({ initialMs: 10_000, maxMs: 300_000 });

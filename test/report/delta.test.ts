@@ -1,29 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Condition, NCAppStatus } from "../../src/api/types.ts";
-import { mergeConditions, mergePatch, statusDelta, storedStatus } from "../../src/report/delta.ts";
-import { applyMergePatch } from "./fake-server.ts";
+import { mergeConditions, statusDelta, storedStatus } from "../../src/report/delta.ts";
 
 const ready = (status: Condition["status"], more: Partial<Condition> = {}): Condition => ({
   type: "Ready",
   status,
   lastTransitionTime: "2030-01-01T00:00:00Z",
   ...more,
-});
-
-test("mergePatch() gives a patch that turns any object into any other, and nothing for equal ones", () => {
-  for (let round = 0; round < 2000; round++) {
-    const [from, to] = [randomObject(3), randomObject(3)];
-    const patch = mergePatch(from, to);
-    assert.deepEqual(applyMergePatch(from, patch ?? {}), to, JSON.stringify({ from, to, patch }));
-    assert.equal(mergePatch(to, structuredClone(to)), undefined);
-  }
-});
-
-test("mergePatch() names only the fields that differ", () => {
-  const from = { phase: "Running", restarts: 1, lastExit: { code: 1, reason: "Error" }, pid: 7 };
-  const to = { phase: "BackOff", restarts: 1, lastExit: { code: 2, reason: "Error" } };
-  assert.deepEqual(mergePatch(from, to), { phase: "BackOff", lastExit: { code: 2 }, pid: null });
 });
 
 test("statusDelta() is the whole status where the server has none", () => {
@@ -105,18 +89,3 @@ test("storedStatus() counts a field that the server dropped as stored, and keeps
   assert.equal(statusDelta(stored, sent), undefined);
   assert.deepEqual(stored.conditions, [other, ready("False")]);
 });
-
-function randomObject(depth: number): Record<string, unknown> {
-  const object: Record<string, unknown> = {};
-  for (const field of ["a", "b", "c", "d"]) if (Math.random() < 0.6) object[field] = randomValue(depth);
-  return object;
-}
-
-function randomValue(depth: number): unknown {
-  const kind = Math.floor(Math.random() * (depth > 0 ? 5 : 3));
-  if (kind === 0) return Math.floor(Math.random() * 3);
-  if (kind === 1) return ["x", "y", ""][Math.floor(Math.random() * 3)];
-  if (kind === 2) return Math.random() < 0.5;
-  if (kind === 3) return [randomObject(depth - 1), Math.floor(Math.random() * 2)];
-  return randomObject(depth - 1);
-}

@@ -135,20 +135,30 @@ test("report() never touches an object that was recreated under the same name", 
   assert.equal(server.objects.get("web")!.status, undefined);
   assert.deepEqual(server.asked.map(({ method }) => method), ["PATCH", "GET"]);
 
-  reporter.report(refTo(server.objects.get("web")!), { phase: "Starting" });
+  reporter.report(refTo(server.objects.get("web")!), { phase: "Starting" }, {});
   await settled();
   assert.deepEqual(server.status("web"), { phase: "Starting" });
 });
 
 test("report() looks before it writes where it knows no version", async () => {
-  const { server, reporter } = setUp();
+  const { clock, server, reporter } = setUp();
   server.add("web", running, "right");
   reporter.report({ namespace: "default", name: "web", uid: "wrong" }, { phase: "Failed" });
-  await settled();
+  await clock.advance(2000);
   assert.deepEqual(server.status("web"), running);
   reporter.report({ namespace: "default", name: "web", uid: "right" }, { ...running });
-  await settled();
+  await clock.advance(2000);
   assert.deepEqual(server.asked.map(({ method }) => method), ["GET", "GET"]);
+});
+
+test("report() waits a moment for the list after a restart, so that it need not ask for each app", async () => {
+  const { clock, server, reporter } = setUp();
+  const apps = Array.from({ length: 100 }, (_, number) => server.add(`app${number}`, { ...running }));
+  for (const app of apps) reporter.report({ ...refTo(app), resourceVersion: undefined }, { ...running });
+  await clock.advance(1000);
+  for (const app of apps) reporter.saw(refTo(app), app.status);
+  await clock.advance(minute);
+  assert.equal(server.asked.length, 0);
 });
 
 test("report() goes on where another writer came between, and keeps what that one wrote", async () => {

@@ -1,0 +1,115 @@
+/**
+ * Whether the node runs short of memory, disk or process ids. Pure.
+ *
+ * Pressure begins at once and ends late: what is short has to be well above its threshold for a while, so that an app that was
+ * evicted is not started again into the same shortage.
+ */
+import type { DiskUsage, NodeUsage } from "./usage.ts";
+
+export type Resource = "memory" | "disk" | "pid";
+
+export interface PressureState {
+  active: boolean;
+  /** When `active` changed last. */
+  since: number;
+  /** Since when there was enough again. */
+  reliefSince?: number;
+  /** It is short at this moment; `active` stays for a while after that. */
+  short: boolean;
+  /** What is short, for people. */
+  message: string;
+}
+
+export type Pressures = Record<Resource, PressureState>;
+
+/** Short: pressure. Enough: no pressure, if it stays so. Between the two everything stays as it is. */
+interface Verdict {
+  level: "short" | "between" | "enough";
+  message: string;
+}
+
+const mebibyte = 1 << 20;
+const gibibyte = 1 << 30;
+/** So much above its threshold counts as enough. */
+const relief = 1.5;
+
+/** No pressure at all, as of `now`. */
+export function noPressure(now: number): Pressures {
+  const calm: PressureState = { active: false, short: false, since: now, message: "" };
+  return { memory: calm, disk: calm, pid: calm };
+}
+
+/** The state after another look at the node. */
+export function stepPressure(
+  before: Pressures,
+  usage: NodeUsage,
+  now: number,
+  { holdMs = 60_000 } = {},
+): Pressures {
+  return {
+    memory: step(before.memory, judgeMemory(usage), now, holdMs),
+    disk: step(before.disk, judgeDisk(usage.disk), now, holdMs),
+    pid: step(before.pid, judgeThreads(usage), now, holdMs),
+  };
+}
+
+/** Available memory under which there is pressure: 100 MiB or 2%, but no more than a tenth of a small machine. */
+export function memoryThreshold(totalBytes: number): number {
+  return Math.min(totalBytes * 0.1, Math.max(100 * mebibyte, totalBytes * 0.02));
+}
+
+function step(
+  before: PressureState,
+  { level, message }: Verdict,
+  now: number,
+  holdMs: number,
+): PressureState {
+  if (level === "short") {
+    return { active: true, short: true, since: before.active ? before.since : now, message };
+  }
+  if (!before.active) return before;
+  if (level === "between") return { ...before, short: false, reliefSince: undefined };
+  const reliefSince = before.reliefSince ?? now;
+  if (now - reliefSince < holdMs) return { ...before, short: false, reliefSince };
+  return { active: false, short: false, since: now, message: "" };
+}
+
+function judgeMemory(usage: NodeUsage): Verdict {
+  const { memoryAvailableBytes: available, memoryTotalBytes: total, memoryStallPCT = 0 } = usage;
+  const threshold = memoryThreshold(total);
+  // An app at its own cap stalls as well; only where memory is about to run out is a stall the node's.
+  const stalls = memoryStallPCT >= 20 && available < threshold * 2;
+  const message = `${mib(available)} of ${mib(total)} MiB of memory are available` +
+    (stalls ? `, all work waits for memory ${memoryStallPCT}% of the time` : "");
+  return { level: stalls ? "short" : levelOf(available, threshold), message };
+}
+
+function judgeDisk(disk: DiskUsage | undefined): Verdict {
+  if (!disk) return { level: "between", message: "" };
+  const { availableBytes, totalBytes, freeInodes, inodes } = disk;
+  const space = levelOf(availableBytes, Math.min(totalBytes * 0.1, 4 * gibibyte));
+  // Some file systems, such as btrfs, do not count inodes.
+  const files = inodes === 0 ? "enough" : levelOf(freeInodes, inodes * 0.05);
+  const message = space === "short" || files !== "short"
+    ? `${mib(availableBytes)} of ${mib(totalBytes)} MiB of disk are available`
+    : `${freeInodes} of ${inodes} inodes are free`;
+  return { level: worst(space, files), message };
+}
+
+function judgeThreads({ threads, maxThreads }: NodeUsage): Verdict {
+  if (!Number.isFinite(maxThreads)) return { level: "enough", message: "" };
+  const message = `${threads} of ${maxThreads} process ids are in use`;
+  return { level: levelOf(maxThreads - threads, maxThreads * 0.1), message };
+}
+
+function levelOf(free: number, threshold: number): Verdict["level"] {
+  return free < threshold ? "short" : free < threshold * relief ? "between" : "enough";
+}
+
+function worst(...levels: Verdict["level"][]): Verdict["level"] {
+  return (["short", "between"] as const).find((level) => levels.includes(level)) ?? "enough";
+}
+
+function mib(bytes: number): number {
+  return Math.round(bytes / mebibyte);
+}

@@ -1,0 +1,19 @@
+/** Amounts as the API server writes them, so that what it stores compares equal to what was sent. */
+
+/** Cores: `2`, `1500m`. */
+export function formatCores(cores: number): string {
+  const thousandths = Math.floor(cores * 1000);
+  return thousandths % 1000 === 0 ? String(thousandths / 1000) : `${thousandths}m`;
+}
+
+/** Bytes in whole KiB, with the largest unit that needs no fraction: `24682416Ki`, `2Gi`. */
+export function formatBytes(bytes: number): string {
+  let amount = Math.floor(bytes / 1024);
+  const units = ["Ki", "Mi", "Gi", "Ti", "Pi"];
+  let unit = 0;
+  while (amount > 0 && amount % 1024 === 0 && unit < units.length - 1) {
+    amount /= 1024;
+    unit++;
+  }
+  return amount === 0 ? "0" : `${amount}${units[unit]}`;
+}

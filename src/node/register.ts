@@ -1,0 +1,128 @@
+/**
+ * Keeps the Node object of this machine: creates it where none is, looks after it where it is the agent's own, and leaves a kubelet's
+ * alone but for one label.
+ *
+ * Guarantees: what others write to the Node stays; a write never goes to a Node that was recreated or changed since it was read; an
+ * unchanged Node costs one read a minute and one write in five.
+ */
+import type { KubeClient, KubeRequest } from "../kube/client.ts";
+import { hasStatus } from "../kube/kube-error.ts";
+import { nodes, resourcePath } from "../kube/resources.ts";
+import type { Logger } from "../lib/log.ts";
+import { mergePatch } from "../lib/merge-patch.ts";
+import {
+  adopted,
+  leftToKubelet,
+  lookedAfter,
+  newNode,
+  type Node,
+  type NodePicture,
+  nodeStatus,
+  ownerOf,
+} from "./node-object.ts";
+
+/**
+ * `auto`: create the Node, or look after it unless a kubelet does. `always`: also where a kubelet did. `never`: do not touch it.
+ */
+export type RegisterMode = "auto" | "always" | "never";
+
+export interface Registration {
+  /** Brings the Node up to date. Throws a KubeError. */
+  syncOnce(picture: NodePicture, signal?: AbortSignal): Promise<void>;
+  /** The Node as far as it is known; `registered`: it is the agent's own. */
+  readonly node: { uid: string; registered: boolean } | undefined;
+}
+
+export interface RegistrationOptions {
+  client: KubeClient;
+  node: string;
+  mode: RegisterMode;
+  log: Logger;
+  /** Conditions are written again after this time, though nothing changed. */
+  heartbeatMs?: number;
+  now?: () => number;
+}
+
+/** Makes the keeper of the Node object. */
+export function createRegistration(options: RegistrationOptions): Registration {
+  const { client, node: name, mode, log, heartbeatMs = 300_000, now = Date.now } = options;
+  let known: Registration["node"];
+
+  const ask = (request: Partial<KubeRequest>) =>
+    client.request<Node>({ path: resourcePath(nodes, { name }), timeoutMs: 10_000, ...request });
+
+  const create = async (picture: NodePicture, signal?: AbortSignal) => {
+    const node = await ask({
+      method: "POST",
+      path: resourcePath(nodes),
+      body: newNode(picture, now()),
+      signal,
+    });
+    log.info("registered the node", { node: name });
+    known = { uid: node.metadata?.uid ?? "", registered: true };
+  };
+
+  /** Writes what differs, and gives the Node as it is then. The version refuses what was decided on an older one. */
+  const write = async (
+    node: Node,
+    wanted: Pick<Node, "metadata" | "spec" | "status">,
+    subresource?: string,
+    signal?: AbortSignal,
+  ) => {
+    const patch = mergePatch(node, { ...node, ...wanted });
+    if (!patch) return node;
+    const { uid, resourceVersion } = node.metadata ?? {};
+    const body = { ...patch, metadata: { ...patch.metadata as object, uid, resourceVersion } };
+    return await ask({ method: "PATCH", path: resourcePath(nodes, { name, subresource }), body, signal });
+  };
+
+  const lookAfter = async (node: Node, picture: NodePicture, signal?: AbortSignal) => {
+    const isNew = ownerOf(node) !== "agent";
+    if (isNew) log.info("took over the node", { node: name, from: ownerOf(node) });
+    const current = await write(
+      node,
+      isNew ? adopted(node, picture) : lookedAfter(node, picture),
+      undefined,
+      signal,
+    );
+    const status = nodeStatus(current.status ?? {}, picture, now());
+    if (isDue(current, status, now(), heartbeatMs)) await write(current, { status }, "status", signal);
+  };
+
+  return {
+    get node() {
+      return known;
+    },
+    async syncOnce(picture, signal) {
+      if (mode === "never") return;
+      const node = await ask({ signal }).catch((error) =>
+        hasStatus(error, 404) ? undefined : Promise.reject(error)
+      );
+      if (!node) return await create(picture, signal);
+      const registered = mode === "always" || ownerOf(node) !== "kubelet";
+      if (known?.registered && !registered) log.info("a kubelet has taken the node over", { node: name });
+      known = { uid: node.metadata?.uid ?? "", registered };
+      if (registered) await lookAfter(node, picture, signal);
+      else await write(node, leftToKubelet(node), undefined, signal);
+    },
+  };
+}
+
+/** Whether a status says something new, or the last one is old. */
+function isDue(
+  { status: before }: Node,
+  status: NonNullable<Node["status"]>,
+  now: number,
+  heartbeatMs: number,
+): boolean {
+  const ready = before?.conditions?.find(({ type }) => type === "Ready");
+  const beatAt = Date.parse(ready?.lastHeartbeatTime ?? "") || 0;
+  if (Math.abs(now - beatAt) >= heartbeatMs) return true;
+  return mergePatch(withoutBeats(before ?? {}), withoutBeats(status)) !== undefined;
+}
+
+function withoutBeats(status: NonNullable<Node["status"]>): object {
+  const conditions = status.conditions?.map(({ lastHeartbeatTime: _, ...condition }) => condition)
+    .sort((one, other) => one.type < other.type ? -1 : 1);
+  return { ...status, conditions };
+}

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Command, Io } from "../../src/cli/command.ts";
+import { UsageError } from "../../src/cli/command.ts";
+import { type CommandTable, runCommandLine } from "../../src/cli/command-line.ts";
+import { commands } from "../../src/cli/commands.ts";
+
+const echo: Command = {
+  name: "echo",
+  summary: "Say it again.",
+  operands: "[WORD...]",
+  flags: {
+    upper: { kind: "switch", short: "u", help: "In capitals." },
+    prefix: { kind: "text", value: "TEXT", help: "Before each word.", default: "none" },
+    also: { kind: "list", value: "WORD", help: "More." },
+  },
+  examples: ["nckubelet echo -u hello"],
+  async run({ flags, args }, io) {
+    if (args[0] === "bad") throw new UsageError("bad is not a word");
+    if (args[0] === "broken") throw new Error("it broke", { cause: new Error("inside") });
+    io.stdout(JSON.stringify({ flags, args }));
+    return 0;
+  },
+};
+const table: CommandTable = { echo: { summary: echo.summary, load: async () => echo } };
+
+async function call(words: string[], known = table) {
+  const said = { stdout: "", stderr: "" };
+  const io: Io = {
+    stdout: (text) => void (said.stdout += text),
+    stderr: (text) => void (said.stderr += text),
+    env: {},
+    columns: 0,
+    signal: new AbortController().signal,
+  };
+  return { code: await runCommandLine(words, known, io), ...said };
+}
+
+test("flags and operands reach the command", async () => {
+  const { code, stdout } = await call([
+    "echo",
+    "-u",
+    "--prefix=x",
+    "--also",
+    "a",
+    "--also",
+    "b",
+    "one",
+    "--",
+    "--two",
+  ]);
+  assert.equal(code, 0);
+  assert.deepEqual(JSON.parse(stdout), {
+    flags: { upper: true, prefix: "x", also: ["a", "b"] },
+    args: ["one", "--two"],
+  });
+});
+
+test("a mistyped command or flag is 2, and says what was probably meant", async () => {
+  const command = await call(["ehco"]);
+  assert.deepEqual([command.code, command.stdout], [2, ""]);
+  assert.match((await call(["ecko"])).stderr, /unknown command "ecko"; did you mean "echo"\?/);
+  assert.match(
+    (await call(["echo", "--prefxi", "x"])).stderr,
+    /unknown flag --prefxi; did you mean --prefix\?/,
+  );
+  assert.equal((await call(["echo", "--prefix"])).code, 2);
+});
+
+test("wrong words are 2, a failure is 1 with its cause", async () => {
+  assert.deepEqual(await call(["echo", "bad"]), {
+    code: 2,
+    stdout: "",
+    stderr: "nckubelet: bad is not a word\nSee 'nckubelet echo --help'.\n",
+  });
+  assert.deepEqual(await call(["echo", "broken"]), {
+    code: 1,
+    stdout: "",
+    stderr: "nckubelet: it broke: inside\n",
+  });
+});
+
+test("help shows usage, flags with defaults, and examples", async () => {
+  const { code, stdout } = await call(["echo", "--help"]);
+  assert.equal(code, 0);
+  for (
+    const part of [
+      "Usage: nckubelet echo [flags] [WORD...]",
+      "-u, --upper",
+      "Default: none.",
+      "nckubelet echo -u hello",
+    ]
+  ) {
+    assert.ok(stdout.includes(part), part);
+  }
+  assert.equal((await call(["help", "echo"])).stdout, stdout);
+  assert.match((await call([])).stdout, /echo +Say it again\./);
+});
+
+test("every command has help with an example", async () => {
+  for (const [name, { summary, load }] of Object.entries(commands)) {
+    const command = await load();
+    assert.deepEqual([command.name, command.summary], [name, summary]);
+    assert.ok(command.examples.length > 0, name);
+  }
+});

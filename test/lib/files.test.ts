@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ensureFolder, errorCode, readIfThere, writeFileAtomic, writeNew } from "../../src/lib/files.ts";
+
+async function folder() {
+  const path = await mkdtemp(join(tmpdir(), "nckubelet-files-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
+}
+
+test("writeFileAtomic() replaces the content, is private, and leaves no other file", async () => {
+  await using place = await folder();
+  const path = join(place.path, "record");
+  await writeFileAtomic(path, "one");
+  await writeFileAtomic(path, "two");
+  assert.equal(await readFile(path, "utf8"), "two");
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  assert.deepEqual(await readdir(place.path), ["record"]);
+});
+
+test("writeFileAtomic() replaces a planted link instead of writing through it", async () => {
+  await using place = await folder();
+  const victim = join(place.path, "victim");
+  await writeFile(victim, "mine");
+  await symlink(victim, join(place.path, "record"));
+  await writeFileAtomic(join(place.path, "record"), "new");
+  assert.equal(await readFile(victim, "utf8"), "mine");
+});
+
+test("writeFileAtomic() names the path when it cannot write", async () => {
+  await assert.rejects(
+    writeFileAtomic("/no/such/folder/file", "x"),
+    /cannot write \/no\/such\/folder\/file: ENOENT/,
+  );
+});
+
+test("readIfThere() follows no link and tells missing from unreadable", async () => {
+  await using place = await folder();
+  await writeFile(join(place.path, "file"), "text");
+  await symlink(join(place.path, "file"), join(place.path, "link"));
+  assert.equal(await readIfThere(join(place.path, "file")), "text");
+  assert.equal(await readIfThere(join(place.path, "missing")), undefined);
+  await assert.rejects(readIfThere(join(place.path, "link")), (error) => errorCode(error) === "ELOOP");
+});
+
+test("writeNew() refuses a file that is there", async () => {
+  await using place = await folder();
+  await writeNew(join(place.path, "claim"), "one");
+  await assert.rejects(writeNew(join(place.path, "claim"), "two"), (error) => errorCode(error) === "EEXIST");
+});
+
+test("ensureFolder() makes a private folder and refuses a link in its place", async () => {
+  await using place = await folder();
+  await ensureFolder(join(place.path, "state"));
+  assert.equal((await stat(join(place.path, "state"))).mode & 0o777, 0o700);
+  await symlink("/tmp", join(place.path, "link"));
+  await assert.rejects(ensureFolder(join(place.path, "link")), /not a folder/);
+});

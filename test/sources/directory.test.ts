@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createDirectorySource, isManifestName } from "../../src/sources/directory.ts";
+import type { DesiredApp, SourceProblem } from "../../src/sources/source.ts";
+import { waitFor } from "../wait-for.ts";
+
+function manifest(name: string, fields = ""): string {
+  return `apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: ${name}}\nspec: {shellFile: /opt/${name}.sh${fields}}\n`;
+}
+
+async function follow(folder?: string) {
+  const directory = folder ?? await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
+  const source = createDirectorySource(directory, { settleMs: 1 });
+  const stop = new AbortController();
+  let apps: DesiredApp[] | undefined;
+  let problems: SourceProblem[] = [];
+  const running = source.run({
+    replace: (list) => void (apps = list),
+    upsert: () => assert.fail("a folder is always read whole"),
+    remove: () => assert.fail("a folder is always read whole"),
+    trouble: (list) => void (problems = list),
+  }, stop.signal);
+  return {
+    directory,
+    source,
+    names: () => apps?.map(({ app }) => app.metadata.name).sort(),
+    apps: () => apps ?? [],
+    problems: () => problems,
+    async see(...names: string[]) {
+      await waitFor(
+        `apps ${names}, there are ${apps?.map(({ app }) => app.metadata.name)}`,
+        () => apps?.map(({ app }) => app.metadata.name).sort().join() === names.join(),
+      );
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running;
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+test("files that come, change and go are followed", async () => {
+  await using seen = await follow();
+  await seen.see();
+  await writeFile(join(seen.directory, "a.yaml"), manifest("one") + "---\n" + manifest("two"));
+  await seen.see("one", "two");
+  await writeFile(
+    join(seen.directory, "b.json"),
+    JSON.stringify({
+      apiVersion: "app.example.com/v1alpha1",
+      kind: "NCApp",
+      metadata: { name: "three" },
+      spec: {},
+    }),
+  );
+  await seen.see("one", "three", "two");
+  await rm(join(seen.directory, "a.yaml"));
+  await seen.see("three");
+});
+
+test("a broken file keeps its last good version and is reported with its name, until it is good or gone", async () => {
+  await using seen = await follow();
+  const file = join(seen.directory, "a.yaml");
+  await writeFile(file, manifest("one"));
+  await seen.see("one");
+  await writeFile(file, "{ not: [yaml");
+  await waitFor("the problem is told", () => seen.problems().length > 0);
+  assert.deepEqual(seen.names(), ["one"]);
+  assert.match(seen.problems()[0]?.message ?? "", /a\.yaml/);
+  await writeFile(file, manifest("other"));
+  await seen.see("other");
+  await waitFor("the problem is over", () => seen.problems().length === 0);
+});
+
+test("a broken app beside good ones keeps its own last good version; the good ones change", async () => {
+  await using seen = await follow();
+  const file = join(seen.directory, "a.yaml");
+  await writeFile(file, manifest("one") + "---\n" + manifest("two"));
+  await seen.see("one", "two");
+  await writeFile(file, manifest("one", ", cpuPCT: 200") + "---\n" + manifest("three"));
+  await seen.see("one", "three");
+  assert.equal(seen.apps().find(({ app }) => app.metadata.name === "one")?.app.spec.cpuPCT, undefined);
+  assert.match(seen.problems()[0]?.message ?? "", /spec\.cpuPCT.*200/);
+});
+
+test("a folder that cannot be listed any more removes nothing", async () => {
+  await using seen = await follow();
+  await writeFile(join(seen.directory, "a.yaml"), manifest("one"));
+  await seen.see("one");
+  await rename(seen.directory, `${seen.directory}-moved`);
+  await waitFor("it is not ready", () => !seen.source.health().ready, 60_000);
+  assert.deepEqual(seen.names(), ["one"]);
+  await rename(`${seen.directory}-moved`, seen.directory);
+});
+
+test("an app from a file has the same uid after every reading, and another one from another file", async () => {
+  await using seen = await follow();
+  await writeFile(join(seen.directory, "a.yaml"), manifest("one"));
+  await seen.see("one");
+  const before = seen.apps()[0]?.app.metadata.uid;
+  await writeFile(join(seen.directory, "a.yaml"), manifest("one", ", cpuPCT: 5"));
+  await waitFor("the change is read", () => seen.apps()[0]?.app.spec.cpuPCT === 5);
+  assert.equal(seen.apps()[0]?.app.metadata.uid, before);
+  await rename(join(seen.directory, "a.yaml"), join(seen.directory, "b.yaml"));
+  await waitFor("the other file is read", () => seen.apps()[0]?.origin?.endsWith("b.yaml") === true);
+  assert.notEqual(seen.apps()[0]?.app.metadata.uid, before);
+});
+
+test("hidden files, editors' copies and other endings are no manifests", () => {
+  const names = [
+    "a.yaml",
+    "b.yml",
+    "c.json",
+    ".a.yaml.swp",
+    ".hidden.yaml",
+    "a.yaml~",
+    "#a.yaml#",
+    "README.md",
+    "4913",
+  ];
+  assert.deepEqual(names.filter(isManifestName), ["a.yaml", "b.yml", "c.json"]);
+});

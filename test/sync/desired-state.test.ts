@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NCApp } from "../../src/api/types.ts";
+import { createDesiredState } from "../../src/sync/desired-state.ts";
+
+const app = (name: string, uid = "uid-1"): NCApp => ({
+  apiVersion: "app.example.com/v1alpha1",
+  kind: "NCApp",
+  metadata: { name, namespace: "default", uid },
+  spec: { shellFile: "/opt/web.sh" },
+});
+
+test("a source is complete only after its first whole list", () => {
+  const state = createDesiredState(["api-server"], () => {});
+  const sink = state.sinkFor("api-server");
+  sink.upsert({ app: app("web"), source: "api-server" });
+  sink.trouble([{ message: "503" }]);
+  assert.deepEqual([...state.union().complete], []);
+  sink.replace([{ app: app("web"), source: "api-server" }]);
+  assert.deepEqual([...state.union().complete], ["api-server"]);
+});
+
+test("trouble removes nothing and is told", () => {
+  const state = createDesiredState(["api-server"], () => {});
+  const sink = state.sinkFor("api-server");
+  sink.replace([{ app: app("web"), source: "api-server" }]);
+  sink.trouble([{ message: "items: null" }]);
+  assert.deepEqual([...state.union().apps.keys()], ["default/web"]);
+  assert.deepEqual(state.union().problems, [{ message: "items: null" }]);
+});
+
+test("a removal of an older object leaves its successor of the same name alone", () => {
+  const state = createDesiredState(["api-server"], () => {});
+  const sink = state.sinkFor("api-server");
+  sink.upsert({ app: app("web", "uid-2"), source: "api-server" });
+  sink.remove("default/web", "uid-1");
+  assert.equal(state.union().apps.size, 1);
+  sink.remove("default/web", "uid-2");
+  assert.equal(state.union().apps.size, 0);
+});
+
+test("two sources with one name: the first in the order wins, the other is reported with its place", () => {
+  const state = createDesiredState(["api-server", "manifests"], () => {});
+  state.sinkFor("manifests").replace([{
+    app: app("web", "local"),
+    source: "manifests",
+    origin: "/etc/web.yaml",
+  }]);
+  state.sinkFor("api-server").replace([{ app: app("web", "remote"), source: "api-server" }]);
+  const { apps, problems } = state.union();
+  assert.equal(apps.get("default/web")?.app.metadata.uid, "remote");
+  assert.match(
+    problems[0]?.message ?? "",
+    /default\/web is wanted by api-server and by manifests \(\/etc\/web\.yaml\)/,
+  );
+});
+
+test("every change is announced", () => {
+  let changes = 0;
+  const sink = createDesiredState(["manifests"], () => changes++).sinkFor("manifests");
+  sink.replace([]);
+  sink.upsert({ app: app("web"), source: "manifests" });
+  sink.remove("default/web", "uid-1");
+  sink.trouble([]);
+  assert.equal(changes, 4);
+});

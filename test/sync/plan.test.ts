@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Union } from "../../src/sync/desired-state.ts";
+import { type ObservedApp, plan } from "../../src/sync/plan.ts";
+import type { RunnableApp } from "../../src/supervisor/types.ts";
+import { appWith } from "../supervisor/fixtures.ts";
+
+function union(apps: RunnableApp[], { complete = ["api-server"], source = "api-server", invalid }: {
+  complete?: string[];
+  source?: string;
+  invalid?: string;
+} = {}): Union {
+  const entries = apps.map((app) =>
+    [`default/${app.metadata.name}`, { app, source, ...(invalid ? { invalid } : {}) }] as const
+  );
+  return { apps: new Map(entries), complete: new Set(complete), problems: [] };
+}
+
+function observed(app: RunnableApp, fields: Partial<ObservedApp> = {}): ObservedApp {
+  const { name, uid = "" } = app.metadata;
+  return { key: `default/${name}`, uid, source: "api-server", app, withdrawn: false, ...fields };
+}
+
+const said = (actions: ReturnType<typeof plan>) => actions.map(({ kind, key }) => `${kind} ${key}`);
+
+test("plan() assigns what is wanted and not known", () => {
+  assert.deepEqual(said(plan(union([appWith()]), [])), ["assign default/web"]);
+});
+
+test("plan() does nothing for an app that is as wanted, even after a trip over the disk", () => {
+  const known = JSON.parse(JSON.stringify(appWith({ args: ["a"] })));
+  assert.deepEqual(plan(union([appWith({ args: ["a"] })]), [observed(known)]), []);
+});
+
+test("plan() assigns a changed spec, a changed annotation and a new uid", () => {
+  const known = observed(appWith());
+  assert.deepEqual(said(plan(union([appWith({ cpuPCT: "5" })]), [known])), ["assign default/web"]);
+  assert.deepEqual(said(plan(union([appWith({}, { annotations: { a: "b" } })]), [known])), [
+    "assign default/web",
+  ]);
+  assert.deepEqual(said(plan(union([appWith({}, { uid: "uid-2" })]), [known])), ["assign default/web"]);
+});
+
+test("plan() withdraws an app only when its own source has given a complete list without it", () => {
+  const known = observed(appWith());
+  assert.deepEqual(said(plan(union([]), [known])), ["withdraw default/web"]);
+  assert.deepEqual(plan(union([], { complete: [] }), [known]), []);
+  assert.deepEqual(plan(union([], { complete: ["manifests"] }), [known]), []);
+});
+
+test("plan() withdraws once, and assigns again what comes back while it stops", () => {
+  const known = observed(appWith(), { withdrawn: true });
+  assert.deepEqual(plan(union([]), [known]), []);
+  assert.deepEqual(said(plan(union([appWith()]), [known])), ["assign default/web"]);
+});
+
+test("plan() leaves a known app alone when its new spec is invalid, and takes an unknown one to say so", () => {
+  const broken = union([appWith({ args: ["x"] })], { invalid: "spec.cpuPCT: 200" });
+  assert.deepEqual(plan(broken, [observed(appWith())]), []);
+  assert.deepEqual(said(plan(broken, [])), ["assign default/web"]);
+});
+
+test("plan() starts no more new apps than the node may have, and still updates those it has", () => {
+  const known = observed(appWith());
+  const wanted = union([
+    appWith({ cpuPCT: "5" }),
+    appWith({}, { name: "one" }),
+    appWith({}, { name: "two" }),
+  ]);
+  assert.deepEqual(said(plan(wanted, [known], { maxApps: 2 })), ["assign default/web", "assign default/one"]);
+});
