@@ -107,7 +107,7 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
         } catch (error) {
           const waitMs = wantedWait(error);
           if (!(error instanceof KubeError)) throw givenUp(call, error);
-          if (waitMs === undefined  || tries >= retries) throw error;
+          if (waitMs === undefined || waitMs > maxRetryAfterMs || tries >= retries) throw error;
           await sleep(waitMs, signal);
           if (signal?.aborted) throw givenUp(call, signal.reason);
         }

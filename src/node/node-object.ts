@@ -121,10 +121,9 @@ export function nodeStatus(
       osImage: facts.osImage,
       operatingSystem: facts.operatingSystem,
       architecture: facts.architecture,
-      containerRuntimeVersion: "",
-      kubeProxyVersion: "",
       kubeletVersion: `v${picture.version}${versionSuffix}`,
-    },
+      // The other fields are about containers, and the server fills them with nothing.
+    } as NonNullable<Node["status"]>["nodeInfo"],
     conditions: [...conditions, ...others],
   };
 }

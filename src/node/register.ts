@@ -6,7 +6,8 @@
  * unchanged Node costs one read a minute and one write in five.
  */
 import type { KubeClient, KubeRequest } from "../kube/client.ts";
-import { hasStatus } from "../kube/kube-error.ts";
+import { hasStatus, KubeError } from "../kube/kube-error.ts";
+import { objectProblem } from "../kube/objects.ts";
 import { nodes, resourcePath } from "../kube/resources.ts";
 import type { Logger } from "../lib/log.ts";
 import { mergePatch } from "../lib/merge-patch.ts";
@@ -48,8 +49,15 @@ export function createRegistration(options: RegistrationOptions): Registration {
   const { client, node: name, mode, log, heartbeatMs = 300_000, now = Date.now } = options;
   let known: Registration["node"];
 
-  const ask = (request: Partial<KubeRequest>) =>
-    client.request<Node>({ path: resourcePath(nodes, { name }), timeoutMs: 10_000, ...request });
+  /** What passes for success may be the page of a proxy: nothing is concluded from it. */
+  const ask = async (request: Partial<KubeRequest>) => {
+    const { method = "GET", path = resourcePath(nodes, { name }) } = request;
+    const node = await client.request<Node>({ path, timeoutMs: 10_000, ...request });
+    const problem = objectProblem(node, { resource: nodes });
+    if (!problem) return node;
+    const url = client.access.server.origin + path;
+    throw new KubeError(`not a Node: ${problem}`, { method, url, reason: "BadAnswer" });
+  };
 
   const create = async (picture: NodePicture, signal?: AbortSignal) => {
     const node = await ask({

@@ -28,9 +28,9 @@ main() {
     esac
   done
   mkdir -p "$CACHE"
-  exec 9>"$CACHE/.install.lock"
-  flock 9
   for part in "$@"; do
+    exec 9>"$CACHE/.$part.lock"
+    flock -n 9 || { say "$part: waiting for another run that installs it" && flock 9; }
     case $part in
       control-plane) install_control_plane ;;
       guest) install_guest ;;

@@ -104,6 +104,48 @@ test("a proxy is asked for a tunnel, and the certificate is the server's own", a
   );
 });
 
+test("a SOCKS5 proxy is asked for the server by its name", async () => {
+  await withFolder((folder) =>
+    withServer(whoAsks, async ({ url }) => {
+      const seen: string[] = [];
+      await withSocks(seen, new URL(url).port, async (proxy) => {
+        await ask({
+          server: "https://kube.test:6443",
+          caFile: join(folder, "ca.crt"),
+          env: { HTTPS_PROXY: proxy },
+        });
+      });
+      assert.deepEqual(seen, ["kube.test"]);
+    }, { tls: true })
+  );
+});
+
+/** A SOCKS5 proxy without passwords whose every connection leads to `port`; notes the names that were asked for. */
+async function withSocks(seen: string[], port: string, use: (url: string) => Promise<void>) {
+  const sockets = new Set<Socket>();
+  const proxy = createTcpServer((socket) => {
+    sockets.add(socket.on("error", () => {}));
+    socket.once("data", () => {
+      socket.write(Uint8Array.of(5, 0));
+      socket.once("data", (wish: Uint8Array) => {
+        seen.push(new TextDecoder().decode(wish.subarray(5, 5 + wish[4]!)));
+        const target = connect(Number(port), "127.0.0.1", () => {
+          socket.write(Uint8Array.of(5, 0, 0, 1, 127, 0, 0, 1, 0, 0));
+          target.pipe(socket).pipe(target);
+        });
+        sockets.add(target.on("error", () => {}));
+      });
+    });
+  });
+  await listening(proxy);
+  try {
+    await use(`socks5://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+  } finally {
+    sockets.forEach((socket) => socket.destroy());
+    await new Promise((resolve) => proxy.close(resolve));
+  }
+}
+
 /** An HTTP proxy whose every tunnel leads to `port`; notes who asked for what. */
 async function withTunnel(seen: string[], port: string, use: (url: string) => Promise<void>) {
   const sockets = new Set<Socket>();

@@ -210,6 +210,19 @@ test("an agent that dies after the cut leaves a copy that becomes a part, howeve
   }
 });
 
+test("a log of equal lines is settled by its length", async (t) => {
+  if (!canCollapse) return t.skip("this file system cannot collapse");
+  const path = await newLog("y\n".repeat(45_000));
+  await rotateIfNeeded(path, policy, {
+    collapse: async (...args) => {
+      await fallocateCollapse(...args);
+      throw died;
+    },
+  });
+  await rotateIfNeeded(path, { ...policy, maxBytes: 2 ** 30 });
+  assert.equal((await readJoined(path)).length, 90_000);
+});
+
 test("a collapse that begins after its agent's heir has settled the matter does nothing", async (t) => {
   if (!canCollapse) return t.skip("this file system cannot collapse");
   const path = await newLog(numbers(900));

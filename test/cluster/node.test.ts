@@ -1,0 +1,200 @@
+/**
+ * The Node object and the Leases at a real API server, as an agent with the shipped roles and no more.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { agentGroup, agentUser, leaseNamespace } from "../../src/api/names.ts";
+import { loadAccess } from "../../src/kube/access.ts";
+import { createKubeClient, type KubeClient } from "../../src/kube/client.ts";
+import type { RequestReport } from "../../src/kube/exchange.ts";
+import type { Lease } from "../../src/kube/lease.ts";
+import { leases, nodes, resourcePath } from "../../src/kube/resources.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { readNodeFacts } from "../../src/node/facts.ts";
+import { createNodeAgent, type NodeAgentOptions } from "../../src/node/node-agent.ts";
+import type { Node } from "../../src/node/node-object.ts";
+import { parsePublished } from "../../src/node/published.ts";
+import { createUsageReader, type NodeUsage } from "../../src/node/usage.ts";
+import type { Cluster } from "../harness/cluster.ts";
+import { startControlPlane } from "../harness/control-plane.ts";
+import { checkout, skipUnless } from "../harness/parts.ts";
+
+const minute = 60_000;
+const names = ["node-1", "node-2", "node-3", "node-4"];
+
+describe("the node at a real API server", { skip: skipUnless("control-plane") }, () => {
+  let cluster: Cluster;
+  let admin: KubeClient;
+  const clients = new Map<string, KubeClient>();
+  const requests: RequestReport[] = [];
+
+  before(async () => {
+    cluster = await startControlPlane({
+      users: names.map((name) => ({ name: agentUser(name), groups: [agentGroup] })),
+    });
+    await cluster.kubectl(["apply", "-f", join(checkout, "crd", "rbac.yaml")]);
+    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
+    for (const name of names) {
+      const access = await loadAccess({ kubeconfig: await cluster.kubeconfigFor(agentUser(name)) });
+      clients.set(name, createKubeClient(access, { onRequest: (report) => requests.push(report) }));
+    }
+  });
+
+  after(async () => {
+    for (const client of [admin, ...clients.values()]) client?.close();
+    await cluster?.stop();
+  });
+
+  const usage = createUsageReader({ diskPath: "/" });
+  const newAgent = (node: string, change: Partial<NodeAgentOptions> = {}) =>
+    createNodeAgent({
+      client: clients.get(node)!,
+      node,
+      version: "1.2.3",
+      mode: "auto",
+      log: silentLogger,
+      facts: readNodeFacts,
+      usage,
+      free: () => ({ cpuPCT: 70, memPCT: 45.5 }),
+      reserved: { cpuPCT: 10, memPCT: 10 },
+      ...change,
+    });
+  const readNode = (name: string): Promise<Node> => admin.request({ path: resourcePath(nodes, { name }) });
+  const readLease = (name: string): Promise<Lease> =>
+    admin.request({ path: resourcePath(leases, { namespace: leaseNamespace, name }) });
+  const counted = async (work: () => Promise<unknown>) => {
+    const before = requests.length;
+    await work();
+    return requests.slice(before).map(({ verb, resource, code }) => `${verb} ${resource} ${code}`);
+  };
+
+  test("a machine without a Node gets one that kubectl shows as ready", async () => {
+    const agent = newAgent("node-1");
+    await agent.observeOnce();
+    const asked = await counted(() => agent.registerOnce());
+    assert.deepEqual(asked, ["get nodes 404", "create nodes 201"]);
+    const { stdout } = await cluster.kubectl(["get", "nodes", "node-1", "-o", "wide"]);
+    assert.match(stdout, /node-1 +Ready +<none> +\S+ +v1\.2\.3\+nckubelet /);
+    const { metadata, spec, status } = await readNode("node-1");
+    assert.equal(metadata?.labels?.["app.example.com/nckubelet"], "true");
+    assert.ok(spec?.taints?.some(({ key }) => key === "app.example.com/nckubelet"));
+    assert.equal(status?.capacity?.pods, "0");
+  });
+
+  test("an unchanged Node is stored as it was sent: the next rounds write nothing for five minutes", async () => {
+    let time = Date.now();
+    const agent = newAgent("node-1", { now: () => time });
+    await agent.observeOnce();
+    await agent.registerOnce();
+    const asked = await counted(async () => {
+      for (let times = 0; times < 4; times++) {
+        time += minute;
+        await agent.registerOnce();
+      }
+    });
+    assert.deepEqual(asked, Array(4).fill("get nodes 200"));
+    time += 2 * minute;
+    assert.deepEqual(await counted(() => agent.registerOnce()), ["get nodes 200", "patch nodes/status 200"]);
+  });
+
+  test("shortage of memory shows in kubectl describe and goes again", async () => {
+    let time = Date.now();
+    let measured: NodeUsage = { ...await usage.read(), memoryAvailableBytes: 10 << 20 };
+    const agent = newAgent("node-1", { now: () => time, usage: { read: () => Promise.resolve(measured) } });
+    await agent.observeOnce();
+    await agent.registerOnce();
+    const { stdout } = await cluster.kubectl(["describe", "node", "node-1"]);
+    assert.match(stdout, /MemoryPressure +True .* InsufficientMemory +10 of \d+ MiB of memory are available/);
+    measured = { ...measured, memoryAvailableBytes: measured.memoryTotalBytes };
+    for (let times = 0; times < 2; times++) {
+      await agent.observeOnce();
+      time += 2 * minute;
+    }
+    await agent.registerOnce();
+    const conditions = (await readNode("node-1")).status?.conditions;
+    assert.equal(conditions?.find(({ type }) => type === "MemoryPressure")?.status, "False");
+  });
+
+  test("both Leases are kept for a registered Node, and the agent's own tells what is free", async () => {
+    const agent = newAgent("node-1");
+    await agent.observeOnce();
+    await agent.registerOnce();
+    assert.equal(await agent.renewOnce(), true);
+    assert.deepEqual(await counted(() => agent.renewOnce()), ["update leases 200", "update leases 200"]);
+    const own = await readLease("nckubelet-node-1");
+    assert.deepEqual(parsePublished(own.metadata?.annotations)?.free, { cpuPCT: 70, memPCT: 45.5 });
+    assert.equal(own.spec?.leaseDurationSeconds, 40);
+    assert.equal((await readLease("node-1")).spec?.holderIdentity, "node-1");
+    assert.equal(own.metadata?.ownerReferences?.[0]?.uid, (await readNode("node-1")).metadata?.uid);
+  });
+
+  test("a kubelet's Node gets the label and nothing else", async () => {
+    const body = {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: { name: "node-2", labels: { zone: "a" } },
+      status: { nodeInfo: { kubeletVersion: "v1.34.1" }, capacity: { cpu: "4", pods: "110" } },
+    };
+    const before = await admin.request<Node>({ method: "POST", path: resourcePath(nodes), body });
+    const agent = newAgent("node-2");
+    await agent.observeOnce();
+    assert.deepEqual(await counted(() => agent.registerOnce()), ["get nodes 200", "patch nodes 200"]);
+    assert.deepEqual(await counted(() => agent.renewOnce()), ["get leases 404", "create leases 201"]);
+    const { metadata, spec, status } = await readNode("node-2");
+    assert.deepEqual(metadata?.labels, { zone: "a", "app.example.com/nckubelet": "true" });
+    assert.deepEqual([spec, status], [before.spec, before.status]);
+  });
+
+  test("a kubelet that comes later gets the Node back without the taint", async () => {
+    let time = Date.now();
+    const agent = newAgent("node-3", { now: () => time });
+    await agent.registerOnce();
+    await admin.request({
+      method: "PATCH",
+      path: resourcePath(nodes, { name: "node-3", subresource: "status" }),
+      body: { status: { nodeInfo: { kubeletVersion: "v1.34.1" } } },
+    });
+    time += 2 * minute;
+    await agent.registerOnce();
+    assert.equal(agent.state().registered, false);
+    const { metadata, spec } = await readNode("node-3");
+    assert.ok(!spec?.taints?.some(({ key }) => key === "app.example.com/nckubelet"));
+    assert.equal(metadata?.annotations?.["app.example.com/registered-by"], undefined);
+  });
+
+  test("run() goes on through a crash of the API server and of etcd", async () => {
+    const ending = new AbortController();
+    const agent = newAgent("node-4", { periodMs: 100 });
+    const running = agent.run(ending.signal);
+    const renewedAfter = async (time: string) => {
+      for (let times = 0; times < 600; times++) {
+        const lease = await readLease("nckubelet-node-4").catch(() => undefined);
+        if ((lease?.spec?.renewTime ?? "") > time) return lease!.spec!.renewTime!;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      throw new Error(`no renewal after ${time}`);
+    };
+    let time = await renewedAfter("");
+    for (const daemon of [cluster.apiServer, cluster.etcd]) {
+      await daemon.kill("SIGKILL");
+      await daemon.start();
+      time = await renewedAfter(time);
+    }
+    ending.abort();
+    await running;
+    assert.ok(await readNode("node-4"));
+  });
+
+  test("the agent's roles let it delete no Node and touch no Lease elsewhere", async () => {
+    const client = clients.get("node-1")!;
+    await assert.rejects(
+      client.request({ method: "DELETE", path: resourcePath(nodes, { name: "node-1" }) }),
+      { status: 403 },
+    );
+    const path = resourcePath(leases, { namespace: "kube-system" });
+    await assert.rejects(client.request({ method: "POST", path, body: { metadata: { name: "x" } } }), {
+      status: 403,
+    });
+  });
+});

@@ -1,0 +1,200 @@
+/**
+ * The whole agent on a real cgroup v2 kernel: caps hold, are resized live, outlive the agent, and their end is told truly.
+ */
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { NCApp, NCAppSpec } from "../../../src/api/types.ts";
+import { type AgentProcess, startAgentProcess } from "../../agent-process.ts";
+import { waitFor } from "../../wait-for.ts";
+
+let folder = "";
+let agent: AgentProcess;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "nckubelet-guest-"));
+  agent = await startAgentProcess(["--standalone", "--manifests", folder, "--report-period", "2s"]);
+});
+
+after(async () => {
+  await agent[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+async function script(name: string, text: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text, { mode: 0o755 });
+  return path;
+}
+
+async function apply(name: string, spec: NCAppSpec): Promise<void> {
+  const app = {
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCApp",
+    metadata: { name },
+    spec: { terminationGracePeriodSeconds: 3, ...spec },
+  };
+  await writeFile(join(folder, `${name}.json`), JSON.stringify(app));
+}
+
+async function remove(name: string): Promise<void> {
+  await rm(join(folder, `${name}.json`));
+  await waitFor(
+    `${name} is gone`,
+    async () => (await fetch(`${agent.url}/apps/default/${name}`)).status === 404,
+  );
+}
+
+async function reach(
+  name: string,
+  what: string,
+  isThere: (app: NCApp) => boolean,
+  timeoutMs = 60_000,
+): Promise<NCApp> {
+  let last: unknown;
+  return await waitFor(`${name}: ${what}`, async () => {
+    const answer = await fetch(`${agent.url}/apps/default/${name}`);
+    const app = await answer.json() as NCApp;
+    last = app;
+    return answer.status === 200 && isThere(app) ? app : undefined;
+  }, timeoutMs).catch((error) => {
+    throw new Error(`${error.message}; it is ${JSON.stringify(last)}\n${agent.log()}`);
+  });
+}
+
+/** The app's cgroup, by one of its processes. */
+async function cgroupOf(pid: number): Promise<string> {
+  const line = (await readFile(`/proc/${pid}/cgroup`, "utf8")).trim().split("\n").at(-1) ?? "";
+  return join("/sys/fs/cgroup", line.slice("0::".length), "..");
+}
+
+const isRunning = ({ status }: NCApp) => status?.phase === "Running";
+const limits = async (cgroup: string) =>
+  await Promise.all(
+    ["cpu.max", "memory.max", "memory.swap.max", "pids.max"].map(async (file) =>
+      (await readFile(join(cgroup, file), "utf8").catch(() => "none")).trim()
+    ),
+  );
+
+test("a capped app has its caps in its cgroup before it runs, and its use is reported against them", async () => {
+  const shellFile = await script(
+    "busy.sh",
+    "#!/bin/sh\ncat /sys/fs/cgroup/$(sed s/^0::// /proc/self/cgroup)/../cpu.max\nwhile :; do :; done\n",
+  );
+  await apply("busy", { shellFile, cpuPCT: 20, memPCT: "5", pidsMax: 64 });
+  const { status } = await reach("busy", "Running", isRunning);
+  const cgroup = await cgroupOf(status!.pid!);
+  const memory = Math.floor(totalmem() * 0.05 / 65_536) * 65_536;
+  assert.deepEqual(await limits(cgroup), [
+    "20000 100000",
+    String(memory),
+    await readFile(join(cgroup, "memory.swap.max"), "utf8").then(() => "0", () => "none"),
+    "64",
+  ]);
+  assert.equal(
+    (await readFile(join(agent.folder, "log/default_busy/app.log"), "utf8")).trim(),
+    "20000 100000",
+  );
+  const used = await reach(
+    "busy",
+    "its use is near its cap",
+    ({ status }) => Math.abs(Number(status?.cpuPCT) - 20) < 3,
+  );
+  assert.ok(Number(used.status?.cpuThrottledPCT) > 0);
+  assert.equal(used.status?.conditions?.find(({ type }) => type === "LimitsEnforced")?.status, "True");
+});
+
+test("a resize is live: same process, new caps, new use", async () => {
+  const { status } = await reach("busy", "Running", isRunning);
+  await apply("busy", { shellFile: join(folder, "busy.sh"), cpuPCT: 40, memPCT: "10", pidsMax: 64 });
+  const cgroup = await cgroupOf(status!.pid!);
+  await waitFor("cpu.max is 40000", async () => (await limits(cgroup))[0] === "40000 100000");
+  const after = await reach(
+    "busy",
+    "its use follows",
+    ({ status }) => Math.abs(Number(status?.cpuPCT) - 40) < 5,
+  );
+  assert.deepEqual([after.status?.pid, after.status?.restarts], [status?.pid, 0]);
+});
+
+test("an agent that is killed and started again finds the same process under the same caps", async () => {
+  const { status } = await reach("busy", "Running", isRunning);
+  const cgroup = await cgroupOf(status!.pid!);
+  const before = await limits(cgroup);
+  await agent.kill("SIGKILL");
+  await agent.start();
+  const after = await reach("busy", "Running", isRunning);
+  assert.deepEqual([after.status?.pid, after.status?.restarts, await limits(cgroup)], [
+    status?.pid,
+    0,
+    before,
+  ]);
+});
+
+test("a cap that somebody wrote over is put back by the next sync", async () => {
+  const { status } = await reach("busy", "Running", isRunning);
+  const cgroup = await cgroupOf(status!.pid!);
+  await writeFile(join(cgroup, "cpu.max"), "max");
+  await waitFor("cpu.max is back", async () => (await limits(cgroup))[0] === "40000 100000");
+  await remove("busy");
+});
+
+test("an app that takes too much memory dies as a whole, OOMKilled by the kernel's own count, and its neighbour does not", async () => {
+  await apply("calm", { shellFile: await script("calm.sh", "#!/bin/sh\nexec sleep 600\n") });
+  const calm = await reach("calm", "Running", isRunning);
+  const shellFile = await script("greedy.sh", "#!/bin/sh\nsleep 600 &\necho hungry\ntail /dev/zero\n");
+  await apply("greedy", { shellFile, memPCT: 4, restartPolicy: "Never" });
+  const { status } = await reach("greedy", "Failed", ({ status }) => status?.phase === "Failed");
+  assert.deepEqual([status?.reason, status?.lastExit?.reason, status?.lastExit?.code], [
+    "OOMKilled",
+    "OOMKilled",
+    137,
+  ]);
+  assert.ok((status?.oomKills ?? 0) >= 1);
+  assert.match(status?.lastExit?.message ?? "", /hungry/);
+  const still = await reach("calm", "Running", isRunning);
+  assert.deepEqual([still.status?.pid, still.status?.restarts], [calm.status?.pid, 0]);
+  await remove("greedy");
+  await remove("calm");
+});
+
+test("shrinking memory under use kills nothing: it is pending, and done when it fits", async () => {
+  const go = join(folder, "release");
+  const shellFile = await script(
+    "holder.sh",
+    `#!/bin/sh\nhead -c 60000000 /dev/urandom >/dev/shm/held\necho held\nwhile [ ! -e ${go} ]; do sleep 0.2; done\nrm /dev/shm/held\nexec sleep 600\n`,
+  );
+  await apply("holder", { shellFile, memPCT: 40 });
+  const { status } = await reach("holder", "Running", isRunning);
+  await waitFor(
+    "it holds the memory",
+    async () => (await readFile(join(agent.folder, "log/default_holder/app.log"), "utf8")).includes("held"),
+  );
+  await apply("holder", { shellFile, memPCT: 2 });
+  const limitsOf = ({ status }: NCApp) => status?.conditions?.find(({ type }) => type === "LimitsEnforced");
+  const waiting = await reach("holder", "ResizePending", (app) => limitsOf(app)?.reason === "ResizePending");
+  assert.deepEqual([limitsOf(waiting)?.status, waiting.status?.pid], ["False", status?.pid]);
+  await writeFile(go, "");
+  const done = await reach("holder", "enforced", (app) => limitsOf(app)?.status === "True");
+  assert.deepEqual([done.status?.pid, done.status?.oomKills], [status?.pid, 0]);
+  await remove("holder");
+});
+
+test("a fork bomb under pidsMax leaves the agent answering, and is gone soon after it is deleted", async () => {
+  const shellFile = await script("bomb.sh", "#!/bin/sh\nbomb() { bomb | bomb & }\nbomb\nsleep 600\n");
+  await apply("bomb", { shellFile, pidsMax: 40, cpuPCT: 50, terminationGracePeriodSeconds: 1 });
+  await reach("bomb", "Running", isRunning);
+  for (let round = 0; round < 20; round++) {
+    assert.equal(await (await fetch(`${agent.url}/healthz`)).text(), "ok");
+  }
+  await remove("bomb");
+});
+
+test("an app whose cap no kernel can hold is not started, and says so", async () => {
+  await apply("tiny", { shellFile: join(folder, "calm.sh"), cpuPCT: "0.0001" });
+  const { status } = await reach("tiny", "Pending", ({ status }) => status?.reason === "LimitsUnavailable");
+  assert.match(status?.message ?? "", /0\.0001/);
+  await remove("tiny");
+});

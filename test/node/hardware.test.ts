@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { readHardware, readHardwareInChild } from "../../src/node/hardware.ts";
+
+test("readHardware() tells the processor of this machine", async () => {
+  const { cpu, manufacturer, model, virtual } = await readHardware();
+  assert.ok(cpu.length > 0);
+  assert.deepEqual([typeof manufacturer, typeof model, typeof virtual], ["string", "string", "boolean"]);
+});
+
+test("readHardwareInChild() takes what a program prints", async () => {
+  const hardware = {
+    manufacturer: "Raspberry Pi Foundation",
+    model: "4B",
+    cpu: "Cortex-A72",
+    virtual: false,
+  };
+  assert.deepEqual(await readHardwareInChild(["/bin/echo", JSON.stringify(hardware)]), hardware);
+});
+
+test("readHardwareInChild() fails with the command where it fails, prints no JSON or takes too long", async () => {
+  await assert.rejects(readHardwareInChild(["/bin/false"]), /by \/bin\/false/);
+  await assert.rejects(readHardwareInChild(["/bin/echo", "hello"]), /by \/bin\/echo hello: .*JSON/s);
+  await assert.rejects(readHardwareInChild(["/bin/sleep", "60"], 50), /by \/bin\/sleep 60/);
+  await assert.rejects(readHardwareInChild(["/no/such/program"]), /ENOENT/);
+});
+
+test("no module loads systeminformation before it is asked to", async () => {
+  const folder = new URL("../../src/", import.meta.url);
+  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".ts"));
+  assert.ok(files.includes("node/hardware.ts"));
+  for (const file of files) {
+    const source = await readFile(new URL(file, folder), "utf8");
+    assert.doesNotMatch(source, /^import [^(]*"systeminformation"/m, file);
+  }
+});

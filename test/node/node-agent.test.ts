@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { EvictionCandidate } from "../../src/node/eviction.ts";
+import { createNodeAgent, type NodeAgentOptions, observeDelay } from "../../src/node/node-agent.ts";
+import { parsePublished } from "../../src/node/published.ts";
+import type { NodeUsage } from "../../src/node/usage.ts";
+import { createTestLog } from "../report/test-log.ts";
+import { FakeApi, problem } from "./fake-api.ts";
+import { calmUsage, facts, start } from "./samples.ts";
+
+const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/nckubelet-n1";
+const short: NodeUsage = { ...calmUsage, memoryAvailableBytes: 50 << 20 };
+
+const setUp = (change: Partial<NodeAgentOptions> = {}) => {
+  const api = new FakeApi();
+  const log = createTestLog();
+  const evicted: string[] = [];
+  let time = start;
+  let usage = calmUsage;
+  let apps: EvictionCandidate[] = [];
+  const agent = createNodeAgent({
+    client: api.client,
+    node: "n1",
+    version: "1.2.3",
+    mode: "auto",
+    log,
+    facts: () => Promise.resolve(facts),
+    usage: { read: () => Promise.resolve(usage) },
+    free: () => ({ cpuPCT: 60, memPCT: 30 }),
+    apps: () => apps,
+    evict: (key) => evicted.push(key),
+    now: () => time,
+    ...change,
+  });
+  return {
+    api,
+    log,
+    agent,
+    evicted,
+    pass: (ms: number) => void (time += ms),
+    measure: (next: NodeUsage) => void (usage = next),
+    run: (...next: EvictionCandidate[]) => void (apps = next),
+  };
+};
+
+test("the Lease says what is used, what is free and what is short", async () => {
+  const { api, agent, measure } = setUp();
+  measure({ ...short, cpuPCT: 12.34, memPCT: 99 });
+  await agent.observeOnce();
+  assert.equal(await agent.renewOnce(), true);
+  assert.deepEqual(parsePublished(api.get(lease).metadata.annotations), {
+    used: { cpuPCT: 12.3, memPCT: 99 },
+    free: { cpuPCT: 60, memPCT: 30 },
+    pressure: ["memory"],
+    version: "1.2.3",
+  });
+});
+
+test("Leases belong to the Node once that is known", async () => {
+  const { api, agent } = setUp();
+  await agent.renewOnce();
+  assert.equal(api.objects.size, 1);
+  await agent.registerOnce();
+  await agent.renewOnce();
+  assert.equal(agent.state().registered, true);
+  assert.deepEqual(api.get(lease).metadata.ownerReferences[0].uid, api.get("/api/v1/nodes/n1").metadata.uid);
+  assert.equal(api.objects.size, 3);
+});
+
+test("registerOnce() looks at the Node once a minute, and at once when something changed", async () => {
+  const { api, agent, pass, measure } = setUp();
+  for (let times = 0; times < 12; times++) {
+    await agent.observeOnce();
+    await agent.registerOnce();
+    pass(10_000);
+  }
+  assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "POST /api/v1/nodes", "GET /api/v1/nodes/n1"]);
+  measure(short);
+  await agent.observeOnce();
+  await agent.registerOnce();
+  assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status"]);
+});
+
+test("registerOnce() comes again at once after a failure", async () => {
+  const { api, agent } = setUp();
+  api.intercept = (request) => {
+    throw problem(request, 503, "ServiceUnavailable");
+  };
+  await assert.rejects(agent.registerOnce(), { status: 503 });
+  api.intercept = () => undefined;
+  await agent.registerOnce();
+  assert.equal(agent.state().registered, true);
+});
+
+test("registerOnce() asks for the hardware once, after the registration, and lives without an answer", async () => {
+  let asked = 0;
+  const hardware = () => {
+    asked++;
+    return Promise.reject(new Error("no such program"));
+  };
+  const { agent, pass } = setUp({ hardware });
+  for (let times = 0; times < 3; times++) {
+    await agent.registerOnce();
+    pass(120_000);
+  }
+  assert.equal(asked, 1);
+});
+
+test("observeOnce() evicts one app at a time while memory is short, and none after that", async () => {
+  const { agent, evicted, pass, measure, run, log } = setUp();
+  const [low, high]: EvictionCandidate[] = [
+    { key: "default/low", priority: 0, memoryBytes: 1000 },
+    { key: "default/high", priority: 9, memoryBytes: 9000 },
+  ];
+  run(high!, low!);
+  await agent.observeOnce();
+  assert.deepEqual(evicted, []);
+  measure(short);
+  await agent.observeOnce();
+  run(high!, { ...low!, stoppingMs: 1000 });
+  pass(1000);
+  await agent.observeOnce();
+  assert.deepEqual(evicted, ["default/low"]);
+  run(high!);
+  measure(calmUsage);
+  pass(1000);
+  await agent.observeOnce();
+  assert.equal(agent.state().pressures.memory.active, true);
+  assert.deepEqual(evicted, ["default/low"]);
+  assert.deepEqual(log.lines, ["warn the node runs short of memory", "warn evicting an app"]);
+});
+
+test("a node without an API server measures and evicts all the same", async () => {
+  const { agent, evicted, measure, run } = setUp({ client: undefined });
+  run({ key: "default/a", priority: 0, memoryBytes: 1 });
+  measure(short);
+  await agent.observeOnce();
+  await agent.registerOnce();
+  assert.equal(await agent.renewOnce(), true);
+  assert.deepEqual(evicted, ["default/a"]);
+  assert.equal(agent.state().usage, short);
+});
+
+test("run() keeps node and Lease through errors of all kinds, and ends when told to", async () => {
+  const ending = new AbortController();
+  const { api, agent, log } = setUp({ periodMs: 2, now: Date.now });
+  const troubles = [401, 403, 404, 500, undefined];
+  api.intercept = (request) => {
+    if (api.get(lease) && api.get("/api/v1/nodes/n1")) ending.abort();
+    if (api.asked.length <= 6) throw problem(request, troubles[api.asked.length % 5], "Broken");
+  };
+  await agent.run(ending.signal);
+  assert.ok(api.get(lease) && api.get("/api/v1/nodes/n1"));
+  assert.ok(log.lines.every((line) => /^(warn cannot|info registered)/.test(line)), log.text());
+});
+
+test("observeDelay() is short while memory is", () => {
+  assert.equal(observeDelay(undefined, 10_000), 10_000);
+  assert.equal(observeDelay(calmUsage, 10_000), 10_000);
+  assert.equal(observeDelay({ ...calmUsage, memoryAvailableBytes: 300 << 20 }, 10_000), 1000);
+});

@@ -1,0 +1,59 @@
+import { copyFile, mkdtemp, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { runCommand } from "../command.ts";
+import type { Architecture } from "./node-binary.ts";
+
+const targets: Record<Architecture, string> = {
+  amd64: "x86_64-unknown-linux-gnu",
+  arm64: "aarch64-unknown-linux-gnu",
+};
+
+/**
+ * Makes an executable from the bundle by `deno compile`. It needs `denort`, which Deno downloads unless DENORT_BIN names one.
+ * Where it cannot be downloaded that is no failure: the reason is given back.
+ */
+export async function compileByDeno(
+  deno: string,
+  bundle: string,
+  output: string,
+  arch: Architecture,
+): Promise<{ skipped: string } | undefined> {
+  // In the checkout Deno would pack all of node_modules.
+  const work = await mkdtemp(join(tmpdir(), "nckubelet-deno-"));
+  try {
+    await copyFile(bundle, join(work, "nckubelet.cjs"));
+    const result = join(work, "nckubelet");
+    const flags = [
+      "--allow-all",
+      "--no-check",
+      "--no-config",
+      "--no-npm",
+      "--v8-flags=--max-semi-space-size=1",
+    ];
+    const { code, stderr } = await runCommand(
+      deno,
+      ["compile", ...flags, "--target", targets[arch], "--output", result, "nckubelet.cjs"],
+      { cwd: work, env: { NO_COLOR: "1" } },
+    );
+    if (code === 0) {
+      // The folders may be on two file systems.
+      await copyFile(result, `${output}.new`);
+      await rename(`${output}.new`, output);
+      return undefined;
+    }
+    const download = /^.*\berror sending request.*$/m.exec(stderr)?.[0] ??
+      /^.*\bdownload.*$/im.exec(stderr)?.[0];
+    if (download && !process.env.DENORT_BIN) {
+      return {
+        skipped: `denort cannot be downloaded (${
+          download.replace(/^[\s\d:]+/, "")
+        }), and DENORT_BIN names none`,
+      };
+    }
+    throw new Error(`deno compile: exit code ${code}\n${stderr}`);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * From a bundle and a Node binary to one executable.
+ *
+ * Guarantees: the same bundle and the same Node give the same bytes. The result was run once and its code cache was accepted
+ * before it appears under its name, and it appears whole or not at all.
+ * Caveat: an executable for another machine has a code cache only where an emulator for that machine is installed.
+ */
+import { copyFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { must, runCommand } from "../command.ts";
+
+/** V8 settings of the executable; docs/decisions/0001-toolchain.md has the figures behind each. */
+const v8Flags = [
+  // A small young generation: garbage of requests is dropped early instead of filling 16 MB first.
+  "--max-semi-space-size=1",
+  // Compiler threads keep what they allocated: 8 MB that no idle agent needs.
+  "--no-concurrent-recompilation",
+  // The agent gives the garbage of its start back.
+  "--expose-gc",
+];
+
+const nodeFlags = ["--disable-warning=ExperimentalWarning", "--disable-warning=DeprecationWarning"];
+
+/** What an executable is made of. */
+export interface ExecutableParts {
+  bundle: string;
+  node: string;
+  /** Words before a program of that machine; none where it is this machine, undefined where it cannot be run here. */
+  runner: string[] | undefined;
+  /** A folder on the file system of the output, for files in the making. */
+  work: string;
+  output: string;
+}
+
+/** Makes the executable; tells whether it has a code cache. */
+export async function makeExecutable(
+  { bundle, node, runner, work, output }: ExecutableParts,
+): Promise<boolean> {
+  // Relative names, since they become part of the executable.
+  await copyFile(bundle, join(work, "nckubelet.cjs"));
+  const config = {
+    main: "nckubelet.cjs",
+    output: "nckubelet",
+    executable: node,
+    disableExperimentalSEAWarning: true,
+    useCodeCache: runner !== undefined,
+    execArgv: [...v8Flags, ...nodeFlags],
+    // NODE_OPTIONS is for Node programs; this one has its own flags.
+    execArgvExtension: "none",
+  };
+  await writeFile(join(work, "sea.json"), JSON.stringify(config));
+  // A code cache fits only the flags it was made under. The seed, which is not among those, makes it the same each time.
+  const [file = process.execPath, ...words] = runner ? [...runner, node] : [];
+  await must(file, [...words, ...v8Flags, "--random-seed=1", "--build-sea", "sea.json"], { cwd: work });
+  if (runner) await checkExecutable([...runner, join(work, "nckubelet")]);
+  await rename(join(work, "nckubelet"), output);
+  return runner !== undefined;
+}
+
+/** Node says on standard error what it does not like, such as a code cache made under other flags. */
+async function checkExecutable([file = "", ...words]: string[]): Promise<void> {
+  const { code, stdout, stderr } = await runCommand(file, [...words, "version"], { timeoutMs: 60_000 });
+  if (code !== 0 || stderr !== "") {
+    throw new Error(`the new executable does not run as it should: exit code ${code}\n${stdout}${stderr}`);
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Runs the tests: unit tests on Node and on Deno, then those against a real API server, then those on a real cgroup v2 kernel.
+ *
+ * Usage: node tools/test.ts [unit|cluster|guest]... [--only PATTERN]
+ *   --only PATTERN   only the files whose path has PATTERN in it, or where there is none, the tests whose name has
+ *
+ * The last line is the total: `N passed, N failed, N skipped`. The exit code is 1 if anything failed.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { checkout } from "./checkout.ts";
+import { endSuites, runSuite } from "./test/run-suite.ts";
+import { runsOf, type SuiteName, suiteNames, suiteParts } from "./test/suites.ts";
+import { formatTotals, sumTotals, type Totals } from "./test/totals.ts";
+
+async function main(words: string[]): Promise<number> {
+  const { names, only } = readRequest(words);
+  process.chdir(checkout);
+  await installParts(names.flatMap((name) => suiteParts[name]));
+  const summary: string[] = [];
+  const all: Totals[] = [];
+  for (const name of names) {
+    for (const suite of runsOf(name, only)) {
+      console.log(`\n== ${suite.title}`);
+      const start = performance.now();
+      const totals = await runSuite(suite, console.log);
+      summary.push(`${suite.title}: ${formatTotals(totals)} (${seconds(start)})`);
+      console.log(summary.at(-1));
+      all.push(totals);
+    }
+  }
+  const total = sumTotals(all);
+  if (only !== undefined && total.passed + total.failed === 0) {
+    throw new Error(`no test has ${JSON.stringify(only)} in its path or name`);
+  }
+  console.log(`\n${summary.join("\n")}\n${formatTotals(total)}`);
+  return total.failed === 0 ? 0 : 1;
+}
+
+function readRequest(words: string[]): { names: readonly SuiteName[]; only: string | undefined } {
+  const { values, positionals } = parseArgs({
+    args: words,
+    options: { only: { type: "string" } },
+    allowPositionals: true,
+  });
+  const unknown = positionals.find((word) => !(suiteNames as readonly string[]).includes(word));
+  if (unknown !== undefined) {
+    throw new Error(`unknown suite ${JSON.stringify(unknown)}: use ${suiteNames.join(", ")}`);
+  }
+  return { names: positionals.length > 0 ? positionals as SuiteName[] : suiteNames, only: values.only };
+}
+
+/** Installs one part after the other; without a part its tests say why they are skipped, or fail with CI=true. */
+async function installParts(parts: string[]): Promise<void> {
+  for (const part of parts) {
+    const script = join(checkout, "test/harness/install-parts.sh");
+    const child = spawn("bash", [script, part], { stdio: ["ignore", "inherit", "inherit"] });
+    const [code] = await once(child, "exit") as [number | null];
+    if (code !== 0) console.log(`the part ${part} cannot be had here; tests that need it are skipped`);
+  }
+}
+
+function seconds(start: number): string {
+  return `${((performance.now() - start) / 1000).toFixed(1)} s`;
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.on(signal, () => {
+    endSuites("SIGTERM");
+    process.exit(130);
+  });
+}
+
+process.exitCode = await main(process.argv.slice(2)).catch((error: Error) => {
+  console.error(`test: ${error.message}`);
+  return 2;
+});

@@ -1,0 +1,100 @@
+/**
+ * The reporter of the test runs: a line per file, a line more for each test that took long, was skipped, noted something or
+ * failed, and the totals at the end. What a file printed is shown only where it failed.
+ */
+import { relative } from "node:path";
+import process from "node:process";
+import { inspect } from "node:util";
+import { formatTotals } from "./totals.ts";
+
+interface TestEvent {
+  type: string;
+  data: {
+    name: string;
+    nesting: number;
+    file?: string;
+    message: string;
+    skip?: string | boolean;
+    details: { duration_ms: number; error?: Error & { failureType?: string } };
+    duration_ms: number;
+    counts: { passed: number; failed: number; cancelled: number; skipped: number; todo: number };
+  };
+}
+
+const longMs = 1000;
+const maxErrorLines = 40;
+
+/** The reporter that `--test-reporter` loads. */
+export default async function* reporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const printed = new Map<string, string>();
+  const path: string[] = [];
+  for await (const { type, data } of source) {
+    const file = data?.file ? relative(process.cwd(), data.file) : "";
+    switch (type) {
+      case "test:stdout":
+      case "test:stderr":
+        printed.set(file, (printed.get(file) ?? "") + data.message);
+        break;
+      case "test:start":
+        path.length = data.nesting;
+        path.push(data.name);
+        break;
+      case "test:pass":
+        if (data.skip) {
+          yield `  skip  ${path.join(" > ")}: ${data.skip === true ? "no reason given" : data.skip}\n`;
+        } else if (data.details.duration_ms > longMs) {
+          yield `  ok    ${path.join(" > ")}  ${seconds(data.details)}\n`;
+        }
+        path.length = data.nesting;
+        break;
+      case "test:fail":
+        path.length = data.nesting;
+        yield* describeFailure(data, [...path, data.name], file);
+        break;
+      case "test:diagnostic":
+        // Those without a file are the totals in another form.
+        if (file) yield `  note  ${data.message}\n`;
+        break;
+      case "test:summary":
+        yield file ? describeFile(data, file) : `${formatTotals(asTotals(data.counts))}\n`;
+        if (file && failures(data.counts) > 0) yield indent(printed.get(file) ?? "");
+        printed.delete(file);
+        break;
+    }
+  }
+  // A file that ended before it had any test has no summary of its own.
+  for (const text of printed.values()) yield indent(text);
+}
+
+function describeFile({ counts, duration_ms }: TestEvent["data"], file: string): string {
+  const failed = failures(counts);
+  const tests = counts.passed + failed + counts.skipped + counts.todo;
+  const count = failed > 0 ? `${failed} of ${tests} failed` : `${tests} ${tests === 1 ? "test" : "tests"}`;
+  return `${failed > 0 ? "FAIL" : "ok"}  ${file}  ${count}, ${seconds({ duration_ms })}\n`;
+}
+
+function* describeFailure({ details }: TestEvent["data"], path: string[], file: string): Generator<string> {
+  const { error } = details;
+  if (error?.failureType === "subtestsFailed") return;
+  yield `  FAIL  ${path.join(" > ")}  (${file})\n`;
+  const cause = error?.cause ?? error;
+  const text = cause instanceof Error ? cause.stack ?? cause.message : inspect(cause);
+  yield indent(text.split("\n").slice(0, maxErrorLines).join("\n"));
+}
+
+function asTotals(counts: TestEvent["data"]["counts"]) {
+  return { passed: counts.passed, failed: failures(counts), skipped: counts.skipped + counts.todo };
+}
+
+/** A cancelled test is one that ended at its time limit, or with its parent. */
+function failures(counts: TestEvent["data"]["counts"]): number {
+  return counts.failed + counts.cancelled;
+}
+
+function indent(text: string): string {
+  return text.trimEnd().replace(/^(?=.)/gm, "        ").concat(text ? "\n" : "");
+}
+
+function seconds({ duration_ms }: { duration_ms: number }): string {
+  return `${(duration_ms / 1000).toFixed(1)}s`;
+}

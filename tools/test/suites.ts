@@ -1,0 +1,96 @@
+/**
+ * The suites of the project: which files, on which runtime, with which time limits.
+ */
+import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { checkout } from "../checkout.ts";
+import type { Suite } from "./run-suite.ts";
+import { parseDenoTotals, parseTotals } from "./totals.ts";
+
+/** The names that the runner takes. */
+export const suiteNames = ["unit", "cluster", "guest"] as const;
+export type SuiteName = typeof suiteNames[number];
+
+/** The real parts that a suite needs, by their names in install-parts.sh. */
+export const suiteParts: Record<SuiteName, string[]> = {
+  unit: [],
+  cluster: ["control-plane"],
+  guest: ["guest", "systemd-guest"],
+};
+
+const minutes = 60_000;
+// Tests wait for processes more than they compute, so that one at a time would leave a small machine idle.
+const jobs = Math.max(2, availableParallelism());
+
+/** The runs of a suite: unit tests run twice. `only` picks files by a part of their path, or else tests by name. */
+export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
+  const { files, pattern } = pick(testFiles(name), only);
+  if (files.length === 0) return [];
+  if (name !== "unit") return [onNode(name, files, pattern, 20 * minutes, 10 * minutes)];
+  return [onNode(name, files, pattern, 5 * minutes, 1 * minutes), onDeno(name, files, pattern, 5 * minutes)];
+}
+
+/** The test files of a suite: unit tests are all that need no real part. */
+export function testFiles(name: SuiteName): string[] {
+  if (name !== "unit") return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout }).sort();
+  const others = ["test/cluster/**", "test/guest/**", "test/chaos/**", "test/harness/**"];
+  return globSync("test/**/*.test.ts", { cwd: checkout, exclude: others }).sort();
+}
+
+/** What `only` means for these files. */
+export function pick(files: string[], only: string | undefined): { files: string[]; pattern?: string } {
+  if (only === undefined) return { files };
+  const named = files.filter((file) => file.includes(only));
+  return named.length > 0 ? { files: named } : { files, pattern: only };
+}
+
+function onNode(
+  name: SuiteName,
+  files: string[],
+  pattern: string | undefined,
+  timeoutMs: number,
+  testTimeoutMs: number,
+): Suite {
+  return {
+    title: `${name} tests on Node ${process.versions.node}`,
+    command: [
+      process.execPath,
+      "--test",
+      `--test-concurrency=${jobs}`,
+      `--test-timeout=${testTimeoutMs}`,
+      `--test-reporter=${join(checkout, "tools/test/reporter.ts")}`,
+      ...(pattern === undefined ? [] : [`--test-name-pattern=${pattern}`]),
+      ...files,
+    ],
+    timeoutMs,
+    shows: () => true,
+    parse: parseTotals,
+  };
+}
+
+function onDeno(name: SuiteName, files: string[], pattern: string | undefined, timeoutMs: number): Suite {
+  let failing = false;
+  return {
+    title: `${name} tests on Deno`,
+    command: [
+      join(checkout, "node_modules/.bin/deno"),
+      "test",
+      "--quiet",
+      "--allow-all",
+      "--no-check",
+      "--parallel",
+      ...(pattern === undefined ? [] : ["--filter", pattern]),
+      ...files,
+    ],
+    env: { DENO_JOBS: String(jobs), DENO_NO_UPDATE_CHECK: "1" },
+    timeoutMs,
+    // Deno has a line for each test; what matters comes at the end, where something failed.
+    shows: (line) => {
+      failing ||= /^(?: ERRORS |error:)/.test(line);
+      return failing;
+    },
+    parse: parseDenoTotals,
+  };
+}
