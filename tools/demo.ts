@@ -43,6 +43,7 @@ async function runDemo(): Promise<void> {
     manifests,
     standalone: true,
     enforce: "best-effort",
+    logs: { maxBytes: 2 ** 20, maxFiles: 3 },
     syncPeriodMs: 10_000,
     reportPeriodMs: 2000,
     maxApps: 1000,

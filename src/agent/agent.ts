@@ -31,6 +31,8 @@ export interface RunningAgent {
   close(): Promise<void>;
 }
 
+const logCheckMs = 10_000;
+
 /** Starts an agent; resolves when it serves and its sources are being followed. */
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const { log, nodeName } = options;
@@ -44,6 +46,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     confinement,
     nodeName,
     enforce: options.enforce,
+    logs: options.logs,
     log,
     resolveValue: createValueResolver({ client: cluster?.client, nodeName }),
     fetchScript: createScriptFetcher({
@@ -109,6 +112,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       supervisor.tick();
     }, log),
     repeat(options.reportPeriodMs, stopping.signal, () => meter.readAll(), log),
+    repeat(logCheckMs, stopping.signal, () => supervisor.rotateLogs(), log),
     returnMemory(stopping.signal, log),
   ];
 

@@ -20,6 +20,8 @@ export interface AgentOptions {
   /** Set where several agents share a machine: names this one's part of the cgroup tree. */
   instance?: string;
   enforce: Enforce;
+  /** How long an app's log may get, and how many files are kept of it. */
+  logs: { maxBytes: number; maxFiles: number };
   syncPeriodMs: number;
   reportPeriodMs: number;
   maxApps: number;

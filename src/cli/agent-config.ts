@@ -12,6 +12,7 @@ import { isSafeName } from "../api/names.ts";
 import type { AgentOptions } from "../agent/options.ts";
 import { closest } from "../lib/closest.ts";
 import { errorCode } from "../lib/files.ts";
+import { parseBytes, parseCount } from "../supervisor/log-policy.ts";
 import type { LogFormat, LogLevel } from "../lib/log.ts";
 import { type Flag, type FlagValues, UsageError } from "./command.ts";
 
@@ -72,6 +73,13 @@ export const agentFlags: Record<string, Flag> = {
     default: defaultPath("state"),
   },
   "log-dir": { kind: "text", value: "DIR", help: "Where the apps' logs go.", default: defaultPath("log") },
+  "log-max-size": {
+    kind: "text",
+    value: "SIZE",
+    help: "A longer log of an app is rotated.",
+    default: "10Mi",
+  },
+  "log-max-files": { kind: "text", value: "N", help: "So many files are kept of each log.", default: "5" },
   "cgroup-root": {
     kind: "text",
     value: "DIR",
@@ -131,6 +139,10 @@ export async function readAgentSettings(
     socket: text("socket", defaultSocket),
     stateDir,
     logDir: text("log-dir", defaultPath("log")),
+    logs: {
+      maxBytes: checked("log-max-size", text("log-max-size", "10Mi"), parseBytes),
+      maxFiles: checked("log-max-files", text("log-max-files", "5"), parseCount),
+    },
     instance: stateDir === defaultPath("state") ? undefined : instanceName(stateDir),
     cgroupRoot: raw("cgroup-root") || undefined,
     enforce: oneOf("enforce", text("enforce", "strict"), ["strict", "best-effort"]),
@@ -194,6 +206,14 @@ function nodeName(name: string): string {
   throw new UsageError(
     `--node-name ${JSON.stringify(name)}: not a node name (lower case letters, digits, '-' and '.')`,
   );
+}
+
+function checked<T>(name: string, text: string, parse: (text: string) => T): T {
+  try {
+    return parse(text);
+  } catch (cause) {
+    throw new UsageError(`--${name} ${(cause as Error).message}`, { cause });
+  }
 }
 
 function isTrue(name: string, value: string | undefined): boolean {

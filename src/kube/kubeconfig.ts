@@ -3,7 +3,7 @@
  *
  * Guarantees: a field that cannot be honoured is an error that names it, never left out in silence; no message holds a
  * token, a password or a key. Relative paths are relative to the file, as kubectl has them.
- * Caveats: one file, not a merged list; the auth providers that Kubernetes 1.26 removed, and impersonation, are refused.
+ * Caveats: one file, not a merged list; `auth-provider` and impersonation are refused.
  */
 import { Buffer } from "node:buffer";
 import { dirname, resolve } from "node:path";

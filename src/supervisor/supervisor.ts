@@ -27,7 +27,9 @@ import {
   runFolder,
   runsFolder,
 } from "./layout.ts";
-import { readLogTail } from "./log-tail.ts";
+import { readTail } from "./log-reader.ts";
+import { logPolicyOf } from "./log-policy.ts";
+import { rotateIfNeeded, type RotationPolicy } from "./log-rotation.ts";
 import { cancelRun, listMarkedRuns, removeMarks, runOfMark } from "./marks.ts";
 import { observeRun } from "./observe.ts";
 import { readBootId } from "./processes.ts";
@@ -44,6 +46,8 @@ export interface SupervisorOptions {
   log: Logger;
   resolveValue: ResolveValue;
   fetchScript: LaunchDeps["fetchScript"];
+  /** How long logs may get, unless an app says otherwise. */
+  logs: RotationPolicy;
   now?: () => number;
 }
 
@@ -131,6 +135,18 @@ export class Supervisor {
     return await this.#options.confinement.usage(refOf(record, record.run));
   }
 
+  /** Rotates the logs that have grown too long; one after the other, since the disk is the same. */
+  async rotateLogs(): Promise<void> {
+    const { layout, log, logs } = this.#options;
+    for (const { key, record } of this.list()) {
+      const { policy, problem: wrong } = logPolicyOf(record.app, logs);
+      const { problem, droppedBytes } = await rotateIfNeeded(logPath(layout, folderOf(record.app)), policy);
+      if (wrong) log.warn("a log annotation is passed over", { app: key, why: wrong });
+      if (problem) log.warn("a log could not be rotated", { app: key, error: problem });
+      if (droppedBytes > 0) log.warn("a log grew faster than it may be kept", { app: key, droppedBytes });
+    }
+  }
+
   /** Stops every app and waits until they are gone, for an agent that takes its apps with it. */
   async stopAll(timeoutMs: number): Promise<void> {
     const gone = new Promise<void>((resolve) => {
@@ -182,7 +198,7 @@ export class Supervisor {
       cleanUp: (record, run) => this.#cleanUp(refOf(record, run)),
       ensureCaps: (record) => confinement.ensureCaps(folderOf(record.app), capsOf(record.app)),
       forget: (record) => this.#forget(record, store),
-      logTail: (record) => readLogTail(logPath(layout, folderOf(record.app))),
+      logTail: (record) => readTail(logFolder(layout, folderOf(record.app))),
       onEmpty: (record, run, callback) => confinement.onEmpty(refOf(record, run), callback),
       onChange: (runner) => this.#changed(runner),
       onEvent: (record, event) => {

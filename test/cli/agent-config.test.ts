@@ -37,6 +37,8 @@ for (
     [{ "sync-period": "0s" }, /--sync-period "0s"/],
     [{ enforce: "maybe" }, /--enforce "maybe": use strict or best-effort/],
     [{ "max-apps": "-1" }, /--max-apps "-1"/],
+    [{ "log-max-size": "much" }, /--log-max-size "much"/],
+    [{ "log-max-files": "0" }, /--log-max-files "0"/],
     [{ "node-name": "../etc" }, /--node-name "\.\.\/etc"/],
     [{ "log-level": "loud" }, /--log-level "loud"/],
     [

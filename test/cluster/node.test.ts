@@ -19,6 +19,7 @@ import { createUsageReader, type NodeUsage } from "../../src/node/usage.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { checkout, skipUnless } from "../harness/parts.ts";
+import { waitFor } from "../wait-for.ts";
 
 const minute = 60_000;
 const names = ["node-1", "node-2", "node-3", "node-4"];
@@ -167,14 +168,12 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     const ending = new AbortController();
     const agent = newAgent("node-4", { periodMs: 100 });
     const running = agent.run(ending.signal);
-    const renewedAfter = async (time: string) => {
-      for (let times = 0; times < 600; times++) {
+    const renewedAfter = (time: string) =>
+      waitFor(`a renewal after ${time}`, async () => {
         const lease = await readLease("nckubelet-node-4").catch(() => undefined);
-        if ((lease?.spec?.renewTime ?? "") > time) return lease!.spec!.renewTime!;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-      throw new Error(`no renewal after ${time}`);
-    };
+        const { renewTime = "" } = lease?.spec ?? {};
+        return renewTime > time && renewTime;
+      });
     let time = await renewedAfter("");
     for (const daemon of [cluster.apiServer, cluster.etcd]) {
       await daemon.kill("SIGKILL");

@@ -98,7 +98,7 @@ const faults: [string, string, RegExp][] = [
     config("token: 123456"),
     /token must be a string \(put it in quotes\)/,
   ],
-  ["a removed auth provider", config("auth-provider: {name: gcp}"), /auth-provider is not supported/],
+  ["an auth provider", config("auth-provider: {name: gcp}"), /auth-provider is not supported/],
   ["impersonation", config("as: root"), /user "agent": as is not supported/],
   [
     "a plugin that needs a person",

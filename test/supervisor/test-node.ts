@@ -28,6 +28,7 @@ export async function createTestNode(confinement: Confinement, options: Partial<
       confinement,
       nodeName,
       enforce: "best-effort",
+      logs: { maxBytes: 2 ** 20, maxFiles: 5 },
       log: silentLogger,
       resolveValue: async () => "resolved",
       fetchScript: async (url) => {

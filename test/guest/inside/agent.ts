@@ -93,10 +93,9 @@ test("a capped app has its caps in its cgroup before it runs, and its use is rep
     await readFile(join(cgroup, "memory.swap.max"), "utf8").then(() => "0", () => "none"),
     "64",
   ]);
-  assert.equal(
-    (await readFile(join(agent.folder, "log/default_busy/app.log"), "utf8")).trim(),
-    "20000 100000",
-  );
+  const log = join(agent.folder, "log/default_busy/app.log");
+  const seen = await waitFor("the script's own look", async () => await readFile(log, "utf8") || undefined);
+  assert.equal(seen.trim(), "20000 100000");
   const used = await reach(
     "busy",
     "its use is near its cap",

@@ -1,0 +1,133 @@
+/**
+ * One node in the snapshot: what it is, and what is taken of it. Sums are kept as apps come and go, so that a decision only
+ * compares numbers.
+ */
+import { leastForSpreading, wholeNode } from "./points.ts";
+import type { AgentState, AppRecord, NodeFacts, NodeReport } from "./types.ts";
+
+/** Agents round what they publish to a tenth of a percent. */
+const roundingPoints = 100;
+
+const nothingKnown: NodeFacts = { labels: {}, taints: [], ready: false, cordoned: false, pressures: [] };
+
+/** A node. Only the snapshot changes it, and preemption its own copies. */
+export class NodeEntry {
+  readonly name: string;
+  /** Place in the tables of remembered verdicts. */
+  readonly slot: number;
+  /** Changes with all that the filters of the kind "node" look at. */
+  version = 0;
+  /** Place in the list of nodes; -1 while there is no Node object. */
+  index = -1;
+  facts: NodeFacts = nothingKnown;
+  agent: AgentState = "none";
+  report: NodeReport | undefined;
+  /** Points that apps may have. */
+  roomCpu = wholeNode;
+  roomMem = wholeNode;
+  /** Points that apps have, those that are leaving included. */
+  usedCpu = 0;
+  usedMem = 0;
+  /** Points that the agent has promised to apps that the API server does not show. */
+  hiddenCpu = 0;
+  hiddenMem = 0;
+  /** The same as `used`, with a little for apps that have no cap. */
+  spreadCpu = 0;
+  spreadMem = 0;
+  /** `spread` when the last report came. */
+  reportedSpreadCpu = 0;
+  reportedSpreadMem = 0;
+  readonly ports = new Map<number, number>();
+  readonly apps = new Map<string, AppRecord>();
+  /** Apps that were unbound and may still be stopping. */
+  readonly leaving = new Map<string, AppRecord>();
+  /** Apps that wait for room here, which was made for them. */
+  readonly nominated = new Map<string, AppRecord>();
+
+  constructor(name: string, slot: number) {
+    this.name = name;
+    this.slot = slot;
+  }
+
+  add(app: AppRecord): void {
+    this.apps.set(app.key, app);
+    this.#count(app, 1);
+  }
+
+  /** Takes an app away; false where it was not here. */
+  remove(key: string): boolean {
+    const app = this.apps.get(key);
+    if (!app) return false;
+    this.apps.delete(key);
+    this.#count(app, -1);
+    return true;
+  }
+
+  /** Keeps what an app had until it has certainly stopped. */
+  hold(app: AppRecord): void {
+    this.release(app.key);
+    this.leaving.set(app.key, app);
+    this.#count(app, 1);
+  }
+
+  release(key: string): boolean {
+    const app = this.leaving.get(key);
+    if (!app) return false;
+    this.leaving.delete(key);
+    this.#count(app, -1);
+    return true;
+  }
+
+  /** Takes over what the agent said. */
+  heard(report: NodeReport): void {
+    this.report = report;
+    this.roomCpu = wholeNode - report.reservedCpu;
+    this.roomMem = wholeNode - report.reservedMem;
+    this.hiddenCpu = hidden(this.roomCpu - report.freeCpu, this.usedCpu);
+    this.hiddenMem = hidden(this.roomMem - report.freeMem, this.usedMem);
+    this.reportedSpreadCpu = this.spreadCpu;
+    this.reportedSpreadMem = this.spreadMem;
+  }
+
+  /** True where the agent, as of its last report, has promised no more than to the apps that are bound: what was leaving is gone. */
+  hasShed(): boolean {
+    const { report } = this;
+    if (!report) return false;
+    let [cpu, mem] = [this.usedCpu, this.usedMem];
+    for (const app of this.leaving.values()) {
+      cpu -= app.cpu;
+      mem -= app.mem;
+    }
+    return this.roomCpu - report.freeCpu <= cpu + roundingPoints &&
+      this.roomMem - report.freeMem <= mem + roundingPoints;
+  }
+
+  /** A copy that may be changed to try something out. */
+  copy(): NodeEntry {
+    const copy = new NodeEntry(this.name, this.slot);
+    const { version, index, facts, agent, report, roomCpu, roomMem, hiddenCpu, hiddenMem } = this;
+    const { reportedSpreadCpu, reportedSpreadMem } = this;
+    Object.assign(copy, { version, index, facts, agent, report, roomCpu, roomMem, hiddenCpu, hiddenMem });
+    Object.assign(copy, { reportedSpreadCpu, reportedSpreadMem });
+    for (const app of this.apps.values()) copy.add(app);
+    for (const app of this.leaving.values()) copy.hold(app);
+    for (const [key, app] of this.nominated) copy.nominated.set(key, app);
+    return copy;
+  }
+
+  #count({ cpu, mem, ports }: AppRecord, sign: 1 | -1): void {
+    this.usedCpu += sign * cpu;
+    this.usedMem += sign * mem;
+    this.spreadCpu += sign * (cpu || leastForSpreading);
+    this.spreadMem += sign * (mem || leastForSpreading);
+    for (const port of ports) {
+      const users = (this.ports.get(port) ?? 0) + sign;
+      if (users > 0) this.ports.set(port, users);
+      else this.ports.delete(port);
+    }
+  }
+}
+
+function hidden(promised: number, used: number): number {
+  return promised > used + roundingPoints ? promised - used : 0;
+}

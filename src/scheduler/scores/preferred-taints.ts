@@ -1,0 +1,16 @@
+import { tolerates } from "../tolerations.ts";
+import type { NodeScore } from "./score.ts";
+
+/** Each taint with PreferNoSchedule that the app does not bear makes the node less welcome. */
+export const preferredTaints: NodeScore = {
+  kind: "node",
+  name: "taints",
+  weights: { spread: 3, binpack: 3 },
+  score({ tolerations }, { facts }) {
+    let burdens = 0;
+    for (const taint of facts.taints) {
+      if (taint.effect === "PreferNoSchedule" && !tolerates(tolerations, taint)) burdens++;
+    }
+    return 100 / (1 + burdens);
+  },
+};

@@ -1,0 +1,29 @@
+/** What a score is: how well a node suits an app, 0 to 100. One file each beside this one; scores.ts is their list. */
+import type { NodeEntry } from "../node-entry.ts";
+import type { AppRecord, Placement, Policy } from "../types.ts";
+
+/** How much a score counts, by policy. */
+export type Weights = Readonly<Record<Policy, number>>;
+
+/** Looks at the node itself and the app's rules alone, so that its answer is remembered until the Node changes. */
+export interface NodeScore {
+  readonly kind: "node";
+  readonly name: string;
+  readonly weights: Weights;
+  score(placement: Placement, node: NodeEntry): number;
+}
+
+/** Looks at what is bound to the node; asked in every decision. */
+export interface LoadScore {
+  readonly kind: "load";
+  readonly name: string;
+  readonly weights: Weights;
+  score(app: AppRecord, node: NodeEntry, context: ScoreContext): number;
+}
+
+export interface ScoreContext {
+  readonly policy: Policy;
+  readonly now: number;
+}
+
+export type Score = NodeScore | LoadScore;
