@@ -22,8 +22,11 @@ export interface ReportTarget {
 }
 
 /** The status as the server has it; without a version it is what was seen some time ago. */
-export interface KnownStatus {
+export interface KnownStatus extends Versioned {
   status?: NCAppStatus;
+}
+
+interface Versioned {
   resourceVersion?: string;
 }
 

@@ -41,8 +41,8 @@ export class NodeEntry {
   readonly apps = new Map<string, AppRecord>();
   /** Apps that were unbound and may still be stopping. */
   readonly leaving = new Map<string, AppRecord>();
-  /** Apps that wait for room here, which was made for them. */
-  readonly nominated = new Map<string, AppRecord>();
+  /** Apps that wait for room here, which was made for them. A list: mostly there is none, which is asked in every decision. */
+  nominated: readonly AppRecord[] = [];
 
   constructor(name: string, slot: number) {
     this.name = name;
@@ -111,7 +111,7 @@ export class NodeEntry {
     Object.assign(copy, { reportedSpreadCpu, reportedSpreadMem });
     for (const app of this.apps.values()) copy.add(app);
     for (const app of this.leaving.values()) copy.hold(app);
-    for (const [key, app] of this.nominated) copy.nominated.set(key, app);
+    copy.nominated = this.nominated;
     return copy;
   }
 

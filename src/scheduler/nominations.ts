@@ -5,6 +5,6 @@ const none: readonly AppRecord[] = [];
 
 /** Apps for which room was made on the node and which come before `app`: what they need is not free for it. */
 export function claimants(app: AppRecord, { nominated }: NodeEntry): readonly AppRecord[] {
-  if (nominated.size === 0) return none;
-  return [...nominated.values()].filter(({ key, priority }) => key !== app.key && priority >= app.priority);
+  if (nominated.length === 0) return none;
+  return nominated.filter(({ key, priority }) => key !== app.key && priority >= app.priority);
 }

@@ -49,6 +49,8 @@ export interface SupervisorOptions {
   /** How long logs may get, unless an app says otherwise. */
   logs: RotationPolicy;
   now?: () => number;
+  /** Stands between the runners and their effects: for tests that break one. */
+  decorate?: (deps: RunnerDeps) => RunnerDeps;
 }
 
 export interface SupervisorListener {
@@ -89,7 +91,8 @@ export class Supervisor {
     }
     await ensureFolder(layout.logDir, { mode: 0o755 });
     const store = createRecordStore(layout, log, now);
-    this.#deps = this.#wire(store, await readBootId());
+    const { decorate = (deps) => deps } = this.#options;
+    this.#deps = decorate(this.#wire(store, await readBootId()));
     const records = await this.#recover(await store.load());
     for (const record of records) this.#addRunner(record);
     await this.#removeLeftovers(records);

@@ -51,6 +51,18 @@ test("watchEvents() tells of a kill that came while nobody watched", (t) => {
   assert.deepEqual(told, [2]);
 });
 
+test("watchEvents() is silent after a close from within a handler", async (t) => {
+  const dir = fakeCgroup(t, RUNNING);
+  const closed = deferred();
+  const watched = watchEvents(dir, {
+    onOom: () => (watched.close(), closed.resolve()),
+    onEmpty: () => assert.fail("told after close"),
+  }, { persistent: true });
+  writeFileSync(`${dir}/cgroup.events`, "populated 0\nfrozen 0\n");
+  writeFileSync(`${dir}/memory.events`, "oom_kill 5\n");
+  await closed.promise;
+});
+
 test("watchEvents() is silent after close", async (t) => {
   const dir = fakeCgroup(t, RUNNING);
   const watched = watchEvents(dir, { onEmpty: () => assert.fail("told after close") });

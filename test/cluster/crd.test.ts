@@ -280,7 +280,8 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
       verb,
       resource,
       group: groups[resource!] ?? "",
-      namespace: namespace ?? "default",
+      // The examples bind nckubelet-env-reader in "default".
+      namespace: namespace ?? "elsewhere",
       ...(rest === "status" ? { subresource: rest } : { name: rest }),
     };
     const { body } = await cluster.request("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {

@@ -1,3 +1,3 @@
 import { runTestsInGuest } from "../harness/guest-tests.ts";
 
-runTestsInGuest(["test/guest/inside/cgroups-cpu.ts"], { timeoutMs: 300_000 });
+runTestsInGuest(["test/guest/inside/cgroups-cpu.ts"], { timeoutMs: 600_000 });

@@ -15,7 +15,7 @@ const SCRIPT = `
 test("under real systemd apps live in a scope of their own, whatever happens to the agent", {
   skip: skipUnless("systemd-guest"),
 }, async (t) => {
-  const { code, output } = await inSystemdGuest(SCRIPT, { files: nodeLibraries(), timeoutMs: 300_000 });
+  const { code, output } = await inSystemdGuest(SCRIPT, { files: nodeLibraries(), timeoutMs: 600_000 });
   assert.equal(code, 0, output);
   for (const [line] of output.matchAll(/^✔ .*$/gm)) t.diagnostic(line);
 });

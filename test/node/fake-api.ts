@@ -32,6 +32,7 @@ export class FakeApi {
   put(path: string, object: Stored): void {
     const metadata = {
       uid: `uid-${++this.#counter}`,
+      generation: 1,
       ...object.metadata,
       resourceVersion: String(++this.#counter),
     };
@@ -55,13 +56,20 @@ export class FakeApi {
     const object = this.get(path);
     if (!object) throw problem(request, 404, "NotFound");
     if (request.method === "GET") return object;
+    if (request.method === "DELETE") {
+      if (request.body.preconditions.uid !== object.metadata.uid) throw problem(request, 409, "Conflict");
+      this.objects.delete(path);
+      return object;
+    }
     const { uid, resourceVersion } = request.body.metadata ?? {};
     if (resourceVersion && resourceVersion !== object.metadata.resourceVersion) {
       throw problem(request, 409, "Conflict");
     }
     if (uid && uid !== object.metadata.uid) throw problem(request, 422, "Invalid");
     const next = request.method === "PUT" ? request.body : applyMergePatch(object, request.body);
-    this.put(path, { ...next, metadata: { ...next.metadata, uid: object.metadata.uid } });
+    const isNew = JSON.stringify(next.spec) !== JSON.stringify(object.spec);
+    const generation = (object.metadata.generation ?? 1) + (isNew ? 1 : 0);
+    this.put(path, { ...next, metadata: { ...next.metadata, uid: object.metadata.uid, generation } });
     return this.get(path);
   }
 }

@@ -54,7 +54,7 @@ test("the keeper is a bare process without the agent's session, files or environ
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
   assert.equal(stat[3], String(pid), "it leads a session of its own");
   for (const fd of [0, 1, 2]) assert.equal(readlinkSync(`/proc/${pid}/fd/${fd}`), "/dev/null");
-  assert.ok(!readFileSync(`/proc/${pid}/environ`, "utf8").includes("INVOCATION_ID"));
+  assert.ok(!readFileSync(`/proc/${pid}/environ`, "utf8").includes("SECRET_OF_THE_AGENT"));
 });
 
 test("an app keeps running with the same limits when the agent that started it ends", async () => {
@@ -155,7 +155,15 @@ function state(): Record<string, string | number[]> {
 
 /** Runs a script of this folder as a service of its own, as an agent is, and returns what it printed. */
 async function asService(name: string): Promise<string> {
-  const args = ["--wait", "--pipe", "--quiet", "--collect", process.execPath, script(name)];
+  const args = [
+    "--wait",
+    "--pipe",
+    "--quiet",
+    "--collect",
+    "--setenv=SECRET_OF_THE_AGENT=1",
+    process.execPath,
+    script(name),
+  ];
   return (await run("systemd-run", args)).stdout;
 }
 

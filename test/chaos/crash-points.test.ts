@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { waitFor } from "../wait-for.ts";
+
+const agent = fileURLToPath(new URL("./crashing-agent.ts", import.meta.url));
+const run = promisify(execFile);
+
+/** The folder of one test, with a script that says which process it is. */
+async function createPlace() {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-crash-"));
+  const script = join(folder, "app.sh");
+  await writeFile(script, `#!/bin/sh\necho $$ >>${folder}/instances\nwhile :; do sleep 0.2; done\n`, {
+    mode: 0o755,
+  });
+  return {
+    folder,
+    agent: (crashAt: number, work: "cycle" | "start") =>
+      run(process.execPath, [agent, folder, script, String(crashAt), work]),
+    /** The processes of the app's script that live now. */
+    async living(): Promise<string[]> {
+      const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+      const lines = await Promise.all(
+        pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
+      );
+      return pids.filter((_, index) => lines[index] === `/bin/sh\0${script}\0`);
+    },
+    /** Anything at all that still has to do with the folder. */
+    async leftovers(): Promise<string[]> {
+      const state = await Promise.all(
+        ["apps", "runs", "marks"].map((name) => readdir(join(folder, "state", name))),
+      );
+      return [...state.flat(), ...await this.living()];
+    },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  };
+}
+
+test("an agent killed at any moment of a start or a stop leaves one instance or none, and no leak", async (t) => {
+  let crashAt = 0;
+  for (let died = true; died;) {
+    await using place = await createPlace();
+    crashAt++;
+    died = await place.agent(crashAt, "cycle").then(
+      () => false,
+      (error) => error.signal === "SIGKILL" || Promise.reject(error),
+    );
+    await place.agent(0, "start");
+    await waitFor(
+      `one instance after a crash at moment ${crashAt}`,
+      async () => (await place.living()).length === 1,
+      10_000,
+    );
+    await place.agent(0, "cycle");
+    assert.deepEqual(await place.leftovers(), [], `moment ${crashAt}`);
+  }
+  t.diagnostic(`${crashAt - 1} moments`);
+  assert.ok(crashAt > 15, "a start and a stop have more effects than that");
+});
