@@ -42,6 +42,8 @@ async function runDemo(): Promise<void> {
     listen: await freeAddress(),
     manifests,
     standalone: true,
+    registerNode: "never",
+    reserved: { cpuPCT: 0, memPCT: 0 },
     enforce: "best-effort",
     logs: { maxBytes: 2 ** 20, maxFiles: 3 },
     syncPeriodMs: 10_000,

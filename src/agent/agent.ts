@@ -20,6 +20,7 @@ import { createMeter } from "./meter.ts";
 import type { AgentOptions } from "./options.ts";
 import { connectCluster } from "./cluster.ts";
 import { apiServerSource, createSources } from "./create-sources.ts";
+import { createNode } from "./node.ts";
 import { repeat } from "./repeat.ts";
 import { createStatusBoard } from "./status-board.ts";
 
@@ -33,13 +34,16 @@ export interface RunningAgent {
 
 const logCheckMs = 10_000;
 
-/** Starts an agent; resolves when it serves and its sources are being followed. */
+/** Starts an agent; resolves when it serves and its sources are being followed. What was begun is undone if that fails. */
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const { log, nodeName } = options;
+  await using opened = new AsyncDisposableStack();
   const size = { cpus: cpus().length, memoryBytes: totalmem() };
-  const stopping = new AbortController();
+  opened.defer(await lockState(options.stateDir));
   const cluster = options.standalone ? undefined : await connectCluster(options);
+  opened.defer(async () => await cluster?.close());
   const { confinement, release } = await chooseConfinement({ ...options, size });
+  if (options.stopAppsOnExit) opened.defer(release);
 
   const supervisor = new Supervisor({
     layout: { stateDir: options.stateDir, logDir: options.logDir },
@@ -56,44 +60,35 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   });
   const meter = createMeter({ supervisor, size, onMeasured: (key) => report(key) });
   const board = createStatusBoard({ supervisor, meter });
-  const sources: Source[] = createSources(options, cluster?.client);
-  const sync = createSync({
-    order: sources.map(({ name }) => name),
-    supervisor,
-    log,
-    maxApps: options.maxApps,
-  });
+  const sources = createSources(options, cluster?.client);
+  const order = sources.map(({ name }) => name);
+  const sync = createSync({ order, supervisor, log, maxApps: options.maxApps });
+  const node = createNode({ options, client: cluster?.client, supervisor, meter, size });
 
+  const isFromCluster = (key: string) => supervisor.get(key)?.record.source === apiServerSource;
   const report = (key: string) => {
-    const known = supervisor.get(key);
+    const app = supervisor.get(key)?.record.app;
     const status = board.status(key);
-    if (known && status && known.record.source === apiServerSource) cluster?.report(known.record.app, status);
+    if (app && status && isFromCluster(key)) cluster?.report(app, status);
   };
   supervisor.listen({
     changed(key) {
       report(key);
       if (supervisor.get(key)?.record.phase === "Running" && !meter.latest(key)) {
-        meter.read(key).catch(logFailure);
+        meter.read(key).catch((error) => log.error("measuring failed", { app: key, error }));
       }
     },
     event(app, event) {
       const say = event.type === "Warning" ? log.warn : log.info;
       say(event.message, { app: keyOf(app), reason: event.reason });
-      if (supervisor.get(keyOf(app))?.record.source === apiServerSource) cluster?.recordEvent(app, event);
+      if (isFromCluster(keyOf(app))) cluster?.recordEvent(app, event);
     },
     forgotten(key, app) {
       board.forget(key);
       cluster?.forget(app);
     },
   });
-  const sinkOf = ({ name }: Source) => {
-    const sink = sync.desired.sinkFor(name);
-    return name === apiServerSource && cluster ? teeSink(sink, ({ app }) => cluster.saw(app)) : sink;
-  };
-  const logFailure = (error: unknown) => log.error("measuring failed", { error });
 
-  const unlock = await lockState(options.stateDir);
-  await supervisor.restore();
   const view = createAgentView({
     options,
     confinement,
@@ -103,10 +98,20 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     sync,
     startedAt: new Date(),
   });
-  const listeners = await openDoors(options, view);
-  for (const { address } of listeners) log.info("serving", { address });
+  const addresses = await openDoors(options, view, opened);
+  opened.defer(() => supervisor.close());
+  await supervisor.restore();
+  if (options.stopAppsOnExit) opened.defer(() => supervisor.stopAll(options.stopTimeoutMs));
+  for (const address of addresses) log.info("serving", { address });
+
+  const stopping = new AbortController();
+  const sinkOf = ({ name }: Source) => {
+    const sink = sync.desired.sinkFor(name);
+    return name === apiServerSource && cluster ? teeSink(sink, ({ app }) => cluster.saw(app)) : sink;
+  };
   const running = [
     ...sources.map((source) => source.run(sinkOf(source), stopping.signal)),
+    node.run(stopping.signal),
     repeat(options.syncPeriodMs, stopping.signal, async () => {
       await sync.reconcile();
       supervisor.tick();
@@ -115,21 +120,13 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     repeat(logCheckMs, stopping.signal, () => supervisor.rotateLogs(), log),
     returnMemory(stopping.signal, log),
   ];
+  opened.defer(async () => {
+    stopping.abort();
+    await Promise.allSettled(running);
+  });
 
-  return {
-    view,
-    addresses: listeners.map(({ address }) => address),
-    async close() {
-      stopping.abort();
-      if (options.stopAppsOnExit) await supervisor.stopAll(options.stopTimeoutMs);
-      await supervisor.close();
-      if (options.stopAppsOnExit) await release();
-      await Promise.all(listeners.map((listener) => listener.close()));
-      await cluster?.close();
-      await Promise.allSettled(running);
-      await unlock();
-    },
-  };
+  const everything = opened.move();
+  return { view, addresses, close: () => everything.disposeAsync() };
 }
 
 /** Shows each app that comes through, then passes it on. */
@@ -147,15 +144,19 @@ function teeSink(sink: SourceSink, show: (app: DesiredApp) => void): SourceSink 
   };
 }
 
-async function openDoors({ listen, socket }: AgentOptions, view: AgentView): Promise<Listener[]> {
+async function openDoors(
+  { listen, socket }: AgentOptions,
+  view: AgentView,
+  opened: AsyncDisposableStack,
+): Promise<string[]> {
   const app = createServerApp(view);
-  const open: Listener[] = [];
-  try {
-    if (socket) open.push(await listenOnSocket(app, socket));
-    if (listen) open.push(await listenOnPort(app, listen));
-    return open;
-  } catch (error) {
-    await Promise.all(open.map((listener) => listener.close()));
-    throw error;
-  }
+  const open = async (listening: Promise<Listener>) => {
+    const listener = await listening;
+    opened.defer(() => listener.close());
+    return listener.address;
+  };
+  return [
+    ...(socket ? [await open(listenOnSocket(app, socket))] : []),
+    ...(listen ? [await open(listenOnPort(app, listen))] : []),
+  ];
 }

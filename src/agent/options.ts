@@ -1,5 +1,7 @@
 /** All that an agent can be told; the command line, the environment and the config file are read elsewhere. */
 import type { Logger } from "../lib/log.ts";
+import type { Shares } from "../node/published.ts";
+import type { RegisterMode } from "../node/register.ts";
 import type { Enforce } from "../supervisor/launch.ts";
 
 export interface AgentOptions {
@@ -16,6 +18,9 @@ export interface AgentOptions {
   kubeconfig?: string;
   server?: string;
   namespace?: string;
+  registerNode: RegisterMode;
+  /** Shares of the node that apps are never given. */
+  reserved: Shares;
   cgroupRoot?: string;
   /** Set where several agents share a machine: names this one's part of the cgroup tree. */
   instance?: string;

@@ -92,6 +92,14 @@ export const agentFlags: Record<string, Flag> = {
     help: "strict: no start without its limits; best-effort.",
     default: "strict",
   },
+  "register-node": {
+    kind: "text",
+    value: "MODE",
+    help: "Create the Node: auto (if none exists), always or never.",
+    default: "auto",
+  },
+  "reserved-cpu-pct": { kind: "text", value: "PCT", help: "CPU that apps are never given.", default: "0" },
+  "reserved-mem-pct": { kind: "text", value: "PCT", help: "Memory that apps are never given.", default: "0" },
   "max-apps": { kind: "text", value: "N", help: "At most this many apps.", default: "1000" },
   "stop-apps-on-exit": { kind: "switch", help: "Stop the apps when the agent stops." },
   "log-level": { kind: "text", value: "LEVEL", help: "debug, info, warn or error.", default: "info" },
@@ -146,6 +154,11 @@ export async function readAgentSettings(
     instance: stateDir === defaultPath("state") ? undefined : instanceName(stateDir),
     cgroupRoot: raw("cgroup-root") || undefined,
     enforce: oneOf("enforce", text("enforce", "strict"), ["strict", "best-effort"]),
+    registerNode: oneOf("register-node", text("register-node", "auto"), ["auto", "always", "never"]),
+    reserved: {
+      cpuPCT: percent("reserved-cpu-pct", text("reserved-cpu-pct", "0")),
+      memPCT: percent("reserved-mem-pct", text("reserved-mem-pct", "0")),
+    },
     maxApps: wholeNumber("max-apps", text("max-apps", "1000")),
     stopAppsOnExit: isTrue("stop-apps-on-exit", raw("stop-apps-on-exit")),
     stopTimeoutMs: 90_000,
@@ -214,6 +227,13 @@ function checked<T>(name: string, text: string, parse: (text: string) => T): T {
   } catch (cause) {
     throw new UsageError(`--${name} ${(cause as Error).message}`, { cause });
   }
+}
+
+function percent(name: string, text: string): number {
+  if (!/^\d{1,3}(\.\d+)?$/.test(text) || Number(text) > 100) {
+    throw new UsageError(`--${name} ${JSON.stringify(text)}: not from 0 to 100`);
+  }
+  return Number(text);
 }
 
 function isTrue(name: string, value: string | undefined): boolean {

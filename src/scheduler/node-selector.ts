@@ -16,7 +16,10 @@ export function matchesTerm(term: NodeSelectorTerm, labels: Labels, name: string
     matchFields.every((requirement) => holds(requirement, name));
 }
 
-function holds({ operator, values = [] }: Omit<NodeSelectorRequirement, "key">, value: string | undefined): boolean {
+function holds(
+  { operator, values = [] }: Omit<NodeSelectorRequirement, "key">,
+  value: string | undefined,
+): boolean {
   switch (operator) {
     case "In":
       return value !== undefined && values.includes(value);

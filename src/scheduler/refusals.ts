@@ -52,7 +52,9 @@ function why(filter: Filter, app: AppRecord, node: NodeEntry): string {
 }
 
 function reasonsOf(app: AppRecord, filter: Filter, nodes: NodeEntry[]): { text: string; nodes: number }[] {
-  if (filter.kind === "load" && filter.whyAll) return [{ text: filter.whyAll(app, nodes), nodes: nodes.length }];
+  if (filter.kind === "load" && filter.whyAll) {
+    return [{ text: filter.whyAll(app, nodes), nodes: nodes.length }];
+  }
   const counts = new Map<string, number>();
   for (const node of nodes) {
     const text = why(filter, app, node);

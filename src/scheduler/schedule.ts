@@ -33,6 +33,7 @@ export function schedule(app: AppRecord, snapshot: Snapshot, options: ScheduleOp
   const { nodes } = snapshot;
   const verdicts = snapshot.verdicts.for(app.placement, policy);
   const context: ScoreContext = { policy, now };
+  const weights = loadWeights[policy];
 
   // Room was made there for this app: another choice would have ended the others in vain.
   const nominated = snapshot.nominatedNode(app.key);
@@ -48,11 +49,12 @@ export function schedule(app: AppRecord, snapshot: Snapshot, options: ScheduleOp
     const points = verdicts.of(node);
     if (points < 0 || !fits(app, node)) continue;
     feasible++;
-    const score = points + loadPoints(app, node, context);
+    const score = points + loadPoints(app, node, weights, context);
     if (score < bestScore) continue;
     ties = score === bestScore ? ties + 1 : 1;
     if (ties > 1 && random() * ties >= 1) continue;
-    [best, bestScore] = [node, score];
+    best = node;
+    bestScore = score;
   }
   if (best) return { node: best.name, score: bestScore, feasible, examined };
   return { refusals: collectRefusals(app, nodes) };
@@ -65,12 +67,25 @@ export function enoughNodes(nodes: number): number {
 
 /** Whether the node has room for the app, whatever else it is like. */
 export function fits(app: AppRecord, node: NodeEntry): boolean {
-  for (const filter of loadFilters) if (!filter.passes(app, node)) return false;
+  for (let at = 0; at < loadFilters.length; at++) if (!loadFilters[at]!.passes(app, node)) return false;
   return true;
 }
 
-function loadPoints(app: AppRecord, node: NodeEntry, context: ScoreContext): number {
+/** The weights of `loadScores`, picked once: to look a policy up by its name for each node costs more than to score it. */
+const loadWeights: Record<Policy, readonly number[]> = {
+  spread: loadScores.map(({ weights }) => weights.spread),
+  binpack: loadScores.map(({ weights }) => weights.binpack),
+};
+
+function loadPoints(
+  app: AppRecord,
+  node: NodeEntry,
+  weights: readonly number[],
+  context: ScoreContext,
+): number {
   let points = 0;
-  for (const { weights, score } of loadScores) points += weights[context.policy] * score(app, node, context);
+  for (let at = 0; at < loadScores.length; at++) {
+    points += weights[at]! * loadScores[at]!.score(app, node, context);
+  }
   return points;
 }

@@ -16,10 +16,15 @@ export function tolerates(tolerations: readonly Toleration[], taint: Taint): boo
  * How long a NoExecute taint is borne: the least of the tolerations that have seconds, as the API has it; Infinity where none has;
  * undefined where none bears the taint at all.
  */
-export function tolerationMs(tolerations: readonly Toleration[], taints: readonly Taint[]): number | undefined {
+export function tolerationMs(
+  tolerations: readonly Toleration[],
+  taints: readonly Taint[],
+): number | undefined {
   const matching = tolerations.filter((toleration) => taints.some((taint) => bears(toleration, taint)));
   if (matching.length === 0) return undefined;
-  return Math.min(...matching.map(({ tolerationSeconds = Infinity }) => Math.max(0, tolerationSeconds) * 1000));
+  return Math.min(
+    ...matching.map(({ tolerationSeconds = Infinity }) => Math.max(0, tolerationSeconds) * 1000),
+  );
 }
 
 /** A taint as kube-scheduler's messages show it. */

@@ -14,7 +14,7 @@ export class Verdicts {
   readonly #placement: Placement;
   readonly #policy: Policy;
   #versions = new Uint32Array(64);
-  #points = new Float64Array(64);
+  #points = new Int32Array(64);
 
   constructor(placement: Placement, policy: Policy) {
     this.#placement = placement;
@@ -37,7 +37,7 @@ export class Verdicts {
 
   #grow(least: number): void {
     const size = Math.max(least, this.#versions.length * 2);
-    const [versions, points] = [new Uint32Array(size), new Float64Array(size)];
+    const [versions, points] = [new Uint32Array(size), new Int32Array(size)];
     versions.set(this.#versions);
     points.set(this.#points);
     [this.#versions, this.#points] = [versions, points];

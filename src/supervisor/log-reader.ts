@@ -3,6 +3,7 @@
  *
  * Guarantees: no line is lost or doubled by a rotation; where a reader is so slow that what it wants was removed, it goes on
  * with the oldest that is there. A read begins with a whole line.
+ * Files stay open until the iteration is over: who stops early calls return(), as `for await` does.
  */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
@@ -19,6 +20,7 @@ export interface ReadLogOptions {
 }
 
 const chunkBytes = 65_536;
+const readBytes = 262_144;
 const newline = 10;
 
 /** The log in `logFolder` as it is read; nothing where there is none. */
@@ -33,7 +35,7 @@ export async function* readLog(logFolder: string, options: ReadLogOptions = {}):
     ? await firstLine(log, start, end)
     : await lastLines(log, start, end, tailLines);
   while (!signal.aborted && (follow || position < end)) {
-    const piece = await log.read(position, follow ? chunkBytes : Math.min(chunkBytes, end - position));
+    const piece = await log.read(position, follow ? readBytes : Math.min(readBytes, end - position));
     if (!piece) return;
     position = piece.position + piece.bytes.length;
     if (piece.bytes.length > 0) {

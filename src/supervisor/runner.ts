@@ -59,6 +59,7 @@ export class AppRunner {
   #emptyWatch: { runId: string; close: () => void } | undefined;
   #outlivedScript: string | undefined;
   #caps: CapsState | undefined;
+  #eviction: string | undefined;
 
   constructor(record: AppRecord, deps: RunnerDeps) {
     this.#record = record;
@@ -90,6 +91,12 @@ export class AppRunner {
   withdraw(): void {
     this.#next = "withdrawn";
     this.#launching?.abort(new Error("the app was withdrawn"));
+    this.poke();
+  }
+
+  /** The node is short of memory and this app has to go. */
+  evict(message: string): void {
+    this.#eviction = message;
     this.poke();
   }
 
@@ -173,7 +180,10 @@ export class AppRunner {
     const { now, bootId, newRunId, observe, logTail } = this.#deps;
     const base = { bootId, newRunId, problem };
     const { run } = this.#record;
-    if (!run) return { ...base, now: now() };
+    if (!run) {
+      this.#eviction = undefined;
+      return { ...base, now: now() };
+    }
     const view = await observe(this.#record, run);
     if (view.exit && view.processes.length > 0) this.#outlivedScript = run.id;
     const ended = view.processes.length === 0 && (view.exit !== undefined || !view.launcherAlive);
@@ -183,6 +193,7 @@ export class AppRunner {
       view: { ...view, outlivedScript: this.#outlivedScript === run.id },
       logTail: ended ? await logTail(this.#record) : undefined,
       terminated: this.#terminated === run.id,
+      eviction: this.#eviction,
     };
   }
 

@@ -34,6 +34,8 @@ export interface Situation {
   problem?: StartProblem;
   /** SIGTERM went out in this agent's life. After a crash it goes out again: better twice than never. */
   terminated?: boolean;
+  /** The node is short of memory and this app has to go, with this message. */
+  eviction?: string;
   /** The liveness or startup probe has given the app up, with this message. */
   probeFailure?: string;
 }
@@ -184,7 +186,7 @@ function reasonToStop(
   record: AppRecord,
   run: Run,
   view: RunView,
-  { probeFailure }: Situation,
+  { probeFailure, eviction }: Situation,
 ): { reason: StopReason; message: string } | undefined {
   if (record.withdrawn) return { reason: "Deleted", message: "" };
   if (record.app.spec.suspend) return { reason: "Suspended", message: "" };
@@ -195,6 +197,7 @@ function reasonToStop(
       message: `the script ended with status ${view.exit.code} and left processes behind`,
     };
   }
+  if (eviction !== undefined) return { reason: "Evicted", message: eviction };
   return probeFailure === undefined ? undefined : { reason: "ProbeFailed", message: probeFailure };
 }
 
@@ -207,7 +210,9 @@ function beginStop(
   const grace = record.app.spec.terminationGracePeriodSeconds;
   const stop = { reason, message, since: now, deadline: now + grace * secondMs };
   const next: AppRecord = { ...record, phase: "Stopping", reason, message, run: { ...run, stop } };
-  const type = reason === "ProbeFailed" || reason === "ScriptFailed" ? "Warning" : "Normal";
+  const type = reason === "ProbeFailed" || reason === "ScriptFailed" || reason === "Evicted"
+    ? "Warning"
+    : "Normal";
   const event: AppEvent = {
     type,
     reason: "Stopping",
@@ -249,8 +254,7 @@ function finish(record: AppRecord, run: Run, view: RunView, situation: Situation
     );
   }
   const policy = record.app.spec.restartPolicy;
-  const done = policy === "Never" || (policy === "OnFailure" && isSuccess(exit)) ||
-    run.stop?.reason === "Evicted";
+  const done = policy === "Never" || (policy === "OnFailure" && isSuccess(exit));
   if (done) {
     const phase = isSuccess(exit) ? "Succeeded" : "Failed";
     return act(
@@ -259,7 +263,10 @@ function finish(record: AppRecord, run: Run, view: RunView, situation: Situation
       events,
     );
   }
-  const waitMs = backoffMs(record.app, ended.failures);
+  // What made the node short of memory is not over in seconds.
+  const waitMs = run.stop?.reason === "Evicted"
+    ? longestBackoffMs(record.app)
+    : backoffMs(record.app, ended.failures);
   const next: AppRecord = {
     ...ended,
     phase: "BackOff",
@@ -285,16 +292,21 @@ function exitSummary(exit: LastExit): string {
 }
 
 /** Not yet time to try again. A time further off than any wait is a clock that was set back: it does not count. */
-function mustWait({ app, retryAt, failures }: AppRecord, now: number): boolean {
-  return retryAt !== undefined && now < retryAt && retryAt - now <= backoffMs(app, Math.max(1, failures));
+function mustWait({ app, retryAt }: AppRecord, now: number): boolean {
+  return retryAt !== undefined && now < retryAt && retryAt - now <= longestBackoffMs(app);
 }
 
 /** The wait before the next try: none without a failure, then the base, doubled for every failure in a row, up to the most. */
 export function backoffMs(app: RunnableApp, failures: number): number {
   if (failures === 0) return 0;
-  const { backoffSeconds, maxBackoffSeconds } = app.spec;
-  const most = Math.max(backoffSeconds, maxBackoffSeconds);
-  return Math.min(most, backoffSeconds * 2 ** Math.min(failures - 1, 30)) * secondMs;
+  return Math.min(
+    longestBackoffMs(app),
+    app.spec.backoffSeconds * 2 ** Math.min(failures - 1, 30) * secondMs,
+  );
+}
+
+function longestBackoffMs({ spec }: RunnableApp): number {
+  return Math.max(spec.backoffSeconds, spec.maxBackoffSeconds) * secondMs;
 }
 
 /** Nothing of the run lives, and nobody is about to say how it ended. */

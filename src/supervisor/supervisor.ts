@@ -117,6 +117,11 @@ export class Supervisor {
     this.#runners.get(key)?.withdraw();
   }
 
+  /** Ends a running app because the node is short of memory; it is tried again after its longest backoff. */
+  evict(key: string, message: string): void {
+    this.#runners.get(key)?.evict(message);
+  }
+
   get(key: string): SupervisedApp | undefined {
     const runner = this.#runners.get(key);
     return runner && { key, record: runner.record, caps: runner.caps };

@@ -18,7 +18,7 @@ export type DaemonSpec = {
   logFile: string;
   /** Resolves to true when the program serves; asked again until then. */
   isReady: () => Promise<boolean>;
-  /** The longest that a start may take. Default one minute. */
+  /** The longest that a start may take. Default three minutes: inside a guest an API server takes one. */
   startTimeoutMs?: number;
 };
 
@@ -41,7 +41,7 @@ export class Daemon {
   async start(): Promise<void> {
     if (this.#child) throw new Error(`${this.#name} runs already as process ${this.pid}`);
     this.#spawn();
-    const { isReady, startTimeoutMs = 60_000 } = this.#spec;
+    const { isReady, startTimeoutMs = 180_000 } = this.#spec;
     const deadline = Date.now() + startTimeoutMs;
     while (!(await isReady())) {
       if (!this.#child) {

@@ -18,6 +18,13 @@ test("mergePatch() names only the fields that differ", () => {
   assert.deepEqual(mergePatch(from, to), { phase: "BackOff", lastExit: { code: 2 }, pid: null });
 });
 
+test("mergePatch() takes undefined for absent", () => {
+  assert.deepEqual(mergePatch({ a: 1, b: undefined }, { a: undefined, b: undefined, c: undefined }), {
+    a: null,
+  });
+  assert.equal(mergePatch({}, { a: undefined }), undefined);
+});
+
 function randomObject(depth: number): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   for (const field of ["a", "b", "c", "d"]) if (Math.random() < 0.6) object[field] = randomValue(depth);

@@ -29,7 +29,12 @@ export function report(given: Partial<NodeReport> = {}): NodeReport {
 let version = 1;
 
 /** An NCApp as the API server has it. */
-export function ncapp(name: string, spec: NCAppSpec = {}, status?: NCAppStatus, namespace = "default"): NCApp {
+export function ncapp(
+  name: string,
+  spec: NCAppSpec = {},
+  status?: NCAppStatus,
+  namespace = "default",
+): NCApp {
   return {
     apiVersion: "app.example.com/v1alpha1",
     kind: "NCApp",
@@ -67,7 +72,11 @@ export function mixedNodes(count: number, seed: number): Snapshot {
   const snapshot = new Snapshot();
   for (let at = 0; at < count; at++) {
     const name = `node-${at}`;
-    const labels: Record<string, string> = { zone: `z${at % 10}`, disk: random() < 0.3 ? "ssd" : "hdd", rank: `${at % 100}` };
+    const labels: Record<string, string> = {
+      zone: `z${at % 10}`,
+      disk: random() < 0.3 ? "ssd" : "hdd",
+      rank: `${at % 100}`,
+    };
     const taints = random() < 0.05
       ? [{ key: "dedicated", value: "batch", effect: "NoSchedule" }]
       : random() < 0.05
@@ -78,13 +87,16 @@ export function mixedNodes(count: number, seed: number): Snapshot {
     snapshot.setAgent(name, state < 0.01 ? "none" : state < 0.02 ? "stale" : "fresh");
     if (random() < 0.8) {
       const reserved = random() < 0.5 ? 10_000 : 0;
-      snapshot.setReport(name, report({
-        reservedCpu: reserved,
-        reservedMem: reserved,
-        cpu: Math.floor(random() * 60_000),
-        mem: Math.floor(random() * 60_000),
-        at: random() < 0.9 ? 0 : -1e9,
-      }));
+      snapshot.setReport(
+        name,
+        report({
+          reservedCpu: reserved,
+          reservedMem: reserved,
+          cpu: Math.floor(random() * 60_000),
+          mem: Math.floor(random() * 60_000),
+          at: random() < 0.9 ? 0 : -1e9,
+        }),
+      );
     }
   }
   return snapshot;

@@ -291,6 +291,20 @@ describe("an app that has ended", () => {
     assert.equal(decide(record, late).record.retryAt, start + 600_000 + 10_000);
   });
 
+  test("by an eviction waits for its longest backoff", () => {
+    const app = appWith({ maxBackoffSeconds: 120 });
+    const stopping =
+      decide(running({ app }), situation({ view: viewWith(), eviction: "memory is short" })).record;
+    assert.deepEqual([stopping.phase, stopping.run?.stop?.reason], ["Stopping", "Evicted"]);
+    const { record } = decide(stopping, situation({ view: exited(143) }));
+    assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
+      "BackOff",
+      "Evicted",
+      start + 120_000,
+    ]);
+    assert.equal(decide(record, situation({ now: start + 60_000 })).record, record);
+  });
+
   test("is not kept waiting by a clock that was set back", () => {
     const record = end({}, 1);
     assert.equal(decide(record, situation({ now: start - 3_600_000 })).record.phase, "Starting");

@@ -23,6 +23,7 @@ interface TestEvent {
 
 const longMs = 1000;
 const maxErrorLines = 40;
+const maxLineLength = 300;
 
 /** The reporter that `--test-reporter` loads. */
 export default async function* reporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
@@ -79,7 +80,7 @@ function* describeFailure({ details }: TestEvent["data"], path: string[], file: 
   yield `  FAIL  ${path.join(" > ")}  (${file})\n`;
   const cause = error?.cause ?? error;
   const text = cause instanceof Error ? cause.stack ?? cause.message : inspect(cause);
-  yield indent(text.split("\n").slice(0, maxErrorLines).join("\n"));
+  yield indent(text.split("\n").slice(0, maxErrorLines).map(cut).join("\n"));
 }
 
 function asTotals(counts: TestEvent["data"]["counts"]) {
@@ -89,6 +90,10 @@ function asTotals(counts: TestEvent["data"]["counts"]) {
 /** A cancelled test is one that ended at its time limit, or with its parent. */
 function failures(counts: TestEvent["data"]["counts"]): number {
   return counts.failed + counts.cancelled;
+}
+
+function cut(line: string): string {
+  return line.length > maxLineLength ? `${line.slice(0, maxLineLength)} … (${line.length} characters)` : line;
 }
 
 function indent(text: string): string {

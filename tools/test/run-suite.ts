@@ -18,12 +18,13 @@ export interface Suite {
   command: string[];
   env?: Record<string, string>;
   timeoutMs: number;
-  /** Whether a line is shown; it is told whether the suite has failed only after the end. */
+  /** Whether a line is shown at once. The last ones that were not are shown where the suite breaks. */
   shows: (line: string) => boolean;
   /** Recognizes the line with the totals. */
   parse: (line: string) => Totals | undefined;
 }
 
+const keptLines = 30;
 const running = new Set<ChildProcess>();
 
 /** Runs a suite and gives its totals. */
@@ -42,10 +43,12 @@ export async function runSuite(suite: Suite, print: (line: string) => void): Pro
   }, suite.timeoutMs);
 
   let totals: Totals | undefined;
+  const unseen: string[] = [];
   const read = (line: string) => {
     const found = suite.parse(line);
     if (found) totals = found;
     else if (suite.shows(line)) print(line);
+    else if (unseen.push(line) > keptLines) unseen.shift();
   };
   createInterface({ input: child.stdout }).on("line", read);
   createInterface({ input: child.stderr }).on("line", read);
@@ -61,6 +64,7 @@ export async function runSuite(suite: Suite, print: (line: string) => void): Pro
   }
   const explained = totals !== undefined && (code === 0) === (totals.failed === 0);
   if (!explained) {
+    for (const line of unseen) print(line);
     print(`FAIL  the suite ended with ${signal ?? `code ${code}`}, which its totals do not explain`);
   }
   return { ...result, failed: result.failed + leftovers.length + (explained ? 0 : 1) };

@@ -64,6 +64,8 @@ function onNode(
       ...(pattern === undefined ? [] : [`--test-name-pattern=${pattern}`]),
       ...files,
     ],
+    // Each file is a process of its own: half of its time would be compiling the same modules again.
+    env: { NODE_COMPILE_CACHE: join(checkout, "node_modules/.cache/compile") },
     timeoutMs,
     shows: () => true,
     parse: parseTotals,

@@ -5,6 +5,7 @@ import type { NodeFilter } from "./filter.ts";
 export const nodeAffinity: NodeFilter = {
   kind: "node",
   name: "nodeAffinity",
-  passes: ({ required }, { facts, name }) => required === undefined || matchesAny(required, facts.labels, name),
+  passes: ({ required }, { facts, name }) =>
+    required === undefined || matchesAny(required, facts.labels, name),
   why: () => "node affinity",
 };

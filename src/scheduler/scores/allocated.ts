@@ -5,11 +5,11 @@ import type { LoadScore } from "./score.ts";
 export const allocated: LoadScore = {
   kind: "load",
   name: "allocated",
-  weights: { spread: 1, binpack: 2 },
+  weights: { spread: 2, binpack: 4 },
   score(app, node, { policy }) {
     const cpu = node.spreadCpu + (app.cpu || leastForSpreading);
     const mem = node.spreadMem + (app.mem || leastForSpreading);
-    const taken = Math.min(100, (cpu + mem) * (50 / wholeNode));
-    return policy === "binpack" ? taken : 100 - taken;
+    const taken = Math.min(wholeNode, (cpu + mem) >> 1);
+    return policy === "binpack" ? taken : wholeNode - taken;
   },
 };

@@ -5,10 +5,10 @@ import type { LoadScore } from "./score.ts";
 export const balance: LoadScore = {
   kind: "load",
   name: "balance",
-  weights: { spread: 1, binpack: 1 },
+  weights: { spread: 2, binpack: 2 },
   score(app, node) {
     const cpu = node.spreadCpu + (app.cpu || leastForSpreading);
     const mem = node.spreadMem + (app.mem || leastForSpreading);
-    return Math.max(0, 100 - Math.abs(cpu - mem) * (100 / wholeNode));
+    return Math.max(0, wholeNode - Math.abs(cpu - mem));
   },
 };

@@ -11,7 +11,7 @@ const freshMs = 40_000;
 export const load: LoadScore = {
   kind: "load",
   name: "load",
-  weights: { spread: 1, binpack: 0.5 },
+  weights: { spread: 2, binpack: 1 },
   score(_, node, { now }) {
     const { report, spreadCpu, spreadMem } = node;
     if (report === undefined || now - report.at > freshMs) return idle(spreadCpu, spreadMem);
@@ -23,5 +23,5 @@ export const load: LoadScore = {
 };
 
 function idle(cpu: number, mem: number): number {
-  return Math.max(0, 100 - Math.max(cpu, mem) * (100 / wholeNode));
+  return Math.max(0, wholeNode - Math.max(cpu, mem));
 }

@@ -1,3 +1,4 @@
+import { wholeNode } from "../points.ts";
 import { tolerates } from "../tolerations.ts";
 import type { NodeScore } from "./score.ts";
 
@@ -5,12 +6,12 @@ import type { NodeScore } from "./score.ts";
 export const preferredTaints: NodeScore = {
   kind: "node",
   name: "taints",
-  weights: { spread: 3, binpack: 3 },
+  weights: { spread: 6, binpack: 6 },
   score({ tolerations }, { facts }) {
     let burdens = 0;
     for (const taint of facts.taints) {
       if (taint.effect === "PreferNoSchedule" && !tolerates(tolerations, taint)) burdens++;
     }
-    return 100 / (1 + burdens);
+    return Math.floor(wholeNode / (1 + burdens));
   },
 };

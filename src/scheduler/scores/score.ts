@@ -1,8 +1,13 @@
-/** What a score is: how well a node suits an app, 0 to 100. One file each beside this one; scores.ts is their list. */
+/**
+ * What a score is: how well a node suits an app. One file each beside this one; scores.ts is their list.
+ *
+ * Scores are whole numbers of 0 to 100,000, weights whole numbers too: they are asked hundreds of times in each decision, and whole
+ * numbers cost no memory.
+ */
 import type { NodeEntry } from "../node-entry.ts";
 import type { AppRecord, Placement, Policy } from "../types.ts";
 
-/** How much a score counts, by policy. */
+/** How much a score counts, by policy; whole numbers. */
 export type Weights = Readonly<Record<Policy, number>>;
 
 /** Looks at the node itself and the app's rules alone, so that its answer is remembered until the Node changes. */

@@ -1,0 +1,80 @@
+/**
+ * Apps on disk, one JSON file each, in a private folder.
+ *
+ * Guarantees: a file is replaced whole or not at all; what its name says is what it is about. A file that is not so is
+ * never taken for an app.
+ */
+import { createHash } from "node:crypto";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { appKey, isSafeName, isSafeNamespace, isSafeUid } from "../api/names.ts";
+import type { NCApp } from "../api/types.ts";
+import { validateNCApp } from "../api/validate.ts";
+import { ensureFolder, readIfThere, writeFileAtomic } from "../lib/files.ts";
+import { describeError } from "../lib/log.ts";
+import type { SourceProblem } from "./source.ts";
+
+/** All apps of a folder. For a broken file the app of `lastKnown` serves, if it has one; either way it is a problem. */
+export async function readAppFiles(
+  folder: string,
+  lastKnown: NCApp[],
+): Promise<{ apps: NCApp[]; problems: SourceProblem[] }> {
+  await ensureFolder(folder);
+  const apps: NCApp[] = [];
+  const problems: SourceProblem[] = [];
+  for (const file of (await readdir(folder)).sort()) {
+    const path = join(folder, file);
+    if (/^\..*\.tmp$/.test(file)) {
+      // A crash came before the rename: whoever asked got no answer.
+      await rm(path, { force: true });
+      continue;
+    }
+    const read = await readApp(path, file).catch((error) => describeError(error));
+    if (typeof read !== "string") {
+      apps.push(read);
+      continue;
+    }
+    const known = lastKnown.find((app) => fileNameOf(app) === file);
+    if (known) apps.push(known);
+    const consequence = known ? "the app goes on as it was" : "nothing is run from it";
+    problems.push({ message: `${path}: ${read}; ${consequence}`, origin: path });
+  }
+  return { apps, problems };
+}
+
+/** Keeps an app. */
+export async function writeAppFile(folder: string, app: NCApp): Promise<void> {
+  await writeFileAtomic(join(folder, fileNameOf(app)), `${JSON.stringify(app, null, 2)}\n`);
+}
+
+/** Removes the file of an app. */
+export async function removeAppFile(folder: string, app: NCApp): Promise<void> {
+  await rm(join(folder, fileNameOf(app)), { force: true });
+}
+
+/** The file of an app. A name that is too long for a file system is cut and told apart by its digest. */
+export function fileNameOf({ metadata: { namespace = "", name } }: Pick<NCApp, "metadata">): string {
+  if (!isSafeNamespace(namespace) || !isSafeName(name)) {
+    throw new Error(`cannot make a file name from ${JSON.stringify(appKey(namespace, name))}`);
+  }
+  const plain = `${namespace}_${name}`;
+  if (plain.length <= longestName) return `${plain}.json`;
+  return `${plain.slice(0, longestName - 17)}_${
+    createHash("sha256").update(name).digest("hex").slice(0, 16)
+  }.json`;
+}
+
+/** Leaves room for the endings of temporary files in the 255 bytes that Linux file systems take. */
+const longestName = 200;
+
+async function readApp(path: string, file: string): Promise<NCApp> {
+  const object: NCApp = JSON.parse(await readIfThere(path) ?? "");
+  // A field that is unknown here was written by a newer agent.
+  const [error] = validateNCApp(object).filter(({ reason }) => reason !== "FieldUnknown");
+  if (error) throw new Error(error.message);
+  if (!isSafeUid(object.metadata.uid ?? "")) throw new Error("metadata.uid is missing");
+  if (fileNameOf(object) !== file) {
+    throw new Error(`it is about ${appKey(object.metadata.namespace ?? "", object.metadata.name)}`);
+  }
+  return object;
+}

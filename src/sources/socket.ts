@@ -1,0 +1,157 @@
+/**
+ * Desired apps from the agent's unix socket (`nckubelet run|apply|delete`), kept on disk: one file per app.
+ *
+ * Guarantees: a change is on disk before anybody hears of it, so what was answered for survives a crash. Changes are made
+ * one after the other. A file that cannot be used keeps what the agent last knew of its app and is reported; the other
+ * files are not touched by it. A folder that cannot be listed removes nothing, and takes no change until it can.
+ */
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { annotations, appKey } from "../api/names.ts";
+import type { NCApp } from "../api/types.ts";
+import { errorCode } from "../lib/files.ts";
+import { sleep } from "../lib/sleep.ts";
+import { isoSeconds } from "../lib/time.ts";
+import { fileNameOf, readAppFiles, removeAppFile, writeAppFile } from "./app-files.ts";
+import type { DesiredApp, Source, SourceHealth, SourceSink } from "./source.ts";
+
+export interface SocketSource extends Source {
+  /** The app as it is kept. */
+  get(key: string): NCApp | undefined;
+  /** How many are kept. */
+  size(): number;
+  /** Keeps a valid app, in place of one with the same name; that one's uid and last restart stay. */
+  put(app: NCApp): Promise<{ created: boolean }>;
+  /** Changes an app that is kept; false where there is none. */
+  edit(key: string, change: (app: NCApp) => NCApp): Promise<boolean>;
+  /** Gives an app up; false where there is none. */
+  remove(key: string): Promise<boolean>;
+}
+
+export interface SocketOptions {
+  name?: string;
+  /** The apps of this source as the agent ran them last, for those whose file is broken. */
+  lastKnown?: () => NCApp[];
+  retryMs?: number;
+  now?: () => number;
+}
+
+/** A source whose apps are in `folder`. Changes wait until `run` has read it. */
+export function createSocketSource(
+  folder: string,
+  { name = "socket", lastKnown = () => [], retryMs = 5000, now = Date.now }: SocketOptions = {},
+): SocketSource {
+  const apps = new Map<string, NCApp>();
+  const opened = Promise.withResolvers<SourceSink>();
+  let refusal = "";
+  let health: SourceHealth = { ready: false, message: "not read yet", since: new Date(now()) };
+  let queue: Promise<unknown> = Promise.resolve();
+
+  const setHealth = (ready: boolean, message: string) => {
+    if (health.ready !== ready || health.message !== message) {
+      health = { ready, message, since: new Date(now()) };
+    }
+  };
+  const desired = (app: NCApp): DesiredApp => ({ app, source: name, origin: join(folder, fileNameOf(app)) });
+
+  /** Reads the whole folder; false where that was not possible. */
+  const readOnce = async (sink: SourceSink): Promise<boolean> => {
+    const read = await readAppFiles(folder, lastKnown()).catch((error) =>
+      `cannot read ${folder}: ${errorCode(error)}`
+    );
+    if (typeof read === "string") {
+      refusal = read;
+      setHealth(false, read);
+      sink.trouble([{ message: read, origin: folder }]);
+      return false;
+    }
+    for (const app of read.apps) apps.set(keyOf(app), app);
+    sink.replace([...apps.values()].map(desired));
+    sink.trouble(read.problems);
+    setHealth(
+      true,
+      read.problems.length === 0 ? "following the socket" : `${read.problems.length} problems in ${folder}`,
+    );
+    return true;
+  };
+
+  const inTurn = <T>(work: (sink: SourceSink) => Promise<T>): Promise<T> => {
+    if (refusal) return Promise.reject(new Error(refusal));
+    const result = queue.then(() => opened.promise).then(work);
+    queue = result.catch(() => {});
+    return result;
+  };
+  const keep = async (app: NCApp, sink: SourceSink) => {
+    await writeAppFile(folder, app);
+    apps.set(keyOf(app), app);
+    sink.upsert(desired(app));
+  };
+
+  return {
+    name,
+    health: () => health,
+    get: (key) => apps.get(key),
+    size: () => apps.size,
+    async run(sink, signal) {
+      while (!signal.aborted && !await readOnce(sink)) await sleep(retryMs, signal);
+      if (signal.aborted) return;
+      refusal = "";
+      opened.resolve(sink);
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    },
+    put: (app) =>
+      inTurn(async (sink) => {
+        const before = apps.get(keyOf(app));
+        await keep(successor(app, before, now()), sink);
+        return { created: before === undefined };
+      }),
+    edit: (key, change) =>
+      inTurn(async (sink) => {
+        const before = apps.get(key);
+        if (before) await keep(successor(change(before), before, now()), sink);
+        return before !== undefined;
+      }),
+    remove: (key) =>
+      inTurn(async (sink) => {
+        const before = apps.get(key);
+        if (!before) return false;
+        await removeAppFile(folder, before);
+        apps.delete(key);
+        sink.remove(key, before.metadata.uid ?? "");
+        return true;
+      }),
+  };
+}
+
+/** The app as it is kept, after `before`: what an API server would fill in is filled in here. */
+function successor(
+  { apiVersion, kind, metadata, spec }: NCApp,
+  before: NCApp | undefined,
+  now: number,
+): NCApp {
+  const { name, namespace, labels } = metadata;
+  const old = before?.metadata;
+  const generation = (old?.generation ?? 0) + (isDeepStrictEqual(spec, before?.spec) ? 0 : 1);
+  const restartedAt = old?.annotations?.[annotations.restartedAt];
+  // A manifest knows nothing of restarts: without this, applying it again would be one.
+  const notes = { ...(restartedAt && { [annotations.restartedAt]: restartedAt }), ...metadata.annotations };
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      namespace,
+      uid: old?.uid ?? randomUUID(),
+      generation,
+      creationTimestamp: old?.creationTimestamp ?? isoSeconds(now),
+      ...(labels && { labels }),
+      ...(Object.keys(notes).length > 0 && { annotations: notes }),
+    },
+    spec,
+  };
+}
+
+function keyOf({ metadata }: NCApp): string {
+  return appKey(metadata.namespace ?? "", metadata.name);
+}

@@ -1,0 +1,143 @@
+/**
+ * Mirrors of local apps at a real API server, as an agent with the shipped roles: without and with the right to write mirrors.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { agentGroup, agentUser } from "../../src/api/names.ts";
+import type { NCApp } from "../../src/api/types.ts";
+import { loadAccess } from "../../src/kube/access.ts";
+import { createKubeClient, type KubeClient } from "../../src/kube/client.ts";
+import { listAll } from "../../src/kube/list.ts";
+import { ncappPath, ncapps } from "../../src/kube/resources.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import type { ServerApp } from "../../src/report/mirror-plan.ts";
+import { createMirrors } from "../../src/report/mirrors.ts";
+import { createStatusReporter } from "../../src/report/status-reporter.ts";
+import type { Cluster } from "../harness/cluster.ts";
+import { startControlPlane } from "../harness/control-plane.ts";
+import { checkout, skipUnless } from "../harness/parts.ts";
+import { createTestLog } from "../report/test-log.ts";
+import { waitFor } from "../wait-for.ts";
+
+const names = ["node-1", "node-2"];
+const local = (name: string, spec: NCApp["spec"] = {}): NCApp => ({
+  apiVersion: "app.example.com/v1alpha1",
+  kind: "NCApp",
+  metadata: { name, namespace: "default" },
+  spec: { shellFile: "/opt/run.sh", cpuPCT: "20", env: [{ name: "TOKEN", value: "secret" }], ...spec },
+});
+
+describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, () => {
+  let cluster: Cluster;
+  let admin: KubeClient;
+  const clients = new Map<string, KubeClient>();
+
+  before(async () => {
+    cluster = await startControlPlane({
+      users: names.map((name) => ({ name: agentUser(name), groups: [agentGroup] })),
+    });
+    await cluster.kubectl(["apply", "-f", join(checkout, "crd")]);
+    await cluster.kubectl([
+      "wait",
+      "--for=condition=established",
+      "--timeout=30s",
+      "crd/ncapps.app.example.com",
+    ]);
+    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
+    for (const name of names) {
+      clients.set(
+        name,
+        createKubeClient(await loadAccess({ kubeconfig: await cluster.kubeconfigFor(agentUser(name)) })),
+      );
+    }
+  });
+
+  after(async () => {
+    for (const client of [admin, ...clients.values()]) client?.close();
+    await cluster?.stop();
+  });
+
+  const setUp = (node: string, log = silentLogger) => {
+    const client = clients.get(node)!;
+    const existing = async () => {
+      const keep = ({ spec }: ServerApp) => spec.nodeName === node;
+      return (await listAll<ServerApp>(client, { resource: ncapps, keep })).items as ServerApp[];
+    };
+    const mirrors = createMirrors({ client, node, log });
+    const sync = async (...apps: NCApp[]) => await mirrors.sync(apps, await existing(), true);
+    return { client, mirrors, sync };
+  };
+  const read = (name: string): Promise<ServerApp> => admin.request({ path: ncappPath("default", name) });
+
+  test("without the right to write mirrors the agent says what is missing, and nothing else happens", async () => {
+    const log = createTestLog();
+    await setUp("node-1", log).sync(local("web"));
+    assert.match(log.text(), /"status":403.*crd\/optional\/mirrors\.yaml/);
+    await assert.rejects(read("web"), { status: 404 });
+  });
+
+  test("a local app shows in kubectl get, with its status, and no value of a variable", async () => {
+    await cluster.kubectl(["apply", "-f", join(checkout, "crd", "optional", "mirrors.yaml")]);
+    const { client, mirrors, sync } = setUp("node-1");
+    // RBAC is read from a cache that may be a moment behind.
+    await waitFor("the mirror", async () => {
+      await sync(local("web"));
+      return mirrors.targetOf("default", "web");
+    });
+    const reporter = createStatusReporter({ client, log: silentLogger, reportPeriodMs: 10_000 });
+    reporter.report(mirrors.targetOf("default", "web")!, { phase: "Running", ready: true, restarts: 2 }, {});
+    await reporter.flush(10_000);
+    reporter.close();
+    const { stdout } = await cluster.kubectl(["get", "ncapp", "web"]);
+    assert.match(stdout, /web +node-1 +Running +true +2 /);
+    const { stdout: yaml } = await cluster.kubectl(["get", "ncapp", "web", "-o", "yaml"]);
+    assert.doesNotMatch(yaml, /secret/);
+  });
+
+  test("an agent that starts again finds its mirrors and writes nothing", async () => {
+    const before = await read("web");
+    const { mirrors, sync } = setUp("node-1");
+    await sync(local("web"));
+    assert.deepEqual(await read("web"), before);
+    assert.equal(mirrors.targetOf("default", "web")?.uid, before.metadata.uid);
+  });
+
+  test("a mirror that was deleted comes back as another object, one that was edited as it was", async () => {
+    const { sync } = setUp("node-1");
+    const { metadata: { uid } } = await read("web");
+    await cluster.kubectl(["delete", "ncapp", "web"]);
+    await sync(local("web"));
+    assert.notEqual((await read("web")).metadata.uid, uid);
+    await cluster.kubectl([
+      "patch",
+      "ncapp",
+      "web",
+      "--type=merge",
+      "-p",
+      '{"spec":{"cpuPCT":"90","suspend":true}}',
+    ]);
+    await sync(local("web"));
+    const { spec } = await read("web");
+    assert.deepEqual([spec.cpuPCT, spec.suspend], ["20", false]);
+  });
+
+  test("the mirror follows its app, and removes what the app no longer has", async () => {
+    const { sync } = setUp("node-1");
+    await sync(local("web", { memPCT: "10", cpuPCT: undefined }));
+    const { spec } = await read("web");
+    assert.deepEqual([spec.memPCT, spec.cpuPCT, spec.pidsMax], ["10", undefined, 4096]);
+  });
+
+  test("the same app on two nodes has two mirrors, and each node deletes only its own", async () => {
+    const [one, two] = [setUp("node-1"), setUp("node-2")];
+    await two.sync(local("web"));
+    await two.sync(local("web"));
+    assert.equal((await read("web-node-2")).spec.nodeName, "node-2");
+    await one.sync();
+    await assert.rejects(read("web"), { status: 404 });
+    assert.ok(await read("web-node-2"));
+    await two.sync();
+    await assert.rejects(read("web-node-2"), { status: 404 });
+  });
+});
