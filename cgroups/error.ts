@@ -29,10 +29,10 @@ export class CgroupError extends Error {
   }
 }
 
-/** The errno of a system error, on either runtime; `EUNKNOWN` for anything else. */
+/** The errno of a system error, on either runtime; `unknown` for anything else. */
 export function errnoOf(error: unknown): string {
   const code = (error as { code?: unknown } | null | undefined)?.code;
-  return typeof code === "string" ? code : "EUNKNOWN";
+  return typeof code === "string" ? code : "unknown";
 }
 
 /** The kernel took a write and holds something else: the limit is not what was asked for. */

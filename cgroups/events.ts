@@ -36,19 +36,25 @@ export function watchEvents(
   let open = true;
   let wasEmpty = false;
   let seen = oomKillsSeen;
+  let again: ReturnType<typeof setTimeout> | undefined;
 
   const look = () => {
     if (!open) return;
-    // In this order: when it is empty, whatever was killed has been counted.
-    const empty = !isPopulated(dir);
-    const events = onOom && readMemoryEvents(dir);
-    if (events) {
-      const before = seen ?? events.oomKills;
-      seen = events.oomKills;
-      if (events.oomKills > before) onOom(events);
+    const state = readState(dir);
+    if (state === undefined) {
+      // Out of descriptors or memory: no notification comes again for what was missed, so look once more.
+      again = setTimeout(look, POLL_MS);
+      if (!persistent) again.unref();
+      return;
     }
-    if (empty && !wasEmpty && open) onEmpty?.();
-    wasEmpty = empty;
+    if (state.events && onOom) {
+      const before = seen ?? state.events.oomKills;
+      seen = state.events.oomKills;
+      if (state.events.oomKills > before) onOom(state.events);
+    }
+    // The handler above may have closed the watch.
+    if (state.isEmpty && !wasEmpty && open) onEmpty?.();
+    wasEmpty = state.isEmpty;
   };
   const watches = [watchFile(`${dir}/cgroup.events`, look, persistent)];
   if (onOom) watches.push(watchFile(`${dir}/memory.events`, look, persistent));
@@ -56,6 +62,7 @@ export function watchEvents(
   return {
     close() {
       open = false;
+      clearTimeout(again);
       for (const watched of watches) watched.close();
     },
   };
@@ -98,7 +105,17 @@ export function watchFile(path: string, onChange: () => void, persistent: boolea
 
 const POLL_MS = 1000;
 
-function readMemoryEvents(dir: string): MemoryEvents | undefined {
-  const text = readTextIfAny(dir, "memory.events");
-  return text === undefined ? undefined : parseMemoryEvents(text, `${dir}/memory.events`);
+/** Undefined when it cannot be read just now. */
+function readState(dir: string): { isEmpty: boolean; events: MemoryEvents | undefined } | undefined {
+  try {
+    // In this order: when it is empty, whatever was killed has been counted.
+    const isEmpty = !isPopulated(dir);
+    const text = readTextIfAny(dir, "memory.events");
+    return {
+      isEmpty,
+      events: text === undefined ? undefined : parseMemoryEvents(text, `${dir}/memory.events`),
+    };
+  } catch {
+    return undefined;
+  }
 }

@@ -5,12 +5,14 @@
  * that was not made here or given: the one exception is `cgroup.subtree_control` at the mount without systemd,
  * where nobody else could enable the controllers, and only if they are not enabled yet. Calling it again, from
  * a new process or in the middle of anything, finds the same root and changes nothing.
+ * Caveat: a root can go: whoever stops the scope, stops the apps and removes it. Then `openApp` fails with ENOENT,
+ * and the next call here makes a new one.
  */
 import { accessSync, constants, existsSync, readFileSync, rmdirSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import process from "node:process";
 import { createCgroup } from "./create.ts";
-import { CgroupError } from "./error.ts";
+import { errnoOf } from "./error.ts";
 import {
   type Cgroup2Mount,
   explainMissing,
@@ -77,7 +79,8 @@ export async function locateRoot(options: LocateOptions = {}): Promise<LocatedRo
     if (existsSync(systemdMarker)) return await useScope(place);
     return usePlain(place);
   } catch (error) {
-    if (error instanceof CgroupError) return fail("unusable", error.message);
+    // A system error is the machine's trouble and an answer; anything else is a bug here.
+    if (/^E[A-Z0-9]+$/.test(errnoOf(error))) return fail("unusable", (error as Error).message);
     throw error;
   }
 }

@@ -4,14 +4,13 @@
  */
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import { createServerApp } from "../server/app.ts";
-import { type Listener, listenOnPort, listenOnSocket } from "../server/listen.ts";
 import type { AgentView } from "../server/view.ts";
 import type { DesiredApp, Source, SourceSink } from "../sources/source.ts";
 import { createScriptFetcher } from "../supervisor/fetch-script.ts";
 import { keyOf, Supervisor } from "../supervisor/supervisor.ts";
 import { createSync } from "../sync/sync.ts";
 import { createAgentView } from "./agent-view.ts";
+import { createAppActions } from "./app-actions.ts";
 import { chooseConfinement } from "./confine.ts";
 import { createValueResolver } from "./env-values.ts";
 import { returnMemory } from "./return-memory.ts";
@@ -20,6 +19,7 @@ import { createMeter } from "./meter.ts";
 import type { AgentOptions } from "./options.ts";
 import { connectCluster } from "./cluster.ts";
 import { apiServerSource, createSources } from "./create-sources.ts";
+import { openDoors } from "./doors.ts";
 import { createNode } from "./node.ts";
 import { repeat } from "./repeat.ts";
 import { createStatusBoard } from "./status-board.ts";
@@ -60,7 +60,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   });
   const meter = createMeter({ supervisor, size, onMeasured: (key) => report(key) });
   const board = createStatusBoard({ supervisor, meter });
-  const sources = createSources(options, cluster?.client);
+  const { sources, socket } = createSources(options, {
+    client: cluster?.client,
+    lastKnown: (name) =>
+      supervisor.list().filter(({ record }) => record.source === name).map(({ record }) => record.app),
+  });
   const order = sources.map(({ name }) => name);
   const sync = createSync({ order, supervisor, log, maxApps: options.maxApps });
   const node = createNode({ options, client: cluster?.client, supervisor, meter, size });
@@ -98,7 +102,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     sync,
     startedAt: new Date(),
   });
-  const addresses = await openDoors(options, view, opened);
+  const actions = createAppActions({ source: socket, supervisor, sync, maxApps: options.maxApps });
+  const addresses = await openDoors(options, { view, actions, log }, opened);
   opened.defer(() => supervisor.close());
   await supervisor.restore();
   if (options.stopAppsOnExit) opened.defer(() => supervisor.stopAll(options.stopTimeoutMs));
@@ -142,21 +147,4 @@ function teeSink(sink: SourceSink, show: (app: DesiredApp) => void): SourceSink 
       sink.upsert(app);
     },
   };
-}
-
-async function openDoors(
-  { listen, socket }: AgentOptions,
-  view: AgentView,
-  opened: AsyncDisposableStack,
-): Promise<string[]> {
-  const app = createServerApp(view);
-  const open = async (listening: Promise<Listener>) => {
-    const listener = await listening;
-    opened.defer(() => listener.close());
-    return listener.address;
-  };
-  return [
-    ...(socket ? [await open(listenOnSocket(app, socket))] : []),
-    ...(listen ? [await open(listenOnPort(app, listen))] : []),
-  ];
 }

@@ -18,6 +18,8 @@ import { type Flag, type FlagValues, UsageError } from "./command.ts";
 
 const isRoot = process.getuid?.() === 0;
 const defaultConfig = "/etc/nckubelet/config.yaml";
+/** Where the agent that root runs can be asked. */
+export const systemSocket = "/run/nckubelet/nckubelet.sock";
 
 export const agentFlags: Record<string, Flag> = {
   config: {
@@ -261,7 +263,7 @@ function defaultPath(kind: "state" | "log" | "socket"): string {
     return {
       state: "/var/lib/nckubelet",
       log: "/var/log/nckubelet",
-      socket: "/run/nckubelet/nckubelet.sock",
+      socket: systemSocket,
     }[kind];
   }
   const base = join(homedir(), ".local/state/nckubelet");

@@ -1,29 +1,66 @@
-import type { NCApp } from "../api/types.ts";
+import type { NodeApp } from "./node-app.ts";
+import { type Paint, phaseColour, printable } from "./paint.ts";
 import { formatAge, formatTable } from "./table.ts";
 
-/** Apps as `kubectl get ncapp` shows them, with usage against the cap. */
-export function appTable(apps: NCApp[], now: number): string[] {
-  const header = ["NAMESPACE", "NAME", "PHASE", "READY", "CPU", "MEM", "RESTARTS", "PID", "AGE", "MESSAGE"];
-  return formatTable([header, ...apps.map((app) => appRow(app, now))]);
+export interface AppTableOptions {
+  now: number;
+  /** With source, throttling, OOM kills and script. */
+  wide?: boolean;
+  paint?: Paint;
 }
 
-function appRow({ metadata, spec, status = {} }: NCApp, now: number): string[] {
-  return [
-    metadata.namespace ?? "",
-    metadata.name,
-    status.phase ?? "",
-    status.ready ? "True" : "False",
-    share(status.cpuPCT, spec.cpuPCT),
-    share(status.memPCT, spec.memPCT),
-    String(status.restarts ?? 0),
-    String(status.pid ?? "-"),
-    status.startTime ? formatAge(now - Date.parse(status.startTime)) : "-",
-    status.message || (status.phase === status.reason ? "" : status.reason ?? ""),
-  ];
+interface Column {
+  title: string;
+  wide?: boolean;
+  cell(app: NodeApp, now: number): string;
+}
+
+const columns: Column[] = [
+  { title: "NAMESPACE", cell: ({ metadata }) => metadata.namespace ?? "" },
+  { title: "NAME", cell: ({ metadata }) => metadata.name },
+  { title: "PHASE", cell: ({ status }) => status?.phase ?? "" },
+  { title: "READY", cell: ({ status }) => status?.ready ? "True" : "False" },
+  { title: "CPU", cell: ({ spec, status }) => share(status?.cpuPCT, spec.cpuPCT) },
+  { title: "MEM", cell: ({ spec, status }) => share(status?.memPCT, spec.memPCT) },
+  { title: "RESTARTS", cell: ({ status }) => String(status?.restarts ?? 0) },
+  { title: "PID", cell: ({ status }) => String(status?.pid ?? "-") },
+  { title: "AGE", cell: ({ status }, now) => ageOf(status?.startTime, now) },
+  { title: "THROTTLED", wide: true, cell: ({ status }) => percent(status?.cpuThrottledPCT) },
+  { title: "OOM", wide: true, cell: ({ status }) => String(status?.oomKills ?? 0) },
+  { title: "SOURCE", wide: true, cell: ({ agent }) => agent?.source ?? "-" },
+  { title: "SCRIPT", wide: true, cell: ({ spec }) => spec.shellFile || "-" },
+  { title: "MESSAGE", cell: ({ status = {} }) => status.message || reasonBeside(status) },
+];
+
+/** Apps as `kubectl get ncapp` shows them, with usage against the cap. */
+export function appTable(
+  apps: NodeApp[],
+  { now, wide = false, paint = (_, text) => text }: AppTableOptions,
+): string[] {
+  const shown = columns.filter((column) => wide || !column.wide);
+  const phase = shown.findIndex(({ title }) => title === "PHASE");
+  const rows = apps.map((app) => shown.map(({ cell }) => printable(cell(app, now)).replaceAll("\n", " ")));
+  return formatTable(
+    [shown.map(({ title }) => title), ...rows],
+    (cell, column, row) => column === phase && row > 0 ? paint(phaseColour(cell), cell) : cell,
+  );
 }
 
 /** Use and cap: `12.5/20%`. */
-function share(used: string | undefined, cap: string | number | undefined): string {
+export function share(used: string | undefined, cap: string | number | undefined): string {
   if (used === undefined) return "-";
   return cap === undefined || cap === "" ? `${used}%` : `${used}/${String(cap).replace("%", "")}%`;
+}
+
+/** How long ago, or `-`. */
+export function ageOf(time: string | undefined, now: number): string {
+  return time ? formatAge(now - Date.parse(time)) : "-";
+}
+
+function percent(value: string | undefined): string {
+  return value === undefined ? "-" : `${value}%`;
+}
+
+function reasonBeside({ phase, reason }: { phase?: string; reason?: string }): string {
+  return phase === reason ? "" : reason ?? "";
 }

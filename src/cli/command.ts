@@ -4,11 +4,13 @@
 
 /** The world as commands see it; main.ts connects it to the process. */
 export interface Io {
-  stdout(text: string): void;
+  stdout(text: string | Uint8Array): void;
   stderr(text: string): void;
   env: Record<string, string | undefined>;
   /** Standard output is a terminal of this many columns; 0: it is not. */
   columns: number;
+  /** How many lines the terminal shows; absent where nobody knows. */
+  rows?: number;
   /** Aborts when the user or the system asks the process to end. */
   signal: AbortSignal;
 }

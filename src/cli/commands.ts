@@ -6,10 +6,48 @@ export const commands: CommandTable = {
     summary: "Run the agent of this node.",
     load: async () => (await import("./agent.ts")).agentCommand,
   },
-  ps: { summary: "List the apps of this node.", load: async () => (await import("./ps.ts")).psCommand },
+  run: {
+    summary: "Run a script as an app on this node.",
+    load: async () => (await import("./run.ts")).runCommand,
+  },
+  apply: {
+    summary: "Have this node run what manifests say.",
+    load: async () => (await import("./apply.ts")).applyCommand,
+  },
   validate: {
     summary: "Check manifests without applying them.",
     load: async () => (await import("./validate.ts")).validateCommand,
+  },
+  ps: { summary: "List the apps of this node.", load: async () => (await import("./ps.ts")).psCommand },
+  top: { summary: "Watch what the apps use.", load: async () => (await import("./top.ts")).topCommand },
+  logs: { summary: "Print the log of an app.", load: async () => (await import("./logs.ts")).logsCommand },
+  describe: {
+    summary: "Tell the whole story of an app.",
+    load: async () => (await import("./describe.ts")).describeCommand,
+  },
+  stop: {
+    summary: "Stop apps, and keep them stopped.",
+    load: async () => (await import("./stop.ts")).stopCommand,
+  },
+  start: {
+    summary: "Start apps that were stopped.",
+    load: async () => (await import("./start.ts")).startCommand,
+  },
+  restart: {
+    summary: "Stop apps and start them again.",
+    load: async () => (await import("./restart.ts")).restartCommand,
+  },
+  delete: {
+    summary: "Stop apps and forget them, with their logs.",
+    load: async () => (await import("./delete.ts")).deleteCommand,
+  },
+  manifests: {
+    summary: "Print the CRD, RBAC and scheduler for kubectl apply.",
+    load: async () => (await import("./manifests.ts")).manifestsCommand,
+  },
+  completion: {
+    summary: "Print a completion script for bash, zsh or fish.",
+    load: async () => (await import("./completion.ts")).completionCommand,
   },
   version: { summary: "Print the version.", load: async () => (await import("./version.ts")).versionCommand },
 };

@@ -1,28 +1,57 @@
-import type { NCApp } from "../api/types.ts";
+import { apiVersion, appKey, listKind } from "../api/names.ts";
+import { appFlags, connectAgent } from "./agent-client.ts";
 import { appTable } from "./app-table.ts";
-import { askAgent } from "./ask-agent.ts";
-import { defaultSocket } from "./agent-config.ts";
-import { type Command, textFlag, UsageError } from "./command.ts";
+import { type Command, type Io, textFlag, UsageError } from "./command.ts";
+import type { NodeApp } from "./node-app.ts";
+import { formatObject, outputFlag, type OutputFormat, outputFormat } from "./output.ts";
+import { paintFor } from "./paint.ts";
 
 /** Lists the apps of this node, as their agent sees them. */
 export const psCommand: Command = {
   name: "ps",
   summary: "List the apps of this node.",
   flags: {
-    socket: { kind: "text", value: "PATH", help: "The agent's unix socket.", default: defaultSocket },
-    output: { kind: "text", short: "o", value: "FORMAT", help: "table or json.", default: "table" },
+    ...appFlags,
+    namespace: {
+      kind: "text",
+      short: "n",
+      value: "NAME",
+      help: "Only those of this namespace.",
+      default: "all",
+    },
+    output: outputFlag,
   },
-  examples: ["nckubelet ps", "nckubelet ps -o json | jq '.items[].status.phase'"],
+  examples: [
+    "nckubelet ps",
+    "nckubelet ps -o wide",
+    "nckubelet ps -o json | jq '.items[].status.phase'",
+  ],
   async run(invocation, io) {
-    const output = textFlag(invocation, "output") ?? "table";
-    if (output !== "table" && output !== "json") {
-      throw new UsageError(`--output ${JSON.stringify(output)}: use table or json`);
+    if (invocation.args.length > 0) {
+      throw new UsageError(
+        `ps takes no operands, not ${JSON.stringify(invocation.args[0])}; 'nckubelet describe APP' shows one`,
+      );
     }
-    const socket = textFlag(invocation, "socket") ?? io.env.NCKUBELET_SOCKET ?? defaultSocket;
-    const list = await askAgent<{ items: NCApp[] }>(socket, "/apps");
-    if (output === "json") io.stdout(`${JSON.stringify(list, null, 2)}\n`);
-    else if (list.items.length === 0) io.stdout("No apps on this node.\n");
-    else io.stdout(`${appTable(list.items, Date.now()).join("\n")}\n`);
+    const format = outputFormat(invocation);
+    const namespace = textFlag(invocation, "namespace");
+    const apps = (await connectAgent(invocation, io).list())
+      .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
+    io.stdout(formatApps(apps, format, io));
     return 0;
   },
 };
+
+/** A list of apps in the format that was asked for. */
+export function formatApps(apps: NodeApp[], format: OutputFormat, io: Io): string {
+  if (format === "json" || format === "yaml") {
+    return formatObject({ apiVersion, kind: listKind, metadata: {}, items: apps }, format);
+  }
+  if (format === "name") {
+    return apps.map(({ metadata }) => `${appKey(metadata.namespace ?? "", metadata.name)}\n`).join("");
+  }
+  if (apps.length === 0) {
+    return "No apps on this node. 'nckubelet run SCRIPT' or 'nckubelet apply -f FILE' starts one.\n";
+  }
+  const lines = appTable(apps, { now: Date.now(), wide: format === "wide", paint: paintFor(io) });
+  return `${lines.join("\n")}\n`;
+}

@@ -1,10 +1,14 @@
+/** Colours a cell; must not change what is seen of its text. */
+export type PaintCell = (cell: string, column: number, row: number) => string;
+
 /** Lines of a table with aligned columns, as kubectl prints them; nothing is cut. */
-export function formatTable(rows: string[][]): string[] {
+export function formatTable(rows: string[][], paint: PaintCell = (cell) => cell): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => [...(row[column] ?? "")].length))
   );
-  return rows.map((row) =>
-    row.map((cell, column) => cell + " ".repeat(gap(cell, column, row, widths))).join("").trimEnd()
+  return rows.map((row, index) =>
+    row.map((cell, column) => paint(cell, column, index) + " ".repeat(gap(cell, column, row, widths)))
+      .join("").trimEnd()
   );
 }
 

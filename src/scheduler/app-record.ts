@@ -6,7 +6,8 @@ import { toPoints } from "./points.ts";
 import type { AppRecord, AppStatus, Placement } from "./types.ts";
 
 /** Reads an app as the API server has it. Its priority is 0 until its PriorityClass is looked up. */
-export function readApp({ metadata, spec, status = {} }: NCApp): AppRecord {
+export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName): AppRecord {
+  const { metadata, spec, status = {} } = app;
   const { namespace = "", name, uid = "", resourceVersion = "", generation = 0 } = metadata;
   const { caps, problem } = readCaps(spec);
   return {
@@ -17,12 +18,13 @@ export function readApp({ metadata, spec, status = {} }: NCApp): AppRecord {
     resourceVersion,
     generation,
     nodeName: spec.nodeName || undefined,
-    schedulerName: spec.schedulerName || defaultSchedulerName,
+    ours: (spec.schedulerName || defaultSchedulerName) === schedulerName,
     ...caps,
     ports: (spec.ports ?? []).map(portNumber),
     priorityClassName: spec.priorityClassName ?? "",
     priority: 0,
     preempts: true,
+    missingClass: false,
     placement: readPlacement(spec),
     createdAt: Date.parse(metadata.creationTimestamp ?? "") || 0,
     graceMs: (spec.terminationGracePeriodSeconds ?? 30) * 1000,
@@ -32,6 +34,11 @@ export function readApp({ metadata, spec, status = {} }: NCApp): AppRecord {
     problem,
     status: keptStatus(status),
   };
+}
+
+/** True where the scheduler may take it off its node: not what is a node's own, another scheduler's, or going anyway. */
+export function isMovable({ ours, mirror, deleting }: AppRecord): boolean {
+  return ours && !mirror && !deleting;
 }
 
 /** True while processes of the app may be on its node. */

@@ -2,11 +2,11 @@
 
 /**
  * `node`: a node came, changed for the better, or its agent is heard again. `capacity`: shares or ports of a node came free. `left`: an
- * app has stopped on the node that it left. The others: the namespace's or the cluster's rules changed.
+ * app has stopped on the node that it left. The others: the rules of a namespace changed, or what is used of them.
  */
-export type ClusterEvent = "node" | "capacity" | "left" | "quota" | "limitRange" | "priorityClass";
+export type ClusterEvent = "node" | "capacity" | "left" | "quota" | "limitRange";
 
-/** Reasons to wait that are no filters of nodes. */
+/** Reasons to wait that are no filters of nodes. `spec`: only a change of the app itself, or of its PriorityClass, helps. */
 export type Gate = "nodes" | "leaving" | "quota" | "limitRange" | "spec";
 
 const byLoad = ["ports", "cpuPCT", "memPCT"];
@@ -19,7 +19,6 @@ export const helps: Readonly<Record<ClusterEvent, readonly string[]>> = {
   left: ["leaving"],
   quota: ["quota"],
   limitRange: ["limitRange", "quota"],
-  priorityClass: ["spec"],
 };
 
 /** True where the event may help an app that was refused for these reasons. */

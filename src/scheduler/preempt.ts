@@ -6,6 +6,7 @@
  * ends the smallest shares.
  * Caveat: which of several equal apps go is chosen one by one, largest first, and not by trying all combinations.
  */
+import { isMovable } from "./app-record.ts";
 import type { NodeEntry } from "./node-entry.ts";
 import { fits } from "./schedule.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -63,9 +64,8 @@ export function victimsOn(app: AppRecord, node: NodeEntry): AppRecord[] | undefi
   });
 }
 
-/** An app may be ended for another of higher priority, unless it is a node's own or goes anyway. */
 function mayEnd(app: AppRecord, other: AppRecord): boolean {
-  return other.priority < app.priority && !other.mirror && !other.deleting;
+  return other.priority < app.priority && isMovable(other);
 }
 
 function compareCost(one: AppRecord[], other: AppRecord[]): number {

@@ -11,19 +11,16 @@ export interface PriorityRule {
 }
 
 export function readPriorityClass(object: Wire<V1PriorityClass>): PriorityRule {
-  const { metadata, value, globalDefault = false, preemptionPolicy } = object;
+  const { metadata, value = 0, globalDefault = false, preemptionPolicy } = object;
   return { name: metadata?.name ?? "", value, globalDefault, preempts: preemptionPolicy !== "Never" };
 }
 
-/** The app with the priority of its class, of the cluster's default class, or 0. A class that is not there is a problem. */
+/** The app with the priority of its class, of the cluster's default class, or 0. */
 export function withPriority(app: AppRecord, classes: ReadonlyMap<string, PriorityRule>): AppRecord {
   const wanted = app.priorityClassName;
   const rule = wanted ? classes.get(wanted) : defaultClass(classes);
-  if (wanted && !rule) {
-    const problem = app.problem ?? `no PriorityClass with name ${wanted} was found`;
-    return { ...app, priority: 0, preempts: false, problem };
-  }
-  return { ...app, priority: rule?.value ?? 0, preempts: rule?.preempts ?? true };
+  const missingClass = wanted !== "" && !rule;
+  return { ...app, priority: rule?.value ?? 0, preempts: rule?.preempts ?? !missingClass, missingClass };
 }
 
 /** Of several, which the API server forbids but a race can make, the lowest, as for Pods. */

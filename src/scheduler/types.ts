@@ -25,7 +25,8 @@ export interface AppRecord {
   readonly generation: number;
   /** Where it is bound to; undefined: nowhere. */
   readonly nodeName?: string;
-  readonly schedulerName: string;
+  /** True where it is this scheduler that places it. */
+  readonly ours: boolean;
   /** Points that it asks for; 0 where it has no cap. */
   readonly cpu: number;
   readonly mem: number;
@@ -35,6 +36,8 @@ export interface AppRecord {
   readonly priority: number;
   /** False where its PriorityClass says that it never ends others. */
   readonly preempts: boolean;
+  /** Its PriorityClass is not there. */
+  readonly missingClass: boolean;
   readonly placement: Placement;
   readonly createdAt: number;
   readonly graceMs: number;

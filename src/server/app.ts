@@ -1,84 +1,94 @@
 /**
- * The local HTTP endpoint: read-only, JSON, errors as Kubernetes `Status`. Answers from memory, so that it is quick and
- * truthful whatever the API server does.
+ * The HTTP endpoint behind one door, made from the table of routes. Errors are Kubernetes `Status`; those that nobody
+ * expected say nothing of the inside, which is in the agent's log.
  */
 import { Hono } from "hono";
-import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { apiVersion, listKind } from "../api/names.ts";
-import type { AgentView, AppView, Check } from "./view.ts";
+import type { Context } from "hono";
+import { describeError } from "../lib/log.ts";
+import { Refusal, refuse } from "./refusal.ts";
+import { type Route, routes, type Subresource } from "./routes.ts";
+import type { Services } from "./services.ts";
 
-/** Builds the routes over a view of the agent. */
-export function createServerApp(view: AgentView): Hono {
-  const app = new Hono();
-  app.get("/healthz", (context) => context.text("ok"));
-  app.get("/livez", (context) => context.text("ok"));
-  app.get("/readyz", (context) => {
-    const checks = view.checks();
-    const ready = checks.every(({ ok }) => ok);
-    const verbose = context.req.query("verbose") !== undefined || !ready;
-    return context.text(verbose ? describeChecks(checks, ready) : "ok", ready ? 200 : 503);
-  });
-  app.get("/status", (context) => context.json(statusPage(view)));
-  app.get(
-    "/apps",
-    (context) => context.json({ apiVersion, kind: listKind, metadata: {}, items: view.apps().map(appJSON) }),
-  );
-  app.get("/apps/:namespace/:name", (context) => {
-    const { namespace, name } = context.req.param();
-    const found = view.app(namespace, name);
-    if (!found) {
-      return context.json(
-        ...failure(404, "NotFound", `ncapps "${namespace}/${name}" not found on node ${view.node}`),
-      );
+/** Which way a request came in, and how that way tells who may pass. */
+export type Door =
+  | { kind: "socket" }
+  /** `hosts` are the names that the endpoint goes by here; a page of a stranger that was made to point at it has another. */
+  | { kind: "loopback"; isOwnHost: (host: string) => boolean }
+  | { kind: "tls"; authorize: Authorize };
+
+/** What a token may do. */
+export type Verdict = "allowed" | "unknown" | "forbidden" | "unavailable";
+export type Authorize = (token: string, subresource: Subresource) => Promise<Verdict>;
+
+const policy = {
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "cache-control": "no-store",
+};
+
+/** Builds what is served behind a door. */
+export function createServerApp(door: Door, services: Services): Hono {
+  const app = new Hono({ strict: true });
+  app.use(async (context, next) => {
+    for (const [name, value] of Object.entries(policy)) context.header(name, value);
+    if (door.kind === "loopback" && !door.isOwnHost(context.req.header("host") ?? "")) {
+      throw new Refusal(403, `host ${JSON.stringify(context.req.header("host") ?? "")} is not this endpoint`);
     }
-    return context.json(appJSON(found));
+    await next();
   });
-  app.notFound((context) => context.json(...failure(404, "NotFound", `no such path: ${context.req.path}`)));
-  app.onError((error, context) => context.json(...failure(500, "InternalError", error.message)));
+  for (const route of routes) {
+    app.on(route.method, route.path, async (context) => {
+      await checkAccess(context, route, door);
+      return await route.handle(context, services);
+    });
+  }
+  for (const [path, methods] of methodsByPath()) {
+    app.all(path, (context) => {
+      const message = `${context.req.method} ${context.req.path}: use ${methods.join(" or ")}`;
+      throw new Refusal(405, message, { headers: { allow: methods.join(", ") } });
+    });
+  }
+  app.notFound((context) => refuse(context, new Refusal(404, `no such path: ${context.req.path}`)));
+  app.onError((error, context) => {
+    if (error instanceof Refusal) return refuse(context, error);
+    services.log.error("a request failed", { path: context.req.path, why: describeError(error) });
+    return refuse(context, new Refusal(500, "the agent could not answer; its log says why"));
+  });
   return app;
 }
 
-function statusPage(view: AgentView) {
-  return {
-    version: view.version,
-    node: view.node,
-    startedAt: view.startedAt.toISOString(),
-    limits: view.limits,
-    sources: view.sources().map((source) => ({ ...source, since: source.since.toISOString() })),
-    problems: view.problems(),
-    checks: view.checks(),
-    apps: view.apps().map(({ app, status, source }) => ({
-      namespace: app.metadata.namespace,
-      name: app.metadata.name,
-      source,
-      phase: status.phase,
-      reason: status.reason,
-      ready: status.ready,
-    })),
-  };
+async function checkAccess(
+  { req }: Context,
+  { method, path, access, subresource = "proxy" }: Route,
+  door: Door,
+) {
+  if (access === "anyone" || door.kind === "socket") return;
+  if (access === "socket") {
+    throw new Refusal(403, `${method} ${path} is for the agent's unix socket: use the nckubelet command`);
+  }
+  if (door.kind === "loopback") return;
+  const token = /^Bearer +([^ ]+) *$/i.exec(req.header("authorization") ?? "")?.[1];
+  const verdict = token === undefined ? "unknown" : await door.authorize(token, subresource);
+  if (verdict === "unknown") {
+    throw new Refusal(401, token === undefined ? "a bearer token is needed" : "the token is not known", {
+      headers: { "www-authenticate": 'Bearer realm="nckubelet"' },
+    });
+  }
+  if (verdict === "forbidden") throw new Refusal(403, `the token may not get nodes/${subresource}`);
+  if (verdict === "unavailable") {
+    throw new Refusal(503, "the API server cannot be asked whose token it is", {
+      headers: { "retry-after": "5" },
+    });
+  }
 }
 
-/** An app as NCApp JSON. Values of the environment stay inside: any user of the machine can ask a loopback port. */
-function appJSON({ app, status, source, origin, logFile }: AppView) {
-  const env = app.spec.env?.map(({ name, valueFrom }) => ({ name, ...(valueFrom ? { valueFrom } : {}) }));
-  return {
-    ...app,
-    spec: { ...app.spec, ...(env ? { env } : {}) },
-    status,
-    agent: { source, origin, logFile },
-  };
-}
-
-function describeChecks(checks: Check[], ready: boolean): string {
-  const lines = checks.map(({ name, ok, message }) =>
-    `[${ok ? "+" : "-"}]${name} ${ok ? "ok" : "failed"}: ${message}`
-  );
-  return `${lines.join("\n")}\nreadyz check ${ready ? "passed" : "failed"}\n`;
-}
-
-function failure(code: ContentfulStatusCode, reason: string, message: string) {
-  return [
-    { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code },
-    code,
-  ] as const;
+function methodsByPath(): Map<string, string[]> {
+  const paths = new Map<string, string[]>();
+  for (const { method, path } of routes) {
+    const methods = method === "GET" ? ["GET", "HEAD"] : [method];
+    paths.set(path, [...paths.get(path) ?? [], ...methods]);
+  }
+  return paths;
 }

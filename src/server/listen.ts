@@ -23,8 +23,7 @@ loopback.addAddress("::1", "ipv6");
 /** Listens on `host:port`; anything but loopback is refused, since nothing here asks who is calling. */
 export async function listenOnPort(app: Hono, address: string): Promise<Listener> {
   const { host, port } = parseAddress(address);
-  const isLoopback = host === "localhost" || loopback.check(host, host.includes(":") ? "ipv6" : "ipv4");
-  if (!isLoopback) {
+  if (!isLoopback(host)) {
     throw new Error(`--listen ${address}: only loopback addresses are served without TLS and a token check`);
   }
   const server = createBoundedServer(app);
@@ -45,6 +44,17 @@ export async function listenOnSocket(app: Hono, path: string): Promise<Listener>
   await listening(server, () => server.listen(path), `--socket ${path}`);
   await chmod(path, 0o600);
   return { address: path, close: () => closeServer(server) };
+}
+
+/** Whether a Host header names this machine by a name that only points at itself, whatever DNS says. */
+export function isLoopbackHost(header: string): boolean {
+  const host = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::\d{1,5})?$/.exec(header);
+  return host !== null && isLoopback(host[1] ?? host[2] ?? "");
+}
+
+/** True for the addresses and the one name that never leave the machine. */
+export function isLoopback(host: string): boolean {
+  return host.toLowerCase() === "localhost" || loopback.check(host, host.includes(":") ? "ipv6" : "ipv4");
 }
 
 /** Takes `host:port` and `[v6]:port` apart. */

@@ -5,7 +5,7 @@
  * never taken for an app.
  */
 import { createHash } from "node:crypto";
-import { readdir, rm } from "node:fs/promises";
+import { open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { appKey, isSafeName, isSafeNamespace, isSafeUid } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
@@ -47,9 +47,11 @@ export async function writeAppFile(folder: string, app: NCApp): Promise<void> {
   await writeFileAtomic(join(folder, fileNameOf(app)), `${JSON.stringify(app, null, 2)}\n`);
 }
 
-/** Removes the file of an app. */
+/** Removes the file of an app; it does not come back with the next boot either. */
 export async function removeAppFile(folder: string, app: NCApp): Promise<void> {
   await rm(join(folder, fileNameOf(app)), { force: true });
+  await using handle = await open(folder);
+  await handle.sync();
 }
 
 /** The file of an app. A name that is too long for a file system is cut and told apart by its digest. */

@@ -14,13 +14,13 @@ import { errorCode } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { isoSeconds } from "../lib/time.ts";
 import { fileNameOf, readAppFiles, removeAppFile, writeAppFile } from "./app-files.ts";
-import type { DesiredApp, Source, SourceHealth, SourceSink } from "./source.ts";
+import type { DesiredApp, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
 
 export interface SocketSource extends Source {
   /** The app as it is kept. */
   get(key: string): NCApp | undefined;
-  /** How many are kept. */
-  size(): number;
+  /** Resolves when the apps on disk are known; rejects while they cannot be read. */
+  opened(): Promise<void>;
   /** Keeps a valid app, in place of one with the same name; that one's uid and last restart stay. */
   put(app: NCApp): Promise<{ created: boolean }>;
   /** Changes an app that is kept; false where there is none. */
@@ -44,6 +44,7 @@ export function createSocketSource(
 ): SocketSource {
   const apps = new Map<string, NCApp>();
   const opened = Promise.withResolvers<SourceSink>();
+  let problems: SourceProblem[] = [];
   let refusal = "";
   let health: SourceHealth = { ready: false, message: "not read yet", since: new Date(now()) };
   let queue: Promise<unknown> = Promise.resolve();
@@ -68,17 +69,28 @@ export function createSocketSource(
     }
     for (const app of read.apps) apps.set(keyOf(app), app);
     sink.replace([...apps.values()].map(desired));
-    sink.trouble(read.problems);
-    setHealth(
-      true,
-      read.problems.length === 0 ? "following the socket" : `${read.problems.length} problems in ${folder}`,
-    );
+    tellProblems(read.problems, sink);
     return true;
   };
+  const tellProblems = (now: SourceProblem[], sink: SourceSink) => {
+    problems = now;
+    sink.trouble(problems);
+    setHealth(
+      true,
+      problems.length === 0 ? "following the socket" : `${problems.length} problems in ${folder}`,
+    );
+  };
+  /** Whatever was wrong with the file of an app is over when it was written or removed. */
+  const settle = (app: NCApp, sink: SourceSink) => {
+    const { origin } = desired(app);
+    if (problems.some((problem) => problem.origin === origin)) {
+      tellProblems(problems.filter((problem) => problem.origin !== origin), sink);
+    }
+  };
 
+  const open = (): Promise<SourceSink> => refusal ? Promise.reject(new Error(refusal)) : opened.promise;
   const inTurn = <T>(work: (sink: SourceSink) => Promise<T>): Promise<T> => {
-    if (refusal) return Promise.reject(new Error(refusal));
-    const result = queue.then(() => opened.promise).then(work);
+    const result = queue.then(open).then(work);
     queue = result.catch(() => {});
     return result;
   };
@@ -86,13 +98,14 @@ export function createSocketSource(
     await writeAppFile(folder, app);
     apps.set(keyOf(app), app);
     sink.upsert(desired(app));
+    settle(app, sink);
   };
 
   return {
     name,
     health: () => health,
     get: (key) => apps.get(key),
-    size: () => apps.size,
+    opened: async () => void await open(),
     async run(sink, signal) {
       while (!signal.aborted && !await readOnce(sink)) await sleep(retryMs, signal);
       if (signal.aborted) return;
@@ -119,6 +132,7 @@ export function createSocketSource(
         await removeAppFile(folder, before);
         apps.delete(key);
         sink.remove(key, before.metadata.uid ?? "");
+        settle(before, sink);
         return true;
       }),
   };

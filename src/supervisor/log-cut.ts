@@ -32,7 +32,7 @@ export async function cutHead(
   if (copy) await copyBytes(log, incoming, 0, bytes);
   await incoming.sync();
   // The kernel writes out all that it shifts while the app has to wait: most of it can be written out before.
-  //await log.datasync();
+  await log.datasync();
   const { size } = await log.stat();
   await writeState(stateFile, { seq: seq + 1, base, cutting: { bytes, from: 0, size } });
   if (await collapse(log, { path: incomingPath(logPath), file: incoming }, bytes) === "unsupported") {

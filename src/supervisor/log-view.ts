@@ -22,7 +22,7 @@ export interface LogView {
 
 /** How long a cut may take before a reader goes on without its end: its agent was killed in the middle. */
 const patienceMs = 2000;
-const retryMs = 5;
+const retryMs = { first: 5, longest: 100 };
 
 /** Opens a log; undefined where there is none. */
 export async function openLogView(logPath: string): Promise<LogView | undefined> {
@@ -34,19 +34,21 @@ export async function openLogView(logPath: string): Promise<LogView | undefined>
   );
   if (!log) return undefined;
   const { ino } = await log.stat();
-  let stateFile: FileHandle | undefined;
+  let stateFile: Promise<FileHandle | undefined> = Promise.resolve(undefined);
   let stuckAt: number | undefined;
 
   async function look(): Promise<RotationState> {
-    stateFile ??= await openStateToRead(logPath);
-    return stateFile ? await readState(stateFile) ?? { seq: -1, base: 0 } : { seq: 0, base: 0 };
+    stateFile = stateFile.then((file) => file ?? openStateToRead(logPath));
+    const file = await stateFile;
+    return file ? await readState(file) ?? { seq: -1, base: 0 } : { seq: 0, base: 0 };
   }
   async function awaitCut(): Promise<RotationState> {
-    for (const giveUpAt = Date.now() + patienceMs;;) {
+    const giveUpAt = Date.now() + patienceMs;
+    for (let waitMs = retryMs.first;; waitMs = Math.min(2 * waitMs, retryMs.longest)) {
       const state = await look();
       if ((!state.cutting && state.seq >= 0) || state.seq === stuckAt) return state;
       if (Date.now() > giveUpAt) stuckAt = state.seq;
-      await sleep(retryMs);
+      await sleep(waitMs);
     }
   }
   /** Runs `use` until no cut came in between. */
@@ -75,7 +77,7 @@ export async function openLogView(logPath: string): Promise<LogView | undefined>
         return await readAt(log, base, position > base + now.size ? base : position, length);
       }),
     async [Symbol.asyncDispose]() {
-      await Promise.all([log.close(), stateFile?.close()]);
+      await Promise.all([log.close(), (await stateFile)?.close()]);
     },
   };
 }

@@ -7,7 +7,8 @@
 import type { Logger } from "../lib/log.ts";
 import type { CapsState } from "./confinement.ts";
 import { runHash } from "./run-hash.ts";
-import { decide, type Situation } from "./states.ts";
+import type { Situation } from "./situation.ts";
+import { decide } from "./states.ts";
 import type { AppEvent, AppRecord, Effect, Run, RunnableApp, RunView, StartProblem } from "./types.ts";
 
 /** What a source wants of an app. */
@@ -178,8 +179,8 @@ export class AppRunner {
 
   async #look(problem: StartProblem | undefined): Promise<Situation> {
     const { now, bootId, newRunId, observe, logTail } = this.#deps;
-    const base = { bootId, newRunId, problem };
-    const { run } = this.#record;
+    const { run, others, app } = this.#record;
+    const base = { bootId, newRunId, problem, nextRun: await nextRunOf(app) };
     if (!run) {
       this.#eviction = undefined;
       return { ...base, now: now() };
@@ -190,6 +191,7 @@ export class AppRunner {
     return {
       ...base,
       now: now(),
+      others: others && await Promise.all(others.map((other) => observe(this.#record, other))),
       view: { ...view, outlivedScript: this.#outlivedScript === run.id },
       logTail: ended ? await logTail(this.#record) : undefined,
       terminated: this.#terminated === run.id,
@@ -271,6 +273,14 @@ export class AppRunner {
     const { namespace, name } = this.#record.app.metadata;
     return `${namespace}/${name}`;
   }
+}
+
+/** Reading schedules costs memory that most nodes can save: it is loaded with the first app that has one. */
+async function nextRunOf({ spec }: RunnableApp): Promise<Situation["nextRun"]> {
+  const { schedule, timeZone } = spec;
+  if (!schedule) return undefined;
+  const { nextRun } = await import("./schedule.ts");
+  return (after) => nextRun(schedule, timeZone, after);
 }
 
 /** The record of an app that was never seen before. */

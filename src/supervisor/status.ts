@@ -49,6 +49,8 @@ export function statusOf({ record, ready, caps, measured }: StatusInput): NCAppS
     restarts: record.restarts,
     oomKills: record.oomKills + (run && measured ? measured.oomKills : 0),
     ...(record.lastExit ? { lastExit: record.lastExit } : {}),
+    ...(record.scheduled?.nextRun ? { nextRun: isoSeconds(record.scheduled.nextRun) } : {}),
+    ...(record.scheduled?.lastRun ? { lastRun: isoSeconds(record.scheduled.lastRun) } : {}),
     conditions: conditionsOf(record, ready, caps),
   };
 }

@@ -288,7 +288,7 @@ export class Supervisor {
   /** Runs that no record knows: an agent died between the end of a run and its clean-up, or all that was known is lost. */
   async #removeLeftovers(records: AppRecord[]): Promise<void> {
     const { layout, confinement, log } = this.#options;
-    const known = new Set(records.map(({ run }) => run?.id));
+    const known = new Set(records.flatMap(runsOf).map(({ id }) => id));
     const placed = await confinement.listRuns();
     const written = [...await readdir(runsFolder(layout)), ...await listMarkedRuns(marksFolder(layout))];
     const unplaced = [...new Set(written)].filter((runId) => !placed.some((run) => run.runId === runId));
@@ -306,7 +306,7 @@ export class Supervisor {
     const watcher = watch(marksFolder(this.#options.layout), (_event, file) => {
       const runId = file === null ? undefined : runOfMark(String(file));
       for (const runner of this.#runners.values()) {
-        if (runId === undefined || runner.record.run?.id === runId) runner.poke();
+        if (runId === undefined || runsOf(runner.record).some(({ id }) => id === runId)) runner.poke();
       }
     });
     watcher.on(
@@ -320,6 +320,10 @@ export class Supervisor {
 /** How an app is named everywhere: `namespace/name`. */
 export function keyOf(app: RunnableApp): string {
   return appKey(app.metadata.namespace ?? "default", app.metadata.name);
+}
+
+function runsOf({ run, others = [] }: AppRecord): Run[] {
+  return run ? [run, ...others] : others;
 }
 
 function refOf(record: AppRecord, run: Run): RunRef {

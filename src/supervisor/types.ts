@@ -35,6 +35,7 @@ export type StopReason =
   | "Suspended"
   | "Updated"
   | "Restarted"
+  | "Replaced"
   | "ProbeFailed"
   | "ScriptFailed"
   | "Evicted";
@@ -64,6 +65,10 @@ export interface AppRecord {
   /** When the wait of BackOff, or of a start that could not be made, is over. */
   retryAt?: number;
   run?: Run;
+  /** Earlier runs that still live beside it, under `concurrencyPolicy: Allow`. There are none without a run. */
+  others?: Run[];
+  /** For apps with a schedule: which one the times are of, when it is due next, when it was due last. */
+  scheduled?: { schedule: string; nextRun?: number; lastRun?: number };
   lastExit?: LastExit;
   /** Digest of what ran last: a terminal state holds until the spec asks for something else. */
   lastHash?: string;

@@ -116,6 +116,12 @@ test("locateRoot() says so when systemd's scope is not in sight", async (t) => {
   assert.equal(!found.ok && found.reason, "outside-mount");
 });
 
+test("locateRoot() takes a machine without /proc for an answer, too", async () => {
+  const found = await locateRoot({ procRoot: "/nowhere" });
+  assert.equal(!found.ok && found.reason, "unusable");
+  assert.match(!found.ok ? found.message : "", /ENOENT.*\/nowhere\/self\/mountinfo/);
+});
+
 test("locateRoot() on this machine, if it is hybrid, says so", async (t) => {
   const mountinfo = readFileSync("/proc/self/mountinfo", "utf8");
   const isHybrid = mountinfo.includes(" - cgroup2 ") &&

@@ -7,8 +7,9 @@
  * In User-Mode Linux (`guestKind()` is "uml") it sees this machine's files, and all that it writes stays in the
  * guest's memory, except below /share. /tmp, /var/tmp and /run start empty.
  * Caveats: User-Mode Linux has one CPU and is slow to start processes (about 50 ms; Node 1-2 s), so do much
- * in one guest and do not measure time. Where the machine itself has a delegated cgroup v2 hierarchy the
- * script runs on it directly ("direct") and then its files are real: write to a temporary folder.
+ * in one guest and do not measure time; procps cannot show start times there (`ps -o pid,args` works). Where
+ * the machine itself has a delegated cgroup v2 hierarchy the script runs on it directly ("direct") and then its
+ * files are real: write to a temporary folder.
  */
 import { chmod, copyFile, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -233,6 +233,28 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     assert.equal(await node.log("once"), "ran\n");
   });
 
+  test("an app with a schedule runs to completion at its times, and its runs do not count as restarts", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script("tick.sh", "echo tick\n");
+    await node.assign("tick", { shellFile, schedule: "* * * * * *" });
+    await waitFor("two runs", async () => (await node.log("tick")).split("tick").length > 2);
+    const record = await node.reach("tick", "Pending", ({ reason }) => reason === "Scheduled");
+    assert.deepEqual([record.restarts, record.lastExit?.reason], [0, "Completed"]);
+  });
+
+  test("under Allow runs live side by side, and a stop ends them all", async () => {
+    await using node = await createNode();
+    await node.assign("many", {
+      shellFile: await node.script("many.sh", forever),
+      schedule: "* * * * * *",
+      concurrencyPolicy: "Allow",
+    });
+    await node.reach("many", "Running", ({ others }) => (others?.length ?? 0) >= 2);
+    node.supervisor.withdraw("default/many");
+    await node.gone("many");
+    await node.liveRuns(0);
+  });
+
   const bad: Record<string, { spec: (folder: string) => NCAppSpec; reason: string; message: RegExp }> = {
     "a missing file": {
       spec: () => ({ shellFile: "/no/such.sh" }),

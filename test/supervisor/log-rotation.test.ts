@@ -288,6 +288,7 @@ test("on a full disk the oldest parts go first, and then the head of the log, an
     collapse: (...args) => failures-- > 0 ? Promise.reject(full) : fallocateCollapse(...args),
   });
   assert.deepEqual(result, { rotated: true, lossless: true, droppedBytes: policy.maxBytes });
+  assert.deepEqual(await sizes(path), []);
   const kept = await readJoined(path);
   assert.ok(numbers(1500).endsWith(kept));
   assert.ok(kept.length < policy.maxBytes);

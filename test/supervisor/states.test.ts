@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { annotations } from "../../src/api/names.ts";
-import { backoffMs, decide, type Situation } from "../../src/supervisor/states.ts";
+import type { Situation } from "../../src/supervisor/situation.ts";
+import { decide } from "../../src/supervisor/states.ts";
+import { backoffMs } from "../../src/supervisor/transitions.ts";
 import type { AppRecord } from "../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf, start, viewWith } from "./fixtures.ts";
 

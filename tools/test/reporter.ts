@@ -2,10 +2,10 @@
  * The reporter of the test runs: a line per file, a line more for each test that took long, was skipped, noted something or
  * failed, and the totals at the end. What a file printed is shown only where it failed.
  */
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import process from "node:process";
 import { inspect } from "node:util";
-import { formatTotals } from "./totals.ts";
+import { formatTotals, type Totals } from "./totals.ts";
 
 interface TestEvent {
   type: string;
@@ -17,9 +17,11 @@ interface TestEvent {
     skip?: string | boolean;
     details: { duration_ms: number; error?: Error & { failureType?: string } };
     duration_ms: number;
-    counts: { passed: number; failed: number; cancelled: number; skipped: number; todo: number };
+    counts: Counts;
   };
 }
+
+type Counts = { passed: number; failed: number; cancelled: number; skipped: number; todo: number };
 
 const longMs = 1000;
 const maxErrorLines = 40;
@@ -29,6 +31,7 @@ const maxLineLength = 300;
 export default async function* reporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const printed = new Map<string, string>();
   const path: string[] = [];
+  let empty = 0;
   for await (const { type, data } of source) {
     const file = data?.file ? relative(process.cwd(), data.file) : "";
     switch (type) {
@@ -51,25 +54,30 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
       case "test:fail":
         path.length = data.nesting;
         yield* describeFailure(data, [...path, data.name], file);
+        // A file that broke before it had any test stands for itself, and has no summary.
+        if (resolve(data.name) === data.file) yield indent(printed.get(file) ?? "");
         break;
       case "test:diagnostic":
         // Those without a file are the totals in another form.
         if (file) yield `  note  ${data.message}\n`;
         break;
       case "test:summary":
-        yield file ? describeFile(data, file) : `${formatTotals(asTotals(data.counts))}\n`;
-        if (file && failures(data.counts) > 0) yield indent(printed.get(file) ?? "");
+        if (!file) {
+          yield `${formatTotals(asTotals(data.counts, empty))}\n`;
+          break;
+        }
+        yield describeFile(data, file);
+        if (failures(data.counts) > 0) yield indent(printed.get(file) ?? "");
+        if (testsIn(data.counts) === 0) empty++;
         printed.delete(file);
         break;
     }
   }
-  // A file that ended before it had any test has no summary of its own.
-  for (const text of printed.values()) yield indent(text);
 }
 
 function describeFile({ counts, duration_ms }: TestEvent["data"], file: string): string {
   const failed = failures(counts);
-  const tests = counts.passed + failed + counts.skipped + counts.todo;
+  const tests = testsIn(counts);
   const count = failed > 0 ? `${failed} of ${tests} failed` : `${tests} ${tests === 1 ? "test" : "tests"}`;
   return `${failed > 0 ? "FAIL" : "ok"}  ${file}  ${count}, ${seconds({ duration_ms })}\n`;
 }
@@ -83,12 +91,21 @@ function* describeFailure({ details }: TestEvent["data"], path: string[], file: 
   yield indent(text.split("\n").slice(0, maxErrorLines).map(cut).join("\n"));
 }
 
-function asTotals(counts: TestEvent["data"]["counts"]) {
-  return { passed: counts.passed, failed: failures(counts), skipped: counts.skipped + counts.todo };
+/** Node counts a file without tests as one that passed. */
+function asTotals(counts: Counts, emptyFiles: number): Totals {
+  return {
+    passed: counts.passed - emptyFiles,
+    failed: failures(counts),
+    skipped: counts.skipped + counts.todo,
+  };
+}
+
+function testsIn(counts: Counts): number {
+  return counts.passed + failures(counts) + counts.skipped + counts.todo;
 }
 
 /** A cancelled test is one that ended at its time limit, or with its parent. */
-function failures(counts: TestEvent["data"]["counts"]): number {
+function failures(counts: Counts): number {
   return counts.failed + counts.cancelled;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The suites of the project: which files, on which runtime, with which time limits.
  */
-import { globSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -39,11 +39,16 @@ export function testFiles(name: SuiteName): string[] {
   return globSync("test/**/*.test.ts", { cwd: checkout, exclude: others }).sort();
 }
 
-/** What `only` means for these files. */
-export function pick(files: string[], only: string | undefined): { files: string[]; pattern?: string } {
+/** The files whose path has `only` in it; where there are none, those that name a test so, and a pattern for its name. */
+export function pick(
+  files: string[],
+  only: string | undefined,
+  read: (file: string) => string = (file) => readFileSync(join(checkout, file), "utf8"),
+): { files: string[]; pattern?: string } {
   if (only === undefined) return { files };
-  const named = files.filter((file) => file.includes(only));
-  return named.length > 0 ? { files: named } : { files, pattern: only };
+  const byPath = files.filter((file) => file.includes(only));
+  if (byPath.length > 0) return { files: byPath };
+  return { files: files.filter((file) => read(file).includes(only)), pattern: only };
 }
 
 function onNode(
@@ -61,7 +66,7 @@ function onNode(
       `--test-concurrency=${jobs}`,
       `--test-timeout=${testTimeoutMs}`,
       `--test-reporter=${join(checkout, "tools/test/reporter.ts")}`,
-      ...(pattern === undefined ? [] : [`--test-name-pattern=${pattern}`]),
+      ...(pattern === undefined ? [] : [`--test-name-pattern=${RegExp.escape(pattern)}`]),
       ...files,
     ],
     // Each file is a process of its own: half of its time would be compiling the same modules again.

@@ -1,0 +1,94 @@
+/**
+ * What the unix socket may have done to apps. Only apps of the socket itself are changed here: those of another source would be
+ * changed back by it, so the answer says where to change them.
+ */
+import { annotations, appKey } from "../api/names.ts";
+import type { NCApp } from "../api/types.ts";
+import { describeError } from "../lib/log.ts";
+import type { ActionResult, AppActions } from "../server/actions.ts";
+import type { SocketSource } from "../sources/socket.ts";
+import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { Sync } from "../sync/sync.ts";
+import { apiServerSource } from "./create-sources.ts";
+
+export interface ActionParts {
+  source: SocketSource;
+  supervisor: Supervisor;
+  sync: Sync;
+  maxApps: number;
+  now?: () => number;
+}
+
+/** Makes the actions. Each returns when the supervisor knows what is wanted, not when it is so. */
+export function createAppActions(
+  { source, supervisor, sync, maxApps, now = Date.now }: ActionParts,
+): AppActions {
+  const hasEnded = (key: string) => ["Succeeded", "Failed"].includes(supervisor.get(key)?.record.phase ?? "");
+
+  const perform = async (
+    key: string,
+    work: () => Promise<boolean | { created: boolean }>,
+  ): Promise<ActionResult> => {
+    try {
+      await source.opened();
+      const owner = findOwner(key, sync, supervisor);
+      if (owner && owner.source !== source.name) return refuse(409, whereToChange(key, owner));
+      const result = await work();
+      if (result === false) return refuse(404, `ncapps "${key}" not found among the apps of the socket`);
+      await sync.reconcile();
+      return { done: true, ...(result === true ? {} : result) };
+    } catch (error) {
+      return refuse(503, `${key} cannot be changed now: ${describeError(error)}`);
+    }
+  };
+  const edit = (namespace: string, name: string, change: (app: NCApp, key: string) => NCApp) => {
+    const key = appKey(namespace, name);
+    return perform(key, () => source.edit(key, (app) => change(app, key)));
+  };
+  const suspended = (app: NCApp, suspend: boolean): NCApp => ({ ...app, spec: { ...app.spec, suspend } });
+  const restarted = (app: NCApp): NCApp => {
+    const notes = { ...app.metadata.annotations, [annotations.restartedAt]: new Date(now()).toISOString() };
+    return { ...app, metadata: { ...app.metadata, annotations: notes } };
+  };
+
+  return {
+    async put(app) {
+      const key = appKey(app.metadata.namespace ?? "", app.metadata.name);
+      if (!supervisor.get(key) && supervisor.list().length >= maxApps) {
+        return refuse(403, `this node has ${maxApps} apps, as many as it may (--max-apps)`);
+      }
+      return await perform(key, () => source.put(app));
+    },
+    remove(namespace, name) {
+      const key = appKey(namespace, name);
+      return perform(key, () => source.remove(key));
+    },
+    stop: (namespace, name) => edit(namespace, name, (app) => suspended(app, true)),
+    // What has ended stays so while nothing about it changes: to start it is to run it anew.
+    start: (namespace, name) =>
+      edit(namespace, name, (app, key) => suspended(hasEnded(key) ? restarted(app) : app, false)),
+    restart: (namespace, name) => edit(namespace, name, (app) => suspended(restarted(app), false)),
+  };
+}
+
+interface Owner {
+  source: string;
+  origin?: string;
+}
+
+/** Who wants the app, or had it when last heard of. One that is on its way out is nobody's. */
+function findOwner(key: string, sync: Sync, supervisor: Supervisor): Owner | undefined {
+  const wanted = sync.desired.union().apps.get(key);
+  const record = supervisor.get(key)?.record;
+  return wanted ?? (record?.withdrawn ? undefined : record);
+}
+
+function whereToChange(key: string, { source, origin }: Owner): string {
+  const [namespace = "", name = ""] = key.split("/");
+  if (source !== apiServerSource) return `${key} comes from ${source}: change it in ${origin ?? source}`;
+  return `${key} comes from the API server: change it there, such as with kubectl edit ncapp -n ${namespace} ${name}`;
+}
+
+function refuse(code: 403 | 404 | 409 | 503, message: string): ActionResult {
+  return { done: false, code, message };
+}

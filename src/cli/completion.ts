@@ -1,0 +1,46 @@
+import { bashCompletion, type Completable, fishCompletion, zshCompletion } from "./completion-scripts.ts";
+import { type Command, UsageError } from "./command.ts";
+
+const shells: Record<string, (commands: Completable[]) => string> = {
+  bash: bashCompletion,
+  zsh: zshCompletion,
+  fish: fishCompletion,
+};
+
+/** Prints a script that teaches a shell the commands, their flags and the names of apps. */
+export const completionCommand: Command = {
+  name: "completion",
+  summary: "Print a completion script for bash, zsh or fish.",
+  operands: "SHELL",
+  flags: {},
+  examples: [
+    "source <(nckubelet completion bash)",
+    "nckubelet completion bash > /etc/bash_completion.d/nckubelet",
+    "nckubelet completion zsh > ~/.zfunc/_nckubelet",
+    "nckubelet completion fish > ~/.config/fish/completions/nckubelet.fish",
+  ],
+  async run({ args }, io) {
+    const [shell = "", extra] = args;
+    const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
+    if (!script || extra !== undefined) throw new UsageError("name one shell: bash, zsh or fish");
+    // Loaded here: the table knows this file, and this file knows the table.
+    const { commands } = await import("./commands.ts");
+    const all = await Promise.all(Object.values(commands).map(({ load }) => load()));
+    io.stdout(script(all.map(describeCommand)));
+    return 0;
+  },
+};
+
+function describeCommand({ name, summary, operands = "", flags }: Command): Completable {
+  return {
+    name,
+    summary,
+    takes: operands.startsWith("APP") ? "apps" : operands === "" ? "nothing" : "files",
+    flags: Object.entries(flags).map(([flag, { kind, short, help }]) => ({
+      flag,
+      short,
+      help,
+      hasValue: kind !== "switch",
+    })),
+  };
+}

@@ -1,0 +1,19 @@
+import { appFlags, connectAgent } from "./agent-client.ts";
+import { oneApp } from "./app-operand.ts";
+import type { Command } from "./command.ts";
+import { describeApp } from "./describe-app.ts";
+import { paintFor } from "./paint.ts";
+
+/** Tells all that is known of an app. */
+export const describeCommand: Command = {
+  name: "describe",
+  summary: "Tell the whole story of an app.",
+  operands: "APP",
+  flags: appFlags,
+  examples: ["nckubelet describe web", "nckubelet describe -n shop web"],
+  async run(invocation, io) {
+    const app = await connectAgent(invocation, io).get(oneApp(invocation));
+    io.stdout(`${describeApp(app, Date.now(), paintFor(io)).join("\n")}\n`);
+    return 0;
+  },
+};

@@ -1,0 +1,86 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { access } from "node:fs/promises";
+import { constants } from "node:os";
+import process from "node:process";
+import { isatty } from "node:tty";
+import { appKey } from "../api/names.ts";
+import { errorCode } from "../lib/files.ts";
+import { cleanPath, shellQuote } from "../supervisor/environment.ts";
+import { insideCommand } from "../supervisor/inside.ts";
+import { appFlags, connectAgent } from "./agent-client.ts";
+import { oneApp } from "./app-operand.ts";
+import { type Command, type Io, UsageError } from "./command.ts";
+
+/** Runs a command inside of an app: in its cgroup, as its user, with its environment, in its folder. */
+export const execCommand: Command = {
+  name: "exec",
+  summary: "Run a command inside of an app.",
+  operands: "APP -- COMMAND [ARG...]",
+  flags: appFlags,
+  examples: ["nckubelet exec web -- sh", "nckubelet exec shop/web -- cat /proc/self/cgroup"],
+  async run(invocation, io) {
+    const [word, ...command] = invocation.args;
+    const name = oneApp({ ...invocation, args: word === undefined ? [] : [word] });
+    if (command.length === 0) {
+      throw new UsageError(`no command is given: nckubelet exec ${word} -- COMMAND`);
+    }
+    const app = await connectAgent(invocation, io).get(name);
+    const runFolder = app.agent?.runFolder;
+    if (!runFolder || app.status?.phase !== "Running") {
+      throw new Error(
+        `${appKey(name.namespace, name.name)} is ${app.status?.phase ?? "not running"}: there is nothing to enter; ` +
+          `'nckubelet start ${word}' starts an app that was stopped`,
+      );
+    }
+    const words = await insideCommand(runFolder, command).catch((cause) => {
+      throw new Error(`cannot enter ${runFolder}: ${errorCode(cause)}; try again as the agent's user`, {
+        cause,
+      });
+    });
+    const terminal = isatty(0) && isatty(1) && await findScript();
+    return await runAndWait(terminal ? onTerminal(words) : words, { ...io, forward: !terminal });
+  },
+};
+
+const scriptPath = "/usr/bin/script";
+
+/** script(1) makes the terminal: part of util-linux, as are setsid and setpriv, but some systems leave it out. */
+function findScript(): Promise<boolean> {
+  return access(scriptPath).then(() => true, () => false);
+}
+
+/**
+ * A terminal of its own: on ours, the app's user could type for us (TIOCSTI). It is that of the session which script(1)
+ * begins, so the command must not begin another one.
+ */
+function onTerminal(words: string[]): string[] {
+  const inside = words.toSpliced(words.indexOf("setsid"), 1);
+  return [scriptPath, "-qec", `exec ${inside.map(shellQuote).join(" ")}`, "/dev/null"];
+}
+
+async function runAndWait(
+  [file = "", ...args]: string[],
+  { env, signal, forward }: Pick<Io, "env" | "signal"> & { forward: boolean },
+): Promise<number> {
+  const { TERM } = env;
+  const child = spawn(file, args, {
+    cwd: "/",
+    env: { PATH: cleanPath, SHELL: "/bin/sh", ...(TERM ? { TERM } : {}) },
+    stdio: "inherit",
+  });
+  // In a session of its own it does not hear our Ctrl-C; on a terminal the key reaches it as a key.
+  const end = () => forward && child.pid !== undefined && endSession(child.pid);
+  signal.addEventListener("abort", end, { once: true });
+  const [code, killedBy] = await once(child, "exit") as [number | null, NodeJS.Signals | null];
+  signal.removeEventListener("abort", end);
+  return code ?? 128 + (killedBy ? constants.signals[killedBy] : 0);
+}
+
+function endSession(pid: number): void {
+  try {
+    process.kill(-pid, "SIGTERM");
+  } catch {
+    // It has ended, or has no session yet and got the signal with us.
+  }
+}

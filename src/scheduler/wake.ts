@@ -1,0 +1,99 @@
+/**
+ * Has parked apps tried again that an event helps, and only those: each is held against the node or the quota that changed. Of many
+ * that wait for the same room as many are woken as find room, so that one app that ends does not have a thousand tried in vain.
+ */
+import type { ClusterEvent } from "./helps.ts";
+import { applyLimits } from "./limits.ts";
+import type { NodeEntry } from "./node-entry.ts";
+import { victimsOn } from "./preempt.ts";
+import type { SchedulingQueue, Waiting } from "./queue.ts";
+import { quotaProblem } from "./quota.ts";
+import { fits } from "./schedule.ts";
+import type { AppRecord, Policy } from "./types.ts";
+import type { World } from "./world.ts";
+
+/** Events since the last look, each with the nodes, namespaces or apps that it is about. */
+export type Happenings = Map<ClusterEvent, Set<string>>;
+
+/** With more changed nodes than this, trying is cheaper than looking. */
+const maxNodes = 64;
+
+/** Wakes who may have a chance now. */
+export function wakeHelped(
+  queue: SchedulingQueue,
+  world: World,
+  happenings: Happenings,
+  policy: Policy,
+): void {
+  if (queue.sizes.parked === 0) return;
+  for (const key of happenings.get("left") ?? []) queue.wake(key, { certain: true });
+  for (const event of ["node", "capacity"] as const) {
+    const names = happenings.get(event);
+    if (names) wakeForNodes(queue, world, queue.helpedBy(event), names, policy);
+  }
+  const inRules = (namespaces: Set<string>) => ({ key }: Waiting) =>
+    namespaces.has(key.slice(0, key.indexOf("/")));
+  const freed = happenings.get("quota");
+  if (freed) wakeForQuota(queue, world, queue.helpedBy("quota").filter(inRules(freed)));
+  const ruled = happenings.get("limitRange");
+  if (ruled) { for (const { key } of queue.helpedBy("limitRange").filter(inRules(ruled))) queue.wake(key); }
+}
+
+function wakeForNodes(
+  queue: SchedulingQueue,
+  world: World,
+  waiting: Waiting[],
+  names: Set<string>,
+  policy: Policy,
+): void {
+  if (waiting.length === 0) return;
+  if (names.size > maxNodes) {
+    for (const { key } of waiting) queue.wake(key);
+    return;
+  }
+  const trials = [...names].flatMap((name) => {
+    const node = world.snapshot.node(name);
+    return node && node.index >= 0 ? [node.copy()] : [];
+  });
+  for (const { key } of waiting) {
+    const app = asPlaced(key, world);
+    if (!app) continue;
+    const chance = tryOn(app, trials, world, policy);
+    if (chance) queue.wake(key, { certain: chance === "fits" });
+  }
+}
+
+function tryOn(
+  app: AppRecord,
+  trials: NodeEntry[],
+  world: World,
+  policy: Policy,
+): "fits" | "maybe" | undefined {
+  const verdicts = world.snapshot.verdicts.for(app.placement, policy);
+  const possible = trials.filter((node) => verdicts.of(node) >= 0);
+  const taken = possible.find((node) => fits(app, node));
+  taken?.add(app);
+  if (taken) return "fits";
+  return app.preempts && possible.some((node) => victimsOn(app, node)) ? "maybe" : undefined;
+}
+
+function wakeForQuota(queue: SchedulingQueue, world: World, waiting: Waiting[]): void {
+  const used = new Map<string, { cpu: number; mem: number }>();
+  for (const { key } of waiting) {
+    const app = asPlaced(key, world);
+    if (!app) continue;
+    const sum = used.get(app.namespace) ?? world.accounts.ledger.of(app.namespace);
+    used.set(app.namespace, sum);
+    if (quotaProblem(app, world.rules.quotas(app.namespace), sum)) continue;
+    sum.cpu += app.cpu;
+    sum.mem += app.mem;
+    queue.wake(key, { certain: true });
+  }
+}
+
+/** The app with the caps that it would have. */
+function asPlaced(key: string, world: World): AppRecord | undefined {
+  const app = world.app(key);
+  const limited = app && applyLimits(app, world.rules.limits(app.namespace));
+  return limited && "app" in limited ? limited.app : undefined;
+}

@@ -1,0 +1,77 @@
+/**
+ * Answers that say no, as Kubernetes `Status`: what kubectl and every client of the API server can read.
+ */
+import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { group, plural } from "../api/names.ts";
+import type { FieldError } from "../api/validate.ts";
+
+/** The codes that are used, with Kubernetes' word for each. */
+export const reasons = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  405: "MethodNotAllowed",
+  408: "Timeout",
+  409: "Conflict",
+  413: "RequestEntityTooLarge",
+  415: "UnsupportedMediaType",
+  422: "Invalid",
+  429: "TooManyRequests",
+  431: "RequestHeaderFieldsTooLarge",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+} as const;
+export type RefusalCode = keyof typeof reasons;
+
+export interface RefusalOptions {
+  /** The app that it is about. */
+  name?: string;
+  causes?: FieldError[];
+  headers?: Record<string, string>;
+}
+
+/** A request that is not served, for a reason that the caller may know. */
+export class Refusal extends Error {
+  override name = "Refusal";
+  code: RefusalCode;
+  options: RefusalOptions;
+
+  constructor(code: RefusalCode, message: string, options: RefusalOptions = {}) {
+    super(message);
+    this.code = code;
+    this.options = options;
+  }
+}
+
+/** The Status object of a refusal. */
+export function refusalStatus({ code, message, options: { name, causes } }: Refusal): object {
+  const details = name !== undefined || causes
+    ? {
+      details: {
+        ...(name !== undefined && { name }),
+        group,
+        kind: plural,
+        ...(causes && {
+          causes: causes.map(({ reason, message, field }) => ({ reason, message, field })),
+        }),
+      },
+    }
+    : {};
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message,
+    reason: reasons[code],
+    ...details,
+    code,
+  };
+}
+
+/** Answers with a refusal. */
+export function refuse(context: Context, refusal: Refusal): Response {
+  return context.json(refusalStatus(refusal), refusal.code as ContentfulStatusCode, refusal.options.headers);
+}

@@ -1,0 +1,120 @@
+/**
+ * When a cron expression is due next, in any time zone. Pure, and the clock is an argument: node-cron reads expressions, but
+ * tells next times only from its own now.
+ *
+ * Days are matched as cron does: where both day of month and day of week are restricted, either is enough. A time that the
+ * clock jumps over in spring is left out. A time that it shows twice in autumn counts once, except for expressions that run
+ * every hour: their hours are all real.
+ */
+import { parse } from "node-cron";
+
+interface Fields {
+  second: number[];
+  minute: number[];
+  hour: number[];
+  month: Set<number>;
+  day: (dayOfMonth: number, dayOfWeek: number) => boolean;
+}
+
+const dayMs = 86_400_000;
+/** 29 February may be eight years away: 1896 to 1904, or 2096 to 2104. */
+const farthestDays = 366 * 9;
+const parsed = new Map<string, Fields>();
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** The first time after `after` (milliseconds), or undefined where there is none in nine years. */
+export function nextRun(expression: string, timeZone: string | undefined, after: number): number | undefined {
+  const fields = fieldsOf(expression);
+  const zone = timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const localDay = Math.floor((after + offsetAt(zone, after)) / dayMs) * dayMs;
+  for (let day = 0; day < farthestDays; day++) {
+    const midnight = localDay + day * dayMs;
+    const date = new Date(midnight);
+    if (!fields.month.has(date.getUTCMonth() + 1) || !fields.day(date.getUTCDate(), date.getUTCDay())) {
+      continue;
+    }
+    const found = firstAfter(timesOfDay(fields), midnight, zone, after, fields.hour.length === 24);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The first of the day's local times that lies after `after`. */
+function firstAfter(
+  times: Iterable<number>,
+  midnight: number,
+  zone: string,
+  after: number,
+  everyHour: boolean,
+): number | undefined {
+  let first: number | undefined;
+  for (const time of times) {
+    const instants = instantsOf(zone, midnight + time);
+    for (const instant of everyHour ? instants : instants.slice(0, 1)) {
+      if (instant > after && (first === undefined || instant < first)) first = instant;
+    }
+    // Times of a day are in order, but for the hour that an autumn night has twice.
+    if (first !== undefined && midnight + time > first + offsetAt(zone, first) + 2 * 3_600_000) break;
+  }
+  return first;
+}
+
+function* timesOfDay({ hour, minute, second }: Fields): Generator<number> {
+  for (const h of hour) for (const m of minute) for (const s of second) yield ((h * 60 + m) * 60 + s) * 1000;
+}
+
+/** The instants at which the zone's clocks show this local time: one, none in a gap, two in a repeated hour. */
+function instantsOf(zone: string, local: number): number[] {
+  const offsets = new Set([offsetAt(zone, local - dayMs), offsetAt(zone, local + dayMs)]);
+  return [...offsets].map((offset) => local - offset).filter((instant) =>
+    instant + offsetAt(zone, instant) === local
+  )
+    .sort((one, other) => one - other);
+}
+
+/** What the zone's clocks are ahead of UTC at an instant, in milliseconds. */
+function offsetAt(zone: string, instant: number): number {
+  const format = formats.get(zone) ?? new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  });
+  formats.set(zone, format);
+  const part = Object.fromEntries(
+    format.formatToParts(instant).map(({ type, value }) => [type, Number(value)]),
+  );
+  const local = Date.UTC(part.year!, part.month! - 1, part.day, part.hour, part.minute, part.second);
+  return local - Math.floor(instant / 1000) * 1000;
+}
+
+function fieldsOf(expression: string): Fields {
+  const known = parsed.get(expression);
+  if (known) return known;
+  const { second, minute, hour, dayOfMonth, month, dayOfWeek } = parse(expression);
+  const [monthDays, weekDays] = [
+    new Set(dayOfMonth.map(Number)),
+    new Set(dayOfWeek.map((day) => Number(day) % 7)),
+  ];
+  const either = monthDays.size < 31 && weekDays.size < 7;
+  const fields: Fields = {
+    second: sorted(second),
+    minute: sorted(minute),
+    hour: sorted(hour),
+    month: new Set(month),
+    day: (inMonth, inWeek) =>
+      either
+        ? monthDays.has(inMonth) || weekDays.has(inWeek)
+        : monthDays.has(inMonth) && weekDays.has(inWeek),
+  };
+  parsed.set(expression, fields);
+  return fields;
+}
+
+function sorted(values: number[]): number[] {
+  return values.toSorted((one, other) => one - other);
+}

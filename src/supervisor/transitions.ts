@@ -1,0 +1,236 @@
+/**
+ * The steps that the table of states is made of: each a pure function from a record to the next one with its effects.
+ */
+import { describeExit, isSuccess } from "./exit.ts";
+import { runHash } from "./run-hash.ts";
+import type { Decision, Situation } from "./situation.ts";
+import type {
+  AppEvent,
+  AppRecord,
+  Effect,
+  LastExit,
+  Run,
+  RunnableApp,
+  RunView,
+  StartProblem,
+  StopReason,
+} from "./types.ts";
+
+export const secondMs = 1000;
+const healthyAfterMs = 600 * secondMs;
+
+export function start(
+  record: AppRecord,
+  { now, bootId, newRunId }: Situation,
+  events: AppEvent[] = [],
+): Decision {
+  const run: Run = { id: newRunId(), bootId, hash: runHash(record.app), createdAt: now };
+  const next: AppRecord = {
+    ...record,
+    phase: "Starting",
+    reason: "Starting",
+    message: "",
+    run,
+    retryAt: undefined,
+  };
+  return act(next, [{ kind: "launch", run }], events);
+}
+
+export function started(
+  record: AppRecord,
+  run: Run,
+  { at, main }: NonNullable<RunView["started"]>,
+): Decision {
+  const next: AppRecord = {
+    ...record,
+    phase: "Running",
+    reason: "Running",
+    message: "",
+    run: { ...run, startedAt: at, main },
+  };
+  return act(next, [], [{
+    type: "Normal",
+    reason: "Started",
+    message: `Started ${scriptOf(record.app)} as process ${main.pid}`,
+  }]);
+}
+
+export function startFailed(
+  record: AppRecord,
+  run: Run,
+  problem: StartProblem,
+  { now }: Situation,
+): Decision {
+  const failures = record.failures + 1;
+  const next: AppRecord = {
+    ...record,
+    phase: "Pending",
+    ...problem,
+    failures,
+    retryAt: now + backoffMs(record.app, failures),
+    lastHash: run.hash,
+  };
+  return act(withoutRun(next), [{ kind: "cleanUp", run }], [{ type: "Warning", ...problem }]);
+}
+
+export function beginStop(
+  record: AppRecord,
+  run: Run,
+  { reason, message }: { reason: StopReason; message: string },
+  { now }: Situation,
+): Decision {
+  const grace = record.app.spec.terminationGracePeriodSeconds;
+  const stop = { reason, message, since: now, deadline: now + grace * secondMs };
+  const next: AppRecord = { ...record, phase: "Stopping", reason, message, run: { ...run, stop } };
+  const type = reason === "ProbeFailed" || reason === "ScriptFailed" || reason === "Evicted"
+    ? "Warning"
+    : "Normal";
+  const event: AppEvent = {
+    type,
+    reason: "Stopping",
+    message: `Stopping: ${stopWords[reason]}${message && `: ${message}`}`,
+  };
+  return { ...act(next, [], [event]), wakeAt: now };
+}
+
+const stopWords: Record<StopReason, string> = {
+  Deleted: "the app was deleted or moved away",
+  Suspended: "spec.suspend is true",
+  Updated: "what runs has changed",
+  Restarted: "a restart was asked for",
+  Replaced: "the next run is due",
+  ProbeFailed: "a probe failed",
+  ScriptFailed: "the script failed",
+  Evicted: "the node is short of memory",
+};
+
+/** The run is over: remember how it ended, then follow the stop's purpose or the restart policy. */
+export function finish(record: AppRecord, run: Run, view: RunView, situation: Situation): Decision {
+  const exit = describeExit(run, view, situation.now, situation.logTail ?? "");
+  const ranMs = situation.now - (run.startedAt ?? run.createdAt);
+  const ended: AppRecord = {
+    ...record,
+    run: undefined,
+    lastExit: exit,
+    lastHash: run.hash,
+    oomKills: record.oomKills + view.oomKills,
+    failures: exit.reason === "NodeRebooted" ? 0 : ranMs >= healthyAfterMs ? 1 : record.failures + 1,
+  };
+  const effects: Effect[] = [{ kind: "cleanUp", run }];
+  const events: AppEvent[] = [endEvent(exit)];
+  const asked = run.stop && run.stop.reason !== "ProbeFailed" && run.stop.reason !== "ScriptFailed";
+  if (record.withdrawn || (asked && run.stop?.reason !== "Evicted")) {
+    return act(
+      { ...ended, phase: "Pending", reason: "Stopped", message: "", failures: 0, retryAt: undefined },
+      effects,
+      events,
+    );
+  }
+  if (record.others) return act(withoutRun(ended), effects, events);
+  const policy = record.app.spec.restartPolicy;
+  if (record.app.spec.schedule && (policy !== "OnFailure" || isSuccess(exit))) {
+    return act({ ...ended, phase: "Pending", reason: "", message: "", failures: 0 }, effects, events);
+  }
+  const done = policy === "Never" || (policy === "OnFailure" && isSuccess(exit));
+  if (done) {
+    const phase = isSuccess(exit) ? "Succeeded" : "Failed";
+    return act(
+      { ...ended, phase, reason: exit.reason ?? phase, message: exitSummary(exit) },
+      effects,
+      events,
+    );
+  }
+  // What made the node short of memory is not over in seconds.
+  const waitMs = run.stop?.reason === "Evicted"
+    ? longestBackoffMs(record.app)
+    : backoffMs(record.app, ended.failures);
+  const next: AppRecord = {
+    ...ended,
+    phase: "BackOff",
+    reason: exit.reason ?? "Error",
+    message: `${exitSummary(exit)}; restarting in ${Math.round(waitMs / secondMs)} s`,
+    retryAt: situation.now + waitMs,
+  };
+  return { ...act(next, effects, events), wakeAt: next.retryAt };
+}
+
+export function endEvent(exit: LastExit): AppEvent {
+  const good = isSuccess(exit) || exit.reason === "Stopped";
+  const reason = exit.reason === "OOMKilled" || exit.reason === "Completed" || exit.reason === "Stopped"
+    ? exit.reason
+    : "Exited";
+  return { type: good ? "Normal" : "Warning", reason, message: exitSummary(exit) };
+}
+
+function exitSummary(exit: LastExit): string {
+  if (exit.code === undefined) return `Ended with unknown status (${exit.reason})`;
+  const signal = exit.signal ? ` (${exit.signal})` : "";
+  return `Ended with status ${exit.code}${signal}: ${exit.reason}`;
+}
+
+/** Not yet time to try again. A time further off than any wait is a clock that was set back: it does not count. */
+export function mustWait({ app, retryAt }: AppRecord, now: number): boolean {
+  return retryAt !== undefined && now < retryAt && retryAt - now <= longestBackoffMs(app);
+}
+
+/** The wait before the next try: none without a failure, then the base, doubled for every failure in a row, up to the most. */
+export function backoffMs(app: RunnableApp, failures: number): number {
+  if (failures === 0) return 0;
+  return Math.min(
+    longestBackoffMs(app),
+    app.spec.backoffSeconds * 2 ** Math.min(failures - 1, 30) * secondMs,
+  );
+}
+
+function longestBackoffMs({ spec }: RunnableApp): number {
+  return Math.max(spec.backoffSeconds, spec.maxBackoffSeconds) * secondMs;
+}
+
+/** Nothing of the run lives, and nobody is about to say how it ended. */
+export function isOver(view: RunView): boolean {
+  return view.processes.length === 0 && (view.exit !== undefined || !view.launcherAlive);
+}
+
+export function runAndView(record: AppRecord, { view }: Situation): { run: Run; view: RunView } {
+  if (!record.run || !view) {
+    throw new Error(`an app in phase ${record.phase} must have a run that was looked at`);
+  }
+  return { run: record.run, view };
+}
+
+/** The record when its run is gone: the next of the others, if there is one, is the app's run now. */
+export function withoutRun(record: AppRecord): AppRecord {
+  const [run, ...rest] = record.others ?? [];
+  if (!run) return { ...record, run: undefined };
+  return {
+    ...record,
+    phase: "Running",
+    reason: "Running",
+    message: "",
+    run,
+    others: rest.length > 0 ? rest : undefined,
+  };
+}
+
+export function stay(record: AppRecord, reason: string, message: string): Decision {
+  const same = record.phase === "Pending" && record.reason === reason && record.message === message;
+  return same
+    ? unchanged(record)
+    : act({ ...record, phase: "Pending", reason, message, retryAt: undefined }, []);
+}
+
+export function forget(record: AppRecord): Decision {
+  return act(record, [{ kind: "forget" }]);
+}
+
+export function unchanged(record: AppRecord): Decision {
+  return act(record, []);
+}
+
+export function act(record: AppRecord, effects: Effect[], events: AppEvent[] = []): Decision {
+  return { record, effects, events };
+}
+
+function scriptOf(app: RunnableApp): string {
+  return app.spec.shellFile ?? "";
+}

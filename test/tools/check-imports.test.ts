@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checkImports } from "../../tools/check/import-rules.ts";
+import { importsOf, readSource } from "../../tools/check/source-text.ts";
+
+function check(sources: Record<string, string>): string[] {
+  return checkImports(new Map(Object.entries(sources)), ["hono", "@hono/node-server", "undici"]);
+}
+
+test("checkImports() accepts imports that run downwards, within a folder, and of dependencies", () => {
+  const complaints = check({
+    "src/main.ts": 'import { run } from "./cli/command-line.ts"; run(process.argv, process.env);',
+    "src/cli/command-line.ts":
+      'import { a } from "../lib/a.ts"; const load = () => import("../agent/agent.ts");',
+    "src/agent/agent.ts": 'import { plan } from "../sync/plan.ts"; import fs from "node:fs";',
+    "src/sync/plan.ts": 'import type { B } from "./b.ts"; import { mod } from "../../cgroups/mod.ts";',
+    "src/sync/b.ts": 'import { serve } from "@hono/node-server"; import deep from "undici/lib/agent.js";',
+    "src/lib/a.ts": 'import manifest from "../../package.json" with { type: "json" };',
+    "cgroups/mod.ts": 'export * from "./cpu.ts";',
+    "cgroups/cpu.ts": 'import { join } from "node:path";',
+  });
+  assert.deepEqual(complaints, []);
+});
+
+test("checkImports() refuses an import that runs upwards, also of a type", () => {
+  assert.deepEqual(check({ "src/lib/a.ts": 'import type { B } from "../kube/b.ts";', "src/kube/b.ts": "" }), [
+    'src/lib/a.ts imports "../kube/b.ts": src/kube is above src/lib',
+  ]);
+});
+
+test("checkImports() refuses siblings of one layer", () => {
+  assert.deepEqual(check({ "src/report/a.ts": 'export { b } from "../node/b.ts";', "src/node/b.ts": "" }), [
+    'src/report/a.ts imports "../node/b.ts": src/report and src/node are of one layer; let the wiring pass one to the other',
+  ]);
+});
+
+test("checkImports() keeps cgroups/ apart from the rest and from packages", () => {
+  const [own, foreign] = check({
+    "cgroups/a.ts": 'import { x } from "../src/lib/x.ts";\nimport hono from "hono";',
+    "src/lib/x.ts": "",
+  });
+  assert.match(own ?? "", /cgroups\/ stands on its own/);
+  assert.match(foreign ?? "", /cgroups\/ uses modules of Node only/);
+});
+
+test("checkImports() refuses a missing ending, an unknown file, a package that is no dependency, and a bare built-in", () => {
+  const complaints = check({
+    "src/lib/a.ts":
+      'import "./b"; import { c } from "./c.ts"; import left from "left-pad"; import fs from "fs";',
+  });
+  assert.deepEqual(complaints, [
+    'src/lib/a.ts imports "./b": write the .ts ending',
+    'src/lib/a.ts imports "./c.ts": there is no such file in src/ or cgroups/',
+    'src/lib/a.ts imports "left-pad": it is not among the dependencies in package.json',
+    'src/lib/a.ts imports "fs": it is not among the dependencies in package.json',
+  ]);
+});
+
+test("checkImports() names a cycle with its whole path, once", () => {
+  const complaints = check({
+    "src/lib/a.ts": 'import "./b.ts";',
+    "src/lib/b.ts": 'import "./c.ts";',
+    "src/lib/c.ts": 'import "./a.ts";',
+  });
+  assert.deepEqual(complaints, ["import cycle: src/lib/a.ts → src/lib/b.ts → src/lib/c.ts → src/lib/a.ts"]);
+});
+
+test("checkImports() leaves environment, arguments and signals to the entry", () => {
+  const complaints = check({
+    "src/main.ts": 'process.on("SIGTERM", stop); process.env.A;',
+    "src/lib/a.ts": 'process.env.HOME;\nprocess . argv;\nprocess.once("SIGINT", stop);\nprocess.pid;',
+  });
+  assert.deepEqual(complaints.map((line) => /process\.\w+/.exec(line)?.[0]), [
+    "process.env",
+    "process.argv",
+    "process.once",
+  ]);
+});
+
+test("checkImports() refuses Deno's own functions, but not the word in a comment or a text", () => {
+  assert.deepEqual(check({ "src/lib/a.ts": 'Deno.exit(1); // Deno.exit\nconst a = "Deno.exit";' }), [
+    "src/lib/a.ts uses Deno: only what Node has too",
+  ]);
+});
+
+test("checkImports() says which file is in no layer", () => {
+  assert.throws(
+    () => check({ "src/new/a.ts": 'import "./b.ts";', "src/new/b.ts": "" }),
+    /src\/new\/a\.ts is in none/,
+  );
+});
+
+test("importsOf() sees through comments, templates and patterns", () => {
+  const source = [
+    '// import "comment-1";',
+    '/* import "comment-2"; */',
+    'const text = `import "template"; ${ load(`${1}`, () => import("./real-1.ts")) } import "template-2";`;',
+    'const pattern = /["`]\\/[/"]/; import real from "./real-2.ts";',
+    'const half = a / b; const other = c / d; export * as all from "./real-3.ts";',
+    "import {\n  type A,\n  b as c,\n} from './real-4.ts';",
+  ].join("\n");
+  assert.deepEqual(importsOf(readSource(source).code), [
+    "./real-1.ts",
+    "./real-2.ts",
+    "./real-3.ts",
+    "./real-4.ts",
+  ]);
+});

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pick } from "../../tools/test/suites.ts";
+import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
+
+test("parseTotals() reads what formatTotals() writes, and nothing else", () => {
+  const totals = { passed: 12, failed: 1, skipped: 3 };
+  assert.equal(formatTotals(totals), "12 passed, 1 failed, 3 skipped");
+  assert.deepEqual(parseTotals(formatTotals(totals)), totals);
+  assert.equal(parseTotals("unit: 12 passed, 1 failed, 3 skipped"), undefined);
+});
+
+test("parseDenoTotals() counts steps as tests", () => {
+  const lines = {
+    "ok | 8 passed (4 steps) | 0 failed | 2 ignored (82ms)": { passed: 12, failed: 0, skipped: 2 },
+    "FAILED | 7 passed (3 steps) | 1 failed (1 step) | 2 ignored (1 step) (170ms)": {
+      passed: 10,
+      failed: 2,
+      skipped: 3,
+    },
+    "ok | 1 passed | 0 failed (1s)": { passed: 1, failed: 0, skipped: 0 },
+    "ok | 0 passed | 0 failed | 3 filtered out (1s)": { passed: 0, failed: 0, skipped: 0 },
+  };
+  for (const [line, totals] of Object.entries(lines)) assert.deepEqual(parseDenoTotals(line), totals, line);
+  assert.equal(parseDenoTotals("a test ... ok (3ms)"), undefined);
+});
+
+test("sumTotals() adds up", () => {
+  const one = { passed: 1, failed: 2, skipped: 3 };
+  assert.deepEqual(sumTotals([one, one]), { passed: 2, failed: 4, skipped: 6 });
+  assert.deepEqual(sumTotals([]), { passed: 0, failed: 0, skipped: 0 });
+});
+
+test("pick() takes a text for a part of the path first, then for a part of a test's name", () => {
+  const texts: Record<string, string> = {
+    "test/a/watch.test.ts": "",
+    "test/b/list.test.ts": 'test("watch() lists")',
+  };
+  const picked = (only?: string) => pick(Object.keys(texts), only, (file) => texts[file] ?? "");
+  assert.deepEqual(picked(), { files: Object.keys(texts) });
+  assert.deepEqual(picked("watch"), { files: ["test/a/watch.test.ts"] });
+  assert.deepEqual(picked("watch() lists"), { files: ["test/b/list.test.ts"], pattern: "watch() lists" });
+  assert.deepEqual(picked("nowhere"), { files: [], pattern: "nowhere" });
+});
