@@ -50,9 +50,11 @@ export async function ensureScope(
 /** Starts a keeper that nothing ties to this process; the caller moves it into the scope. */
 export function startKeeper(): Promise<number> {
   const keeper = spawn("sleep", ["infinity"], { ...APART, stdio: "ignore" });
-  keeper.unref();
   return new Promise((resolve, reject) => {
-    keeper.once("spawn", () => resolve(keeper.pid!));
+    keeper.once("spawn", () => {
+      keeper.unref();
+      resolve(keeper.pid!);
+    });
     keeper.once("error", reject);
   });
 }
@@ -104,12 +106,14 @@ function systemdRun(): Promise<void> {
     [...args, ...properties, "--collect", "--quiet", "--no-ask-password", ...keeper],
     { ...APART, stdio: ["ignore", "ignore", "pipe"] },
   );
-  child.unref();
   return new Promise((resolve, reject) => {
     let words = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       words += text;
-      if (words.endsWith("ready\n")) resolve();
+      if (!words.endsWith("ready\n")) return;
+      // From now on it is not ours to wait for. Before, it must keep us alive: its failure is the answer.
+      child.unref();
+      resolve();
     });
     child.once("error", reject);
     child.once("close", (code) => reject(new Error(words.trim() || `systemd-run ended with ${code}`)));

@@ -5,7 +5,7 @@
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { AgentView } from "../server/view.ts";
-import type { DesiredApp, Source, SourceSink } from "../sources/source.ts";
+import type { Source } from "../sources/source.ts";
 import { createScriptFetcher } from "../supervisor/fetch-script.ts";
 import { keyOf, Supervisor } from "../supervisor/supervisor.ts";
 import { createSync } from "../sync/sync.ts";
@@ -69,11 +69,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const sync = createSync({ order, supervisor, log, maxApps: options.maxApps });
   const node = createNode({ options, client: cluster?.client, supervisor, meter, size });
 
-  const isFromCluster = (key: string) => supervisor.get(key)?.record.source === apiServerSource;
   const report = (key: string) => {
-    const app = supervisor.get(key)?.record.app;
+    const known = supervisor.get(key)?.record;
     const status = board.status(key);
-    if (app && status && isFromCluster(key)) cluster?.report(app, status);
+    if (known && status) cluster?.report(known, status);
   };
   supervisor.listen({
     changed(key) {
@@ -85,11 +84,12 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     event(app, event) {
       const say = event.type === "Warning" ? log.warn : log.info;
       say(event.message, { app: keyOf(app), reason: event.reason });
-      if (isFromCluster(keyOf(app))) cluster?.recordEvent(app, event);
+      const known = supervisor.get(keyOf(app))?.record;
+      if (known) cluster?.recordEvent(known, event);
     },
-    forgotten(key, app) {
+    forgotten(key, record) {
       board.forget(key);
-      cluster?.forget(app);
+      cluster?.forget(record);
     },
   });
 
@@ -112,7 +112,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const stopping = new AbortController();
   const sinkOf = ({ name }: Source) => {
     const sink = sync.desired.sinkFor(name);
-    return name === apiServerSource && cluster ? teeSink(sink, ({ app }) => cluster.saw(app)) : sink;
+    return name === apiServerSource && cluster ? cluster.watching(sink) : sink;
   };
   const running = [
     ...sources.map((source) => source.run(sinkOf(source), stopping.signal)),
@@ -120,6 +120,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     repeat(options.syncPeriodMs, stopping.signal, async () => {
       await sync.reconcile();
       supervisor.tick();
+      const { complete } = sync.desired.union();
+      const known = supervisor.list().map(({ record }) => record);
+      await cluster?.syncMirrors(known, order.every((name) => complete.has(name)));
     }, log),
     repeat(options.reportPeriodMs, stopping.signal, () => meter.readAll(), log),
     repeat(logCheckMs, stopping.signal, () => supervisor.rotateLogs(), log),
@@ -132,19 +135,4 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 
   const everything = opened.move();
   return { view, addresses, close: () => everything.disposeAsync() };
-}
-
-/** Shows each app that comes through, then passes it on. */
-function teeSink(sink: SourceSink, show: (app: DesiredApp) => void): SourceSink {
-  return {
-    ...sink,
-    replace(apps) {
-      apps.forEach(show);
-      sink.replace(apps);
-    },
-    upsert(app) {
-      show(app);
-      sink.upsert(app);
-    },
-  };
 }

@@ -1,22 +1,32 @@
 /**
- * The agent's side that speaks with the API server: the client, the status reports, the events.
+ * The agent's side that speaks with the API server: the client, the status reports, the events, and the mirrors that show local
+ * apps there.
  */
 import type { NCApp, NCAppStatus } from "../api/types.ts";
 import { loadAccess } from "../kube/access.ts";
 import { createKubeClient, type KubeClient } from "../kube/client.ts";
 import { version } from "../lib/version.ts";
 import { createEventRecorder } from "../report/event-recorder.ts";
-import { createStatusReporter } from "../report/status-reporter.ts";
-import type { AppEvent, RunnableApp } from "../supervisor/types.ts";
+import { isMirrorOf, type ServerApp } from "../report/mirror-plan.ts";
+import { createMirrors } from "../report/mirrors.ts";
+import { createStatusReporter, type ReportedApp } from "../report/status-reporter.ts";
+import type { SourceSink } from "../sources/source.ts";
+import type { AppEvent, AppRecord } from "../supervisor/types.ts";
+import { apiServerSource } from "./create-sources.ts";
 import type { AgentOptions } from "./options.ts";
+
+/** What the cluster needs to know of an app: the object, and which source wants it. */
+export type KnownApp = Pick<AppRecord, "app" | "source">;
 
 export interface Cluster {
   client: KubeClient;
-  /** Tells what the API server has of an app. */
-  saw(app: NCApp): void;
-  report(app: RunnableApp, status: NCAppStatus): void;
-  recordEvent(app: RunnableApp, event: AppEvent): void;
-  forget(app: RunnableApp): void;
+  /** Stands before the sink of the API server's source: remembers what the server has, and passes on all but mirrors. */
+  watching(sink: SourceSink): SourceSink;
+  report(known: KnownApp, status: NCAppStatus): void;
+  recordEvent(known: KnownApp, event: AppEvent): void;
+  forget(known: KnownApp): void;
+  /** Brings the mirrors in line; `complete` says that every source has been read. */
+  syncMirrors(known: KnownApp[], complete: boolean): Promise<void>;
   /** Lets the last reports out, then ends. */
   close(): Promise<void>;
 }
@@ -25,24 +35,63 @@ const lastReportsMs = 2000;
 
 /** Finds the API server by the options. Whether it answers is for the sources to find out, again and again. */
 export async function connectCluster(options: AgentOptions): Promise<Cluster> {
-  const { kubeconfig, server, env, log, reportPeriodMs } = options;
+  const { kubeconfig, server, env, log, reportPeriodMs, nodeName } = options;
   const access = await loadAccess({ kubeconfig, server, env });
   log.info("using the API server", { server: access.describe() });
   const client = createKubeClient(access, { userAgent: `nckubelet/${version}` });
   const reporter = createStatusReporter({ client, log, reportPeriodMs });
-  const recorder = createEventRecorder({ client, component: "nckubelet", node: options.nodeName, log });
+  const recorder = createEventRecorder({ client, component: "nckubelet", node: nodeName, log });
+  const ending = new AbortController();
+  const mirrors = createMirrors({ client, node: nodeName, log, signal: ending.signal });
+  /** What the API server has for this node, by uid; mirrors included. */
+  let onServer = new Map<string, ServerApp>();
+
+  const remember = (app: NCApp) => {
+    onServer.set(app.metadata.uid ?? "", app as ServerApp);
+    reporter.saw(refOf(app), app.status);
+  };
+  const targetOf = ({ app, source }: KnownApp): ReportedApp | undefined =>
+    source === apiServerSource
+      ? refOf(app)
+      : mirrors.targetOf(app.metadata.namespace ?? "", app.metadata.name);
+
   return {
     client,
-    saw: ({ metadata, status }) =>
-      reporter.saw({ ...refOf({ metadata }), resourceVersion: metadata.resourceVersion }, status),
-    report: (app, status) => reporter.report(refOf(app), status),
-    recordEvent: (app, event) => recorder.record(refOf(app), event),
-    forget(app) {
-      const { namespace, name, uid } = refOf(app);
-      reporter.forget(namespace, name, uid);
+    watching: (sink) => ({
+      ...sink,
+      replace(list) {
+        onServer = new Map();
+        for (const { app } of list) remember(app);
+        sink.replace(list.filter(({ app }) => !isMirrorOf(nodeName, app)));
+      },
+      upsert(item) {
+        remember(item.app);
+        if (!isMirrorOf(nodeName, item.app)) sink.upsert(item);
+      },
+      remove(key, uid) {
+        onServer.delete(uid);
+        sink.remove(key, uid);
+      },
+    }),
+    report(known, status) {
+      const target = targetOf(known);
+      if (target) reporter.report(target, status);
+    },
+    recordEvent(known, event) {
+      const target = targetOf(known);
+      if (target) recorder.record(target, event);
+    },
+    forget(known) {
+      const target = targetOf(known);
+      if (target) reporter.forget(target.namespace, target.name, target.uid);
+    },
+    async syncMirrors(known, complete) {
+      const local = known.filter(({ source }) => source !== apiServerSource).map(({ app }) => app as NCApp);
+      await mirrors.sync(local, [...onServer.values()], complete);
     },
     async close() {
       await Promise.all([reporter.flush(lastReportsMs), recorder.flush(lastReportsMs)]);
+      ending.abort();
       reporter.close();
       recorder.close();
       client.close();
@@ -50,8 +99,8 @@ export async function connectCluster(options: AgentOptions): Promise<Cluster> {
   };
 }
 
-function refOf(
-  { metadata }: { metadata: NCApp["metadata"] },
-): { namespace: string; name: string; uid: string } {
-  return { namespace: metadata.namespace ?? "", name: metadata.name, uid: metadata.uid ?? "" };
+/** An object of the API server, with its version only where it is known to be the server's last word. */
+function refOf({ metadata }: Pick<NCApp, "metadata">): ReportedApp {
+  const { namespace = "", name, uid = "", resourceVersion } = metadata;
+  return { namespace, name, uid, ...(resourceVersion ? { resourceVersion } : {}) };
 }

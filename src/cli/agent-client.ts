@@ -123,7 +123,10 @@ function appPath({ namespace, name }: AppName): string {
 function unknownApp({ namespace, name }: AppName, apps: NodeApp[]): Error {
   const keys = apps.map(nameOf);
   const elsewhere = keys.find((other) => other.name === name);
-  const near = closest(name, keys.filter((other) => other.namespace === namespace).map((other) => other.name));
+  const near = closest(
+    name,
+    keys.filter((other) => other.namespace === namespace).map((other) => other.name),
+  );
   const meant = near ? { namespace, name: near } : elsewhere;
   const next = meant
     ? `did you mean ${appKey(meant.namespace, meant.name)}?`

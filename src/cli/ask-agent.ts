@@ -92,9 +92,12 @@ function parse(socketPath: string, text: string): unknown {
   try {
     return text.trim() === "" ? {} : JSON.parse(text);
   } catch (cause) {
-    throw new Error(`what serves ${socketPath} is no agent: it answers ${JSON.stringify(text.slice(0, 80))}`, {
-      cause,
-    });
+    throw new Error(
+      `what serves ${socketPath} is no agent: it answers ${JSON.stringify(text.slice(0, 80))}`,
+      {
+        cause,
+      },
+    );
   }
 }
 

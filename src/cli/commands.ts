@@ -41,6 +41,14 @@ export const commands: CommandTable = {
     summary: "Stop apps and forget them, with their logs.",
     load: async () => (await import("./delete.ts")).deleteCommand,
   },
+  exec: {
+    summary: "Run a command inside of an app.",
+    load: async () => (await import("./exec.ts")).execCommand,
+  },
+  doctor: {
+    summary: "Find what is wrong with this node, and what to do.",
+    load: async () => (await import("./doctor.ts")).doctorCommand,
+  },
   manifests: {
     summary: "Print the CRD, RBAC and scheduler for kubectl apply.",
     load: async () => (await import("./manifests.ts")).manifestsCommand,

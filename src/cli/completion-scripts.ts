@@ -48,7 +48,9 @@ export function zshCompletion(commands: Completable[]): string {
   const rows = commands.map(({ name, summary }) => `    ${quote(`${name}:${summary}`)}`);
   const cases = commands.map(({ name, flags, takes }) => {
     const specs = flags.map(({ flag, help, hasValue }) =>
-      quote(`--${flag}${hasValue ? "=" : ""}[${help.replace(/[[\]:]/g, "")}]${hasValue ? ":value:_files" : ""}`)
+      quote(
+        `--${flag}${hasValue ? "=" : ""}[${help.replace(/[[\]:]/g, "")}]${hasValue ? ":value:_files" : ""}`,
+      )
     );
     const operands = { apps: "*:app:_nckubelet_apps", files: "*:file:_files", nothing: "" }[takes];
     return `    ${name}) _arguments ${[...specs, ...(operands ? [quote(operands)] : [])].join(" ")} ;;`;
@@ -86,9 +88,9 @@ export function fishCompletion(commands: Completable[]): string {
     return [
       `complete -c nckubelet -n __fish_use_subcommand -f -a ${name} -d ${quote(summary)}`,
       ...flags.map(({ flag, short, help, hasValue }) =>
-        `complete -c nckubelet -n ${when} -l ${flag}${short ? ` -s ${short}` : ""}${hasValue ? " -r" : ""} -d ${
-          quote(help)
-        }`
+        `complete -c nckubelet -n ${when} -l ${flag}${short ? ` -s ${short}` : ""}${
+          hasValue ? " -r" : ""
+        } -d ${quote(help)}`
       ),
       ...(takes === "apps" ? [`complete -c nckubelet -n ${when} -f -a ${quote(`(${listApps})`)}`] : []),
     ];

@@ -55,7 +55,10 @@ function programRows({ spec }: NodeApp): Row[] {
   return [
     ["Script", spec.shellFile || "none yet"],
     ["SHA-256", spec.shellFileSHA256],
-    ["Arguments", spec.args?.map((word) => /^[\w./:=@%+,-]+$/.test(word) ? word : JSON.stringify(word)).join(" ")],
+    [
+      "Arguments",
+      spec.args?.map((word) => /^[\w./:=@%+,-]+$/.test(word) ? word : JSON.stringify(word)).join(" "),
+    ],
     ["Folder", spec.workingDir],
     ["User", [spec.runAsUser, spec.runAsGroup].filter((id) => id !== undefined && id !== "").join(":")],
     ["Environment", spec.env?.map(({ name }) => name).join(", ")],

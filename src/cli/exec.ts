@@ -5,11 +5,15 @@ import { constants } from "node:os";
 import process from "node:process";
 import { isatty } from "node:tty";
 import { appKey } from "../api/names.ts";
-import { errorCode } from "../lib/files.ts";
+import { errorCode, readIfThere } from "../lib/files.ts";
 import { cleanPath, shellQuote } from "../supervisor/environment.ts";
 import { insideCommand } from "../supervisor/inside.ts";
+import { folderName, recordPath, runFolder } from "../supervisor/layout.ts";
+import { decodeRecord } from "../supervisor/record-store.ts";
+import type { AppRecord } from "../supervisor/types.ts";
 import { appFlags, connectAgent } from "./agent-client.ts";
-import { oneApp } from "./app-operand.ts";
+import { agentFlags, readAgentSettings } from "./agent-config.ts";
+import { type AppName, oneApp } from "./app-operand.ts";
 import { type Command, type Io, UsageError } from "./command.ts";
 
 /** Runs a command inside of an app: in its cgroup, as its user, with its environment, in its folder. */
@@ -17,7 +21,7 @@ export const execCommand: Command = {
   name: "exec",
   summary: "Run a command inside of an app.",
   operands: "APP -- COMMAND [ARG...]",
-  flags: appFlags,
+  flags: { ...appFlags, "state-dir": agentFlags["state-dir"]! },
   examples: ["nckubelet exec web -- sh", "nckubelet exec shop/web -- cat /proc/self/cgroup"],
   async run(invocation, io) {
     const [word, ...command] = invocation.args;
@@ -25,23 +29,40 @@ export const execCommand: Command = {
     if (command.length === 0) {
       throw new UsageError(`no command is given: nckubelet exec ${word} -- COMMAND`);
     }
-    const app = await connectAgent(invocation, io).get(name);
-    const runFolder = app.agent?.runFolder;
-    if (!runFolder || app.status?.phase !== "Running") {
+    const { stateDir } = await readAgentSettings({ "state-dir": invocation.flags["state-dir"] }, io.env);
+    const record = await readRecord(stateDir, name);
+    if (!record) {
+      const app = await connectAgent(invocation, io).get(name);
       throw new Error(
-        `${appKey(name.namespace, name.name)} is ${app.status?.phase ?? "not running"}: there is nothing to enter; ` +
+        `the agent keeps ${app.metadata.namespace}/${app.metadata.name} elsewhere than in ${stateDir}: name its --state-dir`,
+      );
+    }
+    if (record.phase !== "Running" || !record.run) {
+      const why = record.message && ` (${record.message})`;
+      throw new Error(
+        `${appKey(name.namespace, name.name)} is ${record.phase}${why}: there is nothing to enter; ` +
           `'nckubelet start ${word}' starts an app that was stopped`,
       );
     }
-    const words = await insideCommand(runFolder, command).catch((cause) => {
-      throw new Error(`cannot enter ${runFolder}: ${errorCode(cause)}; try again as the agent's user`, {
-        cause,
-      });
-    });
+    const words = await insideCommand(runFolder({ stateDir, logDir: "" }, record.run.id), command);
     const terminal = isatty(0) && isatty(1) && await findScript();
     return await runAndWait(terminal ? onTerminal(words) : words, { ...io, forward: !terminal });
   },
 };
+
+/** The record that the agent keeps of an app: only its user may read it, and only that user may enter the app. */
+async function readRecord(stateDir: string, { namespace, name }: AppName): Promise<AppRecord | undefined> {
+  const path = recordPath({ stateDir, logDir: "" }, folderName(namespace, name));
+  try {
+    const text = await readIfThere(path);
+    return text === undefined ? undefined : decodeRecord(text);
+  } catch (cause) {
+    if (errorCode(cause) === "EACCES") {
+      throw new Error(`${path} is not yours: try again as the agent's user, such as with sudo`, { cause });
+    }
+    throw new Error(`cannot read ${path}: ${errorCode(cause)}`, { cause });
+  }
+}
 
 const scriptPath = "/usr/bin/script";
 

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { formatProblem, parseManifests, type ParsedManifests } from "../api/manifest.ts";
+import { formatProblem, type ParsedManifests, parseManifests } from "../api/manifest.ts";
 import { errorCode } from "../lib/files.ts";
 import { type Invocation, listFlag, UsageError } from "./command.ts";
 
@@ -35,7 +35,10 @@ async function readOne(file: string, namespace: string | undefined): Promise<Man
     const isInput = file === "-";
     const text = await readFile(isInput ? "/dev/stdin" : file, "utf8");
     const baseDir = resolve(isInput ? "." : dirname(file));
-    const { apps, problems } = parseManifests(text, isInput ? "standard input" : file, { baseDir, namespace });
+    const { apps, problems } = parseManifests(text, isInput ? "standard input" : file, {
+      baseDir,
+      namespace,
+    });
     const empty = apps.length + problems.length === 0 ? [`${file}: holds no manifest`] : [];
     return { file, apps, problems: [...problems.map(formatProblem), ...empty] };
   } catch (error) {

@@ -7,8 +7,6 @@ export type NodeApp = NCApp & {
     source?: string;
     origin?: string;
     logFile?: string;
-    /** The private folder of the present run; only the socket tells it. */
-    runFolder?: string;
   };
 };
 

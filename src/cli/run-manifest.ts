@@ -82,9 +82,29 @@ export function manifestOf(
     }),
   };
   const problems = validateNCApp(app);
-  if (problems.length > 0) throw new UsageError(problems.map(({ message }) => message).join("\nnckubelet: "));
+  if (problems.length > 0) throw new UsageError(problems.map(asFlag).join("\nnckubelet: "));
   return app;
 }
+
+/** A problem of a field, under the name of the flag that it came from. */
+function asFlag({ field, message }: { field: string; message: string }): string {
+  const flag = flagOf[field];
+  return flag ? message.replace(field, flag) : message;
+}
+
+const flagOf: Record<string, string> = {
+  "metadata.name": "--name",
+  "metadata.namespace": "--namespace",
+  "spec.shellFile": "SCRIPT",
+  "spec.shellFileSHA256": "--sha256",
+  "spec.workingDir": "--workdir",
+  "spec.runAsUser": "--user",
+  "spec.runAsGroup": "--group",
+  "spec.cpuPCT": "--cpu",
+  "spec.memPCT": "--mem",
+  "spec.pidsMax": "--pids-max",
+  "spec.terminationGracePeriodSeconds": "--grace",
+};
 
 /** Looks for the script before the agent does: a typo is told at once, with the file that was meant. */
 export async function checkScript(path: string): Promise<void> {
@@ -95,9 +115,12 @@ export async function checkScript(path: string): Promise<void> {
     const beside = await readdir(dirname(path)).catch(() => []);
     const near = closest(basename(path), beside);
     const hint = near ? `; did you mean ${resolve(dirname(path), near)}?` : "";
-    throw new UsageError(`${path}: ${errorCode(cause) === "ENOENT" ? "no such file" : errorCode(cause)}${hint}`, {
-      cause,
-    });
+    throw new UsageError(
+      `${path}: ${errorCode(cause) === "ENOENT" ? "no such file" : errorCode(cause)}${hint}`,
+      {
+        cause,
+      },
+    );
   }
   throw new UsageError(`${path}: not a file`);
 }

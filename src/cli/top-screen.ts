@@ -23,7 +23,9 @@ export function topLines(
     apps.reduce((total, { status }) => total + Number(status?.[field] ?? 0), 0).toFixed(1);
   const head = [
     `node ${agent.node}, agent ${agent.version}, up ${formatAge(now - Date.parse(agent.startedAt))}`,
-    `${apps.length} apps, ${running.length} running; together ${sum("cpuPCT")}% CPU, ${sum("memPCT")}% memory`,
+    `${apps.length} ${apps.length === 1 ? "app" : "apps"}, ${running.length} running; together ${
+      sum("cpuPCT")
+    }% CPU, ${sum("memPCT")}% memory`,
     ...(agent.limits.enforced ? [] : [`caps are not enforced: ${agent.limits.message}`]),
   ].map((line) => cut(line, columns));
   const header = ["APP", "PHASE", "CPU", "HELD BACK", "MEM", "MiB", "PROCS", "OOM", "RESTARTS", "AGE"];

@@ -62,6 +62,7 @@ const registerPeriodMs = 60_000;
 /** Makes the node's part of the agent. */
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const { client, node, version, mode, log, free, now = Date.now, periodMs = 10_000 } = options;
+  const { reserved = { cpuPCT: 0, memPCT: 0 } } = options;
   const { ready = () => ({ ready: true, message: "nckubelet runs apps" }) } = options;
   const registration = client && createRegistration({ client, node, mode, log, now });
   let usage: NodeUsage | undefined;
@@ -72,7 +73,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
 
   const annotations = () => {
     const used = usage ?? { cpuPCT: 0, memPCT: 0 };
-    return publish({ used, free: free(), pressure: activePressures(pressures), version });
+    return publish({ used, free: free(), reserved, pressure: activePressures(pressures), version });
   };
   const leases = client &&
     createLeaseKeeper({ client, node, log, annotations, owner: () => registration?.node, periodMs, now });
@@ -101,7 +102,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     version,
     facts: await options.facts(),
     hardware,
-    reserved: options.reserved ?? { cpuPCT: 0, memPCT: 0 },
+    reserved,
     diskBytes: usage?.disk?.totalBytes,
     pressures,
     ready: ready(),

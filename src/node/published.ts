@@ -17,6 +17,8 @@ export interface Published {
   used: Shares;
   /** Not promised to any app. */
   free: Shares;
+  /** Kept back for the system itself. */
+  reserved: Shares;
   pressure: Resource[];
   version: string;
 }
@@ -27,6 +29,8 @@ export const publishedAnnotations = {
   memUsed: `${group}/mem-used-pct`,
   cpuFree: `${group}/cpu-free-pct`,
   memFree: `${group}/mem-free-pct`,
+  cpuReserved: `${group}/cpu-reserved-pct`,
+  memReserved: `${group}/mem-reserved-pct`,
   /** Names of what is short, separated by commas; empty: nothing. */
   pressure: `${group}/pressure`,
   version: `${group}/nckubelet-version`,
@@ -35,28 +39,34 @@ export const publishedAnnotations = {
 const resources: readonly Resource[] = ["memory", "disk", "pid"];
 
 /** The annotations that say it. */
-export function publish({ used, free, pressure, version }: Published): Record<string, string> {
+export function publish({ used, free, reserved, pressure, version }: Published): Record<string, string> {
   const keys = publishedAnnotations;
   return {
     [keys.cpuUsed]: formatPercent(used.cpuPCT),
     [keys.memUsed]: formatPercent(used.memPCT),
     [keys.cpuFree]: formatPercent(free.cpuPCT),
     [keys.memFree]: formatPercent(free.memPCT),
+    [keys.cpuReserved]: formatPercent(reserved.cpuPCT),
+    [keys.memReserved]: formatPercent(reserved.memPCT),
     [keys.pressure]: pressure.join(","),
     [keys.version]: version,
   };
 }
 
 /** Reads the annotations of an agent's Lease; undefined where they do not say all of it. */
-export function parsePublished(annotations: Record<string, string> | undefined): Published | undefined {
+export function parsePublished(annotations: Record<string, string> = {}): Published | undefined {
   const keys = publishedAnnotations;
-  const number = (key: string) => annotations?.[key] === undefined ? NaN : Number(annotations[key] || NaN);
-  const used = { cpuPCT: number(keys.cpuUsed), memPCT: number(keys.memUsed) };
-  const free = { cpuPCT: number(keys.cpuFree), memPCT: number(keys.memFree) };
-  if ([used.cpuPCT, used.memPCT, free.cpuPCT, free.memPCT].some(Number.isNaN)) return undefined;
-  const named = (annotations?.[keys.pressure] ?? "").split(",");
+  const shares = (cpu: string, mem: string) => ({
+    cpuPCT: Number(annotations[cpu] || NaN),
+    memPCT: Number(annotations[mem] || NaN),
+  });
+  const used = shares(keys.cpuUsed, keys.memUsed);
+  const free = shares(keys.cpuFree, keys.memFree);
+  const reserved = shares(keys.cpuReserved, keys.memReserved);
+  if ([used, free, reserved].some(({ cpuPCT, memPCT }) => Number.isNaN(cpuPCT + memPCT))) return undefined;
+  const named = (annotations[keys.pressure] ?? "").split(",");
   const pressure = resources.filter((resource) => named.includes(resource));
-  return { used, free, pressure, version: annotations?.[keys.version] ?? "" };
+  return { used, free, reserved, pressure, version: annotations[keys.version] ?? "" };
 }
 
 /** What is short now. */

@@ -7,6 +7,7 @@
 import type { NCApp } from "../api/types.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { hasStatus, KubeError } from "../kube/kube-error.ts";
+import { isRefusal } from "./is-refusal.ts";
 import { objectProblem } from "../kube/objects.ts";
 import { ncappPath, ncapps } from "../kube/resources.ts";
 import type { WrittenCaps } from "./limits.ts";
@@ -81,9 +82,7 @@ async function patchSpec(
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.status === 409 || error.status === 404) return { kind: "outdated" };
-    const isRefusal = error.status !== undefined && error.status >= 400 && error.status < 500 &&
-      error.status !== 429;
-    return { kind: isRefusal ? "refused" : "unknown", error };
+    return { kind: isRefusal(error) ? "refused" : "unknown", error };
   }
 }
 

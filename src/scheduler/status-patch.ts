@@ -1,5 +1,5 @@
 /** What the scheduler writes into the status of apps. Pure. */
-import type { Condition, NCAppStatus } from "../api/types.ts";
+import type { Condition } from "../api/types.ts";
 import { isoSeconds } from "../lib/time.ts";
 import type { AppRecord } from "./types.ts";
 
@@ -45,8 +45,9 @@ export function statusPatch(app: AppRecord, news: StatusNews, now: number): obje
         reason: "Unschedulable",
         message: news.message,
       } as const;
-      const isOwn = !status.phase || ownReasons.includes(status.reason);
-      const phase = isOwn ? { phase: "Pending", reason: "Unschedulable", message: news.message } : {};
+      // Whatever an agent said before: without a node it does not run.
+      const ended = status.phase && status.phase !== "Pending" ? { ready: false, ...usage } : {};
+      const phase = { phase: "Pending", reason: "Unschedulable", message: news.message, ...ended };
       return set([scheduled], { ...phase, nominatedNodeName: news.nominated ?? null });
     }
     case "bound": {
@@ -98,7 +99,7 @@ function patchOf(
   // Fields that are not kept are cleared only beside something that is news.
   const isNews = !same || changed.some(([field]) => !(field in usage));
   if (!isNews) return undefined;
-  return { ...Object.fromEntries(changed), ...(same ? {} : { conditions }) } satisfies object as NCAppStatus;
+  return { ...Object.fromEntries(changed), ...(same ? {} : { conditions }) };
 }
 
 function withCondition(list: Condition[], next: Condition, now: number): Condition[] {

@@ -13,6 +13,7 @@ import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { readAppNow } from "./bind.ts";
+import { isRefusal } from "./is-refusal.ts";
 import { type StatusNews, statusPatch } from "./status-patch.ts";
 import type { AppRecord } from "./types.ts";
 
@@ -86,6 +87,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
       backoff.reset();
     } catch (error) {
       if (signal.aborted) return;
+      if (isRefusal(error)) return log.error("the server refuses the status of an app", { app: key, error });
       log.warn("cannot write the status of an app; trying again", { app: key, error });
       pausedUntil = now() + backoff.next();
       if (!waiting.has(key) && !late.has(key)) waiting.set(key, news);

@@ -20,12 +20,19 @@ export interface LogView {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** How long a cut may take before a reader goes on without its end: its agent was killed in the middle. */
-const patienceMs = 2000;
+export interface LogViewOptions {
+  /** How long a cut may take before a reader goes on without its end, since its agent was killed in the middle. */
+  patienceMs?: number;
+  read?: typeof readState;
+}
+
 const retryMs = { first: 5, longest: 100 };
 
 /** Opens a log; undefined where there is none. */
-export async function openLogView(logPath: string): Promise<LogView | undefined> {
+export async function openLogView(
+  logPath: string,
+  { patienceMs = 30_000, read = readState }: LogViewOptions = {},
+): Promise<LogView | undefined> {
   const log = await open(logPath, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     (error) => {
       if (errorCode(error) === "ENOENT") return undefined;
@@ -40,7 +47,7 @@ export async function openLogView(logPath: string): Promise<LogView | undefined>
   async function look(): Promise<RotationState> {
     stateFile = stateFile.then((file) => file ?? openStateToRead(logPath));
     const file = await stateFile;
-    return file ? await readState(file) ?? { seq: -1, base: 0 } : { seq: 0, base: 0 };
+    return file ? await read(file) ?? { seq: -1, base: 0 } : { seq: 0, base: 0 };
   }
   async function awaitCut(): Promise<RotationState> {
     const giveUpAt = Date.now() + patienceMs;

@@ -56,7 +56,7 @@ export interface SupervisorOptions {
 export interface SupervisorListener {
   changed(key: string): void;
   event(app: RunnableApp, event: AppEvent): void;
-  forgotten(key: string, app: RunnableApp): void;
+  forgotten(key: string, record: AppRecord): void;
 }
 
 /** An app as the supervisor knows it. */
@@ -213,9 +213,9 @@ export class Supervisor {
         for (const listener of this.#listeners) listener.event(record.app, event);
       },
       onForgotten: (runner) => {
-        const { app } = runner.record;
-        this.#runners.delete(keyOf(app));
-        for (const listener of this.#listeners) listener.forgotten(keyOf(app), app);
+        const { record } = runner;
+        this.#runners.delete(keyOf(record.app));
+        for (const listener of this.#listeners) listener.forgotten(keyOf(record.app), record);
       },
     };
   }

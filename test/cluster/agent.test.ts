@@ -141,3 +141,46 @@ test(
     await waitFor("its process is gone", async () => !await isAlive(status!.pid!));
   },
 );
+
+test("a local app is shown by a mirror, which neither starts nor stops it", { skip }, async () => {
+  const manifests = await mkdtemp(join(tmpdir(), "nckubelet-local-"));
+  const shellFile = await script("local.sh", "#!/bin/sh\nsleep 600\n");
+  const app = {
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCApp",
+    metadata: { name: "local" },
+    spec: { shellFile },
+  };
+  await writeFile(join(manifests, "local.json"), JSON.stringify(app));
+  const flags = [
+    "--kubeconfig",
+    cluster.kubeconfig,
+    "--node-name",
+    "node-a",
+    "--manifests",
+    manifests,
+    "--sync-period",
+    "1s",
+  ];
+  await using agent = await startAgentProcess(flags);
+  const isThere = async (name: string) =>
+    (await cluster.kubectl(["get", "ncapp", name], { allowFail: true })).code === 0;
+  await waitFor("the mirror is there", () => isThere("local"));
+  const { status, metadata } = await reach(
+    "local",
+    "Running in its mirror",
+    (app) => app.status?.phase === "Running",
+  );
+  assert.match(metadata.annotations?.["app.example.com/config.mirror"] ?? "", /^node-a/);
+
+  await cluster.kubectl(["delete", "ncapp", "local"]);
+  await waitFor("the mirror is back", () => isThere("local"));
+  assert.ok(await isAlive(status!.pid!), "deleting the mirror does not stop the app");
+  const apps = await (await fetch(`${agent.url}/apps`)).json() as { items: NCApp[] };
+  assert.deepEqual(apps.items.map(({ metadata }) => metadata.name), ["local"]);
+
+  await rm(join(manifests, "local.json"));
+  await waitFor("the mirror goes with the app", async () => !await isThere("local"), 60_000);
+  assert.equal(await isAlive(status!.pid!), false);
+  await rm(manifests, { recursive: true });
+});

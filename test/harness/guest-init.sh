@@ -31,9 +31,11 @@ mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 ln -sf /proc/self/fd /dev/fd
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir /run/job
+# shellcheck disable=SC2154 # The kernel sets it.
 mount -t hostfs -o "$nckubelet_job" job /run/job
 # Sets cwd, fresh_dirs, share and the environment of the script.
 . /run/job/settings
+# shellcheck disable=SC2154 # The settings set it.
 for dir in $fresh_dirs; do mount -t tmpfs -o mode=1777 tmpfs "$dir"; done
 [ -z "$share" ] || mount -t hostfs -o "$share" share /share
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
@@ -48,6 +50,7 @@ busybox stty -F /dev/ttyS0 raw -echo
 mkfifo /run/output
 cat /run/output >/dev/ttyS0 &
 drain=$!
+# shellcheck disable=SC2154 # The settings set it.
 (cd "$cwd" && exec bash /run/job/script) </dev/null >/run/output 2>&1
 code=$?
 

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # The job of a guest with systemd: see systemd-guest.ts. The unit test-job.service of the disk runs it when
 # multi-user.target is reached, with the job folder of the host at /run/job.
 
@@ -24,11 +25,14 @@ code=$?
 for process in /proc/[0-9]*; do
   pid=${process#/proc/}
   [ "$pid" = "$drain" ] || [ "$pid" = $$ ] && continue
-  if ls -l "$process/fd" 2>/dev/null | grep -q /run/job-output; then kill -9 "$pid"; fi
+  for descriptor in "$process"/fd/*; do
+    if [ "$(readlink "$descriptor" 2>/dev/null)" = /run/job-output ]; then kill -9 "$pid" 2>/dev/null; fi
+  done
 done
 wait "$drain"
 echo "$code" >/run/job/code
 sync
+# shellcheck disable=SC2154 # The settings set it.
 case $halt in
   sudden) systemctl poweroff --force --force ;;
   *) systemctl poweroff --no-block ;;

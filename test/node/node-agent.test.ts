@@ -27,6 +27,7 @@ const setUp = (change: Partial<NodeAgentOptions> = {}) => {
     facts: () => Promise.resolve(facts),
     usage: { read: () => Promise.resolve(usage) },
     free: () => ({ cpuPCT: 60, memPCT: 30 }),
+    reserved: { cpuPCT: 10, memPCT: 5 },
     apps: () => apps,
     evict: (key) => evicted.push(key),
     now: () => time,
@@ -51,6 +52,7 @@ test("the Lease says what is used, what is free and what is short", async () => 
   assert.deepEqual(parsePublished(api.get(lease).metadata.annotations), {
     used: { cpuPCT: 12.3, memPCT: 99 },
     free: { cpuPCT: 60, memPCT: 30 },
+    reserved: { cpuPCT: 10, memPCT: 5 },
     pressure: ["memory"],
     version: "1.2.3",
   });
@@ -69,7 +71,7 @@ test("Leases belong to the Node once that is known", async () => {
 
 test("registerOnce() looks at the Node once a minute, and at once when something changed", async () => {
   const { api, agent, pass, measure } = setUp();
-  for (let times = 0; times < 12; times++) {
+  for (let times = 0; times < 7; times++) {
     await agent.observeOnce();
     await agent.registerOnce();
     pass(10_000);

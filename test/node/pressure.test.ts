@@ -36,6 +36,8 @@ test("stepPressure() begins at once and says what is short", () => {
 
 test("stepPressure() ends only after a minute well above the threshold", () => {
   let state = step(calm, availableMiB(100));
+  state = step(state, availableMiB(90), 5);
+  assert.equal(state.memory.since, start);
   state = step(state, availableMiB(200), 10);
   assert.deepEqual([state.memory.active, state.memory.short], [true, false]);
   state = step(state, availableMiB(300), 20);

@@ -7,6 +7,7 @@ import { calmUsage, start } from "./samples.ts";
 const published: Published = {
   used: { cpuPCT: 12.5, memPCT: 40 },
   free: { cpuPCT: 55, memPCT: 0 },
+  reserved: { cpuPCT: 5, memPCT: 10 },
   pressure: ["memory", "pid"],
   version: "1.2.3",
 };
@@ -17,6 +18,8 @@ test("publish() says it in annotations that parsePublished() reads", () => {
     "app.example.com/mem-used-pct": "40.0",
     "app.example.com/cpu-free-pct": "55.0",
     "app.example.com/mem-free-pct": "0.0",
+    "app.example.com/cpu-reserved-pct": "5.0",
+    "app.example.com/mem-reserved-pct": "10.0",
     "app.example.com/pressure": "memory,pid",
     "app.example.com/nckubelet-version": "1.2.3",
   });
@@ -25,7 +28,7 @@ test("publish() says it in annotations that parsePublished() reads", () => {
 
 test("parsePublished() makes nothing up where something is missing or no number", () => {
   assert.equal(parsePublished(undefined), undefined);
-  for (const key of ["cpu-used-pct", "mem-used-pct", "cpu-free-pct", "mem-free-pct"]) {
+  for (const key of ["cpu-used-pct", "mem-used-pct", "cpu-free-pct", "mem-free-pct", "mem-reserved-pct"]) {
     const annotations = publish(published);
     for (const bad of ["", "many"]) {
       assert.equal(parsePublished({ ...annotations, [`app.example.com/${key}`]: bad }), undefined);

@@ -37,10 +37,9 @@ test("createGate() closes when several apps fail, lets one at a time try after g
 
 test("createGate() counts failures of different apps only while nothing succeeds", () => {
   const { gate } = setUp();
-  for (const name of ["a", "b", "c", "d", "e"]) {
-    gate.failed(name, failure);
-    gate.succeeded();
-  }
+  for (const name of ["a", "b"]) gate.failed(name, failure);
+  gate.succeeded();
+  for (const name of ["c", "d"]) gate.failed(name, failure);
   assert.equal(gate.mayPass(3), true);
 });
 

@@ -117,7 +117,9 @@ test("planMirrors() never touches apps that are no mirrors, nor mirrors of other
   claimed.spec.nodeName = "n1";
   const longer = mirrored(local("longer"), { node: "n11" });
   longer.spec.nodeName = "n1";
-  assert.deepEqual(plan([], [real, foreign, claimed, longer]), []);
+  const moved = mirrored(local("moved"));
+  moved.spec.nodeName = "n2";
+  assert.deepEqual(plan([], [real, foreign, claimed, longer, moved]), []);
 });
 
 test("planMirrors() gives a mirror the node's name where its own is taken, keeps it, and leaves no double", () => {

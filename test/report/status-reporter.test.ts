@@ -305,7 +305,7 @@ test("report() is not held up by one app that the server always refuses", async 
 test("report() concludes nothing from an answer that is no NCApp", async () => {
   const { clock, server, reporter } = setUp();
   const app = server.add("web");
-  server.intercept = () => server.asked.length < 3 ? { welcome: "to the proxy" } : undefined;
+  server.intercept = () => server.asked.length < 3 ? { metadata: { name: "web" } } : undefined;
   reporter.report({ ...refTo(app), resourceVersion: undefined }, { phase: "Running" });
   await clock.advance(10_000);
   assert.deepEqual(server.status("web"), { phase: "Running" });
@@ -313,17 +313,19 @@ test("report() concludes nothing from an answer that is no NCApp", async () => {
 
 test("forget() drops what is pending, for this uid only", async () => {
   const { clock, server, reporter } = setUp();
-  const app = refTo(server.add("web"));
+  const [app, kept] = [refTo(server.add("web")), refTo(server.add("kept"))];
   server.intercept = (request) => {
     throw problem(request, 500, "InternalError");
   };
+  reporter.report(kept, { phase: "Running" }, {});
   reporter.report(app, { phase: "Running" }, {});
   await settled();
   server.intercept = () => undefined;
-  reporter.forget("default", "web", "another");
+  reporter.forget("default", "kept", "another");
   reporter.forget("default", "web", app.uid);
   await clock.advance(minute);
-  assert.equal(server.asked.length, 1);
+  assert.equal(server.status("web").phase, undefined);
+  assert.equal(server.status("kept").phase, "Running");
 });
 
 test("flush() waits for what is due and no longer than its time", async () => {

@@ -6,7 +6,6 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Collapse } from "../../src/supervisor/log-collapse.ts";
 import { followLog, readLog, readTail } from "../../src/supervisor/log-reader.ts";
-import { openState, writeState } from "../../src/supervisor/log-state.ts";
 import { rotateIfNeeded } from "../../src/supervisor/log-rotation.ts";
 import { assertNumbers, writeNumbers } from "./numbered-log.ts";
 
@@ -173,15 +172,6 @@ test("a slow follower goes on with the oldest that is left when what it wanted w
   while (!rest.endsWith(lines(3000, 3000))) rest += Buffer.from((await log.next()).value!).toString();
   assert.ok(lines(301, 3000).endsWith(rest));
   await log.return(undefined);
-});
-
-test("a reader does not wait for ever for a cut that nobody finishes", async () => {
-  const folder = await newLog("still here\n");
-  {
-    await using state = await openState(join(folder, "app.log"));
-    await writeState(state, { seq: 1, base: 0, cutting: { bytes: 4096, from: 0, size: 11 } });
-  }
-  assert.equal(await readTail(folder), "still here");
 });
 
 test("followers of a log written at full speed under rotation see every line once", async () => {

@@ -1,0 +1,162 @@
+/**
+ * Leader election by a Lease, as Kubernetes' own components do it.
+ *
+ * Guarantees: who works holds the Lease, and has renewed it within `renewDeadlineMs` by its own clock; who cannot renew it stops
+ * working before others may take it, since the Lease lasts longer than that. A Lease that is given back is taken at the next try.
+ * Caveat: a process that was stopped (SIGSTOP, a sleeping laptop) wakes up in the middle of its work. Whoever writes asks `isLeader`
+ * right before, and still needs preconditions on what it writes: no Lease can prevent a request that is already on its way.
+ */
+import { createBackoff } from "../lib/backoff.ts";
+import type { Logger } from "../lib/log.ts";
+import { sleep } from "../lib/sleep.ts";
+import type { KubeClient, KubeRequest } from "./client.ts";
+import { hasStatus, KubeError } from "./kube-error.ts";
+import { type Lease, type LeaseClaim, renewed } from "./lease.ts";
+import { leases, resourcePath } from "./resources.ts";
+
+export interface LeaderOptions {
+  namespace: string;
+  name: string;
+  /** Who this is; no two candidates may have the same. */
+  identity: string;
+  log: Logger;
+  leaseSeconds?: number;
+  renewDeadlineMs?: number;
+  retryMs?: number;
+  now?: () => number;
+}
+
+export interface Leadership {
+  /** Aborts when the Lease is lost, or when all is to end. */
+  signal: AbortSignal;
+  /** False as soon as the Lease may be another's. */
+  isLeader(): boolean;
+}
+
+/** Waits for the Lease, works while it holds it, and begins again when it was lost; returns when `signal` aborts. */
+export async function lead(
+  client: KubeClient,
+  options: LeaderOptions,
+  work: (leadership: Leadership) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { identity, log, renewDeadlineMs = 10_000, retryMs = 2000, now = Date.now } = options;
+  const candidate = createCandidate(client, options);
+  while (!signal.aborted) {
+    await acquire(candidate, { log, retryMs }, signal);
+    if (signal.aborted) return;
+    log.info("leading", { identity });
+    const stopping = new AbortController();
+    const isLeader = () => !stopping.signal.aborted && now() - candidate.renewedAt() < renewDeadlineMs;
+    const stop = () => stopping.abort();
+    signal.addEventListener("abort", stop, { once: true });
+    const keeping = keep(candidate, { log, retryMs, isLeader }, stopping.signal).finally(stop);
+    try {
+      await work({ signal: stopping.signal, isLeader });
+    } finally {
+      stop();
+      signal.removeEventListener("abort", stop);
+      await keeping;
+      await candidate.release().catch((error) => log.debug("cannot give the Lease back", { error }));
+    }
+    if (!signal.aborted) log.warn("not leading any more", { identity });
+  }
+}
+
+interface Candidate {
+  /** One try to get or renew the Lease: true where it is held now. Throws a KubeError where that is unknown. */
+  claim(signal: AbortSignal): Promise<boolean>;
+  /** When the last successful claim began. */
+  renewedAt(): number;
+  release(): Promise<void>;
+}
+
+function createCandidate(client: KubeClient, options: LeaderOptions): Candidate {
+  const { namespace, name, identity, leaseSeconds = 15, renewDeadlineMs = 10_000, now = Date.now } = options;
+  const claimed: LeaseClaim = { namespace, name, holder: identity, seconds: leaseSeconds };
+  const path = resourcePath(leases, { namespace, name });
+  const send = (request: KubeRequest) =>
+    client.request<Lease>({ priority: "high", timeoutMs: renewDeadlineMs / 2, ...request });
+  /** The Lease as this candidate wrote it last. */
+  let own: Lease | undefined;
+  /** Another's Lease, and since when it has been like this: its own times are of another clock. */
+  let seen: { text: string; since: number } | undefined;
+  let renewedAt = -Infinity;
+
+  const read = (signal: AbortSignal) =>
+    send({ path, signal }).catch((error) => hasStatus(error, 404) ? undefined : Promise.reject(error));
+
+  const isTaken = ({ spec }: Lease) => {
+    const holder = spec?.holderIdentity;
+    if (!holder || holder === identity) return false;
+    const text = JSON.stringify([holder, spec.renewTime]);
+    if (seen?.text !== text) seen = { text, since: now() };
+    return now() - seen.since < (spec.leaseDurationSeconds ?? leaseSeconds) * 1000;
+  };
+
+  return {
+    renewedAt: () => renewedAt,
+    async claim(signal) {
+      const startedAt = now();
+      const known = own ?? await read(signal);
+      if (known && isTaken(known)) return false;
+      const body = renewed(known, claimed, startedAt);
+      try {
+        own = known
+          ? await send({ method: "PUT", path, body, signal })
+          : await send({ method: "POST", path: resourcePath(leases, { namespace }), body, signal });
+        renewedAt = startedAt;
+        return true;
+      } catch (error) {
+        own = undefined;
+        // Somebody else wrote at the same time: the next try sees who.
+        if (hasStatus(error, 409) || hasStatus(error, 404) && known) return false;
+        throw error;
+      }
+    },
+    async release() {
+      if (!own) return;
+      const body = renewed(own, { ...claimed, seconds: 1 }, now());
+      own = undefined;
+      delete body.spec?.holderIdentity;
+      await send({ method: "PUT", path, body, timeoutMs: 2000 });
+    },
+  };
+}
+
+async function acquire(
+  candidate: Candidate,
+  { log, retryMs }: { log: Logger; retryMs: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const backoff = createBackoff({ initialMs: retryMs, maxMs: retryMs * 1.2, jitter: 0.2 });
+  while (!signal.aborted) {
+    try {
+      if (await candidate.claim(signal)) return;
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      if (!signal.aborted) log.warn("cannot ask for the leader's Lease; trying again", { error });
+    }
+    await sleep(backoff.next(), signal);
+  }
+}
+
+/** Renews until the signal aborts or the Lease is lost. */
+async function keep(
+  candidate: Candidate,
+  { log, retryMs, isLeader }: { log: Logger; retryMs: number; isLeader: () => boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(retryMs, signal);
+    if (signal.aborted) return;
+    try {
+      // One lost race may be an own write whose answer was lost; the next claim tells.
+      if (!await candidate.claim(signal) && !await candidate.claim(signal)) return;
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      if (!signal.aborted) log.warn("cannot renew the leader's Lease; trying again", { error });
+    }
+    if (!isLeader()) return;
+  }
+}

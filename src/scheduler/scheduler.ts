@@ -1,0 +1,135 @@
+/**
+ * The scheduling loop: takes the next app that waits, decides, and has it bound, refused, or room made for it.
+ *
+ * Decisions are made one after the other, each on all those before it; binds are sent at the same time, up to `bindPlaces` of them.
+ */
+import { performance } from "node:perf_hooks";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { EventRecorder } from "../report/event-recorder.ts";
+import { type Bell, createBell } from "./bell.ts";
+import type { Binder } from "./binder.ts";
+import { decide, type Verdict } from "./decide.ts";
+import { eventTarget } from "./event-target.ts";
+import type { Evictor } from "./evict.ts";
+import type { ClusterEvent } from "./helps.ts";
+import type { SchedulerMetrics } from "./metrics.ts";
+import type { Preemption } from "./preempt.ts";
+import type { SchedulingQueue } from "./queue.ts";
+import type { StatusWriter } from "./status-writer.ts";
+import type { AppRecord, Policy } from "./types.ts";
+import { type Happenings, wakeHelped } from "./wake.ts";
+import type { World } from "./world.ts";
+
+/** After so many decisions in a row the watches get a turn. */
+const turnEvery = 64;
+/** At the latest then the loop looks around, whatever it was or was not told. */
+const longestWaitMs = 1000;
+
+export interface Inbox {
+  readonly bell: Bell;
+  /** What happened since it was asked last. */
+  takeHappenings(): Happenings;
+}
+
+/** Connects the world to the queue: who waits is put in, what happened is kept for the loop. */
+export function createInbox(world: World, queue: SchedulingQueue): Inbox {
+  const bell = createBell();
+  let happenings: Happenings = new Map();
+  world.listener = {
+    waits(app, changed) {
+      queue.add(app, changed);
+      bell.ring();
+    },
+    settled: (key) => queue.remove(key),
+    happened(event: ClusterEvent, subject) {
+      const subjects = happenings.get(event);
+      if (subjects) subjects.add(subject);
+      else happenings.set(event, new Set([subject]));
+      bell.ring();
+    },
+  };
+  return {
+    bell,
+    takeHappenings() {
+      const taken = happenings;
+      happenings = new Map();
+      return taken;
+    },
+  };
+}
+
+export interface LoopOptions {
+  world: World;
+  queue: SchedulingQueue;
+  inbox: Inbox;
+  binder: Binder;
+  evictor: Evictor;
+  writer: StatusWriter;
+  recorder: EventRecorder;
+  metrics: SchedulerMetrics;
+  policy: Policy;
+  random: () => number;
+  bindPlaces: number;
+  now?: () => number;
+}
+
+/** Schedules until the signal aborts. */
+export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<void> {
+  const { world, queue, inbox, binder, policy, bindPlaces, now = Date.now } = options;
+  const step = createStep(options);
+  for (let decisions = 1; !signal.aborted; decisions++) {
+    wakeHelped(queue, world, inbox.takeHappenings(), policy);
+    const key = binder.inFlight < bindPlaces ? queue.take() : undefined;
+    if (key !== undefined) step(key);
+    else await inbox.bell.wait(Math.min(longestWaitMs, Math.max(0, waitMs())), signal);
+    if (decisions % turnEvery === 0) await nextTurn();
+  }
+
+  function waitMs(): number {
+    return binder.inFlight >= bindPlaces ? longestWaitMs : queue.nextAt() - now();
+  }
+}
+
+type Refusal = Extract<Verdict, { kind: "refuse" }>;
+
+function createStep(options: LoopOptions): (key: string) => void {
+  const { world, queue, inbox, binder, evictor, writer, recorder, metrics, policy, random } = options;
+  const { now = Date.now } = options;
+  let start = 0;
+
+  const refuse = ({ app, refusedBy, message, preemption }: Refusal) => {
+    queue.park(app.key, refusedBy);
+    world.snapshot.nominate(app, preemption?.node);
+    // To wait for one's own end is nothing to complain about.
+    if (refusedBy.includes("leaving")) return;
+    writer.put(app.key, { kind: "refused", message, nominated: preemption?.node });
+    recorder.record(eventTarget(app), { type: "Warning", reason: "FailedScheduling", message });
+    if (preemption && preemption.victims.length > 0) void makeRoom(app, preemption);
+  };
+
+  const makeRoom = async (app: AppRecord, { node, victims }: Preemption) => {
+    const why = `Preempted by ${app.key} on node ${node}`;
+    const ends = victims.map(({ key }) => {
+      const victim = world.app(key);
+      return victim ? evictor.evict(victim, "Preempted", why) : false;
+    });
+    // One that could not go, such as one whose bind is not confirmed yet: all is to be looked at again.
+    if (!(await Promise.all(ends)).every(Boolean)) queue.wake(app.key);
+  };
+
+  return (key) => {
+    const app = world.app(key);
+    if (!app || app.nodeName) return queue.remove(key);
+    const startedAt = performance.now();
+    const verdict = decide(app, world, { policy, random, start, now: now() });
+    const ms = performance.now() - startedAt;
+    if (verdict.kind === "bind") {
+      start = (start + verdict.examined) % Math.max(1, world.snapshot.nodes.length);
+      metrics.decided("bound", ms);
+      void binder.bind(verdict.app, verdict.node, verdict.defaults).finally(() => inbox.bell.ring());
+    } else {
+      metrics.decided(verdict.preemption?.victims.length ? "preempting" : "refused", ms);
+      refuse(verdict);
+    }
+  };
+}
