@@ -1,11 +1,802 @@
 #!/bin/sh
-# Installs NC-Kubelet on this machine: curl -fsSL URL/install.sh | sh
-# Everything is in a function that the last line calls, so that a download that was cut off does nothing.
-set -eu
+# Installs, upgrades or re-configures NC-Kubelet on this machine: curl -fsSL URL/install.sh | sh
+# docs/install.md tells the whole story. Run as root; re-run at will.
+#
+# Where the executable comes from:
+#   NCKUBELET_URL         folder with the release: SHA256SUMS and nckubelet-linux-ARCH.gz
+#   NCKUBELET_VERSION     take URL/VERSION, and refuse an executable of another version
+#   NCKUBELET_BINARY      a local file instead, packed (.gz) or not; a SHA256SUMS beside it is checked
+#   NCKUBELET_PUBLIC_KEY  file with an RSA key in PEM: SHA256SUMS must be signed by it (SHA256SUMS.sig)
+# Which API server the node joins; without any of these it runs the apps of /etc/nckubelet/manifests alone:
+#   NCKUBELET_KUBECONFIG  a kubeconfig to copy
+#   NCKUBELET_SERVER      or the address of the API server, with
+#   NCKUBELET_TOKEN       its token,
+#   NCKUBELET_CA_FILE     the certificate of its CA, where the machine does not trust it already, and
+#   NCKUBELET_CA_HASH     sha256:HEX of that CA's public key; without a CA file, the CA is fetched from the cluster
+# How the agent runs:
+#   NCKUBELET_EXEC        flags for `nckubelet agent`, kept until another value is given
+#
+# Guarantees: a cut download does nothing, since only the last line calls anything. All is fetched, verified and tried
+# before the first file changes. Files appear whole, by rename; the executable that was there stays as
+# nckubelet.previous. A run that was killed leaves either version running, and the next run completes it. The agent is
+# restarted only if something changed, and apps are no part of its service: they run on.
 
 main() {
-  echo "install.sh: this version cannot install yet; build dist/nckubelet with 'npm run build' and start it by hand" >&2
+  set -eu
+  umask 022
+  read_settings
+  check_machine
+  open_work_folder
+  stage_binary
+  stage_kubeconfig
+  stage_files
+  put_in_place
+  run_service
+  say_what_comes_next
+}
+
+read_settings() {
+  # npm run release -- --url URL writes the address here.
+  release_url=''
+  root=${NCKUBELET_TEST_ROOT:-}
+  bin=$root/usr/local/bin
+  etc=$root/etc/nckubelet
+  url=${NCKUBELET_URL:-$release_url}
+  url=${url%/}
+  version=${NCKUBELET_VERSION:-}
+  binary=${NCKUBELET_BINARY:-}
+  public_key=${NCKUBELET_PUBLIC_KEY:-}
+  server=${NCKUBELET_SERVER:-}
+  token=${NCKUBELET_TOKEN:-}
+  ca_file=${NCKUBELET_CA_FILE:-}
+  ca_hash=${NCKUBELET_CA_HASH:-}
+  kubeconfig=${NCKUBELET_KUBECONFIG:-}
+  check_settings
+}
+
+check_settings() {
+  [ -n "$url$binary" ] || fail "set NCKUBELET_URL to the address of a release, or NCKUBELET_BINARY to a file"
+  case $url in
+    '' | https://* | http://*) ;;
+    *) fail "NCKUBELET_URL \"$url\" starts with neither https:// nor http://" ;;
+  esac
+  [ -z "$version" ] || one_word NCKUBELET_VERSION "$version"
+  for file in "$binary" "$public_key" "$ca_file" "$kubeconfig"; do
+    [ -z "$file" ] || [ -f "$file" ] || fail "there is no file $file"
+  done
+  one_line NCKUBELET_EXEC "${NCKUBELET_EXEC:-}"
+  check_join_settings
+}
+
+check_join_settings() {
+  if [ -n "$kubeconfig" ]; then
+    [ -z "$server$token$ca_file$ca_hash" ] ||
+      fail "NCKUBELET_KUBECONFIG has all in it: leave NCKUBELET_SERVER, _TOKEN, _CA_FILE and _CA_HASH out"
+    return 0
+  fi
+  if [ -z "$server" ]; then
+    [ -z "$token$ca_file$ca_hash" ] || fail "NCKUBELET_TOKEN, _CA_FILE and _CA_HASH need NCKUBELET_SERVER"
+    return 0
+  fi
+  one_word NCKUBELET_SERVER "$server"
+  [ -z "$token" ] || one_word NCKUBELET_TOKEN "$token"
+  case $server in
+    https://*) [ -n "$token" ] || fail "NCKUBELET_SERVER $server needs NCKUBELET_TOKEN" ;;
+    http://*) [ -z "$token" ] || fail "NCKUBELET_SERVER $server is not encrypted: it gets no token" ;;
+    *) fail "NCKUBELET_SERVER \"$server\" starts with neither https:// nor http://" ;;
+  esac
+  case $ca_hash in
+    '' | sha256:*) ;;
+    *) fail "NCKUBELET_CA_HASH \"$ca_hash\" is not sha256:HEX" ;;
+  esac
+}
+
+# one_word NAME VALUE: the value goes into YAML as it is. The value is not told: it may be a secret.
+one_word() {
+  case $2 in
+    *[!A-Za-z0-9._~+/=:@%-]*) fail "$1 has a character that does not belong there" ;;
+  esac
+}
+
+one_line() {
+  case $2 in
+    *"
+"*) fail "$1 has more than one line" ;;
+  esac
+}
+
+check_machine() {
+  [ "$(id -u)" = 0 ] || fail "this needs root: curl -fsSL URL/install.sh | sudo sh"
+  [ "$(uname -s)" = Linux ] || fail "this is $(uname -s); NC-Kubelet runs on Linux"
+  case $(uname -m) in
+    x86_64 | amd64) arch=amd64 elf_machine='3e 00' ;;
+    aarch64 | arm64) arch=arm64 elf_machine='b7 00' ;;
+    *) fail "there is no executable for $(uname -m): NC-Kubelet runs on x86_64 and aarch64" ;;
+  esac
+  [ -f "$root/sys/fs/cgroup/cgroup.controllers" ] ||
+    fail "no cgroup v2 at /sys/fs/cgroup: boot with systemd.unified_cgroup_hierarchy=1, or mount it there"
+  controllers=" $(cat "$root/sys/fs/cgroup/cgroup.controllers") "
+  for controller in cpu memory pids; do
+    case $controllers in
+      *" $controller "*) ;;
+      *) say "warning: the kernel gives no $controller controller; apps with such a limit will not start" ;;
+    esac
+  done
+  if [ -d "$root/run/systemd/system" ]; then
+    init=systemd
+  elif command -v rc-service >/dev/null 2>&1; then
+    init=openrc
+  else
+    fail "neither systemd nor OpenRC runs here: start 'nckubelet agent' by what does"
+  fi
+}
+
+# Beside the executable, so that it is renamed into place and needs no second file system with room for it.
+open_work_folder() {
+  # The folder is the lock: nothing of it is left behind, however this ends.
+  exec 9<"$root/etc"
+  if command -v flock >/dev/null 2>&1; then
+    flock -n 9 || fail "another install.sh is at work on this machine"
+    # What a killed run left.
+    rm -rf "$bin"/.nckubelet-install.* 2>/dev/null || :
+  fi
+  folder=$(mkdir -p "$bin" 2>&1) || fail "cannot write to $bin: ${folder##*: }"
+  folder=$(mktemp -d "$bin/.nckubelet-install.XXXXXX" 2>&1) || fail "cannot write to $bin: ${folder##*: }"
+  work=$folder
+  trap 'rm -rf "$work"' EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
+# Leaves the new executable as $work/nckubelet, verified and tried; nothing there if the installed one is the same.
+stage_binary() {
+  if [ -n "$binary" ]; then stage_local_binary; else stage_release_binary; fi
+  program=$bin/nckubelet
+  [ -f "$work/nckubelet" ] || return 0
+  chmod 755 "$work/nckubelet"
+  check_runs "$work/nckubelet"
+  if [ -f "$bin/nckubelet" ] && cmp -s "$work/nckubelet" "$bin/nckubelet"; then
+    rm "$work/nckubelet"
+  else
+    program=$work/nckubelet
+  fi
+}
+
+stage_local_binary() {
+  name=$(basename "$binary")
+  folder=$(dirname "$binary")
+  packed_digest=none
+  if [ -f "$folder/SHA256SUMS" ]; then
+    cp "$folder/SHA256SUMS" "$work/SHA256SUMS"
+    [ ! -f "$folder/SHA256SUMS.sig" ] || cp "$folder/SHA256SUMS.sig" "$work/SHA256SUMS.sig"
+    check_signature
+    check_digest "$binary" "$name"
+  elif [ -n "$public_key" ]; then
+    fail "NCKUBELET_PUBLIC_KEY is set, but there is no SHA256SUMS beside $binary"
+  fi
+  unpack "$binary"
+}
+
+stage_release_binary() {
+  base=$url${version:+/$version}
+  case $base in
+    http://127.* | http://localhost[:/]* | https://*) ;;
+    *) [ -n "$public_key" ] || say "warning: $base is not encrypted, and there is no NCKUBELET_PUBLIC_KEY to check by" ;;
+  esac
+  name=nckubelet-linux-$arch.gz
+  fetch "$base/SHA256SUMS" "$work/SHA256SUMS"
+  [ -z "$public_key" ] || fetch "$base/SHA256SUMS.sig" "$work/SHA256SUMS.sig"
+  check_signature
+  packed_digest=$(listed_digest "$name") || fail "$base/SHA256SUMS does not list $name"
+  ! is_installed "$packed_digest" || return 0
+  say "downloading $base/$name"
+  fetch "$base/$name" "$work/$name"
+  check_digest "$work/$name" "$name"
+  unpack "$work/$name"
+  rm "$work/$name"
+}
+
+# is_installed DIGEST: the executable here came from the packed file of that digest, and is as it was.
+is_installed() {
+  [ -f "$bin/nckubelet" ] && [ -f "$etc/.installed" ] || return 1
+  [ "$(cat "$etc/.installed")" = "$1 $(sha256 "$bin/nckubelet")" ]
+}
+
+# fetch URL FILE
+fetch() {
+  if command -v curl >/dev/null 2>&1; then
+    case $1 in
+      https:*) redirects='=https' ;;
+      *) redirects='=http,https' ;;
+    esac
+    trouble=$(curl -fsSL --proto-redir "$redirects" --retry 2 --connect-timeout 20 -o "$2" "$1" 2>&1) && return 0
+  elif command -v wget >/dev/null 2>&1; then
+    trouble=$(wget -q -T 20 -O "$2" "$1" 2>&1) && return 0
+  else
+    fail "there is neither curl nor wget to download $1 with"
+  fi
+  trouble=$(printf '%s' "$trouble" | tail -n 1)
+  has_space || trouble="no space left: $(free_space)"
+  proxy=
+  for variable in http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY; do
+    eval "[ -z \"\${$variable:-}\" ]" || proxy=" (by the proxy of \$$variable)"
+  done
+  fail "cannot download $1: ${trouble:-the server cannot be reached or has no such file}$proxy"
+}
+
+# unpack FILE: as $work/nckubelet
+unpack() {
+  case $1 in
+    *.gz) trouble=$(gzip -dc <"$1" 2>&1 >"$work/nckubelet") ;;
+    *) trouble=$(cp "$1" "$work/nckubelet" 2>&1) ;;
+  esac || {
+    has_space || trouble="no space left: $(free_space)"
+    fail "cannot unpack $1: $trouble"
+  }
+}
+
+# A full file system is told by many tools in many words; this asks it.
+has_space() {
+  [ "$(df -Pk "$bin" | tail -n 1 | tr -s ' ' | cut -d ' ' -f 4)" -gt 1024 ]
+}
+
+free_space() {
+  df -Pk "$bin" | tail -n 1 | tr -s ' ' | {
+    IFS=' ' read -r _ _ _ free _ mount
+    echo "$mount has $((free / 1024)) MB free, the executable needs 120 MB"
+  }
+}
+
+check_signature() {
+  [ -n "$public_key" ] || return 0
+  command -v openssl >/dev/null 2>&1 || fail "NCKUBELET_PUBLIC_KEY is set, but there is no openssl to check with"
+  [ -f "$work/SHA256SUMS.sig" ] || fail "NCKUBELET_PUBLIC_KEY is set, but SHA256SUMS has no signature SHA256SUMS.sig"
+  openssl dgst -sha256 -verify "$public_key" -signature "$work/SHA256SUMS.sig" "$work/SHA256SUMS" >/dev/null 2>&1 ||
+    fail "SHA256SUMS is not signed by the key in $public_key"
+}
+
+# check_digest FILE NAME
+check_digest() {
+  expected=$(listed_digest "$2") || fail "SHA256SUMS does not list $2"
+  actual=$(sha256 "$1")
+  [ "$actual" = "$expected" ] || fail "$2 has the digest $actual, SHA256SUMS says $expected"
+  packed_digest=$actual
+}
+
+# listed_digest NAME
+listed_digest() {
+  while read -r digest name_there; do
+    if [ "${name_there#\*}" = "$1" ]; then
+      echo "$digest"
+      return 0
+    fi
+  done <"$work/SHA256SUMS"
+  return 1
+}
+
+sha256() {
+  if command -v sha256sum >/dev/null 2>&1; then
+    sha256sum <"$1" | cut -d ' ' -f 1
+  else
+    openssl dgst -sha256 -r <"$1" | cut -d ' ' -f 1
+  fi
+}
+
+# check_runs FILE
+check_runs() {
+  case $(first_bytes "$1" 0 4) in
+    '7f 45 4c 46') [ "$(first_bytes "$1" 18 2)" = "$elf_machine" ] || fail "the executable is not for $(uname -m)" ;;
+  esac
+  if ! told=$("$1" version 2>&1); then
+    case $told in
+      *libatomic.so*) fail "libatomic.so.1 is missing: apt-get install libatomic1 (Fedora: dnf install libatomic)" ;;
+      *libstdc++.so*) fail "libstdc++.so.6 is missing: apt-get install libstdc++6 (Fedora: dnf install libstdc++)" ;;
+    esac
+    fail "the new executable does not run here, it needs glibc 2.28 or later: $(printf '%s' "$told" | head -n 1)"
+  fi
+  new_version=${told#nckubelet }
+  new_version=${new_version%% *}
+  [ -z "$version" ] || [ "${version#v}" = "$new_version" ] ||
+    fail "NCKUBELET_VERSION is $version, but the executable says: $told"
+}
+
+# first_bytes FILE OFFSET COUNT: in hex
+first_bytes() {
+  od -An -tx1 -j "$2" -N "$3" "$1" | sed 's/^ *//; s/ *$//'
+}
+
+# Leaves a new kubeconfig as $work/kubeconfig, when the API server has taken it.
+stage_kubeconfig() {
+  [ -n "$kubeconfig$server" ] || return 0
+  (
+    umask 077
+    if [ -n "$kubeconfig" ]; then cat "$kubeconfig"; else write_kubeconfig; fi >"$work/kubeconfig"
+  ) || exit 1
+  # An API server refuses a wrong token or certificate even where anybody may ask for its version.
+  told=$("$program" manifests --kubeconfig "$work/kubeconfig" 2>&1 >/dev/null) ||
+    fail "the API server cannot be used: $(printf '%s' "$told" | head -n 1)"
+}
+
+write_kubeconfig() {
+  ca_data=
+  if [ -n "$ca_hash" ]; then
+    [ -n "$ca_file" ] || fetch_ca
+    check_ca_hash "${ca_file:=$work/ca.crt}"
+  fi
+  [ -z "$ca_file" ] || ca_data=$(base64 <"$ca_file" | tr -d '\n')
+  cat <<END
+apiVersion: v1
+kind: Config
+current-context: nckubelet
+contexts:
+  - name: nckubelet
+    context: {cluster: nckubelet, user: nckubelet}
+clusters:
+  - name: nckubelet
+    cluster:
+      server: "$server"
+END
+  [ -z "$ca_data" ] || echo "      certificate-authority-data: $ca_data"
+  echo "users:"
+  echo "  - name: nckubelet"
+  if [ -n "$token" ]; then echo "    user: {token: \"$token\"}"; else echo "    user: {}"; fi
+}
+
+# Clusters made by kubeadm publish their CA for those who know its digest. Nothing secret is sent there.
+fetch_ca() {
+  command -v curl >/dev/null 2>&1 || fail "NCKUBELET_CA_HASH without NCKUBELET_CA_FILE needs curl"
+  info=$server/api/v1/namespaces/kube-public/configmaps/cluster-info
+  trouble=$(curl -fsSk --connect-timeout 20 -o "$work/cluster-info" "$info" 2>&1) ||
+    fail "cannot fetch the CA from $info: $trouble; give NCKUBELET_CA_FILE"
+  sed -n 's/.*certificate-authority-data: *\([A-Za-z0-9+/=]*\).*/\1/p' "$work/cluster-info" | head -n 1 |
+    base64 -d >"$work/ca.crt" 2>/dev/null || :
+  [ -s "$work/ca.crt" ] || fail "$info has no CA in it; give NCKUBELET_CA_FILE"
+}
+
+# check_ca_hash FILE: the digest that kubeadm calls discovery-token-ca-cert-hash
+check_ca_hash() {
+  command -v openssl >/dev/null 2>&1 || fail "NCKUBELET_CA_HASH is set, but there is no openssl to check with"
+  openssl x509 -in "$1" -noout -pubkey >"$work/ca.pub" 2>/dev/null || fail "the CA is not a certificate in PEM"
+  openssl pkey -pubin -in "$work/ca.pub" -outform DER >"$work/ca.der" 2>/dev/null || fail "the CA has no public key"
+  actual=sha256:$(sha256 "$work/ca.der")
+  [ "$actual" = "$ca_hash" ] || fail "the CA of $server has the hash $actual, NCKUBELET_CA_HASH says $ca_hash"
+}
+
+stage_files() {
+  stage_config
+  stage_agent_env
+  write_uninstall >"$work/uninstall"
+  write_rollback >"$work/rollback"
+  case $init in
+    systemd) write_systemd_unit >"$work/unit" ;;
+    openrc) write_openrc_script >"$work/unit" ;;
+  esac
+}
+
+# People edit this file. Only the lines that say which API server to use are changed, and only by a join.
+stage_config() {
+  if [ -f "$etc/config.yaml" ]; then
+    cat "$etc/config.yaml"
+  else
+    echo "# Settings of the agent: any flag of 'nckubelet agent --help', without its dashes."
+    echo "# After a change: systemctl restart nckubelet. Apps run on."
+    echo "manifests: /etc/nckubelet/manifests"
+    [ -n "$kubeconfig$server" ] || write_first_server
+  fi >"$work/config"
+  [ -f "$work/kubeconfig" ] || return 0
+  sed -e '/^standalone[[:space:]]*:/d' -e '/^server[[:space:]]*:/d' -e '/^kubeconfig[[:space:]]*:/d' \
+    "$work/config" >"$work/config.joined"
+  echo "kubeconfig: /etc/nckubelet/kubeconfig" >>"$work/config.joined"
+  mv "$work/config.joined" "$work/config"
+}
+
+write_first_server() {
+  case " ${NCKUBELET_EXEC:-} " in
+    *" --kubeconfig"* | *" --server"* | *" --standalone"*) return 0 ;;
+  esac
+  if [ -f "$etc/kubeconfig" ]; then
+    echo "kubeconfig: /etc/nckubelet/kubeconfig"
+  else
+    echo "standalone: true"
+  fi
+}
+
+# Read by systemd and by a shell, which agree about double quotes.
+stage_agent_env() {
+  if [ -f "$etc/agent.env" ]; then
+    cat "$etc/agent.env"
+  else
+    echo "# Environment of the agent, such as HTTPS_PROXY. NCKUBELET_EXEC has flags for it."
+  fi >"$work/env"
+  [ -n "${NCKUBELET_EXEC+set}" ] || return 0
+  sed '/^NCKUBELET_EXEC=/d' "$work/env" >"$work/env.new"
+  # shellcheck disable=SC2016 # these are characters, not expansions
+  escaped=$(printf '%s\n' "$NCKUBELET_EXEC" | sed 's/[\\"$`]/\\&/g')
+  [ -z "$NCKUBELET_EXEC" ] || echo "NCKUBELET_EXEC=\"$escaped\"" >>"$work/env.new"
+  mv "$work/env.new" "$work/env"
+}
+
+write_systemd_unit() {
+  cat <<'END'
+[Unit]
+Description=NC-Kubelet agent
+Wants=network-online.target
+# The apps' scope is only ordered: at shutdown the agent leaves first, and does not see its apps end.
+After=network-online.target nckubelet-apps.scope
+StartLimitIntervalSec=0
+
+[Service]
+Environment=MALLOC_ARENA_MAX=2 NCKUBELET_EXEC=
+EnvironmentFile=-/etc/nckubelet/agent.env
+ExecStart=/usr/local/bin/nckubelet agent $NCKUBELET_EXEC
+Restart=always
+RestartSec=2
+END
+  if [ "$(systemd_version)" -ge 254 ]; then
+    echo "RestartSteps=5"
+    echo "RestartMaxDelaySec=60"
+  fi
+  cat <<'END'
+TimeoutStopSec=120
+# Apps are not in this service's cgroup; one that is just being started has not left it yet.
+KillMode=process
+OOMScoreAdjust=-900
+LimitNOFILE=65536
+SyslogIdentifier=nckubelet
+# Apps inherit namespaces, capabilities and system call filters from the agent that starts them, so that none of
+# ProtectSystem=, PrivateTmp=, CapabilityBoundingSet= and their like can stand here. These end with the agent's cgroup,
+# or hold for every app anyway.
+NoNewPrivileges=yes
+DevicePolicy=closed
+
+[Install]
+WantedBy=multi-user.target
+END
+}
+
+# 252 of "systemd 252 (252.39-1~deb12u1)"; 0 where it is unclear.
+systemd_version() {
+  number=$(systemctl --version 2>/dev/null | sed -n '1s/^systemd \([0-9][0-9]*\).*/\1/p')
+  echo "${number:-0}"
+}
+
+write_openrc_script() {
+  cat <<'END'
+#!/sbin/openrc-run
+# shellcheck shell=sh disable=SC2034 # openrc-run reads the variables
+
+name="NC-Kubelet agent"
+if [ -f /etc/nckubelet/agent.env ]; then
+  set -a
+  . /etc/nckubelet/agent.env
+  set +a
+fi
+export MALLOC_ARENA_MAX=2
+supervisor=supervise-daemon
+command=/usr/local/bin/nckubelet
+command_args="agent ${NCKUBELET_EXEC:-}"
+respawn_delay=2
+respawn_max=0
+retry="TERM/120"
+output_log=/var/log/nckubelet.log
+error_log=/var/log/nckubelet.log
+rc_ulimit="-n 65536"
+# Apps are in /sys/fs/cgroup/nckubelet, and outlive the agent.
+rc_cgroup_cleanup="no"
+
+depend() {
+  after net firewall clock
+  need localmount cgroups
+}
+END
+}
+
+write_rollback() {
+  cat <<'END'
+#!/bin/sh
+# Puts the executable that was here before the last upgrade back, and restarts the agent with it; apps run on.
+# Once more goes forward again.
+
+main() {
+  set -eu
+  bin=${NCKUBELET_TEST_ROOT:-}/usr/local/bin
+  [ "$(id -u)" = 0 ] || fail "this needs root"
+  [ -x "$bin/nckubelet.previous" ] || fail "there is no $bin/nckubelet.previous to go back to"
+  told=$("$bin/nckubelet.previous" version 2>&1) || fail "$bin/nckubelet.previous does not run: $told"
+  rm -f "$bin/.nckubelet.now" "$bin/.nckubelet.then"
+  # The same where a run was killed half way: then only the restart is missing.
+  if ! cmp -s "$bin/nckubelet" "$bin/nckubelet.previous"; then
+    # Links, then renames: there is an executable under the name at every moment.
+    ln "$bin/nckubelet" "$bin/.nckubelet.now"
+    ln "$bin/nckubelet.previous" "$bin/.nckubelet.then"
+    mv -f "$bin/.nckubelet.then" "$bin/nckubelet"
+    mv -f "$bin/.nckubelet.now" "$bin/nckubelet.previous"
+  fi
+  if [ -d "${NCKUBELET_TEST_ROOT:-}/run/systemd/system" ]; then
+    systemctl restart nckubelet.service
+  else
+    rc-service nckubelet restart
+  fi
+  tries=0
+  until "$bin/nckubelet" ps >/dev/null 2>&1; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 60 ] || fail "the agent does not answer; see its log"
+    sleep 1
+  done
+  echo "nckubelet-rollback: now running $told"
+}
+
+fail() {
+  echo "nckubelet-rollback: $*" >&2
   exit 1
 }
 
-main "$@"
+{ main "$@"; }
+END
+}
+
+write_uninstall() {
+  cat <<'END'
+#!/bin/sh
+# Stops all apps and the agent and takes NC-Kubelet off this machine. State, logs and settings are asked about;
+# --purge removes them without asking, --keep keeps them.
+
+main() {
+  set -eu
+  root=${NCKUBELET_TEST_ROOT:-}
+  kept="/var/lib/nckubelet /var/log/nckubelet /etc/nckubelet"
+  [ "$(id -u)" = 0 ] || fail "this needs root"
+  case ${1:-} in
+    --purge) purge=yes ;;
+    --keep) purge=no ;;
+    '') ask ;;
+    *) fail "unknown option \"$1\": use --purge or --keep" ;;
+  esac
+  # The agent first: it would start the apps again.
+  if [ -d "$root/run/systemd/system" ]; then remove_from_systemd; else remove_from_openrc; fi
+  rm -rf "$root/run/nckubelet" "$root"/usr/local/bin/.nckubelet-install.*
+  if [ "$purge" = yes ]; then
+    for folder in $kept; do rm -rf "${root:?}$folder"; done
+    rm -rf "$root/var/log/nckubelet.log" "$root/etc/systemd/system/nckubelet.service.d"
+  fi
+  for name in nckubelet nckubelet.previous .nckubelet.now .nckubelet.then nckubelet-rollback.sh nckubelet-uninstall.sh; do
+    rm -f "$root/usr/local/bin/$name"
+  done
+  if [ "$purge" = yes ]; then
+    echo "nckubelet-uninstall: nothing of NC-Kubelet is left on this machine"
+  else
+    echo "nckubelet-uninstall: done; these stay: $kept"
+  fi
+  echo "nckubelet-uninstall: where the node was in a cluster: kubectl delete node $(uname -n)"
+}
+
+ask() {
+  purge=no
+  if (: </dev/tty) 2>/dev/null; then
+    printf 'Remove state, logs and settings too (%s)? [y/N] ' "$kept" >/dev/tty
+    read -r answer </dev/tty || answer=
+    case $answer in
+      [yY]*) purge=yes ;;
+    esac
+  fi
+}
+
+remove_from_systemd() {
+  systemctl disable --quiet --now nckubelet.service 2>/dev/null || :
+  systemctl stop nckubelet-apps.scope 2>/dev/null || :
+  systemctl stop nckubelet.slice 2>/dev/null || :
+  rm -f "$root/etc/systemd/system/nckubelet.service"
+  systemctl daemon-reload
+  systemctl reset-failed nckubelet.service nckubelet-apps.scope 2>/dev/null || :
+}
+
+remove_from_openrc() {
+  rc-service nckubelet stop 2>/dev/null || :
+  rc-update del nckubelet default 2>/dev/null || :
+  rm -f "$root/etc/init.d/nckubelet"
+  apps=$root/sys/fs/cgroup/nckubelet
+  [ -d "$apps" ] || return 0
+  signal_apps TERM
+  tries=0
+  while grep -q '^populated 1' "$apps/cgroup.events" && [ "$tries" -lt 30 ]; do
+    tries=$((tries + 1))
+    sleep 1
+  done
+  signal_apps KILL
+  tries=0
+  while grep -q '^populated 1' "$apps/cgroup.events" && [ "$tries" -lt 10 ]; do
+    tries=$((tries + 1))
+    sleep 1
+  done
+  find "$apps" -depth -type d -exec rmdir {} \;
+}
+
+signal_apps() {
+  find "$apps" -name cgroup.procs -exec cat {} + | while read -r pid; do
+    kill -s "$1" "$pid" 2>/dev/null || :
+  done
+}
+
+fail() {
+  echo "nckubelet-uninstall: $*" >&2
+  exit 1
+}
+
+{
+  main "$@"
+  exit
+}
+END
+}
+
+# From here on the machine changes.
+put_in_place() {
+  make_folder "$etc"
+  make_folder "$etc/manifests"
+  put "$work/uninstall" "$bin/nckubelet-uninstall.sh" 755
+  put "$work/rollback" "$bin/nckubelet-rollback.sh" 755
+  # These are what the agent reads when it starts.
+  put_for_agent "$work/config" "$etc/config.yaml" 644
+  put_for_agent "$work/env" "$etc/agent.env" 600
+  [ ! -f "$work/kubeconfig" ] || put_for_agent "$work/kubeconfig" "$etc/kubeconfig" 600
+  case $init in
+    systemd) put_for_agent "$work/unit" "$root/etc/systemd/system/nckubelet.service" 644 ;;
+    openrc) put_for_agent "$work/unit" "$root/etc/init.d/nckubelet" 755 ;;
+  esac
+  put_binary
+}
+
+make_folder() {
+  [ -d "$1" ] || trouble=$(mkdir -p "$1" 2>&1) || fail "cannot make $1: ${trouble##*: }"
+}
+
+# put FILE TARGET MODE: whole and by rename, if it is not there as it should be.
+put() {
+  ! is_put "$@" || return 0
+  trouble=$(cp "$1" "$2.new" 2>&1 && chmod "$3" "$2.new" 2>&1 && mv -f "$2.new" "$2" 2>&1) ||
+    fail "cannot write $2: ${trouble##*: }"
+}
+
+put_for_agent() {
+  ! is_put "$@" || return 0
+  # A run that ends before the restart leaves this for the next one to see.
+  : >"$etc/.restart-needed"
+  # Never readable by others, not even while it is written.
+  (umask 077 && put "$@") || exit 1
+}
+
+is_put() {
+  [ -f "$2" ] && cmp -s "$1" "$2" && [ -n "$(find "$2" -perm "$3")" ]
+}
+
+put_binary() {
+  if [ -f "$work/nckubelet" ]; then
+    : >"$etc/.restart-needed"
+    if [ -f "$bin/nckubelet" ] && ! cmp -s "$bin/nckubelet" "$bin/nckubelet.previous"; then
+      ln "$bin/nckubelet" "$work/previous" 2>/dev/null || cp -p "$bin/nckubelet" "$work/previous"
+      mv -f "$work/previous" "$bin/nckubelet.previous"
+    fi
+    mv -f "$work/nckubelet" "$bin/nckubelet"
+  fi
+  echo "$packed_digest $(sha256 "$bin/nckubelet")" >"$work/installed"
+  put "$work/installed" "$etc/.installed" 644
+}
+
+run_service() {
+  restarted=no
+  case $init in
+    systemd) run_by_systemd ;;
+    openrc) run_by_openrc ;;
+  esac
+  wait_until_healthy
+  rm -f "$etc/.restart-needed"
+}
+
+run_by_systemd() {
+  systemctl is-enabled --quiet nckubelet.service 2>/dev/null || must systemctl enable --quiet nckubelet.service
+  if [ -f "$etc/.restart-needed" ]; then
+    restarted=yes
+    must systemctl daemon-reload
+    must systemctl restart nckubelet.service
+  elif ! systemctl is-active --quiet nckubelet.service; then
+    restarted=yes
+    must systemctl start nckubelet.service
+  fi
+}
+
+run_by_openrc() {
+  must rc-update add nckubelet default
+  if [ -f "$etc/.restart-needed" ]; then
+    restarted=yes
+    must rc-service nckubelet restart
+  elif ! rc-service nckubelet status >/dev/null 2>&1; then
+    restarted=yes
+    must rc-service nckubelet start
+  fi
+}
+
+# must COMMAND...: without the lock, which a daemon would keep.
+must() {
+  told=$("$@" 2>&1 9<&-) || fail "$*: $(printf '%s' "$told" | tail -n 1)"
+}
+
+wait_until_healthy() {
+  listen=$(listen_address)
+  tries=0
+  until agent_answers; do
+    tries=$((tries + 1))
+    if [ "$tries" -ge 90 ] || keeps_failing; then
+      say "the agent does not get healthy; its last words:"
+      last_words >&2
+      [ ! -f "$bin/nckubelet.previous" ] || say "back to the version before: nckubelet-rollback.sh"
+      exit 1
+    fi
+    sleep 1
+  done
+}
+
+# The agent's flags win over its settings.
+listen_address() {
+  flag=$(sed -n 's/^NCKUBELET_EXEC=.*--listen[= ]*\([^ "]*\).*/\1/p' "$etc/agent.env")
+  setting=$(sed -n 's/^listen[[:space:]]*:[[:space:]]*["'\'']*\([^"'\''#[:space:]]*\).*/\1/p' "$etc/config.yaml")
+  echo "${flag:-${setting:-127.0.0.1:10268}}"
+}
+
+agent_answers() (
+  unset http_proxy HTTP_PROXY all_proxy ALL_PROXY
+  case $listen in
+    127.* | localhost:* | "[::1]:"*)
+      if command -v curl >/dev/null 2>&1; then
+        exec curl -fsS -m 5 -o /dev/null "http://$listen/healthz" 2>/dev/null
+      elif command -v wget >/dev/null 2>&1; then
+        exec wget -q -T 5 -O /dev/null "http://$listen/healthz" 2>/dev/null
+      fi
+      ;;
+  esac
+  exec "$bin/nckubelet" ps >/dev/null 2>&1
+)
+
+keeps_failing() {
+  [ "$init" = systemd ] || return 1
+  restarts=$(systemctl show -p NRestarts nckubelet.service 2>/dev/null)
+  restarts=${restarts#NRestarts=}
+  [ "${restarts:-0}" -ge 3 ]
+}
+
+last_words() {
+  case $init in
+    systemd) journalctl -u nckubelet.service -n 12 --no-pager -o cat ;;
+    openrc) tail -n 12 "$root/var/log/nckubelet.log" ;;
+  esac
+}
+
+say_what_comes_next() {
+  case $init in
+    systemd) see="systemctl status nckubelet" ;;
+    openrc) see="rc-service nckubelet status" ;;
+  esac
+  told=$("$bin/nckubelet" version)
+  if [ "$restarted" = no ]; then
+    say "$told is installed and runs; nothing had to be done"
+    return 0
+  fi
+  say "$told runs on this node. What comes next:"
+  cat <<END
+  nckubelet ps                                  the apps of this node
+  nckubelet run ./script.sh --cpu 20 --mem 10   one more, with a fifth of the CPU and a tenth of the memory
+  $see                    the agent itself
+END
+}
+
+say() {
+  echo "install: $*"
+}
+
+fail() {
+  echo "install: $*" >&2
+  exit 1
+}
+
+# A cut anywhere in this line is a syntax error. What main starts does not read the rest of the download.
+{ main "$@" </dev/null; }

@@ -108,14 +108,19 @@ function systemdRun(): Promise<void> {
   );
   return new Promise((resolve, reject) => {
     let words = "";
+    const timer = setTimeout(() => child.kill("SIGKILL"), 30_000);
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       words += text;
       if (!words.endsWith("ready\n")) return;
       // From now on it is not ours to wait for. Before, it must keep us alive: its failure is the answer.
+      clearTimeout(timer);
       child.unref();
       resolve();
     });
     child.once("error", reject);
-    child.once("close", (code) => reject(new Error(words.trim() || `systemd-run ended with ${code}`)));
+    child.once("close", (code, signal) => {
+      clearTimeout(timer);
+      reject(new Error(words.trim() || `systemd-run ended with ${code ?? signal}`));
+    });
   });
 }

@@ -36,7 +36,7 @@ export function createAppActions(
       const result = await work();
       if (result === false) return refuse(404, `ncapps "${key}" not found among the apps of the socket`);
       await sync.reconcile();
-      return { done: true, ...(result === true ? {} : result) };
+      return { done: true, created: result !== true && result.created, app: source.get(key) };
     } catch (error) {
       return refuse(503, `${key} cannot be changed now: ${describeError(error)}`);
     }

@@ -2,7 +2,7 @@
  * The present status of every app, as reports and the server show it.
  */
 import type { Condition, NCAppStatus } from "../api/types.ts";
-import { statusOf, withTransitions } from "../supervisor/status.ts";
+import { isReady, statusOf, withTransitions } from "../supervisor/status.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { Meter } from "./meter.ts";
 
@@ -22,7 +22,7 @@ export function createStatusBoard(
     status(key) {
       const known = supervisor.get(key);
       if (!known) return undefined;
-      const ready = known.record.phase === "Running";
+      const ready = isReady(known.record);
       const plain = statusOf({ record: known.record, ready, caps: known.caps, measured: meter.latest(key) });
       const status = withTransitions(plain, conditions.get(key), now());
       conditions.set(key, status.conditions ?? []);

@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
-import { load } from "js-yaml";
+import { loadAll } from "js-yaml";
 import { isSafeName } from "../api/names.ts";
 import type { AgentOptions } from "../agent/options.ts";
 import { closest } from "../lib/closest.ts";
@@ -189,7 +189,8 @@ async function readConfigFile(
   const named = flags.config ?? env.NCKUBELET_CONFIG;
   const path = typeof named === "string" ? named : defaultConfig;
   try {
-    const content = load(await read(path)) ?? {};
+    // An empty file, or one of comments alone, is no document.
+    const [content = {}] = loadAll(await read(path)).map((document) => document ?? {});
     if (typeof content !== "object" || Array.isArray(content)) {
       throw new UsageError(`${path}: not a list of settings`);
     }

@@ -23,6 +23,33 @@ export async function waitForApp(
   }
 }
 
+/** How long a new run of what was not running is waited for. */
+const newRunMs = 3000;
+
+/**
+ * Waits until a run after that of `before` is settled. Times in a status are whole seconds, so that a script which ends in
+ * the second of its last end may look as before: where nothing ran, the wait is short.
+ */
+export function waitForNewRun(
+  client: Pick<AgentClient, "find">,
+  app: AppName,
+  before: NodeApp,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Promise<NodeApp | undefined> {
+  let begun = false;
+  const isDone = (now: NodeApp) => {
+    begun ||= !isSettled(now) || runOf(now) !== runOf(before);
+    return begun && isSettled(now);
+  };
+  const patienceMs = before.status?.pid === undefined ? newRunMs : timeoutMs;
+  return waitForApp(client, app, isDone, { timeoutMs: patienceMs, signal });
+}
+
+/** Tells one run of an app from another: what runs now, and what ended last. */
+function runOf({ status = {} }: NodeApp): string {
+  return JSON.stringify([status.pid, status.startTime, status.lastExit?.finishedAt]);
+}
+
 /** The app has got as far as it gets for now: it runs, it has ended, or something is in its way. */
 export function isSettled({ status = {} }: NodeApp): boolean {
   if (status.phase === "Pending") return !passing.has(status.reason ?? "");
@@ -35,11 +62,6 @@ const passing = new Set(["", "Stopped", "Suspended", "Starting", "Pending"]);
 /** The app has ended and is not started again by itself. */
 export function hasEnded({ status = {} }: NodeApp): boolean {
   return status.phase === "Succeeded" || status.phase === "Failed";
-}
-
-/** Tells one run of an app from another: what runs now, and what ended last. */
-export function runOf({ status = {} }: NodeApp): string {
-  return JSON.stringify([status.pid, status.startTime, status.lastExit?.finishedAt]);
 }
 
 /** Nothing of the app runs, and nothing of it will be started by itself. */

@@ -6,28 +6,33 @@ export interface AppTableOptions {
   now: number;
   /** With source, throttling, OOM kills and script. */
   wide?: boolean;
+  /** Apps of many nodes: with the node, without what only means something on it. */
+  cluster?: boolean;
   paint?: Paint;
 }
 
 interface Column {
   title: string;
   wide?: boolean;
+  /** Shown only in tables of the cluster, or only in those of one node. */
+  only?: "cluster" | "node";
   cell(app: NodeApp, now: number): string;
 }
 
 const columns: Column[] = [
   { title: "NAMESPACE", cell: ({ metadata }) => metadata.namespace ?? "" },
   { title: "NAME", cell: ({ metadata }) => metadata.name },
+  { title: "NODE", only: "cluster", cell: ({ spec }) => spec.nodeName || "-" },
   { title: "PHASE", cell: ({ status }) => status?.phase ?? "" },
   { title: "READY", cell: ({ status }) => status?.ready ? "True" : "False" },
   { title: "CPU", cell: ({ spec, status }) => share(status?.cpuPCT, spec.cpuPCT) },
   { title: "MEM", cell: ({ spec, status }) => share(status?.memPCT, spec.memPCT) },
   { title: "RESTARTS", cell: ({ status }) => String(status?.restarts ?? 0) },
-  { title: "PID", cell: ({ status }) => String(status?.pid ?? "-") },
+  { title: "PID", only: "node", cell: ({ status }) => String(status?.pid ?? "-") },
   { title: "AGE", cell: ({ status }, now) => ageOf(status?.startTime, now) },
   { title: "THROTTLED", wide: true, cell: ({ status }) => percent(status?.cpuThrottledPCT) },
   { title: "OOM", wide: true, cell: ({ status }) => String(status?.oomKills ?? 0) },
-  { title: "SOURCE", wide: true, cell: ({ agent }) => agent?.source ?? "-" },
+  { title: "SOURCE", wide: true, only: "node", cell: ({ agent }) => agent?.source ?? "-" },
   { title: "SCRIPT", wide: true, cell: ({ spec }) => spec.shellFile || "-" },
   { title: "MESSAGE", cell: ({ status = {} }) => status.message || reasonBeside(status) },
 ];
@@ -35,9 +40,10 @@ const columns: Column[] = [
 /** Apps as `kubectl get ncapp` shows them, with usage against the cap. */
 export function appTable(
   apps: NodeApp[],
-  { now, wide = false, paint = (_, text) => text }: AppTableOptions,
+  { now, wide = false, cluster = false, paint = (_, text) => text }: AppTableOptions,
 ): string[] {
-  const shown = columns.filter((column) => wide || !column.wide);
+  const hidden = cluster ? "node" : "cluster";
+  const shown = columns.filter((column) => (wide || !column.wide) && column.only !== hidden);
   const phase = shown.findIndex(({ title }) => title === "PHASE");
   const rows = apps.map((app) => shown.map(({ cell }) => printable(cell(app, now)).replaceAll("\n", " ")));
   return formatTable(

@@ -101,15 +101,16 @@ function parse(socketPath: string, text: string): unknown {
   }
 }
 
+/** Says what to do; where that is known, how the socket puts it is of no more use. */
 function explain(socketPath: string, cause: Error): Error {
   const code = errorCode(cause);
   if (code === "EACCES") {
-    return new Error(`the agent's socket ${socketPath} is not yours: try again as root (sudo)`, { cause });
+    return new Error(`the agent's socket ${socketPath} is not yours: try again as root (sudo)`);
   }
   if (code !== "ENOENT" && code !== "ECONNREFUSED") return cause;
   const others = socketPath !== systemSocket && existsSync(systemSocket);
   const next = others
-    ? `the agent of this machine is root's: try again with sudo, or with --socket ${systemSocket}`
+    ? "the agent of this machine is root's: try again with sudo"
     : "start one with 'systemctl start nckubelet' or 'nckubelet agent', or name its socket with --socket";
-  return new Error(`no agent is running at ${socketPath}: ${next}`, { cause });
+  return new Error(`no agent is running at ${socketPath}: ${next}`);
 }

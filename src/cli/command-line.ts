@@ -11,33 +11,37 @@ export interface CommandTable {
   [name: string]: { summary: string; load: () => Promise<Command> };
 }
 
-const program = "nckubelet";
+const usualName = "nckubelet";
 
-/** Runs what the words say and resolves to the exit code. */
-export async function runCommandLine(words: string[], commands: CommandTable, io: Io): Promise<number> {
+/** Runs what the words say and resolves to the exit code. `program` is what people type before them. */
+export async function runCommandLine(
+  words: string[],
+  commands: CommandTable,
+  io: Io,
+  program: string = usualName,
+): Promise<number> {
   const [name, ...rest] = words;
   if (name === undefined || name === "help" || name === "--help" || name === "-h") {
-    io.stdout(await overviewOrHelp(rest[0], commands));
+    io.stdout(await overviewOrHelp(program, rest[0], commands));
     return 0;
   }
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!entry) {
-    return refuse(
-      io,
-      `unknown command ${JSON.stringify(name)}${suggest(name, Object.keys(commands))}`,
-      program,
-    );
+    const hint = suggest(name, Object.keys(commands));
+    return refuse(io, program, `unknown command ${JSON.stringify(name)}${hint}`, program);
   }
   const command = await entry.load();
   try {
     const invocation = parseInvocation(command, rest);
     if (invocation.flags.help) {
-      io.stdout(helpOf(command));
+      io.stdout(helpOf(command, program));
       return 0;
     }
     return await command.run(invocation, io);
   } catch (error) {
-    if (error instanceof UsageError) return refuse(io, error.message, `${program} ${command.name}`);
+    if (error instanceof UsageError) {
+      return refuse(io, program, error.message, `${program} ${command.name}`);
+    }
     io.stderr(`${program}: ${describeError(error)}\n`);
     return 1;
   }
@@ -73,7 +77,10 @@ export function parseInvocation(command: Command, words: string[]): Invocation {
 }
 
 /** The help of one command. */
-export function helpOf({ name, summary, operands, flags, examples }: Command): string {
+export function helpOf(
+  { name, summary, operands, flags, examples }: Command,
+  program: string = usualName,
+): string {
   const rows = Object.entries(flags).map(([flag, { short, value, help, default: standard }]) => {
     const left = `  ${short ? `-${short}, ` : "    "}--${flag}${value ? ` ${value}` : ""}`;
     return `${left.padEnd(34)} ${help}${standard ? ` Default: ${standard}.` : ""}`;
@@ -90,8 +97,14 @@ export function helpOf({ name, summary, operands, flags, examples }: Command): s
   ].join("\n");
 }
 
-async function overviewOrHelp(name: string | undefined, commands: CommandTable): Promise<string> {
-  if (name !== undefined && Object.hasOwn(commands, name)) return helpOf(await commands[name]!.load());
+async function overviewOrHelp(
+  program: string,
+  name: string | undefined,
+  commands: CommandTable,
+): Promise<string> {
+  if (name !== undefined && Object.hasOwn(commands, name)) {
+    return helpOf(await commands[name]!.load(), program);
+  }
   const rows = Object.entries(commands).map(([command, { summary }]) => `  ${command.padEnd(12)} ${summary}`);
   return [
     "Runs applications that are not containerized under Kubernetes control.",
@@ -106,7 +119,7 @@ async function overviewOrHelp(name: string | undefined, commands: CommandTable):
   ].join("\n");
 }
 
-function refuse(io: Io, message: string, helpOn: string): number {
+function refuse(io: Io, program: string, message: string, helpOn: string): number {
   io.stderr(`${program}: ${message}\nSee '${helpOn} --help'.\n`);
   return 2;
 }

@@ -55,7 +55,7 @@ export const commands: CommandTable = {
   },
   completion: {
     summary: "Print a completion script for bash, zsh or fish.",
-    load: async () => (await import("./completion.ts")).completionCommand,
+    load: async () => (await import("./completion.ts")).completionCommand(commands),
   },
   version: { summary: "Print the version.", load: async () => (await import("./version.ts")).versionCommand },
 };

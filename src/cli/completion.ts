@@ -1,5 +1,6 @@
 import { bashCompletion, type Completable, fishCompletion, zshCompletion } from "./completion-scripts.ts";
 import { type Command, UsageError } from "./command.ts";
+import type { CommandTable } from "./command-line.ts";
 
 const shells: Record<string, (commands: Completable[]) => string> = {
   bash: bashCompletion,
@@ -7,8 +8,8 @@ const shells: Record<string, (commands: Completable[]) => string> = {
   fish: fishCompletion,
 };
 
-/** Prints a script that teaches a shell the commands, their flags and the names of apps. */
-export const completionCommand: Command = {
+/** A command that prints a script which teaches a shell all of `commands`, their flags and the names of apps. */
+export const completionCommand = (commands: CommandTable): Command => ({
   name: "completion",
   summary: "Print a completion script for bash, zsh or fish.",
   operands: "SHELL",
@@ -23,13 +24,11 @@ export const completionCommand: Command = {
     const [shell = "", extra] = args;
     const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
     if (!script || extra !== undefined) throw new UsageError("name one shell: bash, zsh or fish");
-    // Loaded here: the table knows this file, and this file knows the table.
-    const { commands } = await import("./commands.ts");
     const all = await Promise.all(Object.values(commands).map(({ load }) => load()));
     io.stdout(script(all.map(describeCommand)));
     return 0;
   },
-};
+});
 
 function describeCommand({ name, summary, operands = "", flags }: Command): Completable {
   return {

@@ -16,6 +16,7 @@ export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) 
     ...rows("", [
       ["Name", metadata.name],
       ["Namespace", metadata.namespace],
+      ["Node", spec.nodeName],
       ["Source", [agent.source, agent.origin].filter(Boolean).join(", ")],
       ["Labels", pairs(metadata.labels)],
       ["Annotations", pairs(metadata.annotations)],

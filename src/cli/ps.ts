@@ -42,16 +42,21 @@ export const psCommand: Command = {
 };
 
 /** A list of apps in the format that was asked for. */
-export function formatApps(apps: NodeApp[], format: OutputFormat, io: Io): string {
+export function formatApps(
+  apps: NodeApp[],
+  format: OutputFormat,
+  io: Io,
+  { cluster = false, none = noApps }: { cluster?: boolean; none?: string } = {},
+): string {
   if (format === "json" || format === "yaml") {
     return formatObject({ apiVersion, kind: listKind, metadata: {}, items: apps }, format);
   }
   if (format === "name") {
     return apps.map(({ metadata }) => `${appKey(metadata.namespace ?? "", metadata.name)}\n`).join("");
   }
-  if (apps.length === 0) {
-    return "No apps on this node. 'nckubelet run SCRIPT' or 'nckubelet apply -f FILE' starts one.\n";
-  }
-  const lines = appTable(apps, { now: Date.now(), wide: format === "wide", paint: paintFor(io) });
+  if (apps.length === 0) return `${none}\n`;
+  const lines = appTable(apps, { now: Date.now(), wide: format === "wide", cluster, paint: paintFor(io) });
   return `${lines.join("\n")}\n`;
 }
+
+const noApps = "No apps on this node. 'nckubelet run SCRIPT' or 'nckubelet apply -f FILE' starts one.";

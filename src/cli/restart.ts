@@ -1,6 +1,5 @@
 import { appKey } from "../api/names.ts";
-import { describeState, isSettled, runOf, stopTimeoutMs, waitForApp } from "./app-state.ts";
-import type { NodeApp } from "./node-app.ts";
+import { describeState, stopTimeoutMs, waitForNewRun } from "./app-state.ts";
 import { verbCommand } from "./verb-command.ts";
 
 /** Stops apps and starts them again. */
@@ -13,10 +12,9 @@ export const restartCommand = verbCommand({
     const before = await client.get(app);
     await client.act(app, "restart");
     if (!wait) return { well: true, text: `${key} is being restarted` };
-    const isDone = (now: NodeApp) => isSettled(now) && runOf(now) !== runOf(before);
-    const after = await waitForApp(client, app, isDone, { timeoutMs: stopTimeoutMs(before), signal });
+    const after = await waitForNewRun(client, app, before, { timeoutMs: stopTimeoutMs(before), signal });
     if (!after) return { well: false, text: `${key} was removed meanwhile` };
-    if (runOf(after) === runOf(before)) return { well: false, text: `${key} was not restarted yet` };
-    return describeState(after);
+    const isOld = after.status?.pid !== undefined && after.status.pid === before.status?.pid;
+    return isOld ? { well: false, text: `${key} was not restarted yet` } : describeState(after);
   },
 });

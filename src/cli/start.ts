@@ -1,6 +1,5 @@
 import { appKey } from "../api/names.ts";
-import { describeState, hasEnded, isSettled, runOf, waitForApp } from "./app-state.ts";
-import type { NodeApp } from "./node-app.ts";
+import { describeState, hasEnded, isSettled, waitForApp, waitForNewRun } from "./app-state.ts";
 import { verbCommand } from "./verb-command.ts";
 
 const timeoutMs = 15_000;
@@ -15,9 +14,9 @@ export const startCommand = verbCommand({
     const before = await client.get(app);
     await client.act(app, "start");
     if (!wait) return { well: true, text: `${key} is being started` };
-    // One that had ended looks ended for a moment more.
-    const isDone = (now: NodeApp) => isSettled(now) && !(hasEnded(before) && runOf(now) === runOf(before));
-    const after = await waitForApp(client, app, isDone, { timeoutMs, signal });
+    const after = hasEnded(before)
+      ? await waitForNewRun(client, app, before, { timeoutMs, signal })
+      : await waitForApp(client, app, isSettled, { timeoutMs, signal });
     return after ? describeState(after) : { well: false, text: `${key} was removed meanwhile` };
   },
 });

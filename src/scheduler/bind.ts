@@ -81,9 +81,14 @@ async function patchSpec(
     return { kind: "done", object: checked(client, path, object) };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
-    if (error.status === 409 || error.status === 404) return { kind: "outdated" };
+    if (isOutdated(error)) return { kind: "outdated" };
     return { kind: isRefusal(error) ? "refused" : "unknown", error };
   }
+}
+
+/** A version that is not the latest is a 409; a uid that is not the object's is a 422 (seen with 1.20). */
+function isOutdated({ status, message }: KubeError): boolean {
+  return status === 409 || status === 404 || status === 422 && message.includes("metadata.uid");
 }
 
 /** What passes for success may still be the page of a proxy: nothing is concluded from it. */

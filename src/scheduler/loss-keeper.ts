@@ -72,9 +72,10 @@ export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
         if (!current) continue;
         if (action.kind === "unbind") {
           void evictor.evict(current, action.reason, message);
-        } else if (!told.has(app.key)) {
-          told.add(app.key);
+        } else {
           writer.put(app.key, { kind: "lost", message });
+          if (told.has(app.key)) continue;
+          told.add(app.key);
           recorder.record(eventTarget(app), { type: "Warning", reason: "NodeLost", message });
         }
       }

@@ -2,11 +2,10 @@
 import type { V1Node } from "@kubernetes/client-node";
 import type { Lease } from "../kube/lease.ts";
 import type { Wire } from "../kube/wire.ts";
-import { parsePublished, type Published, type Shares } from "../node/published.ts";
+import { parsePublished } from "../node/published.ts";
 import { toPoints } from "./points.ts";
 import type { NodeFacts, NodeReport, Taint } from "./types.ts";
 
-const nothing: Shares = { cpuPCT: 0, memPCT: 0 };
 const pressures = { MemoryPressure: "memory", DiskPressure: "disk", PIDPressure: "pid" };
 
 /** Reads a Node. Taints that do not say since when they are there have been since they were first seen. */
@@ -27,7 +26,7 @@ export function readNode(node: Wire<V1Node>, known: readonly Taint[], now: numbe
 export function readReport({ metadata }: Lease, now: number): NodeReport | undefined {
   const published = parsePublished(metadata?.annotations);
   if (!published) return undefined;
-  const { used, free, reserved = nothing, pressure }: Published & { reserved?: Shares } = published;
+  const { used, free, reserved, pressure } = published;
   return {
     at: now,
     cpu: toPoints(used.cpuPCT),

@@ -32,74 +32,70 @@ const usage: Record<string, null> = {
   cpuThrottledPCT: null,
 };
 
-/** The merge patch of the status that tells the news; undefined where the status says so already. */
+/** The merge patch of the status that tells the news; undefined where the status says so already, or the app has moved on. */
 export function statusPatch(app: AppRecord, news: StatusNews, now: number): object | undefined {
   const { status, nodeName } = app;
-  const set = (conditions: Partial<Condition>[], fields: object) => patchOf(app, conditions, fields, now);
   switch (news.kind) {
     case "refused": {
       if (nodeName) return undefined;
-      const scheduled = {
-        type: "Scheduled",
-        status: "False",
-        reason: "Unschedulable",
-        message: news.message,
-      } as const;
+      const { message, nominated = null } = news;
+      const fields = { phase: "Pending", reason: "Unschedulable", message, nominatedNodeName: nominated };
+      const scheduled = condition("Scheduled", "False", "Unschedulable", message);
       // Whatever an agent said before: without a node it does not run.
-      const ended = status.phase && status.phase !== "Pending" ? { ready: false, ...usage } : {};
-      const phase = { phase: "Pending", reason: "Unschedulable", message: news.message, ...ended };
-      return set([scheduled], { ...phase, nominatedNodeName: news.nominated ?? null });
+      const ended = status.phase !== undefined && status.phase !== "Pending";
+      return patchOf(app, [scheduled], ended ? { ...fields, ready: false } : fields, now, ended);
     }
     case "bound": {
       if (nodeName !== news.node) return undefined;
-      const scheduled = {
-        type: "Scheduled",
-        status: "True",
-        reason: "Bound",
-        message: `bound to node ${news.node}`,
-      } as const;
       // The node's agent was quicker, and has said so.
-      if (status.conditions?.some(({ type, status }) => type === "Scheduled" && status === "True")) {
-        return set([], { nominatedNodeName: null });
-      }
+      const isTold = status.conditions?.some(({ type, status }) => type === "Scheduled" && status === "True");
+      if (isTold) return patchOf(app, [], { nominatedNodeName: null }, now);
+      const scheduled = condition("Scheduled", "True", "Bound", `bound to node ${news.node}`);
       const isOwn = status.phase === "Pending" && ownReasons.includes(status.reason);
-      return set([scheduled], { ...(isOwn ? { reason: null, message: null } : {}), nominatedNodeName: null });
+      const fields = { nominatedNodeName: null, ...(isOwn ? { reason: null, message: null } : {}) };
+      return patchOf(app, [scheduled], fields, now);
     }
     case "lost": {
       if (!nodeName || app.finished || status.phase === "Unknown") return undefined;
       const { message } = news;
-      const ready = { type: "Ready", status: "Unknown", reason: "NodeLost", message } as const;
-      return set([ready], { phase: "Unknown", reason: "NodeLost", message, ready: false });
+      const ready = condition("Ready", "Unknown", "NodeLost", message);
+      return patchOf(app, [ready], { phase: "Unknown", reason: "NodeLost", message, ready: false }, now);
     }
     case "unbound": {
       if (nodeName) return undefined;
       const { reason, message } = news;
-      const conditions = (["Scheduled", "Ready"] as const).map((
-        type,
-      ) => ({ type, status: "False", reason, message } as const));
-      return set(conditions, { phase: "Pending", reason, message, ready: false, ...usage });
+      const conditions = ["Scheduled", "Ready"].map((type) => condition(type, "False", reason, message));
+      return patchOf(app, conditions, { phase: "Pending", reason, message, ready: false }, now, true);
     }
   }
 }
 
-/** Only what differs. A merge patch replaces lists whole, so all conditions are in it. */
+function condition(type: string, status: Condition["status"], reason: string, message: string): Condition {
+  return { type, status, reason, message };
+}
+
+/** Only what differs. A merge patch replaces lists whole, so all conditions are in it. `clears`: usage goes with it. */
 function patchOf(
   { status, generation }: AppRecord,
-  news: Partial<Condition>[],
+  news: Condition[],
   fields: object,
   now: number,
+  clears = false,
 ): object | undefined {
-  const conditions = news.reduce<Condition[]>(
-    (list, next) => withCondition(list, { ...next, observedGeneration: generation } as Condition, now),
-    [...status.conditions ?? []],
+  const before = status.conditions ?? [];
+  const conditions = news.reduce(
+    (list, next) => withCondition(list, { ...next, observedGeneration: generation }, now),
+    [...before],
   );
-  const same = JSON.stringify(conditions) === JSON.stringify(status.conditions ?? []);
   const known = status as Record<string, unknown>;
   const changed = Object.entries(fields).filter(([field, value]) => (known[field] ?? null) !== value);
-  // Fields that are not kept are cleared only beside something that is news.
-  const isNews = !same || changed.some(([field]) => !(field in usage));
-  if (!isNews) return undefined;
-  return { ...Object.fromEntries(changed), ...(same ? {} : { conditions }) };
+  const hasConditions = JSON.stringify(conditions) !== JSON.stringify(before);
+  if (changed.length === 0 && !hasConditions) return undefined;
+  return {
+    ...Object.fromEntries(changed),
+    ...(clears ? usage : {}),
+    ...(hasConditions ? { conditions } : {}),
+  };
 }
 
 function withCondition(list: Condition[], next: Condition, now: number): Condition[] {

@@ -4,7 +4,12 @@
 import type { NCApp } from "../api/types.ts";
 
 /** An expected no is a value: the app is unknown, it is another source's, there is no room, the disk refuses. */
-export type ActionResult = { done: true; created?: boolean } | {
+export type ActionResult = {
+  done: true;
+  created: boolean;
+  /** The app as it is wanted now; absent when it is given up. */
+  app?: NCApp;
+} | {
   done: false;
   code: 403 | 404 | 409 | 503;
   message: string;

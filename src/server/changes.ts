@@ -1,10 +1,11 @@
 /** The routes that change apps. Only the unix socket has them. */
 import type { Context } from "hono";
+import { applyDefaults } from "../api/defaults.ts";
 import { group, plural } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { validateNCApp } from "../api/validate.ts";
 import { isPlainObject } from "../lib/merge-patch.ts";
-import type { ActionResult, AppActions } from "./actions.ts";
+import type { ActionResult } from "./actions.ts";
 import { appJSON } from "./apps.ts";
 import { readJSON } from "./body.ts";
 import { Refusal } from "./refusal.ts";
@@ -22,8 +23,8 @@ export async function putApp(context: Context, { view, actions }: Services): Pro
     }`;
     throw new Refusal(422, message, { name, causes });
   }
-  const { created } = expectDone(await actions.put(candidate as NCApp), name);
-  return answerApp(context, view, created ? 201 : 200);
+  const result = expectDone(await actions.put(candidate as NCApp), name);
+  return answerApp(context, view, result);
 }
 
 /** Gives an app up; it stops within its grace period. */
@@ -43,23 +44,25 @@ export async function deleteApp(context: Context, { actions }: Services): Promis
 export function changeApp(verb: "restart" | "stop" | "start") {
   return async (context: Context, { view, actions }: Services): Promise<Response> => {
     const { namespace = "", name = "" } = context.req.param();
-    expectDone(await actions[verb](namespace, name), name);
-    return answerApp(context, view, 200);
+    const result = expectDone(await actions[verb](namespace, name), name);
+    return answerApp(context, view, result);
   };
 }
 
-function expectDone(
-  result: Awaited<ReturnType<AppActions["put"]>>,
-  name: string,
-): Extract<ActionResult, { done: true }> {
+type Done = Extract<ActionResult, { done: true }>;
+
+function expectDone(result: ActionResult, name: string): Done {
   if (result.done) return result;
   throw new Refusal(result.code, result.message, { name });
 }
 
-function answerApp(context: Context, view: AgentView, code: 200 | 201): Response {
+/** The app as it is wanted, with the status that it has: a caller waits until `observedGeneration` has come that far. */
+function answerApp(context: Context, view: AgentView, { app, created }: Done): Response {
   const { namespace = "", name = "" } = context.req.param();
-  const app = view.app(namespace, name);
-  return context.json(app ? appJSON(app) : {}, code);
+  const known = view.app(namespace, name);
+  if (!app || !known) throw new Refusal(404, `ncapps "${namespace}/${name}" was deleted meanwhile`, { name });
+  const wanted = { ...known, app: { ...app, spec: applyDefaults(app.spec) } };
+  return context.json(appJSON(wanted), created ? 201 : 200);
 }
 
 /** The object with the names of the path, where it has none. Other names in it are a mistake that nobody should pay for. */

@@ -1,14 +1,20 @@
 /**
- * Opens the server's doors: a TCP port on loopback, and a unix socket that only the agent's user may use.
+ * Opens the server's doors: a port on loopback, a port with TLS, and a unix socket that only root and the agent's user may use.
+ *
+ * Caveat: who connects to the unix socket is decided by its file mode alone. Node cannot ask the kernel for the peer's user
+ * (SO_PEERCRED), so a process that was handed the connected socket by another is not told apart from it.
  */
-import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { once } from "node:events";
 import { chmod, rm } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import { type AddressInfo, BlockList, connect } from "node:net";
+import type { Server } from "node:http";
+import { type AddressInfo, BlockList, connect, isIP } from "node:net";
 import { dirname } from "node:path";
+import process from "node:process";
 import { ensureFolder, errorCode } from "../lib/files.ts";
+import type { Logger } from "../lib/log.ts";
+import { type Bounds, createBoundedServer, defaultBounds } from "./bounded-server.ts";
+import { followKeyPair, type KeyPairFiles, readKeyPair } from "./key-pair.ts";
 
 export interface Listener {
   /** Where it answers: `http://127.0.0.1:10268` or a socket's path. */
@@ -21,27 +27,48 @@ loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
 /** Listens on `host:port`; anything but loopback is refused, since nothing here asks who is calling. */
-export async function listenOnPort(app: Hono, address: string): Promise<Listener> {
-  const { host, port } = parseAddress(address);
-  if (!isLoopback(host)) {
+export async function listenOnPort(
+  app: Hono,
+  address: string,
+  bounds: Bounds = defaultBounds,
+): Promise<Listener> {
+  if (!isLoopback(parseAddress(address).host)) {
     throw new Error(`--listen ${address}: only loopback addresses are served without TLS and a token check`);
   }
-  const server = createBoundedServer(app);
-  await listening(server, () => server.listen(port, host), `--listen ${address}`);
-  const actual = server.address() as AddressInfo;
+  return await listenAt(createBoundedServer(app, bounds), address, "http");
+}
+
+/** Listens on `host:port` with TLS. Files that are replaced are taken for the connections that come after. */
+export async function listenWithTLS(
+  app: Hono,
+  address: string,
+  files: KeyPairFiles,
+  { log, bounds = defaultBounds }: { log: Logger; bounds?: Bounds },
+): Promise<Listener> {
+  const pair = await readKeyPair(files);
+  const server = createBoundedServer(app, bounds, pair);
+  const listener = await listenAt(server, address, "https");
+  const unfollow = followKeyPair(server, files, pair, log);
   return {
-    address: `http://${host.includes(":") ? `[${host}]` : host}:${actual.port}`,
-    close: () => closeServer(server),
+    address: listener.address,
+    async close() {
+      unfollow();
+      await listener.close();
+    },
   };
 }
 
 /** Listens on a unix socket of mode 0600. A socket that nobody serves any more is replaced; a living agent's is not. */
-export async function listenOnSocket(app: Hono, path: string): Promise<Listener> {
+export async function listenOnSocket(
+  app: Hono,
+  path: string,
+  bounds: Bounds = defaultBounds,
+): Promise<Listener> {
   await ensureFolder(dirname(path), { mode: 0o755 });
   if (await answers(path)) throw new Error(`--socket ${path}: another agent is serving it`);
   await rm(path, { force: true });
-  const server = createBoundedServer(app);
-  await listening(server, () => server.listen(path), `--socket ${path}`);
+  const server = createBoundedServer(app, bounds);
+  await listening(server, () => listenInPrivate(server, path), `--socket ${path}`);
   await chmod(path, 0o600);
   return { address: path, close: () => closeServer(server) };
 }
@@ -54,7 +81,8 @@ export function isLoopbackHost(header: string): boolean {
 
 /** True for the addresses and the one name that never leave the machine. */
 export function isLoopback(host: string): boolean {
-  return host.toLowerCase() === "localhost" || loopback.check(host, host.includes(":") ? "ipv6" : "ipv4");
+  if (host.toLowerCase() === "localhost") return true;
+  return isIP(host) !== 0 && loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4");
 }
 
 /** Takes `host:port` and `[v6]:port` apart. */
@@ -67,18 +95,30 @@ export function parseAddress(address: string): { host: string; port: number } {
   return { host: match[1] ?? match[2] ?? "", port };
 }
 
-function createBoundedServer(app: Hono): Server {
-  const server = createServer(
-    { requestTimeout: 30_000, headersTimeout: 10_000 },
-    getRequestListener(app.fetch),
-  );
-  server.maxConnections = 256;
-  return server;
+async function listenAt(server: Server, address: string, scheme: "http" | "https"): Promise<Listener> {
+  const { host, port } = parseAddress(address);
+  await listening(server, () => server.listen(port, host), `--listen ${address}`);
+  const actual = server.address() as AddressInfo;
+  return {
+    address: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${actual.port}`,
+    close: () => closeServer(server),
+  };
+}
+
+/** The file is made by `listen` itself, before there is a chance to change its mode: it has to be right from the start. */
+function listenInPrivate(server: Server, path: string): void {
+  const before = process.umask(0o177);
+  try {
+    server.listen(path);
+  } finally {
+    process.umask(before);
+  }
 }
 
 async function listening(server: Server, listen: () => void, what: string): Promise<void> {
+  const started = once(server, "listening");
   listen();
-  await once(server, "listening").catch((cause) => {
+  await started.catch((cause) => {
     throw new Error(`${what}: ${errorCode(cause)}`, { cause });
   });
 }

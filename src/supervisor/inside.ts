@@ -2,6 +2,7 @@
  * Runs a command inside of an app: in its cgroup, as its user, with its environment and in its folder. Stop files, exec
  * probes and `nckubelet exec` all come through here, and they meet the app as it was started, whatever the spec says by now.
  */
+import { Buffer } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -23,6 +24,7 @@ export interface InsideResult {
   code: number | null;
   signal: NodeJS.Signals | null;
   timedOut: boolean;
+  output: string;
 }
 
 const joinScript = `leaf=$1 environment=$2 log=$3
@@ -62,15 +64,20 @@ export async function insideCommand(runFolder: string, command: string[], log = 
   ];
 }
 
-/** Runs a command inside of the run and waits for its end; when the time is over its process is killed. */
+/**
+ * Runs a command inside of the run and waits for its end; when the time is over its process is killed. Its output goes to
+ * `log`, or the first `captureBytes` of it into the result.
+ */
 export async function runInside(
   runFolder: string,
   command: string[],
-  { timeoutMs, log }: { timeoutMs: number; log?: string },
+  { timeoutMs, log, captureBytes = 0 }: { timeoutMs: number; log?: string; captureBytes?: number },
 ): Promise<InsideResult> {
   const [file = "", ...args] = await insideCommand(runFolder, command, log);
+  const output = captureBytes > 0 ? "pipe" : "ignore";
   // Not detached: a group leader's setsid would fork, and nobody would wait for the command itself.
-  const child = spawn(file, args, { cwd: "/", env: { PATH: cleanPath }, stdio: "ignore" });
+  const child = spawn(file, args, { cwd: "/", env: { PATH: cleanPath }, stdio: ["ignore", output, output] });
+  const captured = captureOutput(child, captureBytes);
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
@@ -78,10 +85,23 @@ export async function runInside(
   }, timeoutMs);
   try {
     const [code, signal] = await once(child, "exit") as [number | null, NodeJS.Signals | null];
-    return { code, signal, timedOut };
+    return { code, signal, timedOut, output: captured() };
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Keeps the first bytes of what the command says; the rest is read and dropped, so that it never blocks. */
+function captureOutput(child: ChildProcess, most: number): () => string {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on("data", (chunk: Uint8Array) => {
+      if (length < most) chunks.push(chunk.subarray(0, most - length));
+      length += chunk.length;
+    });
+  }
+  return () => Buffer.concat(chunks).toString("utf8");
 }
 
 /** Ends the command with what it started, or just itself where it has no session of its own yet. */

@@ -61,6 +61,8 @@ export class AppRunner {
   #outlivedScript: string | undefined;
   #caps: CapsState | undefined;
   #eviction: string | undefined;
+  #probeFailure: { runId: string; message: string } | undefined;
+  #ready: { runId: string; ready: boolean } | undefined;
 
   constructor(record: AppRecord, deps: RunnerDeps) {
     this.#record = record;
@@ -92,6 +94,18 @@ export class AppRunner {
   withdraw(): void {
     this.#next = "withdrawn";
     this.#launching?.abort(new Error("the app was withdrawn"));
+    this.poke();
+  }
+
+  /** A probe has given this run up. */
+  failProbe(runId: string, message: string): void {
+    this.#probeFailure = { runId, message };
+    this.poke();
+  }
+
+  /** The probes of this run say whether the app can serve. */
+  setReady(runId: string, ready: boolean): void {
+    this.#ready = { runId, ready };
     this.poke();
   }
 
@@ -141,6 +155,7 @@ export class AppRunner {
 
   async #step(problem?: StartProblem): Promise<{ again: boolean; problem?: StartProblem }> {
     await this.#takeDesired();
+    await this.#takeReady();
     const situation = await this.#look(problem);
     const { record, effects, events, wakeAt } = decide(this.#record, situation);
     const changed = record !== this.#record;
@@ -177,6 +192,16 @@ export class AppRunner {
     }
   }
 
+  /** Readiness is kept with the run: a new agent goes on from it, and does not call every app unready first. */
+  async #takeReady(): Promise<void> {
+    const said = this.#ready;
+    const { run } = this.#record;
+    this.#ready = undefined;
+    if (!said || run?.id !== said.runId || run.ready === said.ready) return;
+    await this.#save({ ...this.#record, run: { ...run, ready: said.ready } });
+    this.#deps.onChange(this);
+  }
+
   async #look(problem: StartProblem | undefined): Promise<Situation> {
     const { now, bootId, newRunId, observe, logTail } = this.#deps;
     const { run, others, app } = this.#record;
@@ -196,6 +221,7 @@ export class AppRunner {
       logTail: ended ? await logTail(this.#record) : undefined,
       terminated: this.#terminated === run.id,
       eviction: this.#eviction,
+      probeFailure: this.#probeFailure?.runId === run.id ? this.#probeFailure.message : undefined,
     };
   }
 

@@ -25,6 +25,12 @@ export interface StatusInput {
   measured?: Measured;
 }
 
+/** Whether an app can serve: it runs, and its probes, where it has any that tell, have said so. */
+export function isReady({ phase, run, app }: AppRecord): boolean {
+  const probed = app.spec.readinessProbe ?? app.spec.startupProbe;
+  return phase === "Running" && (!probed || run?.ready === true);
+}
+
 /** Builds the whole status; conditions carry no times yet, see `withTransitions`. */
 export function statusOf({ record, ready, caps, measured }: StatusInput): NCAppStatus {
   const { run, app } = record;

@@ -31,6 +31,8 @@ import { readTail } from "./log-reader.ts";
 import { logPolicyOf } from "./log-policy.ts";
 import { rotateIfNeeded, type RotationPolicy } from "./log-rotation.ts";
 import { cancelRun, listMarkedRuns, removeMarks, runOfMark } from "./marks.ts";
+import { performProbe } from "./probes/perform.ts";
+import { createProber, hasProbes, type Prober } from "./probes/prober.ts";
 import { observeRun } from "./observe.ts";
 import { readBootId } from "./processes.ts";
 import { createRecordStore, folderOf, readRunRecord, saveRunRecord } from "./record-store.ts";
@@ -71,10 +73,18 @@ export class Supervisor {
   readonly #runners = new Map<string, AppRunner>();
   readonly #listeners = new Set<SupervisorListener>();
   #deps: RunnerDeps | undefined;
+  readonly #prober: Prober;
   #stopWatching = () => {};
 
   constructor(options: SupervisorOptions) {
     this.#options = { now: Date.now, ...options };
+    this.#prober = createProber({
+      perform: (probe, { runId, spec }) =>
+        performProbe(probe, { ports: spec.ports, runFolder: runFolder(options.layout, runId) }),
+      onFailed: ({ key, runId }, message) => this.#runners.get(key)?.failProbe(runId, message),
+      onReady: ({ key, runId }, ready) => this.#runners.get(key)?.setReady(runId, ready),
+      onUnhealthy: ({ key }, message) => this.#tell(key, { type: "Warning", reason: "Unhealthy", message }),
+    });
   }
 
   listen(listener: SupervisorListener): void {
@@ -97,6 +107,7 @@ export class Supervisor {
     for (const record of records) this.#addRunner(record);
     await this.#removeLeftovers(records);
     this.#stopWatching = this.#watchMarks();
+    for (const runner of this.#runners.values()) this.#watchProbes(runner);
     await Promise.all([...this.#runners.values()].map((runner) => runner.adopt()));
   }
 
@@ -171,6 +182,7 @@ export class Supervisor {
   /** Lets go of all apps: they run on, and the next agent adopts them. */
   async close(): Promise<void> {
     this.#stopWatching();
+    this.#prober.close();
     await Promise.all([...this.#runners.values()].map((runner) => runner.close()));
   }
 
@@ -185,7 +197,21 @@ export class Supervisor {
     return this.#deps;
   }
 
+  #tell(key: string, event: AppEvent): void {
+    const app = this.#runners.get(key)?.record.app;
+    if (app) { for (const listener of this.#listeners) listener.event(app, event); }
+  }
+
+  /** Probes go with the run: they begin when it runs and end with it. */
+  #watchProbes({ record: { app, run, phase } }: AppRunner): void {
+    const { startupProbe, livenessProbe, readinessProbe, ports } = app.spec;
+    const spec = { startupProbe, livenessProbe, readinessProbe, ports };
+    if (phase !== "Running" || !run || !hasProbes(spec)) return this.#prober.stop(keyOf(app));
+    this.#prober.watch({ key: keyOf(app), runId: run.id, startedAt: run.startedAt ?? run.createdAt, spec });
+  }
+
   #changed(runner: AppRunner): void {
+    this.#watchProbes(runner);
     for (const listener of this.#listeners) listener.changed(keyOf(runner.record.app));
   }
 
@@ -214,6 +240,7 @@ export class Supervisor {
       },
       onForgotten: (runner) => {
         const { record } = runner;
+        this.#prober.stop(keyOf(record.app));
         this.#runners.delete(keyOf(record.app));
         for (const listener of this.#listeners) listener.forgotten(keyOf(record.app), record);
       },

@@ -26,6 +26,8 @@ export interface Run {
   createdAt: number;
   startedAt?: number;
   main?: ProcessId;
+  /** What its startup and readiness probes said last; undefined for an app without such probes. */
+  ready?: boolean;
   /** Set once the run has to end, and kept until it has. */
   stop?: Stop;
 }

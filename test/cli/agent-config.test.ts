@@ -24,6 +24,12 @@ test("a config file that is named must be there; the usual one need not", async 
   );
 });
 
+test("a config file without a setting is as good as none", async () => {
+  for (const text of ["", "\n", "# nothing yet\n", "---\n"]) {
+    assert.equal((await readAgentSettings({}, {}, async () => text)).syncPeriodMs, 10_000);
+  }
+});
+
 test("a setting that nobody knows is refused with the one that was meant", async () => {
   await assert.rejects(
     readAgentSettings({}, {}, async () => "sync-perod: 1s"),

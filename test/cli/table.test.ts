@@ -49,7 +49,7 @@ test("appTable() shows use against the cap, and what to know of an app that does
       },
     }),
     app("bad", { status: { phase: "Pending", reason: "ScriptNotFound", message: "no such file" } }),
-  ], Date.parse("2026-01-01T00:01:00Z"));
+  ], { now: Date.parse("2026-01-01T00:01:00Z") });
   assert.match(header ?? "", /^NAMESPACE +NAME +PHASE +READY +CPU +MEM +RESTARTS +PID +AGE +MESSAGE$/);
   assert.match(rows[0] ?? "", /^default +web +Running +True +12\.5\/20% +1\.0% +2 +7 +60s$/);
   assert.match(rows[1] ?? "", /^default +bad +Pending +False +- +- +0 +- +- +no such file$/);

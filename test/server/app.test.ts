@@ -1,35 +1,38 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createServerApp } from "../../src/server/app.ts";
-import type { AgentView, AppView } from "../../src/server/view.ts";
-import { appWith } from "../supervisor/fixtures.ts";
+import type { Logger } from "../../src/lib/log.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { doors, recordActions, serverWith, servicesWith, viewWith } from "./fake-agent.ts";
 
-const web: AppView = {
-  app: appWith({
-    env: [{ name: "PASSWORD", value: "hunter2" }, {
-      name: "NODE",
-      valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } },
-    }],
-  }),
-  source: "manifests",
-  status: { phase: "Running", ready: true },
-  logFile: "/var/log/nckubelet/default_web/app.log",
-};
-
-function serverWith(fields: Partial<AgentView> = {}) {
-  return createServerApp({
-    version: "1.2.3",
-    node: "node-a",
-    startedAt: new Date(0),
-    limits: { enforced: true, message: "" },
-    sources: () => [],
-    problems: () => [],
-    apps: () => [web],
-    app: (namespace, name) => namespace === "default" && name === "web" ? web : undefined,
-    checks: () => [{ name: "sync", ok: true, message: "1 s ago" }],
-    ...fields,
-  });
+interface Status {
+  kind: string;
+  code: number;
+  reason: string;
+  message: string;
+  details?: { name?: string; causes?: { field: string; reason: string; message: string }[] };
 }
+
+async function refusal(answer: Response | Promise<Response>): Promise<Status> {
+  const response = await answer;
+  const status = await response.json() as Status;
+  assert.equal(status.kind, "Status");
+  assert.equal(status.code, response.status);
+  return status;
+}
+
+const manifest = (fields: object = {}) => ({
+  apiVersion: "app.example.com/v1alpha1",
+  kind: "NCApp",
+  metadata: { name: "web" },
+  spec: { shellFile: "/opt/web.sh" },
+  ...fields,
+});
+const put = (body: unknown, headers: Record<string, string> = {}) => ({
+  method: "PUT",
+  headers: { "content-type": "application/json", ...headers },
+  body: typeof body === "string" ? body : JSON.stringify(body),
+});
 
 test("GET /healthz and /livez say ok", async () => {
   for (const path of ["/healthz", "/livez"]) {
@@ -43,8 +46,8 @@ test("GET /readyz names each check when one fails, and when it is asked to", asy
     await (await serverWith().request("/readyz?verbose")).text(),
     /^\[\+\]sync ok: 1 s ago\nreadyz check passed\n$/,
   );
-  const failing = serverWith({ checks: () => [{ name: "source-api-server", ok: false, message: "503" }] });
-  const answer = await failing.request("/readyz");
+  const checks = () => [{ name: "source-api-server", ok: false, message: "503" }];
+  const answer = await serverWith({ view: viewWith({ checks }) }).request("/readyz");
   assert.equal(answer.status, 503);
   assert.match(await answer.text(), /\[-\]source-api-server failed: 503/);
 });
@@ -61,20 +64,121 @@ test("GET /apps lists NCApps with their status and without the values of their e
   assert.ok(!text.includes("hunter2"));
 });
 
-test("an unknown app and an unknown path are 404 as Status", async () => {
-  for (const path of ["/apps/default/nobody", "/nowhere"]) {
-    const answer = await serverWith().request(path);
-    const { kind, code, reason } = await answer.json() as { kind: string; code: number; reason: string };
-    assert.deepEqual([answer.status, kind, code, reason], [404, "Status", 404, "NotFound"]);
-  }
-});
-
 test("GET /status tells version, node, limits and sources", async () => {
-  const status =
-    await (await serverWith({ limits: { enforced: false, message: "no cgroup v2" } }).request("/status"))
-      .json() as Record<string, unknown>;
+  const view = viewWith({ limits: { enforced: false, message: "no cgroup v2" } });
+  const status = await (await serverWith({ view }).request("/status")).json() as Record<string, unknown>;
   assert.deepEqual([status.version, status.node, status.limits], ["1.2.3", "node-a", {
     enforced: false,
     message: "no cgroup v2",
   }]);
+});
+
+test("an unknown app and an unknown path are 404 as Status", async () => {
+  for (const path of ["/apps/default/nobody", "/nowhere", "/apps/"]) {
+    const { code, reason } = await refusal(serverWith().request(path));
+    assert.deepEqual([code, reason], [404, "NotFound"], path);
+  }
+});
+
+test("another method is 405 and names those that there are", async () => {
+  const answer = await serverWith().request("/apps/default/web", { method: "PATCH" });
+  assert.equal(answer.headers.get("allow"), "GET, HEAD, PUT, DELETE");
+  assert.equal((await refusal(answer)).reason, "MethodNotAllowed");
+});
+
+test("without a token TLS answers 401 and says which kind is wanted", async () => {
+  const answer = await createServerApp(doors.tls, servicesWith()).request("/apps");
+  assert.equal(answer.headers.get("www-authenticate"), 'Bearer realm="nckubelet"');
+  assert.equal((await refusal(answer)).reason, "Unauthorized");
+});
+
+test("an error that nobody expected is 500, and its text is in the log only", async () => {
+  const lines: unknown[] = [];
+  const log: Logger = { ...silentLogger, error: (message, fields) => void lines.push([message, fields]) };
+  const apps = () => {
+    throw new Error("/var/lib/secret is broken");
+  };
+  const { code, message } = await refusal(serverWith({ log, view: viewWith({ apps }) }).request("/apps"));
+  assert.equal(code, 500);
+  assert.ok(!message.includes("secret"));
+  assert.match(JSON.stringify(lines), /\/var\/lib\/secret is broken/);
+});
+
+test("every answer forbids scripts, frames, sniffing and caching", async () => {
+  for (const path of ["/apps", "/nowhere", "/healthz"]) {
+    const { headers } = await serverWith().request(path);
+    assert.match(headers.get("content-security-policy") ?? "", /default-src 'none'/);
+    assert.match(headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
+    assert.equal(headers.get("x-content-type-options"), "nosniff");
+    assert.equal(headers.get("cache-control"), "no-store");
+  }
+});
+
+test("PUT keeps a valid app under the name in its path", async () => {
+  const actions = recordActions();
+  const body = manifest({ metadata: { name: "web", creationTimestamp: null }, status: { phase: "Running" } });
+  const answer = await serverWith({ actions }).request("/apps/default/web", put(body));
+  assert.equal(answer.status, 201);
+  assert.equal((await answer.json() as { metadata: { name: string } }).metadata.name, "web");
+  assert.deepEqual(actions.asked, ["put default/web"]);
+});
+
+test("PUT of an invalid app is 422 with every field that is wrong, and changes nothing", async () => {
+  const actions = recordActions();
+  const body = manifest({ spec: { shellFile: "relative.sh", cpuPCT: 200, colour: "red" } });
+  const { reason, details } = await refusal(serverWith({ actions }).request("/apps/default/web", put(body)));
+  assert.equal(reason, "Invalid");
+  assert.deepEqual(details?.causes?.map(({ field }) => field).sort(), [
+    "spec.colour",
+    "spec.cpuPCT",
+    "spec.shellFile",
+  ]);
+  assert.deepEqual(actions.asked, []);
+});
+
+test("PUT under another name than the body's is 400 with both", async () => {
+  for (const metadata of [{ name: "other" }, { name: "web", namespace: "other" }]) {
+    const { code, message } = await refusal(
+      serverWith().request("/apps/default/web", put(manifest({ metadata }))),
+    );
+    assert.equal(code, 400);
+    assert.match(message, /"other"/);
+  }
+});
+
+test("a body that is no JSON, of another kind, or too long is 400, 415 and 413", async () => {
+  const request = async (init: RequestInit) =>
+    (await refusal(serverWith().request("/apps/default/web", init))).code;
+  assert.equal(await request(put("{ not json")), 400);
+  assert.equal(await request(put("a: b", { "content-type": "application/yaml" })), 415);
+  assert.equal(await request({ method: "PUT" }), 415);
+  assert.equal(await request(put("[]", { "content-length": "100000000" })), 413);
+  assert.equal(await request(put(" ".repeat(1 << 20) + "{}")), 413);
+  assert.equal(await request(put("[]")), 422);
+  assert.equal(await request(put("null")), 422);
+});
+
+test("an action that is refused is answered with its code and message", async () => {
+  const actions = {
+    ...recordActions(),
+    restart: async () => ({ done: false, code: 409, message: "comes from manifests" } as const),
+  };
+  const answer = serverWith({ actions }).request("/apps/default/web/restart", { method: "POST" });
+  const { code, reason, message } = await refusal(answer);
+  assert.deepEqual([code, reason, message], [409, "Conflict", "comes from manifests"]);
+});
+
+test("stop, start, restart and DELETE reach the app of the path", async () => {
+  const actions = recordActions();
+  const app = serverWith({ actions });
+  for (const verb of ["stop", "start", "restart"]) {
+    assert.equal((await app.request(`/apps/default/web/${verb}`, { method: "POST" })).status, 200);
+  }
+  assert.equal((await app.request("/apps/default/web", { method: "DELETE" })).status, 200);
+  assert.deepEqual(actions.asked, [
+    "stop default/web",
+    "start default/web",
+    "restart default/web",
+    "remove default/web",
+  ]);
 });

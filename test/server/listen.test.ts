@@ -1,18 +1,43 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { request as requestTLS } from "node:https";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { connect as connectTLS, type PeerCertificate } from "node:tls";
 import { Hono } from "hono";
-import { listenOnPort, listenOnSocket, parseAddress } from "../../src/server/listen.ts";
+import { createBoundedServer, defaultBounds } from "../../src/server/bounded-server.ts";
+import { followKeyPair, readKeyPair } from "../../src/server/key-pair.ts";
+import {
+  isLoopbackHost,
+  listenOnPort,
+  listenOnSocket,
+  listenWithTLS,
+  parseAddress,
+} from "../../src/server/listen.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { alice, bob, ca, server as serverPair } from "../kube/certificates.ts";
+import { waitFor } from "../wait-for.ts";
 
 const app = new Hono().get("/", (context) => context.text("here"));
+
+async function folderWith(files: Record<string, string>) {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-listen-"));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  return {
+    folder,
+    files: { certFile: join(folder, "tls.crt"), keyFile: join(folder, "tls.key") },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  };
+}
 
 test("listenOnPort() serves on loopback and refuses every other address", async () => {
   const listener = await listenOnPort(app, "127.0.0.1:0");
   assert.equal(await (await fetch(listener.address)).text(), "here");
   await listener.close();
-  for (const address of ["0.0.0.0:1", "[::]:1", "192.0.2.1:80"]) {
+  for (const address of ["0.0.0.0:1", "[::]:1", "192.0.2.1:80", "example.com:80"]) {
     await assert.rejects(
       listenOnPort(app, address),
       new RegExp(`--listen ${address.replaceAll(/[[\].]/g, "\\$&")}: only loopback`),
@@ -45,3 +70,131 @@ test("parseAddress() takes names, IPv4 and IPv6 apart, and quotes what it cannot
     assert.throws(() => parseAddress(bad), new RegExp(JSON.stringify(bad).replaceAll(/[[\]]/g, "\\$&")));
   }
 });
+
+test("isLoopbackHost() knows the names of this machine and no other", () => {
+  for (const host of ["localhost", "LOCALHOST:80", "127.0.0.1", "127.9.9.9:10268", "[::1]", "[::1]:80"]) {
+    assert.ok(isLoopbackHost(host), host);
+  }
+  for (
+    const host of ["", "example.com", "localhost.example.com", "10.0.0.1:80", "::1", "127.0.0.1.example.com"]
+  ) {
+    assert.ok(!isLoopbackHost(host), host);
+  }
+});
+
+test("what is not HTTP is answered as Status, and the next client is served", async () => {
+  const listener = await listenOnPort(app, "127.0.0.1:0");
+  for (
+    const [sent, code] of [["NONSENSE\r\n\r\n", 400], [
+      `GET / HTTP/1.1\r\nx: ${"x".repeat(20_000)}\r\n\r\n`,
+      431,
+    ]]
+  ) {
+    const text = await exchange(Number(new URL(listener.address).port), String(sent));
+    assert.match(text, new RegExp(`^HTTP/1.1 ${code} `));
+    const status = JSON.parse(text.slice(text.indexOf("\r\n\r\n")));
+    assert.deepEqual([status.kind, status.code], ["Status", code]);
+  }
+  assert.equal(await (await fetch(listener.address)).text(), "here");
+  await listener.close();
+});
+
+test("a request whose head does not come is ended with 408", async () => {
+  const listener = await listenOnPort(app, "127.0.0.1:0", { ...defaultBounds, headersMs: 50 });
+  const text = await exchange(Number(new URL(listener.address).port), "GET / HTTP/1.1\r\nhost: lo");
+  assert.match(text, /^HTTP\/1\.1 408 /);
+  await listener.close();
+});
+
+test("where there are too many connections, the one goes that has waited longest; who has a request stays", async () => {
+  const release = Promise.withResolvers<void>();
+  const slow = new Hono().get("/", (context) => context.text("here")).get("/slow", async (context) => {
+    await release.promise;
+    return context.text("done");
+  });
+  const server = createBoundedServer(slow, { ...defaultBounds, connections: 3 });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const waiting = exchange(port, "GET /slow HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+  await waitFor("the request is there", () => count(server) === 1);
+  const idle = await Promise.all([1, 2, 3, 4, 5].map(async () => {
+    const socket = connect(port, "127.0.0.1");
+    await once(socket, "connect");
+    socket.on("error", () => {});
+    return socket.resume();
+  }));
+  await waitFor("three are left", () => idle.filter(({ closed }) => !closed).length === 2);
+  assert.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), "here");
+  release.resolve();
+  assert.match(await waiting, /done$/);
+  for (const socket of idle) socket.destroy();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+test("listenWithTLS() serves with its certificate, and does not speak without", async () => {
+  await using place = await folderWith({ "tls.crt": serverPair.cert, "tls.key": serverPair.key });
+  const listener = await listenWithTLS(app, "127.0.0.1:0", place.files, { log: silentLogger });
+  assert.match(listener.address, /^https:\/\/127\.0\.0\.1:\d+$/);
+  const call = requestTLS(listener.address, { ca, agent: false }).end();
+  const [response] = await once(call, "response");
+  assert.equal(response.statusCode, 200);
+  response.resume();
+  await once(response, "close");
+  await assert.rejects(fetch(listener.address.replace("https", "http")));
+  await listener.close();
+});
+
+test("a certificate or key that cannot be used is an error with the flag and the file", async () => {
+  await using place = await folderWith({ "tls.crt": serverPair.cert, "tls.key": bob.key, "junk": "junk" });
+  const junk = join(place.folder, "junk");
+  const { certFile, keyFile } = place.files;
+  await assert.rejects(readKeyPair(place.files), /--tls-private-key-file .*tls\.key: not the key of/);
+  await assert.rejects(readKeyPair({ certFile: junk, keyFile }), /--tls-cert-file .*junk: not in PEM form/);
+  await assert.rejects(readKeyPair({ certFile, keyFile: junk }), /--tls-private-key-file .*junk: not in PEM/);
+  await assert.rejects(readKeyPair({ certFile: `${junk}-not`, keyFile }), /--tls-cert-file .*ENOENT/);
+});
+
+test("a replaced certificate is shown to whoever connects next; one without its key is not", async () => {
+  await using place = await folderWith({ "tls.crt": serverPair.cert, "tls.key": serverPair.key });
+  const pair = await readKeyPair(place.files);
+  const server = createBoundedServer(app, defaultBounds, pair);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  let warned = 0;
+  const log = { ...silentLogger, warn: () => void warned++ };
+  const unfollow = followKeyPair(server, place.files, pair, log, { periodMs: 10 });
+
+  assert.equal(await nameShown(port), "kube.test");
+  await writeFile(place.files.certFile, alice.cert);
+  await waitFor("the half pair is noticed", () => warned > 0);
+  assert.equal(await nameShown(port), "kube.test");
+  await writeFile(place.files.keyFile, alice.key);
+  await waitFor("the new pair is shown", async () => await nameShown(port) === "alice");
+  unfollow();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+/** Sends text and returns all that comes until the other side closes. */
+async function exchange(port: number, text: string): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  socket.write(text);
+  let answer = "";
+  socket.setEncoding("utf8").on("data", (chunk) => answer += chunk);
+  await once(socket, "close");
+  return answer;
+}
+
+function count(server: { getConnections(callback: (error: Error | null, count: number) => void): void }) {
+  return new Promise<number>((resolve) => server.getConnections((_, found) => resolve(found)));
+}
+
+async function nameShown(port: number): Promise<string> {
+  const socket = connectTLS({ port, host: "127.0.0.1", rejectUnauthorized: false });
+  await once(socket, "secureConnect");
+  const { subject } = socket.getPeerCertificate() as PeerCertificate;
+  socket.destroy();
+  return String(subject.CN);
+}

@@ -2,7 +2,7 @@
  * What the supervisor promises, whatever holds the processes: run against markers on any machine, and against cgroups in the guest.
  */
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -253,6 +253,37 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     node.supervisor.withdraw("default/many");
     await node.gone("many");
     await node.liveRuns(0);
+  });
+
+  test("an exec probe runs inside of the app: readiness follows it, and failed liveness restarts the app with its words", async () => {
+    await using node = await createNode();
+    const [healthy, serving] = [join(node.folder, "healthy"), join(node.folder, "serving")];
+    await writeFile(healthy, "");
+    const inside = (
+      file: string,
+    ) => [
+      "sh",
+      "-c",
+      `[ "$NCAPP_NAME" = probed ] && [ -e ${file} ] || { echo "${file} is missing"; exit 1; }`,
+    ];
+    const timing = { periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 1 };
+    await node.assign("probed", {
+      shellFile: await node.script("probed.sh", forever),
+      backoffSeconds: 1,
+      livenessProbe: { exec: { command: inside(healthy) }, ...timing },
+      readinessProbe: { exec: { command: inside(serving) }, ...timing },
+    });
+    const first = await node.reach("probed", "Running", ({ run }) => run?.ready === false);
+    await writeFile(serving, "");
+    await node.reach("probed", "Running", ({ run }) => run?.ready === true);
+    await rm(healthy);
+    const waiting = await node.reach("probed", "BackOff");
+    assert.equal(waiting.lastExit?.reason, "ProbeFailed");
+    assert.match(waiting.lastExit?.message ?? "", /^Liveness probe failed: .*healthy is missing/);
+    await writeFile(healthy, "");
+    const second = await node.reach("probed", "Running");
+    assert.notEqual(second.run?.id, first.run?.id);
+    assert.equal(second.restarts, 1);
   });
 
   const bad: Record<string, { spec: (folder: string) => NCAppSpec; reason: string; message: RegExp }> = {

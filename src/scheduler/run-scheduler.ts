@@ -1,0 +1,170 @@
+/**
+ * The scheduler put together: watches always, decides while it leads.
+ *
+ * A standby follows the cluster as the leader does, so that it can go on at once when it is its turn. What it had assumed as a leader
+ * is forgotten when it leads no more.
+ */
+import type { Hono } from "hono";
+import { setTimeout as pause } from "node:timers/promises";
+import { schedulerLease, systemNamespace } from "../api/names.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { lead, type LeaderOptions, type Leadership } from "../kube/leader.ts";
+import type { Logger } from "../lib/log.ts";
+import { sleep } from "../lib/sleep.ts";
+import { createEventRecorder } from "../report/event-recorder.ts";
+import { createAttentionClock } from "./attention.ts";
+import { createBinder } from "./binder.ts";
+import { createEvictor } from "./evict.ts";
+import { createFollowers } from "./followers.ts";
+import { createLossKeeper } from "./loss-keeper.ts";
+import { createSchedulerMetrics } from "./metrics.ts";
+import { SchedulingQueue } from "./queue.ts";
+import { createQuotaKeeper } from "./quota-keeper.ts";
+import { seededRandom } from "./random.ts";
+import { createInbox, runLoop } from "./scheduler.ts";
+import { createSchedulerApp } from "./server.ts";
+import { createStatusWriter } from "./status-writer.ts";
+import type { Policy } from "./types.ts";
+import { World } from "./world.ts";
+
+export interface SchedulerOptions {
+  client: KubeClient;
+  log: Logger;
+  version: string;
+  /** Who this is among the schedulers; no two may have the same. */
+  identity: string;
+  schedulerName: string;
+  policy: Policy;
+  /** False: decide without asking who leads. Safe for the apps, since binds are conditional, but two may overfill a node. */
+  leaderElect: boolean;
+  /** Other times of the election than 15 s, 10 s and 2 s. */
+  election?: Pick<LeaderOptions, "leaseSeconds" | "renewDeadlineMs" | "retryMs">;
+  /** Binds at the same time. */
+  bindPlaces?: number;
+  /** How long an app bears that its node is lost, unless it says otherwise. */
+  defaultTolerationMs?: number;
+  /** Has the endpoint listen; undefined: there is none. */
+  serve?: (app: Hono) => Promise<{ close(): Promise<void> }>;
+  seed?: number;
+  tickMs?: number;
+}
+
+const lastEventsMs = 2000;
+
+/** Runs a scheduler until the signal aborts. */
+export async function runScheduler(options: SchedulerOptions, signal: AbortSignal): Promise<void> {
+  const {
+    client,
+    log,
+    version,
+    identity,
+    schedulerName,
+    policy,
+    leaderElect,
+    bindPlaces = 16,
+    tickMs = 1000,
+  } = options;
+  const { seed = Date.now(), defaultTolerationMs } = options;
+  const attention = createAttentionClock();
+  const clocks = () => ({ watched: attention.now(), wall: Date.now() });
+  const world = new World({ schedulerName, clocks });
+  const queue = new SchedulingQueue({ now: Date.now });
+  const inbox = createInbox(world, queue);
+  const metrics = createSchedulerMetrics();
+  const followers = createFollowers(client, world, log, () => inbox.bell.ring());
+  const random = seededRandom(seed);
+  let leading = false;
+
+  /** What is done once a second, by a leader and by a standby. */
+  let onTick: ((states: ReturnType<typeof world.liveness.states>) => void) | undefined;
+  const tick = () => {
+    attention.tick(followers.seesLeases);
+    if (!followers.ready) return;
+    const states = world.liveness.states();
+    world.accounts.releaseLeft(Date.now());
+    onTick?.(states);
+  };
+
+  const work = async (leadership: Leadership) => {
+    const { signal, isLeader: mayWrite } = leadership;
+    while (!followers.ready && !signal.aborted) await inbox.bell.wait(1000, signal);
+    const recorder = createEventRecorder({ client, component: schedulerName, node: identity, log });
+    const writer = createStatusWriter({
+      client,
+      log,
+      signal,
+      lookup: (key) => world.app(key),
+      apply: (object) => world.applyApp(object),
+      gone: (key, uid) => world.removeApp(key, uid),
+    });
+    const shared = { client, log, world, writer, recorder, metrics, mayWrite, signal };
+    const binder = createBinder({ ...shared, onUnbound: (key) => queue.retryLater(key) });
+    const evictor = createEvictor(shared);
+    const losses = createLossKeeper({ world, writer, evictor, recorder, log, defaultTolerationMs });
+    const quotas = createQuotaKeeper({ client, world, log, signal });
+    onTick = (states) => {
+      losses.tick(states);
+      quotas.tick();
+    };
+    leading = true;
+    try {
+      await runLoop({ ...shared, queue, inbox, binder, evictor, policy, random, bindPlaces }, signal);
+      // Binds on their way end with the signal; only then is all of them known to be over.
+      while (binder.inFlight > 0) await pause(10);
+    } finally {
+      leading = false;
+      onTick = undefined;
+      await recorder.flush(lastEventsMs);
+      recorder.close();
+    }
+  };
+
+  const server = await options.serve?.(createSchedulerApp({
+    version,
+    identity,
+    startedAt: new Date(),
+    leading: () => leading,
+    followers: () => followers.states,
+    queues: () => queue.sizes,
+    nodes: () => countNodes(world),
+    apps: () => world.appCount,
+    metrics: () =>
+      metrics.render({
+        leader: leading,
+        queues: queue.sizes,
+        nodes: countNodes(world),
+        apps: world.appCount,
+      }),
+  }));
+  // One part that breaks takes the others with it: half a scheduler is worse than none.
+  const broken = new AbortController();
+  const until = AbortSignal.any([signal, broken.signal]);
+  const election = { ...options.election, namespace: systemNamespace, name: schedulerLease, identity, log };
+  const parts = [
+    followers.run(until),
+    repeat(tickMs, tick, until),
+    leaderElect
+      ? lead(client, election, work, until)
+      : work({ signal: until, isLeader: () => !until.aborted }),
+  ];
+  try {
+    await Promise.all(parts);
+  } finally {
+    broken.abort();
+    await Promise.allSettled(parts);
+    await server?.close();
+  }
+}
+
+async function repeat(ms: number, work: () => void, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    work();
+    await sleep(ms, signal);
+  }
+}
+
+function countNodes({ snapshot }: World): Record<string, number> {
+  const counts = { fresh: 0, stale: 0, none: 0 };
+  for (const { agent } of snapshot.nodes) counts[agent]++;
+  return counts;
+}

@@ -1,0 +1,60 @@
+/**
+ * Asks an app over HTTP. Status 200 to 399 is success: a redirect is an answer, and is not followed. Certificates are not
+ * verified, as with the kubelet: a probe asks whether the app answers, not who it is. Each probe has a connection of its own.
+ */
+import { type ClientRequest, request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { ProbeResult } from "./result.ts";
+
+export interface HttpTarget {
+  host: string;
+  port: number;
+  path: string;
+  scheme: "HTTP" | "HTTPS";
+  headers: { name: string; value: string }[];
+}
+
+/** One GET, over by `timeoutMs` at the latest. */
+export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeResult> {
+  const { host, port, path, scheme, headers } = target;
+  const url = `${scheme.toLowerCase()}://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
+  return new Promise((resolve) => {
+    let asked: ClientRequest | undefined;
+    const finish = (ok: boolean, message: string) => {
+      clearTimeout(timer);
+      resolve({ ok, message });
+      asked?.destroy();
+    };
+    const timer = setTimeout(
+      () => finish(false, `Get "${url}": no answer in ${timeoutMs / 1000} s`),
+      timeoutMs,
+    );
+    const given = headers.flatMap(({ name, value }) => [name, value]);
+    const has = (name: string) => headers.some((header) => header.name.toLowerCase() === name);
+    const standard = [
+      ...(has("host") ? [] : ["Host", `${host}:${port}`]),
+      ...(has("user-agent") ? [] : ["User-Agent", "nckubelet-probe"]),
+      ...(has("accept") ? [] : ["Accept", "*/*"]),
+      ...["Connection", "close"],
+    ];
+    try {
+      const send = scheme === "HTTPS" ? httpsRequest : httpRequest;
+      asked = send({
+        host,
+        port,
+        path,
+        headers: [...standard, ...given],
+        agent: false,
+        rejectUnauthorized: false,
+      });
+      asked.on("response", ({ statusCode = 0 }) => {
+        const ok = statusCode >= 200 && statusCode < 400;
+        finish(ok, ok ? `status ${statusCode}` : `HTTP probe failed with statuscode: ${statusCode}`);
+      });
+      asked.on("error", (error) => finish(false, `Get "${url}": ${error.message}`));
+      asked.end();
+    } catch (error) {
+      finish(false, `Get "${url}": ${(error as Error).message}`);
+    }
+  });
+}

@@ -1,0 +1,54 @@
+/**
+ * Makes one probe of whatever kind.
+ */
+import type { DefaultedProbe, DefaultedSpec } from "../../api/types.ts";
+import { runInside } from "../inside.ts";
+import { probeHttp } from "./http-get.ts";
+import type { ProbeResult } from "./result.ts";
+import { probeTcp } from "./tcp-socket.ts";
+
+/** Where the probed app is: its ports by name, and the folder of its run. */
+export interface ProbedApp {
+  ports: DefaultedSpec["ports"];
+  runFolder: string;
+}
+
+const nodeItself = "127.0.0.1";
+const keptOutput = 1024;
+
+/** Performs the probe's one mechanism. */
+export async function performProbe(probe: DefaultedProbe, app: ProbedApp): Promise<ProbeResult> {
+  const timeoutMs = probe.timeoutSeconds * 1000;
+  const { exec, httpGet, tcpSocket } = probe;
+  if (exec) return await probeExec(exec.command, app.runFolder, timeoutMs);
+  const target = httpGet ?? tcpSocket;
+  if (!target) return { ok: false, message: "the probe has no mechanism" };
+  const port = portNumber(target.port, app.ports);
+  if (port === undefined) return { ok: false, message: `no port is called ${JSON.stringify(target.port)}` };
+  const host = target.host || nodeItself;
+  if (!httpGet) return await probeTcp({ host, port }, timeoutMs);
+  const { path, scheme, httpHeaders = [] } = httpGet;
+  return await probeHttp({ host, port, path: path || "/", scheme, headers: httpHeaders }, timeoutMs);
+}
+
+async function probeExec(command: string[], runFolder: string, timeoutMs: number): Promise<ProbeResult> {
+  const { code, timedOut, output } = await runInside(runFolder, command, {
+    timeoutMs,
+    captureBytes: keptOutput,
+  });
+  if (timedOut) {
+    return {
+      ok: false,
+      message: `command ${JSON.stringify(command[0])} did not end in ${timeoutMs / 1000} s`,
+    };
+  }
+  return {
+    ok: code === 0,
+    message: output.trim() || `command ${JSON.stringify(command[0])} ended with status ${code}`,
+  };
+}
+
+function portNumber(port: string | number, ports: DefaultedSpec["ports"]): number | undefined {
+  if (/^\d+$/.test(String(port))) return Number(port);
+  return ports?.find(({ name }) => name === port)?.port;
+}

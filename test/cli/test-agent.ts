@@ -1,0 +1,91 @@
+/**
+ * An agent within the test's own process, and commands called as main.ts calls them. Quick: nothing is started but the apps.
+ * Its cgroup root is none, so that it leaves the machine's tree alone and no cap can be enforced.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startAgent } from "../../src/agent/agent.ts";
+import { readAgentSettings } from "../../src/cli/agent-config.ts";
+import type { Io } from "../../src/cli/command.ts";
+import { runCommandLine } from "../../src/cli/command-line.ts";
+import { commands } from "../../src/cli/commands.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+
+export interface Said {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface TestAgent extends AsyncDisposable {
+  folder: string;
+  socket: string;
+  stateDir: string;
+  /** Calls a command against this agent. */
+  command(...words: string[]): Promise<Said>;
+  /** Calls it with a world of one's own; what it says is in `said` while it runs. */
+  begin(words: string[], io?: Partial<Io>): { said: Said; done: Promise<Said> };
+  /** Writes a script beside the agent's folders and returns its path. */
+  script(name: string, text: string): Promise<string>;
+}
+
+/** Starts an agent; at the end of the block it stops with all its apps. */
+export async function startTestAgent(): Promise<TestAgent> {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-cli-"));
+  const socket = join(folder, "agent.sock");
+  const stateDir = join(folder, "state");
+  const flags = {
+    standalone: true,
+    socket,
+    listen: "",
+    "state-dir": stateDir,
+    "log-dir": join(folder, "log"),
+    "cgroup-root": join(folder, "none"),
+    "stop-apps-on-exit": true,
+    "node-name": "test-node",
+  };
+  const { logLevel: _level, logFormat: _format, ...settings } = await readAgentSettings(
+    flags,
+    {},
+    async () => "",
+  );
+  const agent = await startAgent({ ...settings, version: "0.0.0-test", log: silentLogger });
+  const begin: TestAgent["begin"] = (words, io = {}) => call(words, { NCKUBELET_SOCKET: socket }, io);
+  return {
+    folder,
+    socket,
+    stateDir,
+    begin,
+    command: (...words) => begin(words).done,
+    async script(name, text) {
+      const path = join(folder, name);
+      await writeFile(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+      return path;
+    },
+    async [Symbol.asyncDispose]() {
+      await agent.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Calls a command and collects what it says. */
+export function call(
+  words: string[],
+  env: Record<string, string> = {},
+  io: Partial<Io> = {},
+): { said: Said; done: Promise<Said> } {
+  const said: Said = { code: -1, stdout: "", stderr: "" };
+  const decoder = new TextDecoder();
+  const world: Io = {
+    stdout: (text) => void (said.stdout += typeof text === "string" ? text : decoder.decode(text)),
+    stderr: (text) => void (said.stderr += text),
+    columns: 0,
+    signal: new AbortController().signal,
+    env,
+    ...io,
+  };
+  const done = runCommandLine(words, commands, world).then((code) => Object.assign(said, { code }));
+  return { said, done };
+}

@@ -1,0 +1,24 @@
+/** A scheduler in a process of its own, to be stopped and continued: `scheduler-process.ts KUBECONFIG IDENTITY`. */
+import process from "node:process";
+import { loadAccess } from "../../src/kube/access.ts";
+import { createKubeClient } from "../../src/kube/client.ts";
+import { createLogger } from "../../src/lib/log.ts";
+import { runScheduler } from "../../src/scheduler/run-scheduler.ts";
+
+const [kubeconfig, identity = ""] = process.argv.slice(2);
+const stopping = new AbortController();
+process.on("SIGTERM", () => stopping.abort());
+const client = createKubeClient(await loadAccess({ kubeconfig }), { places: 24 });
+await runScheduler({
+  client,
+  identity,
+  version: "test",
+  log: createLogger({ write: (line) => console.log(line) }),
+  schedulerName: "nc-scheduler",
+  policy: "spread",
+  leaderElect: true,
+  // One at a time, so that there is always a bind on its way when the process is stopped.
+  bindPlaces: 1,
+  election: { leaseSeconds: 3, renewDeadlineMs: 2000, retryMs: 300 },
+}, stopping.signal);
+client.close();

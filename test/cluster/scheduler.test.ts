@@ -1,0 +1,476 @@
+/** The scheduler on a real API server, with the rights of crd/rbac.yaml. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import process from "node:process";
+import { after, afterEach, before, describe, test } from "node:test";
+import { appKey, group } from "../../src/api/names.ts";
+import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
+import { runCommandLine } from "../../src/cli/command-line.ts";
+import { schedulerCommand } from "../../src/cli/scheduler.ts";
+import { loadAccess } from "../../src/kube/access.ts";
+import { createKubeClient, type KubeClient, type RequestReport } from "../../src/kube/client.ts";
+import { listAll } from "../../src/kube/list.ts";
+import {
+  events,
+  leases,
+  limitRanges,
+  ncappPath,
+  ncapps,
+  priorityClasses,
+  resourcePath,
+  resourceQuotas,
+} from "../../src/kube/resources.ts";
+import { followList } from "../../src/kube/watch.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { runScheduler, type SchedulerOptions } from "../../src/scheduler/run-scheduler.ts";
+import type { Cluster } from "../harness/cluster.ts";
+import { startControlPlane } from "../harness/control-plane.ts";
+import { checkout, skipUnless } from "../harness/parts.ts";
+import { waitFor } from "../wait-for.ts";
+import { addNode, type FakeNode, type FakeNodeOptions } from "./fake-nodes.ts";
+
+interface KubeEvent {
+  metadata?: { name?: string };
+  reason: string;
+  message: string;
+  involvedObject: { kind: string; name: string };
+}
+
+describe(
+  "the scheduler on a real API server",
+  { skip: skipUnless("control-plane"), timeout: 240_000 },
+  () => {
+    let cluster: Cluster;
+    let admin: KubeClient;
+    const nodes: FakeNode[] = [];
+    const running: { stop: () => Promise<void> }[] = [];
+
+    before(async () => {
+      cluster = await startControlPlane();
+      for (const file of ["ncapp.yaml", "rbac.yaml"]) {
+        await cluster.kubectl(["apply", "-f", join(checkout, "crd", file)]);
+      }
+      await cluster.kubectl(["wait", "--for=condition=established", "--timeout=30s", `crd/ncapps.${group}`]);
+      admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 32 });
+      for (const [name, value] of [["low", 1], ["high", 1000]] as const) {
+        await create(resourcePath(priorityClasses), {
+          apiVersion: "scheduling.k8s.io/v1",
+          kind: "PriorityClass",
+          metadata: { name },
+          value,
+        });
+      }
+    });
+    after(async () => {
+      admin?.close();
+      await cluster?.stop();
+    });
+    afterEach(async () => {
+      await Promise.all(running.splice(0).map(({ stop }) => stop()));
+      await Promise.all(nodes.splice(0).map((node) => node.remove()));
+      for (
+        const path of [
+          ncappPath("default"),
+          resourcePath(limitRanges, { namespace: "default" }),
+          resourcePath(resourceQuotas, { namespace: "default" }),
+        ]
+      ) {
+        await admin.request({ method: "DELETE", path });
+      }
+    });
+
+    const create = <T>(path: string, body: object) => admin.request<T>({ method: "POST", path, body });
+    const add = async (name: string, options?: FakeNodeOptions) => {
+      const node = await addNode(admin, name, options);
+      nodes.push(node);
+      return node;
+    };
+    const createApp = (name: string, spec: NCAppSpec = {}) =>
+      create<NCApp>(ncappPath("default"), {
+        apiVersion: `${group}/v1alpha1`,
+        kind: "NCApp",
+        metadata: { name },
+        spec: { shellFile: "/bin/true", ...spec },
+      });
+    const get = (name: string) => admin.request<NCApp>({ path: ncappPath("default", name) });
+    const remove = (name: string) => admin.request({ method: "DELETE", path: ncappPath("default", name) });
+    const setStatus = (name: string, status: NCAppStatus) =>
+      admin.request({ method: "PATCH", path: ncappPath("default", name, "status"), body: { status } });
+    const reach = (name: string, what: string, isThere: (app: NCApp) => boolean, timeoutMs?: number) =>
+      waitFor(`${name}: ${what}`, async () => {
+        const app = await get(name);
+        return isThere(app) ? app : undefined;
+      }, timeoutMs);
+    const bound = (name: string, timeoutMs?: number) =>
+      reach(name, "bound", ({ spec }) => Boolean(spec.nodeName), timeoutMs);
+    const eventOf = (name: string, reason: string) =>
+      waitFor(`${name}: event ${reason}`, async () => {
+        const { items } = await admin.request<{ items: KubeEvent[] }>({ path: resourcePath(events) });
+        return items.find((event) => event.involvedObject.name === name && event.reason === reason);
+      });
+
+    /** Runs a scheduler in this process, as the user that the RBAC is for. */
+    const start = async (options: Partial<SchedulerOptions> = {}) => {
+      const reports: RequestReport[] = [];
+      const access = await loadAccess({ kubeconfig: await cluster.kubeconfigFor("nckubelet-scheduler") });
+      const client = createKubeClient(access, { places: 24, onRequest: (report) => reports.push(report) });
+      const stopping = new AbortController();
+      const done = runScheduler({
+        client,
+        log: silentLogger,
+        version: "test",
+        identity: `test-${running.length}`,
+        schedulerName: "nc-scheduler",
+        policy: "spread",
+        leaderElect: false,
+        seed: 1,
+        tickMs: 200,
+        ...options,
+      }, stopping.signal);
+      let ended = false;
+      const stop = async () => {
+        if (ended) return;
+        ended = true;
+        stopping.abort();
+        await done;
+        client.close();
+      };
+      running.push({ stop });
+      return { stop, reports };
+    };
+
+    /** Follows all apps and tells the names of those whose node ever changed to another one. */
+    const watchMoves = async () => {
+      const places = new Map<string, string>();
+      const moved: string[] = [];
+      const stopping = new AbortController();
+      let ready = () => {};
+      const listed = new Promise<void>((resolve) => ready = resolve);
+      const done = (async () => {
+        for await (const event of followList<NCApp>(admin, { resource: ncapps }, stopping.signal)) {
+          if (event.type === "alive") ready();
+          if (event.type !== "applied") continue;
+          const { metadata, spec } = event.object;
+          const key = appKey(metadata.namespace ?? "", metadata.name);
+          const before = places.get(key);
+          if (before && spec.nodeName !== before) moved.push(`${key}: ${before} to ${spec.nodeName}`);
+          if (spec.nodeName) places.set(key, spec.nodeName);
+        }
+      })();
+      await listed;
+      const stop = async () => {
+        stopping.abort();
+        await done;
+      };
+      running.push({ stop });
+      return { places, moved };
+    };
+
+    const createApps = async (count: number, spec: NCAppSpec = {}) => {
+      let next = 0;
+      await Promise.all(Array.from({ length: 16 }, async () => {
+        while (next < count) await createApp(`many-${next++}`, spec);
+      }));
+    };
+
+    test("apps are spread over the nodes that have agents, and the story is told", async () => {
+      for (const name of ["node-a", "node-b"]) await add(name);
+      await create(
+        resourcePath({ group: "", version: "v1", plural: "nodes", kind: "Node", namespaced: false }),
+        {
+          apiVersion: "v1",
+          kind: "Node",
+          metadata: { name: "no-agent" },
+        },
+      );
+      await start();
+      const names = ["one", "two", "three", "four"];
+      for (const name of names) await createApp(name, { cpuPCT: "20" });
+      await createApp("foreign", { schedulerName: "other" });
+      await createApp("by-hand", { nodeName: "no-agent" });
+      const apps = await Promise.all(names.map((name) => bound(name)));
+      const places = apps.map(({ spec }) => spec.nodeName).sort();
+      assert.deepEqual(places, ["node-a", "node-a", "node-b", "node-b"]);
+      const { message } = await eventOf("one", "Scheduled");
+      assert.match(message, /^Successfully assigned default\/one to node-[ab]$/);
+      const told = await reach(
+        "one",
+        "Scheduled is True",
+        ({ status }) => status?.conditions?.[0]?.status === "True",
+      );
+      assert.equal(told.status?.conditions?.[0]?.type, "Scheduled");
+      assert.equal((await get("foreign")).spec.nodeName, undefined);
+      assert.equal((await get("by-hand")).spec.nodeName, "no-agent");
+      await admin.request({ method: "DELETE", path: "/api/v1/nodes/no-agent" });
+    });
+
+    test("who fits nowhere is told why, and is bound within a second when room comes, without a storm of tries", async () => {
+      await add("node-a", { reservedPCT: 10 });
+      const { reports } = await start();
+      await createApp("big", { cpuPCT: "70" });
+      await bound("big");
+      await createApps(20, { cpuPCT: "40" });
+      const { message } = await eventOf("many-7", "FailedScheduling");
+      assert.equal(message, "0/1 nodes are available: 1 cpuPCT (need 40, at most 20 free)");
+      const refused = await reach(
+        "many-7",
+        "Scheduled is False",
+        ({ status }) => status?.conditions?.[0]?.status === "False",
+      );
+      assert.deepEqual([refused.status?.phase, refused.status?.reason, refused.status?.message], [
+        "Pending",
+        "Unschedulable",
+        message,
+      ]);
+      await waitFor("all are told", async () => {
+        const { items } = await listAll<NCApp>(admin, { resource: ncapps });
+        return items.filter(({ status }) => status?.reason === "Unschedulable").length === 20;
+      });
+      const binds = () =>
+        reports.filter(({ verb, resource }) => verb === "patch" && resource === "ncapps").length;
+      const statuses = () => reports.filter(({ resource }) => resource === "ncapps/status").length;
+      const before = { binds: binds(), statuses: statuses() };
+      const freedAt = Date.now();
+      await remove("big");
+      const winners = await waitFor("room is taken", async () => {
+        const { items } = await listAll<NCApp>(admin, { resource: ncapps });
+        const placed = items.filter(({ spec }) => spec.nodeName);
+        return placed.length === 2 ? placed : undefined;
+      });
+      const tookMs = Date.now() - freedAt;
+      assert.equal(winners.length, 2);
+      assert.ok(tookMs < 1000, `it took ${tookMs} ms`);
+      assert.equal(binds() - before.binds, 2, "nobody else was tried");
+      assert.ok(statuses() - before.statuses <= 2);
+    });
+
+    test("two schedulers without an election bind no app twice", async () => {
+      for (const name of ["node-a", "node-b", "node-c"]) await add(name);
+      const { places, moved } = await watchMoves();
+      const schedulers = await Promise.all([start({ seed: 1 }), start({ seed: 2 })]);
+      await createApps(250);
+      await waitFor("all are bound", () => places.size === 250);
+      assert.deepEqual(moved, []);
+      const conflicts = schedulers.flatMap(({ reports }) => reports)
+        .filter(({ verb, resource, code }) => verb === "patch" && resource === "ncapps" && code === 409);
+      assert.ok(conflicts.length > 0, "they never met, so this has shown nothing");
+    });
+
+    test("a leader that was stopped and wakes up again binds no app that its successor has bound", async () => {
+      for (const name of ["node-a", "node-b"]) await add(name);
+      const kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
+      const first = await startProcess(kubeconfig, "first");
+      running.push(first);
+      await waitFor("the first leads", () => first.log().includes("leading identity=first"));
+      const second = await startProcess(kubeconfig, "second");
+      running.push(second);
+      const { places, moved } = await watchMoves();
+      const creating = createApps(150);
+      await waitFor("some are bound", () => places.size >= 5);
+      first.signal("SIGSTOP");
+      await creating;
+      await waitFor("the second leads", () => second.log().includes("leading identity=second"));
+      await waitFor("the second binds", () => places.size >= 50);
+      first.signal("SIGCONT");
+      await waitFor("the first notices", () => first.log().includes("not leading any more"));
+      await waitFor("all are bound", () => places.size === 150);
+      assert.deepEqual(moved, []);
+    });
+
+    test("a leader that ends gives the Lease back, and the next one takes over at once", async () => {
+      await add("node-a");
+      const { stop } = await start({ leaderElect: true, identity: "first" });
+      const holder = () =>
+        admin.request<{ spec: { holderIdentity?: string } }>({
+          path: resourcePath(leases, { namespace: "nckubelet", name: "nc-scheduler" }),
+        })
+          .then(({ spec }) => spec.holderIdentity, () => undefined);
+      await waitFor("the first leads", async () => await holder() === "first");
+      await start({ leaderElect: true, identity: "second" });
+      await createApp("before");
+      await bound("before");
+      await stop();
+      assert.equal(await holder(), undefined);
+      await createApp("after");
+      // Far sooner than the 15 s of the Lease: only the 2 s between two tries.
+      await bound("after", 8000);
+      assert.equal(await holder(), "second");
+    });
+
+    test("a higher priority takes the place of a lower one, which waits for its next chance", async () => {
+      await add("node-a");
+      await start();
+      await createApp("low", { cpuPCT: "80", priorityClassName: "low", terminationGracePeriodSeconds: 1 });
+      await bound("low");
+      await setStatus("low", { phase: "Running", ready: true, pid: 4711 });
+      await createApp("equal", { cpuPCT: "80", priorityClassName: "low" });
+      await eventOf("equal", "FailedScheduling");
+      await createApp("vip", { cpuPCT: "50", priorityClassName: "high" });
+      const nominated = await reach(
+        "vip",
+        "nominated",
+        ({ status, spec }) => Boolean(status?.nominatedNodeName || spec.nodeName),
+      );
+      assert.equal(nominated.status?.nominatedNodeName, "node-a");
+      assert.equal((await bound("vip")).spec.nodeName, "node-a");
+      assert.equal((await eventOf("low", "Preempted")).message, "Preempted by default/vip on node node-a");
+      const low = await reach(
+        "low",
+        "Pending",
+        ({ status, spec }) => !spec.nodeName && status?.phase === "Pending",
+      );
+      assert.deepEqual([low.status?.ready, low.status?.pid], [false, undefined]);
+      await remove("vip");
+      const next = await waitFor("one of the low ones is bound", async () => {
+        const apps = await Promise.all([get("low"), get("equal")]);
+        return apps.find(({ spec }) => spec.nodeName);
+      });
+      assert.equal(next.metadata.name, "low", "the older of the two");
+    });
+
+    test("apps of a lost node are Unknown, then elsewhere; who bears it stays", async () => {
+      const lost = await add("node-a", { leaseSeconds: 2 });
+      await start({ defaultTolerationMs: 1500 });
+      const unreachable = {
+        key: "node.kubernetes.io/unreachable",
+        operator: "Exists",
+        effect: "NoExecute",
+      } as const;
+      await createApp("moves");
+      await createApp("stays", { tolerations: [unreachable] });
+      for (const name of ["moves", "stays"]) {
+        await bound(name);
+        await setStatus(name, { phase: "Running", ready: true });
+      }
+      await add("node-b");
+      await lost.die();
+      const unknown = await reach("moves", "Unknown", ({ status }) => status?.phase === "Unknown");
+      assert.deepEqual([unknown.spec.nodeName, unknown.status?.reason, unknown.status?.ready], [
+        "node-a",
+        "NodeLost",
+        false,
+      ]);
+      await reach("moves", "bound to node-b", ({ spec }) => spec.nodeName === "node-b");
+      assert.match((await eventOf("moves", "NodeLost")).message, /node-a has not been heard of/);
+      const stays = await reach("stays", "Unknown", ({ status }) => status?.phase === "Unknown");
+      assert.equal(stays.spec.nodeName, "node-a");
+    });
+
+    test("when more than half of the nodes are lost, apps stay where they are, and an event says so", async () => {
+      const lost = await Promise.all(["node-a", "node-b"].map((name) => add(name, { leaseSeconds: 2 })));
+      await start({ defaultTolerationMs: 500 });
+      await createApp("web");
+      const { spec } = await bound("web");
+      await add("node-c");
+      await Promise.all(lost.map((node) => node.die()));
+      const { message } = await eventOf("nckubelet", "EvictionsPaused");
+      assert.match(message, /^2 of 3 nodes are lost/);
+      await reach("web", "Unknown", ({ status }) => status?.phase === "Unknown");
+      assert.equal((await get("web")).spec.nodeName, spec.nodeName);
+    });
+
+    test("LimitRange and ResourceQuota: defaults come with the bind, used is kept, what is too much is refused", async () => {
+      await add("node-a");
+      const key = (share: string) => `${group}/${share}`;
+      await create(resourcePath(limitRanges, { namespace: "default" }), {
+        apiVersion: "v1",
+        kind: "LimitRange",
+        metadata: { name: "team" },
+        spec: {
+          limits: [{
+            type: `${group}/NCApp`,
+            default: { [key("cpuPCT")]: "12.5" },
+            max: { [key("cpuPCT")]: "40" },
+          }],
+        },
+      });
+      await create(resourcePath(resourceQuotas, { namespace: "default" }), {
+        apiVersion: "v1",
+        kind: "ResourceQuota",
+        metadata: { name: "team" },
+        spec: { hard: { [`requests.${key("cpuPCT")}`]: "50" } },
+      });
+      await start();
+      await createApp("plain");
+      const plain = await bound("plain");
+      assert.deepEqual([plain.spec.cpuPCT, plain.metadata.generation], ["12.5", 2], "both in one write");
+      await createApp("huge", { cpuPCT: "41" });
+      assert.match(
+        (await eventOf("huge", "FailedScheduling")).message,
+        /the maximum cpuPCT per NCApp is 40, but it asks for 41/,
+      );
+      await createApp("more", { cpuPCT: "40" });
+      assert.match(
+        (await eventOf("more", "FailedScheduling")).message,
+        /exceeded quota: team, requested: cpuPCT=40, used: cpuPCT=12.5/,
+      );
+      await waitFor("used is told", async () => {
+        const path = resourcePath(resourceQuotas, { namespace: "default", name: "team" });
+        const { status } = await admin.request<{ status?: { used?: Record<string, string> } }>({ path });
+        return status?.used?.[`requests.${key("cpuPCT")}`] === "12500m";
+      });
+      await remove("plain");
+      await bound("more");
+    });
+
+    test("--explain prints every node with what speaks for and against it", async () => {
+      await add("node-a");
+      await add("node-b", { taints: [{ key: "gpu", effect: "NoSchedule" }] });
+      await createApp("web", { cpuPCT: "30" });
+      let text = "";
+      const io = {
+        stdout: (part: string) => void (text += part),
+        stderr: (part: string) => void (text += part),
+        env: {},
+        columns: 0,
+        signal: new AbortController().signal,
+      };
+      const table = { scheduler: { summary: "", load: async () => schedulerCommand } };
+      const kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
+      const code = await runCommandLine(
+        ["scheduler", "--kubeconfig", kubeconfig, "--explain", "default/web"],
+        table,
+        io,
+      );
+      assert.equal(code, 0, text);
+      assert.match(
+        text,
+        /^default\/web: cpuPCT 30, memPCT no cap, priority 0\nit would be bound to node-a\n/,
+      );
+      assert.match(text, /^node-a +yes +\d+\.\d/m);
+      assert.match(text, /^node-b +no .*untolerated taint \{gpu: \}$/m);
+      assert.equal(
+        await runCommandLine(["scheduler", "--kubeconfig", kubeconfig, "--explain", "none"], table, io),
+        1,
+      );
+      assert.match(text, /there is no NCApp default\/none/);
+    });
+  },
+);
+
+interface SchedulerProcess {
+  log(): string;
+  signal(name: NodeJS.Signals): void;
+  stop(): Promise<void>;
+}
+
+async function startProcess(kubeconfig: string, identity: string): Promise<SchedulerProcess> {
+  const script = join(import.meta.dirname!, "scheduler-process.ts");
+  const child: ChildProcess = spawn(process.execPath, [script, kubeconfig, identity], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  child.stdout?.setEncoding("utf8").on("data", (chunk) => text += chunk);
+  return {
+    log: () => text,
+    signal: (name) => void child.kill(name),
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createSandbox, fakeExecutable, shells } from "./sandbox.ts";
+
+for (const shell of shells) {
+  const name = shell.join(" ");
+
+  test(`${name}: install.sh installs, does nothing the second time, upgrades, rolls back and uninstalls`, async () => {
+    await using machine = await createSandbox();
+    const bin = join(machine.root, "usr/local/bin");
+    const before = await machine.list();
+    await machine.publish(fakeExecutable("1.0.0"));
+    const first = await machine.run(shell);
+    assert.deepEqual([first.code, first.stderr], [0, ""]);
+    assert.match(
+      first.stdout,
+      /nckubelet 1\.0\.0 .*runs on this node[^]*nckubelet ps[^]*nckubelet run[^]*systemctl status/,
+    );
+    assert.deepEqual(await machine.calls(), [
+      "enable --quiet nckubelet.service",
+      "daemon-reload",
+      "restart nckubelet.service",
+    ]);
+    const installed = await machine.list();
+    assert.deepEqual(
+      installed.filter((line) => !before.includes(line)).map((line) => line.split(" ").slice(0, 2).join(" ")),
+      [
+        "etc/nckubelet 755",
+        "etc/nckubelet/.installed 644",
+        "etc/nckubelet/agent.env 600",
+        "etc/nckubelet/config.yaml 644",
+        "etc/nckubelet/manifests 755",
+        "etc/systemd/system/nckubelet.service 644",
+        "usr/local/bin/nckubelet 755",
+        "usr/local/bin/nckubelet-rollback.sh 755",
+        "usr/local/bin/nckubelet-uninstall.sh 755",
+      ],
+    );
+
+    const second = await machine.run(shell);
+    assert.deepEqual([second.code, second.stderr], [0, ""]);
+    assert.match(second.stdout, /^install: .* nothing had to be done\n$/);
+    assert.deepEqual([await machine.calls(), await machine.list()], [[], installed]);
+
+    await machine.publish(fakeExecutable("1.1.0"));
+    assert.equal((await machine.run(shell)).code, 0);
+    assert.deepEqual(await machine.calls(), ["daemon-reload", "restart nckubelet.service"]);
+    assert.equal(await readFile(join(bin, "nckubelet"), "utf8"), fakeExecutable("1.1.0"));
+    assert.equal(await readFile(join(bin, "nckubelet.previous"), "utf8"), fakeExecutable("1.0.0"));
+
+    const back = await machine.run(shell, join(bin, "nckubelet-rollback.sh"));
+    assert.deepEqual([back.code, back.stderr], [0, ""]);
+    assert.match(back.stdout, /now running nckubelet 1\.0\.0/);
+    assert.equal(await readFile(join(bin, "nckubelet"), "utf8"), fakeExecutable("1.0.0"));
+    assert.equal(await readFile(join(bin, "nckubelet.previous"), "utf8"), fakeExecutable("1.1.0"));
+    assert.deepEqual(await machine.calls(), ["restart nckubelet.service"]);
+
+    const gone = await machine.run(shell, join(bin, "nckubelet-uninstall.sh"), {}, ["--purge"]);
+    assert.deepEqual([gone.code, gone.stderr], [0, ""]);
+    assert.deepEqual(await machine.list(), before);
+    assert.ok((await machine.calls()).includes("stop nckubelet-apps.scope"));
+  });
+
+  test(`${name}: without --purge the state, logs and settings stay, and the script says so`, async () => {
+    await using machine = await createSandbox();
+    await machine.publish(fakeExecutable("1.0.0"));
+    await machine.run(shell);
+    const { code, stdout } = await machine.run(
+      shell,
+      join(machine.root, "usr/local/bin/nckubelet-uninstall.sh"),
+      {},
+      ["--keep"],
+    );
+    assert.equal(code, 0);
+    assert.match(stdout, /these stay: \/var\/lib\/nckubelet \/var\/log\/nckubelet \/etc\/nckubelet/);
+    const left = (await machine.list()).filter((line) => line.includes("nckubelet"));
+    assert.ok(left.length > 0 && left.every((line) => line.startsWith("etc/nckubelet")), left.join("\n"));
+  });
+
+  test(`${name}: a join writes a kubeconfig for root alone and keeps what people wrote in the settings`, async () => {
+    await using machine = await createSandbox();
+    const etc = join(machine.root, "etc/nckubelet");
+    await machine.publish(fakeExecutable("1.0.0"));
+    await machine.run(shell);
+    assert.match(await readFile(join(etc, "config.yaml"), "utf8"), /^standalone: true$/m);
+    await writeFile(join(etc, "config.yaml"), "standalone: true\nlog-level: debug # mine\n");
+    await machine.calls();
+
+    const join1 = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
+    const joined = await machine.run(shell, undefined, join1);
+    assert.deepEqual([joined.code, joined.stderr], [0, ""]);
+    assert.equal((await stat(join(etc, "kubeconfig"))).mode & 0o777, 0o600);
+    assert.match(
+      await readFile(join(etc, "kubeconfig"), "utf8"),
+      /server: "https:\/\/10\.0\.0\.1:6443"[^]*token: "abc\.def"/,
+    );
+    assert.equal(
+      await readFile(join(etc, "config.yaml"), "utf8"),
+      "log-level: debug # mine\nkubeconfig: /etc/nckubelet/kubeconfig\n",
+    );
+    assert.ok((await machine.calls()).includes("restart nckubelet.service"));
+    await machine.run(shell, undefined, join1);
+    assert.deepEqual(await machine.calls(), []);
+
+    const unchanged = await machine.list();
+    const refused = await machine.run(shell, undefined, { ...join1, NCKUBELET_TOKEN: "refused" });
+    assert.equal(refused.code, 1);
+    assert.equal(
+      refused.stderr,
+      "install: the API server cannot be used: nckubelet: GET https://refused/version: 401\n",
+    );
+    assert.deepEqual(await machine.list(), unchanged);
+  });
+}
+
+test("install.sh keeps the flags of the agent until others are given", async () => {
+  await using machine = await createSandbox();
+  await machine.publish(fakeExecutable("1.0.0"));
+  const flags = `${machine.environment().NCKUBELET_EXEC} --namespace "a $b"`;
+  await machine.run(["sh"], undefined, { NCKUBELET_EXEC: flags });
+  const file = join(machine.root, "etc/nckubelet/agent.env");
+  const written = await readFile(file, "utf8");
+  assert.match(written, /^NCKUBELET_EXEC="--listen 127\.0\.0\.1:\d+ --namespace \\"a \\\$b\\""$/m);
+  const { stdout } = await machine.call(["sh"], `. ${file}; printf %s "$NCKUBELET_EXEC"`);
+  assert.equal(stdout, flags);
+});
+
+test("install.sh runs the agent by OpenRC where there is no systemd", async () => {
+  await using machine = await createSandbox();
+  await machine.publish(fakeExecutable("1.0.0"));
+  const script = `echo "$(basename "$0") $*" >>${machine.dir}/calls; [ "$2" != status ]\n`;
+  for (const tool of ["rc-service", "rc-update"]) {
+    await writeFile(join(machine.tools, tool), `#!/bin/sh\n${script}`, { mode: 0o755 });
+  }
+  await rm(join(machine.root, "run/systemd"), { recursive: true });
+  await mkdir(join(machine.root, "etc/init.d"));
+  const { code, stderr, stdout } = await machine.run(["sh"]);
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.match(stdout, /rc-service nckubelet status/);
+  assert.deepEqual(await machine.calls(), [
+    "rc-update add nckubelet default",
+    "rc-service nckubelet restart",
+  ]);
+  const init = join(machine.root, "etc/init.d/nckubelet");
+  assert.equal((await stat(init)).mode & 0o777, 0o755);
+  assert.match(await readFile(init, "utf8"), /supervisor=supervise-daemon/);
+});

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createSandbox, fakeExecutable, installScript, type Sandbox, shells } from "./sandbox.ts";
+
+test("install.sh cut at 500 places does nothing", async () => {
+  await using machine = await createSandbox();
+  const whole = await readFile(installScript);
+  const binary = join(machine.dir, "nckubelet");
+  await writeFile(binary, fakeExecutable("1.0.0"), { mode: 0o755 });
+  const env = machine.environment({ NCKUBELET_BINARY: binary });
+  const before = await machine.list();
+  // The last newline is not missed: without it the script is whole.
+  const last = whole.length - 1;
+  const offsets = [...Array(460).keys()].map((index) => Math.floor(index * last / 460));
+  for (let back = 1; back <= 40; back++) offsets.push(last - back);
+  for (const offset of offsets) {
+    // The download comes by a pipe, as from curl.
+    spawnSync(shells[0]?.[0] ?? "sh", [], { input: whole.subarray(0, offset), env });
+    assert.deepEqual(await machine.list(), before, `after a cut at ${offset} of ${whole.length}`);
+  }
+  const { status } = spawnSync("sh", [], { input: whole, env: { ...env, NCKUBELET_EXEC: "--listen x" } });
+  assert.equal(status, 0, "the whole script installs");
+});
+
+const changing = ["mv", "cp", "ln", "mkdir", "chmod", "systemctl"];
+
+for (const upgrade of [false, true]) {
+  const what = upgrade ? "an upgrade" : "an installation";
+  test(`${what} that is killed at any step is completed by the next run`, async () => {
+    const goal = await attempt(upgrade, undefined);
+    let step = 1;
+    for (; step < 200; step++) {
+      const reached = await attempt(upgrade, step);
+      if (!reached.killed) break;
+      assert.deepEqual(reached.paths, goal.paths, `killed at step ${step}`);
+      assert.ok(reached.restarted, `killed at step ${step}: the agent runs what is installed`);
+    }
+    assert.ok(step > 10 && step < 200, `${step} steps`);
+  });
+}
+
+/** Installs on a new machine, killed at that call of a program that changes something, then lets it run to its end. */
+async function attempt(upgrade: boolean, step: number | undefined) {
+  await using machine = await createSandbox();
+  await machine.publish(fakeExecutable("1.0.0"));
+  if (upgrade) {
+    assert.equal((await machine.run(["dash"])).code, 0);
+    await machine.publish(fakeExecutable("2.0.0"));
+    await machine.calls();
+  }
+  await writeFile(join(machine.dir, "count"), "0");
+  await wrap(machine, step ?? 0);
+  const killer = join(machine.dir, "start.sh");
+  await writeFile(killer, `echo $$ >${machine.dir}/pid\nexec dash ${installScript}\n`);
+  const { code } = await machine.run(["dash"], killer);
+  if (step !== undefined && code !== 0) {
+    assert.equal(code, null, "killed, not failed");
+    const executable = await readFile(join(machine.root, "usr/local/bin/nckubelet"), "utf8").catch(() => "");
+    assert.ok(!upgrade || executable !== "", "there is always an executable");
+    await rm(join(machine.dir, "wrapped"), { recursive: true });
+    const again = await machine.run(["dash"]);
+    assert.deepEqual([again.code, again.stderr], [0, ""]);
+  }
+  const calls = await machine.calls();
+  return {
+    killed: code !== 0,
+    // The flags have the port of this machine's server in them.
+    paths: (await machine.list()).map((line) => line.replace(/(agent\.env \d+).*/, "$1")),
+    restarted: calls.includes("restart nckubelet.service"),
+  };
+}
+
+/** Puts programs before the real ones that count their calls, and end the script at one of them: before it does anything. */
+async function wrap(machine: Sandbox, step: number): Promise<void> {
+  const folder = join(machine.dir, "wrapped");
+  await mkdir(folder);
+  for (const tool of changing) {
+    const text = `#!/bin/sh
+read -r count <${machine.dir}/count
+echo $((count + 1)) >${machine.dir}/count
+if [ $((count + 1)) = ${step} ]; then
+  read -r pid <${machine.dir}/pid
+  kill -9 "$pid"
+  exit 1
+fi
+PATH=\${PATH#*:} exec ${tool} "$@"
+`;
+    await writeFile(join(folder, tool), text, { mode: 0o755 });
+  }
+}

@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createSandbox, fakeExecutable, type Sandbox, shells } from "./sandbox.ts";
+
+interface Refusal {
+  /** Makes the machine one that cannot be installed on. */
+  spoil?: (machine: Sandbox) => Promise<unknown> | void;
+  env?: Record<string, string>;
+  says: RegExp;
+}
+
+const fake = (machine: Sandbox, tool: string, text: string) =>
+  writeFile(join(machine.tools, tool), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+
+const refusals: Record<string, Refusal> = {
+  "not root": { spoil: (machine) => fake(machine, "id", "echo 1000"), says: /this needs root/ },
+  "no cgroup v2": {
+    spoil: (machine) => rm(join(machine.root, "sys/fs/cgroup/cgroup.controllers")),
+    says: /no cgroup v2 at \/sys\/fs\/cgroup/,
+  },
+  "another machine": {
+    spoil: (machine) => fake(machine, "uname", '[ "$1" = -s ] && echo Linux || echo riscv64'),
+    says: /no executable for riscv64/,
+  },
+  "an executable for another machine": {
+    spoil: (machine) => machine.publish(`\x7fELF${"\0".repeat(14)}\x2a\0`),
+    says: /the executable is not for /,
+  },
+  "neither systemd nor OpenRC": {
+    spoil: (machine) => rm(join(machine.root, "run/systemd"), { recursive: true }),
+    says: /neither systemd nor OpenRC runs here/,
+  },
+  "a wrong digest": {
+    spoil: async (machine) => {
+      const sums = join(machine.dir, "release/SHA256SUMS");
+      await writeFile(sums, (await readFile(sums, "utf8")).replaceAll(/^\w{8}/gm, "00000000"));
+    },
+    says: /has the digest \w{64}, SHA256SUMS says 00000000\w{56}$/m,
+  },
+  "a release without this machine's executable": {
+    spoil: (machine) => writeFile(join(machine.dir, "release/SHA256SUMS"), ""),
+    says: /does not list nckubelet-linux-/,
+  },
+  "an address where nothing listens": {
+    env: { NCKUBELET_URL: "http://127.0.0.1:1" },
+    says: /cannot download http:\/\/127\.0\.0\.1:1\/SHA256SUMS: .*127\.0\.0\.1/,
+  },
+  "a proxy where nothing listens": {
+    env: { NCKUBELET_URL: "http://127.0.0.2:2", http_proxy: "http://user:secret@127.0.0.1:1" },
+    says: /cannot download (?!.*secret).*\(by the proxy of \$http_proxy\)/,
+  },
+  "an address of another kind": {
+    env: { NCKUBELET_URL: "ftp://x" },
+    says: /neither https:\/\/ nor http:\/\//,
+  },
+  "no address at all": { env: { NCKUBELET_URL: "" }, says: /set NCKUBELET_URL/ },
+  "another version than asked for": {
+    spoil: (machine) => symlink(".", join(machine.dir, "release/v9.9.9")),
+    env: { NCKUBELET_VERSION: "v9.9.9" },
+    says: /NCKUBELET_VERSION is v9\.9\.9, but the executable says: nckubelet 1\.0\.0/,
+  },
+  "a missing library": {
+    spoil: (machine) =>
+      machine.publish(
+        "#!/bin/sh\necho 'nckubelet: libatomic.so.1: cannot open shared object file' >&2\nexit 127\n",
+      ),
+    says: /apt-get install libatomic1/,
+  },
+  "an executable that does not run": {
+    spoil: (machine) => machine.publish("#!/bin/sh\necho 'GLIBC_2.28 not found' >&2\nexit 1\n"),
+    says: /does not run here.*GLIBC_2\.28/,
+  },
+  "a full disk": {
+    spoil: async (machine) => {
+      await fake(machine, "gzip", "echo 'gzip: stdout: No space left on device' >&2; exit 1");
+      await fake(machine, "df", "echo x; echo '/dev/vda 1000000 999999 512 100% /'");
+    },
+    says: /no space left: \/ has 0 MB free, the executable needs 120 MB/,
+  },
+  "a read-only /usr": {
+    spoil: (machine) =>
+      fake(
+        machine,
+        "mktemp",
+        "echo \"mktemp: failed to create directory via template 'x': Read-only file system\" >&2; exit 1",
+      ),
+    says: /cannot write to .*\/usr\/local\/bin: Read-only file system/,
+  },
+  "another install at work": {
+    spoil: (machine) => fake(machine, "flock", "exit 1"),
+    says: /another install\.sh is at work/,
+  },
+  "an unsigned release where a key is given": {
+    spoil: (machine) => makeKey(machine),
+    env: { NCKUBELET_PUBLIC_KEY: "KEY" },
+    says: /cannot download .*SHA256SUMS\.sig/,
+  },
+  "a release signed by another key": {
+    spoil: async (machine) => {
+      await makeKey(machine);
+      await writeFile(join(machine.dir, "release/SHA256SUMS.sig"), "x");
+    },
+    env: { NCKUBELET_PUBLIC_KEY: "KEY" },
+    says: /SHA256SUMS is not signed by the key/,
+  },
+  "a token for an open line": {
+    env: { NCKUBELET_SERVER: "http://10.0.0.1", NCKUBELET_TOKEN: "secret" },
+    says: /is not encrypted: it gets no token/,
+  },
+  "a token with a quote in it": {
+    env: { NCKUBELET_SERVER: "https://10.0.0.1", NCKUBELET_TOKEN: 'a"b' },
+    says: /NCKUBELET_TOKEN has a character that does not belong there\n$/,
+  },
+  "a kubeconfig that is not there": { env: { NCKUBELET_KUBECONFIG: "/nowhere" }, says: /no file \/nowhere/ },
+  "another CA than the pinned one": {
+    spoil: (machine) => makeKey(machine),
+    env: {
+      NCKUBELET_SERVER: "https://10.0.0.1",
+      NCKUBELET_TOKEN: "a",
+      NCKUBELET_CA_FILE: "CERT",
+      NCKUBELET_CA_HASH: "sha256:00",
+    },
+    says: /the CA of https:\/\/10\.0\.0\.1 has the hash sha256:\w{64}, NCKUBELET_CA_HASH says sha256:00/,
+  },
+};
+
+function makeKey(machine: Sandbox): void {
+  const run = (...args: string[]) => execFileSync("openssl", args, { cwd: machine.dir, stdio: "ignore" });
+  run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key", "-out", "cert", "-subj", "/CN=ca");
+  run("pkey", "-in", "key", "-pubout", "-out", "public-key");
+}
+
+const paths = (machine: Sandbox, env: Record<string, string> = {}) =>
+  Object.fromEntries(
+    Object.entries(env).map(([name, value]) => [
+      name,
+      value === "KEY"
+        ? join(machine.dir, "public-key")
+        : value === "CERT"
+        ? join(machine.dir, "cert")
+        : value,
+    ]),
+  );
+
+for (const shell of shells) {
+  test(`${shell.join(" ")}: what cannot work is refused in one line, and nothing is changed`, async (t) => {
+    for (const [what, { spoil, env, says }] of Object.entries(refusals)) {
+      await t.test(what, async () => {
+        await using machine = await createSandbox();
+        await machine.publish(fakeExecutable("1.0.0"));
+        await spoil?.(machine);
+        const before = await machine.list();
+        const { code, stderr } = await machine.run(shell, undefined, paths(machine, env));
+        assert.match(stderr, says);
+        assert.equal(stderr.split("\n").length, 2, `more than one line: ${stderr}`);
+        assert.equal(code, 1);
+        assert.deepEqual([await machine.list(), await machine.calls()], [before, []]);
+      });
+    }
+  });
+}
+
+test("install.sh takes a signed release, a pinned CA and a file with its digest", async () => {
+  await using machine = await createSandbox();
+  await machine.publish(fakeExecutable("1.0.0"));
+  makeKey(machine);
+  const run = (...args: string[]) => execFileSync("openssl", args, { cwd: machine.dir });
+  run("dgst", "-sha256", "-sign", "key", "-out", "release/SHA256SUMS.sig", "release/SHA256SUMS");
+  run("pkey", "-in", "key", "-pubout", "-outform", "DER", "-out", "spki");
+  const pin = createHash("sha256").update(await readFile(join(machine.dir, "spki"))).digest("hex");
+  const certificate = await readFile(join(machine.dir, "cert"));
+  const { code, stderr } = await machine.run(["sh"], undefined, {
+    NCKUBELET_URL: "",
+    NCKUBELET_BINARY: join(machine.dir, `release/nckubelet-linux-amd64.gz`),
+    NCKUBELET_PUBLIC_KEY: join(machine.dir, "public-key"),
+    NCKUBELET_SERVER: "https://10.0.0.1",
+    NCKUBELET_TOKEN: "a",
+    NCKUBELET_CA_FILE: join(machine.dir, "cert"),
+    NCKUBELET_CA_HASH: `sha256:${pin}`,
+  });
+  assert.deepEqual([code, stderr], [0, ""]);
+  const kubeconfig = await readFile(join(machine.root, "etc/nckubelet/kubeconfig"), "utf8");
+  assert.ok(kubeconfig.includes(`certificate-authority-data: ${certificate.toString("base64")}\n`));
+});
+
+test("install.sh fetches the CA from the cluster when its digest is known", async () => {
+  await using machine = await createSandbox();
+  makeKey(machine);
+  const data = (await readFile(join(machine.dir, "cert"))).toString("base64");
+  // As the API server answers: YAML in a JSON string.
+  const info = JSON.stringify({
+    data: { kubeconfig: `- cluster:\n    certificate-authority-data: ${data}\n    server: ""\n` },
+  });
+  await fake(
+    machine,
+    "curl",
+    `printf '%s' '${info.replaceAll("\\", "\\\\")}' | sed 's/\\\\\\\\/\\\\/g' >"$5"`,
+  );
+  const { code, stderr } = await machine.call(
+    ["sh"],
+    `work=${machine.dir} server=https://10.0.0.1; fetch_ca`,
+  );
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.deepEqual(await readFile(join(machine.dir, "ca.crt")), await readFile(join(machine.dir, "cert")));
+});
+
+test("install.sh uses wget where there is no curl", async () => {
+  await using machine = await createSandbox();
+  await machine.publish(fakeExecutable("1.0.0"));
+  const words =
+    `command() { case $2 in curl) return 1 ;; esac; builtin_path=$(which "$2") && echo "$builtin_path"; }; main`;
+  const { code, stderr } = await machine.call(["dash"], words);
+  assert.deepEqual([code, stderr], [0, ""]);
+  const missing = await machine.call(["dash"], words, { NCKUBELET_URL: "http://127.0.0.1:1" });
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /^install: cannot download http:\/\/127\.0\.0\.1:1\/SHA256SUMS: .+\n$/);
+});
+
+test("install.sh shows the agent's last words when it does not get healthy", async () => {
+  await using machine = await createSandbox();
+  await machine.publish(fakeExecutable("1.0.0"));
+  const { code, stdout, stderr } = await machine.run(["sh"], undefined, {
+    NCKUBELET_EXEC: "--listen 127.0.0.1:1",
+  });
+  assert.equal(code, 1);
+  assert.match(stdout, /the agent does not get healthy/);
+  assert.match(stderr, /the last words of the agent/);
+});

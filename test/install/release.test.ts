@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { addressInstaller, assembleRelease } from "../../tools/release/assemble.ts";
+import { buildSbom } from "../../tools/release/sbom.ts";
+import { installScript } from "./sandbox.ts";
+
+test("a release is the same byte for byte when it is made twice, and its sums are right", async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-release-"));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  const executable = join(dir, "executable");
+  await writeFile(executable, "the executable ".repeat(1000));
+  const read = async () => {
+    const output = join(dir, "release");
+    await assembleRelease({ executables: { amd64: executable, arm64: executable }, output });
+    const names = (await readdir(output)).sort();
+    return await Promise.all(
+      names.map(async (name) => [name, await readFile(join(output, name))] as const),
+    );
+  };
+  const first = await read();
+  assert.deepEqual(await read(), first);
+  assert.deepEqual(first.map(([name]) => name), [
+    "LICENSE",
+    "SHA256SUMS",
+    "install.sh",
+    "manifests-1.31.yaml",
+    "manifests.yaml",
+    "nckubelet-linux-amd64.gz",
+    "nckubelet-linux-arm64.gz",
+    "nckubelet.cdx.json",
+  ]);
+  const files = new Map(first);
+  assert.deepEqual(gunzipSync(files.get("nckubelet-linux-arm64.gz")!), await readFile(executable));
+  // Magic, deflate, no flags: no name; no time.
+  assert.equal(files.get("nckubelet-linux-amd64.gz")!.subarray(0, 8).toString("hex"), "1f8b080000000000");
+  const sums = first.filter(([name]) => name !== "SHA256SUMS")
+    .map(([name, content]) => `${createHash("sha256").update(content).digest("hex")}  ${name}\n`);
+  assert.equal(String(files.get("SHA256SUMS")), sums.join(""));
+  assert.deepEqual((await readdir(dir)).sort(), ["executable", "release"]);
+});
+
+test("the installer of a release knows its address, and takes no shell for one", async () => {
+  const script = await readFile(installScript, "utf8");
+  assert.match(
+    addressInstaller(script, "https://x.example/a"),
+    /^ {2}release_url='https:\/\/x\.example\/a'$/m,
+  );
+  assert.throws(() => addressInstaller(script, "https://x'; reboot"), /not an address/);
+});
+
+test("the bill of materials has what ships, with its digests, and nothing that only builds", () => {
+  const sbom = buildSbom({
+    name: "nckubelet",
+    version: "1.0.0",
+    packages: {
+      "": { license: "Apache-2.0" },
+      "node_modules/node": { version: "26.0.0", license: "MIT", dev: true },
+      "node_modules/esbuild": { version: "1.0.0", dev: true },
+      "node_modules/@types/x": { version: "1.0.0" },
+      "node_modules/a/node_modules/@b/c": { version: "2.0.0", license: "MIT", integrity: "sha512-AAE=" },
+    },
+  }) as { components: Record<string, unknown>[] };
+  assert.deepEqual(sbom.components.map(({ purl }) => purl), [
+    "pkg:generic/node@26.0.0",
+    "pkg:npm/%40b/c@2.0.0",
+  ]);
+  assert.deepEqual(sbom.components[1]?.hashes, [{ alg: "SHA-512", content: "0001" }]);
+});

@@ -1,0 +1,178 @@
+/**
+ * A machine in a folder for install.sh: the paths it knows, and the few programs that would touch the real machine, as fakes that
+ * write down how they were called.
+ *
+ * Guarantees: with `NCKUBELET_TEST_ROOT` and the sandbox's PATH, install.sh writes nowhere else.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+/** The script under test. */
+export const installScript = fileURLToPath(new URL("../../install.sh", import.meta.url));
+
+/** The shells that users have, of those that this machine has. */
+export const shells: string[][] = [["dash"], ["busybox", "ash"], ["bash"]].filter(([file = ""]) => {
+  try {
+    execFileSync("sh", ["-c", `command -v ${file}`], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+});
+
+/** How a run ended. */
+export interface RunResult {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A machine in a folder. */
+export interface Sandbox extends AsyncDisposable {
+  /** The folder itself; `root` in it is the machine. */
+  dir: string;
+  root: string;
+  /** The folder with the fakes, on the PATH before the machine's own; `wrapped` in `dir` comes before it. */
+  tools: string;
+  /** Where the release is served; `/healthz` answers there too, as the agent would. */
+  url: string;
+  /** Sets the release that is served. */
+  publish(executable: string): Promise<void>;
+  run(shell: string[], file?: string, env?: Record<string, string>, args?: string[]): Promise<RunResult>;
+  /** Runs words of shell with the functions of install.sh at hand. */
+  call(shell: string[], words: string, env?: Record<string, string>): Promise<RunResult>;
+  /** Every path of the machine with its mode and digest. */
+  list(): Promise<string[]>;
+  /** The calls of systemctl that changed something, since the last look. */
+  calls(): Promise<string[]>;
+  environment(env?: Record<string, string>): Record<string, string>;
+}
+
+/** An executable as install.sh sees it: it tells its version and reaches its API server. */
+export function fakeExecutable(version: string): string {
+  return `#!/bin/sh
+case $1 in
+  version) echo "nckubelet ${version} (a fake)" ;;
+  manifests) ! grep -q refused "$3" || { echo "nckubelet: GET https://refused/version: 401" >&2; exit 1; } ;;
+  ps) ;;
+esac
+`;
+}
+
+/** Makes a machine that runs systemd and has cgroup v2. */
+export async function createSandbox(): Promise<Sandbox> {
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-install-"));
+  const [root, tools, release] = [join(dir, "root"), join(dir, "tools"), join(dir, "release")];
+  for (const folder of ["etc/systemd/system", "usr/local/bin", "sys/fs/cgroup", "run/systemd/system"]) {
+    await mkdir(join(root, folder), { recursive: true });
+  }
+  await Promise.all([tools, release].map((folder) => mkdir(folder)));
+  await writeFile(join(root, "sys/fs/cgroup/cgroup.controllers"), "cpuset cpu io memory pids\n");
+  for (const [name, text] of Object.entries(fakes(dir))) {
+    await writeFile(join(tools, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  }
+  const functions = (await readFile(installScript, "utf8")).trimEnd().split("\n").slice(0, -1).join("\n");
+  await writeFile(join(dir, "functions.sh"), `${functions}\n`);
+  const server = createServer((request, response) => {
+    if (request.url === "/healthz") return response.end("ok");
+    readFile(join(release, request.url ?? "")).then(
+      (content) => response.end(content),
+      () => response.writeHead(404).end(),
+    );
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+
+  const environment = (env: Record<string, string> = {}) => ({
+    PATH: `${join(dir, "wrapped")}:${tools}:${process.env.PATH}`,
+    NCKUBELET_TEST_ROOT: root,
+    NCKUBELET_URL: url,
+    NCKUBELET_EXEC: `--listen 127.0.0.1:${port}`,
+    ...env,
+  });
+  const run: Sandbox["run"] = async (shell, file = installScript, env = {}, args = []) => {
+    // busybox has programs of its own, which win over the PATH but not over functions.
+    const functions = (await readdir(tools)).filter((name) => /^\w+$/.test(name))
+      .map((name) => `${name}() { ${join(tools, name)} "$@"; }; `).join("");
+    const words = shell[0] === "busybox" ? ["-c", `${functions}. "$0"`, file] : [file];
+    return await runProgram([...shell, ...words, ...args], environment(env));
+  };
+  return {
+    dir,
+    root,
+    tools,
+    url,
+    environment,
+    run,
+    async publish(executable) {
+      const packed = gzipSync(executable);
+      const digest = createHash("sha256").update(packed).digest("hex");
+      const names = ["amd64", "arm64"].map((arch) => `nckubelet-linux-${arch}.gz`);
+      for (const name of names) await writeFile(join(release, name), packed);
+      await writeFile(join(release, "SHA256SUMS"), names.map((name) => `${digest}  ${name}\n`).join(""));
+    },
+    call: (shell, words, env = {}) =>
+      runProgram([...shell, "-c", `. ${join(dir, "functions.sh")}; set -eu; ${words}`], environment(env)),
+    list: () => listTree(root),
+    async calls() {
+      const log = join(dir, "calls");
+      const lines = (await readFile(log, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
+      await rm(log, { force: true });
+      return lines;
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+function fakes(dir: string): Record<string, string> {
+  return {
+    id: "echo 0",
+    sleep: ":",
+    journalctl: "echo 'the last words of the agent'",
+    systemctl: `case $1 in
+  --version) echo "systemd 252 (252.39)" ;;
+  is-active) test -e ${dir}/active ;;
+  is-enabled) test -e ${dir}/enabled ;;
+  show) echo NRestarts=0 ;;
+  *) echo "$@" >>${dir}/calls ;;
+esac || exit
+case $1 in
+  enable) touch ${dir}/enabled ;;
+  start | restart) touch ${dir}/active ;;
+  disable) rm -f ${dir}/enabled ${dir}/active ;;
+esac`,
+  };
+}
+
+async function runProgram([file = "", ...args]: string[], env: Record<string, string>): Promise<RunResult> {
+  const child = spawn(file, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (chunk) => stdout += chunk);
+  child.stderr.setEncoding("utf8").on("data", (chunk) => stderr += chunk);
+  const [code] = await once(child, "close") as [number | null];
+  return { code, stdout, stderr };
+}
+
+async function listTree(root: string): Promise<string[]> {
+  const names = (await readdir(root, { recursive: true })).sort();
+  return await Promise.all(names.map(async (name) => {
+    const path = join(root, name);
+    const stat = await lstat(path);
+    const digest = stat.isFile() ? createHash("sha256").update(await readFile(path)).digest("hex") : "";
+    return `${name} ${(stat.mode & 0o777).toString(8)} ${digest.slice(0, 16)}`.trimEnd();
+  }));
+}

@@ -1,0 +1,85 @@
+/** An agent as the server sees it, for tests of the routes. */
+import { createServerApp, type Door } from "../../src/server/app.ts";
+import type { AppActions } from "../../src/server/actions.ts";
+import type { Services } from "../../src/server/services.ts";
+import type { AgentView, AppView } from "../../src/server/view.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { appWith } from "../supervisor/fixtures.ts";
+
+export const web: AppView = {
+  app: appWith({
+    env: [{ name: "PASSWORD", value: "hunter2" }, {
+      name: "NODE",
+      valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } },
+    }],
+  }),
+  source: "manifests",
+  status: { phase: "Running", ready: true },
+  logFile: "/var/log/nckubelet/default_web/app.log",
+};
+
+export const doors = {
+  socket: { kind: "socket" },
+  loopback: { kind: "loopback", isOwnHost: (host) => host === "localhost" },
+  tls: {
+    kind: "tls",
+    authorize: async (token) =>
+      token === "good"
+        ? "allowed"
+        : token === "weak"
+        ? "forbidden"
+        : token === "late"
+        ? "unavailable"
+        : "unknown",
+  },
+} as const satisfies Record<string, Door>;
+
+export function viewWith(fields: Partial<AgentView> = {}): AgentView {
+  return {
+    version: "1.2.3",
+    node: "node-a",
+    startedAt: new Date(0),
+    limits: { enforced: true, message: "" },
+    sources: () => [],
+    problems: () => [],
+    apps: () => [web],
+    app: (namespace, name) => namespace === "default" && name === "web" ? web : undefined,
+    checks: () => [{ name: "sync", ok: true, message: "1 s ago" }],
+    ...fields,
+  };
+}
+
+/** Actions that do nothing and say what they were asked for. */
+export function recordActions(): AppActions & { asked: string[] } {
+  const asked: string[] = [];
+  const act = (verb: string) => async (namespace: string, name: string) => {
+    asked.push(`${verb} ${namespace}/${name}`);
+    return { done: true, created: false, app: web.app } as const;
+  };
+  return {
+    asked,
+    async put(app) {
+      asked.push(`put ${app.metadata.namespace}/${app.metadata.name}`);
+      return { done: true, created: true, app };
+    },
+    remove: act("remove"),
+    restart: act("restart"),
+    stop: act("stop"),
+    start: act("start"),
+  };
+}
+
+export function servicesWith(fields: Partial<Services> = {}): Services {
+  return {
+    view: viewWith(),
+    actions: recordActions(),
+    log: silentLogger,
+    followers: { now: 0, most: 2 },
+    ...fields,
+  };
+}
+
+/** The endpoint behind a door, by default the most powerful one. */
+export function serverWith(fields: Partial<Services> = {}, door: Door = doors.socket) {
+  return createServerApp(door, servicesWith(fields));
+}

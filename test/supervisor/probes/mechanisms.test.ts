@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type HttpTarget, probeHttp } from "../../../src/supervisor/probes/http-get.ts";
+import { probeTcp } from "../../../src/supervisor/probes/tcp-socket.ts";
+
+const host = "127.0.0.1";
+
+async function listen(server: Server) {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => sockets.add(socket.on("error", () => {})));
+  server.listen(0, host);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    const closed = once(server, "close");
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  return { port, [Symbol.asyncDispose]: close };
+}
+
+const serve = (answer: RequestListener) => listen(createHttpServer(answer));
+const ask = (port: number, fields: Partial<HttpTarget> = {}, timeoutMs = 5000) =>
+  probeHttp({ host, port, path: "/", scheme: "HTTP", headers: [], ...fields }, timeoutMs);
+
+test("a status of 200 to 399 is success, any other is not and is named", async () => {
+  await using server = await serve((request, response) => {
+    response.writeHead(Number(request.url?.slice(1)), { location: "http://192.0.2.1/" });
+    response.end();
+  });
+  for (const status of [200, 204, 301, 302, 399]) {
+    assert.equal((await ask(server.port, { path: `/${status}` })).ok, true, `${status}`);
+  }
+  for (const status of [400, 401, 404, 500, 503]) {
+    assert.deepEqual(await ask(server.port, { path: `/${status}` }), {
+      ok: false,
+      message: `HTTP probe failed with statuscode: ${status}`,
+    });
+  }
+});
+
+test("path, query and headers are sent as they are, a Host of its own included", async () => {
+  let seen: IncomingMessage | undefined;
+  await using server = await serve((request, response) => {
+    seen = request;
+    response.end();
+  });
+  const headers = [{ name: "Host", value: "shop.example" }, { name: "X-Probe", value: "1" }, {
+    name: "X-Probe",
+    value: "2",
+  }];
+  await ask(server.port, { path: "/ready?full=1", headers });
+  assert.deepEqual([seen?.url, seen?.headers.host, seen?.headers["x-probe"]], [
+    "/ready?full=1",
+    "shop.example",
+    "1, 2",
+  ]);
+});
+
+test("an app that accepts but never answers, and one that sends nonsense, fail with the address", async () => {
+  await using silent = await listen(createServer());
+  assert.match(
+    (await ask(silent.port, {}, 50)).message,
+    /^Get "http:\/\/127\.0\.0\.1:\d+\/": no answer in 0\.05 s$/,
+  );
+  await using nonsense = await listen(
+    createServer((socket) => void socket.end("what?\r\n\r\n")),
+  );
+  const { ok, message } = await ask(nonsense.port);
+  assert.deepEqual([ok, message.startsWith('Get "http://127.0.0.1')], [false, true]);
+});
+
+test("a body without an end is not waited for", async () => {
+  await using server = await serve((_request, response) => void response.write("first of many"));
+  assert.equal((await ask(server.port)).ok, true);
+});
+
+test("https is asked without a look at the certificate", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nckubelet-tls-"));
+  const [key, cert] = [join(folder, "key"), join(folder, "cert")];
+  const words = [
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-subj",
+    "/CN=wrong",
+    "-keyout",
+    key,
+    "-out",
+    cert,
+  ];
+  execFileSync("openssl", words, { stdio: "ignore" });
+  await using server = await listen(
+    createHttpsServer(
+      { key: readFileSync(key), cert: readFileSync(cert) },
+      (_request, response) => void response.end(),
+    ),
+  );
+  assert.equal((await ask(server.port, { scheme: "HTTPS" })).ok, true);
+  rmSync(folder, { recursive: true });
+});
+
+test("a TCP port that is open is success, a closed one is not", async () => {
+  const server = await listen(createServer());
+  assert.deepEqual(await probeTcp({ host, port: server.port }, 5000), { ok: true, message: "connected" });
+  await server[Symbol.asyncDispose]();
+  const { ok, message } = await probeTcp({ host, port: server.port }, 5000);
+  assert.equal(ok, false);
+  assert.match(message, /^dial tcp 127\.0\.0\.1:\d+: .*ECONNREFUSED/);
+});

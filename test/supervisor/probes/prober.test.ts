@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { DefaultedProbe } from "../../../src/api/types.ts";
+import { createProber, type ProbedRun } from "../../../src/supervisor/probes/prober.ts";
+import { waitFor } from "../../wait-for.ts";
+
+function probe(fields: Partial<DefaultedProbe> = {}): DefaultedProbe {
+  const times = {
+    initialDelaySeconds: 0,
+    periodSeconds: 0.01,
+    timeoutSeconds: 1,
+    successThreshold: 1,
+    failureThreshold: 3,
+  };
+  return { tcpSocket: { port: 1 }, ...times, ...fields };
+}
+
+/** A prober whose results come from `answers`, by probe. */
+function probing() {
+  const answers = new Map<DefaultedProbe, boolean>();
+  const asked: DefaultedProbe[] = [];
+  const failed: string[] = [];
+  const ready: boolean[] = [];
+  const prober = createProber({
+    perform: async (probe) => {
+      asked.push(probe);
+      return { ok: answers.get(probe) ?? true, message: "it said so" };
+    },
+    onFailed: (_run, message) => failed.push(message),
+    onReady: (_run, isReady) => ready.push(isReady),
+    onUnhealthy: () => {},
+    random: () => 0,
+  });
+  const watch = (spec: ProbedRun["spec"], fields: Partial<ProbedRun> = {}) =>
+    prober.watch({ key: "default/web", runId: "run-1", startedAt: Date.now(), spec, ...fields });
+  return { prober, answers, asked, failed, ready, watch, [Symbol.dispose]: () => prober.close() };
+}
+
+test("liveness that fails as often as its threshold says is told once, with the probe's words", async () => {
+  using seen = probing();
+  const liveness = probe();
+  seen.answers.set(liveness, false);
+  seen.watch({ livenessProbe: liveness });
+  await waitFor("more probes than the threshold", () => seen.asked.length > 5);
+  assert.deepEqual(seen.failed, ["Liveness probe failed: it said so"]);
+});
+
+test("readiness follows its verdicts", async () => {
+  using seen = probing();
+  const readiness = probe({ failureThreshold: 1 });
+  seen.watch({ readinessProbe: readiness });
+  await waitFor("ready", () => seen.ready.at(-1) === true);
+  seen.answers.set(readiness, false);
+  await waitFor("not ready", () => seen.ready.at(-1) === false);
+  seen.answers.set(readiness, true);
+  await waitFor("ready again", () => seen.ready.at(-1) === true);
+  assert.deepEqual(seen.ready, [true, false, true]);
+});
+
+test("the startup probe holds the others back until it has passed, and then is not made again", async () => {
+  using seen = probing();
+  const [startup, liveness] = [probe({ failureThreshold: 1000 }), probe()];
+  seen.answers.set(startup, false);
+  seen.watch({ startupProbe: startup, livenessProbe: liveness });
+  await waitFor("some startup probes", () => seen.asked.length > 3);
+  assert.ok(!seen.asked.includes(liveness));
+  seen.answers.set(startup, true);
+  await waitFor("liveness is probed", () => seen.asked.includes(liveness));
+  const count = seen.asked.filter((probe) => probe === startup).length;
+  await waitFor("more probes", () => seen.asked.filter((probe) => probe === liveness).length > 5);
+  assert.equal(seen.asked.filter((probe) => probe === startup).length, count);
+  assert.deepEqual(seen.ready, [true]);
+});
+
+test("a startup probe that fails gives the app up", async () => {
+  using seen = probing();
+  const startup = probe({ failureThreshold: 2 });
+  seen.answers.set(startup, false);
+  seen.watch({ startupProbe: startup });
+  await waitFor("it is told", () => seen.failed.length > 0);
+  assert.deepEqual([seen.failed, seen.ready], [["Startup probe failed: it said so"], []]);
+});
+
+test("the same run is not probed twice, new probes replace the old, and a stopped app is left alone", async () => {
+  using seen = probing();
+  const [first, second] = [probe(), probe({ failureThreshold: 9 })];
+  seen.watch({ livenessProbe: first });
+  seen.watch({ livenessProbe: first });
+  await waitFor("it is probed", () => seen.asked.length > 0);
+  seen.watch({ livenessProbe: second });
+  await waitFor("the new one is probed", () => seen.asked.includes(second));
+  const old = seen.asked.filter((probe) => probe === first).length;
+  await waitFor("several of the new", () => seen.asked.filter((probe) => probe === second).length > 3);
+  assert.equal(seen.asked.filter((probe) => probe === first).length, old);
+  seen.prober.stop("default/web");
+  const all = seen.asked.length;
+  await waitFor(
+    "some time has gone by",
+    () => new Promise<true>((resolve) => setTimeout(() => resolve(true), 50)),
+  );
+  assert.equal(seen.asked.length, all);
+});
+
+test("the first delay counts from the start of the run, so that a new agent does not wait again", async () => {
+  using seen = probing();
+  seen.watch({ livenessProbe: probe({ initialDelaySeconds: 3600 }) }, { startedAt: Date.now() - 3_600_000 });
+  await waitFor("it is probed at once", () => seen.asked.length > 0);
+});

@@ -1,0 +1,89 @@
+/**
+ * Puts a release together.
+ *
+ * Guarantees: the same executables and the same checkout give the same bytes in every file: nothing of the time, the machine or
+ * the order of a folder gets in. The folder appears whole, in place of the one before.
+ * Caveat: packing is zlib's, so that another version of Node may pack to other bytes.
+ */
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import { fullFeaturesSince, renderInstallManifests } from "../../src/api/install-manifests.ts";
+import type { Architecture } from "../build/node-binary.ts";
+import { checkout } from "../checkout.ts";
+import { must } from "../command.ts";
+import { buildSbom } from "./sbom.ts";
+
+/** What a release is made of. */
+export interface ReleaseParts {
+  executables: Partial<Record<Architecture, string>>;
+  /** The folder to make; one that is there is replaced. */
+  output: string;
+  /** Where it will be served. */
+  url?: string;
+  /** A file with a private RSA key. */
+  sign?: string;
+  /** How hard to pack, 1 to 9. */
+  level?: number;
+}
+
+/** Makes the folder and gives a line for each of its files. */
+export async function assembleRelease(
+  { executables, output, url = "", sign, level = 9 }: ReleaseParts,
+): Promise<string[]> {
+  await mkdir(dirname(output), { recursive: true });
+  const work = await mkdtemp(`${output}.`);
+  try {
+    for (const [arch, path] of Object.entries(executables)) {
+      // Without a name or a time in its head, as gzip -n.
+      const packed = createWriteStream(join(work, `nckubelet-linux-${arch}.gz`));
+      await pipeline(createReadStream(path), createGzip({ level }), packed);
+    }
+    const installer = await readFile(join(checkout, "install.sh"), "utf8");
+    await writeFile(join(work, "install.sh"), addressInstaller(installer, url), { mode: 0o755 });
+    await writeFile(join(work, "manifests.yaml"), renderInstallManifests());
+    await writeFile(
+      join(work, `manifests-1.${fullFeaturesSince}.yaml`),
+      renderInstallManifests({ minor: fullFeaturesSince }),
+    );
+    const lock = JSON.parse(await readFile(join(checkout, "package-lock.json"), "utf8"));
+    await writeFile(join(work, "nckubelet.cdx.json"), `${JSON.stringify(buildSbom(lock), null, 2)}\n`);
+    await copyFile(join(checkout, "LICENSE"), join(work, "LICENSE"));
+    const names = (await readdir(work)).sort();
+    await writeFile(
+      join(work, "SHA256SUMS"),
+      (await Promise.all(names.map((name) => sum(work, name)))).join(""),
+    );
+    if (sign !== undefined) {
+      const [sums, signature] = ["SHA256SUMS", "SHA256SUMS.sig"].map((name) => join(work, name));
+      await must("openssl", ["dgst", "-sha256", "-sign", sign, "-out", signature!, sums!]);
+    }
+    await rm(output, { recursive: true, force: true });
+    await rename(work, output);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  const names = (await readdir(output)).sort();
+  return await Promise.all(
+    names.map(async (name) => `${name}: ${(await stat(join(output, name))).size} bytes`),
+  );
+}
+
+/** The installer with the address of its release in it. */
+export function addressInstaller(script: string, url: string): string {
+  if (!/^(https?:\/\/[A-Za-z0-9._~:/%-]+)?$/.test(url)) {
+    throw new Error(`--url ${JSON.stringify(url)}: not an address`);
+  }
+  const line = "  release_url=''\n";
+  if (!script.includes(line)) throw new Error(`install.sh has no line ${JSON.stringify(line)}`);
+  return script.replace(line, `  release_url='${url}'\n`);
+}
+
+async function sum(folder: string, name: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(join(folder, name)), hash);
+  return `${hash.digest("hex")}  ${name}\n`;
+}

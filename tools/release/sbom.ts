@@ -1,0 +1,89 @@
+/**
+ * The list of what is inside the executable, as CycloneDX 1.5 (https://cyclonedx.org), from package-lock.json.
+ * It has no time and no serial number, so that it is the same for the same checkout.
+ */
+import { Buffer } from "node:buffer";
+
+/** What is read of package-lock.json, version 3. */
+export interface Lock {
+  name: string;
+  version: string;
+  packages: Record<string, LockedPackage>;
+}
+
+interface LockedPackage {
+  version?: string;
+  license?: string;
+  integrity?: string;
+  dev?: boolean;
+  optional?: boolean;
+  peer?: boolean;
+}
+
+/** All packages that may get into the executable, and the Node that it is made from. */
+export function buildSbom({ name, version, packages }: Lock): object {
+  const inside = Object.entries(packages)
+    .filter(([path, { dev }]) => path !== "" && !dev && !isTypesOnly(path))
+    .map(([path, locked]) => component(packageName(path), locked));
+  const runtime = packages["node_modules/node"];
+  if (!runtime?.version) throw new Error("package-lock.json does not have the package node");
+  return {
+    bomFormat: "CycloneDX",
+    specVersion: "1.5",
+    version: 1,
+    metadata: {
+      component: {
+        type: "application",
+        "bom-ref": `pkg:npm/${name}@${version}`,
+        name,
+        version,
+        licenses: licenses(packages[""]?.license),
+        purl: `pkg:npm/${name}@${version}`,
+      },
+    },
+    components: [
+      {
+        type: "platform",
+        "bom-ref": `pkg:generic/node@${runtime.version}`,
+        name: "node",
+        version: runtime.version,
+        licenses: licenses(runtime.license),
+        purl: `pkg:generic/node@${runtime.version}`,
+      },
+      ...inside,
+    ],
+  };
+}
+
+function component(name: string, { version = "", license, integrity }: LockedPackage): object {
+  const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
+  return {
+    type: "library",
+    "bom-ref": purl,
+    name,
+    version,
+    ...(integrity ? { hashes: [hash(integrity)] } : {}),
+    licenses: licenses(license),
+    purl,
+  };
+}
+
+/** `sha512-BASE64` as the algorithm and hex. */
+function hash(integrity: string): object {
+  const [algorithm = "", digest = ""] = integrity.split("-");
+  return { alg: algorithm.replace(/^sha/, "SHA-"), content: Buffer.from(digest, "base64").toString("hex") };
+}
+
+function licenses(license: string | undefined): object[] {
+  if (!license) return [];
+  return [/ (OR|AND|WITH) /.test(license) ? { expression: license } : { license: { id: license } }];
+}
+
+/** `@hono/node-server` of `node_modules/a/node_modules/@hono/node-server`. */
+function packageName(path: string): string {
+  return path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+}
+
+function isTypesOnly(path: string): boolean {
+  return packageName(path).startsWith("@types/");
+}
