@@ -8,16 +8,18 @@ import { createCgroup } from "./create.ts";
 import { errnoOf } from "./error.ts";
 import { kill } from "./kill.ts";
 import type { LocatedRoot } from "./locate.ts";
+import type { LocateFailure } from "./mounts.ts";
 import { checkName, KEEPER } from "./name.ts";
 import { enableControllers } from "./prepare.ts";
 import { waitUntilEmpty } from "./wait.ts";
 
-/** A root for one instance below a located one, with the same controllers and a keeper leaf of its own. */
-export function openInstance(located: LocatedRoot, name: string): LocatedRoot {
+/** A root for one instance below a located one, with the same controllers and a keeper leaf of its own, or why not. */
+export function openInstance(located: LocatedRoot, name: string): LocatedRoot | LocateFailure {
   const root = `${located.root}/${checkName(name)}`;
   const keeper = `${root}/${KEEPER}`;
   createCgroup(root);
-  if (located.controllers.length > 0) enableControllers(root, located.controllers);
+  const failure = enableControllers(root, located.controllers);
+  if (failure) return failure;
   createCgroup(keeper);
   return { ...located, root, keeper };
 }

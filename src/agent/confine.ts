@@ -1,7 +1,13 @@
 /**
  * Chooses how apps are held on this node: by cgroups with caps, by cgroups that only know and end processes, or by markers.
  */
-import { type LocatedRoot, locateRoot, openInstance, releaseRoot } from "../../cgroups/mod.ts";
+import {
+  type LocatedRoot,
+  type LocateFailure,
+  locateRoot,
+  openInstance,
+  releaseRoot,
+} from "../../cgroups/mod.ts";
 import type { Logger } from "../lib/log.ts";
 import { createCgroupConfinement } from "../supervisor/cgroup-confinement.ts";
 import type { Confinement } from "../supervisor/confinement.ts";
@@ -29,22 +35,40 @@ export async function chooseConfinement(options: ConfineOptions): Promise<Confin
   const full = await locate({ override: cgroupRoot });
   if (full.ok) {
     log.info("limits are enforced by cgroup v2", { root: full.root, how: full.how });
-    return useRoot(full, "", options);
+    return useRoot(full, undefined, options);
   }
   log.warn("limits cannot be enforced on this node", { why: full.message });
   const counting = await locate({ override: cgroupRoot, need: [] });
-  if (counting.ok) return useRoot(counting, full.message, options);
-  return { confinement: createMarkerConfinement(full.message), release: async () => {} };
+  return counting.ok ? useRoot(counting, full.message, options) : useMarkers(full.message);
 }
 
-function useRoot(
+function useRoot(located: LocatedRoot, whyNoLimits: string | undefined, options: ConfineOptions): Confined {
+  const { size, cgroupRoot, locate = locateRoot } = options;
+  const root = ownPart(located, options);
+  if (!root.ok) return useMarkers(root.message);
+  const confinement = createCgroupConfinement({
+    root,
+    size,
+    whyNoLimits,
+    async restoreRoot() {
+      const again = await locate({
+        override: cgroupRoot,
+        ...(whyNoLimits === undefined ? {} : { need: [] }),
+      });
+      const part = again.ok ? ownPart(again, options) : again;
+      if (!part.ok) throw new Error(part.message);
+    },
+  });
+  return { confinement, release: () => releaseRoot(located) };
+}
+
+function ownPart(
   located: LocatedRoot,
-  whyNoLimits: string,
-  { cgroupRoot, instance, size }: ConfineOptions,
-): Confined {
-  const root = instance && cgroupRoot === undefined ? openInstance(located, instance) : located;
-  return {
-    confinement: createCgroupConfinement({ root, size, whyNoLimits }),
-    release: () => releaseRoot(located),
-  };
+  { cgroupRoot, instance }: ConfineOptions,
+): LocatedRoot | LocateFailure {
+  return instance && cgroupRoot === undefined ? openInstance(located, instance) : located;
+}
+
+function useMarkers(why: string): Confined {
+  return { confinement: createMarkerConfinement(why), release: async () => {} };
 }

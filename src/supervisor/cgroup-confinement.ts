@@ -15,13 +15,15 @@ export interface CgroupConfinementOptions {
   size: cgroups.NodeSize;
   /** Why caps cannot be enforced below this root; empty where they can. */
   whyNoLimits?: string;
+  /** Makes the root anew after somebody took it away, such as by `systemctl stop nckubelet-apps.scope`. */
+  restoreRoot?: () => Promise<void>;
 }
 
 const killTimeoutMs = 10_000;
 
 /** A confinement below a root that was located and prepared. */
 export function createCgroupConfinement(
-  { root, size, whyNoLimits = "" }: CgroupConfinementOptions,
+  { root, size, whyNoLimits = "", restoreRoot }: CgroupConfinementOptions,
 ): Confinement {
   const appDir = (folder: string) => join(root.root, cgroups.checkName(folder));
   const runDir = ({ folder, runId }: RunRef) => join(appDir(folder), cgroups.checkName(runId));
@@ -44,6 +46,7 @@ export function createCgroupConfinement(
   return {
     whyNoLimits,
     async prepare(run, caps) {
+      if (!existsSync(root.keeper)) await restoreRoot?.();
       await removeIfEmpty(appDir(run.folder));
       cgroups.openApp(root.root, run.folder);
       const state = await ensureCaps(run.folder, caps);

@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { watch } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { chmod, readdir, rm } from "node:fs/promises";
 import process from "node:process";
 import { appKey } from "../api/names.ts";
 import { ensureFolder } from "../lib/files.ts";
@@ -96,6 +96,7 @@ export class Supervisor {
     const { layout, log, now } = this.#options;
     // Apps' own users must reach downloaded scripts, which are public; all else below is private.
     await ensureFolder(layout.stateDir, { mode: 0o711 });
+    await chmod(layout.stateDir, 0o711);
     for (const folder of [appsFolder(layout), runsFolder(layout), marksFolder(layout)]) {
       await ensureFolder(folder);
     }
@@ -106,6 +107,7 @@ export class Supervisor {
     const records = await this.#recover(await store.load());
     for (const record of records) this.#addRunner(record);
     await this.#removeLeftovers(records);
+    await this.rotateLogs();
     this.#stopWatching = this.#watchMarks();
     for (const runner of this.#runners.values()) this.#watchProbes(runner);
     await Promise.all([...this.#runners.values()].map((runner) => runner.adopt()));
@@ -159,9 +161,13 @@ export class Supervisor {
     const { layout, log, logs } = this.#options;
     for (const { key, record } of this.list()) {
       const { policy, problem: wrong } = logPolicyOf(record.app, logs);
-      const { problem, droppedBytes } = await rotateIfNeeded(logPath(layout, folderOf(record.app)), policy);
+      const { problem, droppedBytes, lossless } = await rotateIfNeeded(
+        logPath(layout, folderOf(record.app)),
+        policy,
+      );
       if (wrong) log.warn("a log annotation is passed over", { app: key, why: wrong });
       if (problem) log.warn("a log could not be rotated", { app: key, error: problem });
+      if (!lossless) log.debug("a log was cut where its file system may lose a line", { app: key });
       if (droppedBytes > 0) log.warn("a log grew faster than it may be kept", { app: key, droppedBytes });
     }
   }

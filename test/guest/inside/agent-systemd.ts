@@ -66,3 +66,20 @@ test("an app keeps its process and its limits through 10 restarts of the agent's
   systemctl("stop", "nckubelet-apps.scope");
   assert.ok(!existsSync(`/proc/${first.status.pid}`), "a stop of the scope ends all apps");
 });
+
+test("a scope that was stopped under a running agent is made anew, and its apps come back under their limits", async () => {
+  systemctl("start", "nckubelet");
+  const isUp = async () => {
+    const found = await web();
+    return found?.status.phase === "Running" ? found : undefined;
+  };
+  const before = await waitFor("web runs again", isUp, 120_000);
+  systemctl("stop", "nckubelet-apps.scope");
+  const after = await waitFor("web runs in a new scope", async () => {
+    const found = await isUp();
+    return found && found.status.pid !== before.status.pid ? found : undefined;
+  }, 120_000);
+  assert.equal(limits()[0], "20000 100000");
+  assert.ok(existsSync(`/proc/${after.status.pid}`));
+  systemctl("stop", "nckubelet", "nckubelet-apps.scope");
+});
