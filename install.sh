@@ -94,7 +94,7 @@ check_join_settings() {
 # one_word NAME VALUE: the value goes into YAML as it is. The value is not told: it may be a secret.
 one_word() {
   case $2 in
-    *[!A-Za-z0-9._~+/=:@%-]*) fail "$1 has a character that does not belong there" ;;
+    *[!][A-Za-z0-9._~+/=:@%-]*) fail "$1 has a character that does not belong there" ;;
   esac
 }
 
@@ -347,7 +347,7 @@ END
 fetch_ca() {
   command -v curl >/dev/null 2>&1 || fail "NCKUBELET_CA_HASH without NCKUBELET_CA_FILE needs curl"
   info=$server/api/v1/namespaces/kube-public/configmaps/cluster-info
-  trouble=$(curl -fsSk --connect-timeout 20 -o "$work/cluster-info" "$info" 2>&1) ||
+  trouble=$(curl -gfsSk --connect-timeout 20 -o "$work/cluster-info" "$info" 2>&1) ||
     fail "cannot fetch the CA from $info: $trouble; give NCKUBELET_CA_FILE"
   sed -n 's/.*certificate-authority-data: *\([A-Za-z0-9+/=]*\).*/\1/p' "$work/cluster-info" | head -n 1 |
     base64 -d >"$work/ca.crt" 2>/dev/null || :
@@ -557,7 +557,7 @@ main() {
   if [ -d "$root/run/systemd/system" ]; then remove_from_systemd; else remove_from_openrc; fi
   rm -rf "$root/run/nckubelet" "$root"/usr/local/bin/.nckubelet-install.*
   if [ "$purge" = yes ]; then
-    for folder in $kept; do rm -rf "${root:?}$folder"; done
+    rm -rf "$root/var/lib/nckubelet" "$root/var/log/nckubelet" "$root/etc/nckubelet"
     rm -rf "$root/var/log/nckubelet.log" "$root/etc/systemd/system/nckubelet.service.d"
   fi
   for name in nckubelet nckubelet.previous .nckubelet.now .nckubelet.then nckubelet-rollback.sh nckubelet-uninstall.sh; do

@@ -95,7 +95,7 @@ function tableLines(view: AgentView): string[] {
   const apps = view.apps().map(({ app, status }) => ({ ...app, status }));
   const problems = view.problems().map(({ message }) => `! ${message}`);
   return [
-    ...(apps.length > 0 ? appTable(apps, Date.now()) : ["No apps yet."]),
+    ...(apps.length > 0 ? appTable(apps, { now: Date.now() }) : ["No apps yet."]),
     ...(problems.length > 0 ? ["", ...problems] : []),
   ];
 }

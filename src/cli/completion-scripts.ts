@@ -77,7 +77,11 @@ ${rows.join("\n")}
 ${cases.join("\n")}
   esac
 }
-compdef _nckubelet nckubelet
+if [ "$funcstack[1]" = _nckubelet ]; then
+  _nckubelet "$@"
+else
+  compdef _nckubelet nckubelet
+fi
 `;
 }
 

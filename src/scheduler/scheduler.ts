@@ -5,6 +5,7 @@
  */
 import { performance } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Logger } from "../lib/log.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
 import { type Bell, createBell } from "./bell.ts";
 import type { Binder } from "./binder.ts";
@@ -59,6 +60,7 @@ export function createInbox(world: World, queue: SchedulingQueue): Inbox {
 }
 
 export interface LoopOptions {
+  log: Logger;
   world: World;
   queue: SchedulingQueue;
   inbox: Inbox;
@@ -93,7 +95,7 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
 type Refusal = Extract<Verdict, { kind: "refuse" }>;
 
 function createStep(options: LoopOptions): (key: string) => void {
-  const { world, queue, inbox, binder, evictor, writer, recorder, metrics, policy, random } = options;
+  const { log, world, queue, inbox, binder, evictor, writer, recorder, metrics, policy, random } = options;
   const { now = Date.now } = options;
   let start = 0;
 
@@ -102,6 +104,7 @@ function createStep(options: LoopOptions): (key: string) => void {
     world.snapshot.nominate(app, preemption?.node);
     // To wait for one's own end is nothing to complain about.
     if (refusedBy.includes("leaving")) return;
+    log.debug("an app fits nowhere", { app: app.key, message });
     writer.put(app.key, { kind: "refused", message, nominated: preemption?.node });
     recorder.record(eventTarget(app), { type: "Warning", reason: "FailedScheduling", message });
     if (preemption && preemption.victims.length > 0) void makeRoom(app, preemption);

@@ -74,7 +74,8 @@ function tryOn(
   const taken = possible.find((node) => fits(app, node));
   taken?.add(app);
   if (taken) return "fits";
-  return app.preempts && possible.some((node) => victimsOn(app, node)) ? "maybe" : undefined;
+  const canMakeRoom = (node: NodeEntry) => (victimsOn(app, node) ?? []).length > 0;
+  return app.preempts && possible.some(canMakeRoom) ? "maybe" : undefined;
 }
 
 function wakeForQuota(queue: SchedulingQueue, world: World, waiting: Waiting[]): void {

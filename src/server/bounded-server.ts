@@ -78,19 +78,23 @@ function limitConnections(server: Server, most: number): void {
     bySocket.set(socket, connection);
     byAddress.set(address, connection);
     waiting.add(connection);
-    socket.once("close", () => {
+    const leave = () => {
       waiting.delete(connection);
       busy.delete(connection);
       if (byAddress.get(address) === connection) byAddress.delete(address);
-    });
-    if (waiting.size + busy.size > most) first(waiting, busy)?.socket.destroy();
+    };
+    socket.once("close", leave);
+    if (waiting.size + busy.size <= most) return;
+    const oldest = first(waiting, busy);
+    // Its end is told later; the next one that comes must not find it again.
+    if (oldest) waiting.delete(oldest) || busy.delete(oldest);
+    oldest?.socket.destroy();
   });
   server.on("request", ({ socket }: { socket: Socket }, response: ServerResponse) => {
     const connection = find(socket);
     if (!connection) return;
     connection.requests++;
-    waiting.delete(connection);
-    busy.add(connection);
+    if (waiting.delete(connection)) busy.add(connection);
     response.once("close", () => {
       if (--connection.requests > 0 || !busy.delete(connection)) return;
       waiting.add(connection);

@@ -2,17 +2,34 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { shellQuote } from "../../src/supervisor/environment.ts";
 import { startTestAgent, type TestAgent } from "./test-agent.ts";
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const runtime = "deno" in process.versions ? ["run", "--allow-all", "--no-check", "--quiet", main] : [main];
 
-async function exec({ socket, stateDir }: TestAgent, words: string[], input = "") {
-  const env = { PATH: process.env.PATH, NCKUBELET_SOCKET: socket, NCKUBELET_STATE_DIR: stateDir };
-  const child = spawn(process.execPath, [...runtime, "exec", ...words], { env, stdio: "pipe" });
+function exec(agent: TestAgent, words: string[], input = "") {
+  return run(agent, [process.execPath, ...runtime, "exec", ...words], input);
+}
+
+/** The same on a terminal, which script(1) provides. */
+function execOnTerminal(agent: TestAgent, words: string[], input: string) {
+  const command = [process.execPath, ...runtime, "exec", ...words].map(shellQuote).join(" ");
+  return run(agent, ["script", "-qec", command, "/dev/null"], input);
+}
+
+async function run({ socket, stateDir }: TestAgent, [file = "", ...args]: string[], input: string) {
+  const env = {
+    PATH: process.env.PATH,
+    NCKUBELET_SOCKET: socket,
+    NCKUBELET_STATE_DIR: stateDir,
+    SHELL: "/bin/sh",
+  };
+  const child = spawn(file, args, { env, stdio: "pipe" });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text) => stdout += text);
   child.stderr.setEncoding("utf8").on("data", (text) => stderr += text);
@@ -35,4 +52,15 @@ test("exec runs a command in the app's environment and folder, with its streams 
   const stopped = await exec(agent, ["inside", "--", "id"]);
   assert.deepEqual([stopped.code, stopped.stdout], [1, ""]);
   assert.match(stopped.stderr, /default\/inside is Pending.*nothing to enter; 'nckubelet start inside'/);
+});
+
+test("exec on a terminal gives the command one of its own, with keys and exit code", {
+  skip: !existsSync("/usr/bin/script") && "no script(1) here",
+}, async () => {
+  await using agent = await startTestAgent();
+  await agent.command("run", await agent.script("inside.sh", "exec sleep 600"));
+  const inner = 'test -t 0 && test -t 1 && : </dev/tty && tty && read line && echo "got $line"; exit 5';
+  const { code, stdout } = await execOnTerminal(agent, ["inside", "--", "sh", "-c", inner], "typed\n");
+  assert.equal(code, 5);
+  assert.match(stdout, /pts\/\d+\s+(?:.*\s)?got typed/);
 });

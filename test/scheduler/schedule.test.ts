@@ -70,6 +70,12 @@ test("tolerations open cordoned, unready, pressed and tainted nodes", () => {
   assert.equal(choose(app("daemon", { tolerations: [{ operator: "Exists" }] }), snapshot), "a");
 });
 
+test("taints that follow from conditions say nothing that the conditions do not", () => {
+  const taints = [{ key: "node.kubernetes.io/not-ready", effect: "NoSchedule" }];
+  assert.equal(choose(app("web"), snapshotOf({ a: { taints } })), "a");
+  assert.match(choose(app("web"), snapshotOf({ a: { taints, ready: false } })), /1 not ready/);
+});
+
 test("caps add up to 100 and no more, to the last thousandth", () => {
   const snapshot = snapshotOf({ a: {} });
   snapshot.place(app("one", { cpuPCT: "66.667", memPCT: "50" }), "a");

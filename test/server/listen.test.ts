@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import type { Server } from "node:http";
 import { request as requestTLS } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -107,29 +108,25 @@ test("a request whose head does not come is ended with 408", async () => {
 });
 
 test("where there are too many connections, the one goes that has waited longest; who has a request stays", async () => {
-  const release = Promise.withResolvers<void>();
+  const [arrived, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const slow = new Hono().get("/", (context) => context.text("here")).get("/slow", async (context) => {
+    arrived.resolve();
     await release.promise;
     return context.text("done");
   });
-  const server = createBoundedServer(slow, { ...defaultBounds, connections: 3 });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const waiting = exchange(port, "GET /slow HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-  await waitFor("the request is there", () => count(server) === 1);
+  await using server = await serve(createBoundedServer(slow, { ...defaultBounds, connections: 3 }));
+  const waiting = exchange(server.port, "GET /slow HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+  await arrived.promise;
   const idle = await Promise.all([1, 2, 3, 4, 5].map(async () => {
-    const socket = connect(port, "127.0.0.1");
+    const socket = connect(server.port, "127.0.0.1").on("error", () => {}).resume();
     await once(socket, "connect");
-    socket.on("error", () => {});
-    return socket.resume();
+    return socket;
   }));
-  await waitFor("three are left", () => idle.filter(({ closed }) => !closed).length === 2);
-  assert.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), "here");
+  await waitFor("the oldest are gone", () => idle.filter(({ closed }) => !closed).length === 2);
+  assert.equal(await (await fetch(`http://127.0.0.1:${server.port}/`)).text(), "here");
   release.resolve();
   assert.match(await waiting, /done$/);
   for (const socket of idle) socket.destroy();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
 });
 
 test("listenWithTLS() serves with its certificate, and does not speak without", async () => {
@@ -158,23 +155,33 @@ test("a certificate or key that cannot be used is an error with the flag and the
 test("a replaced certificate is shown to whoever connects next; one without its key is not", async () => {
   await using place = await folderWith({ "tls.crt": serverPair.cert, "tls.key": serverPair.key });
   const pair = await readKeyPair(place.files);
-  const server = createBoundedServer(app, defaultBounds, pair);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  await using server = await serve(createBoundedServer(app, defaultBounds, pair));
   let warned = 0;
   const log = { ...silentLogger, warn: () => void warned++ };
-  const unfollow = followKeyPair(server, place.files, pair, log, { periodMs: 10 });
+  const unfollow = followKeyPair(server.server, place.files, pair, log, { periodMs: 10 });
 
-  assert.equal(await nameShown(port), "kube.test");
+  assert.equal(await nameShown(server.port), "kube.test");
   await writeFile(place.files.certFile, alice.cert);
   await waitFor("the half pair is noticed", () => warned > 0);
-  assert.equal(await nameShown(port), "kube.test");
+  assert.equal(await nameShown(server.port), "kube.test");
   await writeFile(place.files.keyFile, alice.key);
-  await waitFor("the new pair is shown", async () => await nameShown(port) === "alice");
+  await waitFor("the new pair is shown", async () => await nameShown(server.port) === "alice");
   unfollow();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
 });
+
+async function serve(server: Server) {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    server,
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
 
 /** Sends text and returns all that comes until the other side closes. */
 async function exchange(port: number, text: string): Promise<string> {
@@ -185,10 +192,6 @@ async function exchange(port: number, text: string): Promise<string> {
   socket.setEncoding("utf8").on("data", (chunk) => answer += chunk);
   await once(socket, "close");
   return answer;
-}
-
-function count(server: { getConnections(callback: (error: Error | null, count: number) => void): void }) {
-  return new Promise<number>((resolve) => server.getConnections((_, found) => resolve(found)));
 }
 
 async function nameShown(port: number): Promise<string> {

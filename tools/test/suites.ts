@@ -10,12 +10,13 @@ import type { Suite } from "./run-suite.ts";
 import { parseDenoTotals, parseTotals } from "./totals.ts";
 
 /** The names that the runner takes. */
-export const suiteNames = ["unit", "cluster", "guest"] as const;
+export const suiteNames = ["unit", "chaos", "cluster", "guest"] as const;
 export type SuiteName = typeof suiteNames[number];
 
 /** The real parts that a suite needs, by their names in install-parts.sh. */
 export const suiteParts: Record<SuiteName, string[]> = {
   unit: [],
+  chaos: [],
   cluster: ["control-plane"],
   guest: ["guest", "systemd-guest"],
 };

@@ -3,6 +3,23 @@ import { formatTaint, tolerates } from "../tolerations.ts";
 import type { Placement, Taint } from "../types.ts";
 import type { NodeFilter } from "./filter.ts";
 
+/**
+ * Taints that Kubernetes derives from conditions of the Node. Other filters look at those themselves, so that it does not matter how
+ * soon the taints follow, or whether anybody takes them away. The network of Pods is no concern of NCApps.
+ */
+const derived: ReadonlySet<string> = new Set(
+  [
+    "not-ready",
+    "unreachable",
+    "unschedulable",
+    "memory-pressure",
+    "disk-pressure",
+    "pid-pressure",
+    "network-unavailable",
+  ]
+    .map((condition) => `node.kubernetes.io/${condition}`),
+);
+
 /** Taints with NoSchedule or NoExecute must be tolerated. */
 export const taints: NodeFilter = {
   kind: "node",
@@ -12,5 +29,7 @@ export const taints: NodeFilter = {
 };
 
 function firstUntolerated({ tolerations }: Placement, { facts }: NodeEntry): Taint | undefined {
-  return facts.taints.find((taint) => taint.effect !== "PreferNoSchedule" && !tolerates(tolerations, taint));
+  return facts.taints.find((taint) =>
+    taint.effect !== "PreferNoSchedule" && !derived.has(taint.key) && !tolerates(tolerations, taint)
+  );
 }

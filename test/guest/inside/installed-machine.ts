@@ -34,7 +34,7 @@ export async function runningApps(): Promise<Record<string, number>> {
     const { items } = await answer.json() as {
       items: { metadata: { name: string }; status?: { phase: string; pid: number } }[];
     };
-    const running = items.filter(({ status }) => status?.phase === "Running");
+    const running = items.filter(({ status }) => status?.phase === "Running" && isInScope(status.pid));
     return running.length === appCount &&
       Object.fromEntries(running.map(({ metadata, status }) => [metadata.name, status!.pid]));
   }, 180_000);
@@ -50,6 +50,15 @@ export function capsOf(pid: number): { cgroup: string; cpuMax: string; memorySha
     cpuMax: value("cpu.max"),
     memoryShare: Math.round(100 * Number(value("memory.max")) / total),
   };
+}
+
+/** After a reboot the agent may still tell the process of the boot before. */
+function isInScope(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cgroup`, "utf8").includes("/nckubelet-apps.scope/");
+  } catch {
+    return false;
+  }
 }
 
 function scopeChild(cgroup: string): string {
