@@ -72,23 +72,26 @@ function limitConnections(server: Server, most: number): void {
   // Above TLS the socket of a request is another object than the one that was accepted; the addresses are the same.
   const find = (socket: Socket) => bySocket.get(socket) ?? byAddress.get(addressOf(socket));
 
+  const makeRoom = () => {
+    if (waiting.size + busy.size < most) return;
+    const oldest = first(waiting, busy);
+    if (!oldest) return;
+    // Its end is told later; the next connection that needs room must not find it again.
+    waiting.delete(oldest) || busy.delete(oldest);
+    oldest.socket.destroy();
+  };
+
   server.on("connection", (socket: Socket) => {
+    makeRoom();
     const connection = { socket, requests: 0 };
     const address = addressOf(socket);
     bySocket.set(socket, connection);
     byAddress.set(address, connection);
     waiting.add(connection);
-    const leave = () => {
-      waiting.delete(connection);
-      busy.delete(connection);
+    socket.once("close", () => {
+      waiting.delete(connection) || busy.delete(connection);
       if (byAddress.get(address) === connection) byAddress.delete(address);
-    };
-    socket.once("close", leave);
-    if (waiting.size + busy.size <= most) return;
-    const oldest = first(waiting, busy);
-    // Its end is told later; the next one that comes must not find it again.
-    if (oldest) waiting.delete(oldest) || busy.delete(oldest);
-    oldest?.socket.destroy();
+    });
   });
   server.on("request", ({ socket }: { socket: Socket }, response: ServerResponse) => {
     const connection = find(socket);

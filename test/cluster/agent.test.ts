@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
@@ -13,11 +14,14 @@ import { waitFor } from "../wait-for.ts";
 const skip = skipUnless("control-plane");
 let cluster: Cluster;
 let scripts = "";
+/** Of an agent under the roles that crd/ ships, not of an admin. */
+let kubeconfig = "";
 
 before(async () => {
   if (skip) return;
   cluster = await startControlPlane();
   await cluster.kubectl(["apply", "-f", "crd/"]);
+  kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
   scripts = await mkdtemp(join(tmpdir(), "nckubelet-scripts-"));
 });
 
@@ -57,7 +61,7 @@ test(
   async () => {
     await using _agent = await startAgentProcess([
       "--kubeconfig",
-      cluster.kubeconfig,
+      kubeconfig,
       "--node-name",
       "node-a",
     ]);
@@ -88,7 +92,7 @@ test(
 );
 
 test("an NCApp bound to another node is left alone", { skip }, async () => {
-  await using agent = await startAgentProcess(["--kubeconfig", cluster.kubeconfig, "--node-name", "node-a"]);
+  await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
   const shellFile = await script("other.sh", "#!/bin/sh\nsleep 600\n");
   await apply("elsewhere", { shellFile, nodeName: "node-b" });
   await apply("here", { shellFile, nodeName: "node-a" });
@@ -100,7 +104,7 @@ test("an NCApp bound to another node is left alone", { skip }, async () => {
 });
 
 test("the sample without a script is pending, and says why", { skip }, async () => {
-  await using _agent = await startAgentProcess(["--kubeconfig", cluster.kubeconfig, "--node-name", "node-a"]);
+  await using _agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
   await apply("test-ncapp1", { shellFile: "", cpuPCT: "", memPCT: "", nodeName: "node-a" });
   const { status } = await reach("test-ncapp1", "Pending", (app) => app.status?.phase === "Pending");
   assert.equal(status?.reason, "NoShellFile");
@@ -113,7 +117,7 @@ test(
   async () => {
     await using agent = await startAgentProcess([
       "--kubeconfig",
-      cluster.kubeconfig,
+      kubeconfig,
       "--node-name",
       "node-a",
     ]);
@@ -143,6 +147,7 @@ test(
 );
 
 test("a local app is shown by a mirror, which neither starts nor stops it", { skip }, async () => {
+  await cluster.kubectl(["apply", "-f", "crd/optional/mirrors.yaml"]);
   const manifests = await mkdtemp(join(tmpdir(), "nckubelet-local-"));
   const shellFile = await script("local.sh", "#!/bin/sh\nsleep 600\n");
   const app = {
@@ -154,7 +159,7 @@ test("a local app is shown by a mirror, which neither starts nor stops it", { sk
   await writeFile(join(manifests, "local.json"), JSON.stringify(app));
   const flags = [
     "--kubeconfig",
-    cluster.kubeconfig,
+    kubeconfig,
     "--node-name",
     "node-a",
     "--manifests",
@@ -183,4 +188,60 @@ test("a local app is shown by a mirror, which neither starts nor stops it", { sk
   await waitFor("the mirror goes with the app", async () => !await isThere("local"), 60_000);
   assert.equal(await isAlive(status!.pid!), false);
   await rm(manifests, { recursive: true });
+});
+
+test(
+  "a name that is deleted and recreated 60 times fast runs at most once per uid, and only the last stays",
+  { skip },
+  async () => {
+    await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
+    const ran = join(scripts, "ran");
+    const shellFile = await script("again.sh", `#!/bin/sh\necho $NCAPP_UID >>${ran}\nexec sleep 600\n`);
+    const path = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
+    const app = {
+      apiVersion: "app.example.com/v1alpha1",
+      kind: "NCApp",
+      metadata: { name: "again" },
+      spec: { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 1 },
+    };
+    for (let round = 0; round < 60; round++) {
+      if (round > 0) await cluster.request(`${path}/again`, { method: "DELETE" });
+      assert.equal((await cluster.request(path, { method: "POST", body: app })).status, 201);
+    }
+    const { metadata } = await reach("again", "Running", ({ status }) => status?.phase === "Running");
+    const uids = (await readFile(ran, "utf8")).trim().split("\n");
+    assert.equal(new Set(uids).size, uids.length, "no uid ran twice");
+    assert.equal(uids.at(-1), metadata.uid);
+    const apps = await (await fetch(`${agent.url}/apps`)).json() as { items: NCApp[] };
+    assert.deepEqual(apps.items.map(({ metadata }) => metadata.uid), [metadata.uid]);
+    await cluster.kubectl(["delete", "ncapp", "again"]);
+  },
+);
+
+test("a valid empty list stops what the CRD's deletion deleted; without the CRD nothing more happens", {
+  skip,
+}, async () => {
+  await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
+  await apply("crd-app", {
+    shellFile: await script("crd.sh", "#!/bin/sh\nexec sleep 600\n"),
+    nodeName: "node-a",
+  });
+  const { status } = await reach("crd-app", "Running", ({ status }) => status?.phase === "Running");
+  await cluster.kubectl(["delete", "-f", "crd/ncapp.yaml"]);
+  await waitFor("its process is gone", async () => !await isAlive(status!.pid!));
+  await waitFor(
+    "readyz names the missing CRD",
+    async () => (await (await fetch(`${agent.url}/readyz`)).text()).includes("CRD"),
+    60_000,
+  );
+  await cluster.kubectl(["apply", "-f", "crd/"]);
+  await cluster.kubectl([
+    "wait",
+    "--for=condition=established",
+    "--timeout=30s",
+    "crd/ncapps.app.example.com",
+  ]);
+  await apply("crd-app", { shellFile: join(scripts, "crd.sh"), nodeName: "node-a" });
+  await reach("crd-app", "Running again", ({ status }) => status?.phase === "Running");
+  await cluster.kubectl(["delete", "ncapp", "crd-app"]);
 });

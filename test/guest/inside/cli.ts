@@ -1,20 +1,31 @@
 /** The commands on a real cgroup v2 kernel, as root. */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type AgentProcess, startAgentProcess } from "../../agent-process.ts";
 import { waitFor } from "../../wait-for.ts";
 
 let agent: AgentProcess;
+/** Scripts lie where every user may read them. */
+let scripts = "";
 
-before(async () => agent = await startAgentProcess(["--standalone", "--report-period", "2s"]));
-after(() => agent[Symbol.asyncDispose]());
+before(async () => {
+  scripts = await mkdtemp(join(tmpdir(), "nckubelet-scripts-"));
+  await chmod(scripts, 0o755);
+  agent = await startAgentProcess(["--standalone", "--report-period", "2s"]);
+});
+
+after(async () => {
+  await agent[Symbol.asyncDispose]();
+  await rm(scripts, { recursive: true });
+});
 
 const command = (name: string, ...words: string[]) => agent.command(name, "--socket", agent.socket, ...words);
 
 async function script(name: string, text: string): Promise<string> {
-  const path = join(agent.folder, name);
+  const path = join(scripts, name);
   await writeFile(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   return path;
 }

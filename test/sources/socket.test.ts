@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { annotations } from "../../src/api/names.ts";
+import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
+import { fileNameOf } from "../../src/sources/app-files.ts";
+import { createSocketSource, type SocketOptions } from "../../src/sources/socket.ts";
+import { waitFor } from "../wait-for.ts";
+
+const ncapp = (name: string, spec: NCAppSpec = {}, metadata: Partial<NCApp["metadata"]> = {}): NCApp => ({
+  apiVersion: "app.example.com/v1alpha1",
+  kind: "NCApp",
+  metadata: { name, namespace: "default", ...metadata },
+  spec: { shellFile: `/opt/${name}.sh`, ...spec },
+});
+
+async function place() {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-socket-apps-"));
+  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** A source that runs, and all that it told. */
+function follow(folder: string, options: SocketOptions = {}) {
+  const source = createSocketSource(folder, options);
+  const stop = new AbortController();
+  const told: string[] = [];
+  let problems: string[] = [];
+  const running = source.run({
+    replace: (apps) => void told.push(`replace ${apps.map(({ app }) => app.metadata.name)}`),
+    upsert: ({ app, origin }) =>
+      void told.push(`upsert ${app.metadata.name} ${origin?.slice(folder.length)}`),
+    remove: (key, uid) => void told.push(`remove ${key} ${uid === "" ? "without uid" : "by uid"}`),
+    trouble: (list) => void (problems = list.map(({ message }) => message)),
+  }, stop.signal);
+  return {
+    source,
+    told,
+    problems: () => problems,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+test("what is put is told, kept in a private file, and there again in the next life", async () => {
+  await using at = await place();
+  {
+    await using life = follow(at.folder);
+    assert.deepEqual(await life.source.put(ncapp("web")), { created: true });
+    assert.deepEqual(await life.source.put(ncapp("web", { cpuPCT: 20 })), { created: false });
+    assert.deepEqual(life.told, ["replace ", "upsert web /default_web.json", "upsert web /default_web.json"]);
+    const { mode } = await stat(join(at.folder, "default_web.json"));
+    assert.equal(mode & 0o777, 0o600);
+  }
+  await using life = follow(at.folder);
+  await life.source.opened();
+  assert.deepEqual(life.told, ["replace web"]);
+  assert.equal(life.source.get("default/web")?.spec.cpuPCT, 20);
+  assert.ok(life.source.health().ready);
+});
+
+test("an app keeps its uid and creation over changes; its generation counts changes of the spec", async () => {
+  await using at = await place();
+  await using life = follow(at.folder);
+  const metadata = () => life.source.get("default/web")!.metadata;
+  await life.source.put(ncapp("web", {}, { uid: "mine", generation: 7, resourceVersion: "5" }));
+  const { uid, creationTimestamp, generation } = metadata();
+  assert.notEqual(uid, "mine");
+  assert.equal(generation, 1);
+  assert.equal(metadata().resourceVersion, undefined);
+  await life.source.put(ncapp("web", {}, { labels: { tier: "front" } }));
+  assert.equal(metadata().generation, 1);
+  await life.source.put(ncapp("web", { cpuPCT: 5 }));
+  assert.deepEqual([metadata().uid, metadata().creationTimestamp, metadata().generation], [
+    uid,
+    creationTimestamp,
+    2,
+  ]);
+  await life.source.remove("default/web");
+  await life.source.put(ncapp("web"));
+  assert.notEqual(metadata().uid, uid);
+});
+
+test("applying a manifest again is no restart: the last restart stays, unless the manifest names one", async () => {
+  await using at = await place();
+  await using life = follow(at.folder);
+  const restartedAt = () => life.source.get("default/web")?.metadata.annotations?.[annotations.restartedAt];
+  await life.source.put(ncapp("web"));
+  await life.source.edit(
+    "default/web",
+    (app) => ({ ...app, metadata: { ...app.metadata, annotations: { [annotations.restartedAt]: "now" } } }),
+  );
+  await life.source.put(ncapp("web", { cpuPCT: 5 }));
+  assert.equal(restartedAt(), "now");
+  await life.source.put(ncapp("web", {}, { annotations: { [annotations.restartedAt]: "later" } }));
+  assert.equal(restartedAt(), "later");
+});
+
+test("what is removed is gone from the disk and told with its uid; what is not there is neither", async () => {
+  await using at = await place();
+  await using life = follow(at.folder);
+  await life.source.put(ncapp("web"));
+  assert.equal(await life.source.remove("default/web"), true);
+  assert.equal(await life.source.remove("default/web"), false);
+  assert.equal(await life.source.edit("default/web", (app) => app), false);
+  assert.deepEqual(await readdir(at.folder), []);
+  assert.equal(life.told.at(-1), "remove default/web by uid");
+});
+
+test("changes that come together are made one after the other", async () => {
+  await using at = await place();
+  await using life = follow(at.folder);
+  await life.source.put(ncapp("web", { args: [] }));
+  const add = (word: string) =>
+    life.source.edit(
+      "default/web",
+      (app) => ({ ...app, spec: { ...app.spec, args: [...app.spec.args ?? [], word] } }),
+    );
+  await Promise.all(["a", "b", "c", "d"].map(add));
+  assert.deepEqual(life.source.get("default/web")?.spec.args, ["a", "b", "c", "d"]);
+  const kept = JSON.parse(await readFile(join(at.folder, "default_web.json"), "utf8"));
+  assert.deepEqual(kept.spec.args, ["a", "b", "c", "d"]);
+});
+
+test("a broken file keeps the app as it was last known, leaves the others alone, and is reported until it is written", async () => {
+  await using at = await place();
+  const [good, known] = [ncapp("good", {}, { uid: "u1" }), ncapp("known", {}, { uid: "u2" })];
+  const files: Record<string, string> = {
+    "default_good.json": JSON.stringify(good),
+    "default_known.json": '{"apiVersion": "app.exam',
+    "default_lost.json": JSON.stringify(ncapp("lost", { cpuPCT: 200 }, { uid: "u3" })),
+    "default_other.json": JSON.stringify(ncapp("elsewhere", {}, { uid: "u4" })),
+    "default_nouid.json": JSON.stringify(ncapp("nouid")),
+    ".default_good.json.12.0.tmp": "half",
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(at.folder, name), text);
+  await using life = follow(at.folder, { lastKnown: () => [known, good] });
+  await life.source.opened();
+  assert.deepEqual(life.told, ["replace good,known"]);
+  assert.equal(life.problems().length, 4);
+  assert.match(life.problems()[0]!, /default_known\.json: .*; the app goes on as it was$/);
+  assert.match(life.problems()[1]!, /default_lost\.json: spec\.cpuPCT.*200.*; nothing is run from it$/);
+  assert.match(life.problems()[2]!, /default_nouid\.json: metadata\.uid is missing/);
+  assert.match(life.problems()[3]!, /default_other\.json: it is about default\/elsewhere/);
+  assert.ok(!(await readdir(at.folder)).some((name) => name.endsWith(".tmp")));
+  assert.ok(life.source.health().ready);
+
+  await life.source.put(ncapp("known"));
+  assert.equal(life.source.get("default/known")?.metadata.uid, "u2");
+  assert.equal(life.problems().length, 3);
+});
+
+test("a folder that cannot be read removes nothing and takes no change, until it can", async () => {
+  await using at = await place();
+  const folder = join(at.folder, "apps");
+  await writeFile(folder, "not a folder");
+  await using life = follow(folder, { retryMs: 5 });
+  await waitFor("the trouble is told", () => life.problems().length > 0);
+  assert.deepEqual(life.told, []);
+  assert.equal(life.source.health().ready, false);
+  await assert.rejects(life.source.put(ncapp("web")), /cannot read .*apps/);
+  await rm(folder);
+  await mkdir(folder);
+  await waitFor("it is ready", () => life.source.health().ready);
+  assert.deepEqual(life.problems(), []);
+  assert.deepEqual(await life.source.put(ncapp("web")), { created: true });
+});
+
+test("a change that cannot be kept is told to nobody", async () => {
+  await using at = await place();
+  const folder = join(at.folder, "apps");
+  await using life = follow(folder);
+  await life.source.opened();
+  await rm(folder, { recursive: true });
+  await assert.rejects(life.source.put(ncapp("web")), /cannot write .*ENOENT/);
+  assert.deepEqual(life.told, ["replace "]);
+  assert.equal(life.source.get("default/web"), undefined);
+});
+
+test("fileNameOf() fits every name into a file system, never two into one, and takes no path", () => {
+  const long = (last: string) => ncapp("a".repeat(252) + last, {}, { namespace: "n".repeat(63) });
+  assert.equal(fileNameOf(ncapp("web")), "default_web.json");
+  assert.ok(fileNameOf(long("a")).length <= 210);
+  assert.notEqual(fileNameOf(long("a")), fileNameOf(long("b")));
+  for (const name of ["../etc", "a/b", "", ".", "A"]) {
+    assert.throws(() => fileNameOf(ncapp(name)), /cannot make a file name/);
+  }
+});
