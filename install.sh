@@ -182,7 +182,7 @@ stage_release_binary() {
   base=$url${version:+/$version}
   case $base in
     http://127.* | http://localhost[:/]* | https://*) ;;
-    *) [ -n "$public_key" ] || say "warning: $base is not encrypted, and there is no NCKUBELET_PUBLIC_KEY to check by" ;;
+    *) [ -n "$public_key" ] || say "warning: $base is not encrypted, and no NCKUBELET_PUBLIC_KEY is given" ;;
   esac
   name=nckubelet-linux-$arch.gz
   fetch "$base/SHA256SUMS" "$work/SHA256SUMS"
@@ -421,9 +421,10 @@ write_systemd_unit() {
   cat <<'END'
 [Unit]
 Description=NC-Kubelet agent
-Wants=network-online.target
+# Not network-online.target: a node that is cut off would wait minutes for it, and its apps with it.
 # The apps' scope is only ordered: at shutdown the agent leaves first, and does not see its apps end.
-After=network-online.target nckubelet-apps.scope
+After=network.target nckubelet-apps.scope
+RequiresMountsFor=/usr/local/bin /var/lib/nckubelet /var/log/nckubelet
 StartLimitIntervalSec=0
 
 [Service]
@@ -560,9 +561,8 @@ main() {
     rm -rf "$root/var/lib/nckubelet" "$root/var/log/nckubelet" "$root/etc/nckubelet"
     rm -rf "$root/var/log/nckubelet.log" "$root/etc/systemd/system/nckubelet.service.d"
   fi
-  for name in nckubelet nckubelet.previous .nckubelet.now .nckubelet.then nckubelet-rollback.sh nckubelet-uninstall.sh; do
-    rm -f "$root/usr/local/bin/$name"
-  done
+  cd "$root/usr/local/bin"
+  rm -f nckubelet nckubelet.previous .nckubelet.now .nckubelet.then nckubelet-rollback.sh nckubelet-uninstall.sh
   if [ "$purge" = yes ]; then
     echo "nckubelet-uninstall: nothing of NC-Kubelet is left on this machine"
   else

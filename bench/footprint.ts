@@ -40,7 +40,9 @@ const programs: { name: string; command: string[]; files: string[] }[] = [
 ];
 
 console.log(
-  `${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model}, Linux ${release()}\n`,
+  `${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model}, Linux ${
+    release().split("-")[0]
+  }\n`,
 );
 const columns = [
   "program",

@@ -63,7 +63,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const { sources, socket } = createSources(options, {
     client: cluster?.client,
     lastKnown: (name) =>
-      supervisor.list().filter(({ record }) => record.source === name).map(({ record }) => record.app),
+      supervisor.list().map(({ record }) => record).filter(({ source }) => source === name),
   });
   const order = sources.map(({ name }) => name);
   const sync = createSync({ order, supervisor, log, maxApps: options.maxApps });

@@ -1,33 +1,37 @@
 import { join } from "node:path";
-import type { NCApp } from "../api/types.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { createApiServerSource } from "../sources/api-server.ts";
 import { createDirectorySource } from "../sources/directory.ts";
 import { createSocketSource, type SocketSource } from "../sources/socket.ts";
-import type { Source } from "../sources/source.ts";
+import type { LastKnown, Source } from "../sources/source.ts";
+import { createUrlSource } from "../sources/url.ts";
 import type { AgentOptions } from "./options.ts";
 
 export const apiServerSource = "api-server";
 export const socketSource = "socket";
+const manifestsSource = "manifests";
+const urlSource = "manifest-url";
 
 export interface SourceParts {
   client?: KubeClient;
   /** The apps of a source as the agent last knew them. */
-  lastKnown: (source: string) => NCApp[];
+  lastKnown: (source: string) => LastKnown[];
 }
 
 /** The sources that the options ask for, in the order in which they win over each other. The socket's is always among them. */
 export function createSources(
-  { manifests, nodeName, namespace, stateDir }: AgentOptions,
+  { manifests, manifestUrl, nodeName, namespace, stateDir }: AgentOptions,
   { client, lastKnown }: SourceParts,
 ): { sources: Source[]; socket: SocketSource } {
   const socket = createSocketSource(join(stateDir, "socket-apps"), {
     name: socketSource,
-    lastKnown: () => lastKnown(socketSource),
+    lastKnown: () => lastKnown(socketSource).map(({ app }) => app),
   });
+  const of = (name: string) => ({ name, lastKnown: () => lastKnown(name) });
   const sources = [
     ...(client ? [createApiServerSource(client, { name: apiServerSource, node: nodeName, namespace })] : []),
-    ...(manifests ? [createDirectorySource(manifests)] : []),
+    ...(manifests ? [createDirectorySource(manifests, of(manifestsSource))] : []),
+    ...(manifestUrl ? [createUrlSource(manifestUrl, of(urlSource))] : []),
     socket,
   ];
   return { sources, socket };

@@ -14,6 +14,7 @@ export interface AgentOptions {
   /** Path of the unix socket; empty: none. */
   socket: string;
   manifests?: string;
+  manifestUrl?: URL;
   standalone: boolean;
   kubeconfig?: string;
   server?: string;

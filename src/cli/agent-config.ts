@@ -43,6 +43,7 @@ export const agentFlags: Record<string, Flag> = {
     default: "all",
   },
   manifests: { kind: "text", value: "DIR", help: "Run the NCApps in the files of this folder." },
+  "manifest-url": { kind: "text", value: "URL", help: "Run the NCApps that are found at this address." },
   standalone: { kind: "switch", help: "Work without an API server." },
   "sync-period": {
     kind: "text",
@@ -143,6 +144,7 @@ export async function readAgentSettings(
     nodeName: nodeName(raw("node-name") ?? hostname().toLowerCase()),
     namespace: raw("namespace") || undefined,
     manifests: raw("manifests") || undefined,
+    manifestUrl: httpURL("manifest-url", raw("manifest-url")),
     syncPeriodMs: duration("sync-period", text("sync-period", "10s")),
     reportPeriodMs: duration("report-period", text("report-period", "10s")),
     listen: text("listen", "127.0.0.1:10268"),
@@ -230,6 +232,13 @@ function checked<T>(name: string, text: string, parse: (text: string) => T): T {
   } catch (cause) {
     throw new UsageError(`--${name} ${(cause as Error).message}`, { cause });
   }
+}
+
+function httpURL(name: string, text: string | undefined): URL | undefined {
+  if (!text) return undefined;
+  const url = URL.parse(text);
+  if (url && ["http:", "https:"].includes(url.protocol)) return url;
+  throw new UsageError(`--${name} ${JSON.stringify(text)}: not an http:// or https:// address`);
 }
 
 function percent(name: string, text: string): number {

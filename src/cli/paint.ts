@@ -13,7 +13,7 @@ const codes: Record<Colour, [number, number]> = {
 
 /** Colours for standard output: only on a terminal, and not where NO_COLOR is set or the terminal is dumb. */
 export function paintFor({ columns, env }: Io): Paint {
-  const colourful = columns > 0 && env.TERM !== "dumb";
+  const colourful = columns > 0 && !env.NO_COLOR && env.TERM !== "dumb";
   if (!colourful) return (_, text) => text;
   return (colour, text) => text === "" ? text : `\x1b[${codes[colour][0]}m${text}\x1b[${codes[colour][1]}m`;
 }

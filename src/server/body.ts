@@ -32,8 +32,5 @@ async function readBytes(request: Request, announced: string | undefined): Promi
 }
 
 function tooLong(what: string): Refusal {
-  // What is still under way would be taken for the next request.
-  return new Refusal(413, `${what} is more than the ${maxBodyBytes} bytes that are read`, {
-    headers: { connection: "close" },
-  });
+  return new Refusal(413, `${what} is more than the ${maxBodyBytes} bytes that are read`);
 }

@@ -6,34 +6,40 @@
  * that cannot be listed removes nothing.
  * Hidden files, editors' backups and other endings are passed over.
  */
-import { createHash } from "node:crypto";
 import { type FSWatcher, watch } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { formatProblem, type ManifestProblem, maxManifestSize, parseManifests } from "../api/manifest.ts";
-import { appKey } from "../api/names.ts";
+import { maxManifestSize } from "../api/manifest.ts";
 import type { NCApp } from "../api/types.ts";
 import { errorCode } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
-import type { DesiredApp, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
+import {
+  localApp,
+  type ManifestReading,
+  mergeWithLastGood,
+  readManifests,
+  unreadable,
+} from "./manifest-reading.ts";
+import type { LastKnown, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
 
 export interface DirectoryOptions {
   name?: string;
   rereadMs?: number;
   /** Files are written in several steps: changes within this time are read as one. */
   settleMs?: number;
-}
-
-interface GoodFile {
-  apps: NCApp[];
+  /** The apps of this source as an earlier agent knew them. */
+  lastKnown?: () => LastKnown[];
 }
 
 /** A source that follows the manifests in one folder. */
 export function createDirectorySource(
   folder: string,
-  { name = "manifests", rereadMs = 20_000, settleMs = 50 }: DirectoryOptions = {},
+  { name = "manifests", rereadMs = 20_000, settleMs = 50, lastKnown = () => [] }: DirectoryOptions = {},
 ): Source {
-  let good = new Map<string, GoodFile>();
+  let good: Map<string, NCApp[]> | undefined;
+  /** A file that is broken when the agent starts was good once: what it held then is what the agent last knew. */
+  const knownFrom = (path: string) =>
+    good ? [] : lastKnown().filter(({ origin }) => origin === path).map(({ app }) => app);
   let health: SourceHealth = { ready: false, message: "not read yet", since: new Date() };
 
   const setHealth = (ready: boolean, message: string) => {
@@ -51,22 +57,17 @@ export function createDirectorySource(
       return sink.trouble([{ message, origin: folder }]);
     }
     const problems: SourceProblem[] = [];
-    const next = new Map<string, GoodFile>();
-    for (const file of files) {
-      const before = good.get(file);
-      const read = await readManifestFile(join(folder, file), folder);
-      problems.push(...read.problems.map((problem) => ({ ...problem, origin: join(folder, file) })));
-      next.set(file, mergeWithLastGood(read, before));
+    const next = new Map<string, NCApp[]>();
+    for (const path of files.map((file) => join(folder, file))) {
+      const reading = await readManifestFile(path, folder);
+      problems.push(...reading.problems);
+      next.set(path, mergeWithLastGood(reading, good?.get(path) ?? knownFrom(path)));
     }
     good = next;
-    sink.replace(
-      [...good].flatMap(([file, { apps }]) => apps.map((app) => desired(app, name, join(folder, file)))),
-    );
+    sink.replace([...good].flatMap(([path, apps]) => apps.map((app) => localApp(app, name, path))));
     sink.trouble(problems);
-    setHealth(
-      true,
-      problems.length === 0 ? `${good.size} files read` : `${problems.length} problems in ${folder}`,
-    );
+    const trouble = problems.length > 0 && `${problems.length} problems in ${folder}`;
+    setHealth(true, trouble || `${good.size} files read`);
   };
 
   return {
@@ -90,63 +91,14 @@ export function isManifestName(file: string): boolean {
   return /^[^.#~].*\.(ya?ml|json)$/.test(file);
 }
 
-interface FileReading {
-  apps: NCApp[];
-  problems: SourceProblem[];
-  /** Apps named by broken objects, and whether some broken object could not even be named. */
-  broken: Set<string>;
-  unreadable: boolean;
-}
-
-async function readManifestFile(path: string, baseDir: string): Promise<FileReading> {
+async function readManifestFile(path: string, baseDir: string): Promise<ManifestReading> {
   try {
     const { size } = await stat(path);
-    if (size > maxManifestSize) {
-      return unreadable(
-        `${path}: ${size} bytes is more than the ${maxManifestSize} that a manifest may have`,
-      );
-    }
-    const { apps, problems } = parseManifests(await readFile(path, "utf8"), path, { baseDir });
-    return {
-      apps: apps.map(({ app }) => app),
-      problems: problems.map((problem) => ({ message: formatProblem(problem), field: problem.field })),
-      broken: new Set(problems.flatMap(({ app }) => app ?? [])),
-      unreadable: problems.some(isUnnamed),
-    };
+    if (size <= maxManifestSize) return readManifests(await readFile(path, "utf8"), path, baseDir);
+    return unreadable(`${path}: ${size} bytes are more than the ${maxManifestSize} that are read`, path);
   } catch (error) {
-    return unreadable(`${path}: cannot be read: ${errorCode(error)}`);
+    return unreadable(`${path}: cannot be read: ${errorCode(error)}`, path);
   }
-}
-
-function unreadable(message: string): FileReading {
-  return { apps: [], problems: [{ message }], broken: new Set(), unreadable: true };
-}
-
-function isUnnamed({ app }: ManifestProblem): boolean {
-  return app === undefined;
-}
-
-/** What a file wants now: what is good in it, and for what is broken the last good version. */
-function mergeWithLastGood(
-  { apps, broken, unreadable }: FileReading,
-  before: GoodFile | undefined,
-): GoodFile {
-  const fresh = new Set(apps.map(nameOf));
-  const kept = (before?.apps ?? []).filter((app) => {
-    const key = nameOf(app);
-    return !fresh.has(key) && (broken.has(key) || unreadable);
-  });
-  return { apps: [...apps, ...kept] };
-}
-
-/** Local apps have no API server to give them a uid: name and file make one that stays the same over restarts. */
-function desired(app: NCApp, source: string, origin: string): DesiredApp {
-  const uid = createHash("sha256").update(`${source}\0${origin}\0${nameOf(app)}`).digest("hex").slice(0, 32);
-  return { app: { ...app, metadata: { ...app.metadata, uid } }, source, origin };
-}
-
-function nameOf({ metadata }: NCApp): string {
-  return appKey(metadata.namespace ?? "default", metadata.name);
 }
 
 function watchFolder(folder: string, onChange: () => void): FSWatcher | undefined {

@@ -48,3 +48,9 @@ export interface Source {
   run(sink: SourceSink, signal: AbortSignal): Promise<void>;
   health(): SourceHealth;
 }
+
+/** An app as the agent last knew it, from its own records. */
+export interface LastKnown {
+  app: NCApp;
+  origin?: string;
+}

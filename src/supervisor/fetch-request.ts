@@ -7,10 +7,7 @@
 import { Buffer } from "node:buffer";
 import { lookup as systemLookup, type LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
-// Single files of undici: its index loads fetch, WebSocket, mocks and caches too.
-import AgentClass from "undici/lib/dispatcher/agent.js";
-import sendRequest from "undici/lib/api/api-request.js";
-import type { Agent, Dispatcher } from "undici";
+import { Agent, request } from "../lib/undici.ts";
 import { checkAddress, type FetchLimits, type Headers, nextHop } from "./fetch-rules.ts";
 
 export interface Answer {
@@ -35,9 +32,9 @@ export async function ask<T>(url: URL, options: AskOptions, use: (answer: Answer
   const { limits, signal, headersFor, ca, lookup = systemLookup } = options;
   for (let hop = url, followed = 0;; followed++) {
     const connect = { lookup: guard(hop, lookup), timeout: limits.totalMs, ...(ca ? { ca } : {}) };
-    const agent = new (AgentClass as unknown as typeof Agent)({ connect, allowH2: false });
+    const agent = new Agent({ connect, allowH2: false });
     try {
-      const { statusCode, headers, body } = await request.call(agent, {
+      const { statusCode, headers, body } = await request(agent, {
         origin: hop.origin,
         path: hop.pathname + hop.search,
         method: "GET",
@@ -54,11 +51,6 @@ export async function ask<T>(url: URL, options: AskOptions, use: (answer: Answer
     }
   }
 }
-
-const request = sendRequest as unknown as (
-  this: Dispatcher,
-  options: Parameters<Dispatcher["request"]>[0],
-) => Promise<Dispatcher.ResponseData>;
 
 const isRedirect = (status: number) => [301, 302, 303, 307, 308].includes(status);
 

@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createSandbox, fakeExecutable, installScript, type Sandbox, shells } from "./sandbox.ts";
 
+// Not busybox, whose own programs could not be wrapped.
+const shell = shells.find(([file]) => file !== "busybox") ?? ["sh"];
+
 test("install.sh cut at 500 places does nothing", async () => {
   await using machine = await createSandbox();
   const whole = await readFile(installScript);
@@ -18,7 +21,7 @@ test("install.sh cut at 500 places does nothing", async () => {
   for (let back = 1; back <= 40; back++) offsets.push(last - back);
   for (const offset of offsets) {
     // The download comes by a pipe, as from curl.
-    spawnSync(shells[0]?.[0] ?? "sh", [], { input: whole.subarray(0, offset), env });
+    spawnSync(shell.join(" "), [], { input: whole.subarray(0, offset), env });
     assert.deepEqual(await machine.list(), before, `after a cut at ${offset} of ${whole.length}`);
   }
   const { status } = spawnSync("sh", [], { input: whole, env: { ...env, NCKUBELET_EXEC: "--listen x" } });
@@ -47,21 +50,21 @@ async function attempt(upgrade: boolean, step: number | undefined) {
   await using machine = await createSandbox();
   await machine.publish(fakeExecutable("1.0.0"));
   if (upgrade) {
-    assert.equal((await machine.run(["dash"])).code, 0);
+    assert.equal((await machine.run(shell)).code, 0);
     await machine.publish(fakeExecutable("2.0.0"));
     await machine.calls();
   }
   await writeFile(join(machine.dir, "count"), "0");
   await wrap(machine, step ?? 0);
   const killer = join(machine.dir, "start.sh");
-  await writeFile(killer, `echo $$ >${machine.dir}/pid\nexec dash ${installScript}\n`);
-  const { code } = await machine.run(["dash"], killer);
+  await writeFile(killer, `echo $$ >${machine.dir}/pid\nexec ${shell.join(" ")} ${installScript}\n`);
+  const { code } = await machine.run(shell, killer);
   if (step !== undefined && code !== 0) {
     assert.equal(code, null, "killed, not failed");
     const executable = await readFile(join(machine.root, "usr/local/bin/nckubelet"), "utf8").catch(() => "");
     assert.ok(!upgrade || executable !== "", "there is always an executable");
     await rm(join(machine.dir, "wrapped"), { recursive: true });
-    const again = await machine.run(["dash"]);
+    const again = await machine.run(shell);
     assert.deepEqual([again.code, again.stderr], [0, ""]);
   }
   const calls = await machine.calls();

@@ -4,16 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createDirectorySource, isManifestName } from "../../src/sources/directory.ts";
-import type { DesiredApp, SourceProblem } from "../../src/sources/source.ts";
+import type { DesiredApp, LastKnown, SourceProblem } from "../../src/sources/source.ts";
 import { waitFor } from "../wait-for.ts";
 
 function manifest(name: string, fields = ""): string {
   return `apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: ${name}}\nspec: {shellFile: /opt/${name}.sh${fields}}\n`;
 }
 
-async function follow(folder?: string) {
-  const directory = folder ?? await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
-  const source = createDirectorySource(directory, { settleMs: 1 });
+async function follow(prepare: (directory: string) => Promise<LastKnown[]> = async () => []) {
+  const directory = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
+  const known = await prepare(directory);
+  const source = createDirectorySource(directory, { settleMs: 1, lastKnown: () => known });
   const stop = new AbortController();
   let apps: DesiredApp[] | undefined;
   let problems: SourceProblem[] = [];
@@ -95,6 +96,21 @@ test("a folder that cannot be listed any more removes nothing", async () => {
   await waitFor("it is not ready", () => !seen.source.health().ready, 60_000);
   assert.deepEqual(seen.names(), ["one"]);
   await rename(`${seen.directory}-moved`, seen.directory);
+});
+
+test("a file that is broken when the agent starts keeps what an earlier agent knew of it; a file that is gone keeps nothing", async () => {
+  await using seen = await follow(async (directory) => {
+    const file = join(directory, "a.yaml");
+    await writeFile(file, "{ not: [yaml");
+    const app = (name: string): LastKnown["app"] => ({
+      apiVersion: "app.example.com/v1alpha1",
+      kind: "NCApp",
+      metadata: { name, namespace: "default" },
+      spec: {},
+    });
+    return [{ app: app("kept"), origin: file }, { app: app("gone"), origin: join(directory, "gone.yaml") }];
+  });
+  await seen.see("kept");
 });
 
 test("an app from a file has the same uid after every reading, and another one from another file", async () => {

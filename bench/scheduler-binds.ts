@@ -1,0 +1,125 @@
+/** Binds a second on a real API server, beside the merge patches a second that the same client reaches there. */
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import type { NCApp } from "../src/api/types.ts";
+import { loadAccess } from "../src/kube/access.ts";
+import { createKubeClient, type KubeClient } from "../src/kube/client.ts";
+import { ncappPath } from "../src/kube/resources.ts";
+import { silentLogger } from "../src/lib/log.ts";
+import { runScheduler } from "../src/scheduler/run-scheduler.ts";
+import { addNode } from "../test/cluster/fake-nodes.ts";
+import { withControlPlane } from "../test/harness/control-plane.ts";
+import { checkout } from "../test/harness/parts.ts";
+import { waitFor } from "../test/wait-for.ts";
+
+const places = 16;
+const nodeCount = 20;
+
+/** Rounds of raw patches and of scheduling, in turn, so that both see the same machine. */
+export async function benchmarkBinds({ apps, rounds }: { apps: number; rounds: number }): Promise<void> {
+  await withControlPlane(async (cluster) => {
+    for (const file of ["ncapp.yaml", "rbac.yaml"]) {
+      await cluster.kubectl(["apply", "-f", join(checkout, "crd", file)]);
+    }
+    await cluster.kubectl([
+      "wait",
+      "--for=condition=established",
+      "--timeout=30s",
+      "crd/ncapps.app.example.com",
+    ]);
+    /** When each bind was answered. */
+    const answers: number[] = [];
+    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), {
+      places: places + 8,
+      onRequest({ verb, resource, code }) {
+        if (verb === "patch" && resource === "ncapps" && code === 200) answers.push(performance.now());
+      },
+    });
+    const nodes = await Promise.all(
+      Array.from({ length: nodeCount }, (_, at) => addNode(client, `node-${at}`)),
+    );
+    const shares: number[] = [];
+    for (let round = 1; round <= rounds; round++) {
+      const raw = await measure(client, answers, apps, (created) => patchAll(client, created));
+      const bound = await measure(client, answers, apps, () => scheduleAll(client, answers, apps));
+      shares.push(bound / raw);
+      console.log(
+        `round ${round}: ${raw.toFixed(0)} raw patches/s, ${bound.toFixed(0)} binds/s, ${
+          percent(bound / raw)
+        }`,
+      );
+    }
+    await Promise.all(nodes.map((node) => node.die()));
+    client.close();
+    shares.sort((one, other) => one - other);
+    console.log(
+      `binds are ${percent(shares[shares.length >> 1]!)} of the raw rate in the median round of ${rounds}`,
+    );
+  });
+}
+
+/** Creates apps, has them bound by `work`, and tells how many were bound a second between the first answer and the last. */
+async function measure(
+  client: KubeClient,
+  answers: number[],
+  count: number,
+  work: (created: NCApp[]) => Promise<void>,
+): Promise<number> {
+  const created = await inParallel(count, (at) =>
+    client.request<NCApp>({
+      method: "POST",
+      path: ncappPath("default"),
+      body: {
+        apiVersion: "app.example.com/v1alpha1",
+        kind: "NCApp",
+        metadata: { name: `bench-${at}` },
+        spec: { shellFile: "/bin/true", cpuPCT: "0.5", memPCT: "0.5" },
+      },
+    }));
+  answers.length = 0;
+  await work(created);
+  const rate = (answers.length - 1) / (answers.at(-1)! - answers[0]!) * 1000;
+  await client.request({ method: "DELETE", path: ncappPath("default"), timeoutMs: 120_000 });
+  return rate;
+}
+
+async function patchAll(client: KubeClient, apps: NCApp[]): Promise<void> {
+  await inParallel(apps.length, (at) => {
+    const { name, uid, resourceVersion } = apps[at]!.metadata;
+    const body = { metadata: { uid, resourceVersion }, spec: { nodeName: `node-${at % nodeCount}` } };
+    return client.request({ method: "PATCH", path: ncappPath("default", name), body });
+  });
+}
+
+async function scheduleAll(client: KubeClient, answers: number[], count: number): Promise<void> {
+  const stopping = new AbortController();
+  const done = runScheduler({
+    client,
+    log: silentLogger,
+    version: "bench",
+    identity: "bench",
+    schedulerName: "nc-scheduler",
+    policy: "spread",
+    leaderElect: false,
+    bindPlaces: places,
+  }, stopping.signal);
+  await waitFor("all are bound", () => answers.length >= count, 120_000);
+  stopping.abort();
+  await done;
+}
+
+async function inParallel<T>(count: number, work: (at: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  await Promise.all(Array.from({ length: places }, async () => {
+    while (next < count) {
+      const at = next++;
+      results[at] = await work(at);
+    }
+  }));
+  return results;
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)}%`;
+}

@@ -1,0 +1,50 @@
+/**
+ * What one file or URL of manifests wants: what is good in it, and for what is broken the version that was good last.
+ */
+import { createHash } from "node:crypto";
+import { formatProblem, parseManifests } from "../api/manifest.ts";
+import { appKey } from "../api/names.ts";
+import type { NCApp } from "../api/types.ts";
+import type { DesiredApp, SourceProblem } from "./source.ts";
+
+export interface ManifestReading {
+  apps: NCApp[];
+  problems: SourceProblem[];
+  /** Apps that broken objects are called by. */
+  broken: Set<string>;
+  /** Something could not be read at all, so that it may have been any app. */
+  unreadable: boolean;
+}
+
+/** Reads a text; `baseDir` is where paths that begin with `./` are taken from. */
+export function readManifests(text: string, origin: string, baseDir?: string): ManifestReading {
+  const { apps, problems } = parseManifests(text, origin, { baseDir });
+  return {
+    apps: apps.map(({ app }) => app),
+    problems: problems.map((problem) => ({ message: formatProblem(problem), field: problem.field, origin })),
+    broken: new Set(problems.flatMap(({ app }) => app ?? [])),
+    unreadable: problems.some(({ app }) => app === undefined),
+  };
+}
+
+/** The reading of something that cannot be read. */
+export function unreadable(message: string, origin: string): ManifestReading {
+  return { apps: [], problems: [{ message, origin }], broken: new Set(), unreadable: true };
+}
+
+/** The apps that are wanted now, with the last good version of what is broken. */
+export function mergeWithLastGood({ apps, broken, unreadable }: ManifestReading, lastGood: NCApp[]): NCApp[] {
+  const fresh = new Set(apps.map(nameOf));
+  const kept = lastGood.filter((app) => !fresh.has(nameOf(app)) && (broken.has(nameOf(app)) || unreadable));
+  return [...apps, ...kept];
+}
+
+/** Local apps have no API server to give them a uid: name and place make one that stays the same over restarts. */
+export function localApp(app: NCApp, source: string, origin: string): DesiredApp {
+  const uid = createHash("sha256").update(`${source}\0${origin}\0${nameOf(app)}`).digest("hex").slice(0, 32);
+  return { app: { ...app, metadata: { ...app.metadata, uid } }, source, origin };
+}
+
+function nameOf({ metadata }: NCApp): string {
+  return appKey(metadata.namespace ?? "default", metadata.name);
+}

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { NCApp } from "../../src/api/types.ts";
+import { waitFor } from "../wait-for.ts";
+import { ncapp, startLocalAgent } from "./local-agent.ts";
+
+const isRunning = ({ status }: NCApp) => status?.phase === "Running";
+const sleeping = "echo up\nexec sleep 600";
+const quick = { terminationGracePeriodSeconds: 1 };
+
+test("an app that is put runs, outlives the agent with its process, and goes when it is deleted", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("web.sh", sleeping);
+  const answer = await agent.put("web", { shellFile, ...quick });
+  assert.equal(answer.status, 201);
+  const pid = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  await agent.replace();
+  const adopted = await agent.reach("web", "Running", isRunning);
+  assert.equal(adopted.status?.pid, pid);
+  assert.equal((await agent.ask("DELETE", "/apps/default/web")).status, 200);
+  await waitFor("it is gone", async () => await agent.get("web") === undefined);
+  await agent.replace();
+  assert.equal(await agent.get("web"), undefined);
+});
+
+test("stop ends an app and keeps it so, start and restart run it anew", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("web.sh", sleeping);
+  await agent.put("web", { shellFile, ...quick });
+  const first = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  const change = async (verb: string) => {
+    const { status, text } = await agent.ask("POST", `/apps/default/web/${verb}`);
+    assert.equal(status, 200, text);
+    return JSON.parse(text) as NCApp;
+  };
+  assert.equal((await change("stop")).spec.suspend, true);
+  await agent.reach("web", "Suspended", ({ status }) => status?.reason === "Suspended");
+  await agent.replace();
+  assert.equal((await agent.get("web"))?.status?.reason, "Suspended");
+  await change("start");
+  const second = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  assert.notEqual(second, first);
+  await change("restart");
+  await agent.reach("web", "another process", (app) => isRunning(app) && app.status?.pid !== second);
+});
+
+test("start runs an app again that has ended for good", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("once.sh", "echo ran");
+  await agent.put("once", { shellFile, restartPolicy: "Never" });
+  const isDone = ({ status }: NCApp) => status?.phase === "Succeeded";
+  await agent.reach("once", "Succeeded", isDone);
+  await agent.ask("POST", "/apps/default/once/start");
+  await waitFor(
+    "it ran twice",
+    async () => (await agent.ask("GET", "/apps/default/once/logs")).text === "ran\nran\n",
+  );
+});
+
+test("an app of a manifest is not the socket's to change: 409 says where it is", async () => {
+  await using agent = await startLocalAgent();
+  const manifests = join(agent.folder, "manifests");
+  await mkdir(manifests);
+  const shellFile = await agent.script("web.sh", sleeping);
+  await writeFile(join(manifests, "web.json"), JSON.stringify(ncapp("web", { shellFile, ...quick })));
+  agent.options.manifests = manifests;
+  await agent.replace();
+  await agent.reach("web", "Running", isRunning);
+  for (
+    const [method, path, body] of [
+      ["PUT", "", ncapp("web", { shellFile })],
+      ["DELETE", ""],
+      ["POST", "/restart"],
+      ["POST", "/stop"],
+    ] as const
+  ) {
+    const { status, text } = await agent.ask(method, `/apps/default/web${path}`, body);
+    assert.equal(status, 409, `${method} ${path}`);
+    assert.match(JSON.parse(text).message, /default\/web comes from manifests: change it in .*web\.json/);
+  }
+});
+
+test("an unknown app is 404, and --max-apps is 403 for the one too many", async () => {
+  await using agent = await startLocalAgent({ maxApps: 1 });
+  for (const verb of ["restart", "stop", "start"]) {
+    assert.equal((await agent.ask("POST", `/apps/default/nobody/${verb}`)).status, 404);
+  }
+  assert.equal((await agent.ask("DELETE", "/apps/default/nobody")).status, 404);
+  assert.equal((await agent.put("one", {})).status, 201);
+  const { status, text } = await agent.put("two", {});
+  assert.equal(status, 403);
+  assert.match(JSON.parse(text).message, /1 apps.*--max-apps/);
+  assert.equal((await agent.put("one", { cpuPCT: 5 })).status, 200);
+});
+
+test("a broken file in the state leaves its app running, and its problem in /status", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("web.sh", sleeping);
+  await agent.put("web", { shellFile, ...quick });
+  const pid = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  const file = join(agent.options.stateDir, "socket-apps/default_web.json");
+  await agent.replace(() => writeFile(file, "{"));
+  const problems = await waitFor("the problem is shown", async () => {
+    const status = JSON.parse((await agent.ask("GET", "/status")).text);
+    return status.problems.length > 0 && status.problems;
+  });
+  assert.match(problems[0].message, /default_web\.json/);
+  assert.equal((await agent.get("web"))?.status?.pid, pid);
+  assert.equal((await agent.put("web", { shellFile, ...quick })).status, 200);
+  assert.equal(JSON.parse((await agent.ask("GET", "/status")).text).problems.length, 0);
+  assert.equal((await agent.get("web"))?.status?.pid, pid);
+});
+
+test("a body of 100 MB is answered with 413 before it is through", async () => {
+  await using agent = await startLocalAgent();
+  const socket = connect(agent.options.socket).on("error", () => {});
+  let answer = "";
+  socket.setEncoding("utf8").on("data", (text) => answer += text);
+  const head = ["PUT /apps/default/web HTTP/1.1", "host: localhost", "content-type: application/json"];
+  socket.write(`${head.join("\r\n")}\r\ntransfer-encoding: chunked\r\n\r\n`);
+  let sent = 0;
+  for (; sent < 100 && !answer; sent++) {
+    socket.write(`100000\r\n${" ".repeat(1 << 20)}\r\n`);
+    await waitFor("it is taken", () => socket.writableLength === 0 || answer !== "");
+  }
+  await waitFor("the answer", () => answer.includes("\r\n\r\n"));
+  socket.destroy();
+  assert.match(answer, /^HTTP\/1\.1 413 /);
+  assert.ok(sent < 100, `${sent} MiB were sent`);
+  assert.equal((await agent.ask("GET", "/healthz")).text, "ok");
+});
