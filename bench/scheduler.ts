@@ -13,29 +13,51 @@ import { seededRandom } from "../src/scheduler/random.ts";
 import { schedule } from "../src/scheduler/schedule.ts";
 import { mixedApps, mixedNodes } from "../test/scheduler/cluster.ts";
 
+/** With `node --expose-gc`: without it the figures of memory hold garbage. */
+const collectGarbage = (globalThis as { gc?: () => void }).gc;
+
 if (process.argv.includes("--server")) await benchmarkServer();
 else benchmarkCore();
 
 function benchmarkCore(): void {
-  decideAll(1000, 3000);
-  const sizes = [100, 500, 1000, 5000];
-  const results = sizes.map((nodes) => decideAll(nodes, nodes * 10));
+  decideAll(1000, 10_000);
+  const results = [100, 500, 1000, 5000].map((nodes) => {
+    const result = decideAll(nodes, nodes * 10);
+    report(result);
+    return result;
+  });
   const [smallest, largest] = [results[0]!, results.at(-1)!];
-  const growth = largest.microseconds / smallest.microseconds;
+  const growth = largest.cpuMs / largest.apps / (smallest.cpuMs / smallest.apps);
   console.log(
-    `from ${smallest.nodes} to ${largest.nodes} nodes, 50 times as many, a decision costs ${
-      growth.toFixed(1)
-    } times as much`,
+    `from ${smallest.nodes} to ${largest.nodes} nodes, ${largest.nodes / smallest.nodes} times as many, ` +
+      `a decision costs ${growth.toFixed(1)} times as much`,
   );
 }
 
-function decideAll(nodes: number, count: number): { nodes: number; microseconds: number } {
-  globalThis.gc?.();
+interface Result {
+  nodes: number;
+  apps: number;
+  placed: number;
+  examined: number;
+  cpuMs: number;
+  clockMs: number;
+  heapMiB: number;
+}
+
+/** Fills a cluster; a small one several times, until there is enough to measure. */
+function decideAll(nodes: number, appsEach: number): Result {
+  const result: Result = { nodes, apps: 0, placed: 0, examined: 0, cpuMs: 0, clockMs: 0, heapMiB: 0 };
+  for (let seed = 1; result.apps < 20_000; seed++) fill(result, nodes, appsEach, seed);
+  return result;
+}
+
+function fill(result: Result, nodes: number, count: number, seed: number): void {
+  collectGarbage?.();
   const heapBefore = process.memoryUsage().heapUsed;
-  const snapshot = mixedNodes(nodes, 1);
-  const apps = mixedApps(count, 2);
-  const random = seededRandom(3);
-  let [start, placed, examined] = [0, 0, 0];
+  const snapshot = mixedNodes(nodes, seed);
+  const apps = mixedApps(count, seed + 1);
+  const random = seededRandom(seed);
+  let start = 0;
   const cpuBefore = process.cpuUsage();
   const startedAt = performance.now();
   for (const app of apps) {
@@ -43,31 +65,35 @@ function decideAll(nodes: number, count: number): { nodes: number; microseconds:
     if (!("node" in decision)) continue;
     snapshot.place(app, decision.node);
     start = (start + decision.examined) % nodes;
-    examined += decision.examined;
-    placed++;
+    result.examined += decision.examined;
+    result.placed++;
   }
-  const ms = performance.now() - startedAt;
+  result.clockMs += performance.now() - startedAt;
   const { user, system } = process.cpuUsage(cpuBefore);
-  globalThis.gc?.();
-  const heapMiB = (process.memoryUsage().heapUsed - heapBefore) / 2 ** 20;
-  const microseconds = (user + system) / count;
+  result.cpuMs += (user + system) / 1000;
+  collectGarbage?.();
+  result.heapMiB = (process.memoryUsage().heapUsed - heapBefore) / 2 ** 20;
+  result.apps += snapshot.nodes.length === nodes ? apps.length : 0;
+}
+
+function report({ nodes, apps, placed, examined, cpuMs, clockMs, heapMiB }: Result): void {
+  const memory = collectGarbage ? `, ${heapMiB.toFixed(0)} MiB of heap for nodes and apps` : "";
   console.log(
-    `${nodes} nodes, ${count} apps: ${perSecond(count, (user + system) / 1000)} by CPU time, ${
-      perSecond(count, ms)
+    `${nodes} nodes, ${nodes * 10} apps: ${perSecond(apps, cpuMs)} by CPU time, ${
+      perSecond(apps, clockMs)
     } by the clock, ` +
-      `${microseconds.toFixed(0)} us each; ${placed} placed, ${
-        Math.round(examined / placed)
-      } nodes looked at on average; ` +
-      `heap ${heapMiB.toFixed(0)} MiB for nodes and apps${
-        globalThis.gc ? "" : " (not collected: run with --expose-gc)"
-      }`,
+      `${(cpuMs / apps * 1000).toFixed(0)} us each; ${percentOf(placed, apps)} placed, ` +
+      `${Math.round(examined / placed)} nodes looked at for one${memory}`,
   );
-  return { nodes, microseconds };
 }
 
 async function benchmarkServer(): Promise<void> {
   const { benchmarkBinds } = await import("./scheduler-binds.ts");
-  await benchmarkBinds({ apps: 1500, rounds: 3 });
+  await benchmarkBinds({ apps: 400, rounds: 9 });
+}
+
+function percentOf(part: number, whole: number): string {
+  return `${Math.round(part / whole * 100)}%`;
 }
 
 function perSecond(count: number, ms: number): string {

@@ -25,15 +25,11 @@ export function openInstance(located: LocatedRoot, name: string): LocatedRoot | 
 }
 
 /**
- * Gives a located root back, and the instances below it that are not in use. A root with an app or a launcher in it stays as
- * it is, and so does one that was given or delegated.
+ * Gives a located root back, with the one instance below it that is the caller's. What has an app or a launcher in it stays as it
+ * is, and so does a root that other instances use, or that was given or delegated.
  */
-export async function releaseRoot({ root, keeper, how }: LocatedRoot): Promise<void> {
-  for (const instance of children(root)) {
-    if (instance !== KEEPER) {
-      removeEmpty(`${root}/${instance}/${KEEPER}`) && removeEmpty(`${root}/${instance}`);
-    }
-  }
+export async function releaseRoot({ root, keeper, how }: LocatedRoot, instance?: LocatedRoot): Promise<void> {
+  if (instance && instance.root !== root) removeEmpty(instance.keeper) && removeEmpty(instance.root);
   if (children(root).some((name) => name !== KEEPER) || how === "override" || how === "delegated") return;
   if (how === "systemd-scope") {
     // Nothing but the scope's own keeper is left: the scope ends with it.

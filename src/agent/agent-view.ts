@@ -1,32 +1,49 @@
-import type { AgentView, AppView, Check } from "../server/view.ts";
+import type { AgentCounters } from "../server/counters.ts";
+import type { AgentView, AppView } from "../server/view.ts";
+import type { NodeState } from "../node/node-agent.ts";
 import type { Source } from "../sources/source.ts";
+import { capsOf } from "../supervisor/caps.ts";
 import type { Confinement } from "../supervisor/confinement.ts";
 import { logPath } from "../supervisor/layout.ts";
+import type { NodeSize } from "../supervisor/metering.ts";
 import { folderOf } from "../supervisor/record-store.ts";
 import type { SupervisedApp, Supervisor } from "../supervisor/supervisor.ts";
+import type { AppRecord } from "../supervisor/types.ts";
 import type { Sync } from "../sync/sync.ts";
+import { apiServerCheck, cgroupsCheck, sourceCheck, syncCheck } from "./checks.ts";
+import type { DiskCheck } from "./disk-check.ts";
+import type { HistoryKeeper } from "./history.ts";
+import type { Meter } from "./meter.ts";
 import type { AgentOptions } from "./options.ts";
 import type { StatusBoard } from "./status-board.ts";
 
 export interface ViewParts {
   options: AgentOptions;
+  size: NodeSize;
   confinement: Confinement;
   supervisor: Supervisor;
   board: StatusBoard;
+  meter: Meter;
   sources: Source[];
   sync: Sync;
+  counters: AgentCounters;
+  disk: DiskCheck;
+  history: HistoryKeeper;
+  node: { state(): NodeState };
   startedAt: Date;
   now?: () => number;
 }
 
 /** What the server may show of the agent; everything comes from memory. */
 export function createAgentView(parts: ViewParts): AgentView {
-  const { options, confinement, supervisor, sources, sync, startedAt, now = Date.now } = parts;
+  const { options, size, confinement, supervisor, sources, sync, counters, startedAt, now = Date.now } =
+    parts;
   const view = (known: SupervisedApp) => appView(known, parts);
   return {
     version: options.version,
     node: options.nodeName,
     startedAt,
+    size,
     limits: {
       enforced: !confinement.whyNoLimits,
       message: confinement.whyNoLimits || "enforced by cgroup v2",
@@ -40,30 +57,36 @@ export function createAgentView(parts: ViewParts): AgentView {
     },
     checks: () => [
       ...sources.map(sourceCheck),
+      cgroupsCheck(confinement.whyNoLimits, supervisor.list()),
+      parts.disk.check(),
+      ...(options.standalone ? [] : [apiServerCheck(counters.lastRequest(), now())]),
       syncCheck(sync.lastSync() ?? startedAt.getTime(), now(), options.syncPeriodMs),
     ],
+    nodeUsage: () => parts.node.state().usage,
+    history: (since) => parts.history.read(since),
   };
 }
 
-function appView({ key, record }: SupervisedApp, { options, board }: ViewParts): AppView {
+function appView({ key, record }: SupervisedApp, { options, size, board, meter }: ViewParts): AppView {
   return {
     app: record.app,
     source: record.source,
     origin: record.origin,
     status: board.status(key) ?? {},
     logFile: logPath({ stateDir: options.stateDir, logDir: options.logDir }, folderOf(record.app)),
+    limits: limitsOf(record, size),
+    usage: meter.reading(key)?.usage,
   };
 }
 
-function sourceCheck(source: Source): Check {
-  const { ready, message } = source.health();
-  return { name: `source-${source.name}`, ok: ready, message };
-}
-
-/** A sync that is three periods late means that the agent itself is stuck. */
-function syncCheck(lastSync: number, now: number, periodMs: number): Check {
-  const age = Math.round((now - lastSync) / 1000);
-  return { name: "sync", ok: now - lastSync < 3 * periodMs, message: `last compared ${age} s ago` };
+/** The caps as the kernel gets them, but for its rounding to whole pages. */
+function limitsOf({ app, invalid }: AppRecord, { cpus, memoryBytes }: NodeSize): AppView["limits"] {
+  if (invalid) return {};
+  const { cpuPCT, memPCT } = capsOf(app);
+  return {
+    ...(cpuPCT === undefined ? {} : { cores: cpuPCT * cpus / 100 }),
+    ...(memPCT === undefined ? {} : { memoryBytes: Math.floor(memPCT * memoryBytes / 100) }),
+  };
 }
 
 function byKey(one: AppView, other: AppView): number {

@@ -4,6 +4,7 @@
  */
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import { createAgentCounters } from "../server/counters.ts";
 import type { AgentView } from "../server/view.ts";
 import type { Source } from "../sources/source.ts";
 import { createScriptFetcher } from "../supervisor/fetch-script.ts";
@@ -19,8 +20,11 @@ import { createMeter } from "./meter.ts";
 import type { AgentOptions } from "./options.ts";
 import { connectCluster } from "./cluster.ts";
 import { apiServerSource, createSources } from "./create-sources.ts";
+import { createDiskCheck } from "./disk-check.ts";
 import { openDoors } from "./doors.ts";
+import { createHistory, samplePeriodMs } from "./history.ts";
 import { createNode } from "./node.ts";
+import { observeStarts, takeSample } from "./observe.ts";
 import { repeat } from "./repeat.ts";
 import { createStatusBoard } from "./status-board.ts";
 
@@ -39,8 +43,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const { log, nodeName } = options;
   await using opened = new AsyncDisposableStack();
   const size = { cpus: cpus().length, memoryBytes: totalmem() };
+  const startedAt = new Date();
+  const counters = createAgentCounters();
   opened.defer(await lockState(options.stateDir));
-  const cluster = options.standalone ? undefined : await connectCluster(options);
+  const cluster = options.standalone ? undefined : await connectCluster(options, counters.countRequest);
   opened.defer(async () => await cluster?.close());
   const { confinement, release } = await chooseConfinement({ ...options, size });
   if (options.stopAppsOnExit) opened.defer(release);
@@ -64,6 +70,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     client: cluster?.client,
     lastKnown: (name) =>
       supervisor.list().map(({ record }) => record).filter(({ source }) => source === name),
+    onWatchRestart: (reason) => counters.watchRestarts.add({ reason }),
   });
   const order = sources.map(({ name }) => name);
   const sync = createSync({ order, supervisor, log, maxApps: options.maxApps });
@@ -93,17 +100,30 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     },
   });
 
+  const history = createHistory();
+  const disk = createDiskCheck([options.stateDir, options.logDir]);
+  observeStarts(supervisor, counters.appStarts, startedAt.getTime());
   const view = createAgentView({
     options,
+    size,
     confinement,
     supervisor,
     board,
+    meter,
     sources,
     sync,
-    startedAt: new Date(),
+    counters,
+    disk,
+    history,
+    node,
+    startedAt,
   });
   const actions = createAppActions({ source: socket, supervisor, sync, maxApps: options.maxApps });
-  const addresses = await openDoors(options, { view, actions, log }, opened);
+  const addresses = await openDoors(
+    options,
+    { view, actions, counters, log, client: cluster?.client },
+    opened,
+  );
   opened.defer(() => supervisor.close());
   await supervisor.restore();
   if (options.stopAppsOnExit) opened.defer(() => supervisor.stopAll(options.stopTimeoutMs));
@@ -118,16 +138,20 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     ...sources.map((source) => source.run(sinkOf(source), stopping.signal)),
     node.run(stopping.signal),
     repeat(options.syncPeriodMs, stopping.signal, async () => {
-      await sync.reconcile();
+      counters.syncs.time(() => sync.reconcile());
       supervisor.tick();
       const { complete } = sync.desired.union();
       const known = supervisor.list().map(({ record }) => record);
       await cluster?.syncMirrors(known, order.every((name) => complete.has(name)));
     }, log),
     repeat(options.reportPeriodMs, stopping.signal, () => meter.readAll(), log),
+    repeat(samplePeriodMs, stopping.signal, async () => {
+      takeSample(history, { supervisor, meter, node });
+      await disk.look();
+    }, log),
     repeat(logCheckMs, stopping.signal, () => supervisor.rotateLogs(), log),
     returnMemory(stopping.signal, log),
-  ];
+  ].map((part) => part.catch((error) => log.error("a part of the agent has ended", { error })));
   opened.defer(async () => {
     stopping.abort();
     await Promise.allSettled(running);

@@ -35,7 +35,7 @@ export function createAppActions(
       if (owner && owner.source !== source.name) return refuse(409, whereToChange(key, owner));
       const result = await work();
       if (result === false) return refuse(404, `ncapps "${key}" not found among the apps of the socket`);
-      await sync.reconcile();
+      sync.reconcile();
       return { done: true, created: result !== true && result.created, app: source.get(key) };
     } catch (error) {
       return refuse(503, `${key} cannot be changed now: ${describeError(error)}`);

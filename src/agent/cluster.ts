@@ -4,7 +4,7 @@
  */
 import type { NCApp, NCAppStatus } from "../api/types.ts";
 import { loadAccess } from "../kube/access.ts";
-import { createKubeClient, type KubeClient } from "../kube/client.ts";
+import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client.ts";
 import { version } from "../lib/version.ts";
 import { createEventRecorder } from "../report/event-recorder.ts";
 import { isMirrorOf, type ServerApp } from "../report/mirror-plan.ts";
@@ -34,11 +34,14 @@ export interface Cluster {
 const lastReportsMs = 2000;
 
 /** Finds the API server by the options. Whether it answers is for the sources to find out, again and again. */
-export async function connectCluster(options: AgentOptions): Promise<Cluster> {
+export async function connectCluster(
+  options: AgentOptions,
+  onRequest?: (report: RequestReport) => void,
+): Promise<Cluster> {
   const { kubeconfig, server, env, log, reportPeriodMs, nodeName } = options;
   const access = await loadAccess({ kubeconfig, server, env });
   log.info("using the API server", { server: access.describe() });
-  const client = createKubeClient(access, { userAgent: `nckubelet/${version}` });
+  const client = createKubeClient(access, { userAgent: `nckubelet/${version}`, onRequest });
   const reporter = createStatusReporter({ client, log, reportPeriodMs });
   const recorder = createEventRecorder({ client, component: "nckubelet", node: nodeName, log });
   const ending = new AbortController();

@@ -59,7 +59,7 @@ function useRoot(located: LocatedRoot, whyNoLimits: string | undefined, options:
       if (!part.ok) throw new Error(part.message);
     },
   });
-  return { confinement, release: () => releaseRoot(located) };
+  return { confinement, release: () => releaseRoot(located, root) };
 }
 
 function ownPart(

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { KubeClient } from "../kube/client.ts";
+import type { RestartReason } from "../kube/watch-options.ts";
 import { createApiServerSource } from "../sources/api-server.ts";
 import { createDirectorySource } from "../sources/directory.ts";
 import { createSocketSource, type SocketSource } from "../sources/socket.ts";
@@ -16,20 +17,24 @@ export interface SourceParts {
   client?: KubeClient;
   /** The apps of a source as the agent last knew them. */
   lastKnown: (source: string) => LastKnown[];
+  /** Called whenever the watch of the API server is opened anew. */
+  onWatchRestart?: (reason: RestartReason) => void;
 }
 
 /** The sources that the options ask for, in the order in which they win over each other. The socket's is always among them. */
 export function createSources(
   { manifests, manifestUrl, nodeName, namespace, stateDir }: AgentOptions,
-  { client, lastKnown }: SourceParts,
+  { client, lastKnown, onWatchRestart }: SourceParts,
 ): { sources: Source[]; socket: SocketSource } {
   const socket = createSocketSource(join(stateDir, "socket-apps"), {
     name: socketSource,
     lastKnown: () => lastKnown(socketSource).map(({ app }) => app),
   });
   const of = (name: string) => ({ name, lastKnown: () => lastKnown(name) });
+  const follow = { onRestart: onWatchRestart };
+  const cluster = { name: apiServerSource, node: nodeName, namespace, follow };
   const sources = [
-    ...(client ? [createApiServerSource(client, { name: apiServerSource, node: nodeName, namespace })] : []),
+    ...(client ? [createApiServerSource(client, cluster)] : []),
     ...(manifests ? [createDirectorySource(manifests, of(manifestsSource))] : []),
     ...(manifestUrl ? [createUrlSource(manifestUrl, of(urlSource))] : []),
     socket,

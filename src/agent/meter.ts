@@ -11,6 +11,8 @@ export interface Meter {
   /** Measures all. */
   readAll(): Promise<void>;
   latest(key: string): Measured | undefined;
+  /** The kernel's counters as they were read last. */
+  reading(key: string): Reading | undefined;
 }
 
 interface Entry {
@@ -52,5 +54,6 @@ export function createMeter(
       for (const key of keys) await read(key);
     },
     latest: (key) => entries.get(key)?.measured,
+    reading: (key) => entries.get(key)?.reading,
   };
 }

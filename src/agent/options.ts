@@ -9,8 +9,12 @@ export interface AgentOptions {
   nodeName: string;
   stateDir: string;
   logDir: string;
-  /** `host:port` on loopback; empty: no port. */
+  /** `host:port`, several divided by commas; empty: no port. Off loopback it takes the three below. */
   listen: string;
+  tlsCertFile?: string;
+  tlsKeyFile?: string;
+  /** Tokens that may read, one per line; without it the API server is asked. */
+  tokenFile?: string;
   /** Path of the unix socket; empty: none. */
   socket: string;
   manifests?: string;

@@ -60,8 +60,16 @@ export const agentFlags: Record<string, Flag> = {
   listen: {
     kind: "text",
     value: "ADDR",
-    help: "Where to serve status, on loopback; '' for nowhere.",
+    help: "Where to serve status: addresses, divided by commas; '' for nowhere.",
     default: "127.0.0.1:10268",
+  },
+  "tls-cert-file": { kind: "text", value: "FILE", help: "The certificate for addresses off loopback." },
+  "tls-private-key-file": { kind: "text", value: "FILE", help: "Its key." },
+  "token-file": {
+    kind: "text",
+    value: "FILE",
+    help: "Bearer tokens that may read off loopback, one per line.",
+    default: "ask the API server",
   },
   socket: {
     kind: "text",
@@ -148,6 +156,9 @@ export async function readAgentSettings(
     syncPeriodMs: duration("sync-period", text("sync-period", "10s")),
     reportPeriodMs: duration("report-period", text("report-period", "10s")),
     listen: text("listen", "127.0.0.1:10268"),
+    tlsCertFile: raw("tls-cert-file") || undefined,
+    tlsKeyFile: raw("tls-private-key-file") || undefined,
+    tokenFile: raw("token-file") || undefined,
     socket: text("socket", defaultSocket),
     stateDir,
     logDir: text("log-dir", defaultPath("log")),

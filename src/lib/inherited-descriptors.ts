@@ -15,7 +15,9 @@ export function closeInheritedDescriptors(): number[] {
 
 /** What a child of this process would get beyond the standard three. */
 export function inheritedDescriptors(): number[] {
-  return readdirSync("/proc/self/fd").map(Number).filter((descriptor) => descriptor > 2 && survivesExec(descriptor));
+  return readdirSync("/proc/self/fd").map(Number).filter((descriptor) =>
+    descriptor > 2 && survivesExec(descriptor)
+  );
 }
 
 function closes(descriptor: number): boolean {

@@ -11,6 +11,7 @@ import { sleep } from "../lib/sleep.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
 import { bindApp, readAppNow } from "./bind.ts";
 import { eventTarget } from "./event-target.ts";
+import type { Late } from "./late.ts";
 import type { WrittenCaps } from "./limits.ts";
 import type { SchedulerMetrics } from "./metrics.ts";
 import type { StatusWriter } from "./status-writer.ts";
@@ -30,6 +31,7 @@ export interface BinderOptions {
   writer: StatusWriter;
   recorder: EventRecorder;
   metrics: SchedulerMetrics;
+  late: Late;
   /** Asked right before the write. */
   mayWrite: () => boolean;
   /** The app still has no node: it is to be tried again. */
@@ -38,7 +40,7 @@ export interface BinderOptions {
 }
 
 export function createBinder(options: BinderOptions): Binder {
-  const { client, log, world, writer, recorder, metrics, mayWrite, onUnbound, signal } = options;
+  const { client, log, world, writer, recorder, metrics, late, mayWrite, onUnbound, signal } = options;
   let inFlight = 0;
 
   const send = async (app: AppRecord, node: string, defaults: WrittenCaps) => {
@@ -46,9 +48,12 @@ export function createBinder(options: BinderOptions): Binder {
     metrics.wrote(result.kind);
     if (result.kind === "done") {
       world.applyApp(result.object);
-      writer.put(app.key, { kind: "bound", node });
-      const message = `Successfully assigned ${app.key} to ${node}`;
-      recorder.record(eventTarget(app), { type: "Normal", reason: "Scheduled", message });
+      // By then the node's agent has mostly said so itself, and there is nothing to write.
+      late.add(() => {
+        writer.put(app.key, { kind: "bound", node });
+        const message = `Successfully assigned ${app.key} to ${node}`;
+        recorder.record(eventTarget(app), { type: "Normal", reason: "Scheduled", message });
+      });
       return;
     }
     if (result.kind === "refused") {

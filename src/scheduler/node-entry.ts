@@ -12,41 +12,42 @@ const nothingKnown: NodeFacts = { labels: {}, taints: [], ready: false, cordoned
 
 /** A node. Only the snapshot changes it, and preemption its own copies. */
 export class NodeEntry {
-  readonly name: string;
-  /** Place in the tables of remembered verdicts. */
-  readonly slot: number;
-  /** Changes with all that the filters of the kind "node" look at. */
-  version = 0;
+  // What every decision looks at comes first: so it is close together in memory.
+  /** Points that are left for apps. */
+  freeCpu = wholeNode;
+  freeMem = wholeNode;
+  /** Points that apps have, with a little for apps that have no cap, those that are leaving included. */
+  spreadCpu = 0;
+  spreadMem = 0;
+  /** Apps that wait for room here, which was made for them. A list: mostly there is none. */
+  nominated: readonly AppRecord[] = [];
+  report: NodeReport | undefined;
+  /** `spread` when the last report came. */
+  reportedSpreadCpu = 0;
+  reportedSpreadMem = 0;
   /** Place in the list of nodes; -1 while there is no Node object. */
   index = -1;
+  /** Changes with all that the filters of the kind "node" look at. */
+  version = 0;
+  readonly name: string;
   facts: NodeFacts = nothingKnown;
   agent: AgentState = "none";
-  report: NodeReport | undefined;
   /** Points that apps may have. */
   roomCpu = wholeNode;
   roomMem = wholeNode;
-  /** Points that apps have, those that are leaving included. */
+  /** Points that apps have. */
   usedCpu = 0;
   usedMem = 0;
   /** Points that the agent has promised to apps that the API server does not show. */
   hiddenCpu = 0;
   hiddenMem = 0;
-  /** The same as `used`, with a little for apps that have no cap. */
-  spreadCpu = 0;
-  spreadMem = 0;
-  /** `spread` when the last report came. */
-  reportedSpreadCpu = 0;
-  reportedSpreadMem = 0;
   readonly ports = new Map<number, number>();
   readonly apps = new Map<string, AppRecord>();
   /** Apps that were unbound and may still be stopping. */
   readonly leaving = new Map<string, AppRecord>();
-  /** Apps that wait for room here, which was made for them. A list: mostly there is none, which is asked in every decision. */
-  nominated: readonly AppRecord[] = [];
 
-  constructor(name: string, slot: number) {
+  constructor(name: string) {
     this.name = name;
-    this.slot = slot;
   }
 
   add(app: AppRecord): void {
@@ -87,6 +88,7 @@ export class NodeEntry {
     this.hiddenMem = hidden(this.roomMem - report.freeMem, this.usedMem);
     this.reportedSpreadCpu = this.spreadCpu;
     this.reportedSpreadMem = this.spreadMem;
+    this.#refreshFree();
   }
 
   /** True where the agent, as of its last report, has promised no more than to the apps that are bound: what was leaving is gone. */
@@ -104,7 +106,7 @@ export class NodeEntry {
 
   /** A copy that may be changed to try something out. */
   copy(): NodeEntry {
-    const copy = new NodeEntry(this.name, this.slot);
+    const copy = new NodeEntry(this.name);
     const { version, index, facts, agent, report, roomCpu, roomMem, hiddenCpu, hiddenMem } = this;
     const { reportedSpreadCpu, reportedSpreadMem } = this;
     Object.assign(copy, { version, index, facts, agent, report, roomCpu, roomMem, hiddenCpu, hiddenMem });
@@ -112,6 +114,7 @@ export class NodeEntry {
     for (const app of this.apps.values()) copy.add(app);
     for (const app of this.leaving.values()) copy.hold(app);
     copy.nominated = this.nominated;
+    copy.#refreshFree();
     return copy;
   }
 
@@ -125,6 +128,12 @@ export class NodeEntry {
       if (users > 0) this.ports.set(port, users);
       else this.ports.delete(port);
     }
+    this.#refreshFree();
+  }
+
+  #refreshFree(): void {
+    this.freeCpu = this.roomCpu - this.usedCpu - this.hiddenCpu;
+    this.freeMem = this.roomMem - this.usedMem - this.hiddenMem;
   }
 }
 

@@ -16,6 +16,7 @@ import { createAttentionClock } from "./attention.ts";
 import { createBinder } from "./binder.ts";
 import { createEvictor } from "./evict.ts";
 import { createFollowers } from "./followers.ts";
+import { createLate } from "./late.ts";
 import { createLossKeeper } from "./loss-keeper.ts";
 import { createSchedulerMetrics } from "./metrics.ts";
 import { SchedulingQueue } from "./queue.ts";
@@ -98,7 +99,8 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
       gone: (key, uid) => world.removeApp(key, uid),
     });
     const shared = { client, log, world, writer, recorder, metrics, mayWrite, signal };
-    const binder = createBinder({ ...shared, onUnbound: (key) => queue.retryLater(key) });
+    const late = createLate({ isBusy: () => binder.inFlight > 0 || queue.sizes.active > 0, signal });
+    const binder = createBinder({ ...shared, late, onUnbound: (key) => queue.retryLater(key) });
     const evictor = createEvictor(shared);
     const losses = createLossKeeper({ world, writer, evictor, recorder, log, defaultTolerationMs });
     const quotas = createQuotaKeeper({ client, world, log, signal });
@@ -114,6 +116,7 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     } finally {
       leading = false;
       onTick = undefined;
+      late.flush();
       await recorder.flush(lastEventsMs);
       recorder.close();
     }

@@ -30,7 +30,7 @@ export type Decision =
 /** The best node of those that were looked at, or why no node will do. */
 export function schedule(app: AppRecord, snapshot: Snapshot, options: ScheduleOptions): Decision {
   const { policy, now, random, start = 0, enough = enoughNodes } = options;
-  const { nodes } = snapshot;
+  const { nodes, versions } = snapshot;
   const verdicts = snapshot.verdicts.for(app.placement, policy);
   const context: ScoreContext = { policy, now };
   const weights = loadWeights[policy];
@@ -43,11 +43,16 @@ export function schedule(app: AppRecord, snapshot: Snapshot, options: ScheduleOp
 
   const wanted = enough(nodes.length);
   let best: NodeEntry | undefined;
-  let [bestScore, ties, feasible, examined] = [-1, 0, 0, 0];
-  while (examined < nodes.length && feasible < wanted) {
-    const node = nodes[(start + examined++) % nodes.length]!;
-    const points = verdicts.of(node);
-    if (points < 0 || !fits(app, node)) continue;
+  let bestScore = -1;
+  let ties = 0;
+  let feasible = 0;
+  let examined = 0;
+  for (let at = start; examined < nodes.length && feasible < wanted; examined++, at++) {
+    if (at >= nodes.length) at = 0;
+    const points = verdicts.at(at, versions, nodes);
+    if (points < 0) continue;
+    const node = nodes[at]!;
+    if (!fits(app, node)) continue;
     feasible++;
     const score = points + loadPoints(app, node, weights, context);
     if (score < bestScore) continue;

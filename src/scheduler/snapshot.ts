@@ -16,13 +16,17 @@ export class Snapshot {
   readonly #places = new Map<string, NodeEntry>();
   readonly #nominations = new Map<string, NodeEntry>();
   readonly #leaving = new Map<string, NodeEntry>();
-  readonly #freeSlots: number[] = [];
-  #slots = 0;
+  #versions = new Uint32Array(64);
   #version = 0;
 
   /** All nodes that have a Node object, in no particular order. */
   get nodes(): readonly NodeEntry[] {
     return this.#nodes;
+  }
+
+  /** The version of each of `nodes`, by its place there. */
+  get versions(): Uint32Array {
+    return this.#versions;
   }
 
   /** A node by name, also one that only apps speak of. */
@@ -53,9 +57,9 @@ export class Snapshot {
     if (last !== node) {
       this.#nodes[node.index] = last;
       last.index = node.index;
+      this.#changed(last);
     }
     node.index = -1;
-    this.#changed(node);
     this.#dropIfIdle(node);
   }
 
@@ -146,23 +150,28 @@ export class Snapshot {
   #entry(name: string): NodeEntry {
     let node = this.#entries.get(name);
     if (!node) {
-      node = new NodeEntry(name, this.#freeSlots.pop() ?? this.#slots++);
+      node = new NodeEntry(name);
       this.#entries.set(name, node);
-      this.#changed(node);
     }
     return node;
   }
 
   #changed(node: NodeEntry): void {
-    // One counter for all nodes: a slot that is used again never meets a verdict about its former node.
+    // One counter for all nodes: a place that is used again never meets a verdict about its former node.
     node.version = ++this.#version;
+    if (node.index < 0) return;
+    if (node.index >= this.#versions.length) {
+      const grown = new Uint32Array(this.#versions.length * 2);
+      grown.set(this.#versions);
+      this.#versions = grown;
+    }
+    this.#versions[node.index] = node.version;
   }
 
   #dropIfIdle(node: NodeEntry): void {
     const { index, agent, apps, leaving, nominated } = node;
     if (index >= 0 || agent !== "none" || apps.size + leaving.size + nominated.length > 0) return;
     this.#entries.delete(node.name);
-    this.#freeSlots.push(node.slot);
   }
 }
 

@@ -3,7 +3,6 @@
  *
  * Guarantees: one request in flight per app, the newest news win, what the status says already is not sent. Patches carry uid and
  * resourceVersion: whoever writes in between is not overwritten, the news are held against the app as it is then.
- * News of a bind are late on purpose: mostly the node's agent says the same within seconds, and nothing needs to be sent.
  */
 import type { NCApp } from "../api/types.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -33,7 +32,6 @@ export interface StatusWriterOptions {
   apply: (object: NCApp) => void;
   gone: (key: string, uid: string) => void;
   places?: number;
-  lateMs?: number;
   now?: () => number;
 }
 
@@ -41,9 +39,8 @@ export interface StatusWriterOptions {
 const maxConflicts = 4;
 
 export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
-  const { client, log, signal, lookup, apply, gone, places = 4, lateMs = 3000, now = Date.now } = options;
+  const { client, log, signal, lookup, apply, gone, places = 4, now = Date.now } = options;
   const waiting = new Map<string, StatusNews>();
-  const late = new Map<string, { news: StatusNews; at: number }>();
   const busy = new Set<string>();
   const backoff = createBackoff({ initialMs: 1000, maxMs: 30_000, jitter: 0.5 });
   let alarm: ReturnType<typeof setTimeout> | undefined;
@@ -51,33 +48,26 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   signal.addEventListener("abort", () => clearTimeout(alarm), { once: true });
 
   const put = (key: string, news: StatusNews) => {
-    waiting.delete(key);
-    late.delete(key);
-    if (news.kind === "bound") late.set(key, { news, at: now() + lateMs });
-    else waiting.set(key, news);
+    waiting.set(key, news);
     pump();
   };
 
   const pump = () => {
-    const [nextLate] = late.values();
-    for (const [key, { news, at }] of late) {
-      if (at > now()) break;
-      late.delete(key);
-      waiting.set(key, news);
+    if (now() < pausedUntil) {
+      alarm ??= setTimeout(wake, pausedUntil - now());
+      return;
     }
-    if (now() >= pausedUntil) {
-      for (const [key, news] of waiting) {
-        if (busy.size >= places) break;
-        if (busy.has(key)) continue;
-        waiting.delete(key);
-        void send(key, news);
-      }
+    for (const [key, news] of waiting) {
+      if (busy.size >= places) break;
+      if (busy.has(key)) continue;
+      waiting.delete(key);
+      void send(key, news);
     }
-    const due = waiting.size > 0 && busy.size === 0 ? pausedUntil : nextLate?.at;
-    if (due !== undefined && !signal.aborted) {
-      clearTimeout(alarm);
-      alarm = setTimeout(pump, Math.max(10, due - now()));
-    }
+  };
+
+  const wake = () => {
+    alarm = undefined;
+    if (!signal.aborted) pump();
   };
 
   const send = async (key: string, news: StatusNews) => {
@@ -90,7 +80,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
       if (isRefusal(error)) return log.error("the server refuses the status of an app", { app: key, error });
       log.warn("cannot write the status of an app; trying again", { app: key, error });
       pausedUntil = now() + backoff.next();
-      if (!waiting.has(key) && !late.has(key)) waiting.set(key, news);
+      if (!waiting.has(key)) waiting.set(key, news);
     } finally {
       busy.delete(key);
       if (!signal.aborted) pump();
@@ -121,7 +111,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   return {
     put,
     get pending() {
-      return waiting.size + late.size + busy.size;
+      return waiting.size + busy.size;
     },
   };
 }

@@ -13,6 +13,7 @@ const refused = -1;
 export class Verdicts {
   readonly #placement: Placement;
   readonly #policy: Policy;
+  /** By the place of the node in the snapshot's list: the version that was judged, and the points that it got. */
   #versions = new Uint32Array(64);
   #points = new Int32Array(64);
 
@@ -23,15 +24,20 @@ export class Verdicts {
 
   /** The weighted sum of the node's scores, or a negative number where it is refused. */
   of(node: NodeEntry): number {
+    return this.#versions[node.index] === node.version ? this.#points[node.index]! : this.#judge(node);
+  }
+
+  /** The same by places alone: a node that is refused, as most are for a picky app, is not even touched. */
+  at(index: number, versions: Uint32Array, nodes: readonly NodeEntry[]): number {
     // A node's version is never 0, which is what fresh tables hold.
-    return this.#versions[node.slot] === node.version ? this.#points[node.slot]! : this.#judge(node);
+    return this.#versions[index] === versions[index] ? this.#points[index]! : this.#judge(nodes[index]!);
   }
 
   #judge(node: NodeEntry): number {
-    if (node.slot >= this.#versions.length) this.#grow(node.slot + 1);
+    if (node.index >= this.#versions.length) this.#grow(node.index + 1);
     const points = judge(this.#placement, node, this.#policy);
-    this.#versions[node.slot] = node.version;
-    this.#points[node.slot] = points;
+    this.#versions[node.index] = node.version;
+    this.#points[node.index] = points;
     return points;
   }
 

@@ -10,6 +10,7 @@ import { listApps, showApp, showStatus } from "./apps.ts";
 import { changeApp, deleteApp, putApp } from "./changes.ts";
 import { alive, ready } from "./health.ts";
 import { sendLog } from "./logs.ts";
+import { sendHistory, sendMetrics, sendSummary } from "./measurements.ts";
 import type { Services } from "./services.ts";
 
 /** `anyone` on every door; `reader` with a token where the door asks for one; `socket` on that door alone. */
@@ -36,6 +37,9 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/apps", access: "reader", handle: listApps },
   { method: "GET", path: app, access: "reader", handle: showApp },
   { method: "GET", path: `${app}/logs`, access: "reader", handle: sendLog },
+  { method: "GET", path: "/metrics", access: "reader", subresource: "metrics", handle: sendMetrics },
+  { method: "GET", path: "/stats/summary", access: "reader", subresource: "stats", handle: sendSummary },
+  { method: "GET", path: "/history", access: "reader", handle: sendHistory },
   { method: "PUT", path: app, access: "socket", handle: putApp },
   { method: "DELETE", path: app, access: "socket", handle: deleteApp },
   { method: "POST", path: `${app}/restart`, access: "socket", handle: changeApp("restart") },

@@ -57,7 +57,12 @@ export function createCgroupConfinement(
     async terminate(run) {
       await cgroups.signalAll(runDir(run), "SIGTERM");
     },
-    kill: (run) => cgroups.kill(runDir(run)),
+    async kill(run) {
+      if (run.folder) await cgroups.kill(runDir(run));
+    },
+    async thaw(run) {
+      cgroups.thaw(runDir(run));
+    },
     onEmpty(run, callback) {
       const watch = cgroups.watchEvents(runDir(run), { onEmpty: callback });
       return () => watch.close();

@@ -50,6 +50,8 @@ export interface Confinement {
   terminate(run: RunRef): Promise<void>;
   /** Ends every process of the run at once, forks in flight included. */
   kill(run: RunRef): Promise<void>;
+  /** Undoes a freeze that a crash left behind. */
+  thaw(run: RunRef): Promise<void>;
   /** Calls back once when no process of the run is left; the returned function ends the watch. */
   onEmpty(run: RunRef, callback: () => void): () => void;
   /** Undefined while there is nothing to measure. */

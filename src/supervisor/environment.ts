@@ -12,6 +12,9 @@ export type Environment = Record<string, string>;
 /** Looks up what `valueFrom` names; undefined where there is no such key and it is optional. */
 export type ResolveValue = (app: RunnableApp, variable: EnvVar) => Promise<string | undefined>;
 
+/** Setting these ends one shell or another: bash's read-only ones, and what dash reads as a number. */
+const shellsOwn = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "OPTIND", "PPID", "SHELLOPTS", "UID"]);
+
 export const cleanPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Builds the environment of one run. The spec may override all but the run's marker. */
@@ -38,6 +41,12 @@ export async function buildEnvironment(
   for (const variable of app.spec.env ?? []) {
     const value = variable.valueFrom ? await resolve(app, variable) : variable.value ?? "";
     if (value === undefined) continue;
+    if (shellsOwn.has(variable.name)) {
+      throw new StartError(
+        "InvalidEnvironment",
+        `spec.env: ${variable.name}: a shell keeps this name to itself`,
+      );
+    }
     if (value.includes("\0")) {
       throw new StartError("InvalidEnvironment", `spec.env: ${variable.name}: the value holds a NUL byte`);
     }

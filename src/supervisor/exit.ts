@@ -32,7 +32,7 @@ export function signalName(number: number): string {
 
 function exitReason(run: Run, view: RunView): string {
   if (run.stop?.reason === "ProbeFailed" || run.stop?.reason === "Evicted") return run.stop.reason;
-  if (view.oomKills > 0 && view.exit?.code !== 0) return "OOMKilled";
+  if (view.oomKills > 0 && (view.exit?.code !== 0 || view.outlivedScript)) return "OOMKilled";
   if (run.stop && run.stop.reason !== "ScriptFailed") return "Stopped";
   if (view.exit === undefined) return view.rebooted ? "NodeRebooted" : "Lost";
   return view.exit.code === 0 ? "Completed" : "Error";

@@ -9,6 +9,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { writeNew } from "../lib/files.ts";
+import { sleep } from "../lib/sleep.ts";
 import { cleanPath } from "./environment.ts";
 import { entryScript } from "./launcher-script.ts";
 
@@ -26,6 +27,10 @@ export interface InsideResult {
   timedOut: boolean;
   output: string;
 }
+
+type Ending = [code: number | null, signal: NodeJS.Signals | null];
+
+const afterKillMs = 1000;
 
 const joinScript = `leaf=$1 environment=$2 log=$3
 shift 3
@@ -84,10 +89,17 @@ export async function runInside(
     killSession(child);
   }, timeoutMs);
   try {
-    const [code, signal] = await once(child, "exit") as [number | null, NodeJS.Signals | null];
+    // A process that even SIGKILL does not end must not hold up whoever waits.
+    const given = new AbortController();
+    const unkillable = sleep(timeoutMs + afterKillMs, given.signal).then(() => [null, "SIGKILL"]);
+    const [code, signal] = await Promise.race([once(child, "exit"), unkillable]) as Ending;
+    given.abort();
     return { code, signal, timedOut, output: captured() };
   } finally {
     clearTimeout(timer);
+    // What the command left in the background may hold the other ends for ever.
+    child.stdout?.destroy();
+    child.stderr?.destroy();
   }
 }
 

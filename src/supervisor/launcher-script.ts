@@ -2,8 +2,8 @@
  * The one helper that an app has: a small `sh` that outlives the agent, starts the script and writes down how it ended.
  *
  * What it promises:
- * - Either the launcher or an agent creates the claim, never both (`set -C` is O_EXCL), so a run whose agent died right after
- *   the spawn can be called off for certain.
+ * - Either the launcher or an agent creates the claim, never both (`set -C` is O_EXCL, and a failed `exec` ends the shell), so a
+ *   run whose agent died right after the spawn can be called off for certain.
  * - The launcher itself sits in the keeper's cgroup; the script enters the run's cgroup before its first instruction. Killing
  *   the app's cgroup, or the kernel's OOM group kill, never takes the launcher with it.
  * - The script runs in the foreground of the launcher, because a shell makes a background job ignore SIGINT and SIGQUIT.
@@ -21,8 +21,10 @@ shift 5
 umask 077
 read -r launcher </proc/self/stat
 set -C
-{ echo "$launcher" >"$mark.claim"; } 2>/dev/null || exit 0
+exec 9>"$mark.claim"
 set +C
+echo "$launcher" >&9 || { rm -f "$mark.claim"; exit 125; }
+exec 9>&-
 trap : HUP INT QUIT TERM USR1 USR2 ALRM
 if [ -n "$keeper" ] && ! { echo 0 >"$keeper/cgroup.procs"; } 2>/dev/null; then
   echo "cannot enter $keeper" >"$mark.failure"
@@ -36,7 +38,7 @@ fi
   { echo 0 >/proc/self/oom_score_adj; } 2>/dev/null
   umask 022
   read -r main </proc/self/stat
-  echo "$main" >"$mark.started"
+  echo "$main" >"$mark.started" || exit 125
   exec "$@"
 ) </dev/null >>"$log" 2>&1 3<"$environment"
 echo "exit $?" 1<>"$mark.exit"
@@ -50,4 +52,4 @@ export const exitPlaceholder = "running\n".padEnd(32, "\n");
  * Arguments: the folder, then the command.
  */
 export const entryScript =
-  'eval "$(cat <&3)"; exec 3<&-; cd -- "$1" || exit 126; unset OLDPWD; shift; exec "$@"';
+  'nckubelet_env=$(cat <&3) || exit 126; eval "$nckubelet_env"; unset nckubelet_env; exec 3<&-; cd -- "$1" || exit 126; unset OLDPWD; shift; exec "$@"';

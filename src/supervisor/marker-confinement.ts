@@ -44,6 +44,7 @@ export function createMarkerConfinement(
     processes: async (run) => (await find(run)).map(({ pid }) => pid),
     terminate: (run) => signalAll(run, "SIGTERM"),
     kill: (run) => signalAll(run, "SIGKILL"),
+    thaw: async () => {},
     onEmpty: (run, callback) => pollUntilEmpty(() => find(run), callback),
     usage: async (run) => sumUsage((await recentScan()).get(run.runId) ?? []),
     removeRun: async () => {},
@@ -63,13 +64,21 @@ async function sumUsage(processes: ProcessStat[]) {
   };
 }
 
+/** Looks once a second; a look that fails says nothing, so the next one comes. */
 function pollUntilEmpty(find: () => Promise<unknown[]>, callback: () => void): () => void {
-  const timer = setInterval(async () => {
-    if ((await find()).length > 0) return;
-    clearInterval(timer);
-    callback();
-  }, pollMs);
-  return () => clearInterval(timer);
+  let timer: NodeJS.Timeout | undefined;
+  let isOpen = true;
+  const look = async () => {
+    const isEmpty = await find().then((found) => found.length === 0, () => false);
+    if (!isOpen) return;
+    if (isEmpty) callback();
+    else timer = setTimeout(look, pollMs);
+  };
+  timer = setTimeout(look, pollMs);
+  return () => {
+    isOpen = false;
+    clearTimeout(timer);
+  };
 }
 
 /** One scan serves all apps that ask within the same moment. */

@@ -1,7 +1,7 @@
 /**
  * What launchers say, read back: see launcher-script.ts for how each mark is written.
  */
-import { readdir, rm, stat } from "node:fs/promises";
+import { readdir, rm, stat, symlink } from "node:fs/promises";
 import { errorCode, readIfThere, writeNew } from "../lib/files.ts";
 import { exitPlaceholder } from "./launcher-script.ts";
 import { parseStat } from "./processes.ts";
@@ -16,13 +16,14 @@ export interface Marks {
 }
 
 const kinds = ["claim", "started", "failure", "exit"] as const;
-const cancelled = "cancelled\n";
+const cancelled = "cancelled";
 
 /** Reads all marks of a run. An empty mark is one that is being written: it counts as not there yet. */
 export async function readMarks(mark: string): Promise<Marks> {
-  const [claim, started, failure, exit] = await Promise.all(
-    kinds.map((kind) => readIfThere(`${mark}.${kind}`)),
-  );
+  const [claim, started, failure, exit] = await Promise.all([
+    readClaim(`${mark}.claim`),
+    ...(["started", "failure", "exit"] as const).map((kind) => readIfThere(`${mark}.${kind}`)),
+  ]);
   const main = parseStat(started ?? "");
   const code = /^exit (\d+)\n/.exec(exit ?? "")?.[1];
   return {
@@ -40,10 +41,13 @@ export async function prepareMarks(mark: string): Promise<void> {
   await writeNew(`${mark}.exit`, exitPlaceholder);
 }
 
-/** Calls a run off for good, unless its launcher came first; then nothing changes. */
+/**
+ * Calls a run off for good, unless its launcher came first; then nothing changes. A link is made by one step and needs no room for
+ * content on a full disk, and a launcher's O_EXCL refuses it as it would a file.
+ */
 export async function cancelRun(mark: string): Promise<void> {
   try {
-    await writeNew(`${mark}.claim`, cancelled);
+    await symlink(cancelled, `${mark}.claim`);
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw error;
   }
@@ -63,6 +67,15 @@ export async function listMarkedRuns(folder: string): Promise<string[]> {
 /** The run that a file in the marks folder belongs to. */
 export function runOfMark(file: string): string | undefined {
   return /^([a-z0-9-]+)\.(claim|started|failure|exit)$/.exec(file)?.[1];
+}
+
+async function readClaim(path: string): Promise<string | undefined> {
+  try {
+    return await readIfThere(path);
+  } catch (error) {
+    if (errorCode(error) === "ELOOP") return cancelled;
+    throw error;
+  }
 }
 
 function processOf(text: string | undefined): ProcessId | undefined {

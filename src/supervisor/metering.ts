@@ -15,9 +15,12 @@ export interface NodeSize {
   memoryBytes: number;
 }
 
+/** Two readings closer than this, or a clock that was set back, tell nothing about a second. */
+const minSeconds = 0.5;
+
 /** What was used between two readings of one run. Where processes took their counts with them, use is never negative. */
 export function measure(before: Reading, after: Reading, { cpus, memoryBytes }: NodeSize): Measured {
-  const seconds = Math.max(0.001, (after.at - before.at) / 1000);
+  const seconds = Math.max(minSeconds, (after.at - before.at) / 1000);
   const since = (counter: (usage: Usage) => number) =>
     Math.max(0, counter(after.usage) - counter(before.usage));
   return {

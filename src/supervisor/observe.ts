@@ -11,18 +11,19 @@ export interface ObserveDeps {
   layout: Layout;
   confinement: Confinement;
   bootId: string;
+  now?: () => number;
 }
 
 /** The run as it is at this moment. In another boot than its own, nothing of it can be alive. */
 export async function observeRun(folder: string, run: Run, deps: ObserveDeps): Promise<RunView> {
-  const { confinement, bootId } = deps;
+  const { confinement, bootId, now = Date.now } = deps;
   const mark = markPath(deps.layout, run.id);
   const before = await readMarks(mark);
   const ref: RunRef = { folder, runId: run.id, main: before.started?.main ?? run.main };
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";
   const processes = mayLive ? await confinement.processes(ref) : [];
-  const launcherAlive = mayLive && await launcherLives(before);
+  const launcherAlive = mayLive && await launcherLives(before, now() - run.createdAt);
   // The launcher's last act is to write the status down: once it is gone, what it wrote is there to read. A launcher that
   // had not claimed the run when we looked was not looked for either, so the first reading stands.
   const { claim, started, failure, exit } = mayLive && !launcherAlive ? await readMarks(mark) : before;
@@ -39,7 +40,9 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   };
 }
 
-/** A claim without content is one whose launcher is about to sign it. */
-async function launcherLives({ launcher }: Marks): Promise<boolean> {
-  return launcher ? await isAlive(launcher) : true;
+/** A claim without content is one whose launcher is about to sign it; one that has not in this time never will. */
+const signingMs = 10_000;
+
+async function launcherLives({ launcher }: Marks, age: number): Promise<boolean> {
+  return launcher ? await isAlive(launcher) : Math.abs(age) < signingMs;
 }

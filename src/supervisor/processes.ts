@@ -83,11 +83,17 @@ async function readStat(pid: number): Promise<ProcessStat | undefined> {
   return stat && stat.state !== "Z" && stat.state !== "X" ? stat : undefined;
 }
 
-/** A file of /proc, or nothing: its process may end at any moment, or belong to another user. */
+const gone = ["ENOENT", "ESRCH", "EACCES", "EPERM"];
+
+/**
+ * A file of /proc, or nothing: its process may end at any moment, or belong to another user. Any other trouble, such as too few
+ * descriptors, says nothing about the process and is thrown.
+ */
 async function readProc(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
-  } catch {
-    return "";
+  } catch (error) {
+    if (gone.includes(errorCode(error))) return "";
+    throw error;
   }
 }

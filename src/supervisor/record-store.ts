@@ -15,6 +15,9 @@ import type { AppRecord, RunnableApp } from "./types.ts";
 
 const version = 1;
 
+/** The content of a file is not a record. */
+class BadRecord extends Error {}
+
 export interface RecordStore {
   load(): Promise<AppRecord[]>;
   save(record: AppRecord): Promise<void>;
@@ -68,9 +71,13 @@ export function encodeRecord(record: AppRecord): string {
 export function decodeRecord(text: string): AppRecord {
   const [head = "", body = "", ...rest] = text.split("\n");
   const [magic, itsVersion, sum] = head.split(" ");
-  if (magic !== "nckubelet-record" || rest.length !== 1 || rest[0] !== "") throw new Error("not a record");
-  if (itsVersion !== String(version)) throw new Error(`version ${JSON.stringify(itsVersion)} is not known`);
-  if (sum !== checksum(body)) throw new Error("checksum does not match");
+  if (magic !== "nckubelet-record" || rest.length !== 1 || rest[0] !== "") {
+    throw new BadRecord("not a record");
+  }
+  if (itsVersion !== String(version)) {
+    throw new BadRecord(`version ${JSON.stringify(itsVersion)} is not known`);
+  }
+  if (sum !== checksum(body)) throw new BadRecord("checksum does not match");
   return JSON.parse(body);
 }
 
@@ -88,17 +95,29 @@ async function loadOne(
   const path = recordPath(layout, folder);
   try {
     const text = await readIfThere(path);
-    if (text === undefined) return undefined;
-    const record = decodeRecord(text);
-    if (folderOf(record.app) === folder) return record;
-    throw new Error(`it is about ${appKey(record.app.metadata.namespace ?? "", record.app.metadata.name)}`);
+    return text === undefined ? undefined : checked(decodeRecord(text), folder);
   } catch (error) {
-    log.warn("setting a state file aside", { path, why: describeError(error) });
-    await rename(path, `${path}.bad-${now()}`).catch((cause) => {
-      log.error("cannot set a state file aside", { path, why: errorCode(cause) });
+    // The content is wrong, or a link stands in its place. A disk that does not answer is another matter: the file stays.
+    const isBad = error instanceof BadRecord || errorCode(error) === "ELOOP";
+    log.warn(isBad ? "setting a state file aside" : "cannot read a state file", {
+      path,
+      why: describeError(error),
     });
+    if (isBad) await setAside(path, `${path}.bad-${now()}`, log);
     return undefined;
   }
+}
+
+function checked(record: AppRecord, folder: string): AppRecord {
+  if (folderOf(record.app) === folder) return record;
+  const { namespace = "", name } = record.app.metadata;
+  throw new BadRecord(`it is about ${appKey(namespace, name)}`);
+}
+
+async function setAside(path: string, aside: string, log: Logger): Promise<void> {
+  await rename(path, aside).catch((cause) => {
+    log.error("cannot set a state file aside", { path, why: errorCode(cause) });
+  });
 }
 
 function checksum(text: string): string {

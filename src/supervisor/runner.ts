@@ -30,6 +30,7 @@ export interface RunnerDeps {
   observe: (record: AppRecord, run: Run) => Promise<RunView>;
   /** Calls off a run whose launcher has not claimed it. */
   cancel: (run: Run) => Promise<void>;
+  thaw: (record: AppRecord, run: Run) => Promise<void>;
   launch: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartProblem | undefined>;
   runStopFile: (record: AppRecord, run: Run) => Promise<void>;
   terminate: (record: AppRecord, run: Run) => Promise<void>;
@@ -62,7 +63,9 @@ export class AppRunner {
   #caps: CapsState | undefined;
   #eviction: string | undefined;
   #probeFailure: { runId: string; message: string } | undefined;
-  #ready: { runId: string; ready: boolean } | undefined;
+  #probed: ({ runId: string } & Pick<Run, "ready" | "startupPassed">) | undefined;
+  #halted = false;
+  #leftToCleanUp: Run[] = [];
 
   constructor(record: AppRecord, deps: RunnerDeps) {
     this.#record = record;
@@ -80,7 +83,12 @@ export class AppRunner {
   /** Settles what a crashed agent left undecided, then goes on from there. */
   async adopt(): Promise<void> {
     const { run, phase } = this.#record;
-    if (run && phase === "Starting") await this.#deps.cancel(run);
+    try {
+      if (run && phase === "Starting") await this.#deps.cancel(run);
+      if (run && phase === "Stopping") await this.#deps.thaw(this.#record, run);
+    } catch (error) {
+      this.#deps.log.error("cannot settle what was left undecided", { app: this.#name, error });
+    }
     this.poke();
   }
 
@@ -103,9 +111,16 @@ export class AppRunner {
     this.poke();
   }
 
-  /** The probes of this run say whether the app can serve. */
-  setReady(runId: string, ready: boolean): void {
-    this.#ready = { runId, ready };
+  /** The probes of this run say whether it has started, and whether the app can serve. */
+  setProbed(runId: string, probed: Pick<Run, "ready" | "startupPassed">): void {
+    this.#probed = { ...(this.#probed?.runId === runId ? this.#probed : {}), ...probed, runId };
+    this.poke();
+  }
+
+  /** The agent takes its apps with it: this one ends, and nothing begins any more. */
+  halt(): void {
+    this.#halted = true;
+    this.#launching?.abort(new Error("the agent is stopping"));
     this.poke();
   }
 
@@ -155,7 +170,8 @@ export class AppRunner {
 
   async #step(problem?: StartProblem): Promise<{ again: boolean; problem?: StartProblem }> {
     await this.#takeDesired();
-    await this.#takeReady();
+    await this.#takeProbed();
+    for (const run of this.#leftToCleanUp) await this.#cleanUp(run);
     const situation = await this.#look(problem);
     const { record, effects, events, wakeAt } = decide(this.#record, situation);
     const changed = record !== this.#record;
@@ -192,20 +208,34 @@ export class AppRunner {
     }
   }
 
-  /** Readiness is kept with the run: a new agent goes on from it, and does not call every app unready first. */
-  async #takeReady(): Promise<void> {
-    const said = this.#ready;
+  /** What probes found is kept with the run: a new agent goes on from it, and does not call every app unready first. */
+  async #takeProbed(): Promise<void> {
     const { run } = this.#record;
-    this.#ready = undefined;
-    if (!said || run?.id !== said.runId || run.ready === said.ready) return;
-    await this.#save({ ...this.#record, run: { ...run, ready: said.ready } });
+    if (!this.#probed) return;
+    const { runId, ...probed } = this.#probed;
+    this.#probed = undefined;
+    if (run?.id !== runId) return;
+    const next = { ...run, ...probed };
+    if (next.ready === run.ready && next.startupPassed === run.startupPassed) return;
+    await this.#save({ ...this.#record, run: next });
     this.#deps.onChange(this);
+  }
+
+  /** A clean-up that failed, since a process would not go or a disk not answer, is tried again at every step. */
+  async #cleanUp(run: Run): Promise<void> {
+    try {
+      await this.#deps.cleanUp(this.#record, run);
+      this.#leftToCleanUp = this.#leftToCleanUp.filter(({ id }) => id !== run.id);
+    } catch (error) {
+      this.#deps.log.warn("a run could not be cleared away yet", { app: this.#name, run: run.id, error });
+      if (!this.#leftToCleanUp.some(({ id }) => id === run.id)) this.#leftToCleanUp.push(run);
+    }
   }
 
   async #look(problem: StartProblem | undefined): Promise<Situation> {
     const { now, bootId, newRunId, observe, logTail } = this.#deps;
     const { run, others, app } = this.#record;
-    const base = { bootId, newRunId, problem, nextRun: await nextRunOf(app) };
+    const base = { bootId, newRunId, problem, halted: this.#halted, nextRun: await nextRunOf(app) };
     if (!run) {
       this.#eviction = undefined;
       return { ...base, now: now() };
@@ -238,12 +268,14 @@ export class AppRunner {
       case "stopFile":
         return void await deps.runStopFile(this.#record, effect.run);
       case "terminate":
-        this.#terminated = effect.run.id;
+        if (effect.run.id === this.#record.run?.id) this.#terminated = effect.run.id;
         return void await deps.terminate(this.#record, effect.run);
       case "kill":
         return void await deps.kill(this.#record, effect.run);
+      case "cancel":
+        return void await deps.cancel(effect.run);
       case "cleanUp":
-        return void await deps.cleanUp(this.#record, effect.run);
+        return void await this.#cleanUp(effect.run);
       case "limits":
         return void await this.#ensureCaps();
       case "forget":
@@ -253,7 +285,11 @@ export class AppRunner {
 
   async #ensureCaps(): Promise<void> {
     const before = JSON.stringify(this.#caps);
-    this.#caps = await this.#deps.ensureCaps(this.#record);
+    this.#caps = await this.#deps.ensureCaps(this.#record).catch((error): CapsState => ({
+      enforced: false,
+      reason: "LimitsUnavailable",
+      message: (error as Error).message,
+    }));
     if (JSON.stringify(this.#caps) !== before) this.#deps.onChange(this);
   }
 

@@ -17,6 +17,8 @@ interface Fields {
 }
 
 const dayMs = 86_400_000;
+/** More than clocks are ever set forth or back by a zone's rules in one night. */
+const farMs = 3 * 3_600_000;
 /** 29 February may be eight years away: 1896 to 1904, or 2096 to 2104. */
 const farthestDays = 366 * 9;
 const parsed = new Map<string, Fields>();
@@ -33,7 +35,8 @@ export function nextRun(expression: string, timeZone: string | undefined, after:
     if (!fields.month.has(date.getUTCMonth() + 1) || !fields.day(date.getUTCDate(), date.getUTCDay())) {
       continue;
     }
-    const found = firstAfter(timesOfDay(fields), midnight, zone, after, fields.hour.length === 24);
+    const clock = clockAround(zone, midnight);
+    const found = firstAfter(timesOfDay(fields), midnight, clock, after, fields.hour.length === 24);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -43,18 +46,18 @@ export function nextRun(expression: string, timeZone: string | undefined, after:
 function firstAfter(
   times: Iterable<number>,
   midnight: number,
-  zone: string,
+  clock: Clock,
   after: number,
   everyHour: boolean,
-): number | undefined {
+) {
   let first: number | undefined;
   for (const time of times) {
-    const instants = instantsOf(zone, midnight + time);
+    const instants = instantsOf(clock, midnight + time);
     for (const instant of everyHour ? instants : instants.slice(0, 1)) {
       if (instant > after && (first === undefined || instant < first)) first = instant;
     }
     // Times of a day are in order, but for the hour that an autumn night has twice.
-    if (first !== undefined && midnight + time > first + offsetAt(zone, first) + 2 * 3_600_000) break;
+    if (first !== undefined && midnight + time > first + clock.before + farMs) break;
   }
   return first;
 }
@@ -63,13 +66,30 @@ function* timesOfDay({ hour, minute, second }: Fields): Generator<number> {
   for (const h of hour) for (const m of minute) for (const s of second) yield ((h * 60 + m) * 60 + s) * 1000;
 }
 
-/** The instants at which the zone's clocks show this local time: one, none in a gap, two in a repeated hour. */
-function instantsOf(zone: string, local: number): number[] {
-  const offsets = new Set([offsetAt(zone, local - dayMs), offsetAt(zone, local + dayMs)]);
-  return [...offsets].map((offset) => local - offset).filter((instant) =>
-    instant + offsetAt(zone, instant) === local
-  )
-    .sort((one, other) => one - other);
+/** How a zone's clocks go around one day: ahead of UTC by `before`, and from `change` on by `since`. */
+interface Clock {
+  before: number;
+  change: number;
+  since: number;
+}
+
+/** Zones change their clocks at most once in three days; the moment is found by halving. */
+function clockAround(zone: string, midnight: number): Clock {
+  let [low, high] = [midnight - dayMs, midnight + 2 * dayMs];
+  const [before, since] = [offsetAt(zone, low), offsetAt(zone, high)];
+  if (before === since) return { before, change: Infinity, since };
+  while (high - low > 1000) {
+    const middle = Math.floor((low + high) / 2000) * 1000;
+    if (offsetAt(zone, middle) === before) low = middle;
+    else high = middle;
+  }
+  return { before, change: high, since };
+}
+
+/** The instants at which the clocks show this local time: one, none in a gap, two in a repeated hour. */
+function instantsOf({ before, change, since }: Clock, local: number): number[] {
+  const [early, late] = [local - before, local - since];
+  return [...(early < change ? [early] : []), ...(late >= change ? [late] : [])];
 }
 
 /** What the zone's clocks are ahead of UTC at an instant, in milliseconds. */

@@ -62,8 +62,11 @@ export function dueAgain(record: AppRecord, run: Run, situation: Situation): Dec
 export function refreshSchedule(record: AppRecord, { now, nextRun = () => undefined }: Situation): AppRecord {
   if (!record.app.spec.schedule) return withoutSchedule(record);
   const schedule = scheduleOf(record.app);
-  if (record.scheduled?.schedule === schedule) return record;
-  return { ...record, scheduled: { schedule, lastRun: record.scheduled?.lastRun, nextRun: nextRun(now) } };
+  const next = nextRun(now);
+  const { scheduled } = record;
+  // A time further off than the next one is of a clock that was ahead.
+  const holds = scheduled?.schedule === schedule && (scheduled.nextRun ?? Infinity) <= (next ?? Infinity);
+  return holds ? record : { ...record, scheduled: { schedule, lastRun: scheduled?.lastRun, nextRun: next } };
 }
 
 /** The record without times of a schedule. */

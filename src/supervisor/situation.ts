@@ -18,6 +18,8 @@ export interface Situation {
   problem?: StartProblem;
   /** SIGTERM went out in this agent's life. After a crash it goes out again: better twice than never. */
   terminated?: boolean;
+  /** The agent takes its apps with it: runs end, none begins. */
+  halted?: boolean;
   /** The node is short of memory and this app has to go, with this message. */
   eviction?: string;
   /** The liveness or startup probe has given the app up, with this message. */

@@ -29,6 +29,8 @@ import {
 } from "./transitions.ts";
 import type { AppRecord, Effect, Phase, Run, RunView, StopReason } from "./types.ts";
 
+const claimMs = 10 * secondMs;
+
 /** Decides what an app needs next. */
 export function decide(record: AppRecord, situation: Situation): Decision {
   const settled = settleOthers(record, situation);
@@ -51,6 +53,7 @@ const table: Record<Phase, (record: AppRecord, situation: Situation) => Decision
 function decidePending(record: AppRecord, situation: Situation): Decision {
   const { spec } = record.app;
   if (record.withdrawn) return forget(record);
+  if (situation.halted) return unchanged(record);
   if (record.invalid) return stay(record, "InvalidSpec", record.invalid);
   if (!spec.shellFile) {
     return stay(record, "NoShellFile", "spec.shellFile is empty: there is nothing to run yet");
@@ -80,7 +83,9 @@ function decideStarting(record: AppRecord, situation: Situation): Decision {
     const message = "the launcher ended before the script began";
     return startFailed(record, run, { reason: "LaunchFailed", message }, situation);
   }
-  return { ...unchanged(record), wakeAt: situation.now + secondMs };
+  // A launcher claims its run within moments. One that has not by now is called off, for certain: then it can be tried anew.
+  const isOverdue = view.claim === "none" && Math.abs(situation.now - run.createdAt) > claimMs;
+  return { ...act(record, isOverdue ? [{ kind: "cancel", run }] : []), wakeAt: situation.now + secondMs };
 }
 
 function decideRunning(record: AppRecord, situation: Situation): Decision {
@@ -100,9 +105,12 @@ function decideStopping(record: AppRecord, situation: Situation): Decision {
   const { run, view } = runAndView(record, situation);
   const { others = [] } = record;
   if (isOver(view) && others.length === 0) return finish(record, run, view, situation);
-  const deadline = run.stop?.deadline ?? situation.now;
+  const { since, deadline } = run.stop ?? { since: situation.now, deadline: situation.now };
   const each = (kind: "kill" | "terminate") => [run, ...others].map((run): Effect => ({ kind, run }));
-  if (situation.now >= deadline) return { ...act(record, each("kill")), wakeAt: situation.now + secondMs };
+  // Before the stop began: the clock was set back, and the wait might take for ever.
+  if (situation.now >= deadline || situation.now < since) {
+    return { ...act(record, each("kill")), wakeAt: situation.now + secondMs };
+  }
   if (situation.terminated) {
     return { ...unchanged(record), wakeAt: Math.min(deadline, situation.now + secondMs) };
   }
@@ -112,6 +120,7 @@ function decideStopping(record: AppRecord, situation: Situation): Decision {
 
 function decideBackOff(record: AppRecord, situation: Situation): Decision {
   if (record.withdrawn) return forget(record);
+  if (situation.halted) return unchanged(record);
   if (record.app.spec.suspend) return stay(record, "Suspended", "spec.suspend is true");
   if (runHash(record.app) !== record.lastHash) return start({ ...record, failures: 0 }, situation);
   if (isDue(record, situation)) return decideScheduled({ ...record, failures: 0 }, situation);
@@ -121,9 +130,11 @@ function decideBackOff(record: AppRecord, situation: Situation): Decision {
 
 function decideTerminal(record: AppRecord, situation: Situation): Decision {
   if (record.withdrawn) return forget(record);
+  if (situation.halted) return unchanged(record);
   if (record.app.spec.schedule) return decideScheduled(record, situation);
-  const sameAsRan = runHash(record.app) === record.lastHash;
-  return sameAsRan ? unchanged(record) : start({ ...record, failures: 0 }, situation);
+  if (runHash(record.app) === record.lastHash) return unchanged(record);
+  // Something else is to run now: what an app that waits needs is decided there.
+  return act({ ...record, phase: "Pending", reason: "", message: "", failures: 0, retryAt: undefined }, []);
 }
 
 /** Other runs that are over are remembered and cleared away, whatever the phase. */
@@ -142,10 +153,11 @@ function reasonToStop(
   record: AppRecord,
   run: Run,
   view: RunView,
-  { probeFailure, eviction }: Situation,
+  { probeFailure, eviction, halted }: Situation,
 ): { reason: StopReason; message: string } | undefined {
   if (record.withdrawn) return { reason: "Deleted", message: "" };
   if (record.app.spec.suspend) return { reason: "Suspended", message: "" };
+  if (halted) return { reason: "AgentStopped", message: "" };
   if (runHash(record.app) !== run.hash) return { reason: "Updated", message: "" };
   if (view.exit && view.exit.code !== 0) {
     return {

@@ -82,7 +82,8 @@ export class Supervisor {
       perform: (probe, { runId, spec }) =>
         performProbe(probe, { ports: spec.ports, runFolder: runFolder(options.layout, runId) }),
       onFailed: ({ key, runId }, message) => this.#runners.get(key)?.failProbe(runId, message),
-      onReady: ({ key, runId }, ready) => this.#runners.get(key)?.setReady(runId, ready),
+      onReady: ({ key, runId }, ready) => this.#runners.get(key)?.setProbed(runId, { ready }),
+      onStarted: ({ key, runId }) => this.#runners.get(key)?.setProbed(runId, { startupPassed: true }),
       onUnhealthy: ({ key }, message) => this.#tell(key, { type: "Warning", reason: "Unhealthy", message }),
     });
   }
@@ -114,13 +115,11 @@ export class Supervisor {
   }
 
   /** Wants this app to be as desired; a new one begins its life here. */
-  async assign(desired: Desired): Promise<void> {
+  assign(desired: Desired): void {
     const key = keyOf(desired.app);
     const known = this.#runners.get(key);
     if (known) return known.assign(desired);
-    const record = newRecord(desired);
-    const runner = this.#addRunner(record);
-    await this.#required().save(record);
+    const runner = this.#addRunner(newRecord(desired));
     this.#changed(runner);
     runner.poke();
   }
@@ -172,16 +171,16 @@ export class Supervisor {
     }
   }
 
-  /** Stops every app and waits until they are gone, for an agent that takes its apps with it. */
+  /** Ends every run and waits for that, for an agent that takes its apps with it. What is known of the apps stays. */
   async stopAll(timeoutMs: number): Promise<void> {
-    const gone = new Promise<void>((resolve) => {
-      const check = () => void (this.#runners.size === 0 && resolve());
-      this.listen({ changed: () => {}, event: () => {}, forgotten: check });
+    const ended = new Promise<void>((resolve) => {
+      const check = () => void (this.list().every(({ record }) => !record.run) && resolve());
+      this.listen({ changed: check, event: () => {}, forgotten: check });
       check();
     });
-    for (const runner of this.#runners.values()) runner.withdraw();
+    for (const runner of this.#runners.values()) runner.halt();
     const patience = new AbortController();
-    await Promise.race([gone, sleep(timeoutMs, patience.signal)]);
+    await Promise.race([ended, sleep(timeoutMs, patience.signal)]);
     patience.abort();
   }
 
@@ -213,7 +212,13 @@ export class Supervisor {
     const { startupProbe, livenessProbe, readinessProbe, ports } = app.spec;
     const spec = { startupProbe, livenessProbe, readinessProbe, ports };
     if (phase !== "Running" || !run || !hasProbes(spec)) return this.#prober.stop(keyOf(app));
-    this.#prober.watch({ key: keyOf(app), runId: run.id, startedAt: run.startedAt ?? run.createdAt, spec });
+    this.#prober.watch({
+      key: keyOf(app),
+      runId: run.id,
+      startedAt: run.startedAt ?? run.createdAt,
+      startupPassed: run.startupPassed,
+      spec,
+    });
   }
 
   #changed(runner: AppRunner): void {
@@ -231,6 +236,7 @@ export class Supervisor {
       save: (record) => store.save(record),
       observe: (record, run) => observeRun(folderOf(record.app), run, { layout, confinement, bootId }),
       cancel: (run) => cancelRun(markPath(layout, run.id)),
+      thaw: (record, run) => confinement.thaw(refOf(record, run)),
       launch: (record, run, signal) => this.#launch(record, run, signal),
       runStopFile: (record, run) => this.#runStopFile(record, run),
       terminate: (record, run) => confinement.terminate(refOf(record, run)),
@@ -262,8 +268,11 @@ export class Supervisor {
       await launchRun(record.app, run, deps, signal);
       return undefined;
     } catch (error) {
-      // Nothing may come to life any more from a start that is given up.
-      await cancelRun(markPath(layout, run.id));
+      // Nothing may come to life any more from a start that is given up. The spawn is its last step: where even this
+      // fails there is no launcher either.
+      await cancelRun(markPath(layout, run.id)).catch((cause) =>
+        this.#options.log.warn("cannot call a run off", { cause })
+      );
       if (signal.aborted) return undefined;
       if (error instanceof StartError) return { reason: error.reason, message: error.message };
       return { reason: "StartFailed", message: (error as Error).message };
@@ -328,25 +337,34 @@ export class Supervisor {
     const runs: RunRef[] = [...placed, ...unplaced.map((runId) => ({ folder: "", runId }))];
     for (const run of runs.filter(({ runId }) => !known.has(runId))) {
       log.warn("removing a run that no record knows", { ...run });
-      await cancelRun(markPath(layout, run.runId));
-      await confinement.kill(run);
-      await this.#cleanUp(run);
+      try {
+        await cancelRun(markPath(layout, run.runId));
+        await confinement.kill(run);
+        await this.#cleanUp(run);
+      } catch (error) {
+        // It is tried again by the next agent; what is left of it keeps nobody from starting.
+        log.warn("a run could not be removed", { ...run, error });
+      }
     }
   }
 
   /** One watch for all launchers: whatever a run's mark says, its app looks again. */
   #watchMarks(): () => void {
-    const watcher = watch(marksFolder(this.#options.layout), (_event, file) => {
+    const look = (_event: string, file: string | null) => {
       const runId = file === null ? undefined : runOfMark(String(file));
       for (const runner of this.#runners.values()) {
         if (runId === undefined || runsOf(runner.record).some(({ id }) => id === runId)) runner.poke();
       }
-    });
-    watcher.on(
-      "error",
-      (error) => this.#options.log.error("cannot watch for exits; every sync looks instead", { error }),
-    );
-    return () => watcher.close();
+    };
+    const complain = (error: unknown) =>
+      this.#options.log.error("cannot watch for exits; every sync looks instead", { error });
+    try {
+      const watcher = watch(marksFolder(this.#options.layout), look).on("error", complain);
+      return () => watcher.close();
+    } catch (error) {
+      complain(error);
+      return () => {};
+    }
   }
 }
 

@@ -2,6 +2,7 @@
  * The steps that the table of states is made of: each a pure function from a record to the next one with its effects.
  */
 import { describeExit, isSuccess } from "./exit.ts";
+import { showURL } from "./fetch-rules.ts";
 import { runHash } from "./run-hash.ts";
 import type { Decision, Situation } from "./situation.ts";
 import type {
@@ -102,6 +103,7 @@ const stopWords: Record<StopReason, string> = {
   ProbeFailed: "a probe failed",
   ScriptFailed: "the script failed",
   Evicted: "the node is short of memory",
+  AgentStopped: "the agent takes its apps with it",
 };
 
 /** The run is over: remember how it ended, then follow the stop's purpose or the restart policy. */
@@ -176,14 +178,13 @@ export function mustWait({ app, retryAt }: AppRecord, now: number): boolean {
 /** The wait before the next try: none without a failure, then the base, doubled for every failure in a row, up to the most. */
 export function backoffMs(app: RunnableApp, failures: number): number {
   if (failures === 0) return 0;
-  return Math.min(
-    longestBackoffMs(app),
-    app.spec.backoffSeconds * 2 ** Math.min(failures - 1, 30) * secondMs,
-  );
+  const doubled = app.spec.backoffSeconds * 2 ** Math.min(failures - 1, 30) * secondMs;
+  // Never less than a second: a script that is missing would be tried without a pause.
+  return Math.max(secondMs, Math.min(longestBackoffMs(app), doubled));
 }
 
 function longestBackoffMs({ spec }: RunnableApp): number {
-  return Math.max(spec.backoffSeconds, spec.maxBackoffSeconds) * secondMs;
+  return Math.max(1, spec.backoffSeconds, spec.maxBackoffSeconds) * secondMs;
 }
 
 /** Nothing of the run lives, and nobody is about to say how it ended. */
@@ -231,6 +232,7 @@ export function act(record: AppRecord, effects: Effect[], events: AppEvent[] = [
   return { record, effects, events };
 }
 
-function scriptOf(app: RunnableApp): string {
-  return app.spec.shellFile ?? "";
+/** The script's name for people; what a URL carries for its server only is left out. */
+function scriptOf({ spec }: RunnableApp): string {
+  return showURL(spec.shellFile ?? "");
 }

@@ -28,6 +28,8 @@ export interface Run {
   main?: ProcessId;
   /** What its startup and readiness probes said last; undefined for an app without such probes. */
   ready?: boolean;
+  /** Its startup probe has passed: a new agent, or new probes, do not make it pass again. */
+  startupPassed?: boolean;
   /** Set once the run has to end, and kept until it has. */
   stop?: Stop;
 }
@@ -40,7 +42,8 @@ export type StopReason =
   | "Replaced"
   | "ProbeFailed"
   | "ScriptFailed"
-  | "Evicted";
+  | "Evicted"
+  | "AgentStopped";
 
 export interface Stop {
   reason: StopReason;
@@ -107,6 +110,7 @@ export interface StartProblem {
 /** What the runner does for a decision, in order, after the record is on disk. */
 export type Effect =
   | { kind: "launch"; run: Run }
+  | { kind: "cancel"; run: Run }
   | { kind: "stopFile"; run: Run }
   | { kind: "terminate"; run: Run }
   | { kind: "kill"; run: Run }

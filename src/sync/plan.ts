@@ -25,7 +25,9 @@ export type Action =
 /** Compares what is wanted with what is known. */
 export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): Action[] {
   const known = new Map(observed.map((app) => [app.key, app]));
-  const assigned = [...union.apps].filter(([key, desired]) => differs(desired, known.get(key)));
+  const assigned = [...union.apps].filter(([key, desired]) =>
+    differs(desired, known.get(key), union.complete)
+  );
   const room = Math.max(0, maxApps - known.size);
   const fresh = assigned.filter(([key]) => !known.has(key)).slice(0, room);
   const updated = assigned.filter(([key]) => known.has(key));
@@ -36,8 +38,10 @@ export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity
   ];
 }
 
-function differs(desired: Desired, known: ObservedApp | undefined): boolean {
+function differs(desired: Desired, known: ObservedApp | undefined, complete: Set<string>): boolean {
   if (!known || known.withdrawn) return true;
+  // The source that it came from may still want it, and has not been heard yet.
+  if (known.source !== desired.source && !complete.has(known.source)) return false;
   if (known.uid !== desired.app.metadata.uid || known.source !== desired.source) return true;
   // A spec that makes no sense is no reason to touch what makes some.
   if (desired.invalid) return known.invalid !== undefined && known.invalid !== desired.invalid;

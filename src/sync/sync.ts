@@ -10,7 +10,7 @@ import { type ObservedApp, plan } from "./plan.ts";
 export interface Sync {
   desired: DesiredState;
   /** Compares and acts now. */
-  reconcile(): Promise<void>;
+  reconcile(): void;
   problems(): SourceProblem[];
   /** When the last comparison was made. */
   lastSync(): number | undefined;
@@ -30,11 +30,11 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
   let lastSync: number | undefined;
   let reported = "";
 
-  const reconcile = async () => {
+  const reconcile = () => {
     const union = desired.union();
     for (const action of plan(union, observe(supervisor), { maxApps })) {
       if (action.kind === "withdraw") supervisor.withdraw(action.key);
-      else await supervisor.assign(action.desired);
+      else supervisor.assign(action.desired);
     }
     lastSync = now();
     const said = JSON.stringify(union.problems);
@@ -49,7 +49,11 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
     scheduled = true;
     queueMicrotask(() => {
       scheduled = false;
-      reconcile().catch((error) => log.error("a sync failed", { error }));
+      try {
+        reconcile();
+      } catch (error) {
+        log.error("a sync failed", { error });
+      }
     });
   };
 

@@ -228,7 +228,7 @@ describe(
         "Unschedulable",
         message,
       ]);
-      await waitFor("all are told", async (context) => {
+      await waitFor("all are told", async () => {
         const { items } = await listAll<NCApp>(admin, { resource: ncapps });
         return items.filter(({ status }) => status?.reason === "Unschedulable").length === 20;
       });

@@ -77,7 +77,6 @@ function createScene(
     client,
     log,
     signal,
-    lateMs: 1,
     lookup: (key) => world.app(key),
     apply: (object) => world.applyApp(object),
     gone: (key, uid) => world.removeApp(key, uid),
@@ -94,7 +93,11 @@ function createScene(
     mayWrite: () => permission.mayWrite,
     signal,
   };
-  const binder = createBinder({ ...parts, onUnbound: (key) => unbound.push(key) });
+  const binder = createBinder({
+    ...parts,
+    late: { add: (work) => work(), flush() {} },
+    onUnbound: (key) => unbound.push(key),
+  });
   const evictor = createEvictor(parts);
   return { ...scene, ...parts, stored, requests, told, unbound, permission, binder, evictor };
 }

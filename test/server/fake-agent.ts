@@ -2,7 +2,8 @@
 import { createServerApp, type Door } from "../../src/server/app.ts";
 import type { AppActions } from "../../src/server/actions.ts";
 import type { Services } from "../../src/server/services.ts";
-import type { AgentView, AppView } from "../../src/server/view.ts";
+import { createAgentCounters } from "../../src/server/counters.ts";
+import type { AgentView, AppView, History } from "../../src/server/view.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 
@@ -16,6 +17,23 @@ export const web: AppView = {
   source: "manifests",
   status: { phase: "Running", ready: true },
   logFile: "/var/log/nckubelet/default_web/app.log",
+  limits: { cores: 0.8, memoryBytes: 100_000_000 },
+  usage: {
+    cpuSeconds: 12.5,
+    throttledSeconds: 0.25,
+    memoryBytes: 50_000_000,
+    processes: 3,
+    oomKills: 0,
+  },
+};
+
+export const emptyHistory: History = {
+  periodSeconds: 10,
+  first: 0,
+  last: -1,
+  at: 0,
+  node: { cpuPCT: [], memPCT: [] },
+  apps: {},
 };
 
 export const doors = {
@@ -39,12 +57,15 @@ export function viewWith(fields: Partial<AgentView> = {}): AgentView {
     version: "1.2.3",
     node: "node-a",
     startedAt: new Date(0),
+    size: { cpus: 4, memoryBytes: 1_000_000_000 },
     limits: { enforced: true, message: "" },
     sources: () => [],
     problems: () => [],
     apps: () => [web],
     app: (namespace, name) => namespace === "default" && name === "web" ? web : undefined,
     checks: () => [{ name: "sync", ok: true, message: "1 s ago" }],
+    nodeUsage: () => undefined,
+    history: () => emptyHistory,
     ...fields,
   };
 }
@@ -73,6 +94,7 @@ export function servicesWith(fields: Partial<Services> = {}): Services {
   return {
     view: viewWith(),
     actions: recordActions(),
+    counters: createAgentCounters(),
     log: silentLogger,
     followers: { now: 0, most: 2 },
     ...fields,

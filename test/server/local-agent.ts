@@ -63,6 +63,7 @@ export async function startLocalAgent(fields: Partial<AgentOptions> = {}) {
     folder,
     options,
     url: () => agent.addresses.find((address) => address.startsWith("http")) ?? "",
+    addresses: () => agent.addresses,
     view: () => agent.view,
     ask: (method: string, path: string, body?: unknown) => ask(socket, method, path, body),
     async script(name: string, text: string) {

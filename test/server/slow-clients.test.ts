@@ -29,25 +29,23 @@ const ways: ((socket: Socket) => void)[] = [
   // Asks for one thing after the other and reads nothing.
   (socket) => {
     socket.pause();
-    socket.write(`${head}\r\n`.repeat(50));
+    socket.write(`${head}\r\n`.repeat(8));
   },
 ];
 
 test(`${clients} slow clients of ${ways.length} kinds do not keep others from being served`, async () => {
   const folder = await mkdtemp(join(tmpdir(), "nckubelet-slow-"));
   const logFile = join(folder, "app.log");
-  await writeFile(logFile, `${"x".repeat(1023)}\n`.repeat(8192));
+  await writeFile(logFile, `${"x".repeat(1023)}\n`.repeat(4096));
   const view = viewWith({ app: () => ({ ...web, logFile }) });
   const app = createServerApp({ kind: "loopback", isOwnHost: isLoopbackHost }, servicesWith({ view }));
   const listener = await listenOnPort(app, "127.0.0.1:0");
   const port = Number(new URL(listener.address).port);
   const sockets: Socket[] = [];
-  let open = 0;
   try {
     for (let n = 0; n < clients; n++) {
       const socket = connect(port, "127.0.0.1").on("error", () => {});
       socket.once("connect", () => ways[n % ways.length]!(socket));
-      socket.once("connect", () => open++).once("close", () => open--);
       sockets.push(socket);
       if (n % 20 === 0) assert.equal(await health(listener.address), "ok", `after ${n} clients`);
     }

@@ -68,10 +68,12 @@ test("a broken file keeps its last good version and is reported with its name, u
   const file = join(seen.directory, "a.yaml");
   await writeFile(file, manifest("one"));
   await seen.see("one");
-  await writeFile(file, "{ not: [yaml");
-  await waitFor("the problem is told", () => seen.problems().length > 0);
-  assert.deepEqual(seen.names(), ["one"]);
-  assert.match(seen.problems()[0]?.message ?? "", /a\.yaml/);
+  for (const broken of ["{ not: [yaml", "", "# nothing but a comment\n---\n"]) {
+    await writeFile(file, broken);
+    await waitFor("the problem is told", () => seen.problems().length > 0);
+    assert.deepEqual(seen.names(), ["one"]);
+    assert.match(seen.problems()[0]?.message ?? "", /a\.yaml/);
+  }
   await writeFile(file, manifest("other"));
   await seen.see("other");
   await waitFor("the problem is over", () => seen.problems().length === 0);

@@ -66,7 +66,7 @@ test("what is at the URL is followed, and an answer of 304 changes nothing", asy
   await waitFor("304 is understood", () => seen.source.health().message.startsWith("unchanged"));
   await seen.answerWith(text(`${manifest("one")}---\n${manifest("two")}`));
   await seen.see("one", "two");
-  await seen.answerWith(text(""));
+  await seen.answerWith(text(JSON.stringify({ apiVersion: "v1", kind: "List", items: [] })));
   await seen.see();
 });
 

@@ -167,6 +167,19 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     await node.liveRuns(1);
   });
 
+  test("what is left of a run that no record knows is cleared away, and keeps no agent from starting", async () => {
+    await using node = await createNode();
+    await node.assign("known", { shellFile: await node.script("known.sh", forever) });
+    const before = await node.reach("known", "Running");
+    await node.restartAgent(async () => {
+      await writeFile(join(node.layout.stateDir, "marks", "abc-left.claim"), "");
+      await writeFile(join(node.layout.stateDir, "marks", "abc-left.exit"), "exit 1\n");
+    });
+    assert.deepEqual((await node.reach("known", "Running")).run?.main, before.run?.main);
+    const marks = await readdir(join(node.layout.stateDir, "marks"));
+    assert.deepEqual(marks.filter((file) => file.startsWith("abc-left")), []);
+  });
+
   test("a lost state file costs nothing: the app is taken over from its run", async () => {
     await using node = await createNode();
     await node.assign("torn", { shellFile: await node.script("torn.sh", forever) });

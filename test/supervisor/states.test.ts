@@ -100,6 +100,41 @@ describe("an app that is starting", () => {
   });
 });
 
+describe("an app whose launcher says nothing", () => {
+  const app = appWith();
+  const starting = recordWith({
+    app,
+    phase: "Starting",
+    run: runOf(app, { startedAt: undefined, main: undefined }),
+  });
+  const silent = viewWith({ claim: "none", launcherAlive: false, started: undefined, processes: [] });
+
+  test("is called off after ten seconds, so that it can be tried anew or deleted", () => {
+    assert.deepEqual(kinds(decide(starting, situation({ view: silent, now: start + 9000 }))), []);
+    assert.deepEqual(kinds(decide(starting, situation({ view: silent, now: start + 11_000 }))), ["cancel"]);
+  });
+});
+
+describe("an agent that takes its apps with it", () => {
+  const halted = (fields: Partial<Situation> = {}) => situation({ halted: true, ...fields });
+
+  test("ends what runs, begins nothing, and keeps what is known", () => {
+    const stopping = decide(running(), halted({ view: viewWith() })).record;
+    assert.equal(stopping.run?.stop?.reason, "AgentStopped");
+    const stopped = decide(stopping, halted({ view: exited(143) })).record;
+    assert.deepEqual([stopped.phase, stopped.run, stopped.withdrawn], ["Pending", undefined, undefined]);
+    assert.equal(decide(stopped, halted()).record, stopped);
+    assert.equal(decide(stopped, situation()).record.phase, "Starting");
+  });
+
+  test("does not wake what waits or has ended", () => {
+    for (const phase of ["Pending", "BackOff", "Succeeded", "Failed"] as const) {
+      const record = recordWith({ phase });
+      assert.equal(decide(record, halted()).record, record);
+    }
+  });
+});
+
 describe("a running app", () => {
   test("with nothing to do keeps its record and its limits", () => {
     const record = running();
@@ -195,6 +230,14 @@ describe("an app that is stopping", () => {
     assert.deepEqual(kinds(decision), ["kill"]);
   });
 
+  test("is killed, not waited for, when the clock was set back", () => {
+    const decision = decide(
+      stopping,
+      situation({ view: viewWith(), terminated: true, now: start - 86_400_000 }),
+    );
+    assert.deepEqual(kinds(decision), ["kill"]);
+  });
+
   test("is forgotten only when nothing of it is left", () => {
     const gone = decide(stopping, situation({ view: exited(143) }));
     assert.deepEqual(kinds(gone), ["cleanUp"]);
@@ -262,6 +305,12 @@ describe("an app that has ended", () => {
     ]);
   });
 
+  test("was OOM killed also where it had daemonized and its script ended well", () => {
+    const view = { ...exited(0), oomKills: 1, outlivedScript: true };
+    const { record } = decide(running({ app: appWith({ restartPolicy: "OnFailure" }) }), situation({ view }));
+    assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "OOMKilled"]);
+  });
+
   test("with nobody to say how is lost, and is not called a success", () => {
     const view = viewWith({ processes: [], launcherAlive: false });
     const { record } = decide(running({ app: appWith({ restartPolicy: "OnFailure" }) }), situation({ view }));
@@ -282,8 +331,12 @@ describe("an app that has ended", () => {
   test("for good stays so, until what runs is changed", () => {
     const done = end({ restartPolicy: "Never" }, 0);
     assert.equal(decide(done, situation({ now: start + 1e9 })).record, done);
-    const changed = { ...done, app: appWith({ restartPolicy: "Never", args: ["again"] }) };
+    const changed =
+      decide({ ...done, app: appWith({ restartPolicy: "Never", args: ["again"] }) }, situation()).record;
     assert.equal(decide(changed, situation()).record.phase, "Starting");
+    const suspended =
+      decide({ ...done, app: appWith({ args: ["again"], suspend: true }) }, situation()).record;
+    assert.equal(decide(suspended, situation()).record.reason, "Suspended");
   });
 
   test("begins with the first backoff again after ten healthy minutes", () => {
@@ -320,5 +373,10 @@ describe("an app that has ended", () => {
 test("the backoff doubles from 10 s to 300 s", () => {
   const waits = [1, 2, 3, 4, 5, 6, 7, 60].map((failures) => backoffMs(appWith(), failures) / 1000);
   assert.deepEqual(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
+  assert.equal(
+    backoffMs(appWith({ backoffSeconds: 0, maxBackoffSeconds: 0 }), 5),
+    1000,
+    "never without a pause",
+  );
   assert.equal(backoffMs(appWith({ backoffSeconds: 1, maxBackoffSeconds: 4 }), 9), 4000);
 });

@@ -69,3 +69,11 @@ test("plan() starts no more new apps than the node may have, and still updates t
   ]);
   assert.deepEqual(said(plan(wanted, [known], { maxApps: 2 })), ["assign default/web", "assign default/one"]);
 });
+
+test("plan() does not hand an app to another source before its own has been heard", () => {
+  const known = observed(appWith());
+  const fromFile = (complete: string[]) =>
+    union([appWith({}, { uid: "file" })], { source: "manifests", complete });
+  assert.deepEqual(plan(fromFile(["manifests"]), [known]), []);
+  assert.deepEqual(said(plan(fromFile(["manifests", "api-server"]), [known])), ["assign default/web"]);
+});

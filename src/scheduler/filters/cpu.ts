@@ -4,5 +4,5 @@ import { shareFilter } from "./share.ts";
 export const cpu = shareFilter(
   "cpuPCT",
   (app) => app.cpu,
-  (node) => node.roomCpu - node.usedCpu - node.hiddenCpu,
+  (node) => node.freeCpu,
 );

@@ -4,5 +4,5 @@ import { shareFilter } from "./share.ts";
 export const memory = shareFilter(
   "memPCT",
   (app) => app.mem,
-  (node) => node.roomMem - node.usedMem - node.hiddenMem,
+  (node) => node.freeMem,
 );

@@ -4,6 +4,7 @@
  * The startup probe comes first; the others wait until it has passed. One probe of a kind is in flight at a time. A liveness or
  * startup verdict of "failed" is told once per run; readiness is told with every change of verdict.
  */
+import { performance } from "node:perf_hooks";
 import type { DefaultedProbe, DefaultedSpec } from "../../api/types.ts";
 import { failureMessage, observeProbe, type ProbeKind, type ProbeState, untried } from "./policy.ts";
 import type { ProbeResult } from "./result.ts";
@@ -15,6 +16,8 @@ export interface ProbedRun {
   key: string;
   runId: string;
   startedAt: number;
+  /** An earlier agent, or earlier probes, saw the startup probe pass. */
+  startupPassed?: boolean;
   spec: Probes;
 }
 
@@ -23,10 +26,14 @@ export interface ProberDeps {
   /** The app has to be restarted. */
   onFailed: (run: ProbedRun, message: string) => void;
   onReady: (run: ProbedRun, ready: boolean) => void;
+  /** The startup probe has passed. */
+  onStarted: (run: ProbedRun) => void;
   /** One probe failed, whatever follows from it. */
   onUnhealthy: (run: ProbedRun, message: string) => void;
   now?: () => number;
   random?: () => number;
+  /** A clock that never jumps, for the periods. */
+  monotonic?: () => number;
 }
 
 export interface Prober {
@@ -88,7 +95,7 @@ function probeRun(run: ProbedRun, deps: ProberDeps): () => void {
     } else deps.onReady(run, true);
   };
 
-  if (startupProbe) {
+  if (startupProbe && !run.startupPassed) {
     const startup = new AbortController();
     repeatProbe(
       "startup",
@@ -98,8 +105,9 @@ function probeRun(run: ProbedRun, deps: ProberDeps): () => void {
       AbortSignal.any([signal, startup.signal]),
       (verdict, message) => {
         startup.abort();
-        if (verdict === "passed") afterStartup();
-        else deps.onFailed(run, message);
+        if (verdict === "failed") return deps.onFailed(run, message);
+        deps.onStarted(run);
+        afterStartup();
       },
     );
   } else afterStartup();
@@ -110,7 +118,8 @@ function repeatProbe(
   kind: ProbeKind,
   probe: DefaultedProbe,
   run: ProbedRun,
-  { perform, onUnhealthy, now = Date.now, random = Math.random }: ProberDeps,
+  { perform, onUnhealthy, now = Date.now, random = Math.random, monotonic = () => performance.now() }:
+    ProberDeps,
   signal: AbortSignal,
   onVerdict: (verdict: "passed" | "failed", message: string) => void,
 ): void {
@@ -121,7 +130,7 @@ function repeatProbe(
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 
   async function probeOnce(): Promise<void> {
-    const began = now();
+    const began = monotonic();
     const result = await perform(probe, run).catch((error): ProbeResult => ({
       ok: false,
       message: String(error.message),
@@ -132,10 +141,11 @@ function repeatProbe(
     const message = failureMessage(kind, result);
     if (!result.ok) onUnhealthy(run, message);
     if (state.verdict && state.verdict !== before) onVerdict(state.verdict, message);
-    if (!signal.aborted) later(Math.max(0, began + periodMs - now()));
+    if (!signal.aborted) later(Math.max(0, began + periodMs - monotonic()));
   }
 
   // Apps that were taken over have had their delay; a little chance keeps many apps from being probed at once.
-  const delayMs = run.startedAt + probe.initialDelaySeconds * 1000 - now();
+  const initialMs = probe.initialDelaySeconds * 1000;
+  const delayMs = Math.min(initialMs, run.startedAt + initialMs - now());
   later(Math.max(0, delayMs) + random() * Math.min(1000, periodMs / 4));
 }

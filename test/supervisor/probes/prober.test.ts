@@ -21,6 +21,7 @@ function probing() {
   const asked: DefaultedProbe[] = [];
   const failed: string[] = [];
   const ready: boolean[] = [];
+  let started = 0;
   const prober = createProber({
     perform: async (probe) => {
       asked.push(probe);
@@ -28,12 +29,22 @@ function probing() {
     },
     onFailed: (_run, message) => failed.push(message),
     onReady: (_run, isReady) => ready.push(isReady),
+    onStarted: () => started++,
     onUnhealthy: () => {},
     random: () => 0,
   });
   const watch = (spec: ProbedRun["spec"], fields: Partial<ProbedRun> = {}) =>
     prober.watch({ key: "default/web", runId: "run-1", startedAt: Date.now(), spec, ...fields });
-  return { prober, answers, asked, failed, ready, watch, [Symbol.dispose]: () => prober.close() };
+  return {
+    started: () => started,
+    prober,
+    answers,
+    asked,
+    failed,
+    ready,
+    watch,
+    [Symbol.dispose]: () => prober.close(),
+  };
 }
 
 test("liveness that fails as often as its threshold says is told once, with the probe's words", async () => {
@@ -105,4 +116,16 @@ test("the first delay counts from the start of the run, so that a new agent does
   using seen = probing();
   seen.watch({ livenessProbe: probe({ initialDelaySeconds: 3600 }) }, { startedAt: Date.now() - 3_600_000 });
   await waitFor("it is probed at once", () => seen.asked.length > 0);
+});
+
+test("a startup probe that has passed is told, and is not asked again by a new agent", async () => {
+  using seen = probing();
+  const [startup, liveness] = [probe(), probe()];
+  seen.watch({ startupProbe: startup, livenessProbe: liveness });
+  await waitFor("liveness is probed", () => seen.asked.includes(liveness));
+  assert.equal(seen.started(), 1);
+  using later = probing();
+  later.watch({ startupProbe: startup, livenessProbe: liveness }, { startupPassed: true });
+  await waitFor("liveness is probed at once", () => later.asked.includes(liveness));
+  assert.ok(!later.asked.includes(startup));
 });

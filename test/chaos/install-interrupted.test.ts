@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createSandbox, fakeExecutable, installScript, type Sandbox, shells } from "./sandbox.ts";
+import { createSandbox, fakeExecutable, installScript, type Sandbox, shells } from "../install/sandbox.ts";
 
 // Not busybox, whose own programs could not be wrapped.
 const shell = shells.find(([file]) => file !== "busybox") ?? ["sh"];

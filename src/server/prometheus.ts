@@ -1,0 +1,34 @@
+/**
+ * The one part of prom-client that is used, by its own file: the index loads clusters, push gateways and the metrics of Node too.
+ * The exact version is pinned in package.json, since this path is no promise.
+ */
+import RegistryClass from "prom-client/lib/registry.js";
+import type * as promClient from "prom-client";
+
+export const Registry = RegistryClass as unknown as typeof promClient.Registry;
+
+/** All samples of one name. */
+export interface Family {
+  name: string;
+  help: string;
+  type: "counter" | "gauge" | "histogram";
+  values: Sample[];
+}
+
+export interface Sample {
+  /** Where it is not the name of the family, as the buckets of a histogram. */
+  metricName?: string;
+  labels: Record<string, string>;
+  value: number;
+}
+
+/** The text that Prometheus scrapes, and its content type. */
+export async function expose(families: Family[]): Promise<{ text: string; contentType: string }> {
+  const registry = new Registry();
+  for (const family of families) {
+    // All that a registry asks of a metric when it is scraped.
+    const metric = { name: family.name, get: async () => family };
+    registry.registerMetric(metric as unknown as promClient.Metric);
+  }
+  return { text: await registry.metrics(), contentType: registry.contentType };
+}

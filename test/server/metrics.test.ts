@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import process from "node:process";
+import { test } from "node:test";
+import { createAgentCounters, createCounter, createHistogram } from "../../src/server/counters.ts";
+import type { AppView } from "../../src/server/view.ts";
+import { appWith } from "../supervisor/fixtures.ts";
+import { serverWith, viewWith, web } from "./fake-agent.ts";
+import { parseMetrics } from "./parse-metrics.ts";
+
+/** The names that DESIGN promises, with their types. */
+const promised = {
+  nckubelet_app_cpu_usage_seconds_total: "counter",
+  nckubelet_app_cpu_limit_cores: "gauge",
+  nckubelet_app_cpu_throttled_seconds_total: "counter",
+  nckubelet_app_memory_bytes: "gauge",
+  nckubelet_app_memory_limit_bytes: "gauge",
+  nckubelet_app_oom_kills_total: "counter",
+  nckubelet_app_restarts_total: "counter",
+  nckubelet_app_ready: "gauge",
+  nckubelet_build_info: "gauge",
+  nckubelet_apps: "gauge",
+  nckubelet_sync_duration_seconds: "histogram",
+  nckubelet_app_start_duration_seconds: "histogram",
+  nckubelet_api_requests_total: "counter",
+  nckubelet_watch_restarts_total: "counter",
+};
+
+const idle: AppView = {
+  app: appWith({}, { name: "idle" }),
+  source: "socket",
+  status: { phase: "Pending" },
+  logFile: "/log",
+  limits: {},
+};
+
+function busyCounters() {
+  const counters = createAgentCounters();
+  counters.syncs.observe(0.003);
+  counters.syncs.observe(0.02);
+  counters.syncs.observe(100);
+  counters.appStarts.observe(0.05);
+  counters.countRequest({ verb: "list", resource: "ncapps", code: 200, durationMs: 5 });
+  counters.countRequest({ verb: "list", resource: "ncapps", code: 200, durationMs: 5 });
+  counters.countRequest({ verb: "patch", resource: "ncapps/status", code: 0, durationMs: 5 });
+  counters.watchRestarts.add({ reason: "silent" });
+  return counters;
+}
+
+async function scrape(apps: AppView[] = [web, idle], counters = busyCounters()): Promise<string> {
+  const answer = await serverWith({ counters, view: viewWith({ apps: () => apps }) }).request("/metrics");
+  assert.equal(answer.status, 200);
+  assert.equal(answer.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  return await answer.text();
+}
+
+test("/metrics has every promised name with its type, even where there is nothing to tell", async () => {
+  for (const text of [await scrape(), await scrape([], createAgentCounters())]) {
+    assert.deepEqual(parseMetrics(text).types, promised);
+  }
+});
+
+test("an app's series carry namespace and name, and what it does not have is left out", async () => {
+  const { samples } = parseMetrics(await scrape());
+  const of = (name: string) =>
+    samples.filter((sample) => sample.name === name).map(({ labels, value }) => [labels, value]);
+  const [webLabels, idleLabels] = [{ namespace: "default", app: "web" }, {
+    namespace: "default",
+    app: "idle",
+  }];
+  assert.deepEqual(of("nckubelet_app_cpu_usage_seconds_total"), [[webLabels, 12.5]]);
+  assert.deepEqual(of("nckubelet_app_cpu_limit_cores"), [[webLabels, 0.8]]);
+  assert.deepEqual(of("nckubelet_app_cpu_throttled_seconds_total"), [[webLabels, 0.25]]);
+  assert.deepEqual(of("nckubelet_app_memory_bytes"), [[webLabels, 50_000_000]]);
+  assert.deepEqual(of("nckubelet_app_memory_limit_bytes"), [[webLabels, 100_000_000]]);
+  assert.deepEqual(of("nckubelet_app_ready"), [[webLabels, 1], [idleLabels, 0]]);
+  assert.deepEqual(of("nckubelet_app_restarts_total"), [[webLabels, 0], [idleLabels, 0]]);
+  const phases = Object.fromEntries(
+    of("nckubelet_apps").map(([labels, value]) => [(labels as { phase: string }).phase, value]),
+  );
+  assert.deepEqual([phases.Running, phases.Pending, phases.Failed], [1, 1, 0]);
+});
+
+test("histograms count what is below each bound, and requests are told apart by verb, resource and code", async () => {
+  const { samples } = parseMetrics(await scrape());
+  const find = (name: string, labels: Record<string, string>) =>
+    samples.find((sample) => sample.name === name && JSON.stringify(sample.labels) === JSON.stringify(labels))
+      ?.value;
+  const bucket = "nckubelet_sync_duration_seconds_bucket";
+  assert.deepEqual(
+    ["0.001", "0.005", "0.025", "30", "+Inf"].map((le) => find(bucket, { le })),
+    [0, 1, 2, 2, 3],
+  );
+  assert.equal(find("nckubelet_sync_duration_seconds_count", {}), 3);
+  assert.equal(find("nckubelet_sync_duration_seconds_sum", {}), 100.023);
+  const requests = "nckubelet_api_requests_total";
+  assert.equal(find(requests, { verb: "list", resource: "ncapps", code: "200" }), 2);
+  assert.equal(find(requests, { verb: "patch", resource: "ncapps/status", code: "0" }), 1);
+  assert.equal(find("nckubelet_watch_restarts_total", { reason: "silent" }), 1);
+});
+
+const promtool = ["/usr/bin/promtool", process.env.PROMTOOL ?? ""].find((path) => existsSync(path));
+
+test(
+  "promtool finds nothing to complain about",
+  { skip: promtool ? false : "no promtool here: apt-get install prometheus, or name one by PROMTOOL" },
+  async () => {
+    const child = spawn(promtool!, ["check", "metrics"], { stdio: ["pipe", "pipe", "pipe"] });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text) => said += text);
+    }
+    child.stdin.end(await scrape());
+    const [code] = await once(child, "close");
+    assert.deepEqual([code, said], [0, ""]);
+  },
+);
+
+test("a histogram times work that throws, too", () => {
+  const histogram = createHistogram([1]);
+  assert.throws(() =>
+    histogram.time(() => {
+      throw new Error("no");
+    }), /no/);
+  assert.equal(histogram.snapshot().count, 1);
+});
+
+test("a counter's snapshot does not change afterwards", () => {
+  const counter = createCounter<{ a: string }>();
+  counter.add({ a: "x" });
+  const before = counter.snapshot();
+  counter.add({ a: "x" });
+  assert.deepEqual(before, [{ labels: { a: "x" }, value: 1 }]);
+});
