@@ -14,8 +14,6 @@ import {
   parseAddress,
 } from "../server/listen.ts";
 import type { Services } from "../server/services.ts";
-import { openTokenFile } from "../server/token-file.ts";
-import { createTokenReview } from "../server/token-review.ts";
 import type { AgentOptions } from "./options.ts";
 
 export interface DoorParts extends Omit<Services, "followers"> {
@@ -75,6 +73,9 @@ async function createGuard(
   if (!tlsCertFile || !tlsKeyFile || missing.length > 0) {
     throw new Error(`--listen ${address} is not on loopback: it needs ${missing.join(", ")}`);
   }
+  // Loaded by those who need them: most agents are on loopback alone.
+  const { openTokenFile } = await import("../server/token-file.ts");
+  const { createTokenReview } = await import("../server/token-review.ts");
   const byFile = tokenFile ? await openTokenFile(tokenFile, log) : undefined;
   const byReview = client && createTokenReview({ client, node: nodeName, log });
   return {

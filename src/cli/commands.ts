@@ -6,6 +6,14 @@ export const commands: CommandTable = {
     summary: "Run the agent of this node.",
     load: async () => (await import("./agent.ts")).agentCommand,
   },
+  scheduler: {
+    summary: "Bind NCApps to nodes, or explain why not.",
+    load: async () => (await import("./scheduler.ts")).schedulerCommand,
+  },
+  join: {
+    summary: "Have the agent of this node follow an API server.",
+    load: async () => (await import("./join.ts")).joinCommand,
+  },
   run: {
     summary: "Run a script as an app on this node.",
     load: async () => (await import("./run.ts")).runCommand,

@@ -35,7 +35,11 @@ export async function startNonsenseServer(items: () => object[]) {
         message: "too old resource version",
       });
     }
-    const object = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata: { resourceVersion: "101" } };
+    const object = {
+      apiVersion: "app.example.com/v1alpha1",
+      kind: "NCApp",
+      metadata: { resourceVersion: "101" },
+    };
     // The sign of life that lets the agent ask again soon after the next fault.
     response.writeHead(200, { "content-type": "application/json" });
     response.write(`${JSON.stringify({ type: "BOOKMARK", object })}\n`);

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { startAgentProcess } from "../agent-process.ts";
+import { withControlPlane } from "../harness/control-plane.ts";
+import { skipUnless } from "../harness/parts.ts";
+import { ca, server as pair } from "../kube/certificates.ts";
+import { waitFor } from "../wait-for.ts";
+
+const users = [
+  { name: "admin", groups: ["system:masters"] },
+  { name: "nckubelet:node-a", groups: ["nckubelet:agents"] },
+  { name: "stranger", groups: [] },
+  { name: "monitor", groups: [] },
+];
+
+test(
+  "off loopback the API server's users get what its RBAC gives them of the node, asked with the agent's own rights",
+  { skip: skipUnless("control-plane") },
+  () =>
+    withControlPlane(async (cluster) => {
+      await cluster.kubectl(["apply", "-f", "crd/"]);
+      await cluster.kubectl(["create", "clusterrole", "metrics", "--verb=get", "--resource=nodes/metrics"]);
+      await cluster.kubectl([
+        "create",
+        "clusterrolebinding",
+        "metrics",
+        "--clusterrole=metrics",
+        "--user=monitor",
+      ]);
+      const folder = await mkdtemp(join(tmpdir(), "nckubelet-tls-"));
+      const [certFile, keyFile] = [join(folder, "tls.crt"), join(folder, "tls.key")];
+      await writeFile(certFile, pair.cert);
+      await writeFile(keyFile, pair.key);
+      await using agent = await startAgentProcess([
+        ...["--kubeconfig", await cluster.kubeconfigFor("nckubelet:node-a"), "--node-name", "node-a"],
+        ...[
+          "--listen",
+          "127.0.0.1:0,0.0.0.0:0",
+          "--tls-cert-file",
+          certFile,
+          "--tls-private-key-file",
+          keyFile,
+        ],
+      ]);
+      const port = /serving address=https:\/\/0\.0\.0\.0:(\d+)/.exec(agent.log())?.[1];
+      const get = async (path: string, token?: string) => {
+        const headers = token ? { authorization: `Bearer ${token}` } : {};
+        const call = request(`https://127.0.0.1:${port}${path}`, { ca, headers, agent: false }).end();
+        const [response] = await once(call, "response");
+        response.resume();
+        return response.statusCode as number;
+      };
+      const [admin, stranger, monitor] = ["admin", "stranger", "monitor"].map((name) =>
+        cluster.tokenFor(name)
+      );
+      const paths = ["/healthz", "/apps", "/metrics", "/stats/summary"];
+      const all = (token?: string) => Promise.all(paths.map((path) => get(path, token)));
+      // RBAC that was just written takes effect when the API server's own watch has seen it.
+      await waitFor("the monitor may", async () => await get("/metrics", monitor) === 200, 60_000);
+      assert.deepEqual(await all(), [200, 401, 401, 401]);
+      assert.deepEqual(await all("nobody-has-this-token"), [200, 401, 401, 401]);
+      assert.deepEqual(await all(admin), [200, 200, 200, 200]);
+      assert.deepEqual(await all(stranger), [200, 403, 403, 403]);
+      assert.deepEqual(await all(monitor), [200, 403, 200, 403]);
+      await rm(folder, { recursive: true });
+    }, { users }),
+);
