@@ -1,7 +1,7 @@
 /**
- * Runs the tests: unit tests on Node and on Deno, then faults, then those against a real API server, then those on a real cgroup v2 kernel.
+ * Runs the tests: unit tests and those with real processes on Node and on Deno, then faults, then those against a real API server, then those on a real cgroup v2 kernel.
  *
- * Usage: node tools/test.ts [unit|chaos|cluster|guest]... [--only TEXT]
+ * Usage: node tools/test.ts [unit|process|chaos|cluster|guest]... [--only TEXT]
  *   --only TEXT   only the files that have TEXT in their path, or where there are none, the tests that have it in their name
  *
  * The last line is the total: `N passed, N failed, N skipped`. The exit code is 1 if anything failed.

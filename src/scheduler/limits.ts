@@ -33,7 +33,8 @@ const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;
 export function readLimitRange({ metadata, spec }: Wire<V1LimitRange>): LimitRule[] {
   return (spec?.limits ?? []).filter(({ type }) => type === limitRangeType).map((item) => ({
     name: metadata?.name ?? "",
-    default: readShares(item._default ?? (item as { default?: Record<string, string> }).default),
+    // On the wire it is `default`, which the model cannot be named.
+    default: readShares((item as { default?: Record<string, string> }).default),
     min: readShares(item.min),
     max: readShares(item.max),
   }));

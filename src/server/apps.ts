@@ -11,6 +11,8 @@ export function showStatus(context: Context, { view }: Services): Response {
     version: view.version,
     node: view.node,
     startedAt: view.startedAt.toISOString(),
+    size: view.size,
+    usage: view.nodeUsage(),
     limits: view.limits,
     sources: view.sources().map((source) => ({ ...source, since: source.since.toISOString() })),
     problems: view.problems(),

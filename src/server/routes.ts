@@ -8,6 +8,7 @@
 import type { Context } from "hono";
 import { listApps, showApp, showStatus } from "./apps.ts";
 import { changeApp, deleteApp, putApp } from "./changes.ts";
+import { sendAsset } from "./dashboard/send.ts";
 import { alive, ready } from "./health.ts";
 import { sendLog } from "./logs.ts";
 import { sendHistory, sendMetrics, sendSummary } from "./measurements.ts";
@@ -30,6 +31,9 @@ export interface Route {
 const app = "/apps/:namespace/:name";
 
 export const routes: readonly Route[] = [
+  { method: "GET", path: "/", access: "anyone", handle: sendAsset("page") },
+  { method: "GET", path: "/dashboard.js", access: "anyone", handle: sendAsset("script") },
+  { method: "GET", path: "/dashboard.css", access: "anyone", handle: sendAsset("style") },
   { method: "GET", path: "/healthz", access: "anyone", handle: alive },
   { method: "GET", path: "/livez", access: "anyone", handle: alive },
   { method: "GET", path: "/readyz", access: "reader", handle: ready },

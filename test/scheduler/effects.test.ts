@@ -224,6 +224,13 @@ test("the newest status wins, what is said already is not sent, and what others 
     await waitFor("the last is told", () => stored.get("web")?.status?.message === "three");
     assert.deepEqual(stored.get("web")?.status?.conditions?.map(({ type }) => type), ["Ready", "Scheduled"]);
     await waitFor("all is done", () => writer.pending === 0);
+    // The first is refused for its version and sent again; of the others only the last, when that is over.
+    assert.deepEqual(calls(requests), [
+      "PATCH web/status",
+      "GET web",
+      "PATCH web/status",
+      "PATCH web/status",
+    ]);
     const before = requests.length;
     writer.put("default/web", { kind: "refused", message: "three" });
     await waitFor("all is done", () => writer.pending === 0);

@@ -22,8 +22,8 @@ test("preempt() takes the node whose most important victim matters least", () =>
 test("of equal priorities the fewest go", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   for (const name of ["a1", "a2", "a3", "a4"]) snapshot.place(at(10, 25, name), "a");
-  snapshot.place(at(10, 70, "b1"), "b");
-  snapshot.place(at(10, 30, "b2"), "b");
+  snapshot.place(at(10, 90, "b1"), "b");
+  snapshot.place(at(10, 10, "b2"), "b");
   const found = preempt(at(100, 60, "vip"), snapshot, options);
   assert.deepEqual([found?.node, keys(found?.victims)], ["b", ["default/b1"]]);
 });

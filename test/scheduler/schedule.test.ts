@@ -117,7 +117,7 @@ test("of equally full nodes the one is taken where CPU and memory stay in balanc
   const snapshot = snapshotOf({ a: {}, b: {} });
   snapshot.place(app("cpu", { cpuPCT: 40 }), "a");
   snapshot.place(app("mem", { memPCT: 40 }), "b");
-  assert.equal(choose(app("hungry", { cpuPCT: 20, memPCT: 1 }), snapshot), "b");
+  assert.equal(choose(app("hungry", { cpuPCT: 20, memPCT: 1 }), snapshot, { random: () => 0.99 }), "b");
 });
 
 test("the measured load decides between nodes that promise the same, unless it was measured long ago", () => {
@@ -184,6 +184,28 @@ test("what was found out about a node is forgotten when the node changes", () =>
     /1 node selector/,
     "a new node has the slot of the old one, not its verdict",
   );
+});
+
+test("a node is asked once about apps with the same rules", () => {
+  let asked = 0;
+  const labels = {
+    get zone() {
+      asked++;
+      return "b";
+    },
+  };
+  const snapshot = snapshotOf({ a: { labels } });
+  asked = 0;
+  for (let at = 0; at < 10; at++) choose(app(`app-${at}`, { nodeSelector: { zone: "b" } }), snapshot);
+  assert.equal(asked, 1);
+});
+
+test("a node that takes the place of one that is gone is judged by itself", () => {
+  const snapshot = snapshotOf({ a: { labels: { zone: "b" } }, b: {}, c: {} });
+  const web = app("web", { nodeSelector: { zone: "b" } });
+  assert.equal(choose(web, snapshot), "a");
+  snapshot.removeNode("a");
+  assert.equal(choose(web, snapshot), "0/2 nodes are available: 2 node selector");
 });
 
 test("a large cluster is not looked at whole, and every node has its turn", () => {

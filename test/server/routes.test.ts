@@ -6,6 +6,9 @@ import { doors, servicesWith } from "./fake-agent.ts";
 
 /** What may be asked, and by whom. A route that is not written here as well fails the first test. */
 const expected: Record<string, Access> = {
+  "GET /": "anyone",
+  "GET /dashboard.js": "anyone",
+  "GET /dashboard.css": "anyone",
   "GET /healthz": "anyone",
   "GET /livez": "anyone",
   "GET /readyz": "reader",

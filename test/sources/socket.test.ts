@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -163,7 +163,6 @@ test("a folder that cannot be read removes nothing and takes no change, until it
   assert.equal(life.source.health().ready, false);
   await assert.rejects(life.source.put(ncapp("web")), /cannot read .*apps/);
   await rm(folder);
-  await mkdir(folder);
   await waitFor("it is ready", () => life.source.health().ready);
   assert.deepEqual(life.problems(), []);
   assert.deepEqual(await life.source.put(ncapp("web")), { created: true });

@@ -10,33 +10,46 @@ import type { Suite } from "./run-suite.ts";
 import { parseDenoTotals, parseTotals } from "./totals.ts";
 
 /** The names that the runner takes. */
-export const suiteNames = ["unit", "chaos", "cluster", "guest"] as const;
+export const suiteNames = ["unit", "process", "chaos", "cluster", "guest"] as const;
 export type SuiteName = typeof suiteNames[number];
 
 /** The real parts that a suite needs, by their names in install-parts.sh. */
 export const suiteParts: Record<SuiteName, string[]> = {
   unit: [],
+  process: [],
   chaos: [],
   cluster: ["control-plane"],
   guest: ["guest", "systemd-guest"],
 };
 
+/** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
+const processTests = [
+  "test/cli/{apps,completion,exec}.test.ts",
+  "test/install/*.test.ts",
+  "test/kube/leader.test.ts",
+  "test/server/slow-clients.test.ts",
+  "test/supervisor/{log-reader,log-rotation,log-rotation-crash,supervisor}.test.ts",
+];
+
 const minutes = 60_000;
 // Tests wait for processes more than they compute, so that one at a time would leave a small machine idle.
 const jobs = Math.max(2, availableParallelism());
 
-/** The runs of a suite: unit tests run twice. `only` picks files by a part of their path, or else tests by name. */
+/** The runs of a suite: those that need no real part run on both runtimes. `only` picks files by a part of their path, or else tests by name. */
 export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
   const { files, pattern } = pick(testFiles(name), only);
   if (files.length === 0) return [];
-  if (name !== "unit") return [onNode(name, files, pattern, 20 * minutes, 10 * minutes)];
+  if (name !== "unit" && name !== "process") {
+    return [onNode(name, files, pattern, 20 * minutes, 10 * minutes)];
+  }
   return [onNode(name, files, pattern, 5 * minutes, 1 * minutes), onDeno(name, files, pattern, 5 * minutes)];
 }
 
-/** The test files of a suite: unit tests are all that need no real part. */
+/** The test files of a suite: unit tests are all that no other suite has. */
 export function testFiles(name: SuiteName): string[] {
+  if (name === "process") return globSync(processTests, { cwd: checkout }).sort();
   if (name !== "unit") return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout }).sort();
-  const others = ["test/cluster/**", "test/guest/**", "test/chaos/**", "test/harness/**"];
+  const others = ["test/cluster/**", "test/guest/**", "test/chaos/**", "test/harness/**", ...processTests];
   return globSync("test/**/*.test.ts", { cwd: checkout, exclude: others }).sort();
 }
 

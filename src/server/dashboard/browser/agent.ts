@@ -1,0 +1,87 @@
+/// <reference lib="dom" />
+/** Asks the agent. */
+
+export interface Exit {
+  code?: number;
+  signal?: string;
+  reason?: string;
+  startedAt?: string;
+  finishedAt?: string;
+  message?: string;
+}
+
+export interface App {
+  metadata: { name: string; namespace: string };
+  spec: Record<string, unknown> & { shellFile?: string; cpuPCT?: string | number; memPCT?: string | number };
+  status: {
+    phase?: string;
+    reason?: string;
+    message?: string;
+    ready?: boolean;
+    pid?: number;
+    processes?: number;
+    startTime?: string;
+    restarts?: number;
+    oomKills?: number;
+    cpuPCT?: string;
+    memPCT?: string;
+    memoryBytes?: number;
+    cpuThrottledPCT?: string;
+    lastExit?: Exit;
+    nextRun?: string;
+    conditions?: { type: string; status: string; reason?: string; message?: string }[];
+  };
+  agent: { source: string; origin?: string };
+}
+
+export interface Status {
+  version: string;
+  node: string;
+  startedAt: string;
+  size: { cpus: number; memoryBytes: number };
+  usage?: {
+    cpuPCT: number;
+    memPCT: number;
+    memoryBytes: number;
+    disk?: { availableBytes: number; totalBytes: number };
+  };
+  limits: { enforced: boolean; message: string };
+  checks: { name: string; ok: boolean; message: string }[];
+  problems: { message: string }[];
+}
+
+/** The agent wants a token, or another one. */
+export class TokenNeeded extends Error {}
+
+const tokenKey = "nckubelet-token";
+
+/** Remembers a token until the tab is closed. */
+export function useToken(token: string): void {
+  sessionStorage.setItem(tokenKey, token);
+}
+
+/** The JSON at a path. */
+export async function get<T>(path: string): Promise<T> {
+  return await (await request(path)).json();
+}
+
+/** The answer to a GET; an error says what the agent said. */
+export async function request(path: string, signal?: AbortSignal): Promise<Response> {
+  const token = sessionStorage.getItem(tokenKey);
+  const headers = token ? { authorization: `Bearer ${token}` } : undefined;
+  const answer = await fetch(path, { headers, signal, cache: "no-store" });
+  if (answer.ok) return answer;
+  const { message = `status ${answer.status}` } = await answer.json().catch(() => ({}));
+  if (answer.status === 401) throw new TokenNeeded(message);
+  throw new Error(message);
+}
+
+/** Where an app is. */
+export function pathOf({ metadata: { namespace, name } }: App): string {
+  return `/apps/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+}
+
+/** How the history and links name an app. */
+export function keyOf({ metadata: { namespace, name } }: App): string {
+  return `${namespace}/${name}`;
+}

@@ -1,0 +1,79 @@
+/// <reference lib="dom" />
+import { height, type Shape, shapeOf, width, xOf } from "./chart-shape.ts";
+import { h, svg } from "./dom.ts";
+import { cap as capText, percent } from "./format.ts";
+import type { Series } from "./timeline.ts";
+
+export interface Chart {
+  element: HTMLElement;
+  update(values: (number | null)[], cap: number | undefined, marks?: Marks): void;
+}
+
+/** What happened beside: given to the chart whose cap it is about. */
+export interface Marks extends Partial<Pick<Series, "throttledPCT" | "oomKills" | "restarts">> {
+  last: number;
+}
+
+/** A small chart of use against its cap over the last half hour, with the same in words. `least` is the scale without a cap. */
+export function createChart(title: string, least?: number): Chart {
+  const now = h("b");
+  const limit = h("span");
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img" });
+  const element = h("figure", {}, h("figcaption", {}, `${title} `, now, limit), picture);
+  return {
+    element,
+    update(values, cap, marks = { last: 0 }) {
+      const latest = values.at(-1);
+      now.textContent = percent(latest);
+      limit.textContent = cap === undefined ? "" : ` of ${capText(cap)}`;
+      picture.setAttribute("aria-label", describe(title, values, cap, marks));
+      picture.replaceChildren(...shapes(shapeOf(values, cap, least), marks));
+    },
+  };
+}
+
+function shapes(
+  { line, area, capY }: Shape,
+  { last, throttledPCT = [], restarts = [], oomKills = [] }: Marks,
+) {
+  const across = (sample: number, className: string) => {
+    const x = String(xOf(sample, last));
+    return svg("line", { class: className, x1: x, x2: x, y1: "0", y2: String(height) });
+  };
+  const first = last - throttledPCT.length + 1;
+  return [
+    svg("path", { class: "use-area", d: area }),
+    ...throttledPCT.flatMap((share, index) => share ? [heldBar(share, first + index, last)] : []),
+    svg("path", { class: "use-line", d: line }),
+    ...(capY === undefined
+      ? []
+      : [svg("line", { class: "cap-line", x1: "0", x2: String(width), y1: String(capY), y2: String(capY) })]),
+    ...restarts.map((sample) => across(sample, "restart")),
+    ...oomKills.map((sample) => across(sample, "oom")),
+  ];
+}
+
+/** How much of the time the app was held back: a bar from the ground, half of the chart at most. */
+function heldBar(share: number, sample: number, last: number): SVGElement {
+  const size = Math.max(2, share / 100 * height / 2);
+  return svg("rect", {
+    class: "held",
+    x: String(xOf(sample, last) - 0.5),
+    width: "1",
+    y: String(height - size),
+    height: String(size),
+  });
+}
+
+function describe(title: string, values: (number | null)[], cap: number | undefined, marks: Marks): string {
+  const measured = values.filter((value) => value !== null);
+  const held = (marks.throttledPCT ?? []).filter((share) => share).length;
+  return [
+    `${title} ${percent(values.at(-1))} of the node now`,
+    measured.length > 0 ? `at most ${percent(Math.max(...measured))} in the last half hour` : "",
+    cap === undefined ? "" : `cap ${capText(cap)}`,
+    held > 0 ? `held back in ${held} samples` : "",
+    marks.oomKills?.length ? `out of memory ${marks.oomKills.length} times` : "",
+    marks.restarts?.length ? `restarted ${marks.restarts.length} times` : "",
+  ].filter(Boolean).join(", ");
+}

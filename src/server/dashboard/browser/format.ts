@@ -1,0 +1,40 @@
+/** Figures for people. Pure. */
+
+/** `12.3%`, or a dash where there is none. */
+export function percent(value: number | string | null | undefined): string {
+  return value === null || value === undefined ? "–" : `${Number(value).toFixed(1)}%`;
+}
+
+/** A cap as people write it: `30%`, `12.5%`. */
+export function cap(value: number): string {
+  return `${Math.round(value * 100) / 100}%`;
+}
+
+/** `1.5 GiB`. */
+export function bytes(count: number | undefined): string {
+  if (count === undefined) return "–";
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const step = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10));
+  return `${(count / 1024 ** step).toFixed(step === 0 ? 0 : 1)} ${units[step]}`;
+}
+
+/** How long ago something was: `45 s`, `12 min`, `3 h`, `5 d`. */
+export function ago(time: string | undefined, now: number): string {
+  const seconds = Math.max(0, Math.round((now - Date.parse(time ?? "")) / 1000));
+  if (Number.isNaN(seconds)) return "–";
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** The cap of a spec as a number of percent; undefined where there is none. */
+export function capOf(value: string | number | undefined): number | undefined {
+  const cap = parseFloat(String(value ?? ""));
+  return Number.isNaN(cap) ? undefined : cap;
+}
+
+/** Log text without the colours that programs write for terminals. */
+export function withoutColours(text: string): string {
+  return text.replaceAll(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "");
+}

@@ -1,0 +1,69 @@
+/** Puts together what the agent tells of its history piece by piece. Pure. */
+
+export interface Series {
+  cpuPCT: (number | null)[];
+  memPCT: (number | null)[];
+  throttledPCT?: (number | null)[];
+  oomKills: number[];
+  restarts: number[];
+}
+
+export interface HistoryPart {
+  periodSeconds: number;
+  first: number;
+  last: number;
+  node: Omit<Series, "oomKills" | "restarts">;
+  apps: Record<string, Series>;
+}
+
+export interface Timeline {
+  periodSeconds: number;
+  /** The number of the newest sample, and of the oldest that charts show. */
+  first: number;
+  last: number;
+  node: Series;
+  apps: Record<string, Series>;
+}
+
+/** How many samples a chart shows: half an hour. */
+export const shown = 180;
+
+/** The timeline after another part. A part that does not continue it is of an agent that was started anew: it begins anew. */
+export function extend(before: Timeline | undefined, part: HistoryPart): Timeline {
+  const old = before && part.first === before.last + 1 ? before : undefined;
+  const first = Math.max(part.last - shown + 1, old?.first ?? part.first);
+  const grow = (key: string | undefined, added: Partial<Series>): Series => {
+    const known = key === undefined ? old?.node : old?.apps[key];
+    const length = part.last - first + 1;
+    const values = (name: "cpuPCT" | "memPCT" | "throttledPCT") =>
+      align([...known?.[name] ?? [], ...added[name] ?? nothing(part)], length);
+    const marks = (name: "oomKills" | "restarts") =>
+      [...known?.[name] ?? [], ...added[name] ?? []].filter((sample) => sample >= first);
+    return {
+      cpuPCT: values("cpuPCT"),
+      memPCT: values("memPCT"),
+      throttledPCT: values("throttledPCT"),
+      oomKills: marks("oomKills"),
+      restarts: marks("restarts"),
+    };
+  };
+  return {
+    periodSeconds: part.periodSeconds,
+    first,
+    last: part.last,
+    node: grow(undefined, part.node),
+    apps: Object.fromEntries(Object.entries(part.apps).map(([key, added]) => [key, grow(key, added)])),
+  };
+}
+
+function nothing({ first, last }: HistoryPart): null[] {
+  return new Array(last - first + 1).fill(null);
+}
+
+/** The last `length` values; what an app has not lived through is empty. */
+function align(values: (number | null)[], length: number): (number | null)[] {
+  return [
+    ...new Array(Math.max(0, length - values.length)).fill(null),
+    ...values.slice(-length || values.length),
+  ];
+}

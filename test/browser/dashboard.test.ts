@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createServerApp } from "../../src/server/app.ts";
+import { listenWithTLS } from "../../src/server/listen.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { startAgentProcess } from "../agent-process.ts";
+import { server as pair } from "../kube/certificates.ts";
+import { doors, servicesWith } from "../server/fake-agent.ts";
+import { ncapp } from "../server/local-agent.ts";
+import { noBrowser, openPage, until } from "./open-browser.ts";
+import { sampleApps, serveSampleNode } from "./sample-node.ts";
+
+const skip = noBrowser;
+const card = (key: string) =>
+  `[...document.querySelectorAll("#apps li")].find((li) => li.innerText.includes("${key}"))`;
+
+test("apps of a real agent appear, their charts move, their log is followed, and one that dies shows why", {
+  skip,
+}, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-browser-"));
+  const manifests = join(folder, "manifests");
+  await mkdir(manifests);
+  const script = async (name: string, text: string) => {
+    await writeFile(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    return join(folder, name);
+  };
+  const write = (name: string, spec: object) =>
+    writeFile(join(manifests, `${name}.json`), JSON.stringify(ncapp(name, spec)));
+  await write("busy", {
+    shellFile: await script("busy.sh", "n=0\nwhile :; do n=$((n + 1)); echo line $n; sleep 0.2; done"),
+  });
+  const flags = [
+    "--standalone",
+    "--manifests",
+    manifests,
+    "--report-period",
+    "500ms",
+    "--enforce",
+    "best-effort",
+  ];
+  await using agent = await startAgentProcess(flags);
+  await using browser = await openPage();
+  const { page } = browser;
+  await page.goto(agent.url);
+  await until(page, `${card("default/busy")}?.innerText.includes("Running, ready")`);
+
+  const memoryLine = `${card("default/busy")}?.querySelectorAll(".use-line")[1]?.getAttribute("d") ?? ""`;
+  await until(page, `(${memoryLine}).length > 0`);
+  const before = await page.evaluate<string>(memoryLine);
+  await until(page, `(${memoryLine}).length > ${before.length}`);
+
+  await page.click("text=default/busy");
+  await until(page, `document.querySelector("dialog pre").innerText.includes("line 1\\n")`);
+  await page.click("text=Follow");
+  const lastLine =
+    `Number(/line (\\d+)\\s*$/.exec(document.querySelector("dialog pre").innerText)?.[1] ?? 0)`;
+  await until(page, `${lastLine} > 0`);
+  const seen = await page.evaluate<number>(lastLine);
+  await until(page, `${lastLine} > ${seen + 5}`);
+  await page.keyboard.press("Escape");
+  await until(page, `!document.querySelector("dialog").open`);
+
+  const dying = await script("dying.sh", "echo cannot open the database; exit 3");
+  await write("dying", { shellFile: dying, restartPolicy: "Never" });
+  await until(page, `${card("default/dying")}?.innerText.includes("Failed: Error")`);
+  await page.click("text=default/dying");
+  const detail = await page.innerText("dialog");
+  assert.match(detail, /Status\s+3/);
+  assert.match(detail, /cannot open the database/);
+
+  assert.deepEqual(browser.complaints, []);
+  assert.deepEqual(browser.asked.filter((url) => !url.startsWith(agent.url) && !url.startsWith("data:")), []);
+  await rm(folder, { recursive: true });
+});
+
+test("what apps are called and write is shown as text, never run", { skip }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-browser-"));
+  const evil = `<img src=x onerror="window.hacked = true"><script>window.hacked = true</script>`;
+  const logFile = join(folder, "app.log");
+  await writeFile(logFile, `${evil}\n\u001b[31mred\u001b[0m\n`);
+  const [first] = sampleApps;
+  await using node = await serveSampleNode([{
+    ...first!,
+    spec: { shellFile: `/opt/${evil}` },
+    status: {
+      phase: "Failed",
+      reason: evil,
+      message: evil,
+      lastExit: { code: 1, reason: evil, message: evil },
+    },
+    logFile,
+  }]);
+  await using browser = await openPage();
+  const { page } = browser;
+  await page.goto(node.url);
+  await until(page, `document.querySelector("#apps li")`);
+  await page.click(".name");
+  await until(page, `document.querySelector("dialog pre:last-of-type").innerText.includes("red")`);
+  const log = await page.evaluate<string>(`[...document.querySelectorAll("dialog pre")].at(-1).innerText`);
+  assert.equal(log, `${evil}\nred\n`);
+  assert.match(await page.innerText("dialog"), /window\.hacked/);
+  assert.equal(await page.evaluate(`document.querySelectorAll("body img, body script").length`), 0);
+  assert.equal(await page.evaluate(`window.hacked`), undefined);
+  await rm(folder, { recursive: true });
+});
+
+test("a phone sees all of it without scrolling sideways, and the dark have it dark", { skip }, async () => {
+  await using node = await serveSampleNode();
+  const background = `getComputedStyle(document.documentElement).backgroundColor`;
+  const seen: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await using browser = await openPage({ colorScheme, viewport: { width: 360, height: 740 } });
+    const { page } = browser;
+    await page.goto(node.url);
+    await until(page, `document.querySelectorAll("#apps li").length === ${sampleApps.length}`);
+    assert.equal(await page.evaluate(`document.documentElement.scrollWidth <= innerWidth`), true);
+    await page.click("text=default/indexer");
+    assert.equal(await page.evaluate(`document.querySelector("dialog").scrollWidth <= innerWidth`), true);
+    seen.push(await page.evaluate(background));
+  }
+  assert.notEqual(seen[0], seen[1]);
+});
+
+test(
+  "charts say in words what they show, trouble comes first, and the list can be searched",
+  { skip },
+  async () => {
+    await using node = await serveSampleNode();
+    await using browser = await openPage();
+    const { page } = browser;
+    await page.goto(node.url);
+    await until(page, `document.querySelectorAll("#apps li").length === ${sampleApps.length}`);
+    const labels = await page.evaluate<string[]>(
+      `[...document.querySelectorAll("#apps li:first-child svg")].map((svg) => svg.getAttribute("aria-label"))`,
+    );
+    assert.match(
+      labels[0] ?? "",
+      /^CPU – of the node now, at most 2\d\.\d% in the last half hour, cap 30%, restarted 2 times$/,
+    );
+    assert.match(labels[1] ?? "", /^Memory .* cap 8%, out of memory 3 times$/);
+    assert.match(await page.innerText("#apps li:first-child"), /indexer[^]*BackOff: OOMKilled/);
+    await page.fill("#filter", "pending");
+    await until(page, `document.querySelectorAll("#apps li").length === 1`);
+    assert.equal(await page.innerText("#app-count"), `1 of ${sampleApps.length}`);
+    const nameless = `[...document.querySelectorAll("button, input")].filter((element) =>
+    !element.innerText && !element.labels?.length).length`;
+    assert.equal(await page.evaluate(nameless), 0);
+    assert.deepEqual(browser.complaints, []);
+  },
+);
+
+test("where the agent asks for a token, so does the page", { skip }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-browser-"));
+  const [certFile, keyFile] = [join(folder, "tls.crt"), join(folder, "tls.key")];
+  await writeFile(certFile, pair.cert);
+  await writeFile(keyFile, pair.key);
+  const app = createServerApp(doors.tls, servicesWith());
+  const listener = await listenWithTLS(app, "127.0.0.1:0", { certFile, keyFile }, { log: silentLogger });
+  {
+    await using browser = await openPage({ ignoreHTTPSErrors: true });
+    const { page } = browser;
+    await page.goto(listener.address);
+    await until(page, `!document.querySelector("#token-form").hidden`);
+    await page.fill("#token", "good");
+    await page.click("#token-form button");
+    await until(page, `document.querySelector("#apps li")?.innerText.includes("default/web")`);
+    assert.equal(await page.evaluate(`document.querySelector("#token-form").hidden`), true);
+  }
+  await listener.close();
+  await rm(folder, { recursive: true });
+});

@@ -1,0 +1,66 @@
+/**
+ * Writes src/server/dashboard/assets.ts from the page's own files: `node tools/dashboard.ts`. With `--check` it writes nothing and
+ * fails if it would.
+ *
+ * The executable has no files beside it, so the page travels inside as text; it is kept in the checkout, since the source has
+ * to run unbuilt.
+ */
+import { build } from "esbuild";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+const folder = fileURLToPath(new URL("../src/server/dashboard", import.meta.url));
+const target = join(folder, "assets.ts");
+
+if (import.meta.main) process.exitCode = await main({ check: process.argv.includes("--check") });
+
+async function main({ check }: { check: boolean }): Promise<number> {
+  const wanted = await renderAssets();
+  const isCurrent = await readFile(target, "utf8").catch(() => "") === wanted;
+  if (check) {
+    if (!isCurrent) {
+      console.log("src/server/dashboard/assets.ts is not up to date; run: node tools/dashboard.ts");
+    }
+    return isCurrent ? 0 : 1;
+  }
+  if (!isCurrent) await writeFile(target, wanted);
+  console.log(`src/server/dashboard/assets.ts ${isCurrent ? "was up to date" : "was written"}`);
+  return 0;
+}
+
+/** The text of assets.ts, as the page's files want it. */
+export async function renderAssets(): Promise<string> {
+  const page = (await readFile(join(folder, "page.html"), "utf8")).replaceAll(/\n\s+/g, "\n");
+  const [style, script] = await Promise.all([bundle("page.css"), bundle("browser/main.ts")]);
+  return [
+    "/** The dashboard as it is served. Made by tools/dashboard.ts from the files beside this one; do not edit. */",
+    `export const page =\n  ${quote(page)};`,
+    `export const style =\n  ${quote(style)};`,
+    `export const script =\n  ${quote(script)};`,
+    "",
+  ].join("\n");
+}
+
+async function bundle(file: string): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [join(folder, file)],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+    target: "es2022",
+    charset: "utf8",
+    legalComments: "none",
+  });
+  return outputFiles[0]!.text.trim();
+}
+
+/** The text as a literal, in the quotes that the formatter would choose. */
+function quote(text: string): string {
+  const double = JSON.stringify(text);
+  const count = (mark: string) => text.split(mark).length;
+  if (count('"') <= count("'")) return double;
+  return `'${double.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
+}
