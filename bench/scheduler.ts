@@ -3,6 +3,7 @@
  *
  *     node bench/scheduler.ts             the pure core: 100 to 5,000 nodes with ten apps each, mixed constraints
  *     node bench/scheduler.ts --server    binds on a real API server, beside raw merge patches by the same client
+ *     node bench/scheduler.ts --rivals    two schedulers without an election on 1,000 apps of a real API server
  *
  * Decisions are counted by the CPU time of this process as well as by the clock, since other work on the machine slows only the
  * latter. Caveat: on the server all of it, etcd, API server and scheduler, shares this machine.
@@ -16,8 +17,11 @@ import { mixedApps, mixedNodes } from "../test/scheduler/cluster.ts";
 /** With `node --expose-gc`: without it the figures of memory hold garbage. */
 const collectGarbage = (globalThis as { gc?: () => void }).gc;
 
-if (process.argv.includes("--server")) await benchmarkServer();
-else benchmarkCore();
+if (process.argv.includes("--server")) {
+  await (await import("./scheduler-binds.ts")).benchmarkBinds({ apps: 400, rounds: 9 });
+} else if (process.argv.includes("--rivals")) {
+  await (await import("./scheduler-binds.ts")).benchmarkRivals({ apps: 1000 });
+} else benchmarkCore();
 
 function benchmarkCore(): void {
   decideAll(1000, 10_000);
@@ -85,11 +89,6 @@ function report({ nodes, apps, placed, examined, cpuMs, clockMs, heapMiB }: Resu
       `${(cpuMs / apps * 1000).toFixed(0)} us each; ${percentOf(placed, apps)} placed, ` +
       `${Math.round(examined / placed)} nodes looked at for one${memory}`,
   );
-}
-
-async function benchmarkServer(): Promise<void> {
-  const { benchmarkBinds } = await import("./scheduler-binds.ts");
-  await benchmarkBinds({ apps: 400, rounds: 9 });
 }
 
 function percentOf(part: number, whole: number): string {

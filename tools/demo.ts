@@ -18,6 +18,8 @@ import { version } from "../src/lib/version.ts";
 const manifests = join(dirname(fileURLToPath(import.meta.url)), "..", process.argv[2] ?? "examples");
 const stopping = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => stopping.abort());
+// Whoever read the output has gone: there is nobody left to show anything to.
+process.stdout.on("error", () => stopping.abort());
 const isTerminal = process.stdout.isTTY === true;
 const folder = await mkdtemp(join(tmpdir(), "nckubelet-demo-"));
 

@@ -1,7 +1,7 @@
 /**
  * Runs the tests: unit tests and those with real processes on Node and on Deno, then faults, then those against a real API server, then those on a real cgroup v2 kernel.
  *
- * Usage: node tools/test.ts [unit|process|chaos|cluster|guest]... [--only TEXT]
+ * Usage: node tools/test.ts [unit|process|chaos|cluster|guest|browser]... [--only TEXT]
  *   --only TEXT   only the files that have TEXT in their path, or where there are none, the tests that have it in their name
  *
  * The last line is the total: `N passed, N failed, N skipped`. The exit code is 1 if anything failed.
@@ -13,7 +13,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { checkout } from "./checkout.ts";
 import { endSuites, runSuite } from "./test/run-suite.ts";
-import { runsOf, type SuiteName, suiteNames, suiteParts } from "./test/suites.ts";
+import { runsOf, type SuiteName, suiteNames, suiteParts, usualSuites } from "./test/suites.ts";
 import { formatTotals, sumTotals, type Totals } from "./test/totals.ts";
 
 async function main(words: string[]): Promise<number> {
@@ -50,7 +50,7 @@ function readRequest(words: string[]): { names: readonly SuiteName[]; only: stri
   if (unknown !== undefined) {
     throw new Error(`unknown suite ${JSON.stringify(unknown)}: use ${suiteNames.join(", ")}`);
   }
-  return { names: positionals.length > 0 ? positionals as SuiteName[] : suiteNames, only: values.only };
+  return { names: positionals.length > 0 ? positionals as SuiteName[] : usualSuites, only: values.only };
 }
 
 /** Installs one part after the other; without a part its tests say why they are skipped, or fail with CI=true. */

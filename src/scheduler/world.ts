@@ -6,6 +6,7 @@
  * whoever listens decides what to do.
  */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
+import { appKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { Wire } from "../kube/wire.ts";
 import { Accounts } from "./accounts.ts";
@@ -77,9 +78,11 @@ export class World {
 
   /** Takes over an app as the API server has it. */
   applyApp(object: NCApp): void {
+    const { namespace = "", name, uid, resourceVersion = "" } = object.metadata;
+    const before = this.#apps.get(appKey(namespace, name));
+    // Among others the watch's echo of every bind, whose answer was quicker.
+    if (before && before.uid === uid && !isLater(resourceVersion, before.resourceVersion)) return;
     const next = withPriority(readApp(object, this.#schedulerName), this.#classes);
-    const before = this.#apps.get(next.key);
-    if (before?.uid === next.uid && !isLater(next.resourceVersion, before.resourceVersion)) return;
     if (before && before.uid !== next.uid) this.#forget(before);
     this.#apps.set(next.key, next);
     // Seen before the API server answered the bind: what was assumed still counts.

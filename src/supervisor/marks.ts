@@ -20,9 +20,12 @@ const cancelled = "cancelled";
 
 /** Reads all marks of a run. An empty mark is one that is being written: it counts as not there yet. */
 export async function readMarks(mark: string): Promise<Marks> {
-  const [claim, started, failure, exit] = await Promise.all([
+  // The exit is read first: whoever sees one then sees the start that came before it, too.
+  const exit = await readIfThere(`${mark}.exit`);
+  const [claim, started, failure] = await Promise.all([
     readClaim(`${mark}.claim`),
-    ...(["started", "failure", "exit"] as const).map((kind) => readIfThere(`${mark}.${kind}`)),
+    readIfThere(`${mark}.started`),
+    readIfThere(`${mark}.failure`),
   ]);
   const main = parseStat(started ?? "");
   const code = /^exit (\d+)\n/.exec(exit ?? "")?.[1];

@@ -98,7 +98,7 @@ test("what apps are called and write is shown as text, never run", { skip }, asy
   await page.goto(node.url);
   await until(page, `document.querySelector("#apps li")`);
   await page.click(".name");
-  await until(page, `document.querySelector("dialog pre:last-of-type").innerText.includes("red")`);
+  await until(page, `[...document.querySelectorAll("dialog pre")].at(-1).innerText.includes("red")`);
   const log = await page.evaluate<string>(`[...document.querySelectorAll("dialog pre")].at(-1).innerText`);
   assert.equal(log, `${evil}\nred\n`);
   assert.match(await page.innerText("dialog"), /window\.hacked/);

@@ -32,7 +32,7 @@ interface Browser {
 
 const chromium = [process.env.CHROMIUM ?? "", "/usr/bin/chromium"].find((path) => existsSync(path));
 // Not a literal: the types of a package that may be missing would be missed.
-const driver = "/tmp/pw/node_modules/playwright-core/index.mjs";
+const driver = "playwright-core";
 const playwright = await import(driver).catch(() => undefined);
 
 /** Why there is no browser here, or false. */

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
 import { after, afterEach, before, describe, test } from "node:test";
-import { appKey, group } from "../../src/api/names.ts";
+import { group } from "../../src/api/names.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
 import { runCommandLine } from "../../src/cli/command-line.ts";
 import { schedulerCommand } from "../../src/cli/scheduler.ts";
@@ -22,7 +22,6 @@ import {
   resourcePath,
   resourceQuotas,
 } from "../../src/kube/resources.ts";
-import { followList } from "../../src/kube/watch.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { runScheduler, type SchedulerOptions } from "../../src/scheduler/run-scheduler.ts";
 import type { Cluster } from "../harness/cluster.ts";
@@ -30,6 +29,7 @@ import { startControlPlane } from "../harness/control-plane.ts";
 import { checkout, skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
 import { addNode, type FakeNode, type FakeNodeOptions } from "./fake-nodes.ts";
+import { watchMoves } from "./watch-moves.ts";
 
 interface KubeEvent {
   metadata?: { name?: string };
@@ -145,31 +145,10 @@ describe(
       return { stop, reports };
     };
 
-    /** Follows all apps and tells the names of those whose node ever changed to another one. */
-    const watchMoves = async () => {
-      const places = new Map<string, string>();
-      const moved: string[] = [];
-      const stopping = new AbortController();
-      let ready = () => {};
-      const listed = new Promise<void>((resolve) => ready = resolve);
-      const done = (async () => {
-        for await (const event of followList<NCApp>(admin, { resource: ncapps }, stopping.signal)) {
-          if (event.type === "alive") ready();
-          if (event.type !== "applied") continue;
-          const { metadata, spec } = event.object;
-          const key = appKey(metadata.namespace ?? "", metadata.name);
-          const before = places.get(key);
-          if (before && spec.nodeName !== before) moved.push(`${key}: ${before} to ${spec.nodeName}`);
-          if (spec.nodeName) places.set(key, spec.nodeName);
-        }
-      })();
-      await listed;
-      const stop = async () => {
-        stopping.abort();
-        await done;
-      };
-      running.push({ stop });
-      return { places, moved };
+    const followMoves = async () => {
+      const moves = await watchMoves(admin);
+      running.push(moves);
+      return moves;
     };
 
     const createApps = async (count: number, spec: NCAppSpec = {}) => {
@@ -251,7 +230,7 @@ describe(
 
     test("two schedulers without an election bind no app twice", async () => {
       for (const name of ["node-a", "node-b", "node-c"]) await add(name);
-      const { places, moved } = await watchMoves();
+      const { places, moved } = await followMoves();
       const schedulers = await Promise.all([start({ seed: 1 }), start({ seed: 2 })]);
       await createApps(250);
       await waitFor("all are bound", () => places.size === 250);
@@ -268,7 +247,7 @@ describe(
       await waitFor("the first leads", () => first.log().includes("leading identity=first"));
       const second = await startProcess(kubeconfig, "second");
       running.push(second);
-      const { places, moved } = await watchMoves();
+      const { places, moved } = await followMoves();
       const creating = createApps(80);
       await waitFor("some are bound", () => places.size >= 5);
       first.signal("SIGSTOP");
@@ -283,20 +262,21 @@ describe(
 
     test("a leader that ends gives the Lease back, and the next one takes over at once", async () => {
       await add("node-a");
-      const { stop } = await start({ leaderElect: true, identity: "first" });
+      const election = { retryMs: 300 };
+      const { stop } = await start({ leaderElect: true, identity: "first", election });
       const holder = () =>
         admin.request<{ spec: { holderIdentity?: string } }>({
           path: resourcePath(leases, { namespace: "nckubelet", name: "nc-scheduler" }),
         })
           .then(({ spec }) => spec.holderIdentity, () => undefined);
       await waitFor("the first leads", async () => await holder() === "first");
-      await start({ leaderElect: true, identity: "second" });
+      await start({ leaderElect: true, identity: "second", election });
       await createApp("before");
       await bound("before");
       await stop();
       assert.equal(await holder(), undefined);
       await createApp("after");
-      // Far sooner than the 15 s of the Lease: only the 2 s between two tries.
+      // Far sooner than the 15 s of the Lease: only the time between two tries.
       await bound("after", 8000);
       assert.equal(await holder(), "second");
     });

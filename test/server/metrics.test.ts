@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync } from "node:fs";
-import process from "node:process";
 import { test } from "node:test";
 import { createAgentCounters, createCounter, createHistogram } from "../../src/server/counters.ts";
 import type { AppView } from "../../src/server/view.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 import { serverWith, viewWith, web } from "./fake-agent.ts";
 import { parseMetrics } from "./parse-metrics.ts";
+import { noPromtool, promtool } from "./promtool.ts";
 
 /** The names that DESIGN promises, with their types. */
 const promised = {
@@ -101,22 +98,9 @@ test("histograms count what is below each bound, and requests are told apart by 
   assert.equal(find("nckubelet_watch_restarts_total", { reason: "silent" }), 1);
 });
 
-const promtool = ["/usr/bin/promtool", process.env.PROMTOOL ?? ""].find((path) => existsSync(path));
-
-test(
-  "promtool finds nothing to complain about",
-  { skip: promtool ? false : "no promtool here: apt-get install prometheus, or name one by PROMTOOL" },
-  async () => {
-    const child = spawn(promtool!, ["check", "metrics"], { stdio: ["pipe", "pipe", "pipe"] });
-    let said = "";
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding("utf8").on("data", (text) => said += text);
-    }
-    child.stdin.end(await scrape());
-    const [code] = await once(child, "close");
-    assert.deepEqual([code, said], [0, ""]);
-  },
-);
+test("promtool finds nothing to complain about", { skip: noPromtool }, async () => {
+  assert.deepEqual(await promtool(["check", "metrics"], await scrape()), { code: 0, said: "" });
+});
 
 test("a histogram times work that throws, too", () => {
   const histogram = createHistogram([1]);

@@ -10,8 +10,10 @@ import type { Suite } from "./run-suite.ts";
 import { parseDenoTotals, parseTotals } from "./totals.ts";
 
 /** The names that the runner takes. */
-export const suiteNames = ["unit", "process", "chaos", "cluster", "guest"] as const;
+export const suiteNames = ["unit", "process", "chaos", "cluster", "guest", "browser"] as const;
 export type SuiteName = typeof suiteNames[number];
+/** Those that run where none is named. The browser's need Chromium and playwright-core, which is no dependency. */
+export const usualSuites: readonly SuiteName[] = ["unit", "process", "chaos", "cluster", "guest"];
 
 /** The real parts that a suite needs, by their names in install-parts.sh. */
 export const suiteParts: Record<SuiteName, string[]> = {
@@ -20,6 +22,7 @@ export const suiteParts: Record<SuiteName, string[]> = {
   chaos: [],
   cluster: ["control-plane"],
   guest: ["guest", "systemd-guest"],
+  browser: [],
 };
 
 /** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
@@ -49,7 +52,14 @@ export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
 export function testFiles(name: SuiteName): string[] {
   if (name === "process") return globSync(processTests, { cwd: checkout }).sort();
   if (name !== "unit") return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout }).sort();
-  const others = ["test/cluster/**", "test/guest/**", "test/chaos/**", "test/harness/**", ...processTests];
+  const others = [
+    "test/cluster/**",
+    "test/guest/**",
+    "test/chaos/**",
+    "test/harness/**",
+    "test/browser/**",
+    ...processTests,
+  ];
   return globSync("test/**/*.test.ts", { cwd: checkout, exclude: others }).sort();
 }
 

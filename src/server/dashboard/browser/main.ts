@@ -26,7 +26,7 @@ async function refresh(): Promise<void> {
     const [status, list, part] = await Promise.all([
       get<Status>("/status"),
       get<{ items: App[] }>("/apps"),
-      get<HistoryPart>(timeline ? `/history?since=${timeline.last}` : "/history"),
+      get<HistoryPart>(timeline && timeline.last >= 0 ? `/history?since=${timeline.last}` : "/history"),
     ]);
     if (!timeline || part.last !== timeline.last) timeline = extend(timeline, part);
     apps = list.items;

@@ -1,0 +1,43 @@
+import { appKey } from "../../src/api/names.ts";
+import type { NCApp } from "../../src/api/types.ts";
+import type { KubeClient } from "../../src/kube/client.ts";
+import { ncapps } from "../../src/kube/resources.ts";
+import { followList } from "../../src/kube/watch.ts";
+
+export interface Moves {
+  /** Where each app is bound to. */
+  places: Map<string, string>;
+  /** Apps whose node ever changed, each with from where and to where. */
+  moved: string[];
+  stop(): Promise<void>;
+}
+
+/** Follows all apps and keeps every change of a node that the API server ever shows. */
+export async function watchMoves(client: KubeClient): Promise<Moves> {
+  const places = new Map<string, string>();
+  const moved: string[] = [];
+  const stopping = new AbortController();
+  let ready = () => {};
+  const alive = new Promise<void>((resolve) => ready = resolve);
+  const note = ({ metadata, spec }: NCApp) => {
+    const key = appKey(metadata.namespace ?? "", metadata.name);
+    const before = places.get(key);
+    if (before && spec.nodeName !== before) moved.push(`${key}: ${before} to ${spec.nodeName}`);
+    if (spec.nodeName) places.set(key, spec.nodeName);
+  };
+  const done = (async () => {
+    for await (const event of followList<NCApp>(client, { resource: ncapps }, stopping.signal)) {
+      if (event.type === "alive") ready();
+      if (event.type === "applied") note(event.object);
+    }
+  })();
+  await alive;
+  return {
+    places,
+    moved,
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+}
