@@ -23,10 +23,11 @@ const server = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
   const times: Record<string, number[]> = { "/healthz": [], "/readyz": [] };
   const until = Date.now() + seconds * 1000;
   const others = (async () => {
+    let { last } = JSON.parse((await fetchText(`${agent.url}/history`)).text);
     while (Date.now() < until) {
-      await Promise.all(
-        ["/metrics", "/status", "/apps", "/history"].map((path) => fetchText(`${agent.url}${path}`)),
-      );
+      const paths = ["/metrics", "/status", "/apps", `/history?since=${Math.max(0, last)}`];
+      const answers = await Promise.all(paths.map((path) => fetchText(`${agent.url}${path}`)));
+      last = JSON.parse(answers[3]!.text).last;
       await pause(1000);
     }
   })();

@@ -10,6 +10,7 @@ import { createUsageReader } from "../node/usage.ts";
 import { capsOf } from "../supervisor/caps.ts";
 import type { NodeSize } from "../supervisor/metering.ts";
 import type { SupervisedApp, Supervisor } from "../supervisor/supervisor.ts";
+import type { AppRecord } from "../supervisor/types.ts";
 import type { Meter } from "./meter.ts";
 import type { AgentOptions } from "./options.ts";
 
@@ -43,10 +44,15 @@ export function createNode(
 
 /** What is left of the node when every app takes all that it may, and the reserve is kept. Pure. */
 export function freeShares(apps: Pick<SupervisedApp, "record">[], reserved: Shares): Shares {
-  const taken = apps.map(({ record }) => record.invalid ? { cpuPCT: 0, memPCT: 0 } : capsOf(record.app));
+  const taken = apps.map(({ record }) => isSettled(record) ? { cpuPCT: 0, memPCT: 0 } : capsOf(record.app));
   const left = (share: "cpuPCT" | "memPCT") =>
     Math.max(0, 100 - reserved[share] - taken.reduce((sum, caps) => sum + (caps[share] ?? 0), 0));
   return { cpuPCT: left("cpuPCT"), memPCT: left("memPCT") };
+}
+
+/** An app that has ended for good, or that will not begin, takes nothing. */
+function isSettled({ phase, invalid }: AppRecord): boolean {
+  return phase === "Succeeded" || phase === "Failed" || invalid !== undefined;
 }
 
 function evictionCandidate(

@@ -15,6 +15,11 @@ test("freeShares() is what the caps of all apps and the reserve leave", () => {
   assert.deepEqual(freeShares(apps, { cpuPCT: 10, memPCT: 5 }), { cpuPCT: 57.5, memPCT: 85 });
 });
 
+test("freeShares() counts no app that has ended for good", () => {
+  const done = { record: recordWith({ app: appWith({ cpuPCT: 90 }), phase: "Succeeded" }) };
+  assert.deepEqual(freeShares([done], none), { cpuPCT: 100, memPCT: 100 });
+});
+
 test("freeShares() is never below nothing, and passes over caps that make no sense", () => {
   const greedy = { record: recordWith({ app: appWith({ cpuPCT: 90 }) }) };
   const broken = { record: recordWith({ app: appWith({ cpuPCT: "abc" }), invalid: "spec.cpuPCT" }) };
