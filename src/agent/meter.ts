@@ -1,6 +1,7 @@
 /**
  * Keeps the latest measurement of every running app: soon after a start, then once per period.
  */
+import { setImmediate } from "node:timers/promises";
 import { measure, type NodeSize, type Reading, zeroReading } from "../supervisor/metering.ts";
 import type { Measured } from "../supervisor/status.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
@@ -51,7 +52,11 @@ export function createMeter(
     async readAll() {
       const keys = new Set(supervisor.list().map(({ key }) => key));
       for (const key of entries.keys()) if (!keys.has(key)) entries.delete(key);
-      for (const key of keys) await read(key);
+      for (const key of keys) {
+        await read(key);
+        // The kernel's files are read in one go: without this, hundreds of apps would hold up everybody else.
+        await setImmediate();
+      }
     },
     latest: (key) => entries.get(key)?.measured,
     reading: (key) => entries.get(key)?.reading,

@@ -37,9 +37,10 @@ test("stop ends an app and keeps it so, start and restart run it anew", async ()
     return JSON.parse(text) as NCApp;
   };
   assert.equal((await change("stop")).spec.suspend, true);
-  await agent.reach("web", "Suspended", ({ status }) => status?.reason === "Suspended");
+  const isSuspended = ({ status }: NCApp) => status?.phase === "Pending" && status.reason === "Suspended";
+  await agent.reach("web", "Suspended", isSuspended);
   await agent.replace();
-  assert.equal((await agent.get("web"))?.status?.reason, "Suspended");
+  await agent.reach("web", "still Suspended", isSuspended);
   await change("start");
   const second = (await agent.reach("web", "Running", isRunning)).status?.pid;
   assert.notEqual(second, first);
