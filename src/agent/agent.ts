@@ -126,6 +126,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   );
   opened.defer(() => supervisor.close());
   await supervisor.restore();
+  void disk.look();
   if (options.stopAppsOnExit) opened.defer(() => supervisor.stopAll(options.stopTimeoutMs));
   for (const address of addresses) log.info("serving", { address });
 

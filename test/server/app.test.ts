@@ -116,7 +116,10 @@ test("every answer forbids scripts, frames, sniffing and caching", async () => {
 
 test("PUT keeps a valid app under the name in its path", async () => {
   const actions = recordActions();
-  const body = manifest({ metadata: { name: "web", creationTimestamp: null }, status: { phase: "Running" } });
+  const body = manifest({
+    metadata: { name: "web", namespace: null, creationTimestamp: null },
+    status: { phase: "Running" },
+  });
   const answer = await serverWith({ actions }).request("/apps/default/web", put(body));
   assert.equal(answer.status, 201);
   assert.equal((await answer.json() as { metadata: { name: string } }).metadata.name, "web");

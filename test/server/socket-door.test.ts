@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import type { NCApp } from "../../src/api/types.ts";
 import { waitFor } from "../wait-for.ts";
 import { ncapp, startLocalAgent } from "./local-agent.ts";
@@ -132,4 +135,29 @@ test("a body of 100 MB is answered with 413 before it is through", async () => {
   assert.match(answer, /^HTTP\/1\.1 413 /);
   assert.ok(sent < 100, `${sent} MiB were sent`);
   assert.equal((await agent.ask("GET", "/healthz")).text, "ok");
+});
+
+const isRoot = process.getuid?.() === 0 && !("deno" in process.versions);
+
+test("another user of the machine gets nothing through the socket", {
+  skip: !isRoot && "only root can be another user",
+}, async () => {
+  await using agent = await startLocalAgent();
+  await chmod(agent.folder, 0o755);
+  const code =
+    `require("net").connect(process.argv[1]).on("connect", () => { console.log("let in"); process.exit(); }).on("error", (error) => console.log(error.code))`;
+  // A copy that nobody else may be kept from running: the checkout can be in a private folder.
+  const node = join(agent.folder, "node");
+  await copyFile(process.execPath, node);
+  const asUser = (user: string) =>
+    promisify(execFile)("setpriv", [
+      `--reuid=${user}`,
+      "--clear-groups",
+      node,
+      "-e",
+      code,
+      agent.options.socket,
+    ], { timeout: 20_000 });
+  assert.equal((await asUser("nobody")).stdout, "EACCES\n");
+  assert.match((await asUser("root")).stdout, /^let in/);
 });
