@@ -13,6 +13,8 @@ import { checkName, KEEPER } from "./name.ts";
 import { enableControllers } from "./prepare.ts";
 import { waitUntilEmpty } from "./wait.ts";
 
+const leavingMs = 2000;
+
 /** A root for one instance below a located one, with the same controllers and a keeper leaf of its own, or why not. */
 export function openInstance(located: LocatedRoot, name: string): LocatedRoot | LocateFailure {
   const root = `${located.root}/${checkName(name)}`;
@@ -29,12 +31,16 @@ export function openInstance(located: LocatedRoot, name: string): LocatedRoot | 
  * is, and so does a root that other instances use, or that was given or delegated.
  */
 export async function releaseRoot({ root, keeper, how }: LocatedRoot, instance?: LocatedRoot): Promise<void> {
-  if (instance && instance.root !== root) removeEmpty(instance.keeper) && removeEmpty(instance.root);
+  if (instance && instance.root !== root) {
+    // The launchers of the last apps may still be on their way out.
+    await waitUntilEmpty(instance.keeper, { timeoutMs: leavingMs });
+    removeEmpty(instance.keeper) && removeEmpty(instance.root);
+  }
   if (children(root).some((name) => name !== KEEPER) || how === "override" || how === "delegated") return;
   if (how === "systemd-scope") {
     // Nothing but the scope's own keeper is left: the scope ends with it.
     await kill(keeper);
-    await waitUntilEmpty(keeper, { timeoutMs: 2000 });
+    await waitUntilEmpty(keeper, { timeoutMs: leavingMs });
   }
   removeEmpty(keeper) && removeEmpty(root);
 }
