@@ -8,7 +8,7 @@
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { Buffer } from "node:buffer";
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { reasons, Refusal, type RefusalCode, refusalStatus } from "./refusal.ts";
@@ -44,10 +44,16 @@ export function createBoundedServer(app: Hono, bounds: Bounds, pair?: KeyPair): 
     requestTimeout: requestMs,
     connectionsCheckingInterval: Math.min(2000, headersMs),
   };
-  const listener = getRequestListener(app.fetch, {
+  const answer = getRequestListener(app.fetch, {
     errorHandler: () =>
       Response.json(refusalStatus(new Refusal(400, "the request makes no sense")), { status: 400 }),
   });
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    // What is left of a body that nobody wants would be read to its end, just to be thrown away: 100 MB of it are in memory
+    // for a while. The connection ends instead.
+    if (hasBody(request)) response.shouldKeepAlive = false;
+    return answer(request, response);
+  };
   const server = pair
     ? createTlsServer({ ...options, ...pair, minVersion: "TLSv1.2", handshakeTimeout: headersMs }, listener)
     : createServer(options, listener);
@@ -108,6 +114,10 @@ function limitConnections(server: Server, most: number): void {
     const isQuiet = socket.writableLength === 0 && (find(socket)?.requests ?? 0) > 0;
     if (!isQuiet) socket.destroy();
   });
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 function first(...sets: Set<Connection>[]): Connection | undefined {
