@@ -1,5 +1,6 @@
 /**
- * Runs the tests: unit tests and those with real processes on Node and on Deno, then faults, then those against a real API server, then those on a real cgroup v2 kernel.
+ * Runs the tests: unit tests on Node and on Deno, then those with real parts (processes, faults, an API server, a cgroup v2
+ * kernel, a browser), in lanes side by side, since they wait more than they compute.
  *
  * Usage: node tools/test.ts [unit|process|chaos|cluster|guest|browser]... [--only TEXT]
  *   --only TEXT   only the files that have TEXT in their path, or where there are none, the tests that have it in their name
@@ -12,32 +13,45 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { checkout } from "./checkout.ts";
-import { endSuites, runSuite } from "./test/run-suite.ts";
-import { runsOf, type SuiteName, suiteNames, suiteParts, usualSuites } from "./test/suites.ts";
+import { endSuites, runSuite, type Suite } from "./test/run-suite.ts";
+import { runsOf, stagesOf, type SuiteName, suiteNames, suiteParts, usualSuites } from "./test/suites.ts";
 import { formatTotals, sumTotals, type Totals } from "./test/totals.ts";
 
 async function main(words: string[]): Promise<number> {
   const { names, only } = readRequest(words);
   process.chdir(checkout);
   await installParts(names.flatMap((name) => suiteParts[name]));
-  const summary: string[] = [];
-  const all: Totals[] = [];
-  for (const name of names) {
-    for (const suite of runsOf(name, only)) {
-      console.log(`\n== ${suite.title}`);
-      const start = performance.now();
-      const totals = await runSuite(suite, console.log);
-      summary.push(`${suite.title}: ${formatTotals(totals)} (${seconds(start)})`);
-      console.log(summary.at(-1));
-      all.push(totals);
-    }
+  const results: SuiteResult[] = [];
+  for (const lanes of stagesOf(names)) {
+    results.push(...(await Promise.all(lanes.map((lane) => runLane(lane, only)))).flat());
   }
-  const total = sumTotals(all);
+  const total = sumTotals(results.map(({ totals }) => totals));
   if (only !== undefined && total.passed + total.failed === 0) {
     throw new Error(`no test has ${JSON.stringify(only)} in its path or name`);
   }
-  console.log(`\n${summary.join("\n")}\n${formatTotals(total)}`);
+  console.log(`\n${results.map(({ line }) => line).join("\n")}\n${formatTotals(total)}`);
   return total.failed === 0 ? 0 : 1;
+}
+
+interface SuiteResult {
+  line: string;
+  totals: Totals;
+}
+
+/** Runs suites one after the other, each on its runtimes side by side. */
+async function runLane(names: SuiteName[], only: string | undefined): Promise<SuiteResult[]> {
+  const results: SuiteResult[] = [];
+  for (const name of names) results.push(...await Promise.all(runsOf(name, only).map(runOne)));
+  return results;
+}
+
+async function runOne(suite: Suite): Promise<SuiteResult> {
+  console.log(`\n== ${suite.title}`);
+  const start = performance.now();
+  const totals = await runSuite(suite, console.log);
+  const line = `${suite.title}: ${formatTotals(totals)} (${seconds(start)})`;
+  console.log(`== ${line}`);
+  return { line, totals };
 }
 
 function readRequest(words: string[]): { names: readonly SuiteName[]; only: string | undefined } {

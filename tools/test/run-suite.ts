@@ -6,6 +6,7 @@
  * Caveat: a process is known by the environment that it inherited; one that was given a clean one is not found.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -30,7 +31,7 @@ const running = new Set<ChildProcess>();
 /** Runs a suite and gives its totals. */
 export async function runSuite(suite: Suite, print: (line: string) => void): Promise<Totals> {
   const [file = "", ...args] = suite.command;
-  const run = `${process.pid}-${Date.now()}`;
+  const run = randomUUID();
   const child = spawn(file, args, {
     env: { ...process.env, ...suite.env, NO_COLOR: "1", [runMark]: run },
     stdio: ["ignore", "pipe", "pipe"],

@@ -6,23 +6,32 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { checkout } from "../checkout.ts";
+import { groupFiles } from "./groups.ts";
 import type { Suite } from "./run-suite.ts";
 import { parseDenoTotals, parseTotals } from "./totals.ts";
 
 /** The names that the runner takes. */
 export const suiteNames = ["unit", "process", "chaos", "cluster", "guest", "browser"] as const;
 export type SuiteName = typeof suiteNames[number];
-/** Those that run where none is named. The browser's need Chromium and playwright-core, which is no dependency. */
-export const usualSuites: readonly SuiteName[] = ["unit", "process", "chaos", "cluster", "guest"];
+/** Those that run where none is named. */
+export const usualSuites: readonly SuiteName[] = suiteNames;
+
+/** What may run at the same time: stages of lanes of suites. Guests ask for a core of their own, the others mostly wait. */
+export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
+  const stages: SuiteName[][][] = [[["unit"]], [["process", "chaos", "cluster"], ["guest", "browser"]]];
+  const wanted = (lanes: SuiteName[][]) =>
+    lanes.map((lane) => lane.filter((name) => names.includes(name))).filter((lane) => lane.length > 0);
+  return stages.map(wanted).filter((lanes) => lanes.length > 0);
+}
 
 /** The real parts that a suite needs, by their names in install-parts.sh. */
 export const suiteParts: Record<SuiteName, string[]> = {
-  unit: [],
+  unit: ["promtool"],
   process: [],
   chaos: [],
   cluster: ["control-plane"],
   guest: ["guest", "systemd-guest"],
-  browser: [],
+  browser: ["chromium"],
 };
 
 /** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
@@ -45,7 +54,11 @@ export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
   if (name !== "unit" && name !== "process") {
     return [onNode(name, files, pattern, 20 * minutes, 10 * minutes)];
   }
-  return [onNode(name, files, pattern, 5 * minutes, 1 * minutes), onDeno(name, files, pattern, 5 * minutes)];
+  const modules = name === "unit" ? groupFiles(name, files, 2 * jobs) : files;
+  return [
+    onNode(name, modules, pattern, 5 * minutes, 1 * minutes),
+    onDeno(name, modules, pattern, 5 * minutes),
+  ];
 }
 
 /** The test files of a suite: unit tests are all that no other suite has. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pick } from "../../tools/test/suites.ts";
+import { dealOut } from "../../tools/test/groups.ts";
+import { pick, stagesOf, suiteNames } from "../../tools/test/suites.ts";
 import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
 
 test("parseTotals() reads what formatTotals() writes, and nothing else", () => {
@@ -41,4 +42,16 @@ test("pick() takes a text for a part of the path first, then for a part of a tes
   assert.deepEqual(picked("watch"), { files: ["test/a/watch.test.ts"] });
   assert.deepEqual(picked("watch() lists"), { files: ["test/b/list.test.ts"], pattern: "watch() lists" });
   assert.deepEqual(picked("nowhere"), { files: [], pattern: "nowhere" });
+});
+
+test("dealOut() puts every file in one group, and makes no empty ones", () => {
+  assert.deepEqual(dealOut(["a", "b", "c", "d", "e"], 2), [["a", "c", "e"], ["b", "d"]]);
+  assert.deepEqual(dealOut(["a"], 4), [["a"]]);
+  assert.deepEqual(dealOut([], 4), []);
+});
+
+test("stagesOf() has every suite that is asked for once, and no others", () => {
+  assert.deepEqual(stagesOf(suiteNames).flat(2).sort(), [...suiteNames].sort());
+  assert.deepEqual(stagesOf(["guest", "chaos"]), [[["chaos"], ["guest"]]]);
+  assert.deepEqual(stagesOf(["unit"]), [[["unit"]]]);
 });
