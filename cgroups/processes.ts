@@ -22,6 +22,7 @@ export function listTree(dir: string): Buffer[] {
   const found = [Buffer.from(dir)];
   for (let at = 0; at < found.length; at++) {
     const parent = found[at]!;
+    if (isLeaf(parent)) continue;
     try {
       for (const entry of readdirSync(parent, { encoding: "buffer", withFileTypes: true })) {
         if (entry.isDirectory()) found.push(Buffer.concat([parent, SLASH, entry.name]));
@@ -32,6 +33,15 @@ export function listTree(dir: string): Buffer[] {
     }
   }
   return found;
+}
+
+/** A small read spares most cgroups a listing of their many control files. Whatever is not surely a leaf is listed. */
+function isLeaf(cgroup: Buffer): boolean {
+  try {
+    return readFileSync(Buffer.concat([cgroup, STAT]), "latin1").startsWith("nr_descendants 0\n");
+  } catch {
+    return false;
+  }
 }
 
 /** The pids in one cgroup alone. */
@@ -52,6 +62,7 @@ export function readProcs(cgroup: Buffer | string): number[] {
 
 const SLASH = Buffer.from("/");
 const PROCS = Buffer.from("/cgroup.procs");
+const STAT = Buffer.from("/cgroup.stat");
 
 /** EOPNOTSUPP: a threaded cgroup; its processes are listed by the domain above it. */
 const GONE = new Set(["ENOENT", "ENODEV", "EOPNOTSUPP", "ENOTSUP"]);

@@ -7,7 +7,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import * as cgroups from "../../cgroups/mod.ts";
-import { readResidentBytes } from "./processes.ts";
+import { sumResidentBytes } from "./processes.ts";
 import type { Caps, CapsState, Confinement, RunRef, Usage } from "./confinement.ts";
 
 export interface CgroupConfinementOptions {
@@ -27,6 +27,8 @@ export function createCgroupConfinement(
 ): Confinement {
   const appDir = (folder: string) => join(root.root, cgroups.checkName(folder));
   const runDir = ({ folder, runId }: RunRef) => join(appDir(folder), cgroups.checkName(runId));
+
+  const measured = ["memory", "pids"].filter((name) => root.controllers.includes(name));
 
   const ensureCaps = async (folder: string, caps: Caps): Promise<CapsState> => {
     const { held, unheld } = cgroups.splitByControllers(cgroups.limitsFor(caps, size), root.controllers);
@@ -67,7 +69,7 @@ export function createCgroupConfinement(
       const watch = cgroups.watchEvents(runDir(run), { onEmpty: callback });
       return () => watch.close();
     },
-    usage: (run) => readUsage(appDir(run.folder)),
+    usage: async (run) => readUsage(appDir(run.folder), measured),
     async removeRun(run) {
       if (!run.folder) return;
       await cgroups.kill(runDir(run));
@@ -87,18 +89,23 @@ export function createCgroupConfinement(
   };
 }
 
-async function readUsage(dir: string): Promise<Usage | undefined> {
-  const stats = cgroups.readStats(dir);
+function readUsage(dir: string, controllers: string[]): Usage | undefined {
+  const stats = cgroups.readStats(dir, { controllers });
   if (!stats) return undefined;
-  const resident = stats.memory ? [] : await Promise.all(cgroups.listProcesses(dir).map(readResidentBytes));
+  const pids = stats.memory && stats.pids ? [] : cgroups.listProcesses(dir);
   return {
     cpuSeconds: stats.cpu.usageUsec / 1e6,
     throttledSeconds: stats.cpu.throttledUsec / 1e6,
-    memoryBytes: stats.memory?.currentBytes ?? resident.reduce((sum, bytes) => sum + bytes, 0),
+    memoryBytes: stats.memory?.currentBytes ?? sumResidentBytes(pids),
     memoryPeakBytes: stats.memory?.peakBytes,
-    processes: stats.pids?.current ?? cgroups.listProcesses(dir).length,
-    oomKills: stats.memory?.oomKills ?? 0,
+    processes: stats.pids?.current ?? pids.length,
+    oomKills: countOomKills(stats.memory),
   };
+}
+
+/** A group kill is one kill of the app, however many processes it had; before Linux 5.17 there are only processes to count. */
+function countOomKills({ oomKills, oomGroupKills } = { oomKills: 0, oomGroupKills: 0 }): number {
+  return oomGroupKills > 0 ? oomGroupKills : oomKills;
 }
 
 /** An app's cgroup is made anew for every first run, so that the kernel's counters begin at nothing. */

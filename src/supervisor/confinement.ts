@@ -44,7 +44,7 @@ export interface Confinement {
   prepare(run: RunRef, caps: Caps): Promise<{ keeper: string; leaf: string; caps: CapsState }>;
   /** Sets the caps of a running app again where they differ. */
   ensureCaps(folder: string, caps: Caps): Promise<CapsState>;
-  /** The living processes of a run. */
+  /** Living processes of a run; none only if there surely is none. Without cgroups it may be some of them. */
   processes(run: RunRef): Promise<number[]>;
   /** SIGTERM to every process of the run. */
   terminate(run: RunRef): Promise<void>;

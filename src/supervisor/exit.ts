@@ -2,11 +2,19 @@
  * What an end means: the code, the signal behind it, and the reason a person would give.
  */
 import { constants } from "node:os";
+import { parsePercent } from "../api/percent.ts";
 import { isoSeconds } from "../lib/time.ts";
-import type { LastExit, Run, RunView } from "./types.ts";
+import type { LastExit, Run, RunnableApp, RunView } from "./types.ts";
 
-/** Describes the end of a run. `tail` are the last lines of its log, kept when it failed. */
-export function describeExit(run: Run, view: RunView, now: number, tail: string): LastExit {
+export interface ExitContext {
+  app: RunnableApp;
+  now: number;
+  /** The last lines of the log, kept when it failed. */
+  tail: string;
+}
+
+/** Describes the end of a run. */
+export function describeExit(run: Run, view: RunView, { app, now, tail }: ExitContext): LastExit {
   const code = view.exit?.code;
   const reason = exitReason(run, view);
   return {
@@ -15,8 +23,16 @@ export function describeExit(run: Run, view: RunView, now: number, tail: string)
     reason,
     startedAt: isoSeconds(run.startedAt ?? run.createdAt),
     finishedAt: isoSeconds(daemonized(view) ? now : view.exit?.at ?? now),
-    message: exitMessage(run, view, reason, tail),
+    message: reason === "OOMKilled"
+      ? joinLines(outOfMemory(app), tail)
+      : exitMessage(run, view, reason, tail),
   };
+}
+
+/** What the kernel did, with the cap that the reader may want to raise. */
+export function outOfMemory({ spec }: RunnableApp): string {
+  const memPCT = parsePercent(spec.memPCT);
+  return `the kernel killed it: out of memory (${memPCT === undefined ? "no memPCT" : `memPCT ${memPCT}`})`;
 }
 
 /** Whether a run ended as its script wanted: exit status 0, with nothing that had to be put down. */

@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { BlockList, isIP } from "node:net";
+import { quote } from "../api/field-error.ts";
 import { StartError } from "./start-error.ts";
 
 export interface FetchLimits {
@@ -47,7 +48,7 @@ export function nextHop(url: URL, headers: Headers, followed: number, { maxRedir
   }
   const next = new URL(location, url);
   if (next.protocol !== url.protocol) {
-    const message = `${naming(url)}: redirects to ${showURL(next)}: another scheme is never followed`;
+    const message = `${naming(url)}: redirects to ${quote(showURL(next))}: another scheme is never followed`;
     throw new StartError("ForbiddenRedirect", message);
   }
   if (followed >= maxRedirects) {
@@ -73,9 +74,7 @@ export function checkAnswer(
   const encoding = single(headers["content-encoding"]) ?? "identity";
   if (encoding.toLowerCase() !== "identity") {
     // Compressed, a body can be a thousand times what was counted.
-    const message = `${naming(url)}: the answer is compressed (${
-      JSON.stringify(encoding)
-    }), which was not asked for`;
+    const message = `${naming(url)}: the answer is compressed (${quote(encoding)}), which was not asked for`;
     throw new StartError("DownloadFailed", message);
   }
   const length = Number(single(headers["content-length"]) ?? 0);
@@ -83,7 +82,7 @@ export function checkAnswer(
   const type = single(headers["content-type"]) ?? "";
   // A digest that fits is a better witness than what the server calls the file.
   if (!pinned && /^\s*(text\/html|application\/xhtml\+xml)\b/i.test(type)) {
-    throw notAScript(url, `Content-Type ${type}`);
+    throw notAScript(url, `Content-Type ${quote(type)}`);
   }
 }
 
@@ -125,7 +124,7 @@ linkLocal.addSubnet("2002:a9fe::", 32, "ipv6"); // 6to4
 
 /** The field and its value, as every message begins. */
 export function naming(url: URL | string): string {
-  return `spec.shellFile: ${JSON.stringify(showURL(url))}`;
+  return `spec.shellFile: ${quote(showURL(url))}`;
 }
 
 /** A URL that can be shown to anybody. */

@@ -43,12 +43,14 @@ export async function resolveIdentity(
 
 /** The pure part: looks the names up in the texts of passwd(5) and group(5). */
 export function findIdentity(databases: Databases, user: string | number, group?: string | number): Identity {
-  const entry = parseTable(databases.passwd).find((fields) => matches(fields, user));
+  // A line without numbers is none: an empty one would read as 0, which is root.
+  const users = parseTable(databases.passwd).filter(([, , uid, gid]) => isNumber(uid) && isNumber(gid));
+  const entry = users.find((fields) => matches(fields, user));
   const uid = entry ? Number(entry[2]) : numericId(user);
   if (uid === undefined) {
     throw new StartError("UnknownUser", `spec.runAsUser: ${JSON.stringify(user)}: no such user on this node`);
   }
-  const groups = parseTable(databases.group);
+  const groups = parseTable(databases.group).filter(([, , gid]) => isNumber(gid));
   const gid = group === undefined ? Number(entry?.[3] ?? uid) : groupId(groups, group);
   const name = entry?.[0] ?? String(uid);
   const member = groups.filter((fields) => fields[3]?.split(",").includes(name)).map((fields) =>
@@ -74,7 +76,11 @@ function matches(fields: string[], nameOrId: string | number): boolean {
 }
 
 function numericId(value: string | number): number | undefined {
-  return /^\d{1,10}$/.test(String(value)) ? Number(value) : undefined;
+  return isNumber(String(value)) ? Number(value) : undefined;
+}
+
+function isNumber(text: string | undefined): boolean {
+  return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
 function orUndefined(value: string | number | undefined): string | number | undefined {

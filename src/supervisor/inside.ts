@@ -19,6 +19,8 @@ export interface Inside {
   /** The command prefix that changes session and user. */
   privileges: string[];
   workingDir: string;
+  /** The group that it runs as. */
+  gid: number;
 }
 
 export interface InsideResult {
@@ -48,6 +50,11 @@ export async function saveInside(runFolder: string, inside: Inside): Promise<voi
   await writeNew(insideFile(runFolder), JSON.stringify(inside));
 }
 
+/** How a run was started. */
+export async function readInside(runFolder: string): Promise<Inside> {
+  return JSON.parse(await readFile(insideFile(runFolder), "utf8"));
+}
+
 /** The command that becomes the app's user, takes its environment, enters its folder and goes on as `command`. */
 export function entryCommand({ privileges, workingDir }: Inside, command: string[]): string[] {
   return [...privileges, "/bin/sh", "-c", entryScript, "nckubelet-entry", workingDir, ...command];
@@ -55,7 +62,7 @@ export function entryCommand({ privileges, workingDir }: Inside, command: string
 
 /** The full command line that runs `command` inside of the run; its output goes to `log`, if one is given. */
 export async function insideCommand(runFolder: string, command: string[], log = ""): Promise<string[]> {
-  const inside: Inside = JSON.parse(await readFile(insideFile(runFolder), "utf8"));
+  const inside = await readInside(runFolder);
   const entry = entryCommand(inside, command);
   return [
     "/bin/sh",

@@ -16,10 +16,18 @@ import { buildEnvironment, cleanPath, encodeEnvironment, type ResolveValue } fro
 import { type Identity, resolveIdentity } from "./identity.ts";
 import { entryCommand, environmentFile, type Inside, saveInside } from "./inside.ts";
 import { launcherScript } from "./launcher-script.ts";
-import { type Layout, logFolder, logPath, markPath, marksFolder, runFolder } from "./layout.ts";
+import {
+  type Layout,
+  logFolder,
+  logPath,
+  markPath,
+  marksFolder,
+  runFolder,
+  scriptCopyPath,
+} from "./layout.ts";
 import { prepareMarks } from "./marks.ts";
 import { folderOf } from "./record-store.ts";
-import { inspectScript, type Script } from "./script.ts";
+import { prepareScript, type Script } from "./script.ts";
 import { StartError } from "./start-error.ts";
 import type { Run, RunnableApp } from "./types.ts";
 
@@ -48,7 +56,7 @@ export async function launchRun(
   const { spec } = app;
   const folder = folderOf(app);
   const identity = await resolveIdentity(spec.runAsUser, spec.runAsGroup);
-  const script = await prepareScript(app, deps, signal);
+  const script = await findScript(app, run, identity.gid, deps, signal);
   const workingDir = spec.workingDir || "/";
   await checkFolder(workingDir);
   const environment = await buildEnvironment(app, {
@@ -70,7 +78,12 @@ export async function launchRun(
   const mark = markPath(layout, run.id);
   await Promise.all([ensureFolder(runs), ensureFolder(marksFolder(layout)), openLog(layout, folder)]);
   const { keeper, leaf } = await placeRun(folder, run, caps, deps);
-  const inside: Inside = { leaf, privileges: privilegeCommand(identity, deps.isRoot), workingDir };
+  const inside: Inside = {
+    leaf,
+    privileges: privilegeCommand(identity, deps.isRoot),
+    workingDir,
+    gid: identity.gid,
+  };
   await Promise.all([
     writeNew(environmentFile(runs), encodeEnvironment(environment)),
     saveInside(runs, inside),
@@ -88,11 +101,18 @@ export async function launchRun(
   ]);
 }
 
-async function prepareScript(app: RunnableApp, deps: LaunchDeps, signal: AbortSignal): Promise<Script> {
-  const { shellFile = "", shellFileSHA256 } = app.spec;
+async function findScript(
+  { spec }: RunnableApp,
+  run: Run,
+  gid: number,
+  { layout, fetchScript, isRoot }: LaunchDeps,
+  signal: AbortSignal,
+): Promise<Script> {
+  const { shellFile = "", shellFileSHA256 } = spec;
+  const sha256 = shellFileSHA256 || undefined;
   const isURL = /^https?:\/\//i.test(shellFile);
-  const path = isURL ? await deps.fetchScript(shellFile, shellFileSHA256 || undefined, signal) : shellFile;
-  return await inspectScript(path, shellFileSHA256 || undefined);
+  const path = isURL ? await fetchScript(shellFile, sha256, signal) : shellFile;
+  return await prepareScript(path, { sha256, copyPath: scriptCopyPath(layout, run.id), gid, isRoot });
 }
 
 async function checkFolder(path: string): Promise<void> {

@@ -2,14 +2,15 @@
  * Where the supervisor keeps things. Names were checked before they come here (`isSafeName`); this only joins them.
  *
  *   <state>/apps/<namespace>_<name>/record.json   what is known of an app
- *   <state>/runs/<run>/                           environment and script of a run, private
+ *   <state>/runs/<run>/                           environment of a run and its first record, private
  *   <state>/marks/<run>.{claim,started,failure,exit}   what the launcher says; one folder, so that one watch serves all apps
- *   <state>/cache/                                downloaded scripts
+ *   <state>/copies/<run>/{script,stop-file}       mended copies of the run's scripts, for the group that it runs as
+ *   <state>/scripts/                              downloaded scripts
  *   <logs>/<namespace>_<name>/app.log
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { isSafeName } from "../api/names.ts";
+import { isSafeName, isSafeNamespace } from "../api/names.ts";
 
 export interface Layout {
   stateDir: string;
@@ -21,9 +22,9 @@ export interface Layout {
  * for a file system is cut and told apart by its digest.
  */
 export function folderName(namespace: string, name: string): string {
-  for (const part of [namespace, name]) {
-    if (!isSafeName(part)) throw new Error(`cannot make a path from the name ${JSON.stringify(part)}`);
-  }
+  // A longer namespace would be cut itself, and two of them could share a folder.
+  const bad = !isSafeNamespace(namespace) ? namespace : !isSafeName(name) ? name : undefined;
+  if (bad !== undefined) throw new Error(`cannot make a path from the name ${JSON.stringify(bad)}`);
   const folder = `${namespace}_${name}`;
   if (folder.length <= longest) return folder;
   return `${folder.slice(0, longest - 18)}_${createHash("sha256").update(name).digest("hex").slice(0, 16)}`;
@@ -39,5 +40,8 @@ export const runsFolder = (layout: Layout) => join(layout.stateDir, "runs");
 export const runFolder = (layout: Layout, runId: string) => join(runsFolder(layout), runId);
 export const marksFolder = (layout: Layout) => join(layout.stateDir, "marks");
 export const markPath = (layout: Layout, runId: string) => join(marksFolder(layout), runId);
+export const copiesFolder = (layout: Layout, runId: string) => join(layout.stateDir, "copies", runId);
+export const scriptCopyPath = (layout: Layout, runId: string) => join(copiesFolder(layout, runId), "script");
+export const stopCopyPath = (layout: Layout, runId: string) => join(copiesFolder(layout, runId), "stop-file");
 export const logFolder = (layout: Layout, folder: string) => join(layout.logDir, folder);
 export const logPath = (layout: Layout, folder: string) => join(logFolder(layout, folder), "app.log");

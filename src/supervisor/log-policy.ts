@@ -1,6 +1,7 @@
 /**
  * How much of an app's log is kept: the agent's own setting, or what the app's annotations say. Pure.
  */
+import { quote } from "../api/field-error.ts";
 import { annotations } from "../api/names.ts";
 import type { RotationPolicy } from "./log-rotation.ts";
 import type { RunnableApp } from "./types.ts";
@@ -35,8 +36,8 @@ export function logPolicyOf(
 export function parseBytes(text: string): number {
   const match = /^(\d{1,12})(|K|M|G|Ki|Mi|Gi)$/.exec(text);
   const bytes = Number(match?.[1]) * (units[match?.[2] ?? ""] ?? NaN);
-  if (!(bytes >= 65_536)) {
-    throw new Error(`${JSON.stringify(text)} is not a size of 64Ki or more, such as 10Mi`);
+  if (!(bytes >= 65_536 && Number.isSafeInteger(bytes))) {
+    throw new Error(`${quote(text)} is not a size of 64Ki or more, such as 10Mi`);
   }
   return bytes;
 }
@@ -44,7 +45,7 @@ export function parseBytes(text: string): number {
 /** How many files are kept, from 1 to 1000. */
 export function parseCount(text: string): number {
   if (!/^([1-9]\d{0,2}|1000)$/.test(text)) {
-    throw new Error(`${JSON.stringify(text)} is not a number of files from 1 to 1000`);
+    throw new Error(`${quote(text)} is not a number of files from 1 to 1000`);
   }
   return Number(text);
 }

@@ -42,6 +42,8 @@ export interface RotationDeps {
 }
 
 const underWay = new Map<string, Promise<Rotation>>();
+/** Logs whose state this process has seen without an unfinished cut: as long as they are short, nothing has to be opened. */
+const settled = new Set<string>();
 
 /** Rotates a log that has grown too long. While one rotation of a log is under way, a second call waits for the same. */
 export function rotateIfNeeded(
@@ -73,11 +75,19 @@ async function rotate(
   const result: Rotation = { rotated: false, lossless: true, droppedBytes: 0 };
   try {
     const info = await lstat(logPath).catch(() => undefined);
+    const wasSettled = settled.delete(logPath);
     if (!info) return result;
     if (!info.isFile()) throw new Error("not a regular file");
+    if (wasSettled && info.size <= policy.maxBytes) {
+      settled.add(logPath);
+      return result;
+    }
     await using stateFile = await openState(logPath);
     const state = await readState(stateFile);
-    if (state && !state.cutting && info.size <= policy.maxBytes) return result;
+    if (state && !state.cutting && info.size <= policy.maxBytes) {
+      settled.add(logPath);
+      return result;
+    }
     await using log = await open(logPath, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     await rotateOpen({ logPath, log, stateFile, collapse }, policy, result);
   } catch (cause) {

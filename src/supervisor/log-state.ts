@@ -45,7 +45,17 @@ export async function readState(file: FileHandle): Promise<RotationState | undef
   const buffer = Buffer.alloc(recordBytes);
   const { bytesRead } = await file.read(buffer, 0, recordBytes, 0);
   const [json = "", sum] = buffer.toString("latin1", 0, bytesRead).trimEnd().split("\n");
-  return sum === checksum(json) ? JSON.parse(json) : undefined;
+  return sum === checksum(json) ? parseState(json) : undefined;
+}
+
+/** A checksum that fits is no promise: that of nothing at all is 0. */
+function parseState(json: string): RotationState | undefined {
+  try {
+    const state = JSON.parse(json);
+    return Number.isSafeInteger(state?.seq) && Number.isSafeInteger(state.base) ? state : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Writes the state. A mark must be on the disk before what it announces. */

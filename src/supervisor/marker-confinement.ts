@@ -7,10 +7,19 @@
  */
 import { sleep } from "../lib/sleep.ts";
 import type { CapsState, Confinement, RunRef } from "./confinement.ts";
-import { isAlive, type ProcessStat, readResidentBytes, scanMarkers, signalProcess } from "./processes.ts";
+import {
+  isAlive,
+  isAliveNow,
+  type ProcessStat,
+  scanMarkers,
+  signalProcess,
+  sumResidentBytes,
+} from "./processes.ts";
 import type { ProcessId } from "./types.ts";
 
 const pollMs = 1000;
+const recentMs = 5000;
+const sameMomentMs = 500;
 const secondLookMs = 20;
 
 /** `why` says what is missing for cgroups, in words for the status of apps with caps. */
@@ -19,7 +28,7 @@ export function createMarkerConfinement(
   { scan = scanMarkers, now = Date.now }: { scan?: typeof scanMarkers; now?: () => number } = {},
 ): Confinement {
   const unlimited: CapsState = { enforced: false, reason: "LimitsUnavailable", message: why };
-  const recentScan = reuseFor(pollMs / 2, scan, now);
+  const recentScan = reuseScan(scan, now);
 
   const look = async (run: RunRef): Promise<ProcessId[]> => {
     const found: ProcessId[] = (await scan()).get(run.runId) ?? [];
@@ -33,6 +42,13 @@ export function createMarkerConfinement(
     await sleep(secondLookMs);
     return await look(run);
   };
+  /** Some of the processes, if there are any: while one that is known lives, there is no need to look at all of the machine. */
+  const findAny = async (run: RunRef): Promise<ProcessId[]> => {
+    if (run.main && isAliveNow(run.main)) return [run.main];
+    const lately: ProcessId[] = (await recentScan(recentMs)).get(run.runId) ?? [];
+    const living = lately.filter(isAliveNow);
+    return living.length > 0 ? living : await find(run);
+  };
   const signalAll = async (run: RunRef, signal: NodeJS.Signals) => {
     await Promise.all((await find(run)).map((target) => signalProcess(target, signal)));
   };
@@ -41,24 +57,23 @@ export function createMarkerConfinement(
     whyNoLimits: why,
     prepare: async () => ({ keeper: "", leaf: "", caps: unlimited }),
     ensureCaps: async () => unlimited,
-    processes: async (run) => (await find(run)).map(({ pid }) => pid),
+    processes: async (run) => (await findAny(run)).map(({ pid }) => pid),
     terminate: (run) => signalAll(run, "SIGTERM"),
     kill: (run) => signalAll(run, "SIGKILL"),
     thaw: async () => {},
-    onEmpty: (run, callback) => pollUntilEmpty(() => find(run), callback),
-    usage: async (run) => sumUsage((await recentScan()).get(run.runId) ?? []),
+    onEmpty: (run, callback) => pollUntilEmpty(() => findAny(run), callback),
+    usage: async (run) => sumUsage((await recentScan(sameMomentMs)).get(run.runId) ?? []),
     removeRun: async () => {},
     removeApp: async () => {},
     listRuns: async () => [],
   };
 }
 
-async function sumUsage(processes: ProcessStat[]) {
-  const resident = await Promise.all(processes.map(({ pid }) => readResidentBytes(pid)));
+function sumUsage(processes: ProcessStat[]) {
   return {
     cpuSeconds: processes.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
     throttledSeconds: 0,
-    memoryBytes: resident.reduce((sum, bytes) => sum + bytes, 0),
+    memoryBytes: sumResidentBytes(processes.map(({ pid }) => pid)),
     processes: processes.length,
     oomKills: 0,
   };
@@ -81,11 +96,14 @@ function pollUntilEmpty(find: () => Promise<unknown[]>, callback: () => void): (
   };
 }
 
-/** One scan serves all apps that ask within the same moment. */
-function reuseFor<T>(ms: number, make: () => Promise<T>, now: () => number): () => Promise<T> {
+/** One scan serves all who are content with one that is no older than they say. */
+function reuseScan<T>(scan: () => Promise<T>, now: () => number): (maxAgeMs: number) => Promise<T> {
   let last: { at: number; result: Promise<T> } | undefined;
-  return () => {
-    if (!last || now() - last.at > ms) last = { at: now(), result: make() };
+  return (maxAgeMs) => {
+    if (!last || now() - last.at > maxAgeMs) {
+      last = { at: now(), result: scan() };
+      last.result.catch(() => last = undefined);
+    }
     return last.result;
   };
 }

@@ -28,7 +28,7 @@ export async function readMarks(mark: string): Promise<Marks> {
     readIfThere(`${mark}.failure`),
   ]);
   const main = parseStat(started ?? "");
-  const code = /^exit (\d+)\n/.exec(exit ?? "")?.[1];
+  const code = /^exit (1?\d?\d|2[0-4]\d|25[0-5])\n/.exec(exit ?? "")?.[1];
   return {
     claim: claim === undefined ? "none" : claim === cancelled ? "cancelled" : "launcher",
     launcher: processOf(claim),

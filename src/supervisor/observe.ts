@@ -30,6 +30,7 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   const usage = mayLive ? await confinement.usage(ref) : undefined;
   return {
     claim,
+    launcher: before.launcher,
     launcherAlive,
     rebooted,
     started,

@@ -78,7 +78,13 @@ export function decodeRecord(text: string): AppRecord {
     throw new BadRecord(`version ${JSON.stringify(itsVersion)} is not known`);
   }
   if (sum !== checksum(body)) throw new BadRecord("checksum does not match");
-  return JSON.parse(body);
+  try {
+    const record = JSON.parse(body);
+    if (typeof record?.app?.metadata?.name === "string") return record;
+  } catch (cause) {
+    throw new BadRecord("a record that is not JSON", { cause });
+  }
+  throw new BadRecord("a record without an app");
 }
 
 /** The folder name of an app, in the state, log and cgroup trees alike. */

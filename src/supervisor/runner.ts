@@ -4,72 +4,50 @@
  * Guarantees: steps of one app never overlap; a poke during a step leads to another step; the record is on disk before
  * its effects. An effect that throws is logged and tried again by a later step, never dropped.
  */
-import type { Logger } from "../lib/log.ts";
 import type { CapsState } from "./confinement.ts";
+import { type Desired, mergeDesired, mergeProbed, newRecord, type ProbedRun } from "./desired.ts";
+import { EmptyWatch } from "./empty-watch.ts";
+import { nextRunOf } from "./next-run.ts";
+import { isStillQuiet, type Quiet, quietSince } from "./quiet.ts";
 import { runHash } from "./run-hash.ts";
+import type { RunnerDeps } from "./runner-deps.ts";
+import { keyOf } from "./runs.ts";
 import type { Situation } from "./situation.ts";
 import { decide } from "./states.ts";
-import type { AppEvent, AppRecord, Effect, Run, RunnableApp, RunView, StartProblem } from "./types.ts";
+import { StepLoop } from "./step-loop.ts";
+import type { AppRecord, Effect, Run, StartProblem } from "./types.ts";
 
-/** What a source wants of an app. */
-export interface Desired {
-  app: RunnableApp;
-  source: string;
-  origin?: string;
-  /** What is wrong with the spec. Such an app is not started; one that runs goes on as it was. */
-  invalid?: string;
-}
-
-/** The effects, as the runner needs them; supervisor.ts wires the real ones. */
-export interface RunnerDeps {
-  now: () => number;
-  bootId: string;
-  newRunId: () => string;
-  log: Logger;
-  save: (record: AppRecord) => Promise<void>;
-  observe: (record: AppRecord, run: Run) => Promise<RunView>;
-  /** Calls off a run whose launcher has not claimed it. */
-  cancel: (run: Run) => Promise<void>;
-  thaw: (record: AppRecord, run: Run) => Promise<void>;
-  launch: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartProblem | undefined>;
-  runStopFile: (record: AppRecord, run: Run) => Promise<void>;
-  terminate: (record: AppRecord, run: Run) => Promise<void>;
-  kill: (record: AppRecord, run: Run) => Promise<void>;
-  cleanUp: (record: AppRecord, run: Run) => Promise<void>;
-  ensureCaps: (record: AppRecord) => Promise<CapsState>;
-  forget: (record: AppRecord) => Promise<void>;
-  logTail: (record: AppRecord) => Promise<string>;
-  onEmpty: (record: AppRecord, run: Run, callback: () => void) => () => void;
-  onChange: (runner: AppRunner) => void;
-  onEvent: (record: AppRecord, event: AppEvent) => void;
-  onForgotten: (runner: AppRunner) => void;
-}
-
-const retryMs = 5000;
+export type { Desired } from "./desired.ts";
 
 export class AppRunner {
   readonly #deps: RunnerDeps;
+  readonly #loop: StepLoop;
+  readonly #emptyWatch: EmptyWatch;
   #record: AppRecord;
   #next: Desired | "withdrawn" | undefined;
   #successor: Desired | undefined;
-  #running: Promise<void> | undefined;
-  #pokedAgain = false;
-  #closed = false;
-  #timer: NodeJS.Timeout | undefined;
+  #problem: StartProblem | undefined;
   #launching: AbortController | undefined;
   #terminated: string | undefined;
-  #emptyWatch: { runId: string; close: () => void } | undefined;
   #outlivedScript: string | undefined;
   #caps: CapsState | undefined;
   #eviction: string | undefined;
   #probeFailure: { runId: string; message: string } | undefined;
-  #probed: ({ runId: string } & Pick<Run, "ready" | "startupPassed">) | undefined;
+  #probed: ProbedRun | undefined;
   #halted = false;
+  #quiet: Quiet | undefined;
   #leftToCleanUp: Run[] = [];
 
   constructor(record: AppRecord, deps: RunnerDeps) {
     this.#record = record;
     this.#deps = deps;
+    this.#loop = new StepLoop({
+      step: () => this.#step(),
+      glance: () => this.#glance(),
+      onError: (error) => deps.log.error("a step failed", { app: this.#name, error }),
+      now: deps.now,
+    });
+    this.#emptyWatch = new EmptyWatch((record, run) => deps.onEmpty(record, run, () => this.poke()));
   }
 
   get record(): AppRecord {
@@ -132,93 +110,70 @@ export class AppRunner {
 
   /** Something may have happened: look again. */
   poke(): void {
-    if (this.#closed) return;
-    if (this.#running) {
-      this.#pokedAgain = true;
-      return;
-    }
-    this.#running = this.#runSteps().finally(() => {
-      this.#running = undefined;
-      if (this.#pokedAgain) {
-        this.#pokedAgain = false;
-        this.poke();
-      }
-    });
+    this.#loop.poke();
+  }
+
+  /** Nothing was heard, but a look is due: a short one if that will do. */
+  glance(): void {
+    this.#loop.glance();
   }
 
   /** Ends the worker and leaves the app alone; resolves when the step under way is done. */
   async close(): Promise<void> {
-    this.#closed = true;
     this.#launching?.abort(new Error("the agent is stopping"));
-    clearTimeout(this.#timer);
-    this.#emptyWatch?.close();
-    await this.#running;
+    this.#emptyWatch.close();
+    await this.#loop.close();
   }
 
-  async #runSteps(): Promise<void> {
-    clearTimeout(this.#timer);
-    try {
-      let problem: StartProblem | undefined;
-      for (let again = true; again && !this.#closed;) {
-        ({ again, problem } = await this.#step(problem));
-      }
-    } catch (error) {
-      this.#deps.log.error("a step failed", { app: this.#name, error });
-      this.#wakeAt(this.#deps.now() + retryMs);
-    }
+  /** The caps are looked at each time, since nobody tells of a change there. */
+  async #glance(): Promise<boolean> {
+    if (!this.#quiet || !isStillQuiet(this.#quiet, this.#deps.now())) return true;
+    await this.#ensureCaps();
+    return false;
   }
 
-  async #step(problem?: StartProblem): Promise<{ again: boolean; problem?: StartProblem }> {
+  async #step(): Promise<boolean> {
+    this.#quiet = undefined;
     await this.#takeDesired();
     await this.#takeProbed();
     for (const run of this.#leftToCleanUp) await this.#cleanUp(run);
-    const situation = await this.#look(problem);
+    const situation = await this.#look();
     const { record, effects, events, wakeAt } = decide(this.#record, situation);
     const changed = record !== this.#record;
     if (changed) await this.#save(record);
     for (const event of events) this.#deps.onEvent(record, event);
-    let found: StartProblem | undefined;
-    for (const effect of effects) found = await this.#perform(effect) ?? found;
-    if (this.#closed) return { again: false };
-    this.#watchEmpty(situation.view);
-    if (changed || found) {
-      this.#deps.onChange(this);
-      return { again: true, problem: found };
+    for (const effect of effects) await this.#perform(effect);
+    if (this.#loop.closed) return false;
+    this.#emptyWatch.follow(this.#record, situation.view);
+    if (changed || this.#problem) {
+      this.#deps.onChange(this.#record);
+      return true;
     }
-    if (wakeAt !== undefined) this.#wakeAt(wakeAt);
-    return { again: this.#next !== undefined };
+    if (wakeAt !== undefined) this.#loop.wakeAt(wakeAt);
+    if (this.#leftToCleanUp.length === 0) {
+      this.#quiet = quietSince(this.#record, situation.view, situation.now);
+    }
+    return this.#next !== undefined;
   }
 
-  /** Merges what the source said last into the record. Another uid is another app: the old one goes first. */
   async #takeDesired(): Promise<void> {
     const next = this.#next;
     if (next === undefined) return;
     this.#next = undefined;
-    const record = this.#record;
-    if (next === "withdrawn") {
-      this.#successor = undefined;
-      if (!record.withdrawn) await this.#save({ ...record, withdrawn: true });
-    } else if (next.app.metadata.uid !== record.app.metadata.uid) {
-      this.#successor = next;
-      if (!record.withdrawn) await this.#save({ ...record, withdrawn: true });
-    } else {
-      this.#successor = undefined;
-      await this.#save({ ...record, invalid: undefined, ...next, withdrawn: undefined });
-      this.#deps.onChange(this);
-    }
+    const { record, successor } = mergeDesired(this.#record, next);
+    this.#successor = successor;
+    if (record !== this.#record) await this.#save(record);
+    if (!record.withdrawn) this.#deps.onChange(record);
   }
 
-  /** What probes found is kept with the run: a new agent goes on from it, and does not call every app unready first. */
   async #takeProbed(): Promise<void> {
-    const { run } = this.#record;
-    if (!this.#probed) return;
-    const { runId, ...probed } = this.#probed;
+    const probed = this.#probed;
+    if (probed === undefined) return;
     this.#probed = undefined;
-    if (run?.id !== runId) return;
-    const next = { ...run, ...probed };
-    if (next.ready === run.ready && next.startupPassed === run.startupPassed) return;
-    await this.#save({ ...this.#record, run: next });
-    this.#deps.onChange(this);
+    const record = mergeProbed(this.#record, probed);
+    if (record === this.#record) return;
+    await this.#save(record);
+    this.#deps.onChange(record);
   }
 
   /** A clean-up that failed, since a process would not go or a disk not answer, is tried again at every step. */
@@ -232,9 +187,11 @@ export class AppRunner {
     }
   }
 
-  async #look(problem: StartProblem | undefined): Promise<Situation> {
+  async #look(): Promise<Situation> {
     const { now, bootId, newRunId, observe, logTail } = this.#deps;
     const { run, others, app } = this.#record;
+    const problem = this.#problem;
+    this.#problem = undefined;
     const base = { bootId, newRunId, problem, halted: this.#halted, nextRun: await nextRunOf(app) };
     if (!run) {
       this.#eviction = undefined;
@@ -255,42 +212,43 @@ export class AppRunner {
     };
   }
 
-  async #perform(effect: Effect): Promise<StartProblem | undefined> {
+  async #perform(effect: Effect): Promise<void> {
     const deps = this.#deps;
     switch (effect.kind) {
       case "launch":
-        this.#launching = new AbortController();
-        try {
-          return await deps.launch(this.#record, effect.run, this.#launching.signal);
-        } finally {
-          this.#launching = undefined;
-        }
+        return await this.#launch(effect.run);
       case "stopFile":
-        return void await deps.runStopFile(this.#record, effect.run);
+        return await deps.runStopFile(this.#record, effect.run);
       case "terminate":
         if (effect.run.id === this.#record.run?.id) this.#terminated = effect.run.id;
-        return void await deps.terminate(this.#record, effect.run);
+        return await deps.terminate(this.#record, effect.run);
       case "kill":
-        return void await deps.kill(this.#record, effect.run);
+        return await deps.kill(this.#record, effect.run);
       case "cancel":
-        return void await deps.cancel(effect.run);
+        return await deps.cancel(effect.run);
       case "cleanUp":
-        return void await this.#cleanUp(effect.run);
+        return await this.#cleanUp(effect.run);
       case "limits":
-        return void await this.#ensureCaps();
+        return await this.#ensureCaps();
       case "forget":
-        return void await this.#forget();
+        return await this.#forget();
+    }
+  }
+
+  /** A start that fails is told to the next step. */
+  async #launch(run: Run): Promise<void> {
+    this.#launching = new AbortController();
+    try {
+      this.#problem = await this.#deps.launch(this.#record, run, this.#launching.signal);
+    } finally {
+      this.#launching = undefined;
     }
   }
 
   async #ensureCaps(): Promise<void> {
     const before = JSON.stringify(this.#caps);
-    this.#caps = await this.#deps.ensureCaps(this.#record).catch((error): CapsState => ({
-      enforced: false,
-      reason: "LimitsUnavailable",
-      message: (error as Error).message,
-    }));
-    if (JSON.stringify(this.#caps) !== before) this.#deps.onChange(this);
+    this.#caps = await this.#deps.ensureCaps(this.#record);
+    if (JSON.stringify(this.#caps) !== before) this.#deps.onChange(this.#record);
   }
 
   async #forget(): Promise<void> {
@@ -299,25 +257,12 @@ export class AppRunner {
     this.#next = this.#successor = this.#caps = undefined;
     if (heir !== undefined && heir !== "withdrawn") {
       await this.#save(newRecord(heir));
-      this.#pokedAgain = true;
+      this.poke();
       return;
     }
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    this.#deps.onForgotten(this);
-  }
-
-  /** Children that outlive the script end without a word from the launcher: the kernel tells when the last is gone. */
-  #watchEmpty(view: RunView | undefined): void {
-    const { run, phase } = this.#record;
-    const needed = run !== undefined && view !== undefined && view.processes.length > 0 &&
-      (view.exit !== undefined || phase === "Stopping");
-    if (this.#emptyWatch && this.#emptyWatch.runId !== run?.id) {
-      this.#emptyWatch.close();
-      this.#emptyWatch = undefined;
-    }
-    if (!needed || this.#emptyWatch) return;
-    this.#emptyWatch = { runId: run.id, close: this.#deps.onEmpty(this.#record, run, () => this.poke()) };
+    // This is a step of the loop: to wait for its end would take for ever.
+    void this.#loop.close();
+    this.#deps.onForgotten(this.#record);
   }
 
   async #save(record: AppRecord): Promise<void> {
@@ -325,27 +270,7 @@ export class AppRunner {
     this.#record = record;
   }
 
-  #wakeAt(time: number): void {
-    clearTimeout(this.#timer);
-    const longest = 2 ** 31 - 1;
-    this.#timer = setTimeout(() => this.poke(), Math.min(longest, Math.max(0, time - this.#deps.now())));
-  }
-
   get #name(): string {
-    const { namespace, name } = this.#record.app.metadata;
-    return `${namespace}/${name}`;
+    return keyOf(this.#record.app);
   }
-}
-
-/** Reading schedules costs memory that most nodes can save: it is loaded with the first app that has one. */
-async function nextRunOf({ spec }: RunnableApp): Promise<Situation["nextRun"]> {
-  const { schedule, timeZone } = spec;
-  if (!schedule) return undefined;
-  const { nextRun } = await import("./schedule.ts");
-  return (after) => nextRun(schedule, timeZone, after);
-}
-
-/** The record of an app that was never seen before. */
-export function newRecord(desired: Desired): AppRecord {
-  return { ...desired, phase: "Pending", reason: "", message: "", restarts: 0, failures: 0, oomKills: 0 };
 }

@@ -21,6 +21,8 @@ const dayMs = 86_400_000;
 const farMs = 3 * 3_600_000;
 /** 29 February may be eight years away: 1896 to 1904, or 2096 to 2104. */
 const farthestDays = 366 * 9;
+/** More than a node has apps; old expressions must not stay for ever. */
+const mostParsed = 2000;
 const parsed = new Map<string, Fields>();
 const formats = new Map<string, Intl.DateTimeFormat>();
 
@@ -131,6 +133,7 @@ function fieldsOf(expression: string): Fields {
         ? monthDays.has(inMonth) || weekDays.has(inWeek)
         : monthDays.has(inMonth) && weekDays.has(inWeek),
   };
+  if (parsed.size >= mostParsed) parsed.clear();
   parsed.set(expression, fields);
   return fields;
 }

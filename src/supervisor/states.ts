@@ -6,7 +6,7 @@
  * - A run is in the record from before its launcher is spawned until nothing of it is left, so there is never a second one.
  * - Nothing but a withdrawal by the source, or the spec itself, stops a healthy app.
  */
-import { describeExit } from "./exit.ts";
+import { describeExit, outOfMemory } from "./exit.ts";
 import { runHash } from "./run-hash.ts";
 import { decideScheduled, dueAgain, isDue, refreshSchedule, withoutSchedule } from "./scheduled.ts";
 import type { Decision, Situation } from "./situation.ts";
@@ -83,9 +83,12 @@ function decideStarting(record: AppRecord, situation: Situation): Decision {
     const message = "the launcher ended before the script began";
     return startFailed(record, run, { reason: "LaunchFailed", message }, situation);
   }
+  const isOverdue = Math.abs(situation.now - run.createdAt) > claimMs;
+  // Its mark was lost, but the script lives: what runs is not started a second time.
+  if (isOverdue && view.processes.length > 0) return started(record, run, { at: run.createdAt });
   // A launcher claims its run within moments. One that has not by now is called off, for certain: then it can be tried anew.
-  const isOverdue = view.claim === "none" && Math.abs(situation.now - run.createdAt) > claimMs;
-  return { ...act(record, isOverdue ? [{ kind: "cancel", run }] : []), wakeAt: situation.now + secondMs };
+  const cancel: Effect[] = isOverdue && view.claim === "none" ? [{ kind: "cancel", run }] : [];
+  return { ...act(record, cancel), wakeAt: situation.now + secondMs };
 }
 
 function decideRunning(record: AppRecord, situation: Situation): Decision {
@@ -143,7 +146,8 @@ function settleOthers(record: AppRecord, situation: Situation): Decision {
   const views = situation.others ?? [];
   const over = others.filter((_, index) => views[index] && isOver(views[index]));
   if (over.length === 0) return unchanged(record);
-  const exits = over.map((run) => describeExit(run, views[others.indexOf(run)]!, situation.now, ""));
+  const context = { app: record.app, now: situation.now, tail: "" };
+  const exits = over.map((run) => describeExit(run, views[others.indexOf(run)]!, context));
   const left = others.filter((run) => !over.includes(run));
   const next = { ...record, others: left.length > 0 ? left : undefined, lastExit: exits.at(-1) };
   return act(next, over.map((run): Effect => ({ kind: "cleanUp", run })), exits.map(endEvent));
@@ -160,10 +164,10 @@ function reasonToStop(
   if (halted) return { reason: "AgentStopped", message: "" };
   if (runHash(record.app) !== run.hash) return { reason: "Updated", message: "" };
   if (view.exit && view.exit.code !== 0) {
-    return {
-      reason: "ScriptFailed",
-      message: `the script ended with status ${view.exit.code} and left processes behind`,
-    };
+    const message = view.oomKills > 0
+      ? outOfMemory(record.app)
+      : `the script ended with status ${view.exit.code} and left processes behind`;
+    return { reason: "ScriptFailed", message };
   }
   if (eviction !== undefined) return { reason: "Evicted", message: eviction };
   return probeFailure === undefined ? undefined : { reason: "ProbeFailed", message: probeFailure };

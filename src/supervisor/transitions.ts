@@ -10,6 +10,7 @@ import type {
   AppRecord,
   Effect,
   LastExit,
+  ProcessId,
   Run,
   RunnableApp,
   RunView,
@@ -40,7 +41,7 @@ export function start(
 export function started(
   record: AppRecord,
   run: Run,
-  { at, main }: NonNullable<RunView["started"]>,
+  { at, main }: { at: number; main?: ProcessId },
 ): Decision {
   const next: AppRecord = {
     ...record,
@@ -52,7 +53,7 @@ export function started(
   return act(next, [], [{
     type: "Normal",
     reason: "Started",
-    message: `Started ${scriptOf(record.app)} as process ${main.pid}`,
+    message: `Started ${scriptOf(record.app)}${main ? ` as process ${main.pid}` : ""}`,
   }]);
 }
 
@@ -108,7 +109,11 @@ const stopWords: Record<StopReason, string> = {
 
 /** The run is over: remember how it ended, then follow the stop's purpose or the restart policy. */
 export function finish(record: AppRecord, run: Run, view: RunView, situation: Situation): Decision {
-  const exit = describeExit(run, view, situation.now, situation.logTail ?? "");
+  const exit = describeExit(run, view, {
+    app: record.app,
+    now: situation.now,
+    tail: situation.logTail ?? "",
+  });
   const ranMs = situation.now - (run.startedAt ?? run.createdAt);
   const ended: AppRecord = {
     ...record,

@@ -86,6 +86,7 @@ export interface AppRecord {
 export interface RunView {
   /** Who may still decide about this run: nobody yet, the launcher, or an agent that called it off. */
   claim: "none" | "launcher" | "cancelled";
+  launcher?: ProcessId;
   launcherAlive: boolean;
   /** The machine was booted after the run began. */
   rebooted: boolean;

@@ -46,6 +46,12 @@ test("readStats() leaves out what the kernel or the cgroup does not have", (t) =
   ]);
 });
 
+test("readStats() leaves the controllers alone that nobody asked for", () => {
+  const { memory, pids, io } = readStats(fixtures, { controllers: ["pids"] })!;
+  assert.deepEqual([memory, io], [undefined, undefined]);
+  assert.ok(pids);
+});
+
 test("readStats() is undefined for a cgroup that is gone", () => {
   assert.equal(readStats("/nowhere/at/all"), undefined);
 });

@@ -113,6 +113,13 @@ describe("an app whose launcher says nothing", () => {
     assert.deepEqual(kinds(decide(starting, situation({ view: silent, now: start + 9000 }))), []);
     assert.deepEqual(kinds(decide(starting, situation({ view: silent, now: start + 11_000 }))), ["cancel"]);
   });
+
+  test("runs all the same where its processes are there and only the mark of the start is lost", () => {
+    const lives = viewWith({ started: undefined });
+    assert.equal(decide(starting, situation({ view: lives, now: start + 9000 })).record, starting);
+    const { record, effects } = decide(starting, situation({ view: lives, now: start + 11_000 }));
+    assert.deepEqual([record.phase, record.run?.id, effects], ["Running", "run-1", []]);
+  });
 });
 
 describe("an agent that takes its apps with it", () => {
@@ -303,6 +310,20 @@ describe("an app that has ended", () => {
       3,
       "OOMKilled",
     ]);
+  });
+
+  test("by the kernel says so first, with the cap, whether or not it had left processes behind", () => {
+    const app = appWith({ memPCT: "10%" });
+    const killed = viewWith({ exit: { code: 137, at: start }, oomKills: 1, launcherAlive: false });
+    const dying = decide(running({ app }), situation({ view: killed }));
+    const words = "the kernel killed it: out of memory (memPCT 10)";
+    assert.equal(dying.record.phase, "Stopping");
+    assert.equal(dying.events[0]?.message, `Stopping: the script failed: ${words}`);
+    const over = { view: { ...killed, processes: [] }, logTail: "last words" };
+    assert.equal(decide(dying.record, situation(over)).record.lastExit?.message, `${words}\nlast words`);
+    assert.equal(decide(running({ app }), situation(over)).record.lastExit?.message, `${words}\nlast words`);
+    const uncapped = decide(running(), situation(over)).record.lastExit?.message ?? "";
+    assert.match(uncapped, /^the kernel killed it: out of memory \(no memPCT\)\n/);
   });
 
   test("was OOM killed also where it had daemonized and its script ended well", () => {

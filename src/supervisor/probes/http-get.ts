@@ -51,6 +51,8 @@ export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeR
         const ok = statusCode >= 200 && statusCode < 400;
         finish(ok, ok ? `status ${statusCode}` : `HTTP probe failed with statuscode: ${statusCode}`);
       });
+      // An upgrade that nobody asked for is neither an answer nor an error.
+      asked.on("close", () => finish(false, `Get "${url}": closed without an answer`));
       asked.on("error", (error) => finish(false, `Get "${url}": ${error.message}`));
       asked.end();
     } catch (error) {

@@ -1,0 +1,89 @@
+/**
+ * The effects of the runners on the real disk, kernel and launchers.
+ */
+import { rm } from "node:fs/promises";
+import process from "node:process";
+import type { Logger } from "../lib/log.ts";
+import { capsOf } from "./caps.ts";
+import type { CapsState, Confinement, RunRef } from "./confinement.ts";
+import { type LaunchDeps, launchRun } from "./launch.ts";
+import { copiesFolder, type Layout, logFolder, markPath, runFolder } from "./layout.ts";
+import { readTail } from "./log-reader.ts";
+import { cancelRun, removeMarks } from "./marks.ts";
+import { observeRun } from "./observe.ts";
+import { folderOf, type RecordStore, saveRunRecord } from "./record-store.ts";
+import type { RunEffects } from "./runner-deps.ts";
+import { refOf } from "./runs.ts";
+import { StartError } from "./start-error.ts";
+import { runStopFile } from "./stop-file.ts";
+import type { AppRecord, Run, StartProblem } from "./types.ts";
+
+export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot"> {
+  log: Logger;
+  now: () => number;
+}
+
+/** The effects for all apps of a node. */
+export function createRunEffects(options: RunEffectsOptions, store: RecordStore, bootId: string): RunEffects {
+  const { layout, confinement } = options;
+  return {
+    save: (record) => store.save(record),
+    observe: (record, run) => observeRun(folderOf(record.app), run, { layout, confinement, bootId }),
+    cancel: (run) => cancelRun(markPath(layout, run.id)),
+    thaw: (record, run) => confinement.thaw(refOf(record, run)),
+    launch: (record, run, signal) => launch(record, run, signal, options),
+    runStopFile: (record, run) => runStopFile(record, run, options),
+    terminate: (record, run) => confinement.terminate(refOf(record, run)),
+    kill: (record, run) => confinement.kill(refOf(record, run)),
+    cleanUp: (record, run) => cleanUpRun(refOf(record, run), layout, confinement),
+    ensureCaps: ({ app }) => confinement.ensureCaps(folderOf(app), capsOf(app)).catch(notEnforced),
+    forget: (record) => forget(record, options, store),
+    logTail: (record) => readTail(logFolder(layout, folderOf(record.app))),
+    onEmpty: (record, run, callback) => confinement.onEmpty(refOf(record, run), callback),
+  };
+}
+
+/** Removes all that a run has beside its log. Its marks go last: while there are any, the next agent finds what is left. */
+export async function cleanUpRun(run: RunRef, layout: Layout, confinement: Confinement): Promise<void> {
+  await confinement.removeRun(run);
+  for (const folder of [copiesFolder, runFolder]) {
+    await rm(folder(layout, run.runId), { recursive: true, force: true });
+  }
+  await removeMarks(markPath(layout, run.runId));
+}
+
+function notEnforced(error: Error): CapsState {
+  return { enforced: false, reason: "LimitsUnavailable", message: error.message };
+}
+
+async function launch(
+  record: AppRecord,
+  run: Run,
+  signal: AbortSignal,
+  options: RunEffectsOptions,
+): Promise<StartProblem | undefined> {
+  const { layout, log } = options;
+  try {
+    await saveRunRecord(runFolder(layout, run.id), record);
+    await launchRun(record.app, run, { ...options, isRoot: process.getuid?.() === 0 }, signal);
+    return undefined;
+  } catch (error) {
+    // Nothing may come to life any more from a start that is given up. The spawn is its last step: where even this
+    // fails there is no launcher either.
+    await cancelRun(markPath(layout, run.id)).catch((cause) => log.warn("cannot call a run off", { cause }));
+    if (signal.aborted) return undefined;
+    if (error instanceof StartError) return { reason: error.reason, message: error.message };
+    return { reason: "StartFailed", message: (error as Error).message };
+  }
+}
+
+async function forget(
+  record: AppRecord,
+  { layout, confinement }: RunEffectsOptions,
+  store: RecordStore,
+): Promise<void> {
+  const folder = folderOf(record.app);
+  await confinement.removeApp(folder);
+  await rm(logFolder(layout, folder), { recursive: true, force: true });
+  await store.remove(record);
+}

@@ -1,0 +1,81 @@
+/**
+ * Runs steps one at a time. A poke during a step leads to another step after it, and a step that throws is tried again.
+ */
+export interface StepLoopOptions {
+  /** One step; true means that another has to follow at once. */
+  step: () => Promise<boolean>;
+  /** A cheaper look; true means that a step has to follow. */
+  glance: () => Promise<boolean>;
+  onError: (error: unknown) => void;
+  now: () => number;
+}
+
+const retryMs = 5000;
+const longestTimerMs = 2 ** 31 - 1;
+
+export class StepLoop {
+  readonly #options: StepLoopOptions;
+  #running: Promise<void> | undefined;
+  #pokedAgain = false;
+  #closed = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: StepLoopOptions) {
+    this.#options = options;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Something may have happened: take a step. */
+  poke(): void {
+    if (this.#closed) return;
+    if (this.#running) {
+      this.#pokedAgain = true;
+      return;
+    }
+    this.#run(() => this.#runSteps());
+  }
+
+  /** Time for a look, though nothing was heard: a step under way is one, and a timer stays set. */
+  glance(): void {
+    if (this.#closed || this.#running) return;
+    this.#run(async () => {
+      if (await this.#options.glance()) this.#pokedAgain = true;
+    });
+  }
+
+  /** Pokes at this time, unless a step comes before it. */
+  wakeAt(time: number): void {
+    clearTimeout(this.#timer);
+    if (this.#closed) return;
+    const waitMs = Math.min(longestTimerMs, Math.max(0, time - this.#options.now()));
+    this.#timer = setTimeout(() => this.poke(), waitMs);
+  }
+
+  /** No further step begins; resolves when the one under way is done. A step that closes its own loop must not wait for that. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #run(work: () => Promise<void>): void {
+    this.#running = work().catch((error) => {
+      this.#options.onError(error);
+      this.wakeAt(this.#options.now() + retryMs);
+    }).finally(() => {
+      this.#running = undefined;
+      if (this.#pokedAgain) {
+        this.#pokedAgain = false;
+        this.poke();
+      }
+    });
+  }
+
+  async #runSteps(): Promise<void> {
+    clearTimeout(this.#timer);
+    for (let again = true; again && !this.#closed;) again = await this.#options.step();
+  }
+}
