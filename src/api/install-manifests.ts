@@ -24,8 +24,8 @@ export function installFiles(): InstallFile[] {
         "For env from Secrets and ConfigMaps, bind nckubelet-env-reader in the namespace of the apps:\n" +
         "  kubectl -n NAMESPACE create rolebinding nckubelet-env-reader --clusterrole=nckubelet-env-reader \\\n" +
         "    --group=nckubelet:agents --group=system:serviceaccounts:nckubelet-agents\n" +
-        "An agent --with-scheduler needs a user of its own, outside of these groups, with both cluster roles and both\n" +
-        "roles of each: the admission policy holds the groups to their own node, and a scheduler writes to all.",
+        "The user of an agent --with-scheduler is in the group nckubelet:schedulers and not in those of agents, which the\n" +
+        "admission policy holds to their own node; the roles nckubelet-agent are bound to it by name (docs/scheduler.md).",
       documents: buildRBAC(),
     },
     {

@@ -3,8 +3,8 @@ import { systemNamespace } from "./names.ts";
 /**
  * The Deployment of the scheduler: two replicas of which one leads, as little privilege as a Pod can have.
  *
- * It has no probes: the status page listens on loopback, where the kubelet cannot ask, and a scheduler that hangs loses
- * its Lease to the other replica, while one that cannot renew it ends by itself and is restarted.
+ * It has no probes: the status page listens on loopback, where the kubelet cannot ask. A replica that hangs or cannot renew the Lease
+ * loses it to the other one and is a candidate again when it comes back; one that breaks down ends, and the kubelet restarts it.
  */
 export function buildSchedulerDeployment({ image = "nckubelet:latest" }: { image?: string } = {}): object {
   const labels = { "app.kubernetes.io/name": "nckubelet-scheduler" };

@@ -41,11 +41,6 @@ export function isMovable({ ours, mirror, deleting }: AppRecord): boolean {
   return ours && !mirror && !deleting;
 }
 
-/** True while processes of the app may be on its node. */
-export function isLive({ status }: AppRecord): boolean {
-  return status.phase === "Starting" || status.phase === "Running" || status.phase === "Stopping";
-}
-
 const protocols = ["TCP", "UDP", "SCTP"];
 
 /** A port and its protocol as one number: a key that costs no text. */

@@ -17,6 +17,8 @@ export function isAgentLease(lease: Lease): boolean {
 export interface LivenessOptions {
   snapshot: Snapshot;
   clocks: () => Clocks;
+  /** How long a node may be silent; undefined: as long as its Lease lasts. */
+  nodeGraceMs?: number;
   /** A node may take apps that it did not take before. */
   onBetter: (node: string) => void;
   /** An agent's news about a node that apps are leaving. */
@@ -33,10 +35,10 @@ export class Liveness {
   }
 
   applyLease(lease: Lease): void {
-    const { snapshot, clocks, onBetter, onReport } = this.#options;
+    const { snapshot, clocks, nodeGraceMs, onBetter, onReport } = this.#options;
     const name = nodeOf(lease);
     this.#deleted.delete(name);
-    this.#leases.set(name, seeLease(this.#leases.get(name), lease, clocks()));
+    this.#leases.set(name, seeLease(this.#leases.get(name), lease, clocks(), nodeGraceMs));
     this.#setHealth(name, nodeHealth(this.#leases.get(name), clocks()));
     const report = readReport(lease, clocks().wall);
     if (report && snapshot.setReport(name, report)) onBetter(name);
@@ -57,14 +59,14 @@ export class Liveness {
 
   /** The state of every node, brought up to now; to be asked for once a second. */
   states(): NodeState[] {
-    const { snapshot, clocks } = this.#options;
+    const { snapshot, clocks, nodeGraceMs } = this.#options;
     const states: NodeState[] = [];
     for (const node of [...snapshot.entries()]) {
       if (node.apps.size === 0 && this.#deleted.delete(node.name)) this.#leases.delete(node.name);
       // Bound to a node that is nowhere to be seen: as one that fell silent just now.
       const isPhantom = node.index < 0 && node.apps.size > 0 && !this.#leases.has(node.name);
       if (isPhantom) {
-        this.#leases.set(node.name, vanished(clocks()));
+        this.#leases.set(node.name, vanished(clocks(), nodeGraceMs));
         this.#deleted.add(node.name);
       }
       const health = nodeHealth(this.#leases.get(node.name), clocks());

@@ -33,22 +33,27 @@ export type Health = { state: "fresh" | "doubtful" } | { state: "lost"; silentMs
 /** How long a Lease lasts that does not say. */
 const defaultMs = 40_000;
 
-/** What is known after another look at a Lease. */
-export function seeLease(before: LeaseSeen | undefined, { spec }: Lease, { watched }: Clocks): LeaseSeen {
+/** What is known after another look at a Lease. It lasts as long as it says, unless `graceMs` says otherwise. */
+export function seeLease(
+  before: LeaseSeen | undefined,
+  { spec }: Lease,
+  { watched }: Clocks,
+  graceMs?: number,
+): LeaseSeen {
   const renewed = spec?.renewTime ?? "";
-  const lastsMs = (spec?.leaseDurationSeconds ?? 0) * 1000 || defaultMs;
+  const lastsMs = graceMs ?? ((spec?.leaseDurationSeconds ?? 0) * 1000 || defaultMs);
   if (!before) return { renewed, changedAt: watched, seenRenewed: false, lastsMs };
   if (before.renewed === renewed) return before;
   return { renewed, changedAt: watched, seenRenewed: true, lastsMs };
 }
 
 /** A node that apps are bound to and that is nowhere to be seen: as if its Lease had just been renewed for the last time. */
-export function vanished({ watched, wall }: Clocks): LeaseSeen {
+export function vanished({ watched, wall }: Clocks, graceMs = defaultMs): LeaseSeen {
   return {
     renewed: new Date(wall).toISOString(),
     changedAt: watched,
     seenRenewed: false,
-    lastsMs: defaultMs,
+    lastsMs: graceMs,
   };
 }
 

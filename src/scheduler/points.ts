@@ -35,8 +35,9 @@ const suffixes: Record<string, number> = {
 /** Points of a Kubernetes quantity of percent: the API server writes 12.5 as `12500m`. Undefined where it is none. */
 export function parseQuantity(text: string | number | undefined): number | undefined {
   const match = /^(\d+(?:\.\d*)?|\.\d+)(?:e([+-]?\d{1,2}))?([A-Za-z]*)$/.exec(String(text ?? ""));
-  const scale = suffixes[match?.[3] ?? ""];
-  if (!match || scale === undefined) return undefined;
+  const suffix = match?.[3] ?? "";
+  if (!match || !Object.hasOwn(suffixes, suffix)) return undefined;
+  const scale = suffixes[suffix]!;
   return toPoints(Number(match[1]) * 10 ** Number(match[2] ?? 0) * scale);
 }
 

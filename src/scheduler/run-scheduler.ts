@@ -44,6 +44,8 @@ export interface SchedulerOptions {
   bindPlaces?: number;
   /** How long an app bears that its node is lost, unless it says otherwise. */
   defaultTolerationMs?: number;
+  /** How long a node may be silent before it counts as lost; undefined: as long as its Lease lasts, 40 s. */
+  nodeGraceMs?: number;
   /** Has the endpoint listen; undefined: there is none. */
   serve?: (app: Hono) => Promise<{ close(): Promise<void> }>;
   seed?: number;
@@ -65,10 +67,10 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     bindPlaces = 16,
     tickMs = 1000,
   } = options;
-  const { seed = Date.now(), defaultTolerationMs } = options;
+  const { seed = Date.now(), defaultTolerationMs, nodeGraceMs } = options;
   const attention = createAttentionClock();
   const clocks = () => ({ watched: attention.now(), wall: Date.now() });
-  const world = new World({ schedulerName, clocks });
+  const world = new World({ schedulerName, clocks, nodeGraceMs });
   const queue = new SchedulingQueue({ now: Date.now });
   const inbox = createInbox(world, queue);
   const metrics = createSchedulerMetrics();

@@ -78,8 +78,13 @@ export interface LoopOptions {
 /** Schedules until the signal aborts. */
 export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<void> {
   const { world, queue, inbox, binder, policy, bindPlaces, now = Date.now } = options;
-  const step = createStep(options);
+  let broken: { error: unknown } | undefined;
+  const step = createStep(options, (error) => {
+    broken = { error };
+    inbox.bell.ring();
+  });
   for (let decisions = 1; !signal.aborted; decisions++) {
+    if (broken) throw broken.error;
     wakeHelped(queue, world, inbox.takeHappenings(), policy);
     const key = binder.inFlight < bindPlaces ? queue.take() : undefined;
     if (key !== undefined) step(key);
@@ -94,7 +99,8 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
 
 type Refusal = Extract<Verdict, { kind: "refuse" }>;
 
-function createStep(options: LoopOptions): (key: string) => void {
+/** What goes on after a step has returned ends in `fail` if it breaks: a loop over wrong sums must not go on. */
+function createStep(options: LoopOptions, fail: (error: unknown) => void): (key: string) => void {
   const { log, world, queue, inbox, binder, evictor, writer, recorder, metrics, policy, random } = options;
   const { now = Date.now } = options;
   let start = 0;
@@ -107,7 +113,7 @@ function createStep(options: LoopOptions): (key: string) => void {
     log.debug("an app fits nowhere", { app: app.key, message });
     writer.put(app.key, { kind: "refused", message, nominated: preemption?.node });
     recorder.record(eventTarget(app), { type: "Warning", reason: "FailedScheduling", message });
-    if (preemption && preemption.victims.length > 0) void makeRoom(app, preemption);
+    if (preemption && preemption.victims.length > 0) makeRoom(app, preemption).catch(fail);
   };
 
   const makeRoom = async (app: AppRecord, { node, victims }: Preemption) => {
@@ -129,7 +135,8 @@ function createStep(options: LoopOptions): (key: string) => void {
     if (verdict.kind === "bind") {
       start = (start + verdict.examined) % Math.max(1, world.snapshot.nodes.length);
       metrics.decided("bound", ms);
-      void binder.bind(verdict.app, verdict.node, verdict.defaults).finally(() => inbox.bell.ring());
+      const bound = binder.bind(verdict.app, verdict.node, verdict.defaults);
+      bound.catch(fail).finally(() => inbox.bell.ring());
     } else {
       metrics.decided(verdict.preemption?.victims.length ? "preempting" : "refused", ms);
       refuse(verdict);

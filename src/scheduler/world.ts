@@ -10,7 +10,7 @@ import { appKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { Wire } from "../kube/wire.ts";
 import { Accounts } from "./accounts.ts";
-import { isLive, readApp } from "./app-record.ts";
+import { readApp } from "./app-record.ts";
 import type { ClusterEvent } from "./helps.ts";
 import { Liveness } from "./liveness.ts";
 import { NamespaceRules } from "./namespace-rules.ts";
@@ -34,6 +34,8 @@ export interface WorldListener {
 export interface WorldOptions {
   schedulerName: string;
   clocks: () => Clocks;
+  /** How long a node may be silent; undefined: as long as its Lease lasts. */
+  nodeGraceMs?: number;
 }
 
 export class World {
@@ -47,7 +49,7 @@ export class World {
   readonly #assumed = new Set<string>();
   readonly #classes = new Map<string, PriorityRule>();
 
-  constructor({ schedulerName, clocks }: WorldOptions) {
+  constructor({ schedulerName, clocks, nodeGraceMs }: WorldOptions) {
     this.#schedulerName = schedulerName;
     this.#clocks = clocks;
     const happened = (event: ClusterEvent, subject: string) => this.listener.happened(event, subject);
@@ -55,6 +57,7 @@ export class World {
     this.liveness = new Liveness({
       snapshot: this.accounts.snapshot,
       clocks,
+      nodeGraceMs,
       onBetter: (node) => happened("node", node),
       onReport: (node) => this.accounts.releaseShed(node),
     });
@@ -169,8 +172,9 @@ export class World {
   /** Counts the app where it is bound to, and nowhere else. */
   #settle(next: AppRecord, before: AppRecord | undefined): void {
     const node = this.snapshot.placeOf(next.key);
-    const leaves = node !== undefined && next.nodeName !== node.name && before !== undefined &&
-      isLive(before);
+    // Bound, not only assumed to be. Whatever its status says: its agent may have started it and not have said so yet.
+    const leaves = node !== undefined && before?.nodeName === node.name && next.nodeName !== node.name &&
+      !before.finished;
     // On a node that is lost nobody knows when it stops; the time to wait for that is over.
     if (leaves && node.agent === "fresh" && node.index >= 0) {
       this.accounts.hold(before, node.name, this.#clocks().wall + before.graceMs);

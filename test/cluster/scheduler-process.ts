@@ -1,11 +1,14 @@
-/** A scheduler in a process of its own, to be stopped and continued: `scheduler-process.ts KUBECONFIG IDENTITY`. */
+/**
+ * A scheduler in a process of its own, to be stopped and continued: `scheduler-process.ts KUBECONFIG IDENTITY [quick]`.
+ * Quick ones elect their leader in a fifth of the usual time.
+ */
 import process from "node:process";
 import { loadAccess } from "../../src/kube/access.ts";
 import { createKubeClient } from "../../src/kube/client.ts";
 import { createLogger } from "../../src/lib/log.ts";
 import { runScheduler } from "../../src/scheduler/run-scheduler.ts";
 
-const [kubeconfig, identity = ""] = process.argv.slice(2);
+const [kubeconfig, identity = "", election] = process.argv.slice(2);
 const stopping = new AbortController();
 process.on("SIGTERM", () => stopping.abort());
 const client = createKubeClient(await loadAccess({ kubeconfig }), { places: 24 });
@@ -19,6 +22,6 @@ await runScheduler({
   leaderElect: true,
   // One at a time, so that there is always a bind on its way when the process is stopped.
   bindPlaces: 1,
-  election: { leaseSeconds: 3, renewDeadlineMs: 2000, retryMs: 300 },
+  election: election === "quick" ? { leaseSeconds: 3, renewDeadlineMs: 2000, retryMs: 300 } : {},
 }, stopping.signal);
 client.close();

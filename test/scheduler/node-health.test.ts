@@ -53,6 +53,13 @@ test("a Lease says itself how long it lasts", () => {
   assert.deepEqual([stateAt(seen, 5), stateAt(seen, 6)], ["fresh", "lost"]);
 });
 
+test("a grace that the scheduler was given wins over what Leases say", () => {
+  const seen = seeLease(undefined, renewed(0), at(0), 20_000);
+  assert.deepEqual([stateAt(seen, 20), stateAt(seen, 21)], ["fresh", "lost"]);
+  const gone = vanished(at(100), 20_000);
+  assert.deepEqual([stateAt(gone, 120), stateAt(gone, 121)], ["fresh", "lost"]);
+});
+
 test("a node without a Lease has no state, and one that vanished is lost after 40 s", () => {
   assert.equal(nodeHealth(undefined, at(0)), undefined);
   const seen = vanished(at(100));

@@ -140,11 +140,18 @@ test("without word from the agent, a share is free again when the grace period i
   assert.equal(world.snapshot.node("a")?.usedCpu, 0);
 });
 
-test("nothing is held for an app that did not run, nor on a node that is lost, nor after a deletion", () => {
+test("an app that was just bound is waited for too: its agent may have started it and not said so yet", () => {
+  const { world, apply } = createTestWorld(["a"]);
+  apply("new", { nodeName: "a", cpuPCT: 20 }, { phase: "Pending", reason: "Unschedulable" });
+  apply("new", { cpuPCT: 20 });
+  assert.equal(world.snapshot.leavingFrom("default/new")?.name, "a");
+});
+
+test("nothing is held for an app that has ended, nor on a node that is lost, nor after a deletion", () => {
   const { world, clock, apply } = createTestWorld(["a"]);
-  apply("idle", { nodeName: "a", cpuPCT: 20 }, { phase: "Pending" });
-  apply("idle", { cpuPCT: 20 });
-  assert.equal(world.snapshot.leavingFrom("default/idle"), undefined);
+  apply("done", { nodeName: "a", cpuPCT: 20 }, { phase: "Succeeded" });
+  apply("done", { cpuPCT: 20 });
+  assert.equal(world.snapshot.leavingFrom("default/done"), undefined);
   apply("web", { nodeName: "a", cpuPCT: 20 }, { phase: "Running" });
   world.removeApp(key, "uid-web");
   assert.equal(world.snapshot.node("a")?.usedCpu, 0);

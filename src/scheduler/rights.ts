@@ -1,0 +1,68 @@
+/** What a scheduler must be allowed to do, and whether it is. */
+import { group, leaseNamespace, plural, schedulerLease, systemNamespace } from "../api/names.ts";
+import type { KubeClient } from "../kube/client.ts";
+
+/** What may be asked of the API server, as it names it itself. */
+export interface Right {
+  verb: string;
+  group: string;
+  resource: string;
+  subresource?: string;
+  namespace?: string;
+  name?: string;
+}
+
+/** All that the scheduler asks for. A test holds it against the RBAC that is installed. */
+export const schedulerRights: readonly Right[] = [
+  ...["list", "watch", "patch"].map((verb) => ({ verb, group, resource: plural })),
+  { verb: "patch", group, resource: plural, subresource: "status" },
+  ...following("", "nodes"),
+  ...following("coordination.k8s.io", "leases", leaseNamespace),
+  ...following("scheduling.k8s.io", "priorityclasses"),
+  ...following("", "limitranges"),
+  ...following("", "resourcequotas"),
+  { verb: "patch", group: "", resource: "resourcequotas", subresource: "status" },
+  ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
+  { verb: "create", group: "coordination.k8s.io", resource: "leases", namespace: systemNamespace },
+  ...["get", "update"].map((verb) => ({
+    verb,
+    group: "coordination.k8s.io",
+    resource: "leases",
+    namespace: systemNamespace,
+    name: schedulerLease,
+  })),
+];
+
+/** Asks the API server which of them this client lacks, in words: `patch ncapps`. Throws a KubeError where there is no answer. */
+export async function missingRights(client: KubeClient, signal?: AbortSignal): Promise<string[]> {
+  const allowed = await Promise.all(schedulerRights.map((right) => mayI(client, right, signal)));
+  const missing = new Map<string, string[]>();
+  for (const right of schedulerRights.filter((_, index) => !allowed[index])) {
+    const what = describe(right);
+    missing.set(what, [...missing.get(what) ?? [], right.verb]);
+  }
+  return [...missing].map(([what, verbs]) => `${verbs.join("/")} ${what}`);
+}
+
+function following(group: string, resource: string, namespace?: string): Right[] {
+  return ["list", "watch"].map((verb) => ({ verb, group, resource, namespace }));
+}
+
+async function mayI(client: KubeClient, resourceAttributes: Right, signal?: AbortSignal): Promise<boolean> {
+  const { status } = await client.request<{ status?: { allowed?: boolean } }>({
+    method: "POST",
+    path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    body: {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SelfSubjectAccessReview",
+      spec: { resourceAttributes },
+    },
+    signal,
+  });
+  return status?.allowed === true;
+}
+
+function describe({ resource, subresource, namespace }: Right): string {
+  const what = subresource ? `${resource}/${subresource}` : resource;
+  return namespace ? `${what} in ${namespace}` : what;
+}

@@ -1,0 +1,188 @@
+/**
+ * Three real agents, a real scheduler and a real API server: what becomes of apps when a node is lost, and when it returns.
+ *
+ * The agent is killed, not the machine: its apps run on, as they would on a node that the network has cut off. So an app that was
+ * moved lives twice until the agent is back; its status tells of the one that is bound.
+ */
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
+import { agentGroup, agentUser, apiVersion, kind } from "../../src/api/names.ts";
+import type { NCApp } from "../../src/api/types.ts";
+import { loadAccess } from "../../src/kube/access.ts";
+import { createKubeClient } from "../../src/kube/client.ts";
+import { listAll } from "../../src/kube/list.ts";
+import { ncappPath, ncapps } from "../../src/kube/resources.ts";
+import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
+import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";
+import { skipUnless } from "../harness/parts.ts";
+import { waitFor } from "../wait-for.ts";
+import { startSchedulerCommand } from "./scheduler-command.ts";
+import { watchStories } from "./watch-stories.ts";
+
+const nodes = ["node-1", "node-2", "node-3"];
+const names = ["a", "b", "c", "d", "e", "f"];
+const graceSeconds = 20;
+/** Three fill a node, so two nodes just take all six. */
+const share = "30";
+
+test(
+  "apps of a killed agent are Unknown, then Running elsewhere; when it returns, it stops what is no longer its own",
+  { skip: skipUnless("control-plane"), timeout: 180_000 },
+  async (context) => {
+    await using cluster = await startControlPlane({
+      users: [...defaultUsers, ...nodes.map((node) => ({ name: agentUser(node), groups: [agentGroup] }))],
+    });
+    await cluster.kubectl(["apply", "-f", "crd/"]);
+    const admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
+    await using opened = new AsyncDisposableStack();
+    opened.defer(() => admin.close());
+    const folder = await mkdtemp(join(tmpdir(), "nckubelet-three-"));
+    opened.defer(() => rm(folder, { recursive: true }));
+    const shellFile = join(folder, "app.sh");
+    // It takes its whole grace period to stop, so that there is time to see who speaks meanwhile.
+    await writeFile(shellFile, "#!/bin/sh\ntrap '' TERM\nexec sleep 86399\n", { mode: 0o755 });
+
+    const agents = new Map<string, AgentProcess>();
+    await Promise.all(nodes.map(async (node) => {
+      const kubeconfig = await cluster.kubeconfigFor(agentUser(node));
+      agents.set(
+        node,
+        opened.use(
+          await startAgentProcess([
+            "--kubeconfig",
+            kubeconfig,
+            "--node-name",
+            node,
+            // The caps are for the scheduler to count; this machine may have no way to enforce them.
+            "--enforce",
+            "best-effort",
+          ]),
+        ),
+      );
+    }));
+    const scheduler = opened.use(
+      await startSchedulerCommand([
+        "--kubeconfig",
+        await cluster.kubeconfigFor("nckubelet-scheduler"),
+        "--node-monitor-grace-period",
+        `${graceSeconds}s`,
+      ]),
+    );
+    const stories = opened.use(await watchStories(admin));
+
+    const apps = async () => (await listAll<NCApp>(admin, { resource: ncapps })).items;
+    const countByNode = (items: NCApp[]) =>
+      nodes.map((node) => items.filter(({ spec }) => spec.nodeName === node).length);
+    const allRunning = (what: string) =>
+      waitFor(what, async () => {
+        const items = await apps();
+        const isUp = ({ spec, status }: NCApp) =>
+          spec.nodeName && status?.phase === "Running" && status.pid !== undefined;
+        return items.every(isUp) && items;
+      }, 60_000);
+
+    const unreachable = { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute" };
+    for (const name of names) {
+      const spec = {
+        shellFile,
+        cpuPCT: share,
+        memPCT: share,
+        terminationGracePeriodSeconds: 5,
+        tolerations: [{ ...unreachable, tolerationSeconds: 5 }],
+      };
+      const body = { apiVersion, kind, metadata: { name }, spec };
+      await admin.request({ method: "POST", path: ncappPath("default"), body });
+    }
+    const first = await allRunning("all run");
+    // Not two each for certain: what the nodes measure counts too, and here they all measure one machine.
+    assert.ok(countByNode(first).every((count) => count >= 1), `spread: ${countByNode(first)}`);
+    await reachInstances("one of each lives, where it is bound to", first, nodesOf(first));
+
+    const lost = agents.get("node-1")!;
+    await lost.kill("SIGKILL");
+    const killedAt = Date.now();
+    const left = first.filter(({ spec }) => spec.nodeName === "node-1");
+    const moved = await waitFor("the apps of the lost node run elsewhere", async () => {
+      const items = await apps();
+      const isBack = ({ spec: { nodeName }, status }: NCApp) =>
+        nodeName !== undefined && nodeName !== "node-1" && status?.phase === "Running";
+      return items.every(isBack) && items;
+    }, 90_000);
+    context.diagnostic(`Running elsewhere ${Date.now() - killedAt} ms after the kill`);
+    assert.deepEqual(countByNode(moved), [0, 3, 3], `spread over those that are left\n${scheduler.log()}`);
+    for (const { metadata } of left) {
+      const story = stories.of(metadata.name).map(({ node, phase }) => `${node ?? "-"} ${phase}`);
+      assert.ok(story.includes("node-1 Unknown"), story.join(", "));
+    }
+    const twice = nodesOf(moved);
+    for (const { metadata } of left) twice[metadata.name]!.unshift("node-1");
+    await reachInstances(
+      "those of the killed agent live on, since nobody was there to stop them",
+      moved,
+      twice,
+    );
+
+    stories.clear();
+    await lost.start();
+    await reachInstances("what is not its own is stopped", moved, nodesOf(moved));
+    await waitFor("it has told all that it wants to", async () => await ownApps(lost) === "");
+    const last = await apps();
+    assert.deepEqual(await instances(last), nodesOf(moved), "one of each, where it is bound to");
+    assert.deepEqual(pids(last), pids(moved), "those that run elsewhere were left alone");
+    for (const node of nodes.slice(1)) {
+      const own = moved.filter(({ spec }) => spec.nodeName === node).map(({ metadata }) => metadata.name);
+      assert.equal(await ownApps(agents.get(node)!), own.sort().join());
+    }
+    for (const { metadata, spec } of moved) {
+      const strange = stories.of(metadata.name)
+        .filter(({ phase, node }) => phase !== "Running" || node !== spec.nodeName);
+      assert.deepEqual(strange, [], `${metadata.name}: nobody but its own agent spoke for it`);
+    }
+    assert.doesNotMatch(scheduler.log(), / ERROR /);
+  },
+);
+
+/** A process that was just started is a shell for a moment, so the state is waited for. */
+async function reachInstances(
+  what: string,
+  apps: NCApp[],
+  expected: Record<string, string[]>,
+): Promise<void> {
+  let found: Record<string, string[]> = {};
+  await waitFor(what, async () => isDeepStrictEqual(found = await instances(apps), expected), 60_000)
+    .catch((error) => assert.deepEqual(found, expected, error.message));
+}
+
+/** The nodes on which processes of each app live, by its name. */
+async function instances(apps: NCApp[]): Promise<Record<string, string[]>> {
+  const byUid = new Map(apps.map(({ metadata }) => [metadata.uid, metadata.name]));
+  const found: Record<string, string[]> = Object.fromEntries(names.map((name) => [name, []]));
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    const [line, environment] = await Promise.all([
+      readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""),
+      readFile(`/proc/${pid}/environ`, "utf8").catch(() => ""),
+    ]);
+    if (!line.startsWith("sleep\0")) continue;
+    const name = byUid.get(/(?:^|\0)NCAPP_UID=([^\0]*)/.exec(environment)?.[1] ?? "");
+    if (name) found[name]!.push(/(?:^|\0)NODE_NAME=([^\0]*)/.exec(environment)?.[1] ?? "");
+  }
+  for (const places of Object.values(found)) places.sort();
+  return found;
+}
+
+function nodesOf(apps: NCApp[]): Record<string, string[]> {
+  return Object.fromEntries(apps.map(({ metadata, spec }) => [metadata.name, [spec.nodeName ?? ""]]));
+}
+
+function pids(apps: NCApp[]): Record<string, number | undefined> {
+  return Object.fromEntries(apps.map(({ metadata, status }) => [metadata.name, status?.pid]));
+}
+
+async function ownApps({ url }: AgentProcess): Promise<string> {
+  const { items } = await (await fetch(`${url}/apps`)).json() as { items: NCApp[] };
+  return items.map(({ metadata }) => metadata.name).sort().join();
+}

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "../../src/lib/log.ts";
+import { createSchedulerMetrics } from "../../src/scheduler/metrics.ts";
+import { SchedulingQueue } from "../../src/scheduler/queue.ts";
+import { createInbox, type LoopOptions, runLoop } from "../../src/scheduler/scheduler.ts";
+import { createTestWorld } from "./test-world.ts";
+
+test("a bind that breaks in an unforeseen way ends the loop, not the process", async () => {
+  const { world, apply } = createTestWorld(["a"]);
+  const queue = new SchedulingQueue({ now: Date.now });
+  const inbox = createInbox(world, queue);
+  const unused = new Proxy({}, { get: () => () => {} });
+  const options = {
+    world,
+    queue,
+    inbox,
+    log: silentLogger,
+    metrics: createSchedulerMetrics(),
+    binder: { inFlight: 0, bind: () => Promise.reject(new Error("sums do not add up")) },
+    evictor: unused as LoopOptions["evictor"],
+    writer: unused as LoopOptions["writer"],
+    recorder: unused as LoopOptions["recorder"],
+    policy: "spread" as const,
+    random: () => 0,
+    bindPlaces: 1,
+  };
+  apply("web");
+  await assert.rejects(runLoop(options, AbortSignal.timeout(10_000)), /sums do not add up/);
+});
