@@ -3,14 +3,18 @@
  * NCKUBELET_BIN names one.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { scanMarkers } from "../src/supervisor/processes.ts";
+import { processesNaming } from "./harness/processes.ts";
 import { waitFor } from "./wait-for.ts";
 
+const bootIdFile = "/proc/sys/kernel/random/boot_id";
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 export interface AgentProcess extends AsyncDisposable {
@@ -24,6 +28,8 @@ export interface AgentProcess extends AsyncDisposable {
   start(): Promise<void>;
   /** Ends it by a signal and waits for its end; the apps stay. */
   kill(signal?: NodeJS.Signals): Promise<number | null>;
+  /** Ends agent and apps as a power cut does; whatever starts later is in another boot of the machine. Needs root. */
+  reboot(): Promise<void>;
   /** Runs another command of the program against this agent. */
   command(...words: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>;
 }
@@ -35,10 +41,13 @@ export async function startAgentProcess(flags: string[]): Promise<AgentProcess> 
   const own = ["--state-dir", join(folder, "state"), "--log-dir", join(folder, "log"), "--socket", socket];
   let child: ChildProcess | undefined;
   let text = "";
+  /** Stands before every call. */
+  let wrapper: string[] = [];
 
   const run = (words: string[], stdio: "ignore" | "pipe" = "pipe") => {
     const binary = process.env.NCKUBELET_BIN;
-    const [file, args] = binary ? [binary, words] : [process.execPath, [main, ...words]];
+    const program = binary ? [binary] : [process.execPath, main];
+    const [file = "", ...args] = [...wrapper, ...program, ...words];
     return spawn(file, args, { stdio: ["ignore", stdio, "pipe"], env: { PATH: process.env.PATH } });
   };
 
@@ -63,6 +72,13 @@ export async function startAgentProcess(flags: string[]): Promise<AgentProcess> 
       child.kill(signal);
       return (await ended)[0] as number | null;
     },
+    async reboot() {
+      await agent.kill("SIGKILL");
+      await killApps(folder);
+      const bootId = join(folder, "boot-id");
+      await writeFile(bootId, `${randomUUID()}\n`);
+      wrapper = ["unshare", "--mount", "sh", "-c", `mount --bind "$0" ${bootIdFile} && exec "$@"`, bootId];
+    },
     async command(...words) {
       const called = run(words);
       let [stdout, stderr] = ["", ""];
@@ -86,4 +102,19 @@ export async function startAgentProcess(flags: string[]): Promise<AgentProcess> 
   };
   await agent.start();
   return agent;
+}
+
+/** All processes of the agent's apps at once: the launchers first, so that they write down no exit. */
+async function killApps(folder: string): Promise<void> {
+  const runs = new Set(await readdir(join(folder, "state", "runs")));
+  const marked = [...await scanMarkers()].filter(([run]) => runs.has(run));
+  const launchers = await processesNaming(folder);
+  const apps = marked.flatMap(([, processes]) => processes.map(({ pid }) => pid));
+  for (const pid of [...launchers, ...apps]) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // Gone already, with the one before it.
+    }
+  }
 }

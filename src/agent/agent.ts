@@ -27,6 +27,7 @@ import { createNode } from "./node.ts";
 import { observeStarts, takeSample } from "./observe.ts";
 import { repeat } from "./repeat.ts";
 import { createStatusBoard } from "./status-board.ts";
+import { runWithScheduler } from "./with-scheduler.ts";
 
 export interface RunningAgent {
   view: AgentView;
@@ -68,6 +69,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const board = createStatusBoard({ supervisor, meter });
   const { sources, socket } = createSources(options, {
     client: cluster?.client,
+    answered: cluster?.answered,
     lastKnown: (name) =>
       supervisor.list().map(({ record }) => record).filter(({ source }) => source === name),
     onWatchRestart: (reason) => counters.watchRestarts.add({ reason }),
@@ -139,9 +141,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     ...sources.map((source) => source.run(sinkOf(source), stopping.signal)),
     node.run(stopping.signal),
     repeat(options.syncPeriodMs, stopping.signal, async () => {
-      counters.syncs.time(() => sync.reconcile());
+      const { complete } = counters.syncs.time(() => sync.reconcile());
       supervisor.tick();
-      const { complete } = sync.desired.union();
       const known = supervisor.list().map(({ record }) => record);
       await cluster?.syncMirrors(known, order.every((name) => complete.has(name)));
     }, log),
@@ -152,6 +153,12 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     }, log),
     repeat(logCheckMs, stopping.signal, () => supervisor.rotateLogs(), log),
     returnMemory(stopping.signal, log),
+    ...(cluster && options.withScheduler
+      ? [runWithScheduler(
+        { ...options, access: cluster.client.access, onRequest: counters.countRequest },
+        stopping.signal,
+      )]
+      : []),
   ].map((part) => part.catch((error) => log.error("a part of the agent has ended", { error })));
   opened.defer(async () => {
     stopping.abort();

@@ -5,6 +5,7 @@
 import type { NCApp, NCAppStatus } from "../api/types.ts";
 import { loadAccess } from "../kube/access.ts";
 import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client.ts";
+import { createPulse } from "../lib/pulse.ts";
 import { version } from "../lib/version.ts";
 import { createEventRecorder } from "../report/event-recorder.ts";
 import { isMirrorOf, type ServerApp } from "../report/mirror-plan.ts";
@@ -20,6 +21,8 @@ export type KnownApp = Pick<AppRecord, "app" | "source">;
 
 export interface Cluster {
   client: KubeClient;
+  /** Resolves when the API server has answered a request well. */
+  answered(): Promise<void>;
   /** Stands before the sink of the API server's source: remembers what the server has, and passes on all but mirrors. */
   watching(sink: SourceSink): SourceSink;
   report(known: KnownApp, status: NCAppStatus): void;
@@ -41,8 +44,17 @@ export async function connectCluster(
   const { kubeconfig, server, env, log, reportPeriodMs, nodeName } = options;
   const access = await loadAccess({ kubeconfig, server, env });
   log.info("using the API server", { server: access.describe() });
-  const client = createKubeClient(access, { userAgent: `nckubelet/${version}`, onRequest });
-  const reporter = createStatusReporter({ client, log, reportPeriodMs });
+  const pulse = createPulse();
+  const client = createKubeClient(access, {
+    userAgent: `nckubelet/${version}`,
+    onRequest(report) {
+      onRequest?.(report);
+      if (report.code < 200 || report.code > 299) return;
+      pulse.beat();
+      reporter.heard();
+    },
+  });
+  const reporter = createStatusReporter({ client, node: nodeName, log, reportPeriodMs });
   const recorder = createEventRecorder({ client, component: "nckubelet", node: nodeName, log });
   const ending = new AbortController();
   const mirrors = createMirrors({ client, node: nodeName, log, signal: ending.signal });
@@ -60,11 +72,14 @@ export async function connectCluster(
 
   return {
     client,
+    answered: () => pulse.next(),
     watching: (sink) => ({
       ...sink,
       replace(list) {
+        const before = onServer;
         onServer = new Map();
         for (const { app } of list) remember(app);
+        for (const [uid, app] of before) if (!onServer.has(uid)) reporter.lost(refOf(app));
         sink.replace(list.filter(({ app }) => !isMirrorOf(nodeName, app)));
       },
       upsert(item) {
@@ -72,6 +87,8 @@ export async function connectCluster(
         if (!isMirrorOf(nodeName, item.app)) sink.upsert(item);
       },
       remove(key, uid) {
+        const app = onServer.get(uid);
+        if (app) reporter.lost(refOf(app));
         onServer.delete(uid);
         sink.remove(key, uid);
       },

@@ -15,6 +15,8 @@ const urlSource = "manifest-url";
 
 export interface SourceParts {
   client?: KubeClient;
+  /** Resolves when the API server has answered a request well. */
+  answered?: () => Promise<void>;
   /** The apps of a source as the agent last knew them. */
   lastKnown: (source: string) => LastKnown[];
   /** Called whenever the watch of the API server is opened anew. */
@@ -24,14 +26,14 @@ export interface SourceParts {
 /** The sources that the options ask for, in the order in which they win over each other. The socket's is always among them. */
 export function createSources(
   { manifests, manifestUrl, nodeName, namespace, stateDir }: AgentOptions,
-  { client, lastKnown, onWatchRestart }: SourceParts,
+  { client, answered, lastKnown, onWatchRestart }: SourceParts,
 ): { sources: Source[]; socket: SocketSource } {
   const socket = createSocketSource(join(stateDir, "socket-apps"), {
     name: socketSource,
     lastKnown: () => lastKnown(socketSource).map(({ app }) => app),
   });
   const of = (name: string) => ({ name, lastKnown: () => lastKnown(name) });
-  const follow = { onRestart: onWatchRestart };
+  const follow = { answered, onRestart: onWatchRestart };
   const cluster = { name: apiServerSource, node: nodeName, namespace, follow };
   const sources = [
     ...(client ? [createApiServerSource(client, cluster)] : []),

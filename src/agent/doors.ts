@@ -16,7 +16,7 @@ import {
 import type { Services } from "../server/services.ts";
 import type { AgentOptions } from "./options.ts";
 
-export interface DoorParts extends Omit<Services, "followers"> {
+export interface DoorParts extends Omit<Services, "followers" | "stateDir"> {
   /** Asked about tokens that no file names. */
   client?: KubeClient;
 }
@@ -30,7 +30,11 @@ export async function openDoors(
   opened: AsyncDisposableStack,
 ): Promise<string[]> {
   const { listen, socket, log } = options;
-  const services: Services = { ...parts, followers: { now: 0, most: mostFollowers } };
+  const services: Services = {
+    ...parts,
+    stateDir: options.stateDir,
+    followers: { now: 0, most: mostFollowers },
+  };
   const addresses = listen.split(",").map((address) => address.trim()).filter(Boolean);
   const isInside = (address: string) => isLoopback(parseAddress(address).host);
   const [inside, outside] = [addresses.filter(isInside), addresses.filter((address) => !isInside(address))];

@@ -2,17 +2,21 @@
  * The node's part, wired: what is free for more apps, and which app goes when the machine runs short of memory.
  */
 import type { KubeClient } from "../kube/client.ts";
+import { sleep } from "../lib/sleep.ts";
 import type { EvictionCandidate } from "../node/eviction.ts";
 import { readNodeFacts } from "../node/facts.ts";
+import { readHardwareInChild } from "../node/hardware.ts";
 import { createNodeAgent, type NodeAgent } from "../node/node-agent.ts";
 import type { Shares } from "../node/published.ts";
-import { createUsageReader } from "../node/usage.ts";
+import { createUsageReader, type UsageReader } from "../node/usage.ts";
 import { capsOf } from "../supervisor/caps.ts";
 import type { NodeSize } from "../supervisor/metering.ts";
 import type { SupervisedApp, Supervisor } from "../supervisor/supervisor.ts";
 import type { AppRecord } from "../supervisor/types.ts";
 import type { Meter } from "./meter.ts";
 import type { AgentOptions } from "./options.ts";
+import { createPriorities, type Priorities } from "./priorities.ts";
+import { repeat } from "./repeat.ts";
 
 export interface NodeParts {
   options: AgentOptions;
@@ -20,26 +24,47 @@ export interface NodeParts {
   supervisor: Supervisor;
   meter: Meter;
   size: NodeSize;
+  usage?: UsageReader;
   now?: () => number;
 }
 
+const priorityCheckMs = 10_000;
+/** So long the first look at the machine waits for the classes: an app that is evicted for want of them has lost all the same. */
+const firstPrioritiesMs = 2000;
+
 /** Makes the node's part of the agent from the others. */
-export function createNode(
-  { options, client, supervisor, meter, size, now = Date.now }: NodeParts,
-): NodeAgent {
-  return createNodeAgent({
+export function createNode(parts: NodeParts): NodeAgent {
+  const { options, client, supervisor, meter, size, now = Date.now } = parts;
+  const { log, hardwareCommand, stateDir } = options;
+  const priorities = createPriorities({ client, log, now });
+  const apps = () => supervisor.list().flatMap((known) => candidate(known, { meter, size, priorities, now }));
+  const node = createNodeAgent({
     client,
     node: options.nodeName,
     version: options.version,
     mode: options.registerNode,
-    log: options.log,
+    log,
     facts: () => readNodeFacts(),
-    usage: createUsageReader({ diskPath: options.stateDir }),
+    usage: parts.usage ?? createUsageReader({ diskPath: stateDir }),
+    ...(hardwareCommand
+      ? { hardware: (signal?: AbortSignal) => readHardwareInChild(hardwareCommand, { signal }) }
+      : {}),
     reserved: options.reserved,
     free: () => freeShares(supervisor.list(), options.reserved),
-    apps: () => supervisor.list().flatMap((known) => evictionCandidate(known, meter, size, now())),
+    apps,
     evict: (key, message) => supervisor.evict(key, message),
   });
+  const readPriorities = (signal: AbortSignal) =>
+    priorities.refresh(supervisor.list().map(({ record }) => record.app.spec.priorityClassName), signal);
+  return {
+    ...node,
+    async run(signal) {
+      const first = readPriorities(signal);
+      await Promise.race([first, sleep(firstPrioritiesMs, signal)]);
+      const refreshing = first.then(() => repeat(priorityCheckMs, signal, () => readPriorities(signal), log));
+      await Promise.all([node.run(signal), refreshing]);
+    },
+  };
 }
 
 /** What is left of the node when every app takes all that it may, and the reserve is kept. Pure. */
@@ -55,21 +80,23 @@ function isSettled({ phase, invalid }: AppRecord): boolean {
   return phase === "Succeeded" || phase === "Failed" || invalid !== undefined;
 }
 
-function evictionCandidate(
+function candidate(
   { key, record }: SupervisedApp,
-  meter: Meter,
-  size: NodeSize,
-  now: number,
+  { meter, size, priorities, now }: {
+    meter: Meter;
+    size: NodeSize;
+    priorities: Priorities;
+    now: () => number;
+  },
 ): EvictionCandidate[] {
   const { run, phase, app } = record;
   if (!run || (phase !== "Running" && phase !== "Stopping")) return [];
   const { memPCT } = capsOf(app);
   return [{
     key,
-    // A class is a number at the API server only; an app without a known one counts as the others.
-    priority: 0,
+    priority: priorities.of(app.spec.priorityClassName),
     memoryBytes: meter.latest(key)?.memoryBytes ?? 0,
     ...(memPCT === undefined ? {} : { memoryLimitBytes: memPCT * size.memoryBytes / 100 }),
-    ...(run.stop ? { stoppingMs: now - run.stop.since } : {}),
+    ...(run.stop ? { stoppingMs: now() - run.stop.since } : {}),
   }];
 }

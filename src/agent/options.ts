@@ -7,6 +7,8 @@ import type { Enforce } from "../supervisor/launch.ts";
 export interface AgentOptions {
   version: string;
   nodeName: string;
+  /** Prints what machine this is, as `readHardware` has it; without it the Node does not tell. */
+  hardwareCommand?: string[];
   stateDir: string;
   logDir: string;
   /** `host:port`, several divided by commas; empty: no port. Off loopback it takes the three below. */
@@ -23,6 +25,8 @@ export interface AgentOptions {
   kubeconfig?: string;
   server?: string;
   namespace?: string;
+  /** Also run the scheduler of the cluster in this agent. */
+  withScheduler?: boolean;
   registerNode: RegisterMode;
   /** Shares of the node that apps are never given. */
   reserved: Shares;

@@ -13,6 +13,7 @@ import {
   type FieldError,
   invalid,
   notSupported,
+  quote,
   required,
   unknownField,
   wrongType,
@@ -153,7 +154,9 @@ function checkOthers(
 ): FieldError[] {
   const { additionalProperties, properties = {} } = schema;
   if (additionalProperties) {
-    return names.flatMap((name) => checkSchema(additionalProperties, value[name], `${field}[${name}]`));
+    return names.flatMap((name) =>
+      checkSchema(additionalProperties, value[name], `${field}[${shown(name)}]`)
+    );
   }
   if (schema["x-kubernetes-preserve-unknown-fields"]) return [];
   const known = Object.keys(properties);
@@ -161,8 +164,17 @@ function checkOthers(
 }
 
 function child(field: string, name: string): string {
-  return field === "" ? name : `${field}.${name}`;
+  return field === "" ? shown(name) : `${field}.${shown(name)}`;
 }
+
+/** Messages are one line of a bounded length, whatever the keys of an object are. */
+function shown(name: string): string {
+  if (!/^[!-~]+$/.test(name)) return quote(name);
+  return name.length > longestKey ? `${name.slice(0, longestKey)}…` : name;
+}
+
+/** That of a label with its prefix. */
+const longestKey = 317;
 
 function isNumber(schema: Schema, value: unknown): value is number {
   return schema.type === "integer" ? Number.isInteger(value) : Number.isFinite(value);

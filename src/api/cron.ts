@@ -5,6 +5,8 @@
  * them, so that `0-999999999 * * * *` costs gigabytes; nothing reaches it that has not passed here.
  */
 
+import { quote } from "./field-error.ts";
+
 type Field = { name: string; min: number; max: number; names?: readonly string[] };
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -43,9 +45,7 @@ export function cronProblem(expression: string): string | undefined {
 function fieldProblem(text: string, field: Field): string | undefined {
   if (text === "?" && field.name.startsWith("day")) return undefined;
   const bad = text.split(",").find((part) => !isPart(part, field));
-  return bad === undefined
-    ? undefined
-    : `${JSON.stringify(bad)} is no ${field.name} (${field.min} to ${field.max})`;
+  return bad === undefined ? undefined : `${quote(bad)} is no ${field.name} (${field.min} to ${field.max})`;
 }
 
 // One of: *  */15  7  7-12  7-12/2

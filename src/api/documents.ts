@@ -25,7 +25,7 @@ export function parseDocuments(text: string): ParsedDocument[] {
   }
   const json = parseJSON(text);
   if (json) return [json];
-  return split(text).filter(({ text }) => /^\s*[^\s#%]/m.test(text)).map(parseYAML);
+  return split(text).filter(({ text }) => /^[^\S\n]*[^\s#%]/m.test(text)).map(parseYAML);
 }
 
 type Chunk = { text: string; line: number };
@@ -55,9 +55,16 @@ function parseYAML({ text, line }: Chunk): ParsedDocument {
   try {
     return bounded(load(text, { schema, maxDepth, maxTotalMergeKeys: 1_000 }), line);
   } catch (error) {
-    if (!(error instanceof YAMLException)) return { line, problem: `not YAML: ${(error as Error).message}` };
-    return { line: line + (error.mark?.line ?? 0), problem: `not YAML: ${error.reason}` };
+    if (!(error instanceof YAMLException)) {
+      return { line, problem: `not YAML: ${oneLine((error as Error).message)}` };
+    }
+    return { line: line + (error.mark?.line ?? 0), problem: `not YAML: ${oneLine(error.reason)}` };
   }
+}
+
+/** The parser's words quote what it stumbled over, whatever that is. */
+function oneLine(text: string): string {
+  return text.slice(0, 300).replaceAll(/[\u0000-\u001f]+/g, " ");
 }
 
 function bounded(value: unknown, line: number): ParsedDocument {

@@ -69,7 +69,8 @@ export function parseManifests(
 
 /** A problem in one line: `web.yaml:12: default/web: spec.cpuPCT: Invalid value: "200": must be …`. */
 export function formatProblem({ origin, line, app, message }: ManifestProblem): string {
-  return [`${origin}:${line}`, app, message].filter((part) => part !== undefined).join(": ");
+  const named = app === undefined || /^[!-~]{1,320}$/.test(app) ? app : quote(app);
+  return [`${origin}:${line}`, named, message].filter((part) => part !== undefined).join(": ");
 }
 
 /** The longest text that `parseManifests` reads, in bytes. */
@@ -102,17 +103,18 @@ function otherKind(
   { apiVersion: version, kind: name, metadata }: { [name: string]: unknown },
 ): string | undefined {
   if (name === kind && version === apiVersion) return undefined;
-  if (name === kind && String(version).startsWith(`${group}/`)) {
+  if (name === kind && typeof version === "string" && version.startsWith(`${group}/`)) {
     return `apiVersion ${quote(version)} is not known: this version reads ${apiVersion}`;
   }
   if (name === undefined || version === undefined) return "has no apiVersion or no kind";
   const called = isObject(metadata) ? quote(metadata.name) : "without a name";
-  return `${name} ${called} (${version}) is not an ${kind} of ${apiVersion}; skipped`;
+  const shown = (value: unknown) => typeof value === "string" ? quote(value).slice(1, -1) : quote(value);
+  return `${shown(name)} ${called} (${shown(version)}) is not an ${kind} of ${apiVersion}; skipped`;
 }
 
 function nameOf(metadata: unknown): string | undefined {
   if (!isObject(metadata) || typeof metadata.name !== "string") return undefined;
-  return appKey(String(metadata.namespace), metadata.name);
+  return typeof metadata.namespace === "string" ? appKey(metadata.namespace, metadata.name) : undefined;
 }
 
 function withPaths(spec: unknown, baseDir: string | undefined): unknown {

@@ -1,3 +1,4 @@
+import { quote } from "./field-error.ts";
 import { explainMismatch, percent } from "./schema/patterns.ts";
 
 const form = new RegExp(percent);
@@ -29,6 +30,6 @@ function inRange(percent: number, value: string | number): number {
 
 function notAPercentage(value: unknown): RangeError {
   return new RangeError(
-    `Invalid value: ${JSON.stringify(value)}: ${explainMismatch(percent, String(value))}`,
+    `Invalid value: ${quote(value)}: ${explainMismatch(percent, String(value))}`,
   );
 }

@@ -32,7 +32,7 @@ const agentRules: Rule[] = [
   { apiGroups: [""], resources: ["nodes"], verbs: ["get", "create", "patch"] },
   { apiGroups: [""], resources: ["nodes/status"], verbs: ["patch"] },
   { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
-  { apiGroups: ["scheduling.k8s.io"], resources: ["priorityclasses"], verbs: read },
+  { apiGroups: ["scheduling.k8s.io"], resources: ["priorityclasses"], verbs: ["list"] },
   ...reviewRules,
 ];
 

@@ -100,13 +100,15 @@ const reasons: Record<number, string> = {
   504: "GatewayTimeout",
 };
 
-/** Seconds, or a date. */
+/** Seconds, or a date. A header that is wrong must not silence the agent for years. */
 function retryAfter(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
-  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  if (/^\d+$/.test(value)) return Math.min(Number(value) * 1000, longestWaitMs);
   const date = Date.parse(value);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - Date.now()), longestWaitMs);
 }
+
+const longestWaitMs = 3_600_000;
 
 function isSuccess({ status }: TransportResponse): boolean {
   return status >= 200 && status < 300;

@@ -70,17 +70,21 @@ export function execCredentialSource(
 function parseCredential(stdout: string, plugin: ExecPlugin): ExecCredential {
   const fail = (what: string) => new Error(`exec plugin ${plugin.command} printed ${what}`);
   const printed = parseJson(stdout);
+  const shown = (value: unknown) => JSON.stringify(value)?.slice(0, 100);
   if (printed?.kind !== "ExecCredential") throw fail("no ExecCredential");
   if (printed.apiVersion !== plugin.apiVersion) {
-    throw fail(`apiVersion ${JSON.stringify(printed.apiVersion)}, but ${plugin.apiVersion} was asked for`);
+    throw fail(`apiVersion ${shown(printed.apiVersion)}, but ${plugin.apiVersion} was asked for`);
   }
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = printed.status ??
     {};
+  for (const [field, value] of Object.entries({ token, cert, key, expirationTimestamp })) {
+    if (value !== undefined && typeof value !== "string") throw fail(`a ${field} that is no text`);
+  }
   if (!token && !(cert && key)) {
     throw fail("an ExecCredential with neither a token nor a certificate with its key");
   }
   const expiresAt = expirationTimestamp === undefined ? undefined : Date.parse(expirationTimestamp);
-  if (Number.isNaN(expiresAt)) throw fail(`the expirationTimestamp ${JSON.stringify(expirationTimestamp)}`);
+  if (Number.isNaN(expiresAt)) throw fail(`the expirationTimestamp ${shown(expirationTimestamp)}`);
   return { token, certificate: cert && key ? { cert, key } : undefined, expiresAt };
 }
 

@@ -24,7 +24,7 @@ export class KubeError extends Error implements KubeErrorFields {
 
   constructor(detail: string, { method, url, status, reason, retryAfterMs, cause }: KubeErrorFields) {
     const answer = status === undefined ? "" : `${status} ${reason}: `;
-    super(`${method} ${url}: ${answer}${detail}`, cause === undefined ? undefined : { cause });
+    super(oneLine(`${method} ${url}: ${answer}${detail}`), cause === undefined ? undefined : { cause });
     this.method = method;
     this.url = url;
     this.status = status;
@@ -32,6 +32,15 @@ export class KubeError extends Error implements KubeErrorFields {
     this.retryAfterMs = retryAfterMs;
   }
 }
+
+/** What a server says may be of any length, with any character in it; a message is for one line of a log. */
+function oneLine(text: string): string {
+  const line = text.replaceAll(/[\u0000-\u001f\u007f]+/g, " ");
+  return line.length > longest ? `${line.slice(0, longest)}…` : line;
+}
+
+/** Room for the ten fields that an API server complains about. */
+const longest = 2000;
 
 /** True for a KubeError with this HTTP status. */
 export function hasStatus(error: unknown, status: number): error is KubeError {

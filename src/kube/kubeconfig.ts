@@ -136,11 +136,17 @@ function readExec(exec: Fields, at: string, path: string): ExecPlugin {
     apiVersion: stringField(exec, "apiVersion", at) ?? "",
     // A bare name is found by PATH; one with a slash is relative to the kubeconfig.
     command: command.includes("/") ? resolve(dirname(path), command) : command,
-    args: Array.isArray(exec.args) ? exec.args.map(String) : [],
+    args: Array.isArray(exec.args) ? exec.args.map((word) => argument(word, at)) : [],
     env,
     installHint: stringField(exec, "installHint", at),
     provideClusterInfo: exec.provideClusterInfo === true,
   };
+}
+
+/** Numbers and booleans are words that nobody put in quotes; anything else is no argument. */
+function argument(word: unknown, at: string): string {
+  if (["string", "number", "boolean"].includes(typeof word)) return String(word);
+  throw new Error(`${at}.args: must be strings, not a ${typeof word}`);
 }
 
 /** The inline form wins over the file, as in kubectl. */

@@ -9,6 +9,7 @@
 import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
+import { steadyNow } from "../lib/steady-clock.ts";
 import type { KubeClient, KubeRequest } from "./client.ts";
 import { hasStatus, KubeError } from "./kube-error.ts";
 import { type Lease, type LeaseClaim, renewed } from "./lease.ts";
@@ -24,6 +25,8 @@ export interface LeaderOptions {
   renewDeadlineMs?: number;
   retryMs?: number;
   now?: () => number;
+  /** A clock that is never set, but may stand still while the machine sleeps. */
+  steady?: () => number;
 }
 
 export interface Leadership {
@@ -40,14 +43,14 @@ export async function lead(
   work: (leadership: Leadership) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { identity, log, renewDeadlineMs = 10_000, retryMs = 2000, now = Date.now } = options;
+  const { identity, log, renewDeadlineMs = 10_000, retryMs = 2000 } = options;
   const candidate = createCandidate(client, options);
   while (!signal.aborted) {
     await acquire(candidate, { log, retryMs }, signal);
     if (signal.aborted) return;
     log.info("leading", { identity });
     const stopping = new AbortController();
-    const isLeader = () => !stopping.signal.aborted && now() - candidate.renewedAt() < renewDeadlineMs;
+    const isLeader = () => !stopping.signal.aborted && candidate.renewedAgoMs() < renewDeadlineMs;
     const stop = () => stopping.abort();
     signal.addEventListener("abort", stop, { once: true });
     const keeping = keep(candidate, { log, retryMs, isLeader }, stopping.signal).finally(stop);
@@ -66,13 +69,14 @@ export async function lead(
 interface Candidate {
   /** One try to get or renew the Lease: true where it is held now. Throws a KubeError where that is unknown. */
   claim(signal: AbortSignal): Promise<boolean>;
-  /** When the last successful claim began. */
-  renewedAt(): number;
+  /** How long ago the last successful claim began: by the clock that says more, since one can be set and the other stand still. */
+  renewedAgoMs(): number;
   release(): Promise<void>;
 }
 
 function createCandidate(client: KubeClient, options: LeaderOptions): Candidate {
-  const { namespace, name, identity, leaseSeconds = 15, renewDeadlineMs = 10_000, now = Date.now } = options;
+  const { namespace, name, identity, leaseSeconds = 15, renewDeadlineMs = 10_000 } = options;
+  const { now = Date.now, steady = steadyNow } = options;
   const claimed: LeaseClaim = { namespace, name, holder: identity, seconds: leaseSeconds };
   const path = resourcePath(leases, { namespace, name });
   const send = (request: KubeRequest) =>
@@ -81,7 +85,7 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
   let own: Lease | undefined;
   /** Another's Lease, and since when it has been like this: its own times are of another clock. */
   let seen: { text: string; since: number } | undefined;
-  let renewedAt = -Infinity;
+  let renewedAt = { wall: -Infinity, steady: -Infinity };
 
   const read = (signal: AbortSignal) =>
     send({ path, signal }).catch((error) => hasStatus(error, 404) ? undefined : Promise.reject(error));
@@ -90,17 +94,17 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
     const holder = spec?.holderIdentity;
     if (!holder || holder === identity) return false;
     const text = JSON.stringify([holder, spec.renewTime]);
-    if (seen?.text !== text) seen = { text, since: now() };
-    return now() - seen.since < (spec.leaseDurationSeconds ?? leaseSeconds) * 1000;
+    if (seen?.text !== text) seen = { text, since: steady() };
+    return steady() - seen.since < (spec.leaseDurationSeconds ?? leaseSeconds) * 1000;
   };
 
   return {
-    renewedAt: () => renewedAt,
+    renewedAgoMs: () => Math.max(now() - renewedAt.wall, steady() - renewedAt.steady),
     async claim(signal) {
-      const startedAt = now();
+      const startedAt = { wall: now(), steady: steady() };
       const known = own ?? await read(signal);
       if (known && isTaken(known)) return false;
-      const body = renewed(known, claimed, startedAt);
+      const body = renewed(known, claimed, startedAt.wall);
       try {
         own = known
           ? await send({ method: "PUT", path, body, signal })

@@ -20,15 +20,19 @@ export function objectProblem(object: unknown, { resource, namespace }: Expected
   if (apiVersion !== undefined && apiVersion !== apiVersionOf(resource)) {
     return `an object has apiVersion ${JSON.stringify(apiVersion)}`;
   }
-  if (!metadata?.name) return "an object has no name";
+  if (!isText(metadata?.name)) return "an object has no name";
   const named = `object ${JSON.stringify(metadata.name)}`;
-  if (!metadata.uid) return `${named} has no uid`;
-  if (!metadata.resourceVersion) return `${named} has no resourceVersion`;
-  if (resource.namespaced && !metadata.namespace) return `${named} has no namespace`;
+  if (!isText(metadata.uid)) return `${named} has no uid`;
+  if (!isText(metadata.resourceVersion)) return `${named} has no resourceVersion`;
+  if (resource.namespaced && !isText(metadata.namespace)) return `${named} has no namespace`;
   if (namespace && metadata.namespace !== namespace) {
     return `${named} is in namespace ${JSON.stringify(metadata.namespace)}`;
   }
   return undefined;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }
 
 /** An object as it is kept: without `managedFields`, often half of it, and with its kind. */

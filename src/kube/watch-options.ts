@@ -1,5 +1,6 @@
 /** What `followList` takes and tells. */
 import { type Backoff, createBackoff } from "../lib/backoff.ts";
+import { steadyNow } from "../lib/steady-clock.ts";
 import { createFieldSelector } from "./field-selector.ts";
 import type { KubeError } from "./kube-error.ts";
 import type { KubeResource } from "./resources.ts";
@@ -34,6 +35,8 @@ export interface FollowOptions<T> {
   /** A watch that the server ended sooner, without a line, was no success. */
   shortWatchMs?: number;
   backoff?: Backoff;
+  /** Resolves when the server has answered somebody else. Who waits because it gave no answer waits no longer then. */
+  answered?: () => Promise<void>;
   onRestart?: (reason: RestartReason) => void;
   now?: () => number;
   random?: () => number;
@@ -41,7 +44,7 @@ export interface FollowOptions<T> {
 
 /** Fills in what was left out. */
 export function withDefaults<T>(options: FollowOptions<T>) {
-  const { now = Date.now, random = Math.random, selectorRetryMs = 3_600_000 } = options;
+  const { now = steadyNow, random = Math.random, selectorRetryMs = 3_600_000 } = options;
   return {
     ...options,
     keep: options.keep ?? (() => true),

@@ -32,9 +32,11 @@ interface Reading {
   stream: WatchStream;
 }
 
-interface Waiting {
+export interface Waiting {
   at: "wait";
   ms: number;
+  /** The server gave no answer at all: once it answers anybody there is nothing to wait for. */
+  untilAnswered: boolean;
   then: State;
 }
 
@@ -162,7 +164,7 @@ export function createSteps<T extends KubeObject>(
     const retryInMs = Math.max(backoff.next(), error.retryAfterMs ?? 0);
     return {
       event: { type: "trouble", during, error, retryInMs },
-      next: { at: "wait", ms: retryInMs, then },
+      next: { at: "wait", ms: retryInMs, untilAnswered: error.status === undefined, then },
     };
   }
 

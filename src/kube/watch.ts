@@ -8,7 +8,8 @@
  *   where it was, without a list. 410 Gone leads to exactly one list.
  * - `trouble` means that nothing may be concluded until the next event of another type.
  * - Every `relistMs` a whole list is compared again. If it fails, the watch goes on and the list is tried later.
- * - Unanswered requests do not pile up: one list or watch at a time, with growing pauses while nothing works.
+ * - Unanswered requests do not pile up: one list or watch at a time, with growing pauses while nothing works. Where `answered`
+ *   tells that the server is back, a long pause does not keep the follower from it.
  *
  * Caveats
  * - Objects may be reported as applied without a change (after a reconnect or a list): compare before acting.
@@ -20,7 +21,7 @@
 import { sleep } from "../lib/sleep.ts";
 import type { KubeClient } from "./client.ts";
 import { type FollowOptions, type WatchEvent, withDefaults } from "./watch-options.ts";
-import { createSteps, type State, type Step } from "./watch-steps.ts";
+import { createSteps, type State, type Step, type Waiting } from "./watch-steps.ts";
 import type { KubeObject } from "./wire.ts";
 
 export type { FollowOptions, RestartReason, WatchEvent } from "./watch-options.ts";
@@ -52,8 +53,19 @@ export async function* followList<T extends KubeObject>(
       case "read":
         return await steps.read(state);
       case "wait":
-        await sleep(state.ms, signal);
+        await wait(state, options, signal);
         return { next: state.then };
     }
   }
+}
+
+async function wait<T>(
+  { ms, untilAnswered }: Waiting,
+  { answered }: FollowOptions<T>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!untilAnswered || !answered) return await sleep(ms, signal);
+  const early = new AbortController();
+  void answered().then(() => early.abort());
+  await sleep(ms, AbortSignal.any([signal, early.signal]));
 }

@@ -32,7 +32,14 @@ export interface Status {
   details?: { retryAfterSeconds?: number };
 }
 
-/** Reads a Status out of what may be anything. */
+/** Reads a Status out of what may be anything; a field of another type than it has to be is left out. */
 export function asStatus(body: unknown): Status | undefined {
-  return (body as Status | undefined)?.kind === "Status" ? body as Status : undefined;
+  const { kind, code, reason, message } = (body ?? {}) as { [field: string]: unknown };
+  if (kind !== "Status") return undefined;
+  return {
+    kind,
+    ...(typeof code === "number" && { code }),
+    ...(typeof reason === "string" && { reason }),
+    ...(typeof message === "string" && { message }),
+  };
 }

@@ -23,13 +23,13 @@ export async function readHardware(): Promise<Hardware> {
   };
 }
 
-/** Has a program do it that prints what `readHardware` returns as JSON. */
+/** Has a program do it that prints what `readHardware` returns as JSON; it is ended when its time is over or the signal aborts. */
 export function readHardwareInChild(
   [program = "", ...args]: string[],
-  timeoutMs = 20_000,
+  { timeoutMs = 20_000, signal }: { timeoutMs?: number; signal?: AbortSignal } = {},
 ): Promise<Hardware> {
   return new Promise((resolve, reject) => {
-    const options = { timeout: timeoutMs, maxBuffer: 1 << 16, killSignal: "SIGKILL" } as const;
+    const options = { timeout: timeoutMs, maxBuffer: 1 << 16, killSignal: "SIGKILL", signal } as const;
     const child = execFile(program, args, options, (cause, stdout) => {
       try {
         if (cause) throw cause;

@@ -11,6 +11,7 @@ import { type Lease, type LeaseClaim, renewLease } from "../kube/lease.ts";
 import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
+import { steadyNow } from "../lib/steady-clock.ts";
 
 export interface LeaseKeeper {
   /** Renews what is to be renewed; says whether all of it was. */
@@ -64,10 +65,10 @@ export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
     async run(signal) {
       const backoff = createBackoff({ initialMs: 1000, maxMs: 7000, jitter: 0.5 });
       while (!signal.aborted) {
-        const startedAt = now();
+        const startedAt = steadyNow();
         const done = await renewOnce(signal);
         if (done) backoff.reset();
-        await sleep(done ? startedAt + periodMs - now() : backoff.next(), signal);
+        await sleep(done ? startedAt + periodMs - steadyNow() : backoff.next(), signal);
       }
     },
   };

@@ -31,7 +31,7 @@ export interface NodeAgentOptions {
   /** Whether the agent can do its work, and why not. */
   ready?: () => { ready: boolean; message: string };
   /** Asked once, after the registration; what it costs is worth nothing to a node that cannot register. */
-  hardware?: () => Promise<Hardware>;
+  hardware?: (signal?: AbortSignal) => Promise<Hardware>;
   /** The apps that run, and the way to end one. */
   apps?: () => EvictionCandidate[];
   evict?: (key: string, message: string) => void;
@@ -115,14 +115,14 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     if (next === pictured && now() - picturedAt < registerPeriodMs) return;
     await registration.syncOnce(await picture(), signal);
     [pictured, picturedAt] = [next, now()];
-    if (registration.node?.registered) await findHardware();
+    if (registration.node?.registered) await findHardware(signal);
   };
 
   let askHardware = options.hardware;
-  const findHardware = async () => {
+  const findHardware = async (signal?: AbortSignal) => {
     const ask = askHardware;
     askHardware = undefined;
-    hardware ??= await ask?.().catch((error) => void log.debug("the hardware is unknown", { error }));
+    hardware ??= await ask?.(signal).catch((error) => void log.debug("the hardware is unknown", { error }));
   };
 
   const attempt = (what: string, work: () => Promise<void>, signal: AbortSignal) =>

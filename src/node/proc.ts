@@ -14,7 +14,7 @@ export function parseCpuTimes(stat: string): CpuTimes {
     .map(Number);
   const busy = user + nice + system + irq + softirq + steal;
   if (name !== "cpu" || Number.isNaN(busy)) {
-    throw new Error(`cannot read CPU times from ${JSON.stringify(line)}`);
+    throw new Error(`cannot read CPU times from ${JSON.stringify(line.slice(0, 200))}`);
   }
   return { busy, total: busy + idle + iowait };
 }
@@ -38,5 +38,5 @@ export function parsePressure(text: string): { some: number; full: number } | un
 
 /** All processes and threads: the number after the slash of /proc/loadavg. */
 export function parseThreads(loadavg: string): number {
-  return Number(loadavg.match(/\d+\/(\d+)/)?.[1] ?? 0);
+  return Number(loadavg.match(/\b\d{1,10}\/(\d{1,10})/)?.[1] ?? 0);
 }

@@ -63,7 +63,9 @@ export function parsePublished(annotations: Record<string, string> = {}): Publis
   const used = shares(keys.cpuUsed, keys.memUsed);
   const free = shares(keys.cpuFree, keys.memFree);
   const reserved = shares(keys.cpuReserved, keys.memReserved);
-  if ([used, free, reserved].some(({ cpuPCT, memPCT }) => Number.isNaN(cpuPCT + memPCT))) return undefined;
+  const isShare = (percent: number) => percent >= 0 && percent <= 100;
+  const isSaid = ({ cpuPCT, memPCT }: Shares) => isShare(cpuPCT) && isShare(memPCT);
+  if (![used, free, reserved].every(isSaid)) return undefined;
   const named = (annotations[keys.pressure] ?? "").split(",");
   const pressure = resources.filter((resource) => named.includes(resource));
   return { used, free, reserved, pressure, version: annotations[keys.version] ?? "" };

@@ -55,9 +55,8 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   const { signal } = closing;
   const gate = createGate({ clock, log, what: "events", random });
   const turns = createTurns<Tally>(clock, () => pump());
-  const now = () => clock.now();
-  const buckets = createTokenBuckets({ burst, refillMs, now });
-  const tallies = createTallies({ now, onDropped: (tally) => turns.remove(tally) });
+  const buckets = createTokenBuckets({ burst, refillMs, now: () => clock.now() });
+  const tallies = createTallies({ now: () => clock.wall(), onDropped: (tally) => turns.remove(tally) });
   const troubles = new WeakMap<Tally, { backoff: Backoff; notBefore: number; refused: number }>();
   const busy = new Set<Tally>();
   const drain = createDrain(clock);

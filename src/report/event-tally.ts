@@ -1,6 +1,7 @@
 /**
  * Which events are one: the same said again within an hour is counted, and more than ten different messages under one reason
- * within ten minutes are combined. No effects.
+ * within ten minutes are combined. Messages that differ only in the number of a process are the same, and the last is shown: so
+ * an app that is started again and again has one line in `kubectl describe`. No effects.
  *
  * Memory is bounded: the tally that was quiet the longest is dropped when there are too many.
  */
@@ -88,8 +89,9 @@ export function createTallies(options: TallyOptions): Tallies {
     add(target, { type, reason, message: text }) {
       const message = safeMessage(text);
       const reasonKey = JSON.stringify([appKey(target.namespace, target.name), target.uid, type, reason]);
-      const combined = isCombined(reasonKey, digest(message));
-      const key = combined ? reasonKey : JSON.stringify([reasonKey, message]);
+      const gist = message.replaceAll(/\bprocess \d+/g, "process");
+      const combined = isCombined(reasonKey, digest(gist));
+      const key = combined ? reasonKey : JSON.stringify([reasonKey, gist]);
       const shown = combined ? safeMessage(`(combined from similar events): ${message}`) : message;
       const known = tallies.get(key);
       const isSame = known && now() - known.lastAt <= sameMs;

@@ -1,10 +1,11 @@
 /**
  * Brings one status to the server.
  *
- * Guarantees: only the object with the given uid is written. The uid in the patch alone does not see to that: for custom
- * resources API servers (seen with 1.20) take the patch of `/status` with any uid. The resourceVersion does: it is in every
- * patch, and it is read anew, with the uid, when the object has changed meanwhile. It also keeps conditions that others wrote
- * in between from being lost.
+ * Guarantees: only the object with the given uid is written, and only a version of it that is bound to this node: an agent that
+ * does not know yet that its app was unbound, or bound elsewhere, writes nothing over what comes after. The uid in the patch
+ * alone does not see to that: for custom resources API servers (seen with 1.20) take the patch of `/status` with any uid.
+ * The resourceVersion does: it is in every patch, it is that of an object whose uid and node were looked at, and both are read
+ * anew when the object has changed meanwhile. It also keeps conditions that others wrote in between from being lost.
  */
 import type { NCApp, NCAppStatus } from "../api/types.ts";
 import type { KubeClient, KubeRequest } from "../kube/client.ts";
@@ -21,7 +22,7 @@ export interface ReportTarget {
   uid: string;
 }
 
-/** The status as the server has it; without a version it is what was seen some time ago. */
+/** The status as the server has it, bound to this node; without a version it is what was seen some time ago. */
 export interface KnownStatus extends Versioned {
   status?: NCAppStatus;
 }
@@ -30,12 +31,15 @@ interface Versioned {
   resourceVersion?: string;
 }
 
-/** `missing`: no such object. `replaced`: another object has its name. */
-export type SendResult = { kind: "sent" | "same"; known: KnownStatus } | { kind: "missing" } | {
-  kind: "replaced";
-};
+/** `missing`: no such object. `foreign`: another object has its name, or it is not bound to this node. */
+export type SendResult =
+  | { kind: "sent" | "same"; known: KnownStatus }
+  | { kind: "missing" }
+  | { kind: "foreign" };
 
 export interface SendOptions {
+  /** The node whose agent this is. */
+  node: string;
   priority: Priority;
   timeoutMs: number;
   signal: AbortSignal;
@@ -50,7 +54,7 @@ export async function sendStatus(
   target: ReportTarget,
   known: KnownStatus,
   wanted: () => NCAppStatus,
-  options: SendOptions,
+  { node, ...options }: SendOptions,
 ): Promise<SendResult> {
   const { namespace, name, uid } = target;
   const read = () => ask(client, target, { path: ncappPath(namespace, name), ...options });
@@ -66,8 +70,8 @@ export async function sendStatus(
   for (let conflicts = 0;;) {
     try {
       if (known.resourceVersion === undefined) {
-        const { metadata, status } = await read();
-        if (metadata.uid !== uid) return { kind: "replaced" };
+        const { metadata, spec, status } = await read();
+        if (metadata.uid !== uid || spec?.nodeName !== node) return { kind: "foreign" };
         known = { status, resourceVersion: metadata.resourceVersion };
       }
       const status = wanted();

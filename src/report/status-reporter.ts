@@ -2,28 +2,25 @@
  * Reports the status of apps to the API server.
  *
  * Guarantees: never more than one request in flight per app; what goes out is the newest state, and only what differs from
- * what the server has; a change of phase goes before all usage; an object that was recreated under the same name is never
- * touched; a server in trouble gets about one request a second, then fewer, for all apps together.
+ * what the server has; a change of phase goes before all usage; an object that was recreated under the same name, or that is not
+ * bound to this node any more, is never touched; a server in trouble gets about one request a second, then fewer, for all
+ * apps together.
  * Caveats: states in between may be skipped. An object that is missing is tried again after five minutes or when it is seen.
  * Who writes a status beside the agent is corrected when `saw` tells of it, once per report period.
  */
 import { appKey } from "../api/names.ts";
 import type { NCAppStatus } from "../api/types.ts";
 import type { KubeClient } from "../kube/client.ts";
-import type { Backoff } from "../lib/backoff.ts";
+import { KubeError } from "../kube/kube-error.ts";
 import type { Logger } from "../lib/log.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { createDrain } from "./drain.ts";
-import { createGate, createRetryBackoff } from "./gate.ts";
-import { isNewer, type KnownStatus, type ReportTarget, type SendResult, sendStatus } from "./send-status.ts";
-import { createTurns, type Turn } from "./turns.ts";
-import { whenToSend } from "./when.ts";
+import { createGate } from "./gate.ts";
+import { type Entry, learnResult, learnSeen, newEntry, type ReportedApp, turnOf } from "./report-entry.ts";
+import { sendStatus } from "./send-status.ts";
+import { createTurns } from "./turns.ts";
 
-/** The object that a status is about. */
-export interface ReportedApp extends ReportTarget {
-  /** The version of the object that the status beside it was seen in. */
-  resourceVersion?: string;
-}
+export type { ReportedApp } from "./report-entry.ts";
 
 export interface StatusReporter {
   /**
@@ -33,6 +30,10 @@ export interface StatusReporter {
   report(app: ReportedApp, status: NCAppStatus, seen?: NCAppStatus): void;
   /** Tells what a list or watch brought, so that what others wrote over the agent's status is corrected. */
   saw(app: ReportedApp, status: NCAppStatus | undefined): void;
+  /** The server has answered another request: what waits because it gave no answer is tried again. */
+  heard(): void;
+  /** The object is gone, or no longer bound to this node: nothing is said about it unless it is seen again. */
+  lost(app: ReportedApp): void;
   /** The agent has nothing more to say about this object. */
   forget(namespace: string, name: string, uid: string): void;
   /** Waits until all that is due is at the server, at most `timeoutMs`. */
@@ -43,6 +44,8 @@ export interface StatusReporter {
 
 export interface StatusReporterOptions {
   client: KubeClient;
+  /** Only objects that are bound to it are written. */
+  node: string;
   log: Logger;
   /** The least time between two reports of usage alone. */
   reportPeriodMs: number;
@@ -57,71 +60,38 @@ export interface StatusReporterOptions {
   random?: () => number;
 }
 
-interface Entry {
-  key: string;
-  target: ReportTarget;
-  known: KnownStatus;
-  wanted?: NCAppStatus;
-  /** What the server took last from this agent, and when. */
-  sent?: NCAppStatus;
-  sentAt: number;
-  notBefore: number;
-  backoff: Backoff;
-  busy: boolean;
-  /** Another object has its name. */
-  over: boolean;
-}
-
 /** Makes a reporter. */
 export function createStatusReporter(options: StatusReporterOptions): StatusReporter {
-  const { client, log, reportPeriodMs: periodMs, refreshMs = 300_000, places = 4 } = options;
+  const { client, node, log, reportPeriodMs: periodMs, refreshMs = 300_000, places = 4 } = options;
   const { unseenWaitMs = 2000, timeoutMs = 10_000, clock = systemClock, random = Math.random } = options;
   const entries = new Map<string, Entry>();
   const drain = createDrain(clock);
   const closing = new AbortController();
   const gate = createGate({ clock, log, what: "status reports", random });
   const turns = createTurns<Entry>(clock, () => pump());
+  /** Those whose last try got no answer at all. */
+  const unanswered = new Set<Entry>();
   let inFlight = 0;
 
-  const entryOf = ({ namespace, name, uid }: ReportedApp, waitMs = 0): Entry => {
-    const key = appKey(namespace, name);
-    const found = entries.get(key);
-    if (found?.target.uid === uid) return found;
+  const entryOf = (app: ReportedApp, waitMs = 0): Entry => {
+    const found = entries.get(appKey(app.namespace, app.name));
+    if (found?.target.uid === app.uid) return found;
     if (found) drop(found);
-    const entry: Entry = {
-      key,
-      target: { namespace, name, uid },
-      known: {},
-      // The agent before this one sent it some time ago; spread, so that a thousand apps are not due at once.
-      sentAt: clock.now() - Math.round(random() * refreshMs),
-      notBefore: clock.now() + waitMs,
-      backoff: createRetryBackoff(random),
-      busy: false,
-      over: false,
-    };
-    entries.set(key, entry);
+    const now = clock.now();
+    const entry = newEntry(app, { now, notBefore: now + waitMs, refreshMs, random });
+    entries.set(entry.key, entry);
     return entry;
   };
 
   const drop = (entry: Entry) => {
     entries.delete(entry.key);
+    unanswered.delete(entry);
     turns.remove(entry);
   };
 
-  const turnOf = ({ known, wanted, sent, sentAt, notBefore }: Entry): Turn | undefined => {
-    if (!wanted) return undefined;
-    const decide = (seen?: NCAppStatus) => whenToSend({ seen, wanted, sentAt, periodMs, refreshMs });
-    const when = decide(known.status);
-    if (when.kind === "not") return undefined;
-    if (when.kind === "later") return { at: Math.max(when.at, notBefore), urgent: false };
-    // Somebody else wrote over it. Two agents under one name would otherwise correct each other without a pause.
-    const isCorrection = sent && decide(sent).kind !== "now";
-    return { at: Math.max(isCorrection ? sentAt + periodMs : 0, notBefore), urgent: true };
-  };
-
   const place = (entry: Entry) => {
-    if (entry.busy || entry.over || entries.get(entry.key) !== entry) return;
-    turns.put(entry, turnOf(entry));
+    if (entry.busy || entries.get(entry.key) !== entry) return;
+    turns.put(entry, turnOf(entry, { periodMs, refreshMs }));
   };
 
   const pump = () => {
@@ -142,14 +112,17 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
     try {
       let attempted: NCAppStatus | undefined;
       const wanted = () => attempted = entry.wanted!;
-      const result = await sendStatus(client, entry.target, before, wanted, { priority, timeoutMs, signal });
+      const options = { node, priority, timeoutMs, signal };
+      const result = await sendStatus(client, entry.target, before, wanted, options);
       gate.succeeded();
       entry.backoff.reset();
-      learn(entry, before, result);
+      unanswered.delete(entry);
+      learnResult(entry, before, result, { now: clock.now(), refreshMs });
       entry.sent = attempted;
     } catch (error) {
       if (signal.aborted) return;
       entry.notBefore = clock.now() + entry.backoff.next();
+      if (error instanceof KubeError && error.status === undefined) unanswered.add(entry);
       gate.failed(entry.key, error);
     } finally {
       entry.busy = false;
@@ -159,25 +132,9 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
     }
   };
 
-  const learn = (entry: Entry, before: KnownStatus, result: SendResult) => {
-    if (result.kind === "replaced") {
-      entry.over = true;
-    } else if (result.kind === "missing") {
-      entry.known = {};
-      entry.notBefore = clock.now() + refreshMs;
-    } else {
-      if (result.kind === "sent") entry.sentAt = clock.now();
-      // A watch may have brought something newer than this answer.
-      const isOvertaken = entry.known !== before && isNewer(entry.known, result.known);
-      if (!isOvertaken) entry.known = result.known;
-    }
-  };
-
   const see = (app: ReportedApp, status: NCAppStatus | undefined): Entry => {
     const entry = entryOf(app);
-    const next: KnownStatus = { status, resourceVersion: app.resourceVersion };
-    const isFirst = !entry.known.status && !entry.known.resourceVersion;
-    if (isFirst || isNewer(next, entry.known)) entry.known = next;
+    learnSeen(entry, { status, resourceVersion: app.resourceVersion });
     return entry;
   };
 
@@ -194,6 +151,23 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
       const entry = see(app, status);
       gate.heard();
       entry.notBefore = 0;
+      place(entry);
+      pump();
+    },
+    heard() {
+      if (unanswered.size === 0) return;
+      gate.heard();
+      for (const entry of unanswered) {
+        entry.notBefore = 0;
+        place(entry);
+      }
+      unanswered.clear();
+      pump();
+    },
+    lost({ namespace, name, uid }) {
+      const entry = entries.get(appKey(namespace, name));
+      if (entry?.target.uid !== uid) return;
+      entry.foreign = true;
       place(entry);
       pump();
     },

@@ -69,8 +69,17 @@ export function fileNameOf({ metadata: { namespace = "", name } }: Pick<NCApp, "
 /** Leaves room for the endings of temporary files in the 255 bytes that Linux file systems take. */
 const longestName = 200;
 
+function parseJSON(text: string): NCApp {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own words quote the text, control characters and all.
+    throw new Error("it is not JSON");
+  }
+}
+
 async function readApp(path: string, file: string): Promise<NCApp> {
-  const object: NCApp = JSON.parse(await readIfThere(path) ?? "");
+  const object = parseJSON(await readIfThere(path) ?? "");
   // A field that is unknown here was written by a newer agent.
   const [error] = validateNCApp(object).filter(({ reason }) => reason !== "FieldUnknown");
   if (error) throw new Error(error.message);

@@ -6,6 +6,7 @@
  * that cannot be listed removes nothing.
  * Hidden files, editors' backups and other endings are passed over.
  */
+import { hash } from "node:crypto";
 import { type FSWatcher, watch } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -37,6 +38,7 @@ export function createDirectorySource(
   { name = "manifests", rereadMs = 20_000, settleMs = 50, lastKnown = () => [] }: DirectoryOptions = {},
 ): Source {
   let good: Map<string, NCApp[]> | undefined;
+  let readings = new Map<string, FileReading>();
   /** A file that is broken when the agent starts was good once: what it held then is what the agent last knew. */
   const knownFrom = (path: string) =>
     good ? [] : lastKnown().filter(({ origin }) => origin === path).map(({ app }) => app);
@@ -58,12 +60,15 @@ export function createDirectorySource(
     }
     const problems: SourceProblem[] = [];
     const next = new Map<string, NCApp[]>();
+    const nextReadings = new Map<string, FileReading>();
     for (const path of files.map((file) => join(folder, file))) {
-      const reading = await readManifestFile(path, folder);
+      const reading = await readManifestFile(path, folder, readings.get(path));
+      nextReadings.set(path, reading);
       problems.push(...reading.problems);
       next.set(path, mergeWithLastGood(reading, good?.get(path) ?? knownFrom(path)));
     }
     good = next;
+    readings = nextReadings;
     sink.replace([...good].flatMap(([path, apps]) => apps.map((app) => localApp(app, name, path))));
     sink.trouble(problems);
     const trouble = problems.length > 0 && `${problems.length} problems in ${folder}`;
@@ -91,11 +96,21 @@ export function isManifestName(file: string): boolean {
   return /^[^.#~].*\.(ya?ml|json)$/.test(file);
 }
 
-async function readManifestFile(path: string, baseDir: string): Promise<ManifestReading> {
+interface FileReading extends ManifestReading {
+  /** Of the text; absent where there was none to read. */
+  digest?: string;
+}
+
+/** Reads a file. One that says the same as `before` is not parsed again, since hundreds of apps take a while. */
+async function readManifestFile(path: string, baseDir: string, before?: FileReading): Promise<FileReading> {
   try {
     const { size } = await stat(path);
-    if (size <= maxManifestSize) return readManifests(await readFile(path, "utf8"), path, baseDir);
-    return unreadable(`${path}: ${size} bytes are more than the ${maxManifestSize} that are read`, path);
+    if (size > maxManifestSize) {
+      return unreadable(`${path}: ${size} bytes are more than the ${maxManifestSize} that are read`, path);
+    }
+    const text = await readFile(path, "utf8");
+    const digest = hash("sha256", text);
+    return before?.digest === digest ? before : { ...readManifests(text, path, baseDir), digest };
   } catch (error) {
     return unreadable(`${path}: cannot be read: ${errorCode(error)}`, path);
   }

@@ -19,7 +19,7 @@ export interface ManifestReading {
 /** Reads a text; `baseDir` is where paths that begin with `./` are taken from. */
 export function readManifests(text: string, origin: string, baseDir?: string): ManifestReading {
   // Somebody may be about to write it, or had no room to: to remove apps, remove the file or list what stays.
-  if (!/^\s*[^\s#]/m.test(text.replaceAll(/^(---|\.\.\.)/gm, ""))) {
+  if (!/^[^\S\n]*[^\s#]/m.test(text.replaceAll(/^(---|\.\.\.)/gm, ""))) {
     return unreadable(`${origin}: holds no manifest`, origin);
   }
   const { apps, problems } = parseManifests(text, origin, { baseDir });

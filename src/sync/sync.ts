@@ -4,13 +4,13 @@
 import type { Logger } from "../lib/log.ts";
 import type { SourceProblem } from "../sources/source.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
-import { createDesiredState, type DesiredState } from "./desired-state.ts";
+import { createDesiredState, type DesiredState, type Union } from "./desired-state.ts";
 import { type ObservedApp, plan } from "./plan.ts";
 
 export interface Sync {
   desired: DesiredState;
-  /** Compares and acts now. */
-  reconcile(): void;
+  /** Compares and acts now. Returns what is wanted. */
+  reconcile(): Union;
   problems(): SourceProblem[];
   /** When the last comparison was made. */
   lastSync(): number | undefined;
@@ -30,7 +30,7 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
   let lastSync: number | undefined;
   let reported = "";
 
-  const reconcile = () => {
+  const reconcile = (): Union => {
     const union = desired.union();
     for (const action of plan(union, observe(supervisor), { maxApps })) {
       if (action.kind === "withdraw") supervisor.withdraw(action.key);
@@ -40,6 +40,7 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
     const said = JSON.stringify(union.problems);
     if (said !== reported) { for (const { message } of union.problems) log.warn(message); }
     reported = said;
+    return union;
   };
 
   /** Changes that come together, such as the files of a folder, are compared once. */

@@ -183,6 +183,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
             "get pods",
           ],
           ...["patch resourcequotas/status", "create clusterrolebindings", "impersonate users"],
+          ...["get priorityclasses", "watch priorityclasses"],
           ...(cluster.has("admission-policy") ? [] : ["create ncapps", "patch ncapps", "delete ncapps"]),
         ],
       },

@@ -1,20 +1,19 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
+import { builtExecutable } from "../harness/built-executable.ts";
+import type { Cluster } from "../harness/cluster.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
-import { checkout, skipUnless } from "../harness/parts.ts";
+import { skipUnless } from "../harness/parts.ts";
 import { createSandbox } from "../install/sandbox.ts";
 
 test("install.sh joins a real API server, and refuses what that server would refuse", {
   skip: skipUnless("control-plane"),
 }, async () => {
-  const built = join(checkout, "dist/nckubelet");
-  if (!existsSync(built)) execFileSync(process.execPath, ["tools/build.ts"], { cwd: checkout });
+  const built = builtExecutable();
   await withControlPlane(async (cluster) => {
     await using machine = await createSandbox();
     // The real executable, without a copy of its 120 MB.
@@ -50,7 +49,22 @@ test("install.sh joins a real API server, and refuses what that server would ref
       `openssl x509 -in ${cluster.caFile} -noout -pubkey | openssl pkey -pubin -outform DER`,
     ]);
     const pin = `sha256:${createHash("sha256").update(key).digest("hex")}`;
-    const { code, stderr } = await machine.run(["sh"], undefined, { ...right, NCKUBELET_CA_HASH: pin });
+    const other = `sha256:${"0".repeat(64)}`;
+    const mismatch = new RegExp(
+      `^install: the API server cannot be used: the CA of ${cluster.server} has the hash ${pin}, not ${other}\n$`,
+    );
+    await refused({ NCKUBELET_CA_HASH: other }, mismatch);
+    await refused(
+      { NCKUBELET_CA_FILE: "", NCKUBELET_CA_HASH: pin },
+      /^install: the API server cannot be used: .* does not publish its CA, give it as a file: .*\n$/,
+    );
+    await publishCa(cluster);
+    await refused({ NCKUBELET_CA_FILE: "", NCKUBELET_CA_HASH: other }, mismatch);
+    const { code, stderr } = await machine.run(["sh"], undefined, {
+      ...right,
+      NCKUBELET_CA_FILE: "",
+      NCKUBELET_CA_HASH: pin,
+    });
     assert.deepEqual([code, stderr], [0, ""]);
     const kubeconfig = join(machine.root, "etc/nckubelet/kubeconfig");
     assert.equal((await stat(kubeconfig)).mode & 0o777, 0o600);
@@ -65,3 +79,17 @@ test("install.sh joins a real API server, and refuses what that server would ref
     assert.equal(await readFile(kubeconfig, "utf8"), await readFile(cluster.kubeconfig, "utf8"));
   });
 });
+
+/** As kubeadm does it: anybody may read the CA. */
+async function publishCa(cluster: Cluster): Promise<void> {
+  const data = (await readFile(cluster.caFile)).toString("base64");
+  const kubeconfig =
+    `clusters:\n- cluster:\n    certificate-authority-data: ${data}\n    server: ""\n  name: ""\n`;
+  const name = "cluster-info";
+  await cluster.kubectl(["create", "namespace", "kube-public"]).catch(() => {});
+  const inNamespace = ["-n", "kube-public", "create"];
+  await cluster.kubectl([...inNamespace, "configmap", name, `--from-literal=kubeconfig=${kubeconfig}`]);
+  const rule = ["--verb=get", "--resource=configmaps", `--resource-name=${name}`];
+  await cluster.kubectl([...inNamespace, "role", name, ...rule]);
+  await cluster.kubectl([...inNamespace, "rolebinding", name, `--role=${name}`, "--user=system:anonymous"]);
+}

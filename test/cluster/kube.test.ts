@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
@@ -219,7 +218,8 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
 
       await remove("old");
       await create("new");
-      await compact(cluster, (await create("newest")).metadata.resourceVersion!);
+      await create("newest");
+      await cluster.compact();
       // A running API server still has the old versions in its own cache.
       await cluster.apiServer.kill("SIGKILL");
       await cluster.apiServer.start();
@@ -269,15 +269,6 @@ async function outcomeWith(follower: Follower, before: string[], name: string): 
     else if (event.type === "deleted") there.delete(event.object.metadata.name);
     if (there.has(name)) return [...there].sort();
   }
-}
-
-/** Makes etcd forget every version before this one. */
-async function compact(cluster: Cluster, revision: string) {
-  const args = (await readFile(`/proc/${cluster.etcd.pid}/cmdline`, "utf8")).split("\0");
-  const url = args.find((arg) => arg.startsWith("--listen-client-urls="))?.split("=")[1];
-  const body = JSON.stringify({ revision, physical: true });
-  const response = await fetch(`${url}/v3/kv/compaction`, { method: "POST", body });
-  assert.equal(response.status, 200, await response.text());
 }
 
 async function withKubectlProxy(kubeconfig: string, use: (server: string) => Promise<void>) {

@@ -85,7 +85,12 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
       await sync(local("web"));
       return mirrors.targetOf("default", "web");
     });
-    const reporter = createStatusReporter({ client, log: silentLogger, reportPeriodMs: 10_000 });
+    const reporter = createStatusReporter({
+      client,
+      node: "node-1",
+      log: silentLogger,
+      reportPeriodMs: 10_000,
+    });
     reporter.report(mirrors.targetOf("default", "web")!, { phase: "Running", ready: true, restarts: 2 }, {});
     await reporter.flush(10_000);
     reporter.close();

@@ -4,21 +4,26 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import type { Meter } from "../../src/agent/meter.ts";
+import { createNode } from "../../src/agent/node.ts";
+import type { AgentOptions } from "../../src/agent/options.ts";
 import { agentGroup, agentUser, leaseNamespace } from "../../src/api/names.ts";
 import { loadAccess } from "../../src/kube/access.ts";
 import { createKubeClient, type KubeClient } from "../../src/kube/client.ts";
 import type { RequestReport } from "../../src/kube/exchange.ts";
 import type { Lease } from "../../src/kube/lease.ts";
-import { leases, nodes, resourcePath } from "../../src/kube/resources.ts";
+import { leases, nodes, priorityClasses, resourcePath } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { readNodeFacts } from "../../src/node/facts.ts";
 import { createNodeAgent, type NodeAgentOptions } from "../../src/node/node-agent.ts";
 import type { Node } from "../../src/node/node-object.ts";
 import { parsePublished } from "../../src/node/published.ts";
 import { createUsageReader, type NodeUsage } from "../../src/node/usage.ts";
+import type { Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { checkout, skipUnless } from "../harness/parts.ts";
+import { appWith, recordWith, runOf } from "../supervisor/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 
 const minute = 60_000;
@@ -162,6 +167,62 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     const { metadata, spec } = await readNode("node-3");
     assert.ok(!spec?.taints?.some(({ key }) => key === "app.example.com/nckubelet"));
     assert.equal(metadata?.annotations?.["app.example.com/registered-by"], undefined);
+  });
+
+  test("when memory runs short the app of the lowest PriorityClass goes, and critical ones stay", async () => {
+    for (const [name, value] of [["batch", -10], ["vital", 1_000_000]] as const) {
+      const body = { metadata: { name }, value };
+      await admin.request({ method: "POST", path: resourcePath(priorityClasses), body });
+    }
+    const known = (name: string, priorityClassName?: string) => {
+      const app = appWith({ priorityClassName });
+      return { key: `default/${name}`, record: recordWith({ app, phase: "Running", run: runOf(app) }) };
+    };
+    const apps = [
+      known("critical", "system-cluster-critical"),
+      known("big-and-vital", "vital"),
+      known("without-class"),
+      known("of-batch", "batch"),
+    ];
+    const evicted: string[] = [];
+    const ending = new AbortController();
+    const supervisor = {
+      list: () => apps,
+      evict(key: string, message: string) {
+        evicted.push(`${key}: ${message.slice(message.lastIndexOf("at priority"))}`);
+        apps.splice(apps.findIndex((app) => app.key === key), 1);
+      },
+    } as unknown as Supervisor;
+    const meter = { latest: () => ({ memoryBytes: 1 << 20 }) } as unknown as Meter;
+    const short = { ...await usage.read(), memoryAvailableBytes: 1 << 20 };
+    const options = {
+      nodeName: "node-1",
+      version: "1.2.3",
+      registerNode: "never",
+      reserved: { cpuPCT: 0, memPCT: 0 },
+      log: silentLogger,
+    } as AgentOptions;
+    const node = createNode({
+      options,
+      client: clients.get("node-1")!,
+      supervisor,
+      meter,
+      size: { cpus: 1, memoryBytes: 1 << 30 },
+      usage: { read: () => Promise.resolve(short) },
+    });
+    const running = node.run(ending.signal);
+    try {
+      await waitFor("one is left", () => apps.length === 1);
+      await node.observeOnce();
+    } finally {
+      ending.abort();
+      await running;
+    }
+    assert.deepEqual(evicted, [
+      "default/of-batch: at priority -10",
+      "default/without-class: at priority 0",
+      "default/big-and-vital: at priority 1000000",
+    ]);
   });
 
   test("run() goes on through a crash of the API server and of etcd", async () => {

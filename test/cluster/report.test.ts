@@ -66,7 +66,8 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     return admin.request({ method: "POST", path: ncappPath("default"), body });
   };
   const read = (name: string): Promise<NCApp> => admin.request({ path: ncappPath("default", name) });
-  const newReporter = () => createStatusReporter({ client, log: silentLogger, reportPeriodMs: 10_000 });
+  const newReporter = () =>
+    createStatusReporter({ client, node: "node-1", log: silentLogger, reportPeriodMs: 10_000 });
   const counted = async (work: () => Promise<void>) => {
     const before = requests.length;
     await work();

@@ -143,19 +143,38 @@ test("a leader whose Lease was taken stops working and does not take it back", a
   });
 });
 
-test("isLeader() is false as soon as the deadline is over, before anything else has run", async () => {
-  const { answer } = createLeaseServer();
+test("isLeader() is false as soon as the deadline is over by either clock, before anything else has run", async () => {
+  const hour = 3_600_000;
+  const moved = [{ wall: 30_000, steady: 0 }, { wall: 0, steady: 30_000 }, { wall: -hour, steady: 30_000 }];
+  for (const { wall, steady } of moved) {
+    const { answer } = createLeaseServer();
+    await withClient(answer, async (client) => {
+      const clock = { wall: 0, steady: 0 };
+      const stopping = new AbortController();
+      let seen: boolean[] = [];
+      const clocks = { now: () => Date.now() + clock.wall, steady: () => performance.now() + clock.steady };
+      await lead(client, options("one", clocks), async ({ isLeader }) => {
+        const before = isLeader();
+        Object.assign(clock, { wall, steady });
+        seen = [before, isLeader()];
+        stopping.abort();
+      }, stopping.signal);
+      assert.deepEqual(seen, [true, false]);
+    });
+  }
+});
+
+test("a clock that is set forward does not take a Lease that is alive", async () => {
+  const { state, answer } = createLeaseServer(heldBy("other", 3600));
   await withClient(answer, async (client) => {
-    const clock = { ahead: 0 };
+    let asked = 0;
+    const now = () => Date.now() + 10 * 3_600_000 * asked++;
     const stopping = new AbortController();
-    let seen: boolean[] = [];
-    const now = () => Date.now() + clock.ahead;
-    await lead(client, options("one", { now }), async ({ isLeader }) => {
-      const before = isLeader();
-      clock.ahead = 30_000;
-      seen = [before, isLeader()];
-      stopping.abort();
-    }, stopping.signal);
-    assert.deepEqual(seen, [true, false]);
+    const done = lead(client, options("one", { now }), async () => {}, stopping.signal);
+    await waitFor("it has asked several times", () => asked > 5);
+    stopping.abort();
+    await done;
+    assert.equal(state.lease?.spec?.holderIdentity, "other");
+    assert.equal(state.writes, 0);
   });
 });

@@ -207,7 +207,7 @@ test("a half-open server is trouble once a new connection gets no answer", limit
       assert.deepEqual(restarts, ["silent", "lost"]);
     },
     { silenceMs: 50 },
-    { timeoutMs: 200 },
+    { timeoutMs: 1000 },
   );
 });
 
@@ -449,3 +449,20 @@ test("followList() ends with its signal, and closes its connection", limit, asyn
     await connectionClosed;
   });
 });
+
+test(
+  "followList() waits no longer for a silent server once that has answered somebody else",
+  limit,
+  async () => {
+    const server = apiServer({
+      lists: [(_, response) => void response.destroy(), lists([ncapp("a")], "10")],
+      watches: [stays()],
+    });
+    const hour = 3_600_000;
+    const options = { backoff: { next: () => hour, reset() {} }, answered: () => Promise.resolve() };
+    await following(server, async ({ next }) => {
+      assert.equal((await next("trouble")).retryInMs, hour);
+      assert.deepEqual(names(await next("listed")), ["a"]);
+    }, options);
+  },
+);

@@ -22,8 +22,15 @@ test("readHardwareInChild() takes what a program prints", async () => {
 test("readHardwareInChild() fails with the command where it fails, prints no JSON or takes too long", async () => {
   await assert.rejects(readHardwareInChild(["/bin/false"]), /by \/bin\/false/);
   await assert.rejects(readHardwareInChild(["/bin/echo", "hello"]), /by \/bin\/echo hello: .*JSON/s);
-  await assert.rejects(readHardwareInChild(["/bin/sleep", "60"], 50), /by \/bin\/sleep 60/);
+  await assert.rejects(readHardwareInChild(["/bin/sleep", "60"], { timeoutMs: 50 }), /by \/bin\/sleep 60/);
   await assert.rejects(readHardwareInChild(["/no/such/program"]), /ENOENT/);
+});
+
+test("readHardwareInChild() ends with its signal, so that it holds up no agent that stops", async () => {
+  const stopping = new AbortController();
+  const asked = readHardwareInChild(["/bin/sleep", "60"], { signal: stopping.signal });
+  stopping.abort();
+  await assert.rejects(asked, /abort/);
 });
 
 test("no module loads systeminformation before it is asked to", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLeaseKeeper } from "../../src/node/leases.ts";
 import { createTestLog } from "../report/test-log.ts";
+import { waitFor } from "../wait-for.ts";
 import { FakeApi, problem } from "./fake-api.ts";
 import { start } from "./samples.ts";
 
@@ -104,4 +105,16 @@ test("run() renews again and again until it is told to end", async () => {
   };
   await keeper.run(ending.signal);
   assert.ok(api.asked.length >= 6);
+});
+
+test("run() renews on while the machine's clock is set back again and again", async () => {
+  const { api, keeper, pass } = setUp();
+  const stopping = new AbortController();
+  const running = keeper.run(stopping.signal);
+  await waitFor("several renewals", () => {
+    pass(-3_600_000);
+    return api.asked.length > 5;
+  });
+  stopping.abort();
+  await running;
 });

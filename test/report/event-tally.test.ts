@@ -44,16 +44,29 @@ test("createTallies() tells apart what differs in app, uid, type, reason or mess
   assert.deepEqual(all.map(({ count }) => count), [1, 1, 1, 1, 1, 1, 1]);
 });
 
+test("createTallies() counts a start again as the same, whatever number its process has, and shows the last", () => {
+  const { tallies } = setUp();
+  const started = (pid: number, script = "/srv/web.sh"): EventNews => ({
+    type: "Normal",
+    reason: "Started",
+    message: `Started ${script} as process ${pid}`,
+  });
+  const first = tallies.add(web, started(17));
+  for (let pid = 18; pid < 50; pid++) assert.equal(tallies.add(web, started(pid)), first);
+  assert.deepEqual([first.count, first.message], [33, "Started /srv/web.sh as process 49"]);
+  assert.notEqual(tallies.add(web, started(50, "/srv/other.sh")), first);
+});
+
 test("createTallies() combines more than ten messages under one reason, and goes on counting the first ten", () => {
   const { tallies } = setUp();
-  const say = (number: number) => tallies.add(web, { ...backOff, message: `process ${number} failed` });
+  const say = (number: number) => tallies.add(web, { ...backOff, message: `step ${number} failed` });
   const first = say(0);
   for (let number = 1; number < 10; number++) say(number);
   assert.equal(tallies.size, 10);
   const combined = say(10);
   for (let number = 11; number < 50; number++) assert.equal(say(number), combined);
   assert.equal(combined.count, 40);
-  assert.equal(combined.message, "(combined from similar events): process 49 failed");
+  assert.equal(combined.message, "(combined from similar events): step 49 failed");
   assert.equal(say(0), first);
   assert.equal(first.count, 2);
   assert.equal(tallies.size, 11);

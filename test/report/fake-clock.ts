@@ -9,6 +9,10 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
+  wall(): number {
+    return this.#now;
+  }
+
   after(ms: number, callback: () => void): () => void {
     const timer = { at: this.#now + ms, callback };
     this.#timers.add(timer);

@@ -40,7 +40,7 @@ export class FakeServer {
       apiVersion: "app.example.com/v1alpha1",
       kind: "NCApp",
       metadata,
-      spec: {},
+      spec: { nodeName: "node-a" },
       status,
     };
     this.objects.set(name, object);

@@ -22,6 +22,7 @@ const setUp = ({ random = () => 0 }: { random?: () => number } = {}) => {
   const log = createTestLog();
   const reporter = createStatusReporter({
     client: server.client,
+    node: "node-a",
     log,
     clock,
     reportPeriodMs: 10_000,
@@ -138,6 +139,38 @@ test("report() never touches an object that was recreated under the same name", 
   reporter.report(refTo(server.objects.get("web")!), { phase: "Starting" }, {});
   await settled();
   assert.deepEqual(server.status("web"), { phase: "Starting" });
+});
+
+test("report() leaves an object alone that was unbound, or bound elsewhere, before the agent could know", async () => {
+  for (const nodeName of ["node-b", undefined]) {
+    const { clock, server, reporter } = setUp();
+    const app = refTo(server.add("web", running));
+    const theirs = { phase: "Starting" } as const;
+    server.touch("web", (object) => Object.assign(object, { spec: { nodeName }, status: theirs }));
+    reporter.report(app, { ...running, phase: "Stopping" }, running);
+    await clock.advance(minute);
+    reporter.report(app, { phase: "Failed" });
+    await clock.advance(20 * minute);
+    assert.deepEqual(server.status("web"), theirs);
+    assert.deepEqual(server.asked.map(({ method }) => method), ["PATCH", "GET"]);
+  }
+});
+
+test("lost() ends the reports of an app without a request, until it is seen to be bound to this node again", async () => {
+  const { clock, server, reporter } = setUp();
+  const app = server.add("web", running);
+  reporter.report(refTo(app), running, running);
+  reporter.lost({ ...refTo(app), uid: "another" });
+  reporter.report(refTo(app), { ...running, phase: "Stopping" });
+  await settled();
+  assert.equal(server.patches.length, 1);
+  reporter.lost(refTo(app));
+  reporter.report(refTo(app), { phase: "Failed" });
+  await clock.advance(20 * minute);
+  assert.equal(server.asked.length, 1);
+  reporter.saw(refTo(app), app.status);
+  await settled();
+  assert.equal(server.status("web").phase, "Failed");
 });
 
 test("report() looks before it writes where it knows no version", async () => {
@@ -288,6 +321,24 @@ test("report() asks a dead server about once a second at most for all apps toget
   await clock.advance(1000);
   assert.deepEqual([...new Set(apps.map(({ name }) => server.status(name).phase))], ["Running"]);
   assert.equal(log.lines.at(-1), "info status reports go through again");
+});
+
+test("heard() ends the wait of what got no answer, not of what was refused", async () => {
+  const { clock, server, reporter } = setUp();
+  const [web, refused] = [refTo(server.add("web")), refTo(server.add("refused"))];
+  server.intercept = (request) => {
+    throw request.path.includes("refused")
+      ? problem(request, 422, "Invalid")
+      : problem(request, undefined, "Unreachable");
+  };
+  for (const app of [web, refused]) reporter.report(app, { phase: "Running" }, {});
+  await clock.advance(5 * minute);
+  const asked = server.asked.length;
+  server.intercept = () => undefined;
+  reporter.heard();
+  await settled();
+  assert.deepEqual(server.asked.slice(asked).map(({ path }) => path.includes("web")), [true]);
+  assert.deepEqual(server.status("web"), { phase: "Running" });
 });
 
 test("report() is not held up by one app that the server always refuses", async () => {

@@ -115,6 +115,25 @@ test("a file that is broken when the agent starts keeps what an earlier agent kn
   await seen.see("kept");
 });
 
+test("a file that says the same is not parsed again, one that changes is, and one that comes back is good again", async () => {
+  await using seen = await follow();
+  const [a, b] = ["a.yaml", "b.yaml"].map((file) => join(seen.directory, file)) as [string, string];
+  await writeFile(a, manifest("one"));
+  await seen.see("one");
+  const spec = seen.apps()[0]!.app.spec;
+  await writeFile(b, manifest("two"));
+  await seen.see("one", "two");
+  assert.equal(seen.apps()[0]!.app.spec, spec, "the same object, since nothing was parsed");
+  await writeFile(a, manifest("one", ", cpuPCT: 5"));
+  await waitFor("the change is read", () => seen.apps()[0]!.app.spec?.cpuPCT !== undefined);
+  await writeFile(a, "{");
+  await waitFor("the file is broken", () => seen.problems().length === 1);
+  await seen.see("one", "two");
+  await writeFile(a, manifest("three"));
+  await seen.see("three", "two");
+  assert.deepEqual(seen.problems(), []);
+});
+
 test("an app from a file has the same uid after every reading, and another one from another file", async () => {
   await using seen = await follow();
   await writeFile(join(seen.directory, "a.yaml"), manifest("one"));
