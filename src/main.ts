@@ -6,6 +6,7 @@ import process from "node:process";
 import type { Io } from "./cli/command.ts";
 import { runCommandLine } from "./cli/command-line.ts";
 import { commands } from "./cli/commands.ts";
+import { selfCommand } from "./cli/self-command.ts";
 
 const stopping = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -27,6 +28,7 @@ const io: Io = {
   get rows() {
     return process.stdout.isTTY ? process.stdout.rows : undefined;
   },
+  self: selfCommand(process),
   signal: stopping.signal,
 };
 

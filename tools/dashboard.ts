@@ -14,14 +14,15 @@ import { fileURLToPath } from "node:url";
 const folder = fileURLToPath(new URL("../src/server/dashboard", import.meta.url));
 const target = join(folder, "assets.ts");
 
-if (import.meta.main) process.exitCode = await main({ check: process.argv.includes("--check") });
+if (import.meta.main) process.exitCode = await makeDashboard({ check: process.argv.includes("--check") });
 
-async function main({ check }: { check: boolean }): Promise<number> {
+/** Brings the file up to date, or, with `check`, tells that it is not. Returns the exit code. */
+export async function makeDashboard({ check }: { check: boolean }): Promise<number> {
   const wanted = await renderAssets();
   const isCurrent = await readFile(target, "utf8").catch(() => "") === wanted;
   if (check) {
     if (!isCurrent) {
-      console.log("src/server/dashboard/assets.ts is not up to date; run: node tools/dashboard.ts");
+      console.log("src/server/dashboard/assets.ts is not up to date; run: npm run generate");
     }
     return isCurrent ? 0 : 1;
   }

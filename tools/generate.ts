@@ -1,6 +1,6 @@
 /**
- * Writes crd/ from the source: `npm run generate`. With `--check` it writes nothing, shows what would change, and fails
- * if anything would.
+ * Writes crd/ and the dashboard's assets from the source: `npm run generate`. With `--check` it writes nothing, shows what would
+ * change, and fails if anything would.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -10,9 +10,14 @@ import { installFiles, renderInstallFile } from "../src/api/install-manifests.ts
 
 const folder = fileURLToPath(new URL("../crd", import.meta.url));
 
-if (import.meta.main) process.exitCode = await generate({ check: process.argv.includes("--check") });
+if (import.meta.main) {
+  const check = process.argv.includes("--check");
+  // Not needed by those who import this file, and the bundler does not load everywhere.
+  const { makeDashboard } = await import("./dashboard.ts");
+  process.exitCode = Math.max(await generate({ check }), await makeDashboard({ check }));
+}
 
-/** Brings the folder up to date, or, with `check`, tells how it is not. Returns the exit code. */
+/** Brings the folder crd/ up to date, or, with `check`, tells how it is not. Returns the exit code. */
 export async function generate(
   { check, dir = folder, say = console.log }: { check: boolean; dir?: string; say?: (line: string) => void },
 ): Promise<number> {

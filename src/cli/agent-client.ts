@@ -4,10 +4,11 @@
 import { appKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { closest } from "../lib/closest.ts";
-import { defaultSocket } from "./agent-config.ts";
+import { defaultSocket, findSocket } from "./agent-config.ts";
 import type { AppName } from "./app-operand.ts";
+import { appPath, type LogChoice, logPath } from "./app-path.ts";
 import { AgentError, askAgent, streamFromAgent } from "./ask-agent.ts";
-import { type Flag, type Invocation, type Io, textFlag } from "./command.ts";
+import type { Flag, Invocation, Io } from "./command.ts";
 import { nameOf, type NodeApp } from "./node-app.ts";
 
 export type AppVerb = "restart" | "stop" | "start";
@@ -26,9 +27,7 @@ export interface AgentClient {
   logs(app: AppName, options: LogOptions): AsyncGenerator<Uint8Array>;
 }
 
-export interface LogOptions {
-  tailLines?: number;
-  follow?: boolean;
+export interface LogOptions extends LogChoice {
   signal: AbortSignal;
 }
 
@@ -37,6 +36,8 @@ export interface AgentStatus {
   version: string;
   node: string;
   startedAt: string;
+  /** Where it keeps its records. */
+  stateDir: string;
   limits: { enforced: boolean; message: string };
   sources: { name: string; ready: boolean; message: string }[];
   problems: { message: string; origin?: string }[];
@@ -45,7 +46,7 @@ export interface AgentStatus {
 export const socketFlag: Flag = {
   kind: "text",
   value: "PATH",
-  help: "The agent's unix socket; also NCKUBELET_SOCKET.",
+  help: "The agent's unix socket; also NCKUBELET_SOCKET, or the agent's config.",
   default: defaultSocket,
 };
 
@@ -61,9 +62,9 @@ export const appFlags: Record<string, Flag> = {
   socket: socketFlag,
 };
 
-/** The agent that the flags, or the environment, name. */
-export function connectAgent(invocation: Invocation, io: Io): AgentClient {
-  return createAgentClient(textFlag(invocation, "socket") ?? io.env.NCKUBELET_SOCKET ?? defaultSocket);
+/** The agent that the flags, the environment or the machine's config file name. */
+export async function connectAgent({ flags }: Invocation, { env }: Io): Promise<AgentClient> {
+  return createAgentClient(await findSocket(flags, env));
 }
 
 /** A client for the agent at this socket. */
@@ -101,22 +102,14 @@ export function createAgentClient(socket: string): AgentClient {
     remove: (app) => onApp(app, async () => void await askAgent(socket, appPath(app), { method: "DELETE" })),
     act: (app, verb) =>
       onApp(app, async () => void await askAgent(socket, `${appPath(app)}/${verb}`, { method: "POST" })),
-    async *logs(app, { tailLines, follow = false, signal }) {
-      const query = new URLSearchParams({
-        ...(tailLines === undefined ? {} : { tailLines: String(tailLines) }),
-        ...(follow ? { follow: "true" } : {}),
-      });
+    async *logs(app, { signal, ...choice }) {
       try {
-        yield* streamFromAgent(socket, `${appPath(app)}/logs?${query}`, signal);
+        yield* streamFromAgent(socket, logPath(app, choice), signal);
       } catch (error) {
         throw await explained(app, error);
       }
     },
   };
-}
-
-function appPath({ namespace, name }: AppName): string {
-  return `/apps/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
 /** Names the app that was probably meant: one with nearly that name, or with that name in another namespace. */

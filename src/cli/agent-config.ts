@@ -45,6 +45,7 @@ export const agentFlags: Record<string, Flag> = {
   manifests: { kind: "text", value: "DIR", help: "Run the NCApps in the files of this folder." },
   "manifest-url": { kind: "text", value: "URL", help: "Run the NCApps that are found at this address." },
   standalone: { kind: "switch", help: "Work without an API server." },
+  "with-scheduler": { kind: "switch", help: "Also run the scheduler of the cluster, in this agent." },
   "sync-period": {
     kind: "text",
     value: "TIME",
@@ -119,7 +120,7 @@ export const agentFlags: Record<string, Flag> = {
 
 export const defaultSocket = defaultPath("socket");
 
-export type AgentSettings = Omit<AgentOptions, "log" | "version"> & {
+export type AgentSettings = Omit<AgentOptions, "log" | "version" | "hardwareCommand"> & {
   logLevel: LogLevel;
   logFormat: LogFormat;
 };
@@ -128,12 +129,15 @@ export type AgentSettings = Omit<AgentOptions, "log" | "version"> & {
 export async function readAgentSettings(
   flags: FlagValues,
   env: Record<string, string | undefined>,
-  read: (path: string) => Promise<string> = (path) => readFile(path, "utf8"),
+  read?: (path: string) => Promise<string>,
 ): Promise<AgentSettings> {
   const file = await readConfigFile(flags, env, read);
   const raw = (name: string): string | undefined => {
     const variable = env[`NCKUBELET_${name.toUpperCase().replaceAll("-", "_")}`];
     const value = flags[name] ?? variable ?? file[name];
+    if (typeof value === "object" && value !== null) {
+      throw new UsageError(`--${name}: a list or map is not one value`);
+    }
     return value === undefined ? undefined : String(value);
   };
   const text = (name: string, standard: string) => raw(name) ?? standard;
@@ -145,10 +149,15 @@ export async function readAgentSettings(
       `--standalone means no API server: leave ${kubeconfig ? "--kubeconfig" : "--server"} out`,
     );
   }
+  const withScheduler = isTrue("with-scheduler", raw("with-scheduler"));
+  if (standalone && withScheduler) {
+    throw new UsageError("--with-scheduler needs an API server: leave --standalone out");
+  }
   return {
     kubeconfig: kubeconfig || (server || standalone ? undefined : env.KUBECONFIG),
     server,
     standalone,
+    withScheduler,
     nodeName: nodeName(raw("node-name") ?? hostname().toLowerCase()),
     namespace: raw("namespace") || undefined,
     manifests: raw("manifests") || undefined,
@@ -183,13 +192,28 @@ export async function readAgentSettings(
   };
 }
 
+/** Where the agent of this machine listens for commands. What else is wrong with its config is the agent's to say. */
+export async function findSocket(
+  flags: FlagValues,
+  env: Record<string, string | undefined>,
+  read?: (path: string) => Promise<string>,
+): Promise<string> {
+  const named = flags.socket ?? env.NCKUBELET_SOCKET;
+  if (typeof named === "string") return named;
+  const { socket } = await readConfigFile(flags, env, read).catch((): Record<string, unknown> => ({}));
+  return typeof socket === "string" && socket !== "" ? socket : defaultSocket;
+}
+
 /** A span of time such as `10s`, `500ms`, `5m`, in milliseconds. */
 export function duration(name: string, text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
   const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ""];
   const ms = Number(match?.[1]) * (unit ?? NaN);
-  if (!(ms > 0)) {
-    throw new UsageError(`--${name} ${JSON.stringify(text)}: not a span of time such as 10s or 500ms`);
+  // A timer that is to wait longer fires at once.
+  if (!(ms > 0 && ms < 2 ** 31)) {
+    throw new UsageError(
+      `--${name} ${JSON.stringify(text)}: not a span of time such as 10s or 500ms, up to 24 days`,
+    );
   }
   return ms;
 }
@@ -197,7 +221,7 @@ export function duration(name: string, text: string): number {
 async function readConfigFile(
   flags: FlagValues,
   env: Record<string, string | undefined>,
-  read: (path: string) => Promise<string>,
+  read: (path: string) => Promise<string> = (path) => readFile(path, "utf8"),
 ): Promise<Record<string, unknown>> {
   const named = flags.config ?? env.NCKUBELET_CONFIG;
   const path = typeof named === "string" ? named : defaultConfig;

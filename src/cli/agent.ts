@@ -12,6 +12,7 @@ export const agentCommand: Command = {
   examples: [
     "nckubelet agent --kubeconfig /etc/nckubelet/kubeconfig",
     "nckubelet agent --server http://127.0.0.1:8001 --node-name edge-7",
+    "nckubelet agent --with-scheduler",
     "nckubelet agent --standalone --manifests /etc/nckubelet/manifests",
   ],
   async run({ flags, args }, io) {
@@ -21,7 +22,8 @@ export const agentCommand: Command = {
     closeInheritedDescriptors();
     const { startAgent } = await import("../agent/agent.ts");
     log.info("starting", { version, node: settings.nodeName });
-    const agent = await startAgent({ ...settings, version, log });
+    const hardwareCommand = io.self && [...io.self, "hardware"];
+    const agent = await startAgent({ ...settings, version, log, hardwareCommand });
     if (!io.signal.aborted) {
       await new Promise((resolve) => io.signal.addEventListener("abort", resolve, { once: true }));
     }

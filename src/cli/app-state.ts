@@ -57,7 +57,7 @@ export function isSettled({ status = {} }: NodeApp): boolean {
 }
 
 /** Reasons to be Pending for a moment only, once the spec wants the app to run. */
-const passing = new Set(["", "Stopped", "Suspended", "Starting", "Pending"]);
+const passing = new Set(["", "Stopped", "Suspended", "Starting", "Pending", "NodeRebooted"]);
 
 /** The app has ended and is not started again by itself. */
 export function hasEnded({ status = {} }: NodeApp): boolean {

@@ -28,7 +28,7 @@ export const applyCommand: Command = {
       io.stderr("nckubelet: nothing was applied\n");
       return 1;
     }
-    const client = connectAgent(invocation, io);
+    const client = await connectAgent(invocation, io);
     for (const { app } of files.flatMap(({ apps }) => apps)) {
       const key = appKey(app.metadata.namespace ?? "", app.metadata.name);
       const isNew = await client.put(app).catch((cause) => {

@@ -8,7 +8,13 @@ import { type Command, type Flag, type FlagValues, type Invocation, type Io, Usa
 
 /** Finds a command by name; commands are loaded only when they are used. */
 export interface CommandTable {
-  [name: string]: { summary: string; load: () => Promise<Command> };
+  /** A hidden command is called by the program itself, and shown to nobody. */
+  [name: string]: { summary: string; hidden?: boolean; load: () => Promise<Command> };
+}
+
+/** The commands that are for people. */
+export function visibleCommands(commands: CommandTable): CommandTable {
+  return Object.fromEntries(Object.entries(commands).filter(([, { hidden }]) => !hidden));
 }
 
 const usualName = "nckubelet";
@@ -27,7 +33,7 @@ export async function runCommandLine(
   }
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!entry) {
-    const hint = suggest(name, Object.keys(commands));
+    const hint = suggest(name, Object.keys(visibleCommands(commands)));
     return refuse(io, program, `unknown command ${JSON.stringify(name)}${hint}`, program);
   }
   const command = await entry.load();
@@ -105,7 +111,8 @@ async function overviewOrHelp(
   if (name !== undefined && Object.hasOwn(commands, name)) {
     return helpOf(await commands[name]!.load(), program);
   }
-  const rows = Object.entries(commands).map(([command, { summary }]) => `  ${command.padEnd(12)} ${summary}`);
+  const rows = Object.entries(visibleCommands(commands))
+    .map(([command, { summary }]) => `  ${command.padEnd(12)} ${summary}`);
   return [
     "Runs applications that are not containerized under Kubernetes control.",
     "",

@@ -11,6 +11,8 @@ export interface Io {
   columns: number;
   /** How many lines the terminal shows; absent where nobody knows. */
   rows?: number;
+  /** The words that call this program again, before the name of a command. */
+  self?: string[];
   /** Aborts when the user or the system asks the process to end. */
   signal: AbortSignal;
 }

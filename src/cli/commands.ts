@@ -66,4 +66,9 @@ export const commands: CommandTable = {
     load: async () => (await import("./completion.ts")).completionCommand(commands),
   },
   version: { summary: "Print the version.", load: async () => (await import("./version.ts")).versionCommand },
+  hardware: {
+    summary: "Print the maker and model of this machine as JSON.",
+    hidden: true,
+    load: async () => (await import("./hardware.ts")).hardwareCommand,
+  },
 };

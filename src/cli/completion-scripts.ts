@@ -3,8 +3,8 @@
 export interface Completable {
   name: string;
   summary: string;
-  /** What its operands are. */
-  takes: "apps" | "files" | "nothing";
+  /** What its operands are: one of these words, if it is a list. */
+  takes: "apps" | "files" | string[];
   flags: { flag: string; short?: string; help: string; hasValue: boolean }[];
 }
 
@@ -17,25 +17,26 @@ export function bashCompletion(commands: Completable[]): string {
   const flags = commands.map(({ name, flags }) =>
     `    ${name}) flags="${flags.map(({ flag }) => `--${flag}`).join(" ")}" ;;`
   );
-  const withApps = namesThatTake(commands, "apps");
+  const operands = commands.map(({ name, takes }) => {
+    const words = takes === "apps" ? `$(${listApps})` : takes === "files" ? "" : takes.join(" ");
+    return takes === "files" ? [] : [`    ${name}) COMPREPLY=($(compgen -W "${words}" -- "$word")) ;;`];
+  }).flat();
   return `# bash completion for nckubelet
 _nckubelet() {
   local word=\${COMP_WORDS[COMP_CWORD]} flags=
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "help ${names}" -- "$word"))
+    COMPREPLY=($(compgen -W "${names}" -- "$word"))
     return
   fi
   case \${COMP_WORDS[1]} in
-    help) COMPREPLY=($(compgen -W "${names}" -- "$word")); return ;;
 ${flags.join("\n")}
   esac
   case $word in
     -*) COMPREPLY=($(compgen -W "$flags --help" -- "$word")); return ;;
   esac
   case \${COMP_WORDS[1]} in
-    ${withApps.join("|")}) COMPREPLY=($(compgen -W "$(${listApps})" -- "$word")) ;;
-    completion) COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")) ;;
+${operands.join("\n")}
     *) COMPREPLY=($(compgen -f -- "$word")) ;;
   esac
 }
@@ -52,8 +53,7 @@ export function zshCompletion(commands: Completable[]): string {
         `--${flag}${hasValue ? "=" : ""}[${help.replace(/[[\]:]/g, "")}]${hasValue ? ":value:_files" : ""}`,
       )
     );
-    const operands = { apps: "*:app:_nckubelet_apps", files: "*:file:_files", nothing: "" }[takes];
-    return `    ${name}) _arguments ${[...specs, ...(operands ? [quote(operands)] : [])].join(" ")} ;;`;
+    return `    ${name}) _arguments ${[...specs, quote(zshOperands(takes))].join(" ")} ;;`;
   });
   return `#compdef nckubelet
 _nckubelet_apps() {
@@ -85,6 +85,11 @@ fi
 `;
 }
 
+function zshOperands(takes: Completable["takes"]): string {
+  if (takes === "apps") return "*:app:_nckubelet_apps";
+  return takes === "files" ? "*:file:_files" : `1:word:(${takes.join(" ")})`;
+}
+
 /** For fish. */
 export function fishCompletion(commands: Completable[]): string {
   const lines = commands.flatMap(({ name, summary, flags, takes }) => {
@@ -96,14 +101,14 @@ export function fishCompletion(commands: Completable[]): string {
           hasValue ? " -r" : ""
         } -d ${quote(help)}`
       ),
-      ...(takes === "apps" ? [`complete -c nckubelet -n ${when} -f -a ${quote(`(${listApps})`)}`] : []),
+      ...(takes === "files" ? [] : [
+        `complete -c nckubelet -n ${when} -f -a ${
+          quote(takes === "apps" ? `(${listApps})` : takes.join(" "))
+        }`,
+      ]),
     ];
   });
   return `# fish completion for nckubelet\n${lines.join("\n")}\n`;
-}
-
-function namesThatTake(commands: Completable[], what: Completable["takes"]): string[] {
-  return commands.filter(({ takes }) => takes === what).map(({ name }) => name);
 }
 
 /** Quoted for sh and zsh, and, as long as it holds no backslash, for fish. */

@@ -1,6 +1,6 @@
 import { bashCompletion, type Completable, fishCompletion, zshCompletion } from "./completion-scripts.ts";
 import { type Command, UsageError } from "./command.ts";
-import type { CommandTable } from "./command-line.ts";
+import { type CommandTable, visibleCommands } from "./command-line.ts";
 
 const shells: Record<string, (commands: Completable[]) => string> = {
   bash: bashCompletion,
@@ -24,17 +24,30 @@ export const completionCommand = (commands: CommandTable): Command => ({
     const [shell = "", extra] = args;
     const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
     if (!script || extra !== undefined) throw new UsageError("name one shell: bash, zsh or fish");
-    const all = await Promise.all(Object.values(commands).map(({ load }) => load()));
-    io.stdout(script(all.map(describeCommand)));
+    const all = await Promise.all(Object.values(visibleCommands(commands)).map(({ load }) => load()));
+    const names = all.map(({ name }) => name);
+    const help: Completable = {
+      name: "help",
+      summary: "Show how a command is used.",
+      takes: names,
+      flags: [],
+    };
+    io.stdout(script([...all.map(describeCommand), help]));
     return 0;
   },
 });
+
+function operandsOf(operands: string): Completable["takes"] {
+  if (operands === "") return [];
+  if (operands === "SHELL") return Object.keys(shells);
+  return operands.startsWith("APP") ? "apps" : "files";
+}
 
 function describeCommand({ name, summary, operands = "", flags }: Command): Completable {
   return {
     name,
     summary,
-    takes: operands.startsWith("APP") ? "apps" : operands === "" ? "nothing" : "files",
+    takes: operandsOf(operands),
     flags: Object.entries(flags).map(([flag, { kind, short, help }]) => ({
       flag,
       short,

@@ -95,7 +95,7 @@ function lastExitLines(exit: NonNullable<NodeApp["status"]>["lastExit"], now: nu
       ["Finished", exit.finishedAt && `${exit.finishedAt} (${ageOf(exit.finishedAt, now)} ago)`],
     ]),
     ...(exit.message
-      ? ["  Last lines of its log:", ...exit.message.split("\n").map((line) => `    ${printable(line)}`)]
+      ? ["  Message:", ...exit.message.split("\n").map((line) => `    ${printable(line)}`)]
       : []),
   ];
 }

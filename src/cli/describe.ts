@@ -12,7 +12,8 @@ export const describeCommand: Command = {
   flags: appFlags,
   examples: ["nckubelet describe web", "nckubelet describe -n shop web"],
   async run(invocation, io) {
-    const app = await connectAgent(invocation, io).get(oneApp(invocation));
+    const client = await connectAgent(invocation, io);
+    const app = await client.get(oneApp(invocation));
     io.stdout(`${describeApp(app, Date.now(), paintFor(io)).join("\n")}\n`);
     return 0;
   },

@@ -11,17 +11,17 @@ import { insideCommand } from "../supervisor/inside.ts";
 import { folderName, recordPath, runFolder } from "../supervisor/layout.ts";
 import { decodeRecord } from "../supervisor/record-store.ts";
 import type { AppRecord } from "../supervisor/types.ts";
-import { appFlags, connectAgent } from "./agent-client.ts";
+import { type AgentClient, appFlags, connectAgent } from "./agent-client.ts";
 import { agentFlags, readAgentSettings } from "./agent-config.ts";
 import { type AppName, oneApp } from "./app-operand.ts";
-import { type Command, type Io, UsageError } from "./command.ts";
+import { type Command, type Invocation, type Io, UsageError } from "./command.ts";
 
 /** Runs a command inside of an app: in its cgroup, as its user, with its environment, in its folder. */
 export const execCommand: Command = {
   name: "exec",
   summary: "Run a command inside of an app.",
   operands: "APP -- COMMAND [ARG...]",
-  flags: { ...appFlags, "state-dir": agentFlags["state-dir"]! },
+  flags: { ...appFlags, "state-dir": { ...agentFlags["state-dir"]!, default: "what the agent says" } },
   examples: ["nckubelet exec web -- sh", "nckubelet exec shop/web -- cat /proc/self/cgroup"],
   async run(invocation, io) {
     const [word, ...command] = invocation.args;
@@ -29,12 +29,15 @@ export const execCommand: Command = {
     if (command.length === 0) {
       throw new UsageError(`no command is given: nckubelet exec ${word} -- COMMAND`);
     }
-    const { stateDir } = await readAgentSettings({ "state-dir": invocation.flags["state-dir"] }, io.env);
+    const client = await connectAgent(invocation, io);
+    const stateDir = await findStateDir(invocation, io, client);
     const record = await readRecord(stateDir, name);
     if (!record) {
-      const app = await connectAgent(invocation, io).get(name);
+      await client.get(name);
       throw new Error(
-        `the agent keeps ${app.metadata.namespace}/${app.metadata.name} elsewhere than in ${stateDir}: name its --state-dir`,
+        `the agent keeps ${
+          appKey(name.namespace, name.name)
+        } elsewhere than in ${stateDir}: name its --state-dir`,
       );
     }
     if (record.phase !== "Running" || !record.run) {
@@ -49,6 +52,14 @@ export const execCommand: Command = {
     return await runAndWait(terminal ? onTerminal(words) : words, { ...io, forward: !terminal });
   },
 };
+
+/** The folder that was named, else what the agent says; while none answers, what its config says. */
+async function findStateDir({ flags }: Invocation, { env }: Io, client: AgentClient): Promise<string> {
+  const named = flags["state-dir"] ?? env.NCKUBELET_STATE_DIR;
+  if (typeof named === "string") return named;
+  const status = await client.status().catch(() => undefined);
+  return status?.stateDir ?? (await readAgentSettings({}, env)).stateDir;
+}
 
 /** The record that the agent keeps of an app: only its user may read it, and only that user may enter the app. */
 async function readRecord(stateDir: string, { namespace, name }: AppName): Promise<AppRecord | undefined> {

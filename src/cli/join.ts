@@ -1,8 +1,10 @@
+import { Buffer } from "node:buffer";
 import { readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { dump } from "js-yaml";
 import { readIfThere, writeFileAtomic } from "../lib/files.ts";
+import { fetchPublishedCa, isPin, pinnedCertificates } from "./ca-pin.ts";
 import { connectCluster, readServerVersion } from "./cluster-client.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "./command.ts";
 
@@ -17,19 +19,31 @@ export const joinCommand: Command = {
     server: { kind: "text", value: "URL", help: "Or the address of the API server, with the flags below." },
     "token-file": { kind: "text", value: "FILE", help: "File with its token; else NCKUBELET_TOKEN has it." },
     "ca-file": { kind: "text", value: "FILE", help: "Its CA, where this machine does not trust it already." },
+    "ca-hash": {
+      kind: "text",
+      value: "sha256:HEX",
+      help: "The digest of that CA's public key; without a file, the CA is asked from the cluster.",
+    },
     config: { kind: "text", value: "FILE", help: "The agent's settings.", default: defaultConfig },
+    output: { kind: "text", value: "FILE", help: "Only check, and write the kubeconfig there." },
   },
   examples: [
     "nckubelet join --kubeconfig edge-7.kubeconfig && systemctl restart nckubelet",
     "nckubelet join --server https://10.0.0.1:6443 --token-file token --ca-file ca.crt",
+    "NCKUBELET_TOKEN=… nckubelet join --server https://10.0.0.1:6443 --ca-hash sha256:…",
   ],
   async run(invocation, io) {
     if (invocation.args.length > 0) {
       throw new UsageError(`join takes no operands, not ${JSON.stringify(invocation.args[0])}`);
     }
     const config = textFlag(invocation, "config") ?? defaultConfig;
-    const kubeconfig = join(dirname(config), "kubeconfig");
+    const output = textFlag(invocation, "output");
+    const kubeconfig = output ?? join(dirname(config), "kubeconfig");
     const server = await putKubeconfig(await kubeconfigText(invocation, io), kubeconfig, io);
+    if (output !== undefined) {
+      io.stdout(`${kubeconfig} reaches an API server ${server}.\n`);
+      return 0;
+    }
     const settings = await readIfThere(config) ?? "";
     await writeFileAtomic(config, joinedSettings(settings, kubeconfig), { mode: 0o644 });
     io.stdout(
@@ -63,10 +77,11 @@ async function putKubeconfig(text: string, path: string, io: Io): Promise<string
 }
 
 async function kubeconfigText(invocation: Invocation, io: Io): Promise<string> {
-  const [file, server, tokenFile, caFile] = ["kubeconfig", "server", "token-file", "ca-file"]
+  const [file, server, tokenFile] = ["kubeconfig", "server", "token-file"]
     .map((name) => textFlag(invocation, name));
   if (file !== undefined) {
-    if (server ?? tokenFile ?? caFile) {
+    const others = ["server", "token-file", "ca-file", "ca-hash"];
+    if (others.some((name) => textFlag(invocation, name) !== undefined)) {
       throw new UsageError("--kubeconfig has all in it: leave the others out");
     }
     return await readFile(file, "utf8");
@@ -76,7 +91,8 @@ async function kubeconfigText(invocation: Invocation, io: Io): Promise<string> {
   if (token && !server.startsWith("https://")) {
     throw new UsageError(`--server ${server} is not encrypted: it gets no token`);
   }
-  const ca = caFile === undefined ? undefined : (await readFile(caFile)).toString("base64");
+  const pem = await trustedCa(invocation, server, io);
+  const ca = pem === undefined ? undefined : Buffer.from(pem).toString("base64");
   return dump({
     apiVersion: "v1",
     kind: "Config",
@@ -88,4 +104,16 @@ async function kubeconfigText(invocation: Invocation, io: Io): Promise<string> {
     }],
     users: [{ name: "nckubelet", user: token ? { token } : {} }],
   });
+}
+
+/** The CA as PEM; undefined where the machine's own trust is to decide. */
+async function trustedCa(invocation: Invocation, server: string, io: Io): Promise<string | undefined> {
+  const [file, pin] = ["ca-file", "ca-hash"].map((name) => textFlag(invocation, name));
+  const given = file === undefined ? undefined : await readFile(file, "utf8");
+  if (pin === undefined) return given;
+  if (!isPin(pin)) throw new UsageError(`--ca-hash ${JSON.stringify(pin)}: not sha256: and 64 hex digits`);
+  if (!server.startsWith("https://")) {
+    throw new UsageError(`--server ${server} is not encrypted: it has no CA to check`);
+  }
+  return pinnedCertificates(given ?? await fetchPublishedCa(server, io.env), pin, server);
 }

@@ -4,8 +4,9 @@ import { annotations, appKey, defaultNamespace } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { hasStatus } from "../kube/kube-error.ts";
-import { events, ncappPath, resourcePath } from "../kube/resources.ts";
+import { events, ncappPath, nodes, resourcePath } from "../kube/resources.ts";
 import { closest } from "../lib/closest.ts";
+import type { Node } from "../node/node-object.ts";
 import type { AppName } from "./app-operand.ts";
 import { connectCluster } from "./cluster-client.ts";
 import { type Flag, type Invocation, type Io, textFlag } from "./command.ts";
@@ -19,6 +20,11 @@ export interface ClusterApps extends Disposable {
   /** What happened to an app, oldest first. */
   events(app: NCApp): Promise<AppEventRow[]>;
   restart(app: AppName): Promise<void>;
+  node(name: string): Promise<Node>;
+  /** The bearer token that the API server is shown; undefined where the user proves it otherwise. */
+  token(): Promise<string | undefined>;
+  /** The authority of the API server's certificate, as PEM; undefined where that is the system's. */
+  authority(): Promise<string | undefined>;
 }
 
 export interface AppEventRow {
@@ -58,8 +64,36 @@ export async function connectApps(
       const path = ncappPath(app.namespace, app.name);
       await onApp(client, app, () => client.request({ method: "PATCH", path, body }));
     },
+    node: (name) => readNode(client, name),
+    async token() {
+      const { headers } = await client.access.authorize();
+      const value = Object.entries(headers).find(([name]) => name.toLowerCase() === "authorization")?.[1];
+      return /^Bearer (.+)$/.exec(value ?? "")?.[1];
+    },
+    authority: async () => (await client.access.tls()).ca,
     [Symbol.dispose]: () => cluster[Symbol.dispose](),
   };
+}
+
+/** Names without a namespace are in that of the context. */
+export function inNamespace(invocation: Invocation, { namespace }: ClusterApps): Invocation {
+  const isFull = invocation.args.some((word) => word.includes("/"));
+  return isFull ? invocation : { ...invocation, flags: { ...invocation.flags, namespace } };
+}
+
+async function readNode(client: KubeClient, name: string): Promise<Node> {
+  try {
+    return await client.request<Node>({ path: resourcePath(nodes, { name }) });
+  } catch (cause) {
+    const why = hasStatus(cause, 404)
+      ? `there is no Node ${name}`
+      : hasStatus(cause, 403)
+      ? `you may not get the Node ${name}`
+      : `the Node ${name} cannot be read`;
+    throw new Error(`${why}, which has the address of its agent: name that with --agent HOST:PORT`, {
+      cause,
+    });
+  }
 }
 
 async function listApps(client: KubeClient, namespace: string | undefined): Promise<NCApp[]> {

@@ -1,34 +1,70 @@
 /**
- * `kubectl ncapp`: this program under the name `kubectl-ncapp`, for admins. It asks the API server, not an agent.
+ * `kubectl ncapp`: this program under the name `kubectl-ncapp`, for admins. It asks the API server; only logs come from an agent.
  */
 import { annotations, appKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
-import { sleep } from "../lib/sleep.ts";
 import { manyApps, oneApp } from "./app-operand.ts";
 import { ageOf } from "./app-table.ts";
-import { type Command, type Flag, type Invocation, UsageError } from "./command.ts";
+import { type Command, type Invocation, type Io, UsageError } from "./command.ts";
 import type { CommandTable } from "./command-line.ts";
 import { describeApp } from "./describe-app.ts";
 import { outputFlag, outputFormat } from "./output.ts";
 import { paintFor, printable } from "./paint.ts";
-import { type AppEventRow, type ClusterApps, clusterFlags, connectApps } from "./plugin-cluster.ts";
+import { type AppEventRow, clusterFlags, connectApps, inNamespace } from "./plugin-cluster.ts";
+import { logsCommand } from "./plugin-logs.ts";
 import { formatApps } from "./ps.ts";
 import { formatTable } from "./table.ts";
+import { watchScreen } from "./watch-screen.ts";
 
-const allFlag: Flag = { kind: "switch", short: "A", help: "Those of all namespaces." };
+interface Listing extends Pick<Command, "name" | "summary" | "flags" | "examples"> {
+  show(look: () => Promise<NCApp[]>, invocation: Invocation, io: Io, none: string): Promise<void>;
+}
 
-const psCommand: Command = {
+/** A command that lists the NCApps of a namespace, or of all. */
+function listing({ show, ...command }: Listing): Command {
+  return {
+    ...command,
+    flags: {
+      "all-namespaces": { kind: "switch", short: "A", help: "Those of all namespaces." },
+      ...clusterFlags,
+      ...command.flags,
+    },
+    async run(invocation, io) {
+      const { flags, args } = invocation;
+      if (args.length > 0) throw new UsageError(`no operands are taken, not ${JSON.stringify(args[0])}`);
+      using cluster = await connectApps(invocation, io);
+      const all = flags["all-namespaces"];
+      const none = all ? "No NCApps." : `No NCApps in the namespace ${cluster.namespace}; -A looks in all.`;
+      await show(() => cluster.list(all ? undefined : cluster.namespace), invocation, io, none);
+      return 0;
+    },
+  };
+}
+
+const psCommand = listing({
   name: "ps",
   summary: "List NCApps with their nodes and what they use.",
-  flags: { "all-namespaces": allFlag, ...clusterFlags, output: outputFlag },
+  flags: { output: outputFlag },
   examples: ["kubectl ncapp ps", "kubectl ncapp ps -A -o wide"],
-  async run(invocation, io) {
+  async show(look, invocation, io, none) {
     const format = outputFormat(invocation);
-    using cluster = await connectApps(invocation, io);
-    io.stdout(formatApps(await listed(cluster, invocation), format, io, inCluster(cluster)));
-    return 0;
+    io.stdout(formatApps(await look(), format, io, { cluster: true, none }));
   },
-};
+});
+
+const topCommand = listing({
+  name: "top",
+  summary: "Watch what NCApps use.",
+  flags: {},
+  examples: ["kubectl ncapp top -A"],
+  async show(look, _, io, none) {
+    const lines = async () => {
+      const apps = (await look()).sort(byUse);
+      return formatApps(apps, "table", io, { cluster: true, none }).trimEnd().split("\n");
+    };
+    await watchScreen(lines, io, { everyMs: 5000 });
+  },
+});
 
 const describeCommand: Command = {
   name: "describe",
@@ -71,45 +107,13 @@ const restartCommand: Command = {
   },
 };
 
-const topCommand: Command = {
-  name: "top",
-  summary: "Watch what NCApps use.",
-  flags: { "all-namespaces": allFlag, ...clusterFlags },
-  examples: ["kubectl ncapp top -A"],
-  async run(invocation, io) {
-    using cluster = await connectApps(invocation, io);
-    do {
-      const apps = (await listed(cluster, invocation)).sort(byUse);
-      const clear = io.columns > 0 ? "\x1b[H\x1b[2J" : "";
-      io.stdout(clear + formatApps(apps, "table", io, inCluster(cluster)));
-      if (io.columns > 0) await sleep(5000, io.signal);
-    } while (io.columns > 0 && !io.signal.aborted);
-    return 0;
-  },
-};
-
 /** What `kubectl ncapp` knows. */
 export const pluginCommands: CommandTable = Object.fromEntries(
-  [psCommand, topCommand, describeCommand, restartCommand].map((command) => [
+  [psCommand, topCommand, logsCommand, describeCommand, restartCommand].map((command) => [
     command.name,
     { summary: command.summary, load: async () => command },
   ]),
 );
-
-async function listed(cluster: ClusterApps, { flags, args }: Invocation): Promise<NCApp[]> {
-  if (args.length > 0) throw new UsageError(`no operands are taken, not ${JSON.stringify(args[0])}`);
-  return await cluster.list(flags["all-namespaces"] ? undefined : cluster.namespace);
-}
-
-/** Names without a namespace are in that of the context. */
-function inNamespace(invocation: Invocation, { namespace }: ClusterApps): Invocation {
-  const isFull = invocation.args.some((word) => word.includes("/"));
-  return isFull ? invocation : { ...invocation, flags: { ...invocation.flags, namespace } };
-}
-
-function inCluster({ namespace }: ClusterApps): { cluster: true; none: string } {
-  return { cluster: true, none: `No NCApps in the namespace ${namespace}; -A looks in all.` };
-}
 
 function byUse(one: NCApp, other: NCApp): number {
   return Number(other.status?.cpuPCT ?? -1) - Number(one.status?.cpuPCT ?? -1);

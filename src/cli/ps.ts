@@ -34,7 +34,8 @@ export const psCommand: Command = {
     }
     const format = outputFormat(invocation);
     const namespace = textFlag(invocation, "namespace");
-    const apps = (await connectAgent(invocation, io).list())
+    const client = await connectAgent(invocation, io);
+    const apps = (await client.list())
       .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
     io.stdout(formatApps(apps, format, io));
     return 0;

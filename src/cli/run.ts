@@ -26,7 +26,7 @@ export const runCommand: Command = {
   async run(invocation, io) {
     const app = manifestOf(invocation, io.env);
     await checkScript(app.spec.shellFile ?? "");
-    const client = connectAgent(invocation, io);
+    const client = await connectAgent(invocation, io);
     const name = nameOf(app);
     if (await client.find(name)) {
       throw new Error(

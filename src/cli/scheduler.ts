@@ -10,6 +10,7 @@ import { type Command, type Invocation, type Io, UsageError } from "./command.ts
 import { formatTable } from "./table.ts";
 
 const bindPlaces = 16;
+const shortestGraceMs = 20_000;
 
 /** Runs the NCApp scheduler, or explains what it would do with one app. */
 export const schedulerCommand: Command = {
@@ -39,6 +40,12 @@ export const schedulerCommand: Command = {
       value: "TIME",
       help: "How long apps bear that their node is lost.",
       default: "300s",
+    },
+    "node-monitor-grace-period": {
+      kind: "text",
+      value: "TIME",
+      help: "How long a node may be silent before it is lost.",
+      default: "40s, as its Lease says",
     },
     "no-leader-elect": { kind: "switch", help: "Work without asking for the leader's Lease." },
     listen: {
@@ -152,11 +159,24 @@ function readSettings({ flags }: Invocation, { env }: Io) {
     policy: oneOf("policy", ["spread", "binpack"]),
     leaderElect: raw("no-leader-elect") !== "true",
     defaultTolerationMs: duration("default-toleration", raw("default-toleration") ?? "300s"),
+    nodeGraceMs: nodeGrace(raw("node-monitor-grace-period")),
     listen: raw("listen") ?? "127.0.0.1:10269",
     explain: explainedApp(raw("explain")),
     logLevel: oneOf<LogLevel>("log-level", ["info", "debug", "warn", "error"]),
     logFormat: oneOf<LogFormat>("log-format", ["text", "json"]),
   };
+}
+
+/** Agents renew every 10 s: who waits for less than two renewals takes a single late one for the loss of a node. */
+function nodeGrace(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = duration("node-monitor-grace-period", text);
+  if (ms >= shortestGraceMs) return ms;
+  throw new UsageError(
+    `--node-monitor-grace-period ${JSON.stringify(text)}: agents renew every 10 s, so it is ${
+      shortestGraceMs / 1000
+    }s at least`,
+  );
 }
 
 function explainedApp(text: string | undefined): string | undefined {

@@ -1,16 +1,9 @@
-import { sleep } from "../lib/sleep.ts";
 import { duration } from "./agent-config.ts";
-import { type AgentClient, type AgentStatus, connectAgent, socketFlag } from "./agent-client.ts";
-import { type Command, type Io, textFlag, UsageError } from "./command.ts";
-import type { NodeApp } from "./node-app.ts";
+import { connectAgent, socketFlag } from "./agent-client.ts";
+import { type Command, textFlag, UsageError } from "./command.ts";
 import { paintFor } from "./paint.ts";
 import { topLines } from "./top-screen.ts";
-
-const openScreen = "\x1b[?1049h\x1b[?25l";
-const closeScreen = "\x1b[?25h\x1b[?1049l";
-const home = "\x1b[H";
-const clearLine = "\x1b[K";
-const clearBelow = "\x1b[J";
+import { watchScreen } from "./watch-screen.ts";
 
 /** Shows what the apps use, the greediest first: in place on a terminal, once anywhere else. */
 export const topCommand: Command = {
@@ -27,48 +20,14 @@ export const topCommand: Command = {
       throw new UsageError(`top takes no operands, not ${JSON.stringify(invocation.args[0])}`);
     }
     const everyMs = duration("interval", textFlag(invocation, "interval") ?? "2s");
-    const client = connectAgent(invocation, io);
-    const first = await look(client);
-    if (io.columns === 0 || invocation.flags.once) {
-      io.stdout(`${topLines(first, { now: Date.now(), paint: paintFor(io) }).join("\n")}\n`);
-      return 0;
-    }
-    io.stdout(openScreen);
-    try {
-      for (let seen: View | Error = first; !io.signal.aborted; seen = await tryToLook(client)) {
-        io.stdout(screen(seen, io));
-        await sleep(everyMs, io.signal);
-      }
-    } finally {
-      io.stdout(closeScreen);
-    }
+    const once = invocation.flags.once === true;
+    const client = await connectAgent(invocation, io);
+    const look = async () => {
+      const [agent, apps] = await Promise.all([client.status(), client.list()]);
+      const columns = once || io.columns === 0 ? undefined : io.columns;
+      return topLines({ agent, apps }, { now: Date.now(), paint: paintFor(io), columns });
+    };
+    await watchScreen(look, io, { everyMs, once });
     return 0;
   },
 };
-
-interface View {
-  agent: AgentStatus;
-  apps: NodeApp[];
-}
-
-async function look(client: AgentClient): Promise<View> {
-  const [agent, apps] = await Promise.all([client.status(), client.list()]);
-  return { agent, apps };
-}
-
-/** An agent that is being restarted is worth waiting for. */
-function tryToLook(client: AgentClient): Promise<View | Error> {
-  return look(client).catch((error: Error) => error);
-}
-
-/** Overwrites what is there, line by line: clearing the screen first would flicker. */
-function screen(seen: View | Error, io: Io): string {
-  const { columns, rows = 1000 } = io;
-  const lines = seen instanceof Error
-    ? [seen.message]
-    : topLines(seen, { now: Date.now(), paint: paintFor(io), columns });
-  const fitting = lines.length < rows
-    ? lines
-    : [...lines.slice(0, rows - 2), `… ${lines.length - rows + 2} more`];
-  return home + fitting.map((line) => `${line}${clearLine}\n`).join("") + clearBelow;
-}

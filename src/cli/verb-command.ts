@@ -28,7 +28,7 @@ export function verbCommand({ name, summary, examples, perform }: Verb): Command
     examples,
     async run(invocation, io) {
       const apps = manyApps(invocation);
-      const client = connectAgent(invocation, io);
+      const client = await connectAgent(invocation, io);
       const wait = !invocation.flags["no-wait"];
       const outcomes = await Promise.allSettled(
         apps.map(async (app) => say(await perform(client, app, { wait, signal: io.signal }), io)),

@@ -6,11 +6,12 @@ import type { Services } from "./services.ts";
 import type { AgentView, AppView } from "./view.ts";
 
 /** The agent and its apps in short. */
-export function showStatus(context: Context, { view }: Services): Response {
+export function showStatus(context: Context, { view, stateDir }: Services): Response {
   return context.json({
     version: view.version,
     node: view.node,
     startedAt: view.startedAt.toISOString(),
+    stateDir,
     size: view.size,
     usage: view.nodeUsage(),
     limits: view.limits,

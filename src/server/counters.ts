@@ -9,7 +9,7 @@ import type { RequestReport } from "../kube/client.ts";
 export interface Histogram {
   observe(seconds: number): void;
   /** Does `work` and observes how long it took, whether or not it threw. */
-  time(work: () => void): void;
+  time<T>(work: () => T): T;
   snapshot(): { bounds: readonly number[]; counts: readonly number[]; sum: number; count: number };
 }
 
@@ -31,7 +31,7 @@ export interface AgentCounters {
 }
 
 const syncBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
-const startBounds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const startBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** Makes the counters of one agent, all at nothing. */
 export function createAgentCounters({ now = Date.now }: { now?: () => number } = {}): AgentCounters {
@@ -66,7 +66,7 @@ export function createHistogram(bounds: readonly number[]): Histogram {
     time(work) {
       const start = performance.now();
       try {
-        work();
+        return work();
       } finally {
         observe((performance.now() - start) / 1000);
       }

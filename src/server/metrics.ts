@@ -73,8 +73,9 @@ const appMetrics: AppMetric[] = [
 /** All families, as they are now. Each is there even while it has no series, so that what is asked for is known to exist. */
 export function collectMetrics(view: AgentView, counters: AgentCounters): Family[] {
   const apps = view.apps();
+  const labelled = apps.map(withLabels);
   return [
-    ...appMetrics.map((metric) => appFamily(metric, apps)),
+    ...appMetrics.map((metric) => appFamily(metric, labelled)),
     {
       name: "nckubelet_build_info",
       help: "1, with what this agent is in its labels.",
@@ -115,13 +116,22 @@ export function collectMetrics(view: AgentView, counters: AgentCounters): Family
   ];
 }
 
-function appFamily({ name, help, type, value }: AppMetric, apps: AppView[]): Family {
-  const values = apps.flatMap((app): Sample[] => {
+interface LabelledApp {
+  app: AppView;
+  sharedLabels: Sample["sharedLabels"];
+}
+
+function withLabels(app: AppView): LabelledApp {
+  const { namespace = "", name } = app.app.metadata;
+  return { app, sharedLabels: { namespace, app: name } };
+}
+
+function appFamily({ name, help, type, value }: AppMetric, apps: LabelledApp[]): Family {
+  const values: Sample[] = [];
+  for (const { app, sharedLabels } of apps) {
     const found = value(app);
-    if (found === undefined) return [];
-    const { namespace = "", name } = app.app.metadata;
-    return [{ labels: { namespace, app: name }, value: found }];
-  });
+    if (found !== undefined) values.push({ sharedLabels, value: found });
+  }
   return { name, help, type, values };
 }
 
@@ -136,8 +146,8 @@ function histogramFamily(name: string, help: string, histogram: Histogram): Fami
   const values = [
     ...buckets,
     { metricName: `${name}_bucket`, labels: { le: "+Inf" }, value: count },
-    { metricName: `${name}_sum`, labels: {}, value: sum },
-    { metricName: `${name}_count`, labels: {}, value: count },
+    { metricName: `${name}_sum`, value: sum },
+    { metricName: `${name}_count`, value: count },
   ];
   return { name, help, type: "histogram", values };
 }

@@ -9,6 +9,8 @@ export interface Services {
   actions: AppActions;
   counters: AgentCounters;
   log: Logger;
+  /** Where the agent keeps its records: for those who read them beside it. */
+  stateDir: string;
   /** Logs that are being followed: each holds a connection and a watch for as long as it likes. */
   followers: { now: number; readonly most: number };
 }

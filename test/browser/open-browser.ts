@@ -1,23 +1,14 @@
 /**
- * A real Chromium for tests, driven by playwright-core. Where one of the two is missing, tests say so and are skipped.
+ * A real Chromium for tests, driven by playwright-core.
+ *
+ * Each page has a browser with an empty profile of its own, which asks nobody but the page's own server. Waits end, but late: a
+ * machine that is busy with other tests may need a minute for what takes a second.
  */
-import { existsSync } from "node:fs";
-import process from "node:process";
+import { chromium, type Page } from "playwright-core";
+import { findChromium, skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
 
-/** The few things that the tests do with a page; playwright-core has them all. */
-export interface Page {
-  goto(url: string): Promise<unknown>;
-  evaluate<T>(expression: string): Promise<T>;
-  click(selector: string): Promise<void>;
-  fill(selector: string, text: string): Promise<void>;
-  innerText(selector: string): Promise<string>;
-  screenshot(options: { path: string }): Promise<unknown>;
-  keyboard: { press(key: string): Promise<void> };
-  on(event: "request", listener: (request: { url(): string }) => void): void;
-  on(event: "console", listener: (message: { type(): string; text(): string }) => void): void;
-  on(event: "pageerror", listener: (error: Error) => void): void;
-}
+export type { Page };
 
 export interface PageOptions {
   viewport?: { width: number; height: number };
@@ -25,30 +16,32 @@ export interface PageOptions {
   ignoreHTTPSErrors?: boolean;
 }
 
-interface Browser {
-  newPage(options?: PageOptions): Promise<Page>;
-  close(): Promise<void>;
-}
-
-const chromium = [process.env.CHROMIUM ?? "", "/usr/bin/chromium"].find((path) => existsSync(path));
-// Not a literal: the types of a package that may be missing would be missed.
-const driver = "playwright-core";
-const playwright = await import(driver).catch(() => undefined);
+const found = findChromium();
+const patienceMs = 180_000;
+const flags = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 /** Why there is no browser here, or false. */
-export const noBrowser: string | false = "deno" in process.versions
-  ? "playwright-core is for Node"
-  : !playwright
-  ? "playwright-core is not installed"
-  : !chromium && "no chromium here: apt-get install chromium, or name one by CHROMIUM";
+export const noBrowser: string | false = skipUnless("chromium");
 
 /** Opens a page and keeps what it asked for and complained about; at the end of the block the browser closes. */
 export async function openPage(options: PageOptions = {}) {
-  const browser: Browser = await playwright.chromium.launch({
-    executablePath: chromium,
-    args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-gpu"],
+  if ("missing" in found) throw new Error(found.missing);
+  const browser = await chromium.launch({
+    executablePath: found.path,
+    headless: true,
+    args: flags,
+    timeout: patienceMs,
   });
   const page = await browser.newPage({ viewport: { width: 1100, height: 720 }, ...options });
+  page.setDefaultTimeout(patienceMs);
   const asked: string[] = [];
   const complaints: string[] = [];
   page.on("request", (request) => void asked.push(request.url()));
@@ -61,5 +54,5 @@ export async function openPage(options: PageOptions = {}) {
 
 /** Waits until an expression holds in the page. Playwright's own way would have the page evaluate text, which it must not. */
 export async function until(page: Page, condition: string): Promise<void> {
-  await waitFor(condition, () => page.evaluate<boolean>(`Boolean(${condition})`), 60_000);
+  await waitFor(condition, () => page.evaluate<boolean>(`Boolean(${condition})`), patienceMs);
 }

@@ -186,6 +186,7 @@ export async function serveSampleNode(apps: Sample[] = sampleApps) {
     actions: recordActions(),
     counters: createAgentCounters(),
     log: silentLogger,
+    stateDir: "/var/lib/nckubelet",
     followers: { now: 0, most: 8 },
   };
   const app = createServerApp({ kind: "loopback", isOwnHost: isLoopbackHost }, services);

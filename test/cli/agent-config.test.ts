@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { agentFlags, duration, readAgentSettings } from "../../src/cli/agent-config.ts";
+import {
+  agentFlags,
+  defaultSocket,
+  duration,
+  findSocket,
+  readAgentSettings,
+} from "../../src/cli/agent-config.ts";
 
 const noFile = () => Promise.reject(Object.assign(new Error("no such file"), { code: "ENOENT" }));
 
@@ -14,6 +20,17 @@ test("a flag wins over the environment, that over the file, that over the defaul
     7,
     "strict",
   ]);
+});
+
+test("commands find the agent by flag, environment, or its own config file, whatever else is wrong with that", async () => {
+  const file = async () => "socket: /run/other.sock\n";
+  assert.equal(await findSocket({ socket: "/a" }, { NCKUBELET_SOCKET: "/b" }, file), "/a");
+  assert.equal(await findSocket({}, { NCKUBELET_SOCKET: "/b" }, file), "/b");
+  assert.equal(await findSocket({}, {}, file), "/run/other.sock");
+  for (const text of ["", "socket: 7\n", "unknown: 1\n", "{"]) {
+    assert.equal(await findSocket({}, {}, async () => text), defaultSocket, text);
+  }
+  assert.equal(await findSocket({}, {}, noFile), defaultSocket);
 });
 
 test("a config file that is named must be there; the usual one need not", async () => {
@@ -51,12 +68,26 @@ for (
       { standalone: true, server: "http://127.0.0.1:8001" },
       /--standalone means no API server: leave --server out/,
     ],
+    [
+      { standalone: true, "with-scheduler": true },
+      /--with-scheduler needs an API server: leave --standalone out/,
+    ],
+    [{ "with-scheduler": "perhaps" }, /--with-scheduler "perhaps": use true or false/],
   ] as const
 ) {
   test(`${JSON.stringify(flags)} is refused with flag and value`, async () => {
     await assert.rejects(readAgentSettings(flags, {}, noFile), message);
   });
 }
+
+test("an agent has a scheduler only where a flag, the environment or the file says so", async () => {
+  const of = async (flags: object, env: object, text = "") =>
+    (await readAgentSettings({ ...flags }, { ...env }, async () => text)).withScheduler;
+  assert.equal(await of({}, {}), false);
+  assert.equal(await of({ "with-scheduler": true }, {}), true);
+  assert.equal(await of({}, { NCKUBELET_WITH_SCHEDULER: "true" }), true);
+  assert.equal(await of({}, {}, "with-scheduler: true\n"), true);
+});
 
 test("spans of time have a unit", () => {
   assert.deepEqual(["500ms", "10s", "1.5m", "2h"].map((text) => duration("x", text)), [

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { call } from "./test-agent.ts";
+import { call } from "./call.ts";
 
 test("run --attach shows what the follower had not seen when the app ended, and nothing twice", async () => {
   const folder = await mkdtemp(join(tmpdir(), "nckubelet-attach-"));

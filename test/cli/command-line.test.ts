@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Command, Io } from "../../src/cli/command.ts";
-import { UsageError } from "../../src/cli/command.ts";
-import { type CommandTable, runCommandLine } from "../../src/cli/command-line.ts";
+import { type Command, UsageError } from "../../src/cli/command.ts";
+import type { CommandTable } from "../../src/cli/command-line.ts";
 import { commands } from "../../src/cli/commands.ts";
+import { call as callWith } from "./call.ts";
 
 const echo: Command = {
   name: "echo",
@@ -24,17 +24,7 @@ const echo: Command = {
 };
 const table: CommandTable = { echo: { summary: echo.summary, load: async () => echo } };
 
-async function call(words: string[], known = table) {
-  const said = { stdout: "", stderr: "" };
-  const io: Io = {
-    stdout: (text) => void (said.stdout += text),
-    stderr: (text) => void (said.stderr += text),
-    env: {},
-    columns: 0,
-    signal: new AbortController().signal,
-  };
-  return { code: await runCommandLine(words, known, io), ...said };
-}
+const call = (words: string[]) => callWith(words, { table }).done;
 
 test("flags and operands reach the command", async () => {
   const { code, stdout } = await call([

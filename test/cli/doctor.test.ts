@@ -9,7 +9,7 @@ import { checkAgent, checkCgroups, checkDisk, checkTools } from "../../src/cli/d
 import type { Finding } from "../../src/cli/finding.ts";
 import { version } from "../../src/lib/version.ts";
 import { type Answer, json, refuse, withServer } from "../kube/fake-server.ts";
-import { call } from "./test-agent.ts";
+import { call } from "./call.ts";
 
 /** An API server that allows all, or what `allows` says. */
 function cluster(
@@ -113,6 +113,7 @@ test("the agent's own troubles are passed on", async () => {
     version: "0.0.1",
     node: "edge-7",
     startedAt: "",
+    stateDir: "/var/lib/nckubelet",
     limits: { enforced: false, message: "no cgroup v2" },
     sources: [{ name: "api-server", ready: false, message: "403 Forbidden" }],
     problems: [{ message: "not YAML", origin: "/etc/a.yaml" }],

@@ -22,13 +22,9 @@ function execOnTerminal(agent: TestAgent, words: string[], input: string) {
   return run(agent, ["script", "-qec", command, "/dev/null"], input);
 }
 
-async function run({ socket, stateDir }: TestAgent, [file = "", ...args]: string[], input: string) {
-  const env = {
-    PATH: process.env.PATH,
-    NCKUBELET_SOCKET: socket,
-    NCKUBELET_STATE_DIR: stateDir,
-    SHELL: "/bin/sh",
-  };
+/** The agent is named by its socket alone: where its records are, it says itself. */
+async function run({ socket }: TestAgent, [file = "", ...args]: string[], input: string) {
+  const env = { PATH: process.env.PATH, NCKUBELET_SOCKET: socket, SHELL: "/bin/sh" };
   const child = spawn(file, args, { env, stdio: "pipe" });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text) => stdout += text);
@@ -52,6 +48,16 @@ test("exec runs a command in the app's environment and folder, with its streams 
   const stopped = await exec(agent, ["inside", "--", "id"]);
   assert.deepEqual([stopped.code, stopped.stdout], [1, ""]);
   assert.match(stopped.stderr, /default\/inside is Pending.*nothing to enter; 'nckubelet start inside'/);
+});
+
+test("exec takes the agent's folder where it is named, whether or not the agent answers", async () => {
+  await using agent = await startTestAgent();
+  await agent.command("run", await agent.script("inside.sh", "exec sleep 600"));
+  const silent = ["--socket", "/none.sock", "--state-dir", agent.stateDir];
+  assert.equal((await exec(agent, [...silent, "inside", "--", "echo", "here"])).stdout, "here\n");
+  const wrong = await exec(agent, ["--state-dir", agent.folder, "inside", "--", "true"]);
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /keeps default\/inside elsewhere than in .*: name its --state-dir/);
 });
 
 test("exec on a terminal gives the command one of its own, with keys and exit code", {

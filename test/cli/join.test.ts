@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
+import { createHash, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { pinnedCertificates } from "../../src/cli/ca-pin.ts";
 import { joinCommand, joinedSettings } from "../../src/cli/join.ts";
+import { createAuthority, createServerCertificate } from "../harness/certificates.ts";
 
 async function createNode(t: TestContext) {
   const server = createServer((_, response) => {
@@ -74,4 +78,96 @@ test("joinedSettings replaces only what names an API server", () => {
     "a: 1\n\n  server: nested\nkubeconfig: /k\n",
   );
   assert.equal(joinedSettings("", "/k"), "kubeconfig: /k\n");
+});
+
+/** An API server with a CA of its own, which it publishes for all who ask, and the lines of what it was asked. */
+async function createCluster(t: TestContext) {
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-join-"));
+  const authority = await createAuthority(dir, "ca");
+  const { certFile, keyFile } = await createServerCertificate(dir, "server", authority, ["IP:127.0.0.1"]);
+  const ca = await readFile(authority.certFile, "utf8");
+  const asked: string[] = [];
+  const identity = { cert: await readFile(certFile), key: await readFile(keyFile) };
+  const server = createTlsServer(identity, (request, response) => {
+    asked.push(`${request.url} ${request.headers.authorization ?? "by nobody"}`);
+    response.setHeader("content-type", "application/json");
+    const published = JSON.stringify({
+      clusters: [{ cluster: { "certificate-authority-data": btoa(ca) } }],
+    });
+    const answer = request.url === "/version"
+      ? { gitVersion: "v1.30.1" }
+      : { data: { kubeconfig: published } };
+    response.end(JSON.stringify(answer));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  t.after(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(dir, { recursive: true, force: true });
+  });
+  return {
+    dir,
+    ca,
+    caFile: authority.certFile,
+    pin: digest(ca),
+    asked,
+    address: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  };
+}
+
+function digest(certificate: string): string {
+  const key = new X509Certificate(certificate).publicKey.export({ type: "spki", format: "der" });
+  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
+}
+
+test("join asks a cluster for its CA where the digest is known, and shows its token only after that", async (t) => {
+  const [node, cluster] = [await createNode(t), await createCluster(t)];
+  const flags = { server: cluster.address, "ca-hash": cluster.pin };
+  assert.equal(await node.run(flags, { NCKUBELET_TOKEN: "secret" }), 0);
+  assert.deepEqual(cluster.asked, [
+    "/api/v1/namespaces/kube-public/configmaps/cluster-info by nobody",
+    "/version Bearer secret",
+  ]);
+  assert.ok((await readFile(join(node.dir, "kubeconfig"), "utf8")).includes(btoa(cluster.ca)));
+});
+
+test("join refuses a CA with another digest in one line, whoever gave it, and changes nothing", async (t) => {
+  const [node, cluster] = [await createNode(t), await createCluster(t)];
+  const other = `sha256:${"0".repeat(64)}`;
+  const says = `the CA of ${cluster.address} has the hash ${cluster.pin}, not ${other}`;
+  for (const file of [{}, { "ca-file": cluster.caFile }] as Record<string, string>[]) {
+    const flags = { server: cluster.address, "ca-hash": other, ...file };
+    await assert.rejects(node.run(flags, { NCKUBELET_TOKEN: "secret" }), { message: says });
+  }
+  assert.ok(cluster.asked.every((line) => line.endsWith("by nobody")), cluster.asked.join("\n"));
+  assert.deepEqual(await readdir(node.dir), ["config.yaml"]);
+});
+
+test("join takes no digest in another form, and none for an open line", async (t) => {
+  const node = await createNode(t);
+  const flags = { server: "https://127.0.0.1:1", "ca-hash": "sha256:00" };
+  await assert.rejects(node.run(flags), /--ca-hash "sha256:00": not sha256: and 64 hex digits/);
+  const pin = `sha256:${"0".repeat(64)}`;
+  await assert.rejects(node.run({ server: node.address, "ca-hash": pin }), /has no CA to check/);
+});
+
+test("join with an output writes the kubeconfig there and leaves the settings alone", async (t) => {
+  const node = await createNode(t);
+  const output = join(node.dir, "staged");
+  assert.equal(await node.run({ server: node.address, output }), 0);
+  assert.equal((await stat(output)).mode & 0o777, 0o600);
+  assert.deepEqual((await readdir(node.dir)).sort(), ["config.yaml", "staged"]);
+  assert.match(await readFile(node.config, "utf8"), /^standalone: true$/m);
+});
+
+test("pinnedCertificates trusts the pinned one alone, not what came along with it", async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-join-"));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  const [right = "", wrong = ""] = await Promise.all(
+    ["right", "wrong"].map(async (name) =>
+      await readFile((await createAuthority(dir, name)).certFile, "utf8")
+    ),
+  );
+  assert.equal(pinnedCertificates(`${wrong}\n${right}`, digest(right), "x").trim(), right.trim());
+  assert.throws(() => pinnedCertificates("no PEM", digest(right), "x"), /the CA of x is not a certificate/);
 });

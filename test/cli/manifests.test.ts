@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadAll } from "js-yaml";
 import { json, withServer } from "../kube/fake-server.ts";
-import { call } from "./test-agent.ts";
+import { call } from "./call.ts";
 
 async function kindsOf(...words: string[]): Promise<string[]> {
   const { code, stdout, stderr } = await call(["manifests", ...words]).done;

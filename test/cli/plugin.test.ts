@@ -3,10 +3,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Io } from "../../src/cli/command.ts";
-import { runCommandLine } from "../../src/cli/command-line.ts";
 import { pluginCommands } from "../../src/cli/plugin.ts";
 import { type FakeServer, json, refuse, withServer } from "../kube/fake-server.ts";
+import { call } from "./call.ts";
 
 const app = (name: string, node: string, annotations = {}) => ({
   apiVersion: "app.example.com/v1alpha1",
@@ -20,9 +19,8 @@ const apps = [app("web", "edge-7"), app("local", "edge-8", { "app.example.com/co
 /** Calls `kubectl ncapp` with a kubeconfig whose context has the namespace `shop`. */
 async function plugin(...words: string[]) {
   const folder = await mkdtemp(join(tmpdir(), "nckubelet-plugin-"));
-  const said = { stdout: "", stderr: "" };
   let requests: FakeServer["requests"] = [];
-  const code = await withServer(({ method, path }, response) => {
+  const said = await withServer(({ method, path }, response) => {
     const name = /\/namespaces\/shop\/ncapps\/(.+)$/.exec(path)?.[1];
     if (path.endsWith("/ncapps")) return json(response, { items: path.includes("/shop/") ? apps : [] });
     if (path.endsWith("/shop/events")) {
@@ -44,17 +42,10 @@ users: [{name: u, user: {}}]
 contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
 `,
     );
-    const io: Io = {
-      stdout: (text) => void (said.stdout += text),
-      stderr: (text) => void (said.stderr += text),
-      env: { KUBECONFIG },
-      columns: 0,
-      signal: new AbortController().signal,
-    };
-    return await runCommandLine(words, pluginCommands, io, "kubectl ncapp");
+    return await call(words, { table: pluginCommands, program: "kubectl ncapp", env: { KUBECONFIG } }).done;
   });
   await rm(folder, { recursive: true });
-  return { code, ...said, requests };
+  return { ...said, requests };
 }
 
 test("kubectl ncapp ps and top list the NCApps of the context's namespace with their nodes", async () => {

@@ -16,6 +16,7 @@ test("the scheduler says what is wrong with its flags, and ends with 2", async (
     [["--policy", "random"], /--policy "random": use spread or binpack/],
     [["--explain", "/web"], /--explain "\/web": not NAMESPACE\/NAME/],
     [["--default-toleration", "soon"], /--default-toleration "soon"/],
+    [["--node-monitor-grace-period", "5s"], /agents renew every 10 s, so it is 20s at least/],
     [["here"], /scheduler takes no operands, not "here"/],
     [["--polcy", "spread"], /did you mean --policy/],
   ];

@@ -8,15 +8,8 @@ import { join } from "node:path";
 import { startAgent } from "../../src/agent/agent.ts";
 import { readAgentSettings } from "../../src/cli/agent-config.ts";
 import type { Io } from "../../src/cli/command.ts";
-import { runCommandLine } from "../../src/cli/command-line.ts";
-import { commands } from "../../src/cli/commands.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-
-export interface Said {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
+import { call, type Said } from "./call.ts";
 
 export interface TestAgent extends AsyncDisposable {
   folder: string;
@@ -51,7 +44,8 @@ export async function startTestAgent(): Promise<TestAgent> {
     async () => "",
   );
   const agent = await startAgent({ ...settings, version: "0.0.0-test", log: silentLogger });
-  const begin: TestAgent["begin"] = (words, io = {}) => call(words, { NCKUBELET_SOCKET: socket }, io);
+  const begin: TestAgent["begin"] = (words, io = {}) =>
+    call(words, { env: { NCKUBELET_SOCKET: socket }, ...io });
   return {
     folder,
     socket,
@@ -68,24 +62,4 @@ export async function startTestAgent(): Promise<TestAgent> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** Calls a command and collects what it says. */
-export function call(
-  words: string[],
-  env: Record<string, string> = {},
-  io: Partial<Io> = {},
-): { said: Said; done: Promise<Said> } {
-  const said: Said = { code: -1, stdout: "", stderr: "" };
-  const decoder = new TextDecoder();
-  const world: Io = {
-    stdout: (text) => void (said.stdout += typeof text === "string" ? text : decoder.decode(text)),
-    stderr: (text) => void (said.stderr += text),
-    columns: 0,
-    signal: new AbortController().signal,
-    env,
-    ...io,
-  };
-  const done = runCommandLine(words, commands, world).then((code) => Object.assign(said, { code }));
-  return { said, done };
 }

@@ -65,7 +65,7 @@ test(
   async () => {
     const { renderAssets } = await import("../../tools/dashboard.ts");
     const kept = await readFile(new URL("../../src/server/dashboard/assets.ts", import.meta.url), "utf8");
-    assert.ok(kept === await renderAssets(), "run: node tools/dashboard.ts");
+    assert.ok(kept === await renderAssets(), "run: npm run generate");
   },
 );
 

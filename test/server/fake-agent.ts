@@ -96,6 +96,7 @@ export function servicesWith(fields: Partial<Services> = {}): Services {
     actions: recordActions(),
     counters: createAgentCounters(),
     log: silentLogger,
+    stateDir: "/var/lib/nckubelet",
     followers: { now: 0, most: 2 },
     ...fields,
   };

@@ -1,14 +1,12 @@
-/** Runs promtool of Prometheus, where there is one. */
+/** Runs promtool of Prometheus. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import process from "node:process";
+import { findPromtool, skipUnless } from "../harness/parts.ts";
 
-const path = [process.env.PROMTOOL ?? "", "/usr/bin/promtool"].find((path) => existsSync(path));
+const found = findPromtool();
 
 /** Why there is none here, or false. */
-export const noPromtool: string | false = !path &&
-  "no promtool here: apt-get install prometheus, or name one by PROMTOOL";
+export const noPromtool: string | false = skipUnless("promtool");
 
 /** Its exit code and all that it said. */
 export async function promtool(
@@ -16,7 +14,8 @@ export async function promtool(
   input = "",
   cwd?: string,
 ): Promise<{ code: number; said: string }> {
-  const child = spawn(path!, words, { cwd, stdio: ["pipe", "pipe", "pipe"] });
+  if ("missing" in found) throw new Error(found.missing);
+  const child = spawn(found.path, words, { cwd, stdio: ["pipe", "pipe", "pipe"] });
   let said = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => said += text);

@@ -36,11 +36,12 @@ export const suiteParts: Record<SuiteName, string[]> = {
 
 /** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
 const processTests = [
+  "test/agent/observe.test.ts",
   "test/cli/{apps,completion,exec}.test.ts",
   "test/install/*.test.ts",
   "test/kube/leader.test.ts",
   "test/server/slow-clients.test.ts",
-  "test/supervisor/{log-reader,log-rotation,log-rotation-crash,supervisor}.test.ts",
+  "test/supervisor/{log-reader,log-rotation,log-rotation-crash,real-programs,supervisor,windows-scripts}.test.ts",
 ];
 
 const minutes = 60_000;
