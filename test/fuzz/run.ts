@@ -1,0 +1,135 @@
+/**
+ * Fuzzes every parser that eats foreign bytes.
+ *
+ * Usage: node test/fuzz/run.ts [--cases 100000] [--seed N] [--only NAME] [--case N] [--jobs 2] [--no-keep] [--list]
+ *   --only NAME   the target of that name, or those that have it in their name
+ *   --case N      only this case, to see it again
+ *   --no-keep     print findings only
+ *   --list        the targets and what they call
+ *
+ * A finding is printed with its seed, number and input, and kept in test/fuzz/found, where the unit tests replay it. Runs on Node:
+ * a case that never ends is ended with its thread.
+ */
+import { Buffer } from "node:buffer";
+import { performance } from "node:perf_hooks";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { Worker } from "node:worker_threads";
+import { makeInput, type Target } from "./engine.ts";
+import { type Finding, keepFinding } from "./found.ts";
+import { targets } from "./targets.ts";
+import type { Done, Work } from "./worker.ts";
+
+/** A case that takes longer hangs: the slowest that is right takes a second on a busy machine. */
+const hangMs = 15_000;
+/** Caches that are bounded may fill; what grows with the cases grows more. */
+const mostGrownBytes = 24 << 20;
+/** Each takes its time; a few are enough to look at. */
+const mostHangs = 3;
+
+const { values } = parseArgs({
+  options: {
+    cases: { type: "string", default: "100000" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    only: { type: "string", default: "" },
+    case: { type: "string" },
+    jobs: { type: "string", default: "2" },
+    keep: { type: "boolean", default: true },
+    list: { type: "boolean", default: false },
+  },
+  allowNegative: true,
+});
+process.exitCode = values.list ? list() : await main();
+
+function list(): number {
+  for (const { name, covers, samples } of targets) {
+    console.log(`${name.padEnd(18)} ${String(samples.length).padStart(3)} samples  ${covers.join(", ")}`);
+  }
+  return 0;
+}
+
+async function main(): Promise<number> {
+  const seed = Number(values.seed);
+  const exact = targets.filter(({ name }) => name === values.only);
+  const chosen = exact.length > 0 ? exact : targets.filter(({ name }) => name.includes(values.only));
+  if (chosen.length === 0) throw new Error(`no target has ${JSON.stringify(values.only)} in its name`);
+  console.log(`seed ${seed}, ${chosen.length} targets`);
+  let found = 0;
+  for (const target of chosen) found += await fuzz(target, seed);
+  console.log(found === 0 ? "nothing found" : `${found} found; seed ${seed}`);
+  return found === 0 ? 0 : 1;
+}
+
+async function fuzz(target: Target, seed: number): Promise<number> {
+  const [from, to] = values.case === undefined
+    ? [0, Number(values.cases)]
+    : [Number(values.case), Number(values.case) + 1];
+  const began = performance.now();
+  const share = Math.ceil((to - from) / Number(values.jobs));
+  const parts = Array.from({ length: Math.ceil((to - from) / share) }, (_, at) => from + at * share);
+  const outcomes = await Promise.all(
+    parts.map((start) => fuzzPart(target, seed, start, Math.min(to, start + share))),
+  );
+  const findings = outcomes.flatMap(({ findings }) => findings);
+  const cpuMs = outcomes.reduce((sum, outcome) => sum + outcome.cpuMs, 0);
+  const [seconds, each] = [(performance.now() - began) / 1000, cpuMs / (to - from) * 1000];
+  const rate = `${to - from} cases, ${seconds.toFixed(1)} s, ${each.toFixed(0)} µs of CPU each`;
+  console.log(`${findings.length === 0 ? "ok   " : "FOUND"} ${target.name.padEnd(18)} ${rate}`);
+  for (const finding of findings) report(finding);
+  return findings.length;
+}
+
+/** Runs cases `from` to `to`; a worker that a case ended is followed by one that goes on behind it. */
+async function fuzzPart(target: Target, seed: number, from: number, to: number) {
+  const findings: Finding[] = [];
+  for (let next = from; next < to && findings.length < mostHangs;) {
+    const outcome = await runWorker({ target: target.name, seed, from: next, to });
+    if (!("diedAt" in outcome)) {
+      const { grownBytes, cpuMs } = outcome;
+      if (to - next > 1000 && grownBytes > mostGrownBytes) {
+        const problem = `${grownBytes >> 20} MB more live memory over ${to - next} cases`;
+        findings.push({ target: target.name, seed, number: next, problem, input: new Uint8Array() });
+      }
+      return { findings: [...findings, ...outcome.findings], cpuMs };
+    }
+    const { diedAt: number, how: problem } = outcome;
+    findings.push({ target: target.name, seed, number, problem, input: makeInput(target, seed, number) });
+    next = number + 1;
+  }
+  return { findings, cpuMs: 0 };
+}
+
+function report(finding: Finding): void {
+  const { target, seed, number, problem, input } = finding;
+  const text = Buffer.from(input).toString("base64");
+  console.log(`  --only ${target} --seed ${seed} --case ${number}: ${problem}`);
+  console.log(`  input (${input.length} bytes): ${text.length > 2000 ? `${text.slice(0, 2000)}…` : text}`);
+  if (values.keep) console.log(`  kept in ${keepFinding(finding)}`);
+}
+
+type Outcome = Done | { diedAt: number; how: string };
+
+function runWorker(work: Omit<Work, "current">): Promise<Outcome> {
+  const current = new Int32Array(new SharedArrayBuffer(4)).fill(work.from);
+  const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: { ...work, current } });
+  return new Promise((resolve) => {
+    let seen = { number: -1, since: performance.now() };
+    const watchdog = setInterval(() => {
+      const number = Atomics.load(current, 0);
+      if (number !== seen.number) seen = { number, since: performance.now() };
+      else if (performance.now() - seen.since > hangMs) {
+        end({ diedAt: number, how: `does not end in ${hangMs} ms` });
+      }
+    }, 250);
+    const end = (outcome: Outcome) => {
+      clearInterval(watchdog);
+      worker.terminate().then(() => resolve(outcome));
+    };
+    worker.on("message", end);
+    worker.on(
+      "error",
+      (error) =>
+        end({ diedAt: Atomics.load(current, 0), how: `ended its thread: ${(error as Error).stack}` }),
+    );
+  });
+}

@@ -1,0 +1,28 @@
+/** Every parser that eats foreign bytes. */
+import type { Target } from "./engine.ts";
+import { apiTargets } from "./targets/api.ts";
+import { cliTargets } from "./targets/cli.ts";
+import { kernelTargets } from "./targets/kernel.ts";
+import { kubeTargets } from "./targets/kube.ts";
+import { schedulerTargets } from "./targets/scheduler.ts";
+import { serverTargets } from "./targets/server.ts";
+import { supervisorTargets } from "./targets/supervisor.ts";
+
+export const targets: readonly Target[] = [
+  ...apiTargets,
+  ...kubeTargets,
+  ...kernelTargets,
+  ...supervisorTargets,
+  ...serverTargets,
+  ...schedulerTargets,
+  ...cliTargets,
+];
+
+/** The target of that name. */
+export function targetNamed(name: string): Target {
+  const found = targets.find((target) => target.name === name);
+  if (found) return found;
+  throw new Error(
+    `no target is called ${JSON.stringify(name)}; there are ${targets.map(({ name }) => name).join(", ")}`,
+  );
+}

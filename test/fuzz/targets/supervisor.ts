@@ -1,0 +1,309 @@
+/** What the agent left on disk, what launchers and apps write, and the scripts that it is pointed at. */
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { crc32 } from "node:zlib";
+import { validateNCApp } from "../../../src/api/validate.ts";
+import { readAppFiles } from "../../../src/sources/app-files.ts";
+import {
+  checkAnswer,
+  checkHead,
+  defaultLimits,
+  isLinkLocal,
+  nextHop,
+  parseScriptURL,
+  showURL,
+} from "../../../src/supervisor/fetch-rules.ts";
+import { parseBytes, parseCount } from "../../../src/supervisor/log-policy.ts";
+import { readTail } from "../../../src/supervisor/log-reader.ts";
+import { readState } from "../../../src/supervisor/log-state.ts";
+import { readMarks } from "../../../src/supervisor/marks.ts";
+import { decodeRecord, encodeRecord } from "../../../src/supervisor/record-store.ts";
+import { headBytes, isShell, mendText, readHead } from "../../../src/supervisor/script-text.ts";
+import { prepareScript } from "../../../src/supervisor/script.ts";
+import { recordWith, runOf } from "../../supervisor/fixtures.ts";
+import { Broken, holds, oneLine, type Session, type Target } from "../engine.ts";
+import { textOf } from "./decode.ts";
+import { scratchFolder } from "./scratch.ts";
+
+const record = recordWith();
+const records: Target = {
+  name: "record",
+  covers: ["decodeRecord", "encodeRecord"],
+  samples: [record, { ...record, run: runOf(record.app), phase: "Running" as const }].map(encodeRecord),
+  tokens: ["nckubelet-record", " 1 ", " 2 ", "\n"],
+  refusal: { name: "Error", says: /record|version|checksum/ },
+  open: () => ({
+    run(input) {
+      const text = textOf(input);
+      check(text);
+      // The same with a right checksum, as from a hand that mends its work: the shape is all that is left to judge.
+      const body = text.split("\n")[1] ?? "";
+      check(`nckubelet-record 1 ${createHash("sha256").update(body).digest("hex")}\n${body}\n`);
+    },
+  }),
+};
+
+function check(text: string): void {
+  try {
+    const decoded = decodeRecord(text);
+    holds(decoded?.app?.metadata?.name !== undefined, "a record without an app was taken");
+    // As texts, since a number beyond the range of JSON comes back as null.
+    const written = encodeRecord(decoded);
+    holds(encodeRecord(decodeRecord(written)) === written, "a record reads back differently");
+  } catch (error) {
+    if (error instanceof Broken) throw error;
+    holds((error as Error).name === "Error", `threw ${(error as Error).name}`);
+    oneLine((error as Error).message, "a refusal", 300);
+  }
+}
+
+const state = JSON.stringify({ seq: 3, base: 4096, cutting: { bytes: 4096, from: 0, size: 9000 } });
+const logState: Target = {
+  name: "log-state",
+  covers: ["readState"],
+  samples: [`${state}\n${crc32(state).toString(16)}`.padEnd(256), "", "\n0"],
+  maxBytes: 512,
+  open: () => ({
+    async run(input) {
+      const sealed = Buffer.from(input).toString("latin1").split("\n")[0] ?? "";
+      for (const bytes of [input, Buffer.from(`${sealed}\n${crc32(sealed).toString(16)}`, "latin1")]) {
+        const file = {
+          read: async (buffer: Uint8Array) => {
+            buffer.set(bytes.subarray(0, buffer.length));
+            return { bytesRead: Math.min(bytes.length, buffer.length) };
+          },
+        };
+        const read = await readState(file as unknown as FileHandle);
+        if (read === undefined) continue;
+        holds(
+          Number.isSafeInteger(read.seq) && Number.isSafeInteger(read.base),
+          "a state without numbers was taken",
+        );
+      }
+    },
+  }),
+};
+
+const marks: Target = {
+  name: "marks",
+  covers: ["readMarks", "parseStat"],
+  samples: [
+    "42 (sh) S 1 42 42 0 -1 4194304 1 0 0 0 12 3 4 5 20 0 1 0 998877 1000 100 0\u0001exit 3\n\u0001cannot enter /x: ENOENT\n",
+    "7 (a b) R 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0\u0001exit 137\n\u0001",
+  ],
+  tokens: ["exit ", "\n", "\u0001", ") ", "(", "256", "000"],
+  maxBytes: 8192,
+  open(): Session {
+    const folder = scratchFolder("marks");
+    const mark = join(folder, "run-1");
+    return {
+      async run(input) {
+        const [started = "", exit = "", failure = ""] = textOf(input).split("\u0001");
+        writeFileSync(`${mark}.claim`, started);
+        writeFileSync(`${mark}.started`, started);
+        writeFileSync(`${mark}.exit`, exit);
+        writeFileSync(`${mark}.failure`, failure);
+        const read = await readMarks(mark);
+        const { code = 0, at = 0 } = read.exit ?? {};
+        holds(Number.isInteger(code) && code >= 0 && code <= 255, `exit status ${code}`);
+        holds(Number.isSafeInteger(at), `an end at ${at}`);
+        const { pid = 0 } = read.started?.main ?? {};
+        holds(Number.isSafeInteger(pid), `process ${pid}`);
+      },
+      close: () => rmSync(folder, { recursive: true }),
+    };
+  },
+};
+
+const script: Target = {
+  name: "script",
+  covers: ["prepareScript", "readHead", "mendText", "isShell"],
+  samples: [
+    ...["#!/bin/sh\necho hi\n", "\x7fELF\x02\x01", "echo no shebang\n", "", "#!", "#!/usr/bin/env python3\n"],
+    ...[
+      "#!/bin/sh -e \r\necho hi\r\n",
+      "\ufeff#!/bin/bash\necho hi\n",
+      "#! /usr/bin/env -S A=b bash -x\r\nexit\r\n",
+    ],
+  ],
+  tokens: ["#!", "\0", "\n", "\r\n", "\r", " ", "\x7fELF", "/bin/sh", "-", "env", "\ufeff"],
+  maxBytes: 8192,
+  refusal: { name: "StartError", says: /^spec\.shellFile/ },
+  open(): Session {
+    const folder = scratchFolder("script");
+    const path = join(folder, "run.sh");
+    const copyPath = join(folder, "copy", "run.sh");
+    writeFileSync(path, "", { mode: 0o755 });
+    return {
+      async run(input) {
+        const { shebang, isELF, isUTF16, needsMending } = readHead(input.subarray(0, headBytes));
+        holds(!(isELF && shebang), "a program is a script, too");
+        if (shebang) isShell(shebang);
+        const mended = mendText(input);
+        holds(mended === undefined || mended.length <= input.length, "a mended text is longer than it was");
+        writeFileSync(path, input);
+        const { command } = await prepareScript(path, { copyPath, gid: 0, isRoot: false });
+        holds(!isUTF16, "a script in UTF-16 is run");
+        if (!needsMending) {
+          const own = isELF || shebang !== undefined;
+          holds(isDeepStrictEqual(command, own ? [path] : ["/bin/sh", path]), `runs as ${command.join(" ")}`);
+        }
+        holds(
+          command.length >= 1 && command.every((word) => word !== ""),
+          `runs as ${JSON.stringify(command)}`,
+        );
+      },
+      close: () => rmSync(folder, { recursive: true }),
+    };
+  },
+};
+
+const urls: Target = {
+  name: "script-url",
+  covers: ["parseScriptURL", "nextHop", "checkAnswer", "checkHead", "showURL", "isLinkLocal"],
+  samples: [
+    "https://example.com/run.sh\nhttps://cdn.example.com/x?sig=1\n200\ntext/plain\n#!/bin/sh\n",
+    "http://10.0.0.1:8080/x\n/other\n302\ntext/html; charset=utf-8\n<!doctype html>",
+    "https://user:hunter2@example.com/a?b=hunter2\n//evil/\n404\n\n",
+    "https://169.254.169.254/latest\nhttps://[fe80::1]/\n200\n\nx",
+    "https://[::ffff:169.254.169.254]/\nhttps://0xA9FEA9FE/\n200\n\nx",
+  ],
+  tokens: [
+    "https://",
+    "@",
+    "169.254.1.1",
+    "[::ffff:a9fe:1]",
+    "0251.0376.1.1",
+    "\\",
+    "%2e",
+    ":99999",
+    "#",
+    "?",
+    "64:ff9b::a9fe:1",
+  ],
+  maxBytes: 16_384,
+  refusal: { name: "StartError", says: /^spec\.shellFile: / },
+  open: () => ({
+    run(input) {
+      const [text = "", location = "", status = "", type = "", ...body] = textOf(input).split("\n");
+      const url = parseScriptURL(text, "ab");
+      const bare = url.hostname.replace(/^\[|\]$/g, "");
+      holds(isIP(bare) === 0 || !isLinkLocal(bare), "a link-local address may be asked");
+      const shown = new URL(showURL(url));
+      holds(
+        shown.password === "" && ["", "***"].includes(shown.username),
+        "a URL is shown with its password",
+      );
+      holds(["", "?***"].includes(shown.search), "a URL is shown with its query");
+      checkHead(url, Buffer.from(body.join("\n")).subarray(0, 512));
+      checkAnswer(
+        url,
+        Number.parseInt(status),
+        { "content-type": type, "content-length": location },
+        false,
+        defaultLimits,
+      );
+      const next = nextHop(url, { location }, 0, defaultLimits);
+      holds(next.protocol === url.protocol, "a redirect to another scheme is followed");
+      if (next.origin !== url.origin && url.password) {
+        holds(next.password !== url.password, "a password goes elsewhere");
+      }
+    },
+  }),
+};
+
+const sizes: Target = {
+  name: "log-sizes",
+  covers: ["parseBytes", "parseCount"],
+  samples: ["10Mi", "500K", "65536", "1Gi", "5", "1000"],
+  tokens: ["Ki", "K", "Gi", "e", "."],
+  maxBytes: 4096,
+  refusal: { name: "Error", says: /is not a (size|number)/ },
+  open: () => ({
+    run(input) {
+      const text = textOf(input);
+      let refused: unknown;
+      try {
+        const bytes = parseBytes(text);
+        holds(Number.isSafeInteger(bytes) && bytes >= 65_536, `a log of ${bytes} bytes`);
+      } catch (error) {
+        refused = error;
+      }
+      if (refused instanceof Broken) throw refused;
+      const count = parseCount(text);
+      holds(count >= 1 && count <= 1000, `${count} files`);
+      if (refused) throw refused;
+    },
+  }),
+};
+
+const appFile = JSON.stringify({
+  apiVersion: "app.example.com/v1alpha1",
+  kind: "NCApp",
+  metadata: { name: "web", namespace: "default", uid: "0123-ab" },
+  spec: { shellFile: "/x.sh", cpuPCT: "10" },
+});
+const appFiles: Target = {
+  name: "app-files",
+  covers: ["readAppFiles"],
+  samples: [appFile],
+  open(): Session {
+    const folder = scratchFolder("apps");
+    return {
+      async run(input) {
+        writeFileSync(join(folder, "default_web.json"), input);
+        const { apps, problems } = await readAppFiles(folder, []);
+        holds(
+          apps.length + problems.length === 1,
+          `${apps.length} apps and ${problems.length} problems from one file`,
+        );
+        for (const { message } of problems) oneLine(message, "a problem", 1000);
+        for (const app of apps) {
+          const errors = validateNCApp(app).filter(({ reason }) => reason !== "FieldUnknown");
+          holds(errors.length === 0 && app.metadata.name === "web", "an app that is not valid was taken");
+        }
+      },
+      close: () => rmSync(folder, { recursive: true }),
+    };
+  },
+};
+
+const tails: Target = {
+  name: "log-tail",
+  covers: ["readTail", "openLogView"],
+  samples: ["one\ntwo\nthree\n", "no end", "\n\n\n", "\u00fc\u4e2d\n".repeat(700), "x".repeat(3000)],
+  tokens: ["\n", "\r\n", "\0"],
+  maxBytes: 8192,
+  open(): Session {
+    const folder = scratchFolder("log");
+    mkdirSync(folder, { recursive: true });
+    return {
+      async run(input) {
+        writeFileSync(join(folder, "app.log"), input);
+        const tail = await readTail(folder, { tailLines: 3, maxBytes: 200 });
+        holds(tail.split("\n").length <= 3, "more lines than were asked for");
+        holds(
+          Buffer.from(input).toString("utf8").length <= 200 || tail.length <= 200,
+          `a tail of ${tail.length} characters`,
+        );
+      },
+      close: () => rmSync(folder, { recursive: true }),
+    };
+  },
+};
+
+export const supervisorTargets: readonly Target[] = [
+  records,
+  logState,
+  marks,
+  script,
+  urls,
+  sizes,
+  appFiles,
+  tails,
+];
