@@ -1,0 +1,64 @@
+/** A real API server that knows NCApps, with a client for the benchmark and the access of an agent. */
+import { join } from "node:path";
+import { agentUser } from "../src/api/names.ts";
+import { loadAccess } from "../src/kube/access.ts";
+import { createKubeClient, type KubeClient } from "../src/kube/client.ts";
+import { ncappPath } from "../src/kube/resources.ts";
+import type { Cluster } from "../test/harness/cluster.ts";
+import { withControlPlane } from "../test/harness/control-plane.ts";
+import { checkout } from "../tools/checkout.ts";
+
+/** The name that the agent under measurement serves. */
+export const nodeName = "node-a";
+
+export interface ClusterScene {
+  cluster: Cluster;
+  /** An admin's. */
+  client: KubeClient;
+  /** Flags for an agent of `nodeName`, under the roles that the project ships. */
+  agentFlags: string[];
+}
+
+/** A control plane for the time of `use`. */
+export async function withClusterScene<T>(use: (scene: ClusterScene) => Promise<T>): Promise<T> {
+  return await withControlPlane(async (cluster) => {
+    await cluster.kubectl(["apply", "-f", join(checkout, "crd")]);
+    await cluster.kubectl([
+      "wait",
+      "--for=condition=established",
+      "--timeout=30s",
+      "crd/ncapps.app.example.com",
+    ]);
+    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 40 });
+    const agentKubeconfig = await cluster.kubeconfigFor(agentUser(nodeName));
+    const agentFlags = ["--kubeconfig", agentKubeconfig, "--node-name", nodeName, "--enforce", "best-effort"];
+    try {
+      return await use({ cluster, client, agentFlags });
+    } finally {
+      client.close();
+    }
+  });
+}
+
+/** Creates one NCApp in the namespace "default". */
+export async function createApp(client: KubeClient, name: string, spec: object): Promise<void> {
+  const body = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata: { name }, spec };
+  await client.request({ method: "POST", path: ncappPath("default"), body });
+}
+
+/** Does `work` for every number below `count`, so many at a time. */
+export async function inParallel<T>(
+  count: number,
+  places: number,
+  work: (at: number) => Promise<T>,
+): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  await Promise.all(Array.from({ length: places }, async () => {
+    while (next < count) {
+      const at = next++;
+      results[at] = await work(at);
+    }
+  }));
+  return results;
+}

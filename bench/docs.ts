@@ -1,0 +1,72 @@
+/** The part of docs/benchmarks.md that is made from the results of a run. Pure. */
+import { type Figure, isReached, ratioOf } from "./benchmark.ts";
+import { formatValue } from "./format.ts";
+import { renderNotes, renderTable } from "./table.ts";
+import type { Outcome, Results } from "./results.ts";
+
+const begin = "<!-- figures: written by bench/run.ts -->";
+const end = "<!-- figures: end -->";
+/** Above this share of the machine in other hands, times are marked. */
+const busyPCT = 15;
+
+/** The page with its generated part replaced; what people wrote around it stays. */
+export function replaceGenerated(page: string, generated: string): string {
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`the page has no part between ${begin} and ${end}`);
+  return `${page.slice(0, from + begin.length)}\n\n${generated.trim()}\n\n${page.slice(to)}`;
+}
+
+/** All figures, under a title for each benchmark, with the pictures that `chartPath` finds. */
+export function renderResults(
+  { machine, outcomes }: Results,
+  chartPath: (name: string) => string = (name) => `charts/${name}.svg`,
+): string {
+  const parts = Object.entries(outcomes);
+  const { cpus, model, memoryGB, kernel, node } = machine;
+  return [
+    `Measured on ${cpus} × ${model}, ${memoryGB} GB, Linux ${kernel}, Node ${node}.`,
+    renderShortfalls(parts.flatMap(([, { figures }]) => figures)),
+    ...parts.map(([name, outcome]) => renderOutcome(name, outcome, chartPath)),
+  ].join("\n\n");
+}
+
+/** What a sceptic looks for first: where others are better, and what was asked and not reached. */
+function renderShortfalls(figures: Figure[]): string {
+  const ahead = figures.filter((figure) => (ratioOf(figure) ?? 1) < 1);
+  const missed = figures.filter((figure) => isReached(figure) === false);
+  const list = (rows: string[]) => [...new Set(rows)].map((row) => `- ${row}`).join("\n") || "- nothing";
+  return [
+    "### Where a peer is ahead",
+    list(
+      ahead.map(({ figure, ours = 0, unit, peer }) =>
+        `${figure}: ${formatValue(ours, unit)}, ${peer!.what} ${formatValue(peer!.value, unit)}`
+      ),
+    ),
+    "### Asked and not reached",
+    list(
+      missed.map(({ figure, ours = 0, unit, asked = 0 }) =>
+        `${figure}: ${formatValue(ours, unit)}, asked ${formatValue(asked, unit)}`
+      ),
+    ),
+  ].join("\n\n");
+}
+
+function renderOutcome(name: string, outcome: Outcome, chartPath: (name: string) => string): string {
+  const { about, figures, charts, trouble } = outcome;
+  return [
+    `### ${name}`,
+    about,
+    describeRun(name, outcome),
+    ...(trouble ? [`Not measured: ${trouble}`] : []),
+    ...(figures.length > 0 ? [renderTable(figures), renderNotes(figures)] : []),
+    ...charts.map((chart) => `![${chart.title}](${chartPath(chart.name)})`),
+  ].filter((part) => part !== "").join("\n\n");
+}
+
+function describeRun(name: string, { at, seconds, othersPCT, long }: Outcome): string {
+  const command = `npm run bench ${long ? "-- --long " : ""}${name}`;
+  const busy = othersPCT > busyPCT
+    ? ` **The machine was busy**: other work took ${othersPCT}% of it, so times are longer than they need be.`
+    : "";
+  return `\`${command}\`, ${at.slice(0, 16).replace("T", " ")} UTC, ${Math.round(seconds)} s.${busy}`;
+}

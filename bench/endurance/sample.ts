@@ -1,0 +1,100 @@
+/** What an agent holds at this moment, as the kernel and its folders tell. */
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { findMount } from "../../cgroups/mounts.ts";
+import { listTree } from "../../cgroups/processes.ts";
+import { instanceName } from "../../src/cli/agent-config.ts";
+import { readCost } from "../process-cost.ts";
+
+export interface Sample {
+  residentMB: number;
+  anonymousMB: number;
+  descriptors: number;
+  /** Of the descriptors: connections, watched files, pipes. */
+  sockets: number;
+  inotifyWatches: number;
+  threads: number;
+  cpuSeconds: number;
+  /** Below the agent's own cgroup; 0 where it has none. */
+  cgroups: number;
+  /** Launchers, one for each run. What apps leave behind keeps a cgroup. */
+  processes: number;
+  zombies: number;
+  stateFiles: number;
+  logFolders: number;
+}
+
+/** The agent to look at: its process and its folders. */
+export interface Looked {
+  pid: number;
+  stateDir: string;
+  logDir: string;
+  /** A part of the command line of every launcher of this agent. */
+  marker: string;
+}
+
+/** Reads all figures. Costs some ten milliseconds, outside of the agent. */
+export function takeSample({ pid, stateDir, logDir, marker }: Looked): Sample {
+  const { residentMB, anonymousMB, cpuSeconds } = readCost(pid);
+  const descriptors = readdirSync(`/proc/${pid}/fd`);
+  const links = descriptors.map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+  const watched = descriptors.filter((_, at) => links[at] === "anon_inode:inotify")
+    .map((fd) => readIfThere(`/proc/${pid}/fdinfo/${fd}`).split("inotify wd:").length - 1);
+  const status = readIfThere(`/proc/${pid}/status`);
+  return {
+    residentMB,
+    anonymousMB,
+    descriptors: descriptors.length,
+    sockets: links.filter((link) => link.startsWith("socket:")).length,
+    inotifyWatches: watched.reduce((sum, count) => sum + count, 0),
+    threads: Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? 0),
+    cpuSeconds,
+    cgroups: Math.max(0, listTree(cgroupOf(stateDir)).length - 1),
+    ...countProcesses(pid, marker),
+    stateFiles: countFiles(stateDir),
+    logFolders: existsSync(logDir) ? readdirSync(logDir).length : 0,
+  };
+}
+
+function cgroupOf(stateDir: string): string {
+  const found = findMount(readFileSync("/proc/self/mountinfo", "utf8"), { sysRoot: "/sys/fs/cgroup" });
+  return found.ok ? join(found.mount.point, "nckubelet", instanceName(stateDir)) : "/nonexistent";
+}
+
+function countProcesses(agent: number, marker: string): { processes: number; zombies: number } {
+  let [processes, zombies] = [0, 0];
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== agent)) {
+    if (readIfThere(`/proc/${pid}/cmdline`).includes(marker)) processes++;
+    const stat = readIfThere(`/proc/${pid}/stat`);
+    const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (state === "Z" && Number(parent) === agent) zombies++;
+  }
+  return { processes, zombies };
+}
+
+/** The agent makes and removes folders while they are counted. */
+function countFiles(folder: string): number {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .reduce((sum, entry) => sum + (entry.isDirectory() ? countFiles(join(folder, entry.name)) : 1), 0);
+  } catch {
+    return 0;
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}
+
+/** A process may end while it is looked at. */
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

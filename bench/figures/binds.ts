@@ -1,0 +1,198 @@
+/**
+ * Binds and status patches a second on a real API server, each beside the raw merge patches that the same client reaches there with
+ * as many requests at a time. Caveat: etcd, API server and client share this machine.
+ */
+import { performance } from "node:perf_hooks";
+import type { NCApp } from "../../src/api/types.ts";
+import { loadAccess } from "../../src/kube/access.ts";
+import { createKubeClient, type KubeClient } from "../../src/kube/client.ts";
+import { ncappPath } from "../../src/kube/resources.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { createStatusReporter } from "../../src/report/status-reporter.ts";
+import { addNode } from "../../test/cluster/fake-nodes.ts";
+import { watchMoves } from "../../test/cluster/watch-moves.ts";
+import { waitFor } from "../../test/wait-for.ts";
+import type { Benchmark, Context, Figure } from "../benchmark.ts";
+import { inParallel, withClusterScene } from "../cluster-scene.ts";
+import { startScheduler } from "../running-scheduler.ts";
+import { median } from "../statistics.ts";
+
+const bindPlaces = 16;
+/** As many as the status reporter has at a time. */
+const reportPlaces = 4;
+const nodeCount = 20;
+const apps = 300;
+
+export const binds: Benchmark = {
+  name: "binds",
+  about:
+    `${apps} apps bound by the scheduler, and ${apps} statuses reported, on a real API server; the limit is raw merge patches by ` +
+    "the same client, in rounds by turns. Then two schedulers that do not know of each other, on the same apps.",
+  needs: ["control-plane"],
+  run: measure,
+};
+
+interface Scene {
+  client: KubeClient;
+  /** When each patch of an NCApp or its status was answered with success. */
+  answers: number[];
+  /** Patches that were refused because another was quicker. */
+  conflicts(): number;
+}
+
+interface Kind {
+  /** Where the apps are bound already before the work. */
+  nodeName?: string;
+  work(scene: Scene, created: NCApp[]): Promise<void>;
+}
+
+async function measure({ long, say }: Context): Promise<Figure[]> {
+  const rounds = long ? 9 : 3;
+  return await withScene(async (scene) => {
+    const nodeName = "node-0";
+    const kinds: Record<string, Kind> = {
+      "raw patches": { work: ({ client }, created) => patchAll(client, created, bindPlaces) },
+      binds: { work: scheduleAll },
+      "raw status patches": {
+        nodeName,
+        work: ({ client }, created) => patchAll(client, created, reportPlaces, "status"),
+      },
+      "status reports": { nodeName, work: reportAll },
+    };
+    const rates = new Map(Object.keys(kinds).map((name) => [name, [] as number[]]));
+    for (let round = 1; round <= rounds; round++) {
+      say(`round ${round} of ${rounds}`);
+      // Which goes first changes, since what runs beside it on the machine does too.
+      const turns = round % 2 ? Object.keys(kinds) : Object.keys(kinds).reverse();
+      for (const name of turns) rates.get(name)!.push(await measureRate(scene, kinds[name]!));
+    }
+    const rate = (name: string) => median(rates.get(name)!);
+    say("two schedulers");
+    const rivals = await measureRivals(scene);
+    return [
+      row("scheduler, binds on a real API server", rate("binds"), rate("raw patches"), "raw patches"),
+      row(
+        "status reports on a real API server",
+        rate("status reports"),
+        rate("raw status patches"),
+        "raw patches",
+      ),
+      {
+        figure: "two schedulers without election: apps bound twice",
+        ours: rivals.twice,
+        unit: "",
+        note: `${apps} apps, ${rivals.taken} binds taken, ${rivals.refused} refused by the server`,
+      },
+    ];
+  });
+}
+
+function row(figure: string, ours: number, raw: number, what: string): Figure {
+  return { figure, ours, unit: "/s", better: "higher", limit: { what, value: raw } };
+}
+
+/** A control plane with nodes, and a client that counts its patches. */
+async function withScene<T>(use: (scene: Scene) => Promise<T>): Promise<T> {
+  return await withClusterScene(async ({ cluster }) => {
+    const answers: number[] = [];
+    let conflicts = 0;
+    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), {
+      places: 2 * bindPlaces + 8,
+      onRequest({ verb, resource, code }) {
+        if (verb !== "patch" || !resource.startsWith("ncapps")) return;
+        if (code === 200) answers.push(performance.now());
+        else conflicts++;
+      },
+    });
+    const nodes = await Promise.all(
+      Array.from({ length: nodeCount }, (_, at) => addNode(client, `node-${at}`)),
+    );
+    try {
+      return await use({ client, answers, conflicts: () => conflicts });
+    } finally {
+      await Promise.all(nodes.map((node) => node.die()));
+      client.close();
+    }
+  });
+}
+
+/** Creates apps, has them patched by `work`, and tells how many were a second between the first answer and the last. */
+async function measureRate(scene: Scene, { work, nodeName }: Kind): Promise<number> {
+  const { client, answers } = scene;
+  const created = await createApps(client, nodeName);
+  answers.length = 0;
+  await work(scene, created);
+  const rate = (answers.length - 1) / (answers.at(-1)! - answers[0]!) * 1000;
+  await removeApps(client);
+  return rate;
+}
+
+async function patchAll(
+  client: KubeClient,
+  created: NCApp[],
+  places: number,
+  subresource?: string,
+): Promise<void> {
+  await inParallel(created.length, places, (at) => {
+    const { name, uid, resourceVersion } = created[at]!.metadata;
+    const change = subresource ? { status: statusOf(at) } : { spec: { nodeName: `node-${at % nodeCount}` } };
+    const body = { metadata: { uid, ...(subresource ? {} : { resourceVersion }) }, ...change };
+    return client.request({ method: "PATCH", path: ncappPath("default", name, subresource), body });
+  });
+}
+
+async function scheduleAll({ client, answers }: Scene): Promise<void> {
+  const scheduler = startScheduler(client, bindPlaces, 1);
+  await waitFor("all are bound", () => answers.length >= apps, 120_000);
+  await scheduler.stop();
+}
+
+async function reportAll({ client, answers }: Scene, created: NCApp[]): Promise<void> {
+  const reporter = createStatusReporter({
+    client,
+    node: "node-0",
+    log: silentLogger,
+    reportPeriodMs: 10_000,
+    places: reportPlaces,
+  });
+  created.forEach(({ metadata: { name, uid = "", resourceVersion } }, at) => {
+    reporter.report({ namespace: "default", name, uid, resourceVersion }, statusOf(at), {});
+  });
+  await waitFor("all are reported", () => answers.length >= apps, 120_000);
+  reporter.close();
+}
+
+/** Two schedulers that do not know of each other, on the same apps: how often they met, and whether one was bound twice. */
+async function measureRivals({ client, answers, conflicts }: Scene) {
+  const { places, moved, stop } = await watchMoves(client);
+  const refusedBefore = conflicts();
+  answers.length = 0;
+  const rivals = [1, 2].map((seed) => startScheduler(client, bindPlaces, seed));
+  await createApps(client);
+  await waitFor("all are bound", () => places.size === apps, 120_000);
+  await Promise.all(rivals.map((rival) => rival.stop()));
+  await stop();
+  return { taken: answers.length, refused: conflicts() - refusedBefore, twice: moved.length };
+}
+
+function createApps(client: KubeClient, nodeName?: string): Promise<NCApp[]> {
+  return inParallel(apps, bindPlaces, (at) =>
+    client.request<NCApp>({
+      method: "POST",
+      path: ncappPath("default"),
+      body: {
+        apiVersion: "app.example.com/v1alpha1",
+        kind: "NCApp",
+        metadata: { name: `bench-${at}` },
+        spec: { shellFile: "/bin/true", cpuPCT: "0.5", memPCT: "0.5", nodeName },
+      },
+    }));
+}
+
+async function removeApps(client: KubeClient): Promise<void> {
+  await client.request({ method: "DELETE", path: ncappPath("default"), timeoutMs: 120_000 });
+}
+
+function statusOf(at: number) {
+  return { phase: "Running" as const, ready: true, pid: 1000 + at, restarts: 0 };
+}

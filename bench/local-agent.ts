@@ -1,0 +1,73 @@
+/** The built agent with apps that sleep, from a manifest folder. */
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { get as getHTTP } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { type AgentProcess, startAgentProcess } from "../test/agent-process.ts";
+import { waitFor } from "../test/wait-for.ts";
+import { createStartedFiles, type StartedFiles } from "./started-files.ts";
+
+export interface LocalAgent extends AsyncDisposable {
+  agent: AgentProcess;
+  files: StartedFiles;
+  /** Gives it apps 0 to count - 1, all at once; `spec` adds to what each of them says. */
+  give(count: number, spec?: (at: number) => object): Promise<void>;
+  /** Waits until the agent itself says that so many run, with their usage measured. */
+  settle(count: number): Promise<void>;
+}
+
+/** Starts an agent without apps; standalone unless the flags say where the API server is. */
+export async function startLocalAgent(flags: string[] = ["--standalone"]): Promise<LocalAgent> {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
+  const files = await createStartedFiles();
+  const agent = await startAgentProcess(["--manifests", folder, "--enforce", "best-effort", ...flags]);
+  return {
+    agent,
+    files,
+    async give(count, spec = () => ({})) {
+      const items = Array.from({ length: count }, (_, at) => describeApp(files, `app-${at}`, spec(at)));
+      const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+      await writeFile(join(folder, ".apps.new"), list);
+      await rename(join(folder, ".apps.new"), join(folder, "apps.json"));
+    },
+    async settle(count) {
+      await waitFor(`${count} apps run and are measured`, async () => {
+        const { text } = await fetchText(`${agent.url}/metrics`);
+        return text.includes(`nckubelet_apps{phase="Running"} ${count}\n`) &&
+          text.split("nckubelet_app_memory_bytes{").length > count;
+      }, 300_000);
+    },
+    async [Symbol.asyncDispose]() {
+      await agent[Symbol.asyncDispose]();
+      await files[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function describeApp(files: StartedFiles, name: string, spec: object) {
+  return {
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCApp",
+    metadata: { name },
+    spec: {
+      shellFile: files.shellFile,
+      args: [files.fileOf(name)],
+      terminationGracePeriodSeconds: 1,
+      ...spec,
+    },
+  };
+}
+
+/** One GET on a connection of its own, as a probe makes it: what came, and how long it took, in milliseconds. */
+export function fetchText(url: string): Promise<{ text: string; ms: number }> {
+  return new Promise((resolve, reject) => {
+    const start = performance.now();
+    getHTTP(url, { agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk) => text += chunk).on("error", reject);
+      response.on("end", () => resolve({ text, ms: performance.now() - start }));
+    }).on("error", reject);
+  });
+}

@@ -1,0 +1,37 @@
+/** What a process has cost so far, as the kernel counts it. */
+import { readFileSync } from "node:fs";
+
+export interface ProcessCost {
+  /** CPU time of the process, in seconds. */
+  cpuSeconds: number;
+  /** The same for its children that have ended and been waited for. */
+  childSeconds: number;
+  residentMB: number;
+  /** Memory that is its own: the rest is page cache of files, shared, and given back when others need it. */
+  anonymousMB: number;
+}
+
+/** USER_HZ, which is 100 on every Linux that Node runs on. */
+const ticksPerSecond = 100;
+
+/** Reads `/proc/PID`. */
+export function readCost(pid: number): ProcessCost {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  // The name of the program may hold spaces and brackets; after its last bracket the fields are plain.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number);
+  const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15);
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const megabytes = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) / 1024;
+  return {
+    cpuSeconds: (user + system) / ticksPerSecond,
+    childSeconds: (childUser + childSystem) / ticksPerSecond,
+    residentMB: megabytes("VmRSS"),
+    anonymousMB: megabytes("RssAnon"),
+  };
+}
+
+/** The highest resident memory that a process ever had. */
+export function readPeakMB(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}

@@ -1,0 +1,30 @@
+/** A scheduler in this process, without an election. */
+import type { KubeClient } from "../src/kube/client.ts";
+import { silentLogger } from "../src/lib/log.ts";
+import { runScheduler } from "../src/scheduler/run-scheduler.ts";
+
+/** Starts it, with so many binds at a time. */
+export function startScheduler(
+  client: KubeClient,
+  bindPlaces: number,
+  seed: number,
+): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const done = runScheduler({
+    client,
+    log: silentLogger,
+    version: "bench",
+    identity: `bench-${seed}`,
+    schedulerName: "nc-scheduler",
+    policy: "spread",
+    leaderElect: false,
+    bindPlaces,
+    seed,
+  }, stopping.signal);
+  return {
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+}

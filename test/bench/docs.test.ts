@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { renderResults, replaceGenerated } from "../../bench/docs.ts";
+import { addOutcome, type Outcome, type Results } from "../../bench/results.ts";
+
+const machine = { cpus: 2, model: "Some CPU", memoryGB: 8, kernel: "6.1.0", node: "26.0.0" };
+const outcome: Outcome = {
+  about: "What it is about.",
+  at: "2026-01-02T03:04:05.000Z",
+  seconds: 61,
+  othersPCT: 3,
+  long: false,
+  figures: [{ figure: "start", ours: 5, unit: "ms" }],
+  charts: [],
+};
+const results: Results = { machine, outcomes: { starts: outcome } };
+
+test("only what stands between the marks is replaced", () => {
+  const page = "# Title\n\n<!-- figures: written by bench/run.ts -->\nold\n<!-- figures: end -->\n\nmore\n";
+  const first = replaceGenerated(page, "new");
+  assert.match(first, /^# Title\n\n<!-- .* -->\n\nnew\n\n<!-- figures: end -->\n\nmore\n$/);
+  assert.equal(replaceGenerated(first, "new"), first);
+  assert.throws(() => replaceGenerated("# Title\n", "new"), /no part between/);
+});
+
+test("a page names the machine, the command, the day, and every figure", () => {
+  const text = renderResults(results);
+  assert.match(text, /2 × Some CPU, 8 GB, Linux 6\.1\.0, Node 26\.0\.0/);
+  assert.match(
+    text,
+    /### starts\n\nWhat it is about\.\n\n`npm run bench starts`, 2026-01-02 03:04 UTC, 61 s\.\n/,
+  );
+  assert.match(text, /\| start +\| 5\.00 ms/);
+  assert.doesNotMatch(text, /busy/);
+});
+
+test("where a peer is ahead, and what was asked and not reached, stands first", () => {
+  const figures = [
+    { figure: "memory", ours: 20, unit: "MB", peer: { what: "pm2", value: 10 } },
+    { figure: "starts", ours: 1, unit: "s", peer: { what: "pm2", value: 2 } },
+    { figure: "median", ours: 70, unit: "ms", asked: 60 },
+  ];
+  const text = renderResults({ machine, outcomes: { starts: { ...outcome, figures } } });
+  assert.match(text, /### Where a peer is ahead\n\n- memory: 20\.0 MB, pm2 10\.0 MB\n\n###/);
+  assert.match(text, /### Asked and not reached\n\n- median: 70\.0 ms, asked 60\.0 ms\n\n###/);
+  assert.match(renderResults(results), /### Where a peer is ahead\n\n- nothing\n/);
+});
+
+test("figures of a busy machine are marked as such", () => {
+  assert.match(
+    renderResults({ machine, outcomes: { starts: { ...outcome, othersPCT: 47 } } }),
+    /\*\*The machine was busy\*\*: other work took 47%/,
+  );
+});
+
+test("a benchmark that failed says why instead of figures", () => {
+  const text = renderResults({
+    machine,
+    outcomes: { starts: { ...outcome, figures: [], trouble: "no kube-apiserver" } },
+  });
+  assert.match(text, /Not measured: no kube-apiserver/);
+});
+
+test("a benchmark that runs again replaces its own part only; another machine starts anew", () => {
+  const both = addOutcome(results, machine, "idle", outcome);
+  assert.deepEqual(Object.keys(both.outcomes), ["starts", "idle"]);
+  const again = addOutcome(both, machine, "starts", { ...outcome, seconds: 1 });
+  assert.deepEqual([again.outcomes.starts?.seconds, again.outcomes.idle?.seconds], [1, 61]);
+  assert.deepEqual(Object.keys(addOutcome(both, { ...machine, cpus: 64 }, "idle", outcome).outcomes), [
+    "idle",
+  ]);
+});
