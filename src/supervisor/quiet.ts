@@ -22,7 +22,8 @@ export function quietSince(record: AppRecord, view: RunView | undefined, now: nu
   }
   const { launcher, launcherAlive, started, processes } = view;
   const main = started && processes.includes(started.main.pid) ? [started.main] : [];
-  return { until: now + trustMs, processes: launcher && launcherAlive ? [launcher, ...main] : main };
+  // A launcher that lives waits for its script, and writes down when it ends.
+  return { until: now + trustMs, processes: launcher && launcherAlive ? [launcher] : main };
 }
 
 /** Whether nothing has changed that a glance can see. A clock that was set back ends the trust, too. */

@@ -19,13 +19,18 @@ const view: RunView = {
 };
 const everybody = () => true;
 
-test("a running app is quiet while its launcher and its script live, for two minutes", () => {
+test("a running app is quiet while its launcher lives, for two minutes", () => {
   const quiet = quietSince(running, view, now)!;
-  assert.deepEqual(quiet.processes, [launcher, main]);
+  assert.deepEqual(quiet.processes, [launcher]);
   assert.equal(isStillQuiet(quiet, now + minute, everybody), true);
   assert.equal(isStillQuiet(quiet, now + minute, ({ pid }) => pid !== launcher.pid), false);
-  assert.equal(isStillQuiet(quiet, now + minute, ({ pid }) => pid !== main.pid), false);
   assert.equal(isStillQuiet(quiet, now + 2 * minute, everybody), false);
+});
+
+test("a script whose launcher is gone is asked for itself", () => {
+  const orphan = quietSince(running, { ...view, launcherAlive: false }, now)!;
+  assert.deepEqual(orphan.processes, [main]);
+  assert.equal(isStillQuiet(orphan, now + minute, ({ pid }) => pid !== main.pid), false);
 });
 
 test("a clock that was set back ends the quiet", () => {
