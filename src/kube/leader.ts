@@ -36,6 +36,8 @@ export interface Leadership {
   isLeader(): boolean;
 }
 
+const releaseMs = 2000;
+
 /** Waits for the Lease, works while it holds it, and begins again when it was lost; returns when `signal` aborts. */
 export async function lead(
   client: KubeClient,
@@ -119,11 +121,13 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
       }
     },
     async release() {
-      if (!own) return;
-      const body = renewed(own, { ...claimed, seconds: 1 }, now());
+      // A renewal that was called off half way may have arrived: the server knows.
+      const held = own ?? await read(AbortSignal.timeout(releaseMs));
       own = undefined;
+      if (held?.spec?.holderIdentity !== identity) return;
+      const body = renewed(held, { ...claimed, seconds: 1 }, now());
       delete body.spec?.holderIdentity;
-      await send({ method: "PUT", path, body, timeoutMs: 2000 });
+      await send({ method: "PUT", path, body, timeoutMs: releaseMs });
     },
   };
 }

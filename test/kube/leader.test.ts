@@ -9,7 +9,8 @@ import { type Answer, json, refuse, withClient } from "./fake-server.ts";
 
 /** A server with one Lease that checks versions as the API server does, and can be made to fail. */
 function createLeaseServer(stored?: Lease) {
-  const state = { lease: stored, version: 1, broken: false, writes: 0 };
+  /** `unanswered`: set to 0, the next write is taken and not answered. */
+  const state = { lease: stored, version: 1, broken: false, writes: 0, unanswered: 1 };
   const answer: Answer = ({ method, body }, response) => {
     if (state.broken) return refuse(response, 500, "InternalError", "broken");
     const { lease } = state;
@@ -21,6 +22,7 @@ function createLeaseServer(stored?: Lease) {
     }
     state.writes++;
     state.lease = { ...sent, metadata: { ...sent.metadata, resourceVersion: `${++state.version}` } };
+    if (state.unanswered === 0) return void state.unanswered++;
     return json(response, state.lease);
   };
   return { state, answer };
@@ -176,5 +178,17 @@ test("a clock that is set forward does not take a Lease that is alive", async ()
     await done;
     assert.equal(state.lease?.spec?.holderIdentity, "other");
     assert.equal(state.writes, 0);
+  });
+});
+
+test("a Lease whose last renewal was called off half way is given back all the same", async () => {
+  const { state, answer } = createLeaseServer();
+  await withClient(answer, async (client) => {
+    const one = candidate(client, "one");
+    await waitFor("one leads", () => one.leads());
+    state.unanswered = 0;
+    await waitFor("a renewal has arrived and is not answered", () => state.unanswered === 1);
+    await one.stop();
+    assert.equal(state.lease?.spec?.holderIdentity, undefined);
   });
 });
