@@ -113,8 +113,8 @@ check_machine() {
     aarch64 | arm64) arch=arm64 elf_machine='b7 00' ;;
     *) fail "there is no executable for $(uname -m): NC-Kubelet runs on x86_64 and aarch64" ;;
   esac
-  [ -f "$root/sys/fs/cgroup/cgroup.controllers" ] ||
-    fail "no cgroup v2 at /sys/fs/cgroup: boot with systemd.unified_cgroup_hierarchy=1, or mount it there"
+  find_init
+  [ -f "$root/sys/fs/cgroup/cgroup.controllers" ] || fail "no cgroup v2 at /sys/fs/cgroup: $cgroup_advice"
   controllers=" $(cat "$root/sys/fs/cgroup/cgroup.controllers") "
   for controller in cpu memory pids; do
     case $controllers in
@@ -122,10 +122,13 @@ check_machine() {
       *) say "warning: the kernel gives no $controller controller; apps with such a limit will not start" ;;
     esac
   done
+}
+
+find_init() {
   if [ -d "$root/run/systemd/system" ]; then
-    init=systemd
+    init=systemd cgroup_advice='boot with systemd.unified_cgroup_hierarchy=1'
   elif command -v rc-service >/dev/null 2>&1; then
-    init=openrc
+    init=openrc cgroup_advice='set rc_cgroup_mode="unified" in /etc/rc.conf and reboot'
   else
     fail "neither systemd nor OpenRC runs here: start 'nckubelet agent' by what does"
   fi
@@ -306,61 +309,17 @@ first_bytes() {
   od -An -tx1 -j "$2" -N "$3" "$1" | sed 's/^ *//; s/ *$//'
 }
 
-# Leaves a new kubeconfig as $work/kubeconfig, when the API server has taken it.
+# Leaves a new kubeconfig as $work/kubeconfig, when the API server has taken it. The token stays in the environment.
 stage_kubeconfig() {
   [ -n "$kubeconfig$server" ] || return 0
-  (
-    umask 077
-    if [ -n "$kubeconfig" ]; then cat "$kubeconfig"; else write_kubeconfig; fi >"$work/kubeconfig"
-  ) || exit 1
-  # An API server refuses a wrong token or certificate even where anybody may ask for its version.
-  told=$("$program" manifests --kubeconfig "$work/kubeconfig" 2>&1 >/dev/null) ||
-    fail "the API server cannot be used: $(printf '%s' "$told" | head -n 1)"
-}
-
-write_kubeconfig() {
-  ca_data=
-  if [ -n "$ca_hash" ]; then
-    [ -n "$ca_file" ] || fetch_ca
-    check_ca_hash "${ca_file:=$work/ca.crt}"
-  fi
-  [ -z "$ca_file" ] || ca_data=$(base64 <"$ca_file" | tr -d '\n')
-  cat <<END
-apiVersion: v1
-kind: Config
-current-context: nckubelet
-contexts:
-  - name: nckubelet
-    context: {cluster: nckubelet, user: nckubelet}
-clusters:
-  - name: nckubelet
-    cluster:
-      server: "$server"
-END
-  [ -z "$ca_data" ] || echo "      certificate-authority-data: $ca_data"
-  echo "users:"
-  echo "  - name: nckubelet"
-  if [ -n "$token" ]; then echo "    user: {token: \"$token\"}"; else echo "    user: {}"; fi
-}
-
-# Clusters made by kubeadm publish their CA for those who know its digest. Nothing secret is sent there.
-fetch_ca() {
-  command -v curl >/dev/null 2>&1 || fail "NCKUBELET_CA_HASH without NCKUBELET_CA_FILE needs curl"
-  info=$server/api/v1/namespaces/kube-public/configmaps/cluster-info
-  trouble=$(curl -gfsSk --connect-timeout 20 -o "$work/cluster-info" "$info" 2>&1) ||
-    fail "cannot fetch the CA from $info: $trouble; give NCKUBELET_CA_FILE"
-  sed -n 's/.*certificate-authority-data: *\([A-Za-z0-9+/=]*\).*/\1/p' "$work/cluster-info" | head -n 1 |
-    base64 -d >"$work/ca.crt" 2>/dev/null || :
-  [ -s "$work/ca.crt" ] || fail "$info has no CA in it; give NCKUBELET_CA_FILE"
-}
-
-# check_ca_hash FILE: the digest that kubeadm calls discovery-token-ca-cert-hash
-check_ca_hash() {
-  command -v openssl >/dev/null 2>&1 || fail "NCKUBELET_CA_HASH is set, but there is no openssl to check with"
-  openssl x509 -in "$1" -noout -pubkey >"$work/ca.pub" 2>/dev/null || fail "the CA is not a certificate in PEM"
-  openssl pkey -pubin -in "$work/ca.pub" -outform DER >"$work/ca.der" 2>/dev/null || fail "the CA has no public key"
-  actual=sha256:$(sha256 "$work/ca.der")
-  [ "$actual" = "$ca_hash" ] || fail "the CA of $server has the hash $actual, NCKUBELET_CA_HASH says $ca_hash"
+  set -- --output "$work/kubeconfig"
+  [ -z "$kubeconfig" ] || set -- "$@" --kubeconfig "$kubeconfig"
+  [ -z "$server" ] || set -- "$@" --server "$server"
+  [ -z "$ca_file" ] || set -- "$@" --ca-file "$ca_file"
+  [ -z "$ca_hash" ] || set -- "$@" --ca-hash "$ca_hash"
+  told=$("$program" join "$@" 2>&1 >/dev/null) && return 0
+  told=$(printf '%s' "$told" | head -n 1)
+  fail "the API server cannot be used: ${told#nckubelet: }"
 }
 
 stage_files() {
@@ -474,6 +433,8 @@ if [ -f /etc/nckubelet/agent.env ]; then
   set +a
 fi
 export MALLOC_ARENA_MAX=2
+# OpenRC keeps the agent itself in /sys/fs/cgroup/nckubelet, where apps could then have no limits.
+export NCKUBELET_CGROUP_ROOT="${NCKUBELET_CGROUP_ROOT:-/sys/fs/cgroup/nckubelet-apps}"
 supervisor=supervise-daemon
 command=/usr/local/bin/nckubelet
 command_args="agent ${NCKUBELET_EXEC:-}"
@@ -483,12 +444,13 @@ retry="TERM/120"
 output_log=/var/log/nckubelet.log
 error_log=/var/log/nckubelet.log
 rc_ulimit="-n 65536"
-# Apps are in /sys/fs/cgroup/nckubelet, and outlive the agent.
+# Apps outlive the agent.
 rc_cgroup_cleanup="no"
 
+# Not need: what there is under these names differs between distributions, and a service that needs what is not there never starts.
 depend() {
-  after net firewall clock
-  need localmount cgroups
+  after localmount net firewall clock
+  want cgroups
 }
 END
 }
@@ -504,28 +466,34 @@ main() {
   bin=${NCKUBELET_TEST_ROOT:-}/usr/local/bin
   [ "$(id -u)" = 0 ] || fail "this needs root"
   [ -x "$bin/nckubelet.previous" ] || fail "there is no $bin/nckubelet.previous to go back to"
-  told=$("$bin/nckubelet.previous" version 2>&1) || fail "$bin/nckubelet.previous does not run: $told"
-  rm -f "$bin/.nckubelet.now" "$bin/.nckubelet.then"
-  # The same where a run was killed half way: then only the restart is missing.
-  if ! cmp -s "$bin/nckubelet" "$bin/nckubelet.previous"; then
-    # Links, then renames: there is an executable under the name at every moment.
-    ln "$bin/nckubelet" "$bin/.nckubelet.now"
-    ln "$bin/nckubelet.previous" "$bin/.nckubelet.then"
-    mv -f "$bin/.nckubelet.then" "$bin/nckubelet"
-    mv -f "$bin/.nckubelet.now" "$bin/nckubelet.previous"
+  # What ran until now. It stays here until the restart, so that a run that was killed is completed by the next one.
+  now=$bin/.nckubelet.now
+  rm -f "$bin/.nckubelet.then"
+  if [ ! -f "$now" ]; then
+    told=$("$bin/nckubelet.previous" version 2>&1) || fail "$bin/nckubelet.previous does not run: $told"
+    ln "$bin/nckubelet" "$now"
   fi
+  ! cmp -s "$bin/nckubelet" "$now" || put "$bin/nckubelet.previous" "$bin/nckubelet"
+  cmp -s "$bin/nckubelet.previous" "$now" || put "$now" "$bin/nckubelet.previous"
   if [ -d "${NCKUBELET_TEST_ROOT:-}/run/systemd/system" ]; then
     systemctl restart nckubelet.service
   else
     rc-service nckubelet restart
   fi
+  rm -f "$now"
   tries=0
   until "$bin/nckubelet" ps >/dev/null 2>&1; do
     tries=$((tries + 1))
     [ "$tries" -lt 60 ] || fail "the agent does not answer; see its log"
     sleep 1
   done
-  echo "nckubelet-rollback: now running $told"
+  echo "nckubelet-rollback: now running $("$bin/nckubelet" version)"
+}
+
+# put FILE TARGET: a link, then a rename, so that there is a whole executable under the name at every moment.
+put() {
+  ln "$1" "$bin/.nckubelet.then"
+  mv -f "$bin/.nckubelet.then" "$2"
 }
 
 fail() {
@@ -595,7 +563,7 @@ remove_from_openrc() {
   rc-service nckubelet stop 2>/dev/null || :
   rc-update del nckubelet default 2>/dev/null || :
   rm -f "$root/etc/init.d/nckubelet"
-  apps=$root/sys/fs/cgroup/nckubelet
+  apps=$root/sys/fs/cgroup/nckubelet-apps
   [ -d "$apps" ] || return 0
   signal_apps TERM
   tries=0
@@ -671,6 +639,11 @@ is_put() {
 }
 
 put_binary() {
+  # A way back that was killed: the agent may still run the other executable.
+  if [ -f "$bin/.nckubelet.now" ]; then
+    : >"$etc/.restart-needed"
+    rm -f "$bin/.nckubelet.now" "$bin/.nckubelet.then"
+  fi
   if [ -f "$work/nckubelet" ]; then
     : >"$etc/.restart-needed"
     if [ -f "$bin/nckubelet" ] && ! cmp -s "$bin/nckubelet" "$bin/nckubelet.previous"; then

@@ -128,6 +128,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   );
   opened.defer(() => supervisor.close());
   await supervisor.restore();
+  // An app at rest changes no more: what an earlier agent could not report of it would never be told.
+  for (const { key } of supervisor.list()) report(key);
   void disk.look();
   if (options.stopAppsOnExit) opened.defer(() => supervisor.stopAll(options.stopTimeoutMs));
   for (const address of addresses) log.info("serving", { address });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -28,7 +29,7 @@ test("install.sh cut at 500 places does nothing", async () => {
   assert.equal(status, 0, "the whole script installs");
 });
 
-const changing = ["mv", "cp", "ln", "mkdir", "chmod", "systemctl"];
+const changing = ["mv", "cp", "ln", "mkdir", "chmod", "rm", "systemctl"];
 
 for (const upgrade of [false, true]) {
   const what = upgrade ? "an upgrade" : "an installation";
@@ -45,6 +46,57 @@ for (const upgrade of [false, true]) {
   });
 }
 
+for (const next of ["nckubelet-rollback.sh", "install.sh"] as const) {
+  test(`a way back that is killed at any step is completed by ${next}, with a whole executable at all times`, async () => {
+    let step = 1;
+    for (; step < 50; step++) {
+      const reached = await attemptRollback(step, next);
+      if (!reached.killed) break;
+      // Before its first step, there is nothing to complete for install.sh.
+      const restarts = reached.begun || next !== "install.sh" ? ["restart nckubelet.service"] : [];
+      assert.deepEqual(reached.calls, restarts, `killed at step ${step}: apps are left alone`);
+      assert.deepEqual(reached.executables, next === "install.sh" ? ["2.0.0", "1.0.0"] : ["1.0.0", "2.0.0"]);
+    }
+    assert.ok(step > 5 && step < 50, `${step} steps`);
+  });
+}
+
+/** Goes back on a machine that was upgraded, killed at that call of a program that changes something, then runs the next script. */
+async function attemptRollback(step: number, next: "nckubelet-rollback.sh" | "install.sh") {
+  await using machine = await createSandbox();
+  for (const version of ["1.0.0", "2.0.0"]) {
+    await machine.publish(fakeExecutable(version));
+    assert.equal((await machine.run(shell)).code, 0);
+  }
+  const bin = join(machine.root, "usr/local/bin");
+  const rollback = join(bin, "nckubelet-rollback.sh");
+  const before = await machine.list();
+  await machine.calls();
+  const killed = await runUntil(machine, step, rollback);
+  const read = async (name: string) => {
+    const text = await readFile(join(bin, name), "utf8");
+    const version = ["1.0.0", "2.0.0"].find((version) => text === fakeExecutable(version));
+    assert.ok(version, `killed at step ${step}: ${name} is whole`);
+    return version;
+  };
+  const executables = () => Promise.all(["nckubelet", "nckubelet.previous"].map(read));
+  await executables();
+  const begun = existsSync(join(bin, ".nckubelet.now"));
+  if (killed) {
+    await machine.calls();
+    const { code, stderr } = await machine.run(shell, next === "install.sh" ? installScript : rollback);
+    assert.deepEqual([code, stderr], [0, ""]);
+  }
+  const names = (lines: string[]) => lines.map((line) => line.split(" ")[0]);
+  assert.deepEqual(
+    names(await machine.list()),
+    names(before),
+    `killed at step ${step}: nothing is left behind`,
+  );
+  const calls = (await machine.calls()).filter((call) => call !== "daemon-reload");
+  return { killed, begun, executables: await executables(), calls };
+}
+
 /** Installs on a new machine, killed at that call of a program that changes something, then lets it run to its end. */
 async function attempt(upgrade: boolean, step: number | undefined) {
   await using machine = await createSandbox();
@@ -54,26 +106,32 @@ async function attempt(upgrade: boolean, step: number | undefined) {
     await machine.publish(fakeExecutable("2.0.0"));
     await machine.calls();
   }
-  await writeFile(join(machine.dir, "count"), "0");
-  await wrap(machine, step ?? 0);
-  const killer = join(machine.dir, "start.sh");
-  await writeFile(killer, `echo $$ >${machine.dir}/pid\nexec ${shell.join(" ")} ${installScript}\n`);
-  const { code } = await machine.run(shell, killer);
-  if (step !== undefined && code !== 0) {
-    assert.equal(code, null, "killed, not failed");
+  const killed = await runUntil(machine, step ?? 0, installScript);
+  if (killed) {
     const executable = await readFile(join(machine.root, "usr/local/bin/nckubelet"), "utf8").catch(() => "");
     assert.ok(!upgrade || executable !== "", "there is always an executable");
-    await rm(join(machine.dir, "wrapped"), { recursive: true });
     const again = await machine.run(shell);
     assert.deepEqual([again.code, again.stderr], [0, ""]);
   }
   const calls = await machine.calls();
   return {
-    killed: code !== 0,
+    killed,
     // The flags have the port of this machine's server in them.
     paths: (await machine.list()).map((line) => line.replace(/(agent\.env \d+).*/, "$1")),
     restarted: calls.includes("restart nckubelet.service"),
   };
+}
+
+/** Runs a script that is killed at that call of a program that changes something; tells whether it came so far. */
+async function runUntil(machine: Sandbox, step: number, script: string): Promise<boolean> {
+  await writeFile(join(machine.dir, "count"), "0");
+  await wrap(machine, step);
+  const killer = join(machine.dir, "start.sh");
+  await writeFile(killer, `echo $$ >${machine.dir}/pid\nexec ${shell.join(" ")} ${script}\n`);
+  const { code } = await machine.run(shell, killer);
+  await rm(join(machine.dir, "wrapped"), { recursive: true });
+  assert.ok(code === 0 || code === null, `killed, not failed: ${code}`);
+  return code === null;
 }
 
 /** Puts programs before the real ones that count their calls, and end the script at one of them: before it does anything. */

@@ -1,3 +1,3 @@
 import { runTestsInGuest } from "../harness/guest-tests.ts";
 
-runTestsInGuest(["test/guest/inside/agent.ts"], { timeoutMs: 400_000 });
+runTestsInGuest(["test/guest/inside/agent.ts"], { program: true, timeoutMs: 400_000 });

@@ -1,3 +1,3 @@
 import { runTestsInGuest } from "../harness/guest-tests.ts";
 
-runTestsInGuest(["test/guest/inside/cli.ts"], { timeoutMs: 200_000 });
+runTestsInGuest(["test/guest/inside/cli.ts"], { program: true, timeoutMs: 200_000 });

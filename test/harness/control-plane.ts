@@ -26,6 +26,8 @@ export type ControlPlaneOptions = {
   users?: User[];
   /** More flags for kube-apiserver. */
   apiServerFlags?: string[];
+  /** The longest that the start of kube-apiserver may take. */
+  startTimeoutMs?: number;
 };
 
 /** The users there are unless told otherwise: two agents, the scheduler, and one who may do nothing. */
@@ -89,6 +91,7 @@ async function startIn(
     args: [...await apiServerFlags(dir, authority, port, client), ...(options.apiServerFlags ?? [])],
     logFile: join(dir, "kube-apiserver.log"),
     isReady: () => isReady(cluster),
+    startTimeoutMs: options.startTimeoutMs,
   });
   const server = `https://127.0.0.1:${port}`;
   const cluster: Cluster = new Cluster({
@@ -98,6 +101,7 @@ async function startIn(
     authority,
     tokens,
     etcd,
+    etcdUrl: `http://127.0.0.1:${client}`,
     apiServer,
   });
   await cluster.kubeconfigFor("admin");

@@ -37,11 +37,11 @@ export class Daemon {
     return this.#child?.pid;
   }
 
-  /** Starts the program, with the same arguments each time, and waits until it is ready. */
-  async start(): Promise<void> {
+  /** Starts the program, with the same arguments each time, and waits until it is ready, or as far as `isReady` says. */
+  async start({ isReady = this.#spec.isReady }: Partial<Pick<DaemonSpec, "isReady">> = {}): Promise<void> {
     if (this.#child) throw new Error(`${this.#name} runs already as process ${this.pid}`);
     this.#spawn();
-    const { isReady, startTimeoutMs = 180_000 } = this.#spec;
+    const { startTimeoutMs = 180_000 } = this.#spec;
     const deadline = Date.now() + startTimeoutMs;
     while (!(await isReady())) {
       if (!this.#child) {

@@ -12,21 +12,33 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { ReportedTest } from "./guest-reporter.ts";
+import { putGuestProgram } from "./guest-program.ts";
 import { type GuestOptions, inGuest } from "./guest.ts";
 import { checkout, skipUnless } from "./parts.ts";
 
+/** How the tests run. */
+export type GuestTestsOptions = Omit<GuestOptions, "share"> & {
+  /** They run the program: it is bundled, and NCKUBELET_BIN names it. */
+  program?: boolean;
+};
+
 /** Registers one test that runs the files (paths from the checkout) in one guest, with a subtest per result. */
-export function runTestsInGuest(files: string[], options: Omit<GuestOptions, "share"> = {}): void {
+export function runTestsInGuest(files: string[], options: GuestTestsOptions = {}): void {
   const name = `in a guest: ${files.map((file) => relative(checkout, join(checkout, file))).join(", ")}`;
   test(name, { skip: skipUnless("guest") }, (t) => replayGuest(t, files, options));
 }
 
 type Result = ReportedTest & { subtests: Result[] };
 
-async function replayGuest(t: TestContext, files: string[], options: GuestOptions): Promise<void> {
+async function replayGuest(
+  t: TestContext,
+  files: string[],
+  { program = false, ...options }: GuestTestsOptions,
+): Promise<void> {
   const share = await mkdtemp(join(tmpdir(), "nckubelet-results-"));
   try {
-    const { code, output, timedOut } = await inGuest(testCommand(files), {
+    if (program) await putGuestProgram(share);
+    const { code, output, timedOut } = await inGuest(testCommand(files, program), {
       timeoutMs: 300_000,
       ...options,
       share,
@@ -47,12 +59,14 @@ async function replayGuest(t: TestContext, files: string[], options: GuestOption
   }
 }
 
-function testCommand(files: string[]): string {
+function testCommand(files: string[], program: boolean): string {
   const reporter = join(checkout, "test/harness/guest-reporter.ts");
   const quoted = files.map((file) => `'${join(checkout, file)}'`).join(" ");
   // A process per file costs seconds in User-Mode Linux; a single file needs none of its own.
   const isolation = files.length === 1 ? "none" : "process";
-  return `exec node --test --test-isolation=${isolation} --test-reporter=spec --test-reporter-destination=stdout \
+  return `${
+    program ? 'export NCKUBELET_BIN="$SHARE/nckubelet"; ' : ""
+  }exec node --test --test-isolation=${isolation} --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter='${reporter}' --test-reporter-destination="$SHARE/report" ${quoted}`;
 }
 

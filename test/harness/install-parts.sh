@@ -2,12 +2,14 @@
 # Installs the real parts that the tests run against, on a Debian 12 machine as root:
 #   control-plane  etcd, kube-apiserver, kubectl
 #   guest          User-Mode Linux and a static busybox
-#   systemd-guest  a disk with Debian and systemd for User-Mode Linux to boot
+#   systemd-guest  disks with Debian for User-Mode Linux to boot, one with systemd, one with OpenRC
+#   chromium       a browser for the dashboard's tests
+#   promtool       Prometheus' own checker of metrics and rules
 # Usage: install-parts.sh [PART...]; without an argument: control-plane and guest.
 #
 # Guarantees: a second run does nothing and prints nothing. What is built lands in the cache folder by one
 # rename, so a cut run leaves no half part. Two runs at once wait for each other. The machine's apt sources
-# stay as they are, and no daemon is installed: etcd and Go are unpacked, not installed.
+# stay as they are, and no daemon is installed: etcd, Go and Prometheus are unpacked, not installed.
 # Caveat: the API server is built from Debian's source package, which takes minutes on a small machine.
 # Where KUBEBUILDER_ASSETS names a folder with kube-apiserver and etcd, that is used and nothing is built.
 set -euo pipefail
@@ -16,6 +18,8 @@ CACHE=${NCKUBELET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nckubelet}
 # Part of the path in parts.ts too: raise both when the recipe changes.
 CONTROL_PLANE=$CACHE/control-plane-1.20.2-3
 SYSTEMD_DISK=$CACHE/systemd-bookworm-2.img
+OPENRC_DISK=$CACHE/openrc-bookworm-1.img
+PROMTOOL_FILE=$CACHE/promtool-bookworm-1
 KUBERNETES_VERSION=1.20.2
 
 main() {
@@ -23,8 +27,8 @@ main() {
   [ $# -gt 0 ] || set -- control-plane guest
   for part in "$@"; do
     case $part in
-      control-plane | guest | systemd-guest) ;;
-      *) fail "unknown part \"$part\": use control-plane, guest or systemd-guest" 2 ;;
+      control-plane | guest | systemd-guest | chromium | promtool) ;;
+      *) fail "unknown part \"$part\": use control-plane, guest, systemd-guest, chromium or promtool" 2 ;;
     esac
   done
   mkdir -p "$CACHE"
@@ -34,7 +38,13 @@ main() {
     case $part in
       control-plane) install_control_plane ;;
       guest) install_guest ;;
-      systemd-guest) install_guest && install_systemd_disk ;;
+      systemd-guest)
+        install_guest
+        install_disk "$SYSTEMD_DISK" systemd
+        install_disk "$OPENRC_DISK" openrc
+        ;;
+      chromium) [ -x "${CHROMIUM:-}" ] || need_packages chromium chromium:chromium ;;
+      promtool) install_promtool ;;
     esac
   done
 }
@@ -56,7 +66,7 @@ install_control_plane() {
 
   # Unpacked, not installed: the package would start an etcd on the machine, and enable it for every boot.
   say "control-plane: fetching etcd and Go"
-  unpack "$WORK/root" etcd-server golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev
+  unpack control-plane "$WORK/root" etcd-server golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev
   cp "$WORK/root/usr/bin/etcd" "$WORK/out/"
 
   say "control-plane: fetching the source of Kubernetes $KUBERNETES_VERSION"
@@ -126,39 +136,62 @@ install_guest() {
   need_packages guest linux.uml:user-mode-linux busybox:busybox-static setpriv:util-linux
 }
 
-install_systemd_disk() {
-  [ ! -e "$SYSTEMD_DISK" ] || return 0
+# install_disk DISK INIT makes a Debian with that init system, if it is not there.
+install_disk() {
+  local disk=$1 init=$2 mirror
+  [ ! -e "$disk" ] || return 0
   need_packages systemd-guest debootstrap:debootstrap mkfs.ext4:e2fsprogs
   [ "$(id -u)" = 0 ] || fail "systemd-guest: debootstrap needs root"
-  local mirror
+  # shellcheck disable=SC2016 # apt-get reads it
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' | head -n 1)
   WORK=$(mktemp -d "$CACHE/debootstrap.XXXXXX")
   trap 'rm -rf "$WORK"' EXIT
-  say "systemd-guest: debootstrap of Debian bookworm (about a minute)"
-  debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,iproute2,curl,ca-certificates,procps \
-    bookworm "$WORK/root" ${mirror:+"$mirror"} >"$WORK/log" 2>&1 9>&- ||
+  say "systemd-guest: debootstrap of Debian bookworm with $init (about a minute)"
+  "bootstrap_$init" "$WORK/root" "$mirror" >"$WORK/log" 2>&1 9>&- ||
     fail_with_log "$WORK/log" "systemd-guest: debootstrap failed"
-  prepare_systemd_root "$WORK/root"
+  prepare_root "$WORK/root"
+  "prepare_$init" "$WORK/root"
   truncate -s 2G "$WORK/disk"
   mkfs.ext4 -q -F -d "$WORK/root" "$WORK/disk" || fail "systemd-guest: mkfs.ext4 failed"
-  mv "$WORK/disk" "$SYSTEMD_DISK"
+  mv "$WORK/disk" "$disk"
   rm -rf "$WORK"
   trap - EXIT
-  say "systemd-guest: ready in $SYSTEMD_DISK"
+  say "systemd-guest: ready in $disk"
 }
 
-# The disk only knows how to reach the job folder of a test on the host; what is done there is in that folder.
-prepare_systemd_root() {
-  local root=$1 unit
+bootstrap_systemd() {
+  debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,iproute2,curl,ca-certificates,procps \
+    bookworm "$1" ${2:+"$2"}
+}
+
+# As on Debian's own machines with OpenRC: the first process is that of sysvinit. debootstrap would take sysv-rc in its place.
+bootstrap_openrc() {
+  debootstrap --variant=minbase --include=iproute2,curl,ca-certificates,procps bookworm "$1" ${2:+"$2"} &&
+    DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y install --no-install-recommends openrc sysvinit-core
+}
+
+# Unpacked, not installed: the package would start a Prometheus on the machine.
+install_promtool() {
+  if [ -n "${PROMTOOL:-}" ]; then
+    [ -x "$PROMTOOL" ] || fail "promtool: PROMTOOL=$PROMTOOL is no program"
+    return
+  fi
+  [ ! -x "$PROMTOOL_FILE" ] || return 0
+  WORK=$(mktemp -d "$CACHE/build.XXXXXX")
+  trap 'rm -rf "$WORK"' EXIT
+  say "promtool: fetching Prometheus"
+  unpack promtool "$WORK/root" prometheus
+  mv "$WORK/root/usr/bin/promtool" "$PROMTOOL_FILE"
+  rm -rf "$WORK"
+  trap - EXIT
+  say "promtool: ready in $PROMTOOL_FILE"
+}
+
+# A disk only knows how to reach the job folder of a test on the host; what is done there is in that folder.
+prepare_root() {
+  local root=$1
   rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
   echo guest >"$root/etc/hostname"
-  # Written anew at the first boot, as on a real machine.
-  : >"$root/etc/machine-id"
-  # Nobody logs in, and nothing of its own may wake up in the middle of a test.
-  for unit in getty@.service modprobe@.service e2scrub_reap.service \
-    {apt-daily,apt-daily-upgrade,dpkg-db-backup,e2scrub_all,fstrim}.timer; do
-    ln -sf /dev/null "$root/etc/systemd/system/$unit"
-  done
   cat >"$root/usr/local/sbin/test-job" <<'END'
 #!/bin/sh
 mkdir -p /run/job
@@ -166,6 +199,17 @@ mount -t hostfs -o "$(sed -n 's/.*nckubelet_job=\([^ ]*\).*/\1/p' /proc/cmdline)
 exec sh /run/job/init
 END
   chmod 755 "$root/usr/local/sbin/test-job"
+}
+
+prepare_systemd() {
+  local root=$1 unit
+  # Written anew at the first boot, as on a real machine.
+  : >"$root/etc/machine-id"
+  # Nobody logs in, and nothing of its own may wake up in the middle of a test.
+  for unit in getty@.service modprobe@.service e2scrub_reap.service \
+    {apt-daily,apt-daily-upgrade,dpkg-db-backup,e2scrub_all,fstrim}.timer; do
+    ln -sf /dev/null "$root/etc/systemd/system/$unit"
+  done
   cat >"$root/etc/systemd/system/test-job.service" <<'END'
 [Unit]
 Description=The job of a test
@@ -177,6 +221,21 @@ ExecStart=/usr/local/sbin/test-job
 END
   mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
   ln -s ../test-job.service "$root/etc/systemd/system/multi-user.target.wants/test-job.service"
+}
+
+prepare_openrc() {
+  local root=$1 service
+  # OpenRC's own default is hybrid, where the controllers are those of cgroup v1.
+  echo 'rc_cgroup_mode="unified"' >>"$root/etc/rc.conf"
+  echo "/dev/ubda / ext4 defaults 0 0" >"$root/etc/fstab"
+  # Their work is for machines with a screen, a clock and a network; each takes User-Mode Linux a second.
+  for service in brightness hwclock.sh mount-configfs mountnfs.sh mountnfs-bootclean.sh urandom; do
+    rm -f "$root/etc/runlevels/sysinit/$service"
+  done
+  # Nobody logs in. Loopback is all the network there is. The job comes after the last of the runlevel's services.
+  sed -i '/getty/d; /sulogin/d' "$root/etc/inittab"
+  echo "lo::sysinit:/sbin/ip link set lo up" >>"$root/etc/inittab"
+  echo "tj:2:once:/usr/local/sbin/test-job" >>"$root/etc/inittab"
 }
 
 # need_packages PART COMMAND:PACKAGE... installs the packages whose command is missing.
@@ -198,17 +257,24 @@ need_packages() {
   rm -f "$log"
 }
 
-# unpack DIR PACKAGE... puts the files of Debian packages under DIR, without installing them.
+# unpack PART DIR PACKAGE... puts the files of Debian packages under DIR, without installing them.
 unpack() {
-  local dir=$1 log=$1.log deb
-  shift
-  command -v apt-get >/dev/null || fail "control-plane: there is no apt-get here; set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd"
+  local part=$1 dir=$2 log=$2.log deb
+  shift 2
+  command -v apt-get >/dev/null || fail "$part: there is no apt-get here; $(instead_of "$part")"
   fresh_package_lists
   mkdir -p "$dir/.debs"
   (cd "$dir/.debs" && apt-get -q -o APT::Sandbox::User=root download "$@") >"$log" 2>&1 ||
-    fail_with_log "$log" "control-plane: cannot download $*"
+    fail_with_log "$log" "$part: cannot download $*"
   for deb in "$dir"/.debs/*.deb; do dpkg-deb -x "$deb" "$dir"; done
   rm -r "$dir/.debs"
+}
+
+instead_of() {
+  case $1 in
+    promtool) echo "set PROMTOOL to the program" ;;
+    *) echo "set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd" ;;
+  esac
 }
 
 # Once per run, and only as root: without root the lists of the machine are taken as they are.

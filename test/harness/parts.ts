@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { findDelegatedCgroup } from "./delegated-cgroup.ts";
 
 /** What a test may need: see `install-parts.sh`. */
-export type Part = "control-plane" | "guest" | "systemd-guest";
+export type Part = "control-plane" | "guest" | "systemd-guest" | "chromium" | "promtool";
 
 /** A part that is not here, and why. */
 export type Missing = { missing: string };
@@ -23,8 +23,14 @@ export type ControlPlaneParts = { apiServer: string; etcd: string; kubectl: stri
 /** User-Mode Linux, or the cgroup of this machine in which guest scripts run directly. */
 export type GuestParts = { kind: "uml"; linux: string } | { kind: "direct"; cgroup: string };
 
-/** User-Mode Linux and the disk image of a Debian with systemd. */
-export type SystemdGuestParts = { linux: string; disk: string };
+/** User-Mode Linux and the disk images of a Debian with systemd and of one with OpenRC. */
+export type SystemdGuestParts = { linux: string; disks: Record<InitSystem, string> };
+
+/** What starts the services of a Debian machine. */
+export type InitSystem = "systemd" | "openrc";
+
+/** A program that is a part by itself. */
+export type ProgramPart = { path: string };
 
 /** The folder of the checkout. */
 export const checkout = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
@@ -46,6 +52,10 @@ export function findPart(part: Part, env = process.env): object | Missing {
       return findGuest(env);
     case "systemd-guest":
       return findSystemdGuest(env);
+    case "chromium":
+      return findChromium(env);
+    case "promtool":
+      return findPromtool(env);
   }
 }
 
@@ -81,12 +91,29 @@ export function findGuest(env = process.env): GuestParts | Missing {
   return tool ? missing("guest", `no ${tool} on the PATH`) : { kind: "uml", linux };
 }
 
-/** User-Mode Linux and a Debian with systemd for it to boot. */
+/** User-Mode Linux, and Debians with systemd and with OpenRC for it to boot. */
 export function findSystemdGuest(env = process.env): SystemdGuestParts | Missing {
   const linux = onPath("linux.uml", env);
   if (!linux) return missing("systemd-guest", "no linux.uml on the PATH");
-  const disk = join(cacheDir(env), "systemd-bookworm-2.img");
-  return existsSync(disk) ? { linux, disk } : missing("systemd-guest", `no disk ${disk}`);
+  const disks = {
+    systemd: join(cacheDir(env), "systemd-bookworm-2.img"),
+    openrc: join(cacheDir(env), "openrc-bookworm-1.img"),
+  };
+  const absent = Object.values(disks).find((disk) => !existsSync(disk));
+  return absent ? missing("systemd-guest", `no disk ${absent}`) : { linux, disks };
+}
+
+/** The browser that `CHROMIUM` names, else the one of the machine. */
+export function findChromium(env = process.env): ProgramPart | Missing {
+  const path = env.CHROMIUM ? executable(env.CHROMIUM) : onPath("chromium", env);
+  return path ? { path } : missing("chromium", `no ${env.CHROMIUM || "chromium on the PATH"}`);
+}
+
+/** The checker that `PROMTOOL` names, else the one in the cache, else that of the machine. */
+export function findPromtool(env = process.env): ProgramPart | Missing {
+  const unpacked = join(cacheDir(env), "promtool-bookworm-1");
+  const path = env.PROMTOOL ? executable(env.PROMTOOL) : executable(unpacked) ?? onPath("promtool", env);
+  return path ? { path } : missing("promtool", `no ${env.PROMTOOL || unpacked}`);
 }
 
 /** Where parts are kept, outside every checkout. */

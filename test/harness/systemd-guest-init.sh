@@ -1,9 +1,12 @@
 # shellcheck shell=sh
-# The job of a guest with systemd: see systemd-guest.ts. The unit test-job.service of the disk runs it when
-# multi-user.target is reached, with the job folder of the host at /run/job.
+# The job of a machine: see systemd-guest.ts. The unit test-job.service of the disk with systemd runs it when
+# multi-user.target is reached, the inittab of the disk with OpenRC when its default runlevel is; the job folder of the host
+# is at /run/job.
 
 # Sets share, halt and the environment of the script, and defines copy_files.
 . /run/job/settings
+# A dozen programs that run at each daemon-reload, seconds of User-Mode Linux; there is nothing here for them to find.
+[ ! -d /run/systemd/system ] || mount -t tmpfs tmpfs /usr/lib/systemd/system-generators
 mkdir -p /run/host
 mount -t hostfs -o / host /run/host
 copy_files
@@ -34,6 +37,7 @@ echo "$code" >/run/job/code
 sync
 # shellcheck disable=SC2154 # The settings set it.
 case $halt in
-  sudden) systemctl poweroff --force --force ;;
-  *) systemctl poweroff --no-block ;;
+  # Once is at once for sysvinit, twice for systemd.
+  sudden) poweroff -f -f ;;
+  *) poweroff ;;
 esac

@@ -1,24 +1,32 @@
 /**
- * Runs one test file of the checkout on a Debian machine with systemd, as one test of this process; the tests inside are told
- * as diagnostics.
+ * Runs test files of the checkout on one Debian machine with systemd, as one test of this process; the tests inside are told
+ * as diagnostics. The program is at /share/nckubelet.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { putGuestProgram } from "./guest-program.ts";
 import { checkout, skipUnless } from "./parts.ts";
 import { inSystemdGuest } from "./systemd-guest.ts";
 
-/** Registers a test called `name` that runs the file (a path from the checkout) as root on a new machine. */
-export function runTestsInSystemdGuest(name: string, file: string, { timeoutMs = 600_000 } = {}): void {
+/** Registers a test called `name` that runs the files (paths from the checkout) one after the other as root on a new machine. */
+export function runTestsInSystemdGuest(name: string, files: string[], { timeoutMs = 600_000 } = {}): void {
   const script = `
     set -e
     mkdir -p '${checkout}'
     mount -r -t hostfs -o '${checkout}' checkout '${checkout}'
     cd '${checkout}'
     ldconfig
-    exec node_modules/.bin/node --test --test-isolation=none '${file}'`;
+    exec node_modules/.bin/node --test --test-isolation=none ${files.map((file) => `'${file}'`).join(" ")}`;
   test(name, { skip: skipUnless("systemd-guest") }, async (t) => {
-    const { code, output } = await inSystemdGuest(script, { files: nodeLibraries(), timeoutMs });
+    const share = await mkdtemp(join(tmpdir(), "nckubelet-share-"));
+    t.after(() => rm(share, { recursive: true, force: true }));
+    await putGuestProgram(share);
+    const env = { NODE_COMPILE_CACHE: "/var/tmp/nckubelet-compile-cache" };
+    const { code, output } = await inSystemdGuest(script, { files: nodeLibraries(), share, env, timeoutMs });
     assert.equal(code, 0, output);
     for (const [line] of output.matchAll(/^✔ .*$/gm)) t.diagnostic(line);
   });

@@ -1,18 +1,19 @@
 /**
- * A whole Debian machine with systemd, in User-Mode Linux: for what install.sh, units and reboots do.
+ * A whole Debian machine with systemd or OpenRC, in User-Mode Linux: for what install.sh, units and reboots do.
  *
  * Guarantees: each machine has a disk of its own (ext4; the image it starts from is never written), which lives
- * over its boots until `remove`. A script runs as root in a unit of its own once multi-user.target is reached; its
+ * over its boots until `remove`. A script runs as root once all services are started, under systemd in a unit of its own; its
  * exit code and whole output come back; every process is gone when `boot` returns. Machines may run in parallel.
  * Caveats: a boot takes 10-20 s. One CPU, loopback only, no Node on the disk. What the script leaves running in
- * the background ends with its unit, as systemd does it: start services with systemctl or systemd-run.
+ * the background ends with its unit, as systemd does it: start services with systemctl or systemd-run. A daemon-reload there runs
+ * no generators.
  */
 import { copyFile, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ScriptResult } from "./delegated-cgroup.ts";
-import { findSystemdGuest, type SystemdGuestParts } from "./parts.ts";
+import { findSystemdGuest, type InitSystem, type SystemdGuestParts } from "./parts.ts";
 import { quote } from "./shell-quote.ts";
 import { bootUserModeLinux } from "./user-mode-linux.ts";
 
@@ -28,7 +29,7 @@ export type BootOptions = {
   memory?: string;
   /** After this time the power is cut and the code is 124. Default three minutes. */
   timeoutMs?: number;
-  /** How it ends after the script: systemd stops all units ("orderly"), or at once ("sudden"). */
+  /** How it ends after the script: all services are stopped ("orderly"), or at once ("sudden"). */
   halt?: "orderly" | "sudden";
 };
 
@@ -45,27 +46,29 @@ export type Machine = {
 export async function inSystemdGuest(script: string, options: BootOptions = {}): Promise<ScriptResult> {
   const machine = await createMachine();
   try {
-    return await machine.boot(script, options);
+    // Nobody will see what an orderly end leaves on the disk.
+    return await machine.boot(script, { halt: "sudden", ...options });
   } finally {
     await machine.remove();
   }
 }
 
 /** Makes a machine that has never been booted. */
-export async function createMachine(): Promise<Machine> {
+export async function createMachine({ init = "systemd" }: { init?: InitSystem } = {}): Promise<Machine> {
   const parts = findSystemdGuest();
   if ("missing" in parts) throw new Error(parts.missing);
   const dir = await mkdtemp(join(tmpdir(), "nckubelet-machine-"));
   const remove = () => rm(dir, { recursive: true, force: true });
   return {
-    boot: (script, options = {}) => boot(parts, dir, script, options),
+    boot: (script, options = {}) => boot(parts, init, dir, script, options),
     remove,
     [Symbol.asyncDispose]: remove,
   };
 }
 
 async function boot(
-  { linux, disk }: SystemdGuestParts,
+  { linux, disks }: SystemdGuestParts,
+  init: InitSystem,
   dir: string,
   script: string,
   options: BootOptions,
@@ -78,8 +81,8 @@ async function boot(
   await writeFile(join(job, "settings"), await settings(options));
   const booted = await bootUserModeLinux({
     linux,
-    root: { base: disk, changes: join(dir, "disk") },
-    init: "/lib/systemd/systemd",
+    root: { base: disks[init], changes: join(dir, "disk") },
+    init: init === "systemd" ? "/lib/systemd/systemd" : "/sbin/init",
     memory: options.memory ?? "1024M",
     parameters: [`nckubelet_job=${job}`],
     timeoutMs: options.timeoutMs ?? 180_000,

@@ -2,8 +2,14 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { createSandbox, shells } from "./sandbox.ts";
+
+const all = shells.length === 3 || process.env.CI === "true";
+test("dash, ash and bash are all here to run the script", { skip: !all && "not all of them" }, () => {
+  assert.deepEqual(shells.map((words) => words.at(-1)), ["dash", "ash", "bash"]);
+});
 
 for (const shell of shells) {
   const name = shell.join(" ");

@@ -94,7 +94,7 @@ for (const shell of shells) {
     assert.equal((await stat(join(etc, "kubeconfig"))).mode & 0o777, 0o600);
     assert.match(
       await readFile(join(etc, "kubeconfig"), "utf8"),
-      /server: "https:\/\/10\.0\.0\.1:6443"[^]*token: "abc\.def"/,
+      /^token abc\.def\n--server\nhttps:\/\/10\.0\.0\.1:6443\n$/,
     );
     assert.equal(
       await readFile(join(etc, "config.yaml"), "utf8"),
@@ -109,7 +109,7 @@ for (const shell of shells) {
     assert.equal(refused.code, 1);
     assert.equal(
       refused.stderr,
-      "install: the API server cannot be used: nckubelet: GET https://refused/version: 401\n",
+      "install: the API server cannot be used: GET https://refused/version: 401\n",
     );
     assert.deepEqual(await machine.list(), unchanged);
   });

@@ -57,12 +57,19 @@ export interface Sandbox extends AsyncDisposable {
   environment(env?: Record<string, string>): Record<string, string>;
 }
 
-/** An executable as install.sh sees it: it tells its version and reaches its API server. */
+/** An executable as install.sh sees it: it tells its version, and its kubeconfig tells how it was asked to join. */
 export function fakeExecutable(version: string): string {
   return `#!/bin/sh
 case $1 in
   version) echo "nckubelet ${version} (a fake)" ;;
-  manifests) ! grep -q refused "$3" || { echo "nckubelet: GET https://refused/version: 401" >&2; exit 1; } ;;
+  join)
+    case $*$NCKUBELET_TOKEN in
+      *refused*) echo "nckubelet: GET https://refused/version: 401" >&2; exit 1 ;;
+    esac
+    output=$3
+    shift 3
+    printf '%s\\n' "token $NCKUBELET_TOKEN" "$@" >"$output"
+    ;;
   ps) ;;
 esac
 `;

@@ -11,14 +11,21 @@ import type { Suite } from "./run-suite.ts";
 import { parseDenoTotals, parseTotals } from "./totals.ts";
 
 /** The names that the runner takes. */
-export const suiteNames = ["unit", "process", "chaos", "cluster", "guest", "browser"] as const;
+export const suiteNames = ["unit", "caps", "process", "chaos", "cluster", "guest", "browser"] as const;
 export type SuiteName = typeof suiteNames[number];
 /** Those that run where none is named. */
 export const usualSuites: readonly SuiteName[] = suiteNames;
 
-/** What may run at the same time: stages of lanes of suites. Guests ask for a core of their own, the others mostly wait. */
+/**
+ * What may run at the same time: stages of lanes of suites. Shares of the CPU are measured while nobody else wants it; other guests
+ * are content with a core of their own, and the rest mostly waits.
+ */
 export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
-  const stages: SuiteName[][][] = [[["unit"]], [["process", "chaos", "cluster"], ["guest", "browser"]]];
+  const stages: SuiteName[][][] = [
+    [["unit"]],
+    [["caps"]],
+    [["process", "chaos", "cluster"], ["guest", "browser"]],
+  ];
   const wanted = (lanes: SuiteName[][]) =>
     lanes.map((lane) => lane.filter((name) => names.includes(name))).filter((lane) => lane.length > 0);
   return stages.map(wanted).filter((lanes) => lanes.length > 0);
@@ -27,6 +34,7 @@ export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
 /** The real parts that a suite needs, by their names in install-parts.sh. */
 export const suiteParts: Record<SuiteName, string[]> = {
   unit: ["promtool"],
+  caps: ["guest"],
   process: [],
   chaos: [],
   cluster: ["control-plane"],
@@ -43,6 +51,9 @@ const processTests = [
   "test/server/slow-clients.test.ts",
   "test/supervisor/{log-reader,log-rotation,log-rotation-crash,real-programs,supervisor,windows-scripts}.test.ts",
 ];
+
+/** Tests that measure what share of the CPU an app gets. */
+const capsTests = "test/guest/cgroups-cpu.test.ts";
 
 const minutes = 60_000;
 // Tests wait for processes more than they compute, so that one at a time would leave a small machine idle.
@@ -65,7 +76,10 @@ export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
 /** The test files of a suite: unit tests are all that no other suite has. */
 export function testFiles(name: SuiteName): string[] {
   if (name === "process") return globSync(processTests, { cwd: checkout }).sort();
-  if (name !== "unit") return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout }).sort();
+  if (name === "caps") return [capsTests];
+  if (name !== "unit") {
+    return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout, exclude: [capsTests] }).sort();
+  }
   const others = [
     "test/cluster/**",
     "test/guest/**",

@@ -4,12 +4,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import process from "node:process";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { waitFor } from "../../wait-for.ts";
 
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
 const manifests = "/etc/nckubelet/manifests";
 const app = "/sys/fs/cgroup/nckubelet.slice/nckubelet-apps.scope/default_web";
 
@@ -38,7 +35,7 @@ test("an app keeps its process and its limits through 10 restarts of the agent's
   );
   writeFileSync(
     "/etc/systemd/system/nckubelet.service",
-    `[Service]\nExecStart=${process.execPath} ${main} agent --standalone --manifests ${manifests}\n`,
+    `[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/share/nckubelet agent --standalone --manifests ${manifests}\n`,
   );
   systemctl("daemon-reload");
   systemctl("start", "nckubelet");

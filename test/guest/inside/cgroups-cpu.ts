@@ -20,16 +20,12 @@ import { makeApp, NODE, startRun } from "./cgroups-app.ts";
 const LOOP = "while :; do :; done";
 const FOUR_LOOPS = `(${LOOP}) & (${LOOP}) & (${LOOP}) & (${LOOP}) & wait`;
 
-test("a busy loop and four busy children get 5 and 10 percent, all side by side", async (t) => {
-  await assertShares(t, [[5, LOOP], [5, FOUR_LOOPS], [10, LOOP], [10, FOUR_LOOPS]]);
+test("a busy loop and four busy children get 5 and 10 percent, and a loop beside them 50", async (t) => {
+  await assertShares(t, [[5, LOOP], [5, FOUR_LOOPS], [10, LOOP], [10, FOUR_LOOPS], [50, LOOP]]);
 });
 
-test("a busy loop gets 50 percent, and four busy children beside it 20", async (t) => {
-  await assertShares(t, [[50, LOOP], [20, FOUR_LOOPS]]);
-});
-
-test("four busy children get 50 percent, and a busy loop beside them 20", async (t) => {
-  await assertShares(t, [[50, FOUR_LOOPS], [20, LOOP]]);
+test("a busy loop and four busy children get 20 percent, and four more beside them 50", async (t) => {
+  await assertShares(t, [[20, LOOP], [20, FOUR_LOOPS], [50, FOUR_LOOPS]]);
 });
 
 test("a busy loop gets 90 percent", async (t) => {

@@ -161,6 +161,7 @@ async function asService(name: string): Promise<string> {
     "--quiet",
     "--collect",
     "--setenv=SECRET_OF_THE_AGENT=1",
+    "--setenv=NODE_COMPILE_CACHE",
     process.execPath,
     script(name),
   ];

@@ -1,22 +1,18 @@
 /** install.sh on a machine that has never seen it, then an upgrade and a way back under running apps. */
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync } from "node:fs";
 import { test } from "node:test";
-import { waitFor } from "../../wait-for.ts";
 import {
-  appCount,
-  caps,
-  capsOf,
+  install,
+  keepListing,
   listing,
-  listingFile,
   read,
+  releasesAreServed,
   runningApps,
-  shell,
+  writeApps,
 } from "./installed-machine.ts";
 
-const server = "http://127.0.0.1:8000";
-const install = (release: string, settings = "") =>
-  shell(`curl -fsSL ${server}/${release}/install.sh | NCKUBELET_URL=${server}/${release} ${settings} sh`);
+const appCount = 20;
 const agentPid = () => read("systemctl show -p MainPID --value nckubelet");
 const digest = () => read("sha256sum </usr/local/bin/nckubelet");
 let apps: Record<string, number>;
@@ -24,7 +20,7 @@ let released: string;
 
 test("without a library of the executable install.sh names its package and changes nothing", async () => {
   read("systemd-run --quiet --unit=release-server /share/busybox httpd -f -p 127.0.0.1:8000 -h /share");
-  await waitFor("the release is served", () => shell(`curl -fs ${server}/release-1/SHA256SUMS`).code === 0);
+  await releasesAreServed();
   const before = listing();
   const { code, output } = install("release-1");
   assert.equal(code, 1);
@@ -34,29 +30,15 @@ test("without a library of the executable install.sh names its package and chang
 
 test("curl | sh starts an agent that is healthy and runs the apps of the manifests folder within their caps", async () => {
   copyFileSync("/share/libatomic.so.1", "/usr/lib/x86_64-linux-gnu/libatomic.so.1");
-  writeFileSync("/opt/app.sh", "#!/bin/sh\nexec sleep infinity\n", { mode: 0o755 });
-  writeFileSync(listingFile, JSON.stringify(listing()));
-  mkdirSync("/etc/nckubelet/manifests", { recursive: true });
-  for (let index = 0; index < appCount; index++) {
-    const manifest = {
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name: `app-${index}` },
-      spec: { shellFile: "/opt/app.sh", ...caps },
-    };
-    writeFileSync(`/etc/nckubelet/manifests/app-${index}.yaml`, JSON.stringify(manifest));
-  }
+  keepListing();
+  writeApps(appCount);
   const { code, output } = install("release-1");
   assert.equal(code, 0, output);
   assert.match(output, /nckubelet ps\b[^]*nckubelet run\b[^]*systemctl status nckubelet/);
   assert.equal(read("systemctl is-active nckubelet"), "active");
   assert.equal(read("systemctl is-enabled nckubelet"), "enabled");
   assert.equal(read("curl -fsS http://127.0.0.1:10268/healthz"), "ok");
-  apps = await runningApps();
-  for (const pid of Object.values(apps)) {
-    const { cpuMax, memoryShare } = capsOf(pid);
-    assert.deepEqual([cpuMax, memoryShare], ["20000 100000", 10]);
-  }
+  apps = await runningApps(appCount);
   assert.equal(read(`cat /proc/${agentPid()}/oom_score_adj`), "-900");
   assert.equal(read(`cat /proc/${apps["app-0"]}/oom_score_adj`), "0");
 });
@@ -76,7 +58,7 @@ test("an upgrade changes the executable and the agent, and no process of any app
   assert.equal(code, 0, output);
   assert.notEqual(agentPid(), pid);
   assert.notEqual(digest(), before);
-  assert.deepEqual(await runningApps(), apps);
+  assert.deepEqual(await runningApps(appCount), apps);
 });
 
 test("one command rolls back to the executable before, and no app notices", async () => {
@@ -84,5 +66,5 @@ test("one command rolls back to the executable before, and no app notices", asyn
   assert.match(read("nckubelet-rollback.sh"), /now running nckubelet/);
   assert.notEqual(agentPid(), pid);
   assert.equal(digest(), released);
-  assert.deepEqual(await runningApps(), apps);
+  assert.deepEqual(await runningApps(appCount), apps);
 });

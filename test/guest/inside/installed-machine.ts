@@ -1,16 +1,18 @@
-/** What the tests of install.sh look at on a machine with systemd. */
+/** What the tests of install.sh look at on a machine with systemd or OpenRC. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { waitFor } from "../../wait-for.ts";
 
 /** Where the paths that were there before are kept over the reboot. */
-export const listingFile = "/root/listing.json";
-/** How many apps run. */
-export const appCount = 20;
-/** A share of the CPU and of the memory, in percent, that each app may use. */
-export const caps = { cpuPCT: 20, memPCT: 10 };
+const listingFile = "/root/listing.json";
 
-const scope = "/sys/fs/cgroup/nckubelet.slice/nckubelet-apps.scope";
+/** A share of the CPU and of the memory, in percent, that each app may use. */
+const caps = { cpuPCT: 20, memPCT: 10 };
+const hasSystemd = existsSync("/run/systemd/system");
+const appsRoot = hasSystemd
+  ? "/sys/fs/cgroup/nckubelet.slice/nckubelet-apps.scope"
+  : "/sys/fs/cgroup/nckubelet-apps";
+const server = "http://127.0.0.1:8000";
 
 /** Runs a shell command as a person would: nothing of the test is in its environment. */
 export function shell(words: string): { code: number | null; output: string } {
@@ -26,44 +28,78 @@ export function read(words: string): string {
   return output.trim();
 }
 
-/** The processes of the apps by name, once all of them run. */
-export async function runningApps(): Promise<Record<string, number>> {
-  return await waitFor("all apps run", async () => {
+/** The line that people type. */
+export function install(release: string): { code: number | null; output: string } {
+  return shell(`curl -fsSL ${server}/${release}/install.sh | NCKUBELET_URL=${server}/${release} sh`);
+}
+
+/** Waits until the releases of the share can be downloaded. */
+export async function releasesAreServed(): Promise<void> {
+  await waitFor("the release is served", () => shell(`curl -fs ${server}/release-1/SHA256SUMS`).code === 0);
+}
+
+/** Writes the listing of this machine as it is before an installation, with the script that apps will run. */
+export function keepListing(): void {
+  writeFileSync("/opt/app.sh", "#!/bin/sh\nexec sleep infinity\n", { mode: 0o755 });
+  writeFileSync(listingFile, JSON.stringify(listing()));
+}
+
+/** What keepListing wrote. */
+export function keptListing(): string[] {
+  return JSON.parse(readFileSync(listingFile, "utf8"));
+}
+
+/** Writes manifests of so many apps with caps into the folder that an agent without an API server reads. */
+export function writeApps(count: number): void {
+  mkdirSync("/etc/nckubelet/manifests", { recursive: true });
+  for (let index = 0; index < count; index++) {
+    const manifest = {
+      apiVersion: "app.example.com/v1alpha1",
+      kind: "NCApp",
+      metadata: { name: `app-${index}` },
+      spec: { shellFile: "/opt/app.sh", ...caps },
+    };
+    writeFileSync(`/etc/nckubelet/manifests/app-${index}.yaml`, JSON.stringify(manifest));
+  }
+}
+
+/** The processes of the apps by name, once so many of them run under their caps. */
+export async function runningApps(count: number): Promise<Record<string, number>> {
+  const apps = await waitFor("all apps run", async () => {
     const answer = await fetch("http://127.0.0.1:10268/apps").catch(() => undefined);
     if (!answer?.ok) return undefined;
     const { items } = await answer.json() as {
       items: { metadata: { name: string }; status?: { phase: string; pid: number } }[];
     };
-    const running = items.filter(({ status }) => status?.phase === "Running" && isInScope(status.pid));
-    return running.length === appCount &&
+    const running = items.filter(({ status }) => status?.phase === "Running" && isConfined(status.pid));
+    return running.length === count &&
       Object.fromEntries(running.map(({ metadata, status }) => [metadata.name, status!.pid]));
   }, 180_000);
-}
-
-/** The caps as the kernel has them for an app's process, wherever it is. */
-export function capsOf(pid: number): { cgroup: string; cpuMax: string; memoryShare: number } {
-  const cgroup = readFileSync(`/proc/${pid}/cgroup`, "utf8").trim().replace("0::", "/sys/fs/cgroup");
-  const total = Number(/MemTotal: +(\d+)/.exec(readFileSync("/proc/meminfo", "utf8"))?.[1]) * 1024;
-  const value = (file: string) => readFileSync(`${scopeChild(cgroup)}/${file}`, "utf8").trim();
-  return {
-    cgroup: scopeChild(cgroup),
-    cpuMax: value("cpu.max"),
-    memoryShare: Math.round(100 * Number(value("memory.max")) / total),
-  };
+  for (const pid of Object.values(apps)) checkCaps(pid);
+  return apps;
 }
 
 /** After a reboot the agent may still tell the process of the boot before. */
-function isInScope(pid: number): boolean {
+function isConfined(pid: number): boolean {
   try {
-    return readFileSync(`/proc/${pid}/cgroup`, "utf8").includes("/nckubelet-apps.scope/");
+    return cgroupOf(pid).startsWith(`${appsRoot}/`);
   } catch {
     return false;
   }
 }
 
-function scopeChild(cgroup: string): string {
-  if (!cgroup.startsWith(`${scope}/`)) throw new Error(`${cgroup} is not in ${scope}`);
-  return `${scope}/${cgroup.slice(scope.length + 1).split("/")[0]}`;
+/** The caps as the kernel has them for an app's process. */
+function checkCaps(pid: number): void {
+  const app = `${appsRoot}/${cgroupOf(pid).slice(appsRoot.length + 1).split("/")[0]}`;
+  const total = Number(/MemTotal: +(\d+)/.exec(readFileSync("/proc/meminfo", "utf8"))?.[1]) * 1024;
+  const value = (file: string) => readFileSync(`${app}/${file}`, "utf8").trim();
+  const found = `${value("cpu.max")}, ${Math.round(100 * Number(value("memory.max")) / total)}%`;
+  const wanted = `${caps.cpuPCT * 1000} 100000, ${caps.memPCT}%`;
+  if (found !== wanted) throw new Error(`the caps of ${app} are ${found}, not ${wanted}`);
+}
+
+function cgroupOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/cgroup`, "utf8").trim().replace("0::", "/sys/fs/cgroup");
 }
 
 /** All that an installation could leave behind: paths, units, processes, cgroups. */
@@ -71,13 +107,18 @@ export function listing(): string[] {
   // What a running system writes by itself.
   const own = ["/var/log/journal", "/var/lib/systemd", "/var/cache/ldconfig", "/tmp", "/var/tmp", "/root"];
   const pruned = own.map((path) => `-path ${path} -prune -o`).join(" ");
+  const units = hasSystemd
+    ? [
+      read("systemctl list-units --all --no-legend --plain | grep -o '^nckubelet[^ ]*' || :"),
+      read("systemctl list-unit-files --no-legend | grep -o '^nckubelet[^ ]*' || :"),
+    ]
+    : [read("rc-status --all | grep nckubelet || :")];
   return [
     read(`find / -xdev ${pruned} -print | sort`),
     read(
       "find /run -path /run/systemd -prune -o -path /run/log -prune -o -path /run/udev -prune -o -print | grep nckubelet || :",
     ),
-    read("systemctl list-units --all --no-legend --plain | grep -o '^nckubelet[^ ]*' || :"),
-    read("systemctl list-unit-files --no-legend | grep -o '^nckubelet[^ ]*' || :"),
+    ...units,
     read("find /sys/fs/cgroup -type d -name '*nckubelet*'"),
     execFileSync("ps", ["-eo", "args"], { encoding: "utf8" }).split("\n")
       .filter((line) => /nckubelet agent|app\.sh|sleep infinity/.test(line)).join("\n"),

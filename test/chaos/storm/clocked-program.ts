@@ -1,0 +1,26 @@
+/**
+ * The program under a clock that can jump: `clocked-program.ts OFFSET-FILE ARGUMENTS…`. The file holds milliseconds that are added to the
+ * machine's clock; SIGUSR2 has it read again. Timers run on, as they do when a real clock is set.
+ */
+import { readFileSync } from "node:fs";
+import process from "node:process";
+
+const [offsetFile = "", ...args] = process.argv.slice(2);
+const RealDate = Date;
+let offsetMs = 0;
+
+function readOffset(): void {
+  offsetMs = Number(readFileSync(offsetFile, "utf8"));
+}
+
+const now = () => RealDate.now() + offsetMs;
+
+readOffset();
+process.on("SIGUSR2", readOffset);
+globalThis.Date = new Proxy(RealDate, {
+  construct: (target, args, newTarget) =>
+    Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget),
+  get: (target, name) => name === "now" ? now : Reflect.get(target, name),
+});
+process.argv.splice(1, process.argv.length - 1, "nckubelet", ...args);
+await import("../../../src/main.ts");

@@ -1,0 +1,22 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Fault } from "../fault.ts";
+
+/** A disk without a byte left, under the agent's state or under the apps' logs. */
+export const fullDisks: Fault[] = [filling("state"), filling("logs")];
+
+function filling(which: "state" | "logs"): Fault {
+  return {
+    name: `disk full: ${which}`,
+    weight: 1,
+    impossible: ({ nodes }) => nodes[0]?.disks ? undefined : "cannot mount file systems here",
+    async run({ world, filledLogs }, random, tell) {
+      const node = random.pick(world.nodes);
+      const ms = random.integer(2000, 9000);
+      tell(`the disk of the ${which} of ${node.name} is full for ${ms} ms`);
+      if (which === "logs") filledLogs.add(node.name);
+      await node.disks?.[which].fill();
+      await pause(ms);
+      await node.disks?.[which].free();
+    },
+  };
+}

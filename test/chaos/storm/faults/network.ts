@@ -1,0 +1,65 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Door } from "../door.ts";
+import type { Fault } from "../fault.ts";
+import type { Random } from "../random.ts";
+import type { World } from "../world.ts";
+
+/** Connections that are cut once. */
+export const cutConnections: Fault = {
+  name: "cut connections",
+  weight: 1,
+  async run({ world }, random, tell) {
+    const [name, door] = choose(world, random);
+    tell(`cut the connections of ${name}`);
+    door.cut();
+  },
+};
+
+/** A way that is closed: every connection is cut, and no new one gets through. */
+export const closedWay: Fault = {
+  name: "network down",
+  weight: 2,
+  async run({ world }, random, tell) {
+    const [name, door] = choose(world, random);
+    const ms = random.integer(1000, 10_000);
+    tell(`no way from ${name} to the API server for ${ms} ms`);
+    door.shut();
+    await pause(ms);
+    door.open();
+  },
+};
+
+/** Half-open connections: nothing arrives, and nobody is told. */
+export const halfOpen: Fault = {
+  name: "half-open connections",
+  weight: 2,
+  async run({ world }, random, tell) {
+    const [name, door] = choose(world, random);
+    const ms = random.integer(1000, 10_000);
+    const then = random.pick(["resume", "reset"] as const);
+    tell(`silence between ${name} and the API server for ${ms} ms, then ${then}`);
+    door.silence();
+    await pause(ms);
+    door.open(then);
+  },
+};
+
+/** An API server that answers 429 to everybody. */
+export const tooManyRequests: Fault = {
+  name: "429 storm",
+  weight: 2,
+  async run({ world }, random, tell) {
+    const ms = random.integer(2000, 8000);
+    tell(`429 to every request for ${ms} ms`);
+    world.gateway.setBusy(true);
+    await pause(ms);
+    world.gateway.setBusy(false);
+  },
+};
+
+function choose({ nodes, schedulers }: World, random: Random): [string, Door] {
+  return random.pick([
+    ...nodes.map(({ name, door }): [string, Door] => [name, door]),
+    ...schedulers.map(({ member, door }): [string, Door] => [member.name, door]),
+  ]);
+}

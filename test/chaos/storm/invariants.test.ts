@@ -1,0 +1,268 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { NCApp } from "../../../src/api/types.ts";
+import type { Evidence, NodeEvidence } from "./evidence.ts";
+import { agentsReady } from "./invariants/agents-ready.ts";
+import { converged } from "./invariants/converged.ts";
+import { exitCodes } from "./invariants/exit-codes.ts";
+import { logLines } from "./invariants/log-lines.ts";
+import { noLeaks } from "./invariants/no-leaks.ts";
+import { notOversold } from "./invariants/not-oversold.ts";
+import { oneInstance, rivals } from "./invariants/one-instance.ts";
+import { stoppedForAReason } from "./invariants/stopped-for-a-reason.ts";
+import type { KindName } from "./kinds.ts";
+import type { StormApp } from "./ledger.ts";
+import type { LiveProcess } from "./live.ts";
+import { readWitness, type Story } from "./witness.ts";
+
+const evidence = (part: Partial<Evidence>): Evidence => ({
+  objects: [],
+  apps: [],
+  past: [],
+  live: [],
+  stories: [],
+  nodes: [],
+  lines: new Map(),
+  ...part,
+});
+const node = (part: Partial<NodeEvidence> = {}): NodeEvidence => ({
+  name: "n1",
+  readiness: "ok",
+  log: "",
+  appLogs: new Map(),
+  logsWereFull: false,
+  traces: [],
+  ...part,
+});
+const live = (part: Partial<LiveProcess> = {}): LiveProcess => ({
+  pid: 1,
+  startTime: "1",
+  uid: "u1",
+  name: "a",
+  run: "r1",
+  node: "n1",
+  ...part,
+});
+const app = (kind: KindName, part: Partial<StormApp> = {}): StormApp => ({
+  name: "a",
+  kind,
+  uid: "u1",
+  asks: [],
+  suspended: false,
+  ...part,
+});
+const story = (part: Partial<Story> = {}): Story => ({
+  run: "r1",
+  uid: "u1",
+  name: "a",
+  node: "n1",
+  began: 100,
+  termed: false,
+  left: false,
+  ...part,
+});
+const object = (spec: object = {}, status: object = {}, name = "a", uid = "u1") =>
+  ({ metadata: { name, uid }, spec: { nodeName: "n1", ...spec }, status }) as NCApp;
+
+describe("at most one instance", () => {
+  test("several processes of one run are one instance", () => {
+    assert.deepEqual(oneInstance.judge(evidence({ live: [live(), live({ pid: 2 })] })), []);
+  });
+  test("a uid in two runs is two instances, on one node or on two", () => {
+    const two = [live(), live({ pid: 2, run: "r2", node: "n2" })];
+    assert.match(oneInstance.judge(evidence({ live: two })).join(), /uid u1 lives more than once: r1.*r2/);
+    assert.equal(rivals(two).length, 2);
+  });
+  test("an heir of the same name beside the old one is a mistake on one node only", () => {
+    const heir = live({ pid: 2, run: "r2", uid: "u2" });
+    assert.match(oneInstance.judge(evidence({ live: [live(), heir] })).join(), /app a on n1/);
+    assert.deepEqual(oneInstance.judge(evidence({ live: [live(), { ...heir, node: "n2" }] })), []);
+  });
+});
+
+describe("no port or share oversold", () => {
+  const web = (name: string, more: object = {}) => object({ ports: [{ port: 80 }], ...more }, {}, name, name);
+  test("one port on two nodes is right, twice on one node is not", () => {
+    assert.deepEqual(notOversold.judge(evidence({ objects: [web("a"), web("b", { nodeName: "n2" })] })), []);
+    const twice = notOversold.judge(evidence({ objects: [web("a"), web("b")] }));
+    assert.deepEqual(twice, ["n1 gave port TCP 80 to a, b"]);
+  });
+  test("an app that has ended holds no port", () => {
+    const ended = object({ ports: [{ port: 80 }] }, { phase: "Succeeded" }, "b", "b");
+    assert.deepEqual(notOversold.judge(evidence({ objects: [web("a"), ended] })), []);
+  });
+  test("more than 100 points of a share are too many", () => {
+    const half = (name: string) => object({ cpuPCT: "50" }, {}, name, name);
+    assert.deepEqual(notOversold.judge(evidence({ objects: [half("a"), half("b")] })), []);
+    const three = notOversold.judge(evidence({ objects: [half("a"), half("b"), half("c")] }));
+    assert.deepEqual(three, ["n1 has given 150 of 100 points of cpuPCT"]);
+  });
+});
+
+describe("no app stopped without a reason", () => {
+  const stopped = { stories: [story({ termed: true })], nodes: [node()] };
+  test("a run that lives, or ended by itself, needs no reason", () => {
+    const stories = [story(), story({ run: "r2", end: 3 })];
+    assert.deepEqual(
+      stoppedForAReason.judge(evidence({ stories, apps: [app("ticker")], live: [live()] })),
+      [],
+    );
+  });
+  test("a run that nobody asked to stop is a mistake", () => {
+    const complaints = stoppedForAReason.judge(evidence({ ...stopped, apps: [app("ticker")] }));
+    assert.match(complaints.join(), /r1 of a on n1 stopped by SIGTERM, and nobody asked/);
+  });
+  test("a stop that was asked for has to be in the agent's log, under this app's name", () => {
+    const apps = [app("ticker", { asks: [{ what: "restart", at: 100 }] })];
+    const judge = (log: string) =>
+      stoppedForAReason.judge(evidence({ ...stopped, apps, nodes: [node({ log })] }));
+    assert.match(judge("").join(), /does not say why/);
+    assert.match(
+      judge("INFO Stopping: spec.suspend is true app=default/ab reason=Stopping").join(),
+      /does not say/,
+    );
+    assert.deepEqual(judge("INFO Stopping: spec.suspend is true app=default/a reason=Stopping"), []);
+  });
+  test("what was asked for long before the run began is no reason", () => {
+    const apps = [app("ticker", { asks: [{ what: "restart", at: 30 }] })];
+    const log = "INFO Stopping: what runs has changed app=default/a reason=Stopping";
+    assert.match(
+      stoppedForAReason.judge(evidence({ ...stopped, apps, nodes: [node({ log })] })).join(),
+      /nobody asked/,
+    );
+  });
+  test("a uid that nobody created is a mistake", () => {
+    assert.match(stoppedForAReason.judge(evidence(stopped)).join(), /nobody created/);
+  });
+});
+
+describe("no exit code lost", () => {
+  const judge = (kind: KindName, stories: Story[], status: object, part: Partial<StormApp> = {}) =>
+    exitCodes.judge(evidence({ apps: [app(kind, part)], objects: [object({}, status)], stories }));
+  test("the status must say what the app said", () => {
+    assert.deepEqual(judge("never", [story({ end: 9 })], { lastExit: { code: 9 } }), []);
+    assert.match(
+      judge("never", [story({ end: 9 })], { lastExit: { code: 0 } }).join(),
+      /ended with 9.*says 0/,
+    );
+    assert.match(judge("never", [story({ end: 9 })], {}).join(), /says undefined/);
+  });
+  test("an app that has ended for good must not run again", () => {
+    const twice = [story({ end: 9 }), story({ run: "r2", end: 9 })];
+    assert.match(judge("never", twice, { lastExit: { code: 9 } }).join(), /ran 2 times: 9, 9/);
+    assert.deepEqual(judge("never", twice, { lastExit: { code: 9 } }, { excused: "its record was cut" }), []);
+  });
+  test("every end of an app that comes and goes is counted as a restart", () => {
+    const runs = ["r1", "r2", "r3", "r4"].map((run) => story({ run, end: 7 }));
+    assert.deepEqual(judge("always", runs, { lastExit: { code: 7 }, restarts: 3 }), []);
+    assert.match(judge("always", runs, { lastExit: { code: 7 }, restarts: 1 }).join(), /started 4 times/);
+    assert.match(
+      judge("always", runs, { lastExit: { reason: "Lost" }, restarts: 3 }).join(),
+      /ends with 7.*Lost/,
+    );
+  });
+});
+
+describe("no log line lost or doubled", () => {
+  const judge = (text: string, wrote: number[], part: Partial<NodeEvidence> = {}) =>
+    logLines.judge(evidence({
+      apps: [app("ticker")],
+      stories: [story()],
+      nodes: [node({ appLogs: new Map([["a", text]]), ...part })],
+      lines: new Map([["r1", { wrote, failed: [] }]]),
+    }));
+  const log = (...numbers: number[]) => numbers.map((n) => `<r1 ${n}>\n`).join("");
+  test("a log with all lines, and those written since, is right", () => {
+    assert.deepEqual(judge(log(1, 2, 3, 4), [1, 2, 3]), []);
+  });
+  test("a gap, a missing end and a missing beginning are lost lines", () => {
+    assert.match(judge(log(1, 3), [1, 2, 3]).join(), /1 of 3 lines are lost, the first is 2/);
+    assert.match(judge(log(1, 2), [1, 2, 3]).join(), /the first is 3/);
+    assert.match(judge(log(2, 3), [1, 2, 3]).join(), /the first is 1/);
+  });
+  test("a full disk may cost the oldest part, and lines that the app knows were refused, but no others", () => {
+    assert.deepEqual(judge(log(3, 4), [1, 2, 3, 4], { logsWereFull: true }), []);
+    assert.deepEqual(judge(log(1, 2) + "<r1 3" + log(5), [1, 2, 5]), []);
+    assert.match(judge(log(1, 4), [1, 2, 3, 4], { logsWereFull: true }).join(), /the first is 2/);
+  });
+  test("a line that is there twice is a mistake", () => {
+    assert.match(judge(log(1, 2, 2, 3), [1, 2, 3]).join(), /line 2 is there twice/);
+  });
+});
+
+describe("no cgroup or process leaked", () => {
+  test("what belongs to an app that is there may be there", () => {
+    const traces = [{ where: "the log default_a", app: "a" }, {
+      where: "the folder of the run r1",
+      run: "r1",
+    }];
+    assert.deepEqual(
+      noLeaks.judge(evidence({ objects: [object()], live: [live()], nodes: [node({ traces })] })),
+      [],
+    );
+  });
+  test("a process, a folder and a run of an app that is gone are leaks", () => {
+    const traces = [{ where: "the log default_a", app: "a" }, { where: "marks of the run r2", run: "r2" }];
+    const found = noLeaks.judge(evidence({ live: [live()], nodes: [node({ traces })] }));
+    assert.equal(found.length, 3);
+    assert.match(found.join(), /process 1 of a lives on n1.*log default_a.*marks of the run r2/);
+  });
+  test("what an app left on a node that it is not bound to any more is a leak", () => {
+    const traces = [{ where: "the log default_a", app: "a" }];
+    const nodes = [node({ name: "n2", traces })];
+    assert.equal(noLeaks.judge(evidence({ objects: [object()], nodes })).length, 1);
+  });
+});
+
+describe("every app converges", () => {
+  const judge = (
+    kind: KindName,
+    objects: NCApp[],
+    part: Partial<Evidence> = {},
+    more: Partial<StormApp> = {},
+  ) => converged.judge(evidence({ apps: [app(kind, more)], objects, nodes: [node()], ...part }));
+  test("an app that runs must say so and have a process on its node", () => {
+    const running = object({}, { phase: "Running" });
+    assert.deepEqual(judge("ticker", [running], { live: [live()] }), []);
+    assert.match(judge("ticker", [running]).join(), /with 0 processes/);
+    assert.match(judge("ticker", [running], { live: [live({ node: "n2" })] }).join(), /runs on n2/);
+    assert.match(judge("ticker", [object({}, { phase: "BackOff" })], { live: [live()] }).join(), /BackOff/);
+  });
+  test("an app that ends must have ended, one that cycles may be anywhere in its cycle", () => {
+    assert.deepEqual(judge("never", [object({}, { phase: "Failed" })]), []);
+    assert.match(judge("never", [object({}, { phase: "Running" })]).join(), /Running/);
+    assert.deepEqual(judge("always", [object({}, { phase: "BackOff" })]), []);
+    assert.match(judge("always", [object({}, { phase: "Pending" })]).join(), /Pending/);
+  });
+  test("a suspended app must be at rest", () => {
+    const rests = object({}, { phase: "Pending", reason: "Suspended" });
+    assert.deepEqual(judge("ticker", [rests], {}, { suspended: true }), []);
+    assert.match(
+      judge("ticker", [rests], { live: [live()] }, { suspended: true }).join(),
+      /is suspended, but/,
+    );
+  });
+  test("an app may wait for a port only where every node has given it", () => {
+    const waiting = object({ nodeName: undefined, ports: [{ port: 18_080 }] });
+    const holder = object({ ports: [{ port: 18_080 }] }, { phase: "Running" }, "b", "u2");
+    assert.match(judge("port", [waiting]).join(), /is not bound/);
+    const apps = [app("port"), app("port", { name: "b", uid: "u2" })];
+    const heldBy = { apps, live: [live({ uid: "u2", name: "b" })] };
+    assert.deepEqual(judge("port", [waiting, holder], heldBy), []);
+  });
+  test("an object that nobody wants, and an app that the server does not have, are mistakes", () => {
+    assert.match(judge("ticker", []).join(), /is not in the API server/);
+    assert.match(converged.judge(evidence({ objects: [object()] })).join(), /nobody wants it/);
+  });
+});
+
+test("an agent that is not ready is named with its own words", () => {
+  const nodes = [node(), node({ name: "n2", readiness: "[-]disk full" })];
+  assert.deepEqual(agentsReady.judge(evidence({ nodes })), ["the agent of n2 is not ready: [-]disk full"]);
+});
+
+test("readWitness() tells the story of each run, and leaves out a line that is being written", () => {
+  const text = "begin u1 a r1 n1 10 100 \nbegin u1 a r2 n1 11 200.5 \n" +
+    "term u1 a r1 n1 10 300 \nend u1 a r2 n1 11 300 7\nend u1 a r1";
+  assert.deepEqual(readWitness(text), [story({ termed: true }), story({ run: "r2", began: 200.5, end: 7 })]);
+});

@@ -1,0 +1,119 @@
+/** A node of the storm: an agent with folders, disks, a door and a clock of its own. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { agentUser } from "../../../src/api/names.ts";
+import type { Cluster } from "../../harness/cluster.ts";
+import { Daemon } from "../../harness/daemon.ts";
+import { freePort } from "../../harness/free-port.ts";
+import { createProgramClock, type ProgramClock } from "./clock.ts";
+import { type Disk, mountDisk } from "./disk.ts";
+import { type Door, openDoor } from "./door.ts";
+import type { EventRing } from "./events.ts";
+import type { Gateway } from "./gateway.ts";
+import { Member } from "./member.ts";
+
+export interface StormNode {
+  name: string;
+  agent: Member;
+  door: Door;
+  stateDir: string;
+  logDir: string;
+  /** Where the agent is asked. */
+  url: string;
+  /** Small file systems under state and logs; undefined where mounting is not possible. */
+  disks?: { state: Disk; logs: Disk };
+  clock: ProgramClock;
+  /** All that the agent has logged so far. */
+  log(): Promise<string>;
+}
+
+export interface NodeParts {
+  name: string;
+  folder: string;
+  cluster: Cluster;
+  gateway: Gateway;
+  events: EventRing;
+  /** False: folders on the machine's own disk, which is never filled. */
+  ownDisks: boolean;
+}
+
+/** Makes a node and starts its agent. */
+export async function startNode(parts: NodeParts): Promise<StormNode> {
+  const { name, cluster, gateway, events, ownDisks } = parts;
+  const folder = join(parts.folder, name);
+  const [stateDir, logDir] = [join(folder, "state"), join(folder, "logs")];
+  await Promise.all([stateDir, logDir].map((path) => mkdir(path, { recursive: true })));
+  const disks = ownDisks
+    ? { state: await mountDisk(stateDir, "tmpfs"), logs: await mountDisk(logDir, "ext4") }
+    : undefined;
+  const door = await openDoor(gateway.port);
+  const clock = await createProgramClock(folder);
+  const kubeconfig = await writeKubeconfig(folder, cluster.tokenFor(agentUser(name)), door, gateway);
+  const logFile = join(folder, "agent.log");
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const daemon = new Daemon({
+    program: process.execPath,
+    args: [
+      ...clock.args,
+      "agent",
+      ...["--node-name", name, "--kubeconfig", kubeconfig, "--enforce", "best-effort"],
+      ...["--state-dir", stateDir, "--log-dir", logDir, "--socket", join(folder, "agent.sock")],
+      ...["--listen", `127.0.0.1:${port}`, "--config", await emptyConfig(folder)],
+    ],
+    logFile,
+    isReady: () => answers(`${url}/healthz`),
+    startTimeoutMs: 60_000,
+  });
+  const agent = new Member(`agent ${name}`, daemon, events);
+  await agent.start();
+  return {
+    name,
+    agent,
+    door,
+    stateDir,
+    logDir,
+    url,
+    disks,
+    clock,
+    log: () => readFile(logFile, "utf8"),
+  };
+}
+
+/** A kubeconfig that leads through a door to the gateway. JSON is YAML. */
+export async function writeKubeconfig(
+  folder: string,
+  token: string,
+  door: Door,
+  gateway: Gateway,
+): Promise<string> {
+  const path = join(folder, "kubeconfig");
+  const cluster = { server: `https://127.0.0.1:${door.port}`, "certificate-authority": gateway.caFile };
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "storm", cluster }],
+    users: [{ name: "storm", user: { token } }],
+    contexts: [{ name: "storm", context: { cluster: "storm", user: "storm" } }],
+    "current-context": "storm",
+  };
+  await writeFile(path, JSON.stringify(config), { mode: 0o600 });
+  return path;
+}
+
+/** True where the address answers with success at once. */
+export async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url, { signal: AbortSignal.timeout(2000) })).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Whatever settings this machine has are not meant for a storm. */
+async function emptyConfig(folder: string): Promise<string> {
+  const path = join(folder, "config.yaml");
+  await writeFile(path, "{}\n");
+  return path;
+}

@@ -1,0 +1,126 @@
+/**
+ * The world of a storm, all real processes: etcd, the API server, two schedulers, three agents, and between them and the
+ * server a gateway and a door each.
+ */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { agentGroup, agentUser, schedulerGroup } from "../../../src/api/names.ts";
+import type { Cluster } from "../../harness/cluster.ts";
+import { startControlPlane } from "../../harness/control-plane.ts";
+import { Daemon } from "../../harness/daemon.ts";
+import { freePort } from "../../harness/free-port.ts";
+import { checkout } from "../../harness/parts.ts";
+import { createProgramClock, type ProgramClock } from "./clock.ts";
+import { type Door, openDoor } from "./door.ts";
+import type { EventRing } from "./events.ts";
+import { type Gateway, openGateway } from "./gateway.ts";
+import { Member } from "./member.ts";
+import { answers, startNode, type StormNode, writeKubeconfig } from "./node.ts";
+
+const nodeNames = ["storm-a", "storm-b", "storm-c"];
+const schedulerUser = "nckubelet-scheduler";
+const schedulers = 2;
+
+export interface StormScheduler {
+  member: Member;
+  door: Door;
+  clock: ProgramClock;
+}
+
+export interface World extends AsyncDisposable {
+  folder: string;
+  cluster: Cluster;
+  gateway: Gateway;
+  apiServer: Member;
+  etcd: Member;
+  nodes: StormNode[];
+  schedulers: StormScheduler[];
+  members: Member[];
+}
+
+export interface WorldOptions {
+  folder: string;
+  events: EventRing;
+  /** Whether state and logs get small file systems of their own. */
+  ownDisks: boolean;
+}
+
+/** Starts the whole world; what has been started is ended again where that fails. */
+export async function startWorld({ folder, events, ownDisks }: WorldOptions): Promise<World> {
+  await using opened = new AsyncDisposableStack();
+  const users = [
+    ...nodeNames.map((node) => ({ name: agentUser(node), groups: [agentGroup] })),
+    { name: schedulerUser, groups: [schedulerGroup] },
+  ];
+  const cluster = await startControlPlane({ users });
+  opened.defer(() => cluster.stop());
+  await cluster.kubectl(["apply", "-f", join(checkout, "crd")]);
+  await cluster.kubectl([
+    "wait",
+    "--for=condition=established",
+    "--timeout=30s",
+    "crd/ncapps.app.example.com",
+  ]);
+  const gateway = opened.use(await openGateway(folder, cluster));
+
+  const nodes: StormNode[] = [];
+  for (const name of nodeNames) {
+    const node = await startNode({ name, folder, cluster, gateway, events, ownDisks });
+    nodes.push(node);
+    opened.defer(async () =>
+      void await Promise.all(Object.values(node.disks ?? {}).map((disk) => disk.unmount()))
+    );
+    opened.use(node.door);
+    opened.defer(() => node.agent.stop("SIGKILL"));
+  }
+  const running: StormScheduler[] = [];
+  for (let number = 1; number <= schedulers; number++) {
+    const scheduler = await startScheduler(`scheduler-${number}`, { folder, cluster, gateway, events });
+    running.push(scheduler);
+    opened.use(scheduler.door);
+    opened.defer(() => scheduler.member.stop("SIGKILL"));
+  }
+  const apiServer = new Member("API server", cluster.apiServer, events, { runs: true });
+  const etcd = new Member("etcd", cluster.etcd, events, { runs: true });
+  const everything = opened.move();
+  return {
+    folder,
+    cluster,
+    gateway,
+    apiServer,
+    etcd,
+    nodes,
+    schedulers: running,
+    members: [
+      ...nodes.map(({ agent }) => agent),
+      ...running.map(({ member }) => member),
+      apiServer,
+      etcd,
+    ],
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  };
+}
+
+async function startScheduler(
+  name: string,
+  parts: { folder: string; cluster: Cluster; gateway: Gateway; events: EventRing },
+): Promise<StormScheduler> {
+  const { cluster, gateway, events } = parts;
+  const folder = join(parts.folder, name);
+  await mkdir(folder, { recursive: true });
+  const door = await openDoor(gateway.port);
+  const kubeconfig = await writeKubeconfig(folder, cluster.tokenFor(schedulerUser), door, gateway);
+  const clock = await createProgramClock(folder);
+  const listen = `127.0.0.1:${await freePort()}`;
+  const daemon = new Daemon({
+    program: process.execPath,
+    args: [...clock.args, "scheduler", "--kubeconfig", kubeconfig, "--listen", listen],
+    logFile: join(folder, "scheduler.log"),
+    isReady: () => answers(`http://${listen}/healthz`),
+    startTimeoutMs: 60_000,
+  });
+  const member = new Member(name, daemon, events);
+  await member.start();
+  return { member, door, clock };
+}

@@ -1,6 +1,0 @@
-import { runTestsInSystemdGuest } from "../harness/systemd-guest-tests.ts";
-
-runTestsInSystemdGuest(
-  "under real systemd apps live in a scope of their own, whatever happens to the agent",
-  "test/guest/inside/cgroups-systemd.ts",
-);

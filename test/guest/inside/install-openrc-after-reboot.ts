@@ -1,0 +1,19 @@
+/** The machine that install-openrc.ts left, after a reboot. */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+import { keptListing, listing, read, runningApps, shell } from "./installed-machine.ts";
+
+let apps: Record<string, number>;
+
+test("after a reboot OpenRC has started the agent, and all apps are back within their caps", async () => {
+  apps = await runningApps(3);
+  assert.match(read("rc-service nckubelet status"), /started/);
+});
+
+test("uninstall --purge leaves no process, service, file or cgroup", () => {
+  const { code, output } = shell("nckubelet-uninstall.sh --purge");
+  assert.equal(code, 0, output);
+  assert.ok(Object.values(apps).every((pid) => !existsSync(`/proc/${pid}`)), "no app is left");
+  assert.deepEqual(listing(), keptListing());
+});

@@ -1,0 +1,59 @@
+/**
+ * A machine to install on: releases of the built executable in its share, and a web server to serve them there.
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { appendFile, copyFile, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { assembleRelease } from "../../tools/release/assemble.ts";
+import { builtExecutable } from "./built-executable.ts";
+import { checkout, type InitSystem, skipUnless } from "./parts.ts";
+import { createMachine } from "./systemd-guest.ts";
+
+/** Registers a test that boots one machine once for each of the files in test/guest/inside and runs the file there. */
+export function testInstallation(name: string, init: InitSystem, files: string[]): void {
+  test(name, { skip: skipUnless("systemd-guest") }, async (t) => {
+    const share = await mkdtemp(join(tmpdir(), "nckubelet-install-"));
+    t.after(() => rm(share, { recursive: true, force: true }));
+    await fillShare(share);
+    const machine = await createMachine({ init });
+    t.after(() => machine.remove());
+
+    for (const file of files) {
+      const halt = file === files.at(-1) ? "sudden" : "orderly";
+      const { code, output } = await machine.boot(inside(file, init), { share, halt, timeoutMs: 500_000 });
+      assert.equal(code, 0, output);
+      for (const [line] of output.matchAll(/^✔ .*$/gm)) t.diagnostic(line);
+    }
+  });
+}
+
+/** Runs a file on the checkout's Node, which finds the library that the machine lacks; the machine itself does not. */
+function inside(file: string, init: InitSystem): string {
+  // Only one of the machines shows what is said without the library.
+  const library = init === "systemd" ? "" : "cp /share/libatomic.so.1 /usr/lib/x86_64-linux-gnu/";
+  return `
+    ${library}
+    mkdir -p '${checkout}' && mount -r -t hostfs -o '${checkout}' checkout '${checkout}' && cd '${checkout}' || exit 1
+    LD_LIBRARY_PATH=/share exec node_modules/.bin/node --test --test-isolation=none test/guest/inside/${file}`;
+}
+
+/** Two releases, a web server for them, and the library that Node needs and a minimal Debian lacks. */
+async function fillShare(share: string): Promise<void> {
+  const executable = builtExecutable();
+  // Bytes after its end make no difference to an executable, but to its digest.
+  const next = join(share, "next");
+  await copyFile(executable, next);
+  await appendFile(next, "\n");
+  await Promise.all([
+    assembleRelease({ executables: { amd64: executable }, output: join(share, "release-1"), level: 1 }),
+    assembleRelease({ executables: { amd64: next }, output: join(share, "release-2"), level: 1 }),
+  ]);
+  await rm(next);
+  const found = (words: string) => execFileSync("sh", ["-c", words], { encoding: "utf8" }).trim();
+  await copyFile(await realpath(found("command -v busybox")), join(share, "busybox"));
+  const libatomic = found("/sbin/ldconfig -p | sed -n 's/.*libatomic[.]so[.]1 .*=> //p' | head -n 1");
+  await copyFile(await realpath(libatomic), join(share, "libatomic.so.1"));
+}
