@@ -47,7 +47,10 @@ test(
           keyFile,
         ],
       ]);
-      const port = /serving address=https:\/\/0\.0\.0\.0:(\d+)/.exec(agent.log())?.[1];
+      const port = await waitFor(
+        "it serves by TLS",
+        () => /serving address=https:\/\/0\.0\.0\.0:(\d+)/.exec(agent.log())?.[1],
+      );
       const get = async (path: string, token?: string) => {
         const headers = token ? { authorization: `Bearer ${token}` } : {};
         const call = request(`https://127.0.0.1:${port}${path}`, { ca, headers, agent: false }).end();
