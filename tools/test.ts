@@ -41,7 +41,10 @@ interface SuiteResult {
 /** Runs suites one after the other, each on its runtimes side by side. */
 async function runLane(names: SuiteName[], only: string | undefined): Promise<SuiteResult[]> {
   const results: SuiteResult[] = [];
-  for (const name of names) results.push(...await Promise.all(runsOf(name, only).map(runOne)));
+  for (const name of names) {
+    if (stopping.signal.aborted) break;
+    results.push(...await Promise.all(runsOf(name, only).map(runOne)));
+  }
   return results;
 }
 
@@ -81,14 +84,20 @@ function seconds(start: number): string {
   return `${((performance.now() - start) / 1000).toFixed(1)} s`;
 }
 
+/** Told to stop: no other suite begins, and those that run are ended with all that they started. */
+const stopping = new AbortController();
+const patienceMs = 5000;
+
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => {
+    stopping.abort();
     endSuites("SIGTERM");
-    process.exit(130);
+    setTimeout(() => endSuites("SIGKILL"), patienceMs).unref();
   });
 }
 
-process.exitCode = await main(process.argv.slice(2)).catch((error: Error) => {
+const code = await main(process.argv.slice(2)).catch((error: Error) => {
   console.error(`test: ${error.message}`);
   return 2;
 });
+process.exitCode = stopping.signal.aborted ? 130 : code;
