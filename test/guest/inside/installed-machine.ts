@@ -28,6 +28,15 @@ export function read(words: string): string {
   return output.trim();
 }
 
+/** The same, from a service manager that is still busy with the boot: it may keep a caller waiting for longer than he does. */
+function readPatiently(words: string): string {
+  for (let tries = 1; tries < 5; tries++) {
+    const { code, output } = shell(words);
+    if (code === 0) return output.trim();
+  }
+  return read(words);
+}
+
 /** The line that people type. */
 export function install(release: string): { code: number | null; output: string } {
   return shell(`curl -fsSL ${server}/${release}/install.sh | NCKUBELET_URL=${server}/${release} sh`);
@@ -105,14 +114,23 @@ function cgroupOf(pid: number): string {
 /** All that an installation could leave behind: paths, units, processes, cgroups. */
 export function listing(): string[] {
   // What a running system writes by itself.
-  const own = ["/var/log/journal", "/var/lib/systemd", "/var/cache/ldconfig", "/tmp", "/var/tmp", "/root"];
-  const pruned = own.map((path) => `-path ${path} -prune -o`).join(" ");
-  const units = hasSystemd
-    ? [
-      read("systemctl list-units --all --no-legend --plain | grep -o '^nckubelet[^ ]*' || :"),
-      read("systemctl list-unit-files --no-legend | grep -o '^nckubelet[^ ]*' || :"),
-    ]
-    : [read("rc-status --all | grep nckubelet || :")];
+  const own = [
+    ...[
+      "/var/log/journal",
+      "/var/log/dmesg*",
+      "/var/lib/systemd",
+      "/var/cache/ldconfig",
+      "/usr/lib/rc/cache",
+    ],
+    ...["/tmp", "/var/tmp", "/root"],
+  ];
+  const pruned = own.map((path) => `-path '${path}' -prune -o`).join(" ");
+  const services = hasSystemd
+    ? ["systemctl list-units --all --no-legend --plain", "systemctl list-unit-files --no-legend"]
+    : ["rc-status --all"];
+  const units = services.map((words) =>
+    readPatiently(words).split("\n").filter((line) => line.includes("nckubelet")).join("\n")
+  );
   return [
     read(`find / -xdev ${pruned} -print | sort`),
     read(
