@@ -76,7 +76,7 @@ test(
     for (const name of ["web", "local"]) {
       const { status } = await reach(name, "Running");
       assert.equal(status?.lastExit?.reason, "NodeRebooted", name);
-      assert.equal(await starts(name), 2, name);
+      await waitFor(`the first line of ${name} has run again`, async () => await starts(name) === 2);
     }
     assert.equal((await reach("once", "Succeeded")).metadata.name, "once");
     assert.equal(await starts("once"), 1, "what has ended for good does not run again");
