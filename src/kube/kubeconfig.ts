@@ -57,7 +57,7 @@ export function parseKubeconfig(text: string, path: string, contextName?: string
   const name = contextName || stringField(config, "current-context", path);
   if (!name) throw new Error(`${path}: no current-context, and no context was asked for`);
 
-  const at = `${path}: context ${JSON.stringify(name)}`;
+  const at = `${path}: context ${inQuotes(name)}`;
   const context = named(config, "contexts", "context", name, path);
   const clusterName = stringField(context, "cluster", at);
   if (!clusterName) throw new Error(`${at} names no cluster`);
@@ -85,7 +85,7 @@ function parseYaml(text: string, path: string): Fields {
 }
 
 function readCluster(cluster: Fields, name: string, path: string): KubeconfigCluster {
-  const at = `${path}: cluster ${JSON.stringify(name)}`;
+  const at = `${path}: cluster ${inQuotes(name)}`;
   const server = stringField(cluster, "server", at);
   if (!server) throw new Error(`${at} has no server`);
   return {
@@ -99,7 +99,7 @@ function readCluster(cluster: Fields, name: string, path: string): KubeconfigClu
 }
 
 function readUser(user: Fields, name: string, path: string): KubeconfigUser {
-  const at = `${path}: user ${JSON.stringify(name)}`;
+  const at = `${path}: user ${inQuotes(name)}`;
   for (const unsupported of ["auth-provider", "as", "as-uid", "as-groups", "as-user-extra"]) {
     if (user[unsupported] !== undefined) throw new Error(`${at}: ${unsupported} is not supported`);
   }
@@ -163,9 +163,9 @@ function material(fields: Fields, name: string, at: string, path: string): Mater
 
 function named(config: Fields, listName: string, field: string, name: string, path: string): Fields {
   const found = list(config[listName]).find((item) => item.name === name);
-  if (!found) throw new Error(`${path}: ${listName} has none named ${JSON.stringify(name)}`);
+  if (!found) throw new Error(`${path}: ${listName} has none named ${inQuotes(name)}`);
   const value = found[field] ?? {};
-  if (!isFields(value)) throw new Error(`${path}: ${field} ${JSON.stringify(name)} is not a map`);
+  if (!isFields(value)) throw new Error(`${path}: ${field} ${inQuotes(name)} is not a map`);
   return value;
 }
 
@@ -188,4 +188,9 @@ function list(value: unknown): Fields[] {
 
 function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A name as messages show it; whoever wrote a long one knows it by its beginning. */
+function inQuotes(name: string): string {
+  return JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
 }

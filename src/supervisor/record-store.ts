@@ -70,12 +70,12 @@ export function encodeRecord(record: AppRecord): string {
 /** The record in a text, or an error that says what is wrong with it. */
 export function decodeRecord(text: string): AppRecord {
   const [head = "", body = "", ...rest] = text.split("\n");
-  const [magic, itsVersion, sum] = head.split(" ");
+  const [magic, itsVersion = "", sum] = head.split(" ");
   if (magic !== "nckubelet-record" || rest.length !== 1 || rest[0] !== "") {
     throw new BadRecord("not a record");
   }
   if (itsVersion !== String(version)) {
-    throw new BadRecord(`version ${JSON.stringify(itsVersion)} is not known`);
+    throw new BadRecord(`version ${JSON.stringify(itsVersion.slice(0, 20))} is not known`);
   }
   if (sum !== checksum(body)) throw new BadRecord("checksum does not match");
   try {
