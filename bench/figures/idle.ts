@@ -17,8 +17,10 @@ import { createStartedFiles } from "../started-files.ts";
 import { mean, slope } from "../statistics.ts";
 
 const sizes = [0, 100, 200, 500, 1000];
-/** The agent collects its garbage five seconds after its start. */
-const settleMs = 9000;
+/** So long after its start the agent has collected its garbage, its code is compiled, and what is periodic has come round twice. */
+const settleMs = 25_000;
+/** Two rounds of what is periodic. */
+const measureMs = 20_000;
 const pm2Apps = 100;
 
 export const idle: Benchmark = {
@@ -49,7 +51,7 @@ async function measure({ long, say, chart }: Context): Promise<Figure[]> {
     await local.give(apps);
     await local.files.waitForAll(apps);
     if (apps > 0) await local.settle(apps);
-    levels.push(await measureLevel(local, apps, long ? 60_000 : 12_000));
+    levels.push(await measureLevel(local, apps, long ? 3 * measureMs : measureMs));
   }
   say("pm2's daemon");
   const [launcher, pm2] = [launcherKB(local.agent.folder), await measurePm2()];
