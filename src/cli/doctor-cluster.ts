@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { group, leaseNamespace, plural } from "../api/names.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { hasStatus, KubeError } from "../kube/kube-error.ts";
+import { mayI, type Right } from "../kube/may-i.ts";
 import { ncappPath } from "../kube/resources.ts";
 import { describeError } from "../lib/log.ts";
 import { type ClusterConnection, connectCluster, readServerVersion } from "./cluster-client.ts";
@@ -11,16 +12,8 @@ import type { Finding } from "./finding.ts";
 /** Leases last 40 s: a clock that is further off makes nodes look dead, and a little less is no sound clock either. */
 const mostSkewMs = 5000;
 
-interface Permission {
-  verb: string;
-  group: string;
-  resource: string;
-  subresource?: string;
-  namespace?: string;
-}
-
 /** What an agent must be allowed to. A test holds it against the RBAC that is installed. */
-export const agentPermissions: Permission[] = [
+export const agentPermissions: Right[] = [
   ...["list", "watch"].map((verb) => ({ verb, group, resource: plural })),
   { verb: "patch", group, resource: plural, subresource: "status" },
   ...["get", "create", "patch"].map((verb) => ({ verb, group: "", resource: "nodes" })),
@@ -95,7 +88,9 @@ async function checkPermissions(client: KubeClient, namespace: string | undefine
   const check = "rbac";
   try {
     const answers = await Promise.all(
-      agentPermissions.map((permission) => mayI(client, permission, namespace)),
+      agentPermissions.map((permission) =>
+        mayI(client, permission.resource === plural ? { namespace, ...permission } : permission)
+      ),
     );
     const denied = agentPermissions.filter((_, index) => !answers[index]).map(describePermission);
     if (denied.length === 0) {
@@ -113,25 +108,7 @@ async function checkPermissions(client: KubeClient, namespace: string | undefine
   }
 }
 
-async function mayI(
-  client: KubeClient,
-  permission: Permission,
-  namespace: string | undefined,
-): Promise<boolean> {
-  const resourceAttributes = permission.resource === plural ? { namespace, ...permission } : permission;
-  const { status } = await client.request<{ status?: { allowed?: boolean } }>({
-    method: "POST",
-    path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-    body: {
-      apiVersion: "authorization.k8s.io/v1",
-      kind: "SelfSubjectAccessReview",
-      spec: { resourceAttributes },
-    },
-  });
-  return status?.allowed === true;
-}
-
-function describePermission({ verb, resource, subresource }: Permission): string {
+function describePermission({ verb, resource, subresource }: Right): string {
   return `${verb} ${subresource ? `${resource}/${subresource}` : resource}`;
 }
 

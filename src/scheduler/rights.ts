@@ -1,16 +1,7 @@
 /** What a scheduler must be allowed to do, and whether it is. */
 import { group, leaseNamespace, plural, schedulerLease, systemNamespace } from "../api/names.ts";
 import type { KubeClient } from "../kube/client.ts";
-
-/** What may be asked of the API server, as it names it itself. */
-export interface Right {
-  verb: string;
-  group: string;
-  resource: string;
-  subresource?: string;
-  namespace?: string;
-  name?: string;
-}
+import { mayI, type Right } from "../kube/may-i.ts";
 
 /** All that the scheduler asks for. A test holds it against the RBAC that is installed. */
 export const schedulerRights: readonly Right[] = [
@@ -46,20 +37,6 @@ export async function missingRights(client: KubeClient, signal?: AbortSignal): P
 
 function following(group: string, resource: string, namespace?: string): Right[] {
   return ["list", "watch"].map((verb) => ({ verb, group, resource, namespace }));
-}
-
-async function mayI(client: KubeClient, resourceAttributes: Right, signal?: AbortSignal): Promise<boolean> {
-  const { status } = await client.request<{ status?: { allowed?: boolean } }>({
-    method: "POST",
-    path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-    body: {
-      apiVersion: "authorization.k8s.io/v1",
-      kind: "SelfSubjectAccessReview",
-      spec: { resourceAttributes },
-    },
-    signal,
-  });
-  return status?.allowed === true;
 }
 
 function describe({ resource, subresource, namespace }: Right): string {

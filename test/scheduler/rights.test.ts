@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildRBAC } from "../../src/api/rbac.ts";
-import { missingRights, type Right, schedulerRights } from "../../src/scheduler/rights.ts";
+import type { Right } from "../../src/kube/may-i.ts";
+import { missingRights, schedulerRights } from "../../src/scheduler/rights.ts";
 import { json, withClient } from "../kube/fake-server.ts";
 
 interface Role {
