@@ -1,12 +1,11 @@
 /** A real API server that knows NCApps, with a client for the benchmark and the access of an agent. */
-import { join } from "node:path";
 import { agentUser } from "../src/api/names.ts";
 import { loadAccess } from "../src/kube/access.ts";
 import { createKubeClient, type KubeClient } from "../src/kube/client.ts";
 import { ncappPath } from "../src/kube/resources.ts";
 import type { Cluster } from "../test/harness/cluster.ts";
 import { withControlPlane } from "../test/harness/control-plane.ts";
-import { checkout } from "../tools/checkout.ts";
+import { installCRD } from "../test/harness/install-crd.ts";
 
 /** The name that the agent under measurement serves. */
 export const nodeName = "node-a";
@@ -22,13 +21,7 @@ export interface ClusterScene {
 /** A control plane for the time of `use`. */
 export async function withClusterScene<T>(use: (scene: ClusterScene) => Promise<T>): Promise<T> {
   return await withControlPlane(async (cluster) => {
-    await cluster.kubectl(["apply", "-f", join(checkout, "crd")]);
-    await cluster.kubectl([
-      "wait",
-      "--for=condition=established",
-      "--timeout=30s",
-      "crd/ncapps.app.example.com",
-    ]);
+    await installCRD(cluster);
     const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 40 });
     const agentKubeconfig = await cluster.kubeconfigFor(agentUser(nodeName));
     const agentFlags = ["--kubeconfig", agentKubeconfig, "--node-name", nodeName, "--enforce", "best-effort"];

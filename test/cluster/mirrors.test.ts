@@ -16,6 +16,7 @@ import { createMirrors } from "../../src/report/mirrors.ts";
 import { createStatusReporter } from "../../src/report/status-reporter.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { installCRD } from "../harness/install-crd.ts";
 import { checkout, skipUnless } from "../harness/parts.ts";
 import { createTestLog } from "../report/test-log.ts";
 import { waitFor } from "../wait-for.ts";
@@ -37,13 +38,7 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
     cluster = await startControlPlane({
       users: names.map((name) => ({ name: agentUser(name), groups: [agentGroup] })),
     });
-    await cluster.kubectl(["apply", "-f", join(checkout, "crd")]);
-    await cluster.kubectl([
-      "wait",
-      "--for=condition=established",
-      "--timeout=30s",
-      "crd/ncapps.app.example.com",
-    ]);
+    await installCRD(cluster);
     admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     for (const name of names) {
       clients.set(

@@ -2,7 +2,6 @@
  * Status reports and events at a real API server, as an agent with the shipped roles and no more.
  */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { agentGroup, agentUser, apiVersion, kind } from "../../src/api/names.ts";
 import type { NCApp, NCAppStatus } from "../../src/api/types.ts";
@@ -15,7 +14,8 @@ import { createStatusReporter, type ReportedApp } from "../../src/report/status-
 import { silentLogger } from "../../src/lib/log.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
-import { checkout, skipUnless } from "../harness/parts.ts";
+import { installCRD } from "../harness/install-crd.ts";
+import { skipUnless } from "../harness/parts.ts";
 
 const agent = agentUser("node-1");
 const running: NCAppStatus = {
@@ -43,13 +43,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
 
   before(async () => {
     cluster = await startControlPlane({ users: [{ name: agent, groups: [agentGroup] }] });
-    await cluster.kubectl(["apply", "-f", join(checkout, "crd")]);
-    await cluster.kubectl([
-      "wait",
-      "--for=condition=established",
-      "--timeout=30s",
-      "crd/ncapps.app.example.com",
-    ]);
+    await installCRD(cluster);
     const access = await loadAccess({ kubeconfig: await cluster.kubeconfigFor(agent) });
     admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     client = createKubeClient(access, { onRequest: (report) => requests.push(report) });

@@ -8,9 +8,9 @@ import process from "node:process";
 import { agentGroup, agentUser, schedulerGroup } from "../../../src/api/names.ts";
 import type { Cluster } from "../../harness/cluster.ts";
 import { startControlPlane } from "../../harness/control-plane.ts";
+import { installCRD } from "../../harness/install-crd.ts";
 import { Daemon } from "../../harness/daemon.ts";
 import { freePort } from "../../harness/free-port.ts";
-import { checkout } from "../../harness/parts.ts";
 import { createProgramClock, type ProgramClock } from "./clock.ts";
 import { type Door, openDoor } from "./door.ts";
 import type { EventRing } from "./events.ts";
@@ -55,13 +55,7 @@ export async function startWorld({ folder, events, ownDisks }: WorldOptions): Pr
   ];
   const cluster = await startControlPlane({ users });
   opened.defer(() => cluster.stop());
-  await cluster.kubectl(["apply", "-f", join(checkout, "crd")]);
-  await cluster.kubectl([
-    "wait",
-    "--for=condition=established",
-    "--timeout=30s",
-    "crd/ncapps.app.example.com",
-  ]);
+  await installCRD(cluster);
   const gateway = opened.use(await openGateway(folder, cluster));
 
   const nodes: StormNode[] = [];
