@@ -1,16 +1,20 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Waits until `look` returns something other than undefined or false, and returns it; fails with `what` when the time is over. */
+/**
+ * Waits until `look` returns something other than undefined or false, and returns it; fails with `what` when the time is over. Looks
+ * take a fifth of the time at most: on a slow machine they would keep the CPU from what is waited for.
+ */
 export async function waitFor<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 30_000,
+  timeoutMs = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
+    const start = performance.now();
     const found = await look();
     if (found !== undefined && found !== false) return found;
     if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
-    await pause(20);
+    await pause(Math.max(20, Math.min(1000, 4 * (performance.now() - start))));
   }
 }

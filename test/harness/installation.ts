@@ -23,7 +23,7 @@ export function testInstallation(name: string, init: InitSystem, files: string[]
 
     for (const file of files) {
       const halt = file === files.at(-1) ? "sudden" : "orderly";
-      const { code, output } = await machine.boot(inside(file, init), { share, halt, timeoutMs: 500_000 });
+      const { code, output } = await machine.boot(inside(file, init), { share, halt, timeoutMs: 900_000 });
       assert.equal(code, 0, output);
       for (const [line] of output.matchAll(/^✔ .*$/gm)) t.diagnostic(line);
     }

@@ -11,10 +11,19 @@ import type { Suite } from "./run-suite.ts";
 import { parseDenoTotals, parseTotals } from "./totals.ts";
 
 /** The names that the runner takes. */
-export const suiteNames = ["unit", "caps", "process", "chaos", "cluster", "guest", "browser"] as const;
+export const suiteNames = [
+  "unit",
+  "caps",
+  "process",
+  "chaos",
+  "cluster",
+  "guest",
+  "browser",
+  "install",
+] as const;
 export type SuiteName = typeof suiteNames[number];
-/** Those that run where none is named. */
-export const usualSuites: readonly SuiteName[] = suiteNames;
+/** Those that run where none is named. Whole installations take as long as all the others, and only matter where one is changed. */
+export const usualSuites: readonly SuiteName[] = suiteNames.filter((name) => name !== "install");
 
 /**
  * What may run at the same time: stages of lanes of suites. Shares of the CPU are measured while nobody else wants it; other guests
@@ -24,7 +33,8 @@ export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
   const stages: SuiteName[][][] = [
     [["unit"]],
     [["caps"]],
-    [["process", "chaos", "cluster"], ["guest", "browser"]],
+    [["cluster", "process"], ["guest", "chaos", "browser"]],
+    [["install"]],
   ];
   const wanted = (lanes: SuiteName[][]) =>
     lanes.map((lane) => lane.filter((name) => names.includes(name))).filter((lane) => lane.length > 0);
@@ -40,6 +50,7 @@ export const suiteParts: Record<SuiteName, string[]> = {
   cluster: ["control-plane"],
   guest: ["guest", "systemd-guest"],
   browser: ["chromium"],
+  install: ["systemd-guest"],
 };
 
 /** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
@@ -55,6 +66,9 @@ const processTests = [
 /** Tests that measure what share of the CPU an app gets. */
 const capsTests = "test/guest/cgroups-cpu.test.ts";
 
+/** Tests that install on whole machines, or cut an installation at each of its steps. */
+const installTests = ["test/guest/install*.test.ts", "test/chaos/install-interrupted.test.ts"];
+
 const minutes = 60_000;
 // Tests wait for processes more than they compute, so that one at a time would leave a small machine idle.
 const jobs = Math.max(2, availableParallelism());
@@ -64,7 +78,7 @@ export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
   const { files, pattern } = pick(testFiles(name), only);
   if (files.length === 0) return [];
   if (name !== "unit" && name !== "process") {
-    return [onNode(name, files, pattern, 20 * minutes, 10 * minutes)];
+    return [onNode(name, files, pattern, 30 * minutes, 20 * minutes)];
   }
   const modules = name === "unit" ? groupFiles(name, files, 2 * jobs) : files;
   return [
@@ -77,8 +91,10 @@ export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
 export function testFiles(name: SuiteName): string[] {
   if (name === "process") return globSync(processTests, { cwd: checkout }).sort();
   if (name === "caps") return [capsTests];
+  if (name === "install") return globSync(installTests, { cwd: checkout }).sort();
   if (name !== "unit") {
-    return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout, exclude: [capsTests] }).sort();
+    return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout, exclude: [capsTests, ...installTests] })
+      .sort();
   }
   const others = [
     "test/cluster/**",

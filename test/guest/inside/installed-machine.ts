@@ -74,16 +74,21 @@ export function writeApps(count: number): void {
 
 /** The processes of the apps by name, once so many of them run under their caps. */
 export async function runningApps(count: number): Promise<Record<string, number>> {
-  const apps = await waitFor("all apps run", async () => {
+  let seen = "no answer";
+  const look = async () => {
     const answer = await fetch("http://127.0.0.1:10268/apps").catch(() => undefined);
     if (!answer?.ok) return undefined;
     const { items } = await answer.json() as {
       items: { metadata: { name: string }; status?: { phase: string; pid: number } }[];
     };
+    seen = items.map(({ metadata, status }) => `${metadata.name} ${status?.phase} ${status?.pid}`).join(", ");
     const running = items.filter(({ status }) => status?.phase === "Running" && isConfined(status.pid));
     return running.length === count &&
       Object.fromEntries(running.map(({ metadata, status }) => [metadata.name, status!.pid]));
-  }, 180_000);
+  };
+  const apps = await waitFor("all apps run", look, 300_000).catch((error) => {
+    throw new Error(`the agent told: ${seen}`, { cause: error });
+  });
   for (const pid of Object.values(apps)) checkCaps(pid);
   return apps;
 }
