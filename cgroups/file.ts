@@ -22,18 +22,24 @@ export function readText(dir: string, file: string): string {
 /** As `readText`, but undefined where this kernel has no such file, or the cgroup is gone. */
 export function readTextIfAny(dir: string, file: string): string | undefined {
   const path = `${dir}/${file}`;
-  let fd: number | undefined;
   try {
-    fd = openSync(path, constants.O_RDONLY);
-    const length = readSync(fd, page, 0, page.length, null);
-    // One read holds all of a file that the kernel prints in one go; only lists outgrow the page.
-    const text = length < page.length ? page.toString("latin1", 0, length) : readFileSync(path, "latin1");
+    const text = readAll(path);
     return text.endsWith("\n") ? text.slice(0, -1) : text;
   } catch (cause) {
     if (ABSENT.has(errnoOf(cause))) return undefined;
     throw new CgroupError(`cannot read ${path}`, { path: dir, file, cause });
+  }
+}
+
+/** All that an interface file says, for less than `readFileSync` takes: it is open, read and closed. */
+export function readAll(path: string | Buffer): string {
+  const fd = openSync(path, constants.O_RDONLY);
+  try {
+    const length = readSync(fd, page, 0, page.length, null);
+    // The kernel gives a file in one read, up to a page of its own; only lists go on after it.
+    return length < wholeRead ? page.toString("latin1", 0, length) : readFileSync(path, "latin1");
   } finally {
-    if (fd !== undefined) closeSync(fd);
+    closeSync(fd);
   }
 }
 
@@ -78,6 +84,8 @@ export async function writeTextInBackground(dir: string, file: string, value: st
 
 /** One buffer for all reads: they are synchronous, so no two are ever under way. */
 const page = Buffer.allocUnsafe(16_384);
+/** The shortest page that a kernel has, less the longest line of a list: a read that is shorter was cut by nothing but the file's end. */
+const wholeRead = 4096 - 64;
 
 /** ENODEV: the cgroup was removed after the open. */
 const GONE = new Set(["ENOENT", "ENODEV"]);

@@ -5,8 +5,9 @@
  * bytes that are not UTF-8 into others, so there such a cgroup is not seen.
  */
 import { Buffer } from "node:buffer";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { CgroupError, errnoOf } from "./error.ts";
+import { readAll } from "./file.ts";
 
 /** The pids of every process in `dir` and below, without doubles. Empty when the cgroup is gone. */
 export function listProcesses(dir: string): number[] {
@@ -43,7 +44,7 @@ function isLeaf(cgroup: Buffer): boolean {
 /** The pids in one cgroup alone. */
 export function readProcs(cgroup: Buffer | string): number[] {
   try {
-    const text = readFileSync(Buffer.concat([Buffer.from(cgroup), PROCS]), "latin1");
+    const text = readAll(Buffer.concat([Buffer.from(cgroup), PROCS]));
     // Processes of another pid namespace read as 0. To kill 0 would be to kill our own process group.
     return text.split("\n").map(Number).filter((pid) => pid > 0);
   } catch (cause) {

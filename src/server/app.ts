@@ -5,6 +5,7 @@
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { describeError } from "../lib/log.ts";
+import { ownTurn } from "./own-turn.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { type Route, routes, type Subresource } from "./routes.ts";
 import type { Services } from "./services.ts";
@@ -41,6 +42,7 @@ export function createServerApp(door: Door, services: Services): Hono {
   for (const route of routes) {
     app.on(route.method, route.path, async (context) => {
       await checkAccess(context, route, door);
+      if (route.large) await ownTurn();
       return await route.handle(context, services);
     });
   }

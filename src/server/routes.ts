@@ -25,6 +25,8 @@ export interface Route {
   access: Access;
   /** Asked about readers with a token; `proxy` if absent. */
   subresource?: Subresource;
+  /** Tells of all apps, which takes a while: such answers are made one by one, and small ones between them. */
+  large?: boolean;
   handle: (context: Context, services: Services) => Response | Promise<Response>;
 }
 
@@ -37,13 +39,27 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/healthz", access: "anyone", handle: alive },
   { method: "GET", path: "/livez", access: "anyone", handle: alive },
   { method: "GET", path: "/readyz", access: "reader", handle: ready },
-  { method: "GET", path: "/status", access: "reader", handle: showStatus },
-  { method: "GET", path: "/apps", access: "reader", handle: listApps },
+  { method: "GET", path: "/status", access: "reader", large: true, handle: showStatus },
+  { method: "GET", path: "/apps", access: "reader", large: true, handle: listApps },
   { method: "GET", path: app, access: "reader", handle: showApp },
   { method: "GET", path: `${app}/logs`, access: "reader", handle: sendLog },
-  { method: "GET", path: "/metrics", access: "reader", subresource: "metrics", handle: sendMetrics },
-  { method: "GET", path: "/stats/summary", access: "reader", subresource: "stats", handle: sendSummary },
-  { method: "GET", path: "/history", access: "reader", handle: sendHistory },
+  {
+    method: "GET",
+    path: "/metrics",
+    access: "reader",
+    subresource: "metrics",
+    large: true,
+    handle: sendMetrics,
+  },
+  {
+    method: "GET",
+    path: "/stats/summary",
+    access: "reader",
+    subresource: "stats",
+    large: true,
+    handle: sendSummary,
+  },
+  { method: "GET", path: "/history", access: "reader", large: true, handle: sendHistory },
   { method: "PUT", path: app, access: "socket", handle: putApp },
   { method: "DELETE", path: app, access: "socket", handle: deleteApp },
   { method: "POST", path: `${app}/restart`, access: "socket", handle: changeApp("restart") },

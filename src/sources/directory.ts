@@ -62,8 +62,11 @@ export function createDirectorySource(
     const next = new Map<string, NCApp[]>();
     const nextReadings = new Map<string, FileReading>();
     for (const path of files.map((file) => join(folder, file))) {
-      const reading = await readManifestFile(path, folder, readings.get(path));
-      nextReadings.set(path, reading);
+      nextReadings.set(path, await readManifestFile(path, folder, readings.get(path)));
+    }
+    // After a folder that could not be listed, what was told of it has to be taken back.
+    if (health.ready && isSame(readings, nextReadings)) return;
+    for (const [path, reading] of nextReadings) {
       problems.push(...reading.problems);
       next.set(path, mergeWithLastGood(reading, good?.get(path) ?? knownFrom(path)));
     }
@@ -99,6 +102,11 @@ export function isManifestName(file: string): boolean {
 interface FileReading extends ManifestReading {
   /** Of the text; absent where there was none to read. */
   digest?: string;
+}
+
+/** Whether each file is there still, and says what it said. */
+function isSame(before: Map<string, FileReading>, after: Map<string, FileReading>): boolean {
+  return before.size === after.size && [...after].every(([path, reading]) => before.get(path) === reading);
 }
 
 /** Reads a file. One that says the same as `before` is not parsed again, since hundreds of apps take a while. */

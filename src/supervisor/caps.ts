@@ -2,18 +2,17 @@
  * The caps of an app, as numbers and as words.
  */
 import { parsePercent } from "../api/percent.ts";
+import { remember } from "../lib/remember.ts";
 import type { Caps } from "./confinement.ts";
 import type { RunnableApp } from "./types.ts";
 
-/** The caps of the spec as numbers. */
-export function capsOf({ spec }: RunnableApp): Caps {
-  return {
-    cpuPCT: parsePercent(spec.cpuPCT),
-    memPCT: parsePercent(spec.memPCT),
-    pidsMax: spec.pidsMax,
-    oomPolicy: spec.oomPolicy,
-  };
-}
+/** The caps of the spec as numbers; for one app the same object each time. */
+export const capsOf: (app: RunnableApp) => Caps = remember(({ spec }) => ({
+  cpuPCT: parsePercent(spec.cpuPCT),
+  memPCT: parsePercent(spec.memPCT),
+  pidsMax: spec.pidsMax,
+  oomPolicy: spec.oomPolicy,
+}));
 
 /** Whether the app asks for a share of the node; the cap on processes alone, which every app has, does not count. */
 export function hasCaps({ cpuPCT, memPCT }: Caps): boolean {

@@ -4,9 +4,10 @@
  * A root without the controllers still tells exactly which processes belong to a run, and ends them for certain; then
  * `whyNoLimits` says what is missing for the caps.
  */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import * as cgroups from "../../cgroups/mod.ts";
+import { remember } from "../lib/remember.ts";
 import { sumResidentBytes } from "./processes.ts";
 import type { Caps, CapsState, Confinement, RunRef, Usage } from "./confinement.ts";
 
@@ -30,8 +31,12 @@ export function createCgroupConfinement(
 
   const measured = ["memory", "pids"].filter((name) => root.controllers.includes(name));
 
+  const limitsOf = remember((caps: Caps) =>
+    cgroups.splitByControllers(cgroups.limitsFor(caps, size), root.controllers)
+  );
+
   const ensureCaps = async (folder: string, caps: Caps): Promise<CapsState> => {
-    const { held, unheld } = cgroups.splitByControllers(cgroups.limitsFor(caps, size), root.controllers);
+    const { held, unheld } = limitsOf(caps);
     const { pending } = await cgroups.ensureLimits(appDir(folder), held);
     if (pending) return { enforced: false, reason: "ResizePending", message: pending.message };
     const missing = unheld.filter(({ file }) => file !== "pids.max").map(({ file, value }) =>
@@ -69,7 +74,7 @@ export function createCgroupConfinement(
       const watch = cgroups.watchEvents(runDir(run), { onEmpty: callback });
       return () => watch.close();
     },
-    usage: async (run) => readUsage(appDir(run.folder), measured),
+    usage: async (run) => readUsage(appDir(run.folder), runDir(run), measured),
     async removeRun(run) {
       if (!run.folder) return;
       await cgroups.kill(runDir(run));
@@ -89,10 +94,10 @@ export function createCgroupConfinement(
   };
 }
 
-function readUsage(dir: string, controllers: string[]): Usage | undefined {
+function readUsage(dir: string, run: string, controllers: string[]): Usage | undefined {
   const stats = cgroups.readStats(dir, { controllers });
   if (!stats) return undefined;
-  const pids = stats.memory && stats.pids ? [] : cgroups.listProcesses(dir);
+  const pids = stats.memory && stats.pids ? [] : cgroups.listProcesses(isOnlyOne(run, dir) ? run : dir);
   return {
     cpuSeconds: stats.cpu.usageUsec / 1e6,
     throttledSeconds: stats.cpu.throttledUsec / 1e6,
@@ -101,6 +106,11 @@ function readUsage(dir: string, controllers: string[]): Usage | undefined {
     processes: stats.pids?.current ?? pids.length,
     oomKills: countOomKills(stats.memory),
   };
+}
+
+/** Whether an app has this run alone, by the kernel's count of folders: most have, and so their folder need not be listed. */
+function isOnlyOne(run: string, app: string): boolean {
+  return statSync(app, { throwIfNoEntry: false })?.nlink === 3 && existsSync(run);
 }
 
 /** A group kill is one kill of the app, however many processes it had; before Linux 5.17 there are only processes to count. */

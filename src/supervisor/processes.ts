@@ -21,13 +21,15 @@ const ticksPerSecond = 100;
 
 /** Reads a line of /proc/PID/stat; the name in it may hold spaces and brackets. */
 export function parseStat(line: string): ProcessStat | undefined {
-  const match = /^(\d{1,10}) \((.*)\) (.*)$/s.exec(line.trimEnd());
-  const fields = match?.[3]?.split(" ") ?? [];
+  const [open, close] = [line.indexOf(" ("), line.lastIndexOf(") ")];
+  const pid = line.slice(0, open);
+  if (open < 0 || close < open + 2 || !/^\d{1,10}$/.test(pid)) return undefined;
   // After the name: state is field 3 of proc(5), the four times are fields 14 to 17, the start time is field 22.
+  const fields = line.slice(close + 2).trimEnd().split(" ", 20);
   const [state, startTime] = [fields[0], fields[19]];
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  if (!match || !state || !startTime || Number.isNaN(ticks)) return undefined;
-  return { pid: Number(match[1]), startTime, state, cpuSeconds: ticks / ticksPerSecond };
+  if (!state || !startTime || Number.isNaN(ticks)) return undefined;
+  return { pid: Number(pid), startTime, state, cpuSeconds: ticks / ticksPerSecond };
 }
 
 /** Whether exactly this process still runs; a zombie does not. */

@@ -246,9 +246,10 @@ export class AppRunner {
   }
 
   async #ensureCaps(): Promise<void> {
-    const before = JSON.stringify(this.#caps);
-    this.#caps = await this.#deps.ensureCaps(this.#record);
-    if (JSON.stringify(this.#caps) !== before) this.#deps.onChange(this.#record);
+    const caps = await this.#deps.ensureCaps(this.#record);
+    if (isSameState(caps, this.#caps)) return;
+    this.#caps = caps;
+    this.#deps.onChange(this.#record);
   }
 
   async #forget(): Promise<void> {
@@ -273,4 +274,9 @@ export class AppRunner {
   get #name(): string {
     return keyOf(this.#record.app);
   }
+}
+
+function isSameState(one: CapsState, other: CapsState | undefined): boolean {
+  if (one.enforced || !other || other.enforced) return one.enforced === other?.enforced;
+  return one.reason === other.reason && one.message === other.message;
 }

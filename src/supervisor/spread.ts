@@ -8,17 +8,17 @@ export interface SpreadOptions {
   wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-const longestGapMs = 5;
+const gapMs = 20;
 
-/** Does `work` for each item with a wait between them, shorter where there are many; ends early when `signal` aborts. */
+/** Does `work` for each item, a few at a time with a wait between them, more at a time where there are many; ends early when `signal` aborts. */
 export async function spread<T>(
   items: T[],
   work: (item: T) => void,
   { signal, withinMs = 1000, wait = sleep }: SpreadOptions,
 ): Promise<void> {
-  const gapMs = Math.min(longestGapMs, withinMs / items.length);
+  const atATime = Math.max(4, Math.ceil(items.length * gapMs / withinMs));
   for (const [index, item] of items.entries()) {
-    if (index > 0) await wait(gapMs, signal);
+    if (index > 0 && index % atATime === 0) await wait(gapMs, signal);
     if (signal.aborted) return;
     work(item);
   }

@@ -45,7 +45,17 @@ function differs(desired: Desired, known: ObservedApp | undefined, complete: Set
   if (known.uid !== desired.app.metadata.uid || known.source !== desired.source) return true;
   // A spec that makes no sense is no reason to touch what makes some.
   if (desired.invalid) return known.invalid !== undefined && known.invalid !== desired.invalid;
-  return desired.app !== known.app && JSON.stringify(desired.app) !== JSON.stringify(known.app);
+  return !isSameApp(desired.app, known.app);
+}
+
+/** What was found the same once stays so, since neither is ever changed in place: a quiet node compares nothing. */
+const foundSame = new WeakMap<RunnableApp, RunnableApp>();
+
+function isSameApp(desired: RunnableApp, known: RunnableApp): boolean {
+  if (desired === known || foundSame.get(desired) === known) return true;
+  if (JSON.stringify(desired) !== JSON.stringify(known)) return false;
+  foundSame.set(desired, known);
+  return true;
 }
 
 function isGone(app: ObservedApp, { apps, complete }: Union): boolean {

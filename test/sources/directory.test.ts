@@ -11,15 +11,22 @@ function manifest(name: string, fields = ""): string {
   return `apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: ${name}}\nspec: {shellFile: /opt/${name}.sh${fields}}\n`;
 }
 
-async function follow(prepare: (directory: string) => Promise<LastKnown[]> = async () => []) {
+async function follow(
+  prepare: (directory: string) => Promise<LastKnown[]> = async () => [],
+  rereadMs = 20_000,
+) {
   const directory = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
   const known = await prepare(directory);
-  const source = createDirectorySource(directory, { settleMs: 1, lastKnown: () => known });
+  const source = createDirectorySource(directory, { rereadMs, settleMs: 1, lastKnown: () => known });
   const stop = new AbortController();
   let apps: DesiredApp[] | undefined;
   let problems: SourceProblem[] = [];
+  let told = 0;
   const running = source.run({
-    replace: (list) => void (apps = list),
+    replace: (list) => {
+      apps = list;
+      told++;
+    },
     upsert: () => assert.fail("a folder is always read whole"),
     remove: () => assert.fail("a folder is always read whole"),
     trouble: (list) => void (problems = list),
@@ -30,6 +37,7 @@ async function follow(prepare: (directory: string) => Promise<LastKnown[]> = asy
     names: () => apps?.map(({ app }) => app.metadata.name).sort(),
     apps: () => apps ?? [],
     problems: () => problems,
+    told: () => told,
     async see(...names: string[]) {
       await waitFor(
         `apps ${names}, there are ${apps?.map(({ app }) => app.metadata.name)}`,
@@ -90,14 +98,28 @@ test("a broken app beside good ones keeps its own last good version; the good on
   assert.match(seen.problems()[0]?.message ?? "", /spec\.cpuPCT.*200/);
 });
 
-test("a folder that cannot be listed any more removes nothing", async () => {
-  await using seen = await follow();
+test("a folder that cannot be listed any more removes nothing, and is well again when it is back as it was", async () => {
+  await using seen = await follow(undefined, 20);
   await writeFile(join(seen.directory, "a.yaml"), manifest("one"));
   await seen.see("one");
   await rename(seen.directory, `${seen.directory}-moved`);
   await waitFor("it is not ready", () => !seen.source.health().ready, 60_000);
   assert.deepEqual(seen.names(), ["one"]);
+  assert.equal(seen.problems().length, 1);
   await rename(`${seen.directory}-moved`, seen.directory);
+  await waitFor("it is ready again", () => seen.source.health().ready);
+  assert.deepEqual(seen.problems(), []);
+});
+
+test("a folder that is read again and says the same is told once", async () => {
+  await using seen = await follow(undefined, 1);
+  await writeFile(join(seen.directory, "a.yaml"), manifest("one"));
+  await seen.see("one");
+  const told = seen.told();
+  await writeFile(join(seen.directory, ".b.yaml"), manifest("two"));
+  await rename(join(seen.directory, ".b.yaml"), join(seen.directory, "b.yaml"));
+  await seen.see("one", "two");
+  assert.equal(seen.told(), told + 1);
 });
 
 test("a file that is broken when the agent starts keeps what an earlier agent knew of it; a file that is gone keeps nothing", async () => {

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createMeter } from "../../src/agent/meter.ts";
+import type { Usage } from "../../src/supervisor/confinement.ts";
+import type { Supervisor } from "../../src/supervisor/supervisor.ts";
+
+const idle: Usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, processes: 1, oomKills: 0 };
+
+/** A meter for one app, whose counters are taken from a list, one after the other; undefined where it does not run. */
+function meterOf(readings: (Usage | undefined)[]) {
+  let seconds = 0;
+  const told: string[] = [];
+  const supervisor = {
+    get: () => ({ record: { run: { id: "r1", createdAt: 0 } } }),
+    list: () => [{ key: "default/web" }],
+    readUsage: async () => readings.shift(),
+  } as unknown as Supervisor;
+  const meter = createMeter({
+    supervisor,
+    size: { cpus: 1, memoryBytes: 1024 },
+    onMeasured: (key) => told.push(key),
+    now: () => 10_000 * ++seconds,
+  });
+  return { meter, told };
+}
+
+test("what was used between two readings is measured as a share of the node", async () => {
+  const { meter, told } = meterOf([{ ...idle }, { ...idle, cpuSeconds: 3 }]);
+  await meter.readAll();
+  await meter.readAll();
+  assert.deepEqual([meter.latest("default/web")?.cpuPCT, meter.latest("default/web")?.memPCT], [20, 50]);
+  assert.equal(told.length, 2);
+});
+
+test("an app that used the same is shown by the same object, one that did not by another", async () => {
+  const { meter } = meterOf([{ ...idle }, { ...idle }, { ...idle }, { ...idle, memoryBytes: 513 }]);
+  const shown = [];
+  for (let time = 0; time < 4; time++) {
+    await meter.readAll();
+    shown.push(meter.latest("default/web"));
+  }
+  assert.equal(shown[1], shown[2]);
+  assert.notEqual(shown[2], shown[3]);
+});
+
+test("an app that does not run any more has no figures", async () => {
+  const { meter } = meterOf([idle, undefined]);
+  await meter.readAll();
+  await meter.readAll();
+  assert.equal(meter.latest("default/web"), undefined);
+});
