@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dealOut } from "../../tools/test/groups.ts";
-import { pick, stagesOf, suiteNames } from "../../tools/test/suites.ts";
+import { cpusOf, pick, stagesOf, suiteNames } from "../../tools/test/suites.ts";
 import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
 
 test("parseTotals() reads what formatTotals() writes, and nothing else", () => {
@@ -54,4 +54,14 @@ test("stagesOf() has every suite that is asked for once, and no others", () => {
   assert.deepEqual(stagesOf(suiteNames).flat(2).sort(), [...suiteNames].sort());
   assert.deepEqual(stagesOf(["guest", "cluster"]), [[["cluster"], ["guest"]]]);
   assert.deepEqual(stagesOf(["unit"]), [[["unit"]]]);
+});
+
+test("cpusOf() leaves a CPU to the measurements alone, beside all that runs at the same time", () => {
+  const beside = stagesOf(suiteNames).find((lanes) => lanes.flat().includes("caps"))!.flat();
+  assert.deepEqual(
+    beside.map((name) => cpusOf(name, 4)),
+    beside.map((name) => name === "caps" ? "0" : "1-3"),
+  );
+  assert.deepEqual(beside.map((name) => cpusOf(name, 1)), beside.map(() => undefined));
+  assert.equal(cpusOf("cluster", 4), undefined);
 });

@@ -26,19 +26,26 @@ export type SuiteName = typeof suiteNames[number];
 export const usualSuites: readonly SuiteName[] = suiteNames.filter((name) => name !== "install");
 
 /**
- * What may run at the same time: stages of lanes of suites. Shares of the CPU are measured while nobody else wants it; other guests
- * are content with a core of their own, and the rest mostly waits.
+ * What may run at the same time: stages of lanes of suites. Shares of a CPU are measured on one that nobody else may use (see
+ * `cpusOf`); the rest mostly waits.
  */
 export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
   const stages: SuiteName[][][] = [
     [["unit"]],
-    [["caps"]],
-    [["cluster", "process"], ["guest", "chaos", "browser"]],
+    [["caps"], ["process", "browser"]],
+    [["cluster"], ["guest", "chaos"]],
     [["install"]],
   ];
   const wanted = (lanes: SuiteName[][]) =>
     lanes.map((lane) => lane.filter((name) => names.includes(name))).filter((lane) => lane.length > 0);
   return stages.map(wanted).filter((lanes) => lanes.length > 0);
+}
+
+/** The CPUs that a suite is held to, as taskset takes them; those that run beside `caps` leave it one alone. */
+export function cpusOf(name: SuiteName, count = availableParallelism()): string | undefined {
+  if (count < 2) return undefined;
+  if (name === "caps") return "0";
+  return name === "process" || name === "browser" ? `1-${count - 1}` : undefined;
 }
 
 /** The real parts that a suite needs, by their names in install-parts.sh. */
@@ -57,7 +64,7 @@ export const suiteParts: Record<SuiteName, string[]> = {
 const processTests = [
   "test/agent/observe.test.ts",
   "test/cli/{apps,completion,exec}.test.ts",
-  "test/install/*.test.ts",
+  "test/install/{functions,release}.test.ts",
   "test/kube/leader.test.ts",
   "test/server/slow-clients.test.ts",
   "test/supervisor/{log-reader,log-rotation,log-rotation-crash,real-programs,supervisor,windows-scripts}.test.ts",
@@ -66,8 +73,12 @@ const processTests = [
 /** Tests that measure what share of the CPU an app gets. */
 const capsTests = "test/guest/cgroups-cpu.test.ts";
 
-/** Tests that install on whole machines, or cut an installation at each of its steps. */
-const installTests = ["test/guest/install*.test.ts", "test/chaos/install-interrupted.test.ts"];
+/** Tests of install.sh as a whole: in a folder, on whole machines, and cut at each of its steps. */
+const installTests = [
+  "test/chaos/install-interrupted.test.ts",
+  "test/guest/install*.test.ts",
+  "test/install/{install,refusals,scarce-machine}.test.ts",
+];
 
 const minutes = 60_000;
 // Tests wait for processes more than they compute, so that one at a time would leave a small machine idle.
@@ -103,6 +114,7 @@ export function testFiles(name: SuiteName): string[] {
     "test/harness/**",
     "test/browser/**",
     ...processTests,
+    ...installTests,
   ];
   return globSync("test/**/*.test.ts", { cwd: checkout, exclude: others }).sort();
 }
@@ -119,6 +131,10 @@ export function pick(
   return { files: files.filter((file) => read(file).includes(only)), pattern: only };
 }
 
+function heldTo(cpus: string | undefined): string[] {
+  return cpus === undefined ? [] : ["taskset", "--cpu-list", cpus];
+}
+
 function onNode(
   name: SuiteName,
   files: string[],
@@ -129,6 +145,7 @@ function onNode(
   return {
     title: `${name} tests on Node ${process.versions.node}`,
     command: [
+      ...heldTo(cpusOf(name)),
       process.execPath,
       "--test",
       `--test-concurrency=${jobs}`,
@@ -150,6 +167,7 @@ function onDeno(name: SuiteName, files: string[], pattern: string | undefined, t
   return {
     title: `${name} tests on Deno`,
     command: [
+      ...heldTo(cpusOf(name)),
       join(checkout, "node_modules/.bin/deno"),
       "test",
       "--quiet",
