@@ -22,6 +22,16 @@ export type Action =
   | { kind: "assign"; key: string; desired: Desired }
   | { kind: "withdraw"; key: string };
 
+/**
+ * Where an app is wanted just as it is known, lets both be one object: so it is kept once, and the next comparison costs nothing.
+ */
+export function shareSameApps({ apps }: Union, observed: ObservedApp[]): void {
+  for (const { key, app } of observed) {
+    const desired = apps.get(key);
+    if (desired && isSameApp(desired.app, app)) desired.app = app;
+  }
+}
+
 /** Compares what is wanted with what is known. */
 export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): Action[] {
   const known = new Map(observed.map((app) => [app.key, app]));
@@ -48,14 +58,8 @@ function differs(desired: Desired, known: ObservedApp | undefined, complete: Set
   return !isSameApp(desired.app, known.app);
 }
 
-/** What was found the same once stays so, since neither is ever changed in place: a quiet node compares nothing. */
-const foundSame = new WeakMap<RunnableApp, RunnableApp>();
-
-function isSameApp(desired: RunnableApp, known: RunnableApp): boolean {
-  if (desired === known || foundSame.get(desired) === known) return true;
-  if (JSON.stringify(desired) !== JSON.stringify(known)) return false;
-  foundSame.set(desired, known);
-  return true;
+function isSameApp(one: RunnableApp, other: RunnableApp): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
 
 function isGone(app: ObservedApp, { apps, complete }: Union): boolean {

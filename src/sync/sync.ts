@@ -5,7 +5,7 @@ import type { Logger } from "../lib/log.ts";
 import type { SourceProblem } from "../sources/source.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import { createDesiredState, type DesiredState, type Union } from "./desired-state.ts";
-import { type ObservedApp, plan } from "./plan.ts";
+import { type ObservedApp, plan, shareSameApps } from "./plan.ts";
 
 export interface Sync {
   desired: DesiredState;
@@ -32,7 +32,9 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
 
   const reconcile = (): Union => {
     const union = desired.union();
-    for (const action of plan(union, observe(supervisor), { maxApps })) {
+    const observed = observe(supervisor);
+    shareSameApps(union, observed);
+    for (const action of plan(union, observed, { maxApps })) {
       if (action.kind === "withdraw") supervisor.withdraw(action.key);
       else supervisor.assign(action.desired);
     }

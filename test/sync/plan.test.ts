@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Union } from "../../src/sync/desired-state.ts";
-import { type ObservedApp, plan } from "../../src/sync/plan.ts";
+import { type ObservedApp, plan, shareSameApps } from "../../src/sync/plan.ts";
 import type { RunnableApp } from "../../src/supervisor/types.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 
@@ -76,4 +76,13 @@ test("plan() does not hand an app to another source before its own has been hear
     union([appWith({}, { uid: "file" })], { source: "manifests", complete });
   assert.deepEqual(plan(fromFile(["manifests"]), [known]), []);
   assert.deepEqual(said(plan(fromFile(["manifests", "api-server"]), [known])), ["assign default/web"]);
+});
+
+test("shareSameApps() makes one object of an app that is wanted as it is known, and leaves others alone", () => {
+  const [web, other] = [appWith({ args: ["a"] }), appWith({ cpuPCT: "5" }, { name: "other" })];
+  const known = [observed(structuredClone(web)), observed(appWith({ cpuPCT: "6" }, { name: "other" }))];
+  const wanted = union([web, other]);
+  shareSameApps(wanted, known);
+  assert.equal(wanted.apps.get("default/web")?.app, known[0]!.app);
+  assert.equal(wanted.apps.get("default/other")?.app, other);
 });
