@@ -17,8 +17,8 @@ import { createStartedFiles } from "../started-files.ts";
 import { mean, slope } from "../statistics.ts";
 
 const sizes = [0, 100, 200, 500, 1000];
-/** So long after its start the agent has collected its garbage, its code is compiled, and what is periodic has come round twice. */
-const settleMs = 25_000;
+/** So long after its start the agent has collected its garbage, its code is compiled, and what is periodic has come round. */
+const settleMs = 15_000;
 /** Two rounds of what is periodic. */
 const measureMs = 20_000;
 const pm2Apps = 100;

@@ -12,7 +12,8 @@ import { fetchText } from "../local-agent.ts";
 import { createStartedFiles } from "../started-files.ts";
 
 const apps = 1000;
-const settleMs = 20_000;
+/** So long without an event means that there are no more. */
+const silenceMs = 10_000;
 const paper = { nodes: 5000, appsPerNode: 30, refreshesPerHour: 12 };
 
 export const requests: Benchmark = {
@@ -39,7 +40,8 @@ async function measure({ client, agentFlags }: ClusterScene, { long, say }: Cont
     return createApp(client, name, spec);
   });
   await files.waitForAll(apps);
-  await pause(settleMs);
+  say("waiting until all events of the starts are told");
+  await eventsAreTold(agent.url);
   const seconds = long ? 600 : 40;
   say(`counting for ${seconds} s`);
   const before = await countRequests(agent.url);
@@ -73,6 +75,15 @@ async function measure({ client, agentFlags }: ClusterScene, { long, say }: Cont
       } for the apps at ${refreshesPerHour} an hour each`,
     },
   ];
+}
+
+async function eventsAreTold(url: string): Promise<void> {
+  for (let before = -1, now = 0; now !== before;) {
+    before = now;
+    await pause(silenceMs);
+    const { kinds } = await countRequests(url);
+    now = (kinds.get("create events") ?? 0) + (kinds.get("patch events") ?? 0);
+  }
 }
 
 interface Counted {

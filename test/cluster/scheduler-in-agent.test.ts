@@ -95,7 +95,9 @@ describe(
         await cluster.kubectl(words);
       }
       assert.equal((await running("waits")).node, "node-a");
-      assert.equal(refusals().length, 1, "said once, however often it asked");
+      // Between two of the bindings it may have asked, and then misses less.
+      const said = refusals().map((line) => line.slice(line.indexOf("--with-scheduler")));
+      assert.equal(new Set(said).size, said.length, "the same is said once, however often it asked");
       assert.doesNotMatch(agent.log(), / ERROR /);
       await cluster.kubectl(["delete", "ncapp", "own", "waits"]);
       await waitFor("all have stopped", async () => {
