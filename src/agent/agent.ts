@@ -146,7 +146,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       const { complete } = counters.syncs.time(() => sync.reconcile());
       supervisor.tick();
       const known = supervisor.list().map(({ record }) => record);
-      await cluster?.syncMirrors(known, order.every((name) => complete.has(name)));
+      // Not waited for: an API server that hangs must not hold up the apps.
+      void cluster?.syncMirrors(known, order.every((name) => complete.has(name)));
     }, log),
     repeat(options.reportPeriodMs, stopping.signal, () => meter.readAll(), log),
     repeat(samplePeriodMs, stopping.signal, async () => {

@@ -25,14 +25,24 @@ export function createAppActions(
 ): AppActions {
   const hasEnded = (key: string) => ["Succeeded", "Failed"].includes(supervisor.get(key)?.record.phase ?? "");
 
+  /** Whether the source that it came from is not followed any more: then nobody else can end it. */
+  const isOrphan = (key: string) => {
+    const { apps, sources } = sync.desired.union();
+    const record = supervisor.get(key)?.record;
+    return record !== undefined && !record.withdrawn && !apps.has(key) && !sources.has(record.source);
+  };
+
   const perform = async (
     key: string,
     work: () => Promise<boolean | { created: boolean }>,
+    { takesOver = false } = {},
   ): Promise<ActionResult> => {
     try {
       await source.opened();
       const owner = findOwner(key, sync, supervisor);
-      if (owner && owner.source !== source.name) return refuse(409, whereToChange(key, owner));
+      if (owner && owner.source !== source.name && !(takesOver && isOrphan(key))) {
+        return refuse(409, isOrphan(key) ? nobodys(key, owner) : whereToChange(key, owner));
+      }
       const result = await work();
       if (result === false) return refuse(404, `ncapps "${key}" not found among the apps of the socket`);
       sync.reconcile();
@@ -57,11 +67,15 @@ export function createAppActions(
       if (!supervisor.get(key) && supervisor.list().length >= maxApps) {
         return refuse(403, `this node has ${maxApps} apps, as many as it may (--max-apps)`);
       }
-      return await perform(key, () => source.put(app));
+      return await perform(key, () => source.put(app), { takesOver: true });
     },
-    remove(namespace, name) {
+    async remove(namespace, name) {
       const key = appKey(namespace, name);
-      return perform(key, () => source.remove(key));
+      if (isOrphan(key)) {
+        supervisor.withdraw(key);
+        return { done: true, created: false };
+      }
+      return await perform(key, () => source.remove(key));
     },
     stop: (namespace, name) => edit(namespace, name, (app) => suspended(app, true)),
     // What has ended stays so while nothing about it changes: to start it is to run it anew.
@@ -87,6 +101,10 @@ function whereToChange(key: string, { source, origin }: Owner): string {
   const [namespace = "", name = ""] = key.split("/");
   if (source !== apiServerSource) return `${key} comes from ${source}: change it in ${origin ?? source}`;
   return `${key} comes from the API server: change it there, such as with kubectl edit ncapp -n ${namespace} ${name}`;
+}
+
+function nobodys(key: string, { source }: Owner): string {
+  return `${key} came from ${source}, which this agent does not follow any more: delete it, or apply it anew`;
 }
 
 function refuse(code: 403 | 404 | 409 | 503, message: string): ActionResult {

@@ -28,7 +28,7 @@ export interface Cluster {
   report(known: KnownApp, status: NCAppStatus): void;
   recordEvent(known: KnownApp, event: AppEvent): void;
   forget(known: KnownApp): void;
-  /** Brings the mirrors in line; `complete` says that every source has been read. */
+  /** Brings the mirrors in line, once it is known what the server has; `complete` says that every source has been read. Never throws. */
   syncMirrors(known: KnownApp[], complete: boolean): Promise<void>;
   /** Lets the last reports out, then ends. */
   close(): Promise<void>;
@@ -60,6 +60,7 @@ export async function connectCluster(
   const mirrors = createMirrors({ client, node: nodeName, log, signal: ending.signal });
   /** What the API server has for this node, by uid; mirrors included. */
   let onServer = new Map<string, ServerApp>();
+  let listed = false;
 
   const remember = (app: NCApp) => {
     onServer.set(app.metadata.uid ?? "", app as ServerApp);
@@ -78,6 +79,7 @@ export async function connectCluster(
       replace(list) {
         const before = onServer;
         onServer = new Map();
+        listed = true;
         for (const { app } of list) remember(app);
         for (const [uid, app] of before) if (!onServer.has(uid)) reporter.lost(refOf(app));
         sink.replace(list.filter(({ app }) => !isMirrorOf(nodeName, app)));
@@ -106,6 +108,7 @@ export async function connectCluster(
       if (target) reporter.forget(target.namespace, target.name, target.uid);
     },
     async syncMirrors(known, complete) {
+      if (!listed) return;
       const local = known.filter(({ source }) => source !== apiServerSource).map(({ app }) => app as NCApp);
       await mirrors.sync(local, [...onServer.values()], complete);
     },

@@ -11,8 +11,9 @@ export interface Meter {
   read(key: string): Promise<void>;
   /** Measures all. */
   readAll(): Promise<void>;
+  /** What the present run used when it was measured last. */
   latest(key: string): Measured | undefined;
-  /** The kernel's counters as they were read last. */
+  /** The kernel's counters as they were read last, for the present run. */
   reading(key: string): Reading | undefined;
 }
 
@@ -52,6 +53,12 @@ export function createMeter(
     onMeasured(key);
   };
 
+  /** What was measured of a run that is over says nothing of the next. */
+  const current = (key: string): Entry | undefined => {
+    const entry = entries.get(key);
+    return entry && entry.runId === supervisor.get(key)?.record.run?.id ? entry : undefined;
+  };
+
   return {
     read,
     async readAll() {
@@ -64,8 +71,8 @@ export function createMeter(
         if (++count % appsAtATime === 0) await setImmediate();
       }
     },
-    latest: (key) => entries.get(key)?.measured,
-    reading: (key) => entries.get(key)?.reading,
+    latest: (key) => current(key)?.measured,
+    reading: (key) => current(key)?.reading,
   };
 }
 

@@ -47,6 +47,11 @@ export function hasStatus(error: unknown, status: number): error is KubeError {
   return error instanceof KubeError && error.status === status;
 }
 
+/** True where the server said something, be it that it will not. */
+export function wasAnswered(error: unknown): boolean {
+  return error instanceof KubeError && error.status !== undefined;
+}
+
 /** True where the version that was asked for is no longer in the server's history. */
 export function isExpired(error: unknown): boolean {
   return hasStatus(error, 410) || error instanceof KubeError && ["Expired", "Gone"].includes(error.reason);

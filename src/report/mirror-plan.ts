@@ -3,10 +3,11 @@
  *
  * Guarantees: only mirrors of this node are changed or deleted, and only once all local sources are known are any deleted. A mirror
  * has the name of its app, or, where that name is taken by something else, the name with that of the node behind it.
- * Values of variables are not shown: a file on the node may hold what the cluster must not see.
+ * Secrets are not shown: a file on the node may hold what the cluster must not see.
  */
 import { createHash } from "node:crypto";
 import { annotations, apiVersion, appKey, defaultNamespace, group, kind } from "../api/names.ts";
+import { showSpec } from "../api/shown-spec.ts";
 import type { NCApp } from "../api/types.ts";
 import { mergePatch } from "../lib/merge-patch.ts";
 
@@ -30,8 +31,6 @@ export interface MirrorContext {
 
 /** Annotation of mirrors: the name of the app that it shows. */
 export const mirrorOfAnnotation = `${group}/config.mirror-of`;
-/** What stands in a mirror for the value of a variable. */
-export const hiddenValue = "(set on the node)";
 
 /** Compares the local apps with what the API server has for this node. */
 export function planMirrors(local: NCApp[], existing: ServerApp[], context: MirrorContext): MirrorAction[] {
@@ -76,15 +75,7 @@ export function isMirrorOf(node: string, { metadata, spec }: NCApp): boolean {
 
 function mirrorOf({ metadata, spec }: NCApp, node: string, name: string): NCApp {
   const namespace = metadata.namespace || defaultNamespace;
-  const shown = {
-    ...spec,
-    nodeName: node,
-    ...(spec.env && {
-      env: spec.env.map((variable) =>
-        variable.value === undefined ? variable : { ...variable, value: hiddenValue }
-      ),
-    }),
-  };
+  const shown = { ...showSpec(spec), nodeName: node };
   const content = { labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {}, spec: shown };
   const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex").slice(0, 16);
   const marks = { [annotations.mirror]: `${node}/${digest}`, [mirrorOfAnnotation]: metadata.name };

@@ -8,7 +8,7 @@
 import { appKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { KubeClient, KubeRequest } from "../kube/client.ts";
-import { hasStatus } from "../kube/kube-error.ts";
+import { hasStatus, wasAnswered } from "../kube/kube-error.ts";
 import { ncappPath } from "../kube/resources.ts";
 import { type Backoff, createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
@@ -99,15 +99,17 @@ export function createMirrors({ client, node, log, now = Date.now, signal }: Mir
     }
   };
 
-  const attempt = async (action: MirrorAction) => {
+  /** Whether the API server is there: refused is also an answer. */
+  const attempt = async (action: MirrorAction): Promise<boolean> => {
     const wait = waits.get(action.key) ??
       { until: 0, backoff: createBackoff({ initialMs: 1000, maxMs: 300_000, jitter: 0.5 }) };
-    if (now() < wait.until) return;
+    if (now() < wait.until) return true;
     try {
       await (action.kind === "create" ? create(action.key, action.body) : change(action));
       waits.delete(action.key);
+      return true;
     } catch (error) {
-      if (signal?.aborted) return;
+      if (signal?.aborted) return false;
       wait.until = now() + wait.backoff.next();
       waits.set(action.key, wait);
       const hint = hasStatus(error, 403)
@@ -118,6 +120,7 @@ export function createMirrors({ client, node, log, now = Date.now, signal }: Mir
         error,
         hint,
       });
+      return wasAnswered(error);
     }
   };
 
@@ -128,8 +131,8 @@ export function createMirrors({ client, node, log, now = Date.now, signal }: Mir
     const actions = planMirrors(local, existing, { node, complete, taken, written });
     forgetOthers(waits, actions);
     for (const action of actions) {
-      if (signal?.aborted || next) return;
-      await attempt(action);
+      // Where one request gets no answer the others get none either, each after its whole time.
+      if (signal?.aborted || next || !await attempt(action)) return;
     }
   };
 

@@ -1,6 +1,7 @@
 /** The routes that show apps. */
 import type { Context } from "hono";
 import { apiVersion, listKind } from "../api/names.ts";
+import { showSpec } from "../api/shown-spec.ts";
 import { Refusal } from "./refusal.ts";
 import type { Services } from "./services.ts";
 import type { AgentView, AppView } from "./view.ts";
@@ -47,13 +48,7 @@ export function requireApp(context: Context, view: AgentView): AppView {
   throw new Refusal(404, `ncapps "${namespace}/${name}" not found on node ${view.node}`, { name });
 }
 
-/** An app as NCApp JSON. Values of the environment stay inside: any user of the machine can ask a loopback port. */
+/** An app as NCApp JSON, without its secrets. */
 export function appJSON({ app, status, source, origin, logFile }: AppView): object {
-  const env = app.spec.env?.map(({ name, valueFrom }) => ({ name, ...(valueFrom ? { valueFrom } : {}) }));
-  return {
-    ...app,
-    spec: { ...app.spec, ...(env ? { env } : {}) },
-    status,
-    agent: { source, origin, logFile },
-  };
+  return { ...app, spec: showSpec(app.spec), status, agent: { source, origin, logFile } };
 }

@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import { BlockList, isIP } from "node:net";
 import { quote } from "../api/field-error.ts";
+import { showURL } from "../api/shown-spec.ts";
 import { StartError } from "./start-error.ts";
 
 export interface FetchLimits {
@@ -125,11 +126,6 @@ linkLocal.addSubnet("2002:a9fe::", 32, "ipv6"); // 6to4
 /** The field and its value, as every message begins. */
 export function naming(url: URL | string): string {
   return `spec.shellFile: ${quote(showURL(url))}`;
-}
-
-/** A URL that can be shown to anybody. */
-export function showURL(url: URL | string): string {
-  return String(url).replace(/^([a-z][a-z0-9+.-]*:\/*)[^/?#]*@/i, "$1***@").replace(/\?[^#]*/, "?***");
 }
 
 function notAScript(url: URL, why: string): StartError {

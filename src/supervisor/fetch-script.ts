@@ -10,6 +10,7 @@
  *   knew. A server that answers 404 has withdrawn the script.
  */
 import type { LookupFunction } from "node:net";
+import { showURL } from "../api/shown-spec.ts";
 import { type Answer, ask } from "./fetch-request.ts";
 import {
   checkAnswer,
@@ -18,7 +19,6 @@ import {
   type FetchLimits,
   naming,
   parseScriptURL,
-  showURL,
   tooLarge,
 } from "./fetch-rules.ts";
 import { type CachedAnswer, createScriptCache, type ScriptCache } from "./script-cache.ts";

@@ -12,8 +12,7 @@
  * Caveat: elsewhere (tmpfs, btrfs) the log is copied and truncated; what the app writes between the last read and the
  * truncation, some microseconds, is lost, and the result says `lossless: false`.
  */
-import { lstatSync } from "node:fs";
-import { constants, open, statfs } from "node:fs/promises";
+import { constants, lstat, open, statfs } from "node:fs/promises";
 import { errorCode } from "../lib/files.ts";
 import { type Collapse, fallocateCollapse } from "./log-collapse.ts";
 import { type Cut, cutHead, cutWhole } from "./log-cut.ts";
@@ -75,8 +74,8 @@ async function rotate(
 ) {
   const result: Rotation = { rotated: false, lossless: true, droppedBytes: 0 };
   try {
-    // In one go: hundreds of logs are looked at every few seconds, and a thread for each would cost ten times as much.
-    const info = lstatSync(logPath, { throwIfNoEntry: false });
+    // Not in one go, though it would be cheaper: a disk that hangs must not hold up the agent.
+    const info = await lstat(logPath).catch(() => undefined);
     const wasSettled = settled.delete(logPath);
     if (!info) return result;
     if (!info.isFile()) throw new Error("not a regular file");

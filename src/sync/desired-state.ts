@@ -17,7 +17,9 @@ export interface DesiredState {
 
 export interface Union {
   apps: Map<string, Desired>;
-  /** Sources that have given a complete list in this agent's life: only their apps may be found missing. */
+  /** The sources that this agent follows. */
+  sources: Set<string>;
+  /** Those of them that have given a complete list in this agent's life: only their apps may be found missing. */
   complete: Set<string>;
   problems: SourceProblem[];
 }
@@ -56,11 +58,15 @@ export function createDesiredState(order: string[], onChange: () => void): Desir
         onChange();
       },
     }),
-    union: () => unite(order.map((source) => appsOf(source)), complete, [...problems.values()].flat()),
+    union: () => ({
+      ...unite(order.map((source) => appsOf(source)), [...problems.values()].flat()),
+      sources: new Set(order),
+      complete: new Set(complete),
+    }),
   };
 }
 
-function unite(ranked: Map<string, Desired>[], complete: Set<string>, known: SourceProblem[]): Union {
+function unite(ranked: Map<string, Desired>[], known: SourceProblem[]): Pick<Union, "apps" | "problems"> {
   const apps = new Map<string, Desired>();
   const problems = [...known];
   for (const [key, item] of ranked.flatMap((list) => [...list])) {
@@ -71,7 +77,7 @@ function unite(ranked: Map<string, Desired>[], complete: Set<string>, known: Sou
         origin: item.origin,
       });}
   }
-  return { apps, complete: new Set(complete), problems };
+  return { apps, problems };
 }
 
 function keyOf({ app }: DesiredApp): string {

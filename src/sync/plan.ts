@@ -2,7 +2,8 @@
  * What has to be done so that the node runs what is wanted. Pure: most of what can go wrong is tested here.
  *
  * Nothing is stopped on doubt: an app is given up only if its own source, in this agent's life, has delivered a complete list
- * without it (or said that it was deleted, which takes it off that list).
+ * without it (or said that it was deleted, which takes it off that list). An app of a source that this agent does not follow any more
+ * runs on until another source or a person takes it over.
  */
 import type { Desired } from "../supervisor/runner.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
@@ -35,9 +36,7 @@ export function shareSameApps({ apps }: Union, observed: ObservedApp[]): void {
 /** Compares what is wanted with what is known. */
 export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): Action[] {
   const known = new Map(observed.map((app) => [app.key, app]));
-  const assigned = [...union.apps].filter(([key, desired]) =>
-    differs(desired, known.get(key), union.complete)
-  );
+  const assigned = [...union.apps].filter(([key, desired]) => differs(desired, known.get(key), union));
   const room = Math.max(0, maxApps - known.size);
   const fresh = assigned.filter(([key]) => !known.has(key)).slice(0, room);
   const updated = assigned.filter(([key]) => known.has(key));
@@ -48,14 +47,27 @@ export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity
   ];
 }
 
-function differs(desired: Desired, known: ObservedApp | undefined, complete: Set<string>): boolean {
+/** Apps that nobody speaks for: their source was taken out of the agent's settings. */
+export function findOrphans({ apps, sources }: Union, observed: ObservedApp[]): ObservedApp[] {
+  return observed.filter(({ key, source, withdrawn }) =>
+    !sources.has(source) && !withdrawn && !apps.has(key)
+  );
+}
+
+function differs(
+  desired: Desired,
+  known: ObservedApp | undefined,
+  { sources, complete }: Union,
+): boolean {
   if (!known || known.withdrawn) return true;
   // The source that it came from may still want it, and has not been heard yet.
-  if (known.source !== desired.source && !complete.has(known.source)) return false;
+  const isUnheard = sources.has(known.source) && !complete.has(known.source);
+  if (known.source !== desired.source && isUnheard) return false;
   if (known.uid !== desired.app.metadata.uid || known.source !== desired.source) return true;
   // A spec that makes no sense is no reason to touch what makes some.
   if (desired.invalid) return known.invalid !== undefined && known.invalid !== desired.invalid;
-  return !isSameApp(desired.app, known.app);
+  // What an older agent could not read, this one can.
+  return known.invalid !== undefined || !isSameApp(desired.app, known.app);
 }
 
 function isSameApp(one: RunnableApp, other: RunnableApp): boolean {

@@ -1,16 +1,18 @@
 /**
  * Brings the supervisor to what the sources want: after every change at once, and every sync period whatever happened.
  */
+import { defaultNamespace } from "../api/names.ts";
 import type { Logger } from "../lib/log.ts";
 import type { SourceProblem } from "../sources/source.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import { createDesiredState, type DesiredState, type Union } from "./desired-state.ts";
-import { type ObservedApp, plan, shareSameApps } from "./plan.ts";
+import { findOrphans, type ObservedApp, plan, shareSameApps } from "./plan.ts";
 
 export interface Sync {
   desired: DesiredState;
   /** Compares and acts now. Returns what is wanted. */
   reconcile(): Union;
+  /** What is wrong with the sources, and which apps have none any more. */
   problems(): SourceProblem[];
   /** When the last comparison was made. */
   lastSync(): number | undefined;
@@ -39,8 +41,9 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
       else supervisor.assign(action.desired);
     }
     lastSync = now();
-    const said = JSON.stringify(union.problems);
-    if (said !== reported) { for (const { message } of union.problems) log.warn(message); }
+    const problems = problemsOf(union, observed);
+    const said = JSON.stringify(problems);
+    if (said !== reported) { for (const { message } of problems) log.warn(message); }
     reported = said;
     return union;
   };
@@ -61,7 +64,26 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
   };
 
   const desired = createDesiredState(order, schedule);
-  return { desired, reconcile, problems: () => desired.union().problems, lastSync: () => lastSync };
+  return {
+    desired,
+    reconcile,
+    problems: () => problemsOf(desired.union(), observe(supervisor)),
+    lastSync: () => lastSync,
+  };
+}
+
+function problemsOf(union: Union, observed: ObservedApp[]): SourceProblem[] {
+  const orphans = findOrphans(union, observed).map(({ key, source }) => ({
+    message: `${key} came from ${source}, which this agent does not follow any more: it runs on until ` +
+      `\`nckubelet delete ${nameFor(key)}\``,
+  }));
+  return [...union.problems, ...orphans];
+}
+
+/** As the commands take it. */
+function nameFor(key: string): string {
+  const [namespace, name] = key.split("/");
+  return namespace === defaultNamespace ? `${name}` : `-n ${namespace} ${name}`;
 }
 
 function observe(supervisor: Supervisor): ObservedApp[] {

@@ -9,9 +9,10 @@ const idle: Usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, proc
 /** A meter for one app, whose counters are taken from a list, one after the other; undefined where it does not run. */
 function meterOf(readings: (Usage | undefined)[]) {
   let seconds = 0;
+  const run = { id: "r1", createdAt: 0 };
   const told: string[] = [];
   const supervisor = {
-    get: () => ({ record: { run: { id: "r1", createdAt: 0 } } }),
+    get: () => ({ record: { run } }),
     list: () => [{ key: "default/web" }],
     readUsage: async () => readings.shift(),
   } as unknown as Supervisor;
@@ -21,7 +22,7 @@ function meterOf(readings: (Usage | undefined)[]) {
     onMeasured: (key) => told.push(key),
     now: () => 10_000 * ++seconds,
   });
-  return { meter, told };
+  return { meter, told, run };
 }
 
 test("what was used between two readings is measured as a share of the node", async () => {
@@ -48,4 +49,14 @@ test("an app that does not run any more has no figures", async () => {
   await meter.readAll();
   await meter.readAll();
   assert.equal(meter.latest("default/web"), undefined);
+});
+
+test("a new run has no figures before it is measured itself", async () => {
+  const { meter, run } = meterOf([{ ...idle, oomKills: 3 }, idle]);
+  await meter.readAll();
+  assert.equal(meter.latest("default/web")?.oomKills, 3);
+  run.id = "r2";
+  assert.deepEqual([meter.latest("default/web"), meter.reading("default/web")], [undefined, undefined]);
+  await meter.readAll();
+  assert.equal(meter.latest("default/web")?.oomKills, 0);
 });

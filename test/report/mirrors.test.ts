@@ -231,9 +231,31 @@ test("sync() tries again after waits that grow, says what may be missing, and ne
 test("sync() goes on with the other apps where one fails, and with the newest wish", async () => {
   const { api, mirrors } = setUp();
   api.intercept = (request) => {
-    if (JSON.stringify(request.body).includes('"bad"')) throw problem(request, undefined, "Timeout");
+    if (JSON.stringify(request.body).includes('"bad"')) throw problem(request, 500, "InternalError");
   };
   const first = mirrors.sync([local("bad"), local("old")], [], true);
   await Promise.all([first, mirrors.sync([local("bad"), local("good")], [], true)]);
   assert.ok(api.get(`${folder}/good`));
+});
+
+test("sync() asks once, not once for each app, where there is no answer", async () => {
+  const { api, mirrors } = setUp();
+  api.intercept = (request) => {
+    throw problem(request, undefined, "Timeout");
+  };
+  await mirrors.sync(["a", "b", "c"].map((name) => local(name)), [], true);
+  assert.equal(api.asked.length, 1);
+});
+
+test("planMirrors() shows no secret of a URL or of a probe", () => {
+  const httpHeaders = [{ name: "Authorization", value: "Bearer hunter2" }];
+  const [action] = planMirrors(
+    [local("web", {
+      shellFile: "https://me:hunter2@example.com/run.sh?sig=hunter2",
+      livenessProbe: { httpGet: { port: 80, httpHeaders } },
+    })],
+    [],
+    { node: "n1", complete: true },
+  );
+  assert.doesNotMatch(JSON.stringify(action), /hunter2/);
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { hiddenValue } from "../../src/api/shown-spec.ts";
 import { createServerApp } from "../../src/server/app.ts";
 import type { Logger } from "../../src/lib/log.ts";
 import { silentLogger } from "../../src/lib/log.ts";
@@ -57,7 +58,7 @@ test("GET /apps lists NCApps with their status and without the values of their e
   const list = JSON.parse(text);
   assert.equal(list.kind, "NCAppList");
   assert.equal(list.items[0].status.phase, "Running");
-  assert.deepEqual(list.items[0].spec.env, [{ name: "PASSWORD" }, {
+  assert.deepEqual(list.items[0].spec.env, [{ name: "PASSWORD", value: hiddenValue }, {
     name: "NODE",
     valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } },
   }]);

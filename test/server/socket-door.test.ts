@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -27,6 +28,26 @@ test("an app that is put runs, outlives the agent with its process, and goes whe
   await waitFor("it is gone", async () => await agent.get("web") === undefined);
   await agent.replace();
   assert.equal(await agent.get("web"), undefined);
+});
+
+test("an app whose source is not followed any more runs on, is named, and can be deleted", async () => {
+  const manifests = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
+  await using agent = await startLocalAgent({ manifests });
+  const shellFile = await agent.script("web.sh", sleeping);
+  await writeFile(join(manifests, "web.json"), JSON.stringify(ncapp("web", { shellFile, ...quick })));
+  const pid = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  delete agent.options.manifests;
+  await agent.replace(() => rm(manifests, { recursive: true }));
+  assert.equal((await agent.reach("web", "Running", isRunning)).status?.pid, pid);
+  const { problems } = JSON.parse((await agent.ask("GET", "/status")).text);
+  assert.match(problems[0].message, /^default\/web came from manifests.*nckubelet delete web/);
+  const refused = await agent.ask("POST", "/apps/default/web/restart");
+  assert.deepEqual([refused.status, JSON.parse(refused.text).message], [
+    409,
+    "default/web came from manifests, which this agent does not follow any more: delete it, or apply it anew",
+  ]);
+  assert.equal((await agent.ask("DELETE", "/apps/default/web")).status, 200);
+  await waitFor("it is gone", async () => await agent.get("web") === undefined);
 });
 
 test("stop ends an app and keeps it so, start and restart run it anew", async () => {

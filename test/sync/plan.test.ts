@@ -1,19 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Union } from "../../src/sync/desired-state.ts";
-import { type ObservedApp, plan, shareSameApps } from "../../src/sync/plan.ts";
+import { findOrphans, type ObservedApp, plan, shareSameApps } from "../../src/sync/plan.ts";
 import type { RunnableApp } from "../../src/supervisor/types.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 
-function union(apps: RunnableApp[], { complete = ["api-server"], source = "api-server", invalid }: {
+function union(apps: RunnableApp[], {
+  complete = ["api-server"],
+  sources = ["api-server", "manifests", "url", "socket"],
+  source = "api-server",
+  invalid,
+}: {
   complete?: string[];
+  sources?: string[];
   source?: string;
   invalid?: string;
 } = {}): Union {
   const entries = apps.map((app) =>
     [`default/${app.metadata.name}`, { app, source, ...(invalid ? { invalid } : {}) }] as const
   );
-  return { apps: new Map(entries), complete: new Set(complete), problems: [] };
+  return { apps: new Map(entries), sources: new Set(sources), complete: new Set(complete), problems: [] };
 }
 
 function observed(app: RunnableApp, fields: Partial<ObservedApp> = {}): ObservedApp {
@@ -85,4 +91,21 @@ test("shareSameApps() makes one object of an app that is wanted as it is known, 
   shareSameApps(wanted, known);
   assert.equal(wanted.apps.get("default/web")?.app, known[0]!.app);
   assert.equal(wanted.apps.get("default/other")?.app, other);
+});
+
+test("plan() assigns an app that an older agent could not read", () => {
+  assert.deepEqual(said(plan(union([appWith()]), [observed(appWith(), { invalid: "spec.new: unknown" })])), [
+    "assign default/web",
+  ]);
+});
+
+test("an app of a source that is not followed any more runs on, is named, and may be taken over", () => {
+  const known = [observed(appWith({}, { uid: "old" }), { source: "gone" })];
+  const nobodyWantsIt = union([], { complete: ["api-server", "manifests", "url", "socket"] });
+  assert.deepEqual(plan(nobodyWantsIt, known), []);
+  assert.deepEqual(findOrphans(nobodyWantsIt, known), known);
+  const wanted = union([appWith()]);
+  assert.deepEqual(said(plan(wanted, known)), ["assign default/web"]);
+  assert.deepEqual(findOrphans(wanted, known), []);
+  assert.deepEqual(findOrphans(nobodyWantsIt, [{ ...known[0]!, withdrawn: true }]), []);
 });

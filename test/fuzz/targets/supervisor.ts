@@ -7,6 +7,7 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { crc32 } from "node:zlib";
+import { showURL } from "../../../src/api/shown-spec.ts";
 import { validateNCApp } from "../../../src/api/validate.ts";
 import { readAppFiles } from "../../../src/sources/app-files.ts";
 import {
@@ -16,7 +17,6 @@ import {
   isLinkLocal,
   nextHop,
   parseScriptURL,
-  showURL,
 } from "../../../src/supervisor/fetch-rules.ts";
 import { parseBytes, parseCount } from "../../../src/supervisor/log-policy.ts";
 import { readTail } from "../../../src/supervisor/log-reader.ts";
