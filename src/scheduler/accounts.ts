@@ -59,9 +59,9 @@ export class Accounts {
     for (const [key, until] of this.#holds) if (until <= now) this.left(key);
   }
 
-  /** The node's agent has said something: perhaps that it has nothing more of what was leaving. */
+  /** The node's agent has said something: perhaps that it has no more of what was leaving. */
   releaseShed(node: NodeEntry): void {
-    if (node.hasShed()) { for (const key of [...node.leaving.keys()]) this.left(key); }
+    for (const { key } of node.shed()) this.left(key);
   }
 
   #freed(namespace: string, nodeName: string): void {

@@ -1,7 +1,7 @@
 /** From an NCApp to what the scheduler keeps of it. Pure. */
 import { annotations, appKey, defaultSchedulerName } from "../api/names.ts";
 import { parsePercent } from "../api/percent.ts";
-import type { NCApp, NCAppSpec, NCAppStatus, Port } from "../api/types.ts";
+import type { NCApp, NCAppSpec, NCAppStatus, Phase, Port } from "../api/types.ts";
 import { toPoints } from "./points.ts";
 import type { AppRecord, AppStatus, Placement } from "./types.ts";
 
@@ -28,6 +28,7 @@ export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName
     placement: readPlacement(spec),
     createdAt: Date.parse(metadata.creationTimestamp ?? "") || 0,
     graceMs: (spec.terminationGracePeriodSeconds ?? 30) * 1000,
+    observed: isObserved(status, generation),
     finished: isFinished(spec, status, generation),
     mirror: metadata.annotations?.[annotations.mirror] !== undefined,
     deleting: metadata.deletionTimestamp !== undefined,
@@ -71,6 +72,14 @@ function isFinished(spec: NCAppSpec, status: NCAppStatus, generation: number): b
   const ended = status.phase === "Succeeded" || status.phase === "Failed";
   return ended && !spec.schedule && (status.observedGeneration ?? generation) >= generation;
 }
+
+/** Only agents write `observedGeneration`, and a bind is a new generation. What has ended, or will not begin, they do not count. */
+function isObserved({ phase, reason, observedGeneration }: NCAppStatus, generation: number): boolean {
+  return observedGeneration === generation && phase !== undefined && !uncounted.has(phase) &&
+    reason !== "InvalidSpec";
+}
+
+const uncounted: ReadonlySet<Phase> = new Set(["Succeeded", "Failed", "Unknown"]);
 
 /** Rules in one order, so that equal ones have equal keys. */
 function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: NCAppSpec): Placement {

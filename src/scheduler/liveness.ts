@@ -38,12 +38,15 @@ export class Liveness {
     const { snapshot, clocks, nodeGraceMs, onBetter, onReport } = this.#options;
     const name = nodeOf(lease);
     this.#deleted.delete(name);
-    this.#leases.set(name, seeLease(this.#leases.get(name), lease, clocks(), nodeGraceMs));
-    this.#setHealth(name, nodeHealth(this.#leases.get(name), clocks()));
+    const before = this.#leases.get(name);
+    const seen = seeLease(before, lease, clocks(), nodeGraceMs);
+    this.#leases.set(name, seen);
+    this.#setHealth(name, nodeHealth(seen, clocks()));
     const report = readReport(lease, clocks().wall);
     if (report && snapshot.setReport(name, report)) onBetter(name);
     const node = snapshot.node(name);
-    if (report && node && node.leaving.size > 0) onReport(node);
+    // What a list brings again may be older than an app that came and went since.
+    if (report && seen !== before && node && node.leaving.size > 0) onReport(node);
   }
 
   /** A Lease that is gone is not forgotten while apps are bound to its node: the node falls silent, and that is what counts. */

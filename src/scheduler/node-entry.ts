@@ -5,7 +5,7 @@
 import { leastForSpreading, wholeNode } from "./points.ts";
 import type { AgentState, AppRecord, NodeFacts, NodeReport } from "./types.ts";
 
-/** Agents round what they publish to a tenth of a percent. */
+/** Agents round what they publish to a tenth of a percent: what is free, and what is reserved. */
 const roundingPoints = 100;
 
 const nothingKnown: NodeFacts = { labels: {}, taints: [], ready: false, cordoned: false, pressures: [] };
@@ -91,17 +91,27 @@ export class NodeEntry {
     this.#refreshFree();
   }
 
-  /** True where the agent, as of its last report, has promised no more than to the apps that are bound: what was leaving is gone. */
-  hasShed(): boolean {
+  /**
+   * Those of the leaving apps that are gone, as the agent's last report proves: what it has promised is what the other apps have, and
+   * the caps of the one that left would show in that sum. They would not where there are none, where rounding may hide them, or where
+   * the agent had perhaps not seen the app yet: about those the report says nothing.
+   * Caveat: where another app of the same caps has ended a moment ago, and its status has not come yet, the sum is the same.
+   */
+  shed(): AppRecord[] {
     const { report } = this;
-    if (!report) return false;
-    let [cpu, mem] = [this.usedCpu, this.usedMem];
-    for (const app of this.leaving.values()) {
-      cpu -= app.cpu;
-      mem -= app.mem;
+    if (!report) return [];
+    let [cpu, mem] = [0, 0];
+    for (const app of this.apps.values()) {
+      if (!app.observed) continue;
+      cpu += app.cpu;
+      mem += app.mem;
     }
-    return this.roomCpu - report.freeCpu <= cpu + roundingPoints &&
-      this.roomMem - report.freeMem <= mem + roundingPoints;
+    const isOthersAlone = isClose(this.roomCpu - report.freeCpu, cpu) &&
+      isClose(this.roomMem - report.freeMem, mem);
+    if (!isOthersAlone) return [];
+    return [...this.leaving.values()].filter((app) =>
+      app.observed && (standsOut(app.cpu, report.freeCpu) || standsOut(app.mem, report.freeMem))
+    );
   }
 
   /** A copy that may be changed to try something out. */
@@ -139,4 +149,13 @@ export class NodeEntry {
 
 function hidden(promised: number, used: number): number {
   return promised > used + roundingPoints ? promised - used : 0;
+}
+
+function isClose(promised: number, counted: number): boolean {
+  return Math.abs(promised - counted) <= roundingPoints;
+}
+
+/** Rounding may take from the sum that has it, and add to the sum without it. Where nothing is free the node may be overfull: any sum. */
+function standsOut(points: number, free: number): boolean {
+  return points > 2 * roundingPoints && free > 0;
 }

@@ -41,6 +41,8 @@ export interface AppRecord {
   readonly placement: Placement;
   readonly createdAt: number;
   readonly graceMs: number;
+  /** Its agent has this very spec, the bind included, and counts its caps among what it has promised. */
+  readonly observed: boolean;
   /** It ended for good: it holds nothing of its node any more. */
   readonly finished: boolean;
   /** It is a node's own app, shown in the API server: nobody else may move it. */

@@ -21,6 +21,9 @@ import { isLater } from "./resource-version.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { AppRecord } from "./types.ts";
 
+/** Beyond its grace period, until an app has stopped: its agent has to hear of it first, and in the end to kill it. */
+const stopMarginMs = 5000;
+
 /** Who is told what happens. */
 export interface WorldListener {
   /** An app of this scheduler has no node. `changed`: it is new, or asks for something else than before. */
@@ -177,7 +180,7 @@ export class World {
       !before.finished;
     // On a node that is lost nobody knows when it stops; the time to wait for that is over.
     if (leaves && node.agent === "fresh" && node.index >= 0) {
-      this.accounts.hold(before, node.name, this.#clocks().wall + before.graceMs);
+      this.accounts.hold(before, node.name, this.#clocks().wall + before.graceMs + stopMarginMs);
     }
     if (next.nodeName !== undefined && next.nodeName === this.snapshot.leavingFrom(next.key)?.name) {
       this.accounts.left(next.key);

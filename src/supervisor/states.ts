@@ -8,7 +8,15 @@
  */
 import { describeExit, outOfMemory } from "./exit.ts";
 import { runHash } from "./run-hash.ts";
-import { decideScheduled, dueAgain, isDue, refreshSchedule, withoutSchedule } from "./scheduled.ts";
+import {
+  decideScheduled,
+  dueAgain,
+  isDue,
+  refreshSchedule,
+  withBegun,
+  withNotBegun,
+  withoutSchedule,
+} from "./scheduled.ts";
 import type { Decision, Situation } from "./situation.ts";
 import {
   act,
@@ -27,7 +35,7 @@ import {
   unchanged,
   withoutRun,
 } from "./transitions.ts";
-import type { AppRecord, Effect, Phase, Run, RunView, StopReason } from "./types.ts";
+import type { AppRecord, Effect, Phase, Run, RunView, StartProblem, StopReason } from "./types.ts";
 
 const claimMs = 10 * secondMs;
 
@@ -67,25 +75,26 @@ function decidePending(record: AppRecord, situation: Situation): Decision {
 
 function decideStarting(record: AppRecord, situation: Situation): Decision {
   const { run, view } = runAndView(record, situation);
-  if (situation.problem) return startFailed(record, run, situation.problem, situation);
+  const failed = (problem: StartProblem) => startFailed(withNotBegun(record, run), run, problem, situation);
+  const begun = (mark: Parameters<typeof started>[2]) =>
+    started(withBegun(record, run, situation), run, mark);
+  if (situation.problem) return failed(situation.problem);
   if (view.claim === "cancelled") {
-    return act(withoutRun({ ...record, phase: "Pending" }), [{ kind: "cleanUp", run }]);
+    const next: AppRecord = { ...withNotBegun(record, run), phase: "Pending" };
+    return act(withoutRun(next), [{ kind: "cleanUp", run }]);
   }
-  if (view.failure) {
-    return startFailed(record, run, { reason: "LaunchFailed", message: view.failure }, situation);
-  }
-  if (view.started) return started(record, run, view.started);
+  if (view.failure) return failed({ reason: "LaunchFailed", message: view.failure });
+  if (view.started) return begun(view.started);
   if (view.exit) {
     const message = "the launcher could not open the log or the environment of the run";
-    return startFailed(record, run, { reason: "LaunchFailed", message }, situation);
+    return failed({ reason: "LaunchFailed", message });
   }
   if (view.claim === "launcher" && !view.launcherAlive) {
-    const message = "the launcher ended before the script began";
-    return startFailed(record, run, { reason: "LaunchFailed", message }, situation);
+    return failed({ reason: "LaunchFailed", message: "the launcher ended before the script began" });
   }
   const isOverdue = Math.abs(situation.now - run.createdAt) > claimMs;
   // Its mark was lost, but the script lives: what runs is not started a second time.
-  if (isOverdue && view.processes.length > 0) return started(record, run, { at: run.createdAt });
+  if (isOverdue && view.processes.length > 0) return begun({ at: run.createdAt });
   // A launcher claims its run within moments. One that has not by now is called off, for certain: then it can be tried anew.
   const cancel: Effect[] = isOverdue && view.claim === "none" ? [{ kind: "cancel", run }] : [];
   return { ...act(record, cancel), wakeAt: situation.now + secondMs };
@@ -98,8 +107,11 @@ function decideRunning(record: AppRecord, situation: Situation): Decision {
   if (reason) return beginStop(record, run, reason, situation);
   const refreshed = refreshSchedule(record, situation);
   if (refreshed !== record) return act(refreshed, []);
-  if (isDue(record, situation)) return dueAgain(record, run, situation);
-  const decision = { ...act(record, [{ kind: "limits" }]), wakeAt: record.scheduled?.nextRun };
+  // Under Allow, a start beside this run may have failed.
+  const waits = mustWait(record, situation.now);
+  if (isDue(record, situation) && !waits) return dueAgain(record, run, situation);
+  const wakeAt = waits ? record.retryAt : record.scheduled?.nextRun;
+  const decision = { ...act(record, [{ kind: "limits" }]), wakeAt };
   // The script is gone and its launcher is about to say how.
   return view.processes.length === 0 ? { ...decision, wakeAt: situation.now + secondMs } : decision;
 }
@@ -126,7 +138,7 @@ function decideBackOff(record: AppRecord, situation: Situation): Decision {
   if (situation.halted) return unchanged(record);
   if (record.app.spec.suspend) return stay(record, "Suspended", "spec.suspend is true");
   if (runHash(record.app) !== record.lastHash) return start({ ...record, failures: 0 }, situation);
-  if (isDue(record, situation)) return decideScheduled({ ...record, failures: 0 }, situation);
+  if (isDue(record, situation)) return decideScheduled({ ...record, retryAt: undefined }, situation);
   if (mustWait(record, situation.now)) return { ...unchanged(record), wakeAt: record.retryAt };
   return start({ ...record, restarts: record.restarts + 1 }, situation);
 }

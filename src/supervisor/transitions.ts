@@ -2,7 +2,7 @@
  * The steps that the table of states is made of: each a pure function from a record to the next one with its effects.
  */
 import { describeExit, isSuccess } from "./exit.ts";
-import { showURL } from "./fetch-rules.ts";
+import { showURL } from "../api/shown-spec.ts";
 import { runHash } from "./run-hash.ts";
 import type { Decision, Situation } from "./situation.ts";
 import type {
@@ -61,15 +61,17 @@ export function startFailed(
   record: AppRecord,
   run: Run,
   problem: StartProblem,
-  { now }: Situation,
+  { now, nextRun = () => undefined }: Situation,
 ): Decision {
   const failures = record.failures + 1;
+  // No wait outlasts the time at which it would be started anyway.
+  const retryAt = Math.min(now + backoffMs(record.app, failures), nextRun(now) ?? Infinity);
   const next: AppRecord = {
     ...record,
     phase: "Pending",
     ...problem,
     failures,
-    retryAt: now + backoffMs(record.app, failures),
+    retryAt,
     lastHash: run.hash,
   };
   return act(withoutRun(next), [{ kind: "cleanUp", run }], [{ type: "Warning", ...problem }]);
@@ -125,6 +127,8 @@ export function finish(record: AppRecord, run: Run, view: RunView, situation: Si
   };
   const effects: Effect[] = [{ kind: "cleanUp", run }];
   const events: AppEvent[] = [endEvent(exit)];
+  // They are the app's runs now, and what is to become of them is decided there: a withdrawal, for one, has to stop them.
+  if (record.others) return act(withoutRun(ended), effects, events);
   const asked = run.stop && run.stop.reason !== "ProbeFailed" && run.stop.reason !== "ScriptFailed";
   if (record.withdrawn || (asked && run.stop?.reason !== "Evicted")) {
     return act(
@@ -133,10 +137,11 @@ export function finish(record: AppRecord, run: Run, view: RunView, situation: Si
       events,
     );
   }
-  if (record.others) return act(withoutRun(ended), effects, events);
   const policy = record.app.spec.restartPolicy;
   if (record.app.spec.schedule && (policy !== "OnFailure" || isSuccess(exit))) {
-    return act({ ...ended, phase: "Pending", reason: "", message: "", failures: 0 }, effects, events);
+    const next: AppRecord = { ...ended, phase: "Pending", reason: "", message: "", failures: 0 };
+    // A run that is still owed need not wait any longer: nothing lives beside it.
+    return act({ ...next, retryAt: undefined }, effects, events);
   }
   const done = policy === "Never" || (policy === "OnFailure" && isSuccess(exit));
   if (done) {

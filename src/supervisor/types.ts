@@ -72,7 +72,7 @@ export interface AppRecord {
   run?: Run;
   /** Earlier runs that still live beside it, under `concurrencyPolicy: Allow`. There are none without a run. */
   others?: Run[];
-  /** For apps with a schedule: which one the times are of, when it is due next, when it was due last. */
+  /** For apps with a schedule: which one the times are of, when it is due next, when the last run that began was due. */
   scheduled?: { schedule: string; nextRun?: number; lastRun?: number };
   lastExit?: LastExit;
   /** Digest of what ran last: a terminal state holds until the spec asks for something else. */

@@ -96,7 +96,7 @@ test("an app is not tried while it is still stopping on the node that it left", 
   apply("web", { nodeName: "a", cpuPCT: 10, terminationGracePeriodSeconds: 5 }, { phase: "Running" });
   apply("web", { cpuPCT: 10 }, { phase: "Running" });
   assert.deepEqual(tryAll(), { tried: ["default/web"], bound: [] });
-  clock.now += 5000;
+  clock.now += 10_000;
   world.accounts.releaseLeft(clock.now);
   assert.deepEqual(tryAll().bound, ["default/web"]);
 });

@@ -106,62 +106,6 @@ test("apps that ended for good give their share back; with a schedule, or a chan
   assert.equal(used(), 20_000);
 });
 
-test("an app that leaves a living node keeps its share there until it has stopped", () => {
-  const { world, clock, beat, apply, takeHappened } = createTestWorld(["a"]);
-  beat("a", { free: 80 });
-  apply("web", { nodeName: "a", cpuPCT: 20, memPCT: 20, terminationGracePeriodSeconds: 5 }, {
-    phase: "Running",
-  });
-  takeHappened();
-  apply("web", { cpuPCT: 20, memPCT: 20 }, { phase: "Running" });
-  assert.equal(world.snapshot.node("a")?.usedCpu, 20_000);
-  assert.equal(world.accounts.ledger.of("default").cpu, 0);
-  assert.equal(world.snapshot.leavingFrom(key)?.name, "a");
-
-  // The agent has not let go of it, then it has.
-  clock.now += 1000;
-  beat("a", { free: 80 });
-  assert.ok(world.snapshot.leavingFrom(key));
-  takeHappened();
-  beat("a", { free: 100 });
-  assert.equal(world.snapshot.leavingFrom(key), undefined);
-  assert.deepEqual(takeHappened().filter((line) => line.startsWith("left")), [`left ${key}`]);
-});
-
-test("without word from the agent, a share is free again when the grace period is over", () => {
-  const { world, clock, apply } = createTestWorld(["a"]);
-  apply("web", { nodeName: "a", cpuPCT: 20, terminationGracePeriodSeconds: 5 }, { phase: "Running" });
-  apply("web", { cpuPCT: 20 }, { phase: "Running" });
-  clock.now += 4999;
-  world.accounts.releaseLeft(clock.now);
-  assert.equal(world.snapshot.node("a")?.usedCpu, 20_000);
-  clock.now += 1;
-  world.accounts.releaseLeft(clock.now);
-  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
-});
-
-test("an app that was just bound is waited for too: its agent may have started it and not said so yet", () => {
-  const { world, apply } = createTestWorld(["a"]);
-  apply("new", { nodeName: "a", cpuPCT: 20 }, { phase: "Pending", reason: "Unschedulable" });
-  apply("new", { cpuPCT: 20 });
-  assert.equal(world.snapshot.leavingFrom("default/new")?.name, "a");
-});
-
-test("nothing is held for an app that has ended, nor on a node that is lost, nor after a deletion", () => {
-  const { world, clock, apply } = createTestWorld(["a"]);
-  apply("done", { nodeName: "a", cpuPCT: 20 }, { phase: "Succeeded" });
-  apply("done", { cpuPCT: 20 });
-  assert.equal(world.snapshot.leavingFrom("default/done"), undefined);
-  apply("web", { nodeName: "a", cpuPCT: 20 }, { phase: "Running" });
-  world.removeApp(key, "uid-web");
-  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
-  apply("lost", { nodeName: "a", cpuPCT: 20 }, { phase: "Unknown" });
-  clock.now += 41_000;
-  world.liveness.states();
-  apply("lost", { cpuPCT: 20 }, { phase: "Running" });
-  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
-});
-
 test("smaller caps are capacity that comes free", () => {
   const { apply, takeHappened } = createTestWorld(["a"]);
   apply("web", { nodeName: "a", cpuPCT: 50 });

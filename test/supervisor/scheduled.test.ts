@@ -1,33 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { NCAppSpec } from "../../src/api/types.ts";
-import type { Situation } from "../../src/supervisor/situation.ts";
 import { decide } from "../../src/supervisor/states.ts";
-import type { AppRecord } from "../../src/supervisor/types.ts";
-import { appWith, recordWith, runOf, start, viewWith } from "./fixtures.ts";
-
-const minute = 60_000;
-
-/** The schedule of these tests is due at every full minute after `start`. */
-function situation(fields: Partial<Situation> = {}): Situation {
-  let runs = 1;
-  const nextRun = (after: number) => start + (Math.floor((after - start) / minute) + 1) * minute;
-  return { now: start, bootId: "boot-1", newRunId: () => `run-${++runs}`, nextRun, ...fields };
-}
-
-function everyMinute(spec: NCAppSpec = {}) {
-  return appWith({ schedule: "* * * * *", ...spec });
-}
-
-/** An app with a run that began at the first due time and still lives. */
-function busy(spec: NCAppSpec): AppRecord {
-  const app = everyMinute(spec);
-  const scheduled = { schedule: "* * * * * ", lastRun: start + minute, nextRun: start + 2 * minute };
-  return recordWith({ app, phase: "Running", reason: "Running", run: runOf(app), scheduled });
-}
-
-const kinds = (decision: ReturnType<typeof decide>) => decision.effects.map(({ kind }) => kind);
-const over = viewWith({ processes: [], launcherAlive: false, exit: { code: 0, at: start } });
+import { recordWith, runOf, start, viewWith } from "./fixtures.ts";
+import { busy, everyMinute, failed, kinds, minute, over, situation } from "./scheduled-fixtures.ts";
 
 test("a scheduled app waits for its time and says when that is", () => {
   const { record, wakeAt, effects } = decide(recordWith({ app: everyMinute() }), situation());
@@ -43,14 +18,15 @@ test("a scheduled app waits for its time and says when that is", () => {
 
 test("it starts when it is due, and when it has ended it waits for the next time, whatever its restart policy", () => {
   const waiting = decide(recordWith({ app: everyMinute() }), situation()).record;
-  const started = decide(waiting, situation({ now: start + minute })).record;
+  const starting = decide(waiting, situation({ now: start + minute })).record;
+  assert.deepEqual([starting.phase, starting.scheduled?.lastRun], ["Starting", undefined]);
+  const started = decide(starting, situation({ now: start + minute + 1, view: viewWith() })).record;
   assert.deepEqual([started.phase, started.scheduled?.lastRun, started.scheduled?.nextRun], [
-    "Starting",
+    "Running",
     start + minute,
     start + 2 * minute,
   ]);
-  const ended =
-    decide({ ...started, phase: "Running" }, situation({ now: start + minute + 5, view: over })).record;
+  const ended = decide(started, situation({ now: start + minute + 5, view: over })).record;
   const again = decide(ended, situation({ now: start + minute + 5 })).record;
   assert.deepEqual([again.phase, again.reason, again.lastExit?.reason, again.restarts], [
     "Pending",
@@ -63,12 +39,12 @@ test("it starts when it is due, and when it has ended it waits for the next time
 test("times that were missed are made up for by one run, and it is said", () => {
   const waiting = decide(recordWith({ app: everyMinute() }), situation()).record;
   const { record, events } = decide(waiting, situation({ now: start + 100 * minute + 1 }));
-  assert.deepEqual([record.phase, record.scheduled?.nextRun], ["Starting", start + 101 * minute]);
+  const started = decide(record, situation({ now: start + 100 * minute + 2, view: viewWith() })).record;
+  assert.deepEqual([started.phase, started.scheduled?.nextRun], ["Running", start + 101 * minute]);
   assert.deepEqual(events.map(({ reason }) => reason), ["MissedRun"]);
 });
 
 test("under OnFailure a failed run is tried again with backoff, until the next time is due", () => {
-  const failed = viewWith({ processes: [], launcherAlive: false, exit: { code: 1, at: start } });
   const record =
     decide(busy({ restartPolicy: "OnFailure" }), situation({ now: start + minute, view: failed })).record;
   assert.equal(record.phase, "BackOff");
@@ -95,7 +71,9 @@ test("Replace stops the run that lives and starts the next one", () => {
   assert.deepEqual([stopping.phase, stopping.run?.stop?.reason], ["Stopping", "Replaced"]);
   const stopped = decide(stopping, situation({ now: start + 2 * minute + 5, view: over })).record;
   const next = decide(stopped, situation({ now: start + 2 * minute + 5 })).record;
-  assert.deepEqual([next.phase, next.scheduled?.lastRun], ["Starting", start + 2 * minute]);
+  assert.equal(next.phase, "Starting");
+  const started = decide(next, situation({ now: start + 2 * minute + 6, view: viewWith() })).record;
+  assert.deepEqual([started.phase, started.scheduled?.lastRun], ["Running", start + 2 * minute]);
 });
 
 test("Allow starts another run beside the one that lives, and each is cleared away by itself", () => {
@@ -112,6 +90,10 @@ test("Allow starts another run beside the one that lives, and each is cleared aw
     decide(second.record, situation({ now: start + 2 * minute, view: viewWith(), others: [viewWith()] }))
       .record;
   assert.deepEqual([both.phase, both.others?.length], ["Running", 1]);
+  assert.deepEqual([both.scheduled?.lastRun, both.scheduled?.nextRun], [
+    start + 2 * minute,
+    start + 3 * minute,
+  ]);
   const first = decide(both, situation({ now: start + 2 * minute, view: viewWith(), others: [over] }));
   assert.deepEqual([first.record.others, kinds(first)[0]], [undefined, "cleanUp"]);
   const promoted =
@@ -135,6 +117,20 @@ test("a stop under Allow reaches every run, and is not over before the last is",
   ]);
   assert.equal(decide(stopping, situation({ view: over, others: [viewWith()] })).record.phase, "Stopping");
   const last = decide(stopping, situation({ view: over, others: [over] })).record;
+  assert.deepEqual(kinds(decide(last, situation())), ["forget"]);
+});
+
+test("an app that is withdrawn just as its newest run ends has its other runs stopped before it is forgotten", () => {
+  const record = {
+    ...busy({ concurrencyPolicy: "Allow" }),
+    others: [runOf(everyMinute(), { id: "run-0" })],
+    withdrawn: true,
+  };
+  const left = decide(record, situation({ view: over, others: [viewWith()] }));
+  assert.deepEqual([left.record.run?.id, left.record.others, kinds(left)], ["run-0", undefined, ["cleanUp"]]);
+  const stopping = decide(left.record, situation({ view: viewWith() })).record;
+  assert.deepEqual([stopping.phase, stopping.run?.stop?.reason], ["Stopping", "Deleted"]);
+  const last = decide(stopping, situation({ view: over })).record;
   assert.deepEqual(kinds(decide(last, situation())), ["forget"]);
 });
 
