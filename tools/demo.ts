@@ -14,6 +14,7 @@ import { instanceName } from "../src/cli/agent-config.ts";
 import { appTable } from "../src/cli/app-table.ts";
 import { createLogger, describeError } from "../src/lib/log.ts";
 import { version } from "../src/lib/version.ts";
+import { layOut, type Screen } from "./demo/screen.ts";
 
 const manifests = join(dirname(fileURLToPath(import.meta.url)), "..", process.argv[2] ?? "examples");
 const stopping = new AbortController();
@@ -63,15 +64,7 @@ async function runDemo(): Promise<void> {
   while (!stopping.signal.aborted) {
     const table = tableLines(agent.view);
     if (isTerminal) {
-      drawScreen([
-        ...head,
-        "",
-        ...table,
-        "",
-        ...notes.slice(-8),
-        "",
-        "Ctrl-C stops the apps and leaves nothing behind.",
-      ]);
+      drawScreen({ head, table, news: notes });
     } else if (phases(agent.view) !== shown) console.log(["", ...table].join("\n"));
     shown = phases(agent.view);
     await wait(1000, undefined, { signal: stopping.signal }).catch(() => {});
@@ -84,9 +77,10 @@ async function runDemo(): Promise<void> {
 function headLines(view: AgentView, addresses: string[]): string[] {
   const url = addresses.find((address) => address.startsWith("http")) ?? "";
   return [
-    `NC-Kubelet ${version}, standalone, running ${manifests}`,
-    `Status page  ${url}/status  (also ${url}/apps and ${url}/readyz?verbose)`,
+    `NC-Kubelet ${version}, standalone, running ${manifests}; Ctrl-C stops the apps and leaves nothing behind`,
+    `Dashboard    ${url}/  (JSON: /status and /apps, health: /readyz?verbose)`,
     `Logs         ${join(folder, "log")}/NAMESPACE_NAME/app.log`,
+    `Commands     export NCKUBELET_SOCKET=${join(folder, "nckubelet.sock")}; nckubelet ps`,
     view.limits.enforced
       ? "Limits       enforced by cgroup v2"
       : `Limits       NOT enforced, apps run without their caps: ${view.limits.message}`,
@@ -108,10 +102,10 @@ function phases(view: AgentView): string {
     view.problems().length;
 }
 
-function drawScreen(lines: string[]): void {
+function drawScreen(screen: Screen): void {
   const { columns = 80, rows = 24 } = process.stdout;
-  const visible = lines.slice(0, rows - 1).map((line) => line.slice(0, columns));
-  process.stdout.write(`\x1b[H${visible.map((line) => `${line}\x1b[K`).join("\n")}\x1b[J`);
+  const lines = layOut(screen, { columns, rows });
+  process.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join("\n")}\x1b[J`);
 }
 
 /** The usual port, or any free one where something else has it. */

@@ -50,7 +50,6 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const cluster = options.standalone ? undefined : await connectCluster(options, counters.countRequest);
   opened.defer(async () => await cluster?.close());
   const { confinement, release } = await chooseConfinement({ ...options, size });
-  if (options.stopAppsOnExit) opened.defer(release);
 
   const supervisor = new Supervisor({
     layout: { stateDir: options.stateDir, logDir: options.logDir },
@@ -64,6 +63,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       cacheDir: join(options.stateDir, "scripts"),
       onStale: ({ message }) => log.warn("using an older copy of a script", { why: message }),
     }),
+  });
+  // Where nothing runs, nothing is left.
+  opened.defer(async () => {
+    if (options.stopAppsOnExit || supervisor.list().length === 0) await release();
   });
   const meter = createMeter({ supervisor, size, onMeasured: (key) => report(key) });
   const board = createStatusBoard({ supervisor, meter });

@@ -38,7 +38,7 @@ export const commands: CommandTable = {
     load: async () => (await import("./stop.ts")).stopCommand,
   },
   start: {
-    summary: "Start apps that were stopped.",
+    summary: "Start apps that were stopped or have ended.",
     load: async () => (await import("./start.ts")).startCommand,
   },
   restart: {
@@ -58,7 +58,7 @@ export const commands: CommandTable = {
     load: async () => (await import("./doctor.ts")).doctorCommand,
   },
   manifests: {
-    summary: "Print the CRD, RBAC and scheduler for kubectl apply.",
+    summary: "Print the CRD, RBAC and, with --image, the scheduler for kubectl apply.",
     load: async () => (await import("./manifests.ts")).manifestsCommand,
   },
   completion: {

@@ -42,6 +42,11 @@ async function readOne(file: string, namespace: string | undefined): Promise<Man
     const empty = apps.length + problems.length === 0 ? [`${file}: holds no manifest`] : [];
     return { file, apps, problems: [...problems.map(formatProblem), ...empty] };
   } catch (error) {
-    return { file, apps: [], problems: [`${file}: cannot be read: ${errorCode(error)}`] };
+    const code = errorCode(error);
+    return {
+      file,
+      apps: [],
+      problems: [`${file}: ${code === "ENOENT" ? "no such file" : `cannot be read: ${code}`}`],
+    };
   }
 }

@@ -4,7 +4,7 @@ import { type Command, type Invocation, type Io, textFlag, UsageError } from "./
 /** Prints what a cluster is given once: the CRD, RBAC and, with an image, the scheduler. */
 export const manifestsCommand: Command = {
   name: "manifests",
-  summary: "Print the CRD, RBAC and scheduler for kubectl apply.",
+  summary: "Print the CRD, RBAC and, with --image, the scheduler for kubectl apply.",
   flags: {
     "server-minor": {
       kind: "text",

@@ -37,7 +37,10 @@ export const psCommand: Command = {
     const client = await connectAgent(invocation, io);
     const apps = (await client.list())
       .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
-    io.stdout(formatApps(apps, format, io));
+    const none = namespace === undefined
+      ? noApps
+      : `No apps in namespace ${namespace} on this node; 'nckubelet ps' lists those of all.`;
+    io.stdout(formatApps(apps, format, io, { none }));
     return 0;
   },
 };

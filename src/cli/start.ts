@@ -7,7 +7,7 @@ const timeoutMs = 15_000;
 /** Starts apps that were stopped. */
 export const startCommand = verbCommand({
   name: "start",
-  summary: "Start apps that were stopped.",
+  summary: "Start apps that were stopped or have ended.",
   examples: ["nckubelet start web", "nckubelet start shop/web"],
   async perform(client, app, { wait, signal }) {
     const key = appKey(app.namespace, app.name);

@@ -69,7 +69,8 @@ export async function launchRun(
   if (deps.enforce === "strict" && confinement.whyNoLimits && hasCaps(caps)) {
     throw new StartError(
       "LimitsUnavailable",
-      `${describeCaps(caps)} cannot be enforced: ${confinement.whyNoLimits}`,
+      `${describeCaps(caps)} cannot be enforced: ${confinement.whyNoLimits}; ` +
+        "an agent with --enforce best-effort starts it without",
     );
   }
   signal.throwIfAborted();

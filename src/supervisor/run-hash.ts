@@ -3,23 +3,16 @@
  */
 import { createHash } from "node:crypto";
 import { annotations } from "../api/names.ts";
+import { remember } from "../lib/remember.ts";
 import type { RunnableApp } from "./types.ts";
 
-const known = new WeakMap<RunnableApp, string>();
-
 /** A short digest of what runs; limits, probes, policies and schedules are left out, since they change live. */
-export function runHash(app: RunnableApp): string {
-  const hash = known.get(app) ?? digest(app);
-  known.set(app, hash);
-  return hash;
-}
-
-function digest(app: RunnableApp): string {
+export const runHash: (app: RunnableApp) => string = remember((app) => {
   const { shellFile, shellFileSHA256, args, env, workingDir, runAsUser, runAsGroup } = app.spec;
   const restartedAt = app.metadata.annotations?.[annotations.restartedAt];
   const what = [shellFile, shellFileSHA256, args, env, workingDir, runAsUser, runAsGroup, restartedAt];
   return createHash("sha256").update(JSON.stringify(what.map(orNull))).digest("hex").slice(0, 16);
-}
+});
 
 /** An empty list and a missing one mean the same. */
 function orNull(part: unknown): unknown {

@@ -6,6 +6,7 @@
  * - A run is in the record from before its launcher is spawned until nothing of it is left, so there is never a second one.
  * - Nothing but a withdrawal by the source, or the spec itself, stops a healthy app.
  */
+import { annotations } from "../api/names.ts";
 import { describeExit, outOfMemory } from "./exit.ts";
 import { runHash } from "./run-hash.ts";
 import {
@@ -35,7 +36,16 @@ import {
   unchanged,
   withoutRun,
 } from "./transitions.ts";
-import type { AppRecord, Effect, Phase, Run, RunView, StartProblem, StopReason } from "./types.ts";
+import type {
+  AppRecord,
+  Effect,
+  Phase,
+  Run,
+  RunnableApp,
+  RunView,
+  StartProblem,
+  StopReason,
+} from "./types.ts";
 
 const claimMs = 10 * secondMs;
 
@@ -174,7 +184,9 @@ function reasonToStop(
   if (record.withdrawn) return { reason: "Deleted", message: "" };
   if (record.app.spec.suspend) return { reason: "Suspended", message: "" };
   if (halted) return { reason: "AgentStopped", message: "" };
-  if (runHash(record.app) !== run.hash) return { reason: "Updated", message: "" };
+  if (runHash(record.app) !== run.hash) {
+    return { reason: wasAskedFor(record.app, run) ? "Restarted" : "Updated", message: "" };
+  }
   if (view.exit && view.exit.code !== 0) {
     const message = view.oomKills > 0
       ? outOfMemory(record.app)
@@ -183,4 +195,9 @@ function reasonToStop(
   }
   if (eviction !== undefined) return { reason: "Evicted", message: eviction };
   return probeFailure === undefined ? undefined : { reason: "ProbeFailed", message: probeFailure };
+}
+
+/** Whether a restart was asked for after this run was begun. */
+function wasAskedFor({ metadata }: RunnableApp, { createdAt }: Run): boolean {
+  return Date.parse(metadata.annotations?.[annotations.restartedAt] ?? "") >= createdAt;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -7,185 +7,204 @@ import { waitFor } from "../wait-for.ts";
 import { startTestAgent, type TestAgent } from "./test-agent.ts";
 
 const forEver = 'echo "up $GREETING $*"; exec sleep 600';
-let agent: TestAgent;
+describe("commands of a node with an agent", () => {
+  let agent: TestAgent;
 
-before(async () => agent = await startTestAgent());
-after(() => agent[Symbol.asyncDispose]());
+  before(async () => agent = await startTestAgent());
+  after(() => agent[Symbol.asyncDispose]());
 
-test("an app goes through run, ps, logs, describe, restart, stop, start and delete", async () => {
-  const script = await agent.script("web.sh", forEver);
-  const started = await agent.command("run", script, "-e", "GREETING=hi there", "--", "--port", "80");
-  assert.match(started.stdout, /^default\/web is running \(pid \d+\)\n$/);
-  await waitFor(
-    "its first line",
-    async () => (await agent.command("logs", "web")).stdout === "up hi there --port 80\n",
-  );
+  test("an app goes through run, ps, logs, describe, restart, stop, start and delete", async () => {
+    const script = await agent.script("web.sh", forEver);
+    const started = await agent.command("run", script, "-e", "GREETING=hi there", "--", "--port", "80");
+    assert.match(started.stdout, /^default\/web is running \(pid \d+\)\n$/);
+    await waitFor(
+      "its first line",
+      async () => (await agent.command("logs", "web")).stdout === "up hi there --port 80\n",
+    );
 
-  assert.match((await agent.command("ps")).stdout, /^default +web +Running +True/m);
-  assert.match((await agent.command("ps", "-o", "wide")).stdout, /socket +\S+web\.sh$/m);
-  assert.equal((await agent.command("ps", "-o", "name")).stdout, "default/web\n");
-  assert.equal(JSON.parse((await agent.command("ps", "-o", "json")).stdout).items[0].status.phase, "Running");
-  assert.match((await agent.command("ps", "-o", "yaml", "-n", "default")).stdout, /^ {6}name: web$/m);
-  const story = (await agent.command("describe", "web")).stdout;
-  for (const part of [/^Phase: +Running$/m, /Arguments: +--port 80$/m, /Environment: +GREETING$/m]) {
-    assert.match(story, part);
-  }
-  assert.ok(!story.includes("hi there"), "values of the environment are nobody's business");
+    assert.match((await agent.command("ps")).stdout, /^default +web +Running +True/m);
+    assert.match((await agent.command("ps", "-o", "wide")).stdout, /socket +\S+web\.sh$/m);
+    assert.equal((await agent.command("ps", "-o", "name")).stdout, "default/web\n");
+    assert.equal(
+      JSON.parse((await agent.command("ps", "-o", "json")).stdout).items[0].status.phase,
+      "Running",
+    );
+    assert.match((await agent.command("ps", "-o", "yaml", "-n", "default")).stdout, /^ {6}name: web$/m);
+    const story = (await agent.command("describe", "web")).stdout;
+    for (const part of [/^Phase: +Running$/m, /Arguments: +--port 80$/m, /Environment: +GREETING$/m]) {
+      assert.match(story, part);
+    }
+    assert.ok(!story.includes("hi there"), "values of the environment are nobody's business");
 
-  const again = await agent.command("restart", "default/web");
-  assert.match(again.stdout, /is running/);
-  assert.notEqual(again.stdout, started.stdout);
-  assert.deepEqual(await agent.command("stop", "web"), {
-    code: 0,
-    stdout: "default/web is stopped; 'nckubelet start web' starts it again\n",
-    stderr: "",
+    const again = await agent.command("restart", "default/web");
+    assert.match(again.stdout, /is running/);
+    assert.notEqual(again.stdout, started.stdout);
+    assert.deepEqual(await agent.command("stop", "web"), {
+      code: 0,
+      stdout: "default/web is stopped; 'nckubelet start web' starts it again\n",
+      stderr: "",
+    });
+    assert.match((await agent.command("ps")).stdout, /web +Pending +False/);
+    assert.match((await agent.command("start", "-n", "default", "web")).stdout, /is running/);
+    assert.equal((await agent.command("logs", "--tail", "2", "web")).stdout.split("\n").length, 3);
+    assert.equal((await agent.command("delete", "web")).stdout, "default/web is deleted\n");
+    assert.equal((await agent.command("ps", "-o", "name")).stdout, "");
   });
-  assert.match((await agent.command("ps")).stdout, /web +Pending +False/);
-  assert.match((await agent.command("start", "-n", "default", "web")).stdout, /is running/);
-  assert.equal((await agent.command("logs", "--tail", "2", "web")).stdout.split("\n").length, 3);
-  assert.equal((await agent.command("delete", "web")).stdout, "default/web is deleted\n");
-  assert.equal((await agent.command("ps", "-o", "name")).stdout, "");
-});
 
-test("run --attach shows the whole log of a script that ends, and its outcome is the exit code", async () => {
-  const good = await agent.script("good.sh", "i=0; while [ $i -lt 500 ]; do i=$((i+1)); echo line $i; done");
-  const said = await agent.command("run", "--attach", "--restart", "never", good);
-  const lines = Array.from({ length: 500 }, (_, index) => `line ${index + 1}\n`).join("");
-  assert.deepEqual(said, { code: 0, stdout: lines, stderr: "default/good has ended well\n" });
-  const bad = await agent.script("bad.sh", "echo broken; exit 3");
-  const failed = await agent.command("run", "--attach", "--restart", "never", bad);
-  assert.deepEqual([failed.code, failed.stdout], [1, "broken\n"]);
-  assert.match(failed.stderr, /default\/bad is Failed: Ended with status 3: Error; see 'nckubelet logs bad'/);
-  assert.match(
-    (await agent.command("describe", "bad")).stdout,
-    /Last exit:\n {2}Code: +3\n(?:.*\n)*? {4}broken\n/,
-  );
-});
-
-test("a script that has ended runs again when it is started", async () => {
-  const script = await agent.script("once.sh", "echo once");
-  await agent.command("run", "--attach", "--restart", "never", script);
-  assert.equal((await agent.command("start", "once")).code, 0);
-  await waitFor(
-    "its second run",
-    async () => (await agent.command("logs", "once")).stdout === "once\nonce\n",
-  );
-});
-
-test("Ctrl-C in run --attach stops the app and says how to start it again", async () => {
-  const script = await agent.script("attached.sh", forEver);
-  const ctrlC = new AbortController();
-  const { said, done } = agent.begin(["run", "--attach", script], { signal: ctrlC.signal });
-  await waitFor("its log", () => said.stdout.includes("up"));
-  ctrlC.abort();
-  assert.equal((await done).code, 0);
-  assert.match(said.stderr, /default\/attached is stopped; 'nckubelet start attached'/);
-  assert.match((await agent.command("ps")).stdout, /attached +Pending/);
-});
-
-test("logs -f goes on until Ctrl-C", async () => {
-  const script = await agent.script("ticker.sh", "echo tick; while :; do sleep 0.1; echo tack; done");
-  await agent.command("run", script, "--grace", "1");
-  const ctrlC = new AbortController();
-  const { said, done } = agent.begin(["logs", "-f", "ticker"], { signal: ctrlC.signal });
-  await waitFor("more lines", () => said.stdout.startsWith("tick\n") && said.stdout.split("tack").length > 2);
-  ctrlC.abort();
-  assert.equal((await done).code, 0);
-});
-
-test("what cannot be done says what to do instead", async () => {
-  const script = await agent.script("known.sh", forEver);
-  await agent.command("run", script, "-n", "shop");
-  for (
-    const [words, code, message] of [
-      [["logs", "shop/knwn"], 1, /no app shop\/knwn on this node; did you mean shop\/known\?/],
-      [["stop", "known"], 1, /no app default\/known on this node; did you mean shop\/known\?/],
-      [["describe", "other"], 1, /no app default\/other on this node; 'nckubelet ps' lists/],
-      [["delete", "-n", "shop", "nothing"], 1, /no app shop\/nothing/],
-      [
-        ["run", script, "-n", "shop"],
-        1,
-        /shop\/known exists already: .*'nckubelet delete shop\/known' first/,
-      ],
-      [["run", script.replace("known", "knwn")], 2, /knwn\.sh: no such file; did you mean \S+\/known\.sh\?/],
-      [["run", script, "--name", "capped", "--cpu", "20"], 1, /capped is Pending: cpuPCT 20 cannot be enf/],
-      [["run", script, "--cpu", "200"], 2, /--cpu: Invalid value: "200": must be a percentage/],
-      [["run"], 2, /no script is named/],
-      [["stop"], 2, /no app is named; 'nckubelet ps' lists them/],
-      [["logs", "--tail", "few", "known"], 2, /--tail "few"/],
-      [["ps", "-o", "xml"], 2, /--output "xml": use table, wide, json, yaml, name/],
-      [["ps", "known"], 2, /'nckubelet describe APP' shows one/],
-      [["exec", "known"], 2, /no command is given/],
-      [["exec", "shop/known", "--state-dir", "/nowhere", "--", "id"], 1, /name its --state-dir/],
-    ] as const
-  ) {
-    const said = await agent.command(...words);
-    assert.deepEqual([said.code, said.stdout], [code, ""], words.join(" "));
-    assert.match(said.stderr, message);
-  }
-  const two = await agent.command("stop", "nobody", "shop/known");
-  assert.deepEqual([two.code, two.stdout.startsWith("shop/known is stopped")], [1, true]);
-});
-
-test("without an agent each command says how to get one", async () => {
-  const said = await agent.command("ps", "--socket", join(agent.folder, "none.sock"));
-  assert.equal(said.code, 1);
-  assert.match(
-    said.stderr,
-    /no agent is running at \S+none\.sock: .*(nckubelet agent|sudo)/,
-  );
-});
-
-test("apply takes all manifests or none, and names what is wrong with file, line, field and value", async () => {
-  await agent.script("applied.sh", forEver);
-  const good = join(agent.folder, "good.yaml");
-  const bad = join(agent.folder, "bad.yaml");
-  const manifest = (name: string, spec: string) =>
-    `apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: ${name}}\nspec: {${spec}}\n`;
-  await writeFile(good, manifest("applied", "shellFile: ./applied.sh"));
-  await writeFile(bad, `${manifest("one", "")}---\n${manifest("two", "cpuPCT: 200")}`);
-  const refused = await agent.command("apply", "-f", good, "-f", bad);
-  assert.deepEqual([refused.code, refused.stdout], [1, ""]);
-  assert.match(
-    refused.stderr,
-    /bad\.yaml:5: default\/two: spec\.cpuPCT: Invalid value: 200.*\n.*nothing was/,
-  );
-  assert.equal((await agent.command("apply", "-f", good)).stdout, "default/applied created\n");
-  assert.equal((await agent.command("apply", good)).stdout, "default/applied configured\n");
-  assert.match((await agent.command("validate", bad)).stdout, /bad\.yaml: default\/one is valid/);
-});
-
-test("top prints once into a pipe and refreshes in place on a terminal", async () => {
-  const plain = await agent.command("top");
-  assert.match(plain.stdout, /^node test-node, agent 0\.0\.0-test/);
-  assert.ok(!plain.stdout.includes("\x1b"));
-  const ctrlC = new AbortController();
-  const { said, done } = agent.begin(["top", "--interval", "10ms"], {
-    columns: 60,
-    rows: 5,
-    signal: ctrlC.signal,
+  test("run --attach shows the whole log of a script that ends, and its outcome is the exit code", async () => {
+    const good = await agent.script(
+      "good.sh",
+      "i=0; while [ $i -lt 500 ]; do i=$((i+1)); echo line $i; done",
+    );
+    const said = await agent.command("run", "--attach", "--restart", "never", good);
+    const lines = Array.from({ length: 500 }, (_, index) => `line ${index + 1}\n`).join("");
+    assert.deepEqual(said, { code: 0, stdout: lines, stderr: "default/good has ended well\n" });
+    const bad = await agent.script("bad.sh", "echo broken; exit 3");
+    const failed = await agent.command("run", "--attach", "--restart", "never", bad);
+    assert.deepEqual([failed.code, failed.stdout], [1, "broken\n"]);
+    assert.match(
+      failed.stderr,
+      /default\/bad is Failed: Ended with status 3: Error; see 'nckubelet logs bad'/,
+    );
+    assert.match(
+      (await agent.command("describe", "bad")).stdout,
+      /Last exit:\n {2}Code: +3\n(?:.*\n)*? {4}broken\n/,
+    );
   });
-  await waitFor("three screens", () => said.stdout.split("\x1b[H").length > 3);
-  ctrlC.abort();
-  assert.equal((await done).code, 0);
-  assert.ok(said.stdout.startsWith("\x1b[?1049h") && said.stdout.endsWith("\x1b[?1049l"));
-  for (const screen of said.stdout.split("\x1b[H").slice(1)) assert.ok(screen.split("\n").length <= 5);
-});
 
-test("colours are for terminals whose user wants them", async () => {
-  const env = { NCKUBELET_SOCKET: agent.socket };
-  const on = (more: Record<string, string>) => agent.begin(["ps"], { columns: 80, env: { ...env, ...more } });
-  assert.ok((await on({}).done).stdout.includes("\x1b["));
-  assert.ok(!(await on({ NO_COLOR: "1" }).done).stdout.includes("\x1b["));
-  assert.ok(!(await on({ TERM: "dumb" }).done).stdout.includes("\x1b["));
-});
+  test("a script that has ended runs again when it is started", async () => {
+    const script = await agent.script("once.sh", "echo once");
+    await agent.command("run", "--attach", "--restart", "never", script);
+    assert.equal((await agent.command("start", "once")).code, 0);
+    await waitFor(
+      "its second run",
+      async () => (await agent.command("logs", "once")).stdout === "once\nonce\n",
+    );
+  });
 
-const isRoot = process.getuid?.() === 0;
-test(
-  "the socket of another user is answered with what to do",
-  { skip: isRoot && "root may open any" },
-  async () => {
-    const said = await agent.command("ps", "--socket", "/root/agent.sock");
-    assert.match(said.stderr, /is not yours: try again as root/);
-  },
-);
+  test("Ctrl-C in run --attach stops the app and says how to start it again", async () => {
+    const script = await agent.script("attached.sh", forEver);
+    const ctrlC = new AbortController();
+    const { said, done } = agent.begin(["run", "--attach", script], { signal: ctrlC.signal });
+    await waitFor("its log", () => said.stdout.includes("up"));
+    ctrlC.abort();
+    assert.equal((await done).code, 0);
+    assert.match(said.stderr, /default\/attached is stopped; 'nckubelet start attached'/);
+    assert.match((await agent.command("ps")).stdout, /attached +Pending/);
+  });
+
+  test("logs -f goes on until Ctrl-C", async () => {
+    const script = await agent.script("ticker.sh", "echo tick; while :; do sleep 0.1; echo tack; done");
+    await agent.command("run", script, "--grace", "1");
+    const ctrlC = new AbortController();
+    const { said, done } = agent.begin(["logs", "-f", "ticker"], { signal: ctrlC.signal });
+    await waitFor(
+      "more lines",
+      () => said.stdout.startsWith("tick\n") && said.stdout.split("tack").length > 2,
+    );
+    ctrlC.abort();
+    assert.equal((await done).code, 0);
+  });
+
+  test("what cannot be done says what to do instead", async () => {
+    const script = await agent.script("known.sh", forEver);
+    await agent.command("run", script, "-n", "shop");
+    for (
+      const [words, code, message] of [
+        [["logs", "shop/knwn"], 1, /no app shop\/knwn on this node; did you mean shop\/known\?/],
+        [["stop", "known"], 1, /no app default\/known on this node; did you mean shop\/known\?/],
+        [["describe", "other"], 1, /no app default\/other on this node; 'nckubelet ps' lists/],
+        [["delete", "-n", "shop", "nothing"], 1, /no app shop\/nothing/],
+        [
+          ["run", script, "-n", "shop"],
+          1,
+          /shop\/known exists already: .*'nckubelet delete shop\/known' first/,
+        ],
+        [
+          ["run", script.replace("known", "knwn")],
+          2,
+          /knwn\.sh: no such file; did you mean \S+\/known\.sh\?/,
+        ],
+        [["run", script, "--name", "capped", "--cpu", "20"], 1, /capped is Pending: cpuPCT 20 cannot be enf/],
+        [["run", script, "--cpu", "200"], 2, /--cpu: Invalid value: "200": must be a percentage/],
+        [["run"], 2, /no script is named/],
+        [["stop"], 2, /no app is named; 'nckubelet ps' lists them/],
+        [["logs", "--tail", "few", "known"], 2, /--tail "few"/],
+        [["ps", "-o", "xml"], 2, /--output "xml": use table, wide, json, yaml, name/],
+        [["ps", "known"], 2, /'nckubelet describe APP' shows one/],
+        [["exec", "known"], 2, /no command is given/],
+        [["exec", "shop/known", "--state-dir", "/nowhere", "--", "id"], 1, /name its --state-dir/],
+      ] as const
+    ) {
+      const said = await agent.command(...words);
+      assert.deepEqual([said.code, said.stdout], [code, ""], words.join(" "));
+      assert.match(said.stderr, message);
+    }
+    const two = await agent.command("stop", "nobody", "shop/known");
+    assert.deepEqual([two.code, two.stdout.startsWith("shop/known is stopped")], [1, true]);
+  });
+
+  test("without an agent each command says how to get one", async () => {
+    const said = await agent.command("ps", "--socket", join(agent.folder, "none.sock"));
+    assert.equal(said.code, 1);
+    assert.match(
+      said.stderr,
+      /no agent is running at \S+none\.sock: .*(nckubelet agent|sudo)/,
+    );
+  });
+
+  test("apply takes all manifests or none, and names what is wrong with file, line, field and value", async () => {
+    await agent.script("applied.sh", forEver);
+    const good = join(agent.folder, "good.yaml");
+    const bad = join(agent.folder, "bad.yaml");
+    const manifest = (name: string, spec: string) =>
+      `apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: ${name}}\nspec: {${spec}}\n`;
+    await writeFile(good, manifest("applied", "shellFile: ./applied.sh"));
+    await writeFile(bad, `${manifest("one", "")}---\n${manifest("two", "cpuPCT: 200")}`);
+    const refused = await agent.command("apply", "-f", good, "-f", bad);
+    assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+    assert.match(
+      refused.stderr,
+      /bad\.yaml:5: default\/two: spec\.cpuPCT: Invalid value: 200.*\n.*nothing was/,
+    );
+    assert.equal((await agent.command("apply", "-f", good)).stdout, "default/applied created\n");
+    assert.equal((await agent.command("apply", good)).stdout, "default/applied configured\n");
+    assert.match((await agent.command("validate", bad)).stdout, /bad\.yaml: default\/one is valid/);
+  });
+
+  test("top prints once into a pipe and refreshes in place on a terminal", async () => {
+    const plain = await agent.command("top");
+    assert.match(plain.stdout, /^node test-node, agent 0\.0\.0-test/);
+    assert.ok(!plain.stdout.includes("\x1b"));
+    const ctrlC = new AbortController();
+    const { said, done } = agent.begin(["top", "--interval", "10ms"], {
+      columns: 60,
+      rows: 5,
+      signal: ctrlC.signal,
+    });
+    await waitFor("three screens", () => said.stdout.split("\x1b[H").length > 3);
+    ctrlC.abort();
+    assert.equal((await done).code, 0);
+    assert.ok(said.stdout.startsWith("\x1b[?1049h") && said.stdout.endsWith("\x1b[?1049l"));
+    for (const screen of said.stdout.split("\x1b[H").slice(1)) assert.ok(screen.split("\n").length <= 5);
+  });
+
+  test("colours are for terminals whose user wants them", async () => {
+    const env = { NCKUBELET_SOCKET: agent.socket };
+    const on = (more: Record<string, string>) =>
+      agent.begin(["ps"], { columns: 80, env: { ...env, ...more } });
+    assert.ok((await on({}).done).stdout.includes("\x1b["));
+    assert.ok(!(await on({ NO_COLOR: "1" }).done).stdout.includes("\x1b["));
+    assert.ok(!(await on({ TERM: "dumb" }).done).stdout.includes("\x1b["));
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  test(
+    "the socket of another user is answered with what to do",
+    { skip: isRoot && "root may open any" },
+    async () => {
+      const said = await agent.command("ps", "--socket", "/root/agent.sock");
+      assert.match(said.stderr, /is not yours: try again as root/);
+    },
+  );
+});

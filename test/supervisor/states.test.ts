@@ -201,6 +201,18 @@ describe("a running app", () => {
     });
   }
 
+  test("is stopped with a word of its own where a restart was asked for", () => {
+    const { createdAt } = running().run!;
+    const asked = (at: number) =>
+      decide({
+        ...running(),
+        app: appWith({}, { annotations: { [annotations.restartedAt]: new Date(at).toISOString() } }),
+      }, situation({ view: viewWith() }));
+    assert.equal(asked(createdAt + 1000).record.run?.stop?.reason, "Restarted");
+    assert.match(asked(createdAt + 1000).events[0]!.message, /^Stopping: a restart was asked for/);
+    assert.equal(asked(createdAt - 1000).record.run?.stop?.reason, "Updated");
+  });
+
   test("gets its grace period from the spec", () => {
     const app = appWith({ terminationGracePeriodSeconds: 7 });
     const { record } = decide(running({ app, withdrawn: true }), situation({ view: viewWith() }));

@@ -5,6 +5,7 @@
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import process from "node:process";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import type { Confinement, RunRef } from "../../src/supervisor/confinement.ts";
@@ -108,16 +109,10 @@ export async function createTestNode(confinement: Confinement, options: Partial<
     isAlive,
     /** How many runs of this node have a living process. */
     async livingRuns(): Promise<number> {
-      const texts = await Promise.all(
-        (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map((pid) =>
-          readFile(`/proc/${pid}/environ`, "utf8").catch(() => "")
-        ),
+      const runs = (await findProcesses(nodeName)).map(({ variables }) =>
+        variables.find((variable) => variable.startsWith("NCAPP_RUN="))
       );
-      const own = texts.map((text) => text.split("\0")).filter((variables) =>
-        variables.includes(`NODE_NAME=${nodeName}`)
-      );
-      return new Set(own.map((variables) => variables.find((variable) => variable.startsWith("NCAPP_RUN="))))
-        .size;
+      return new Set(runs).size;
     },
     nodeName,
     /** Waits until exactly so many runs live: a script shows its marker only once it has been executed. */
@@ -127,12 +122,32 @@ export async function createTestNode(confinement: Confinement, options: Partial<
     async [Symbol.asyncDispose]() {
       await node.supervisor.close();
       for (const run of runs.values()) await confinement.kill(run);
-      for (const run of runs.values()) {
-        await waitFor("leftovers are gone", async () => (await confinement.processes(run)).length === 0);
-        await confinement.removeRun(run);
-      }
+      await waitFor("leftovers are gone", async () => {
+        const left = await findProcesses(nodeName);
+        for (const { pid } of left) killIfThere(pid);
+        return left.length === 0;
+      });
+      for (const run of runs.values()) await confinement.removeRun(run);
       await rm(folder, { recursive: true, force: true });
     },
   };
   return node;
+}
+
+/** The processes that apps of this node are made of, by the environment that they were given. */
+async function findProcesses(nodeName: string): Promise<{ pid: number; variables: string[] }[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const all = await Promise.all(pids.map(async (pid) => {
+    const text = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+    return { pid: Number(pid), variables: text.split("\0") };
+  }));
+  return all.filter(({ variables }) => variables.includes(`NODE_NAME=${nodeName}`));
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
 }

@@ -1,0 +1,48 @@
+/**
+ * What a terminal shows of the demo. Pure. What matters most is whole: the lines at the top are wrapped, the table is cut with a mark,
+ * and news take the rows that are left.
+ */
+
+export interface Screen {
+  /** `Title  text` lines; wrapped ones go on below their text. */
+  head: string[];
+  table: string[];
+  /** The newest last. */
+  news: string[];
+}
+
+export interface Size {
+  columns: number;
+  rows: number;
+}
+
+/** The lines to draw: at most one less than there are rows, so that nothing scrolls. */
+export function layOut({ head, table, news }: Screen, { columns, rows }: Size): string[] {
+  const lines = [
+    ...head.flatMap((line) => wrap(line, columns)),
+    "",
+    ...table.map((line) => cut(line, columns)),
+  ];
+  const room = Math.max(0, rows - 1 - lines.length - 1);
+  const shown = room > 0 ? news.slice(-room).map((line) => cut(line, columns)) : [];
+  return [...lines, ...(shown.length > 0 ? ["", ...shown] : [])].slice(0, rows - 1);
+}
+
+const indent = " ".repeat(13);
+
+/** Breaks a line at spaces; a word that is longer than the line stays whole, for the terminal to break. */
+function wrap(line: string, columns: number): string[] {
+  const lines: string[] = [];
+  let rest = line;
+  while (rest.length > columns) {
+    const at = rest.lastIndexOf(" ", columns);
+    if (at <= indent.length) break;
+    lines.push(rest.slice(0, at));
+    rest = indent + rest.slice(at + 1);
+  }
+  return [...lines, rest];
+}
+
+function cut(line: string, columns: number): string {
+  return line.length > columns ? `${line.slice(0, columns - 1)}…` : line;
+}
