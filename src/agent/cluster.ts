@@ -21,8 +21,8 @@ export type KnownApp = Pick<AppRecord, "app" | "source">;
 
 export interface Cluster {
   client: KubeClient;
-  /** Resolves when the API server has answered a request well. */
-  answered(): Promise<void>;
+  /** Calls back when the API server has answered a request well, unless what it returns is called before. */
+  answered(callback: () => void): () => void;
   /** Stands before the sink of the API server's source: remembers what the server has, and passes on all but mirrors. */
   watching(sink: SourceSink): SourceSink;
   report(known: KnownApp, status: NCAppStatus): void;
@@ -73,7 +73,7 @@ export async function connectCluster(
 
   return {
     client,
-    answered: () => pulse.next(),
+    answered: pulse.onNext,
     watching: (sink) => ({
       ...sink,
       replace(list) {

@@ -15,8 +15,8 @@ const urlSource = "manifest-url";
 
 export interface SourceParts {
   client?: KubeClient;
-  /** Resolves when the API server has answered a request well. */
-  answered?: () => Promise<void>;
+  /** Calls back when the API server has answered a request well, unless what it returns is called before. */
+  answered?: (callback: () => void) => () => void;
   /** The apps of a source as the agent last knew them. */
   lastKnown: (source: string) => LastKnown[];
   /** Called whenever the watch of the API server is opened anew. */

@@ -1,4 +1,5 @@
 import { closest } from "../lib/closest.ts";
+import { hiddenValue } from "./shown-spec.ts";
 
 /** One thing that is wrong with one field. */
 export type FieldError = {
@@ -23,12 +24,17 @@ export type FieldErrorReason =
 
 /** The value is of the right type, but not one of those that the field takes. */
 export function invalid(field: string, value: unknown, detail: string): FieldError {
-  return fieldError(field, value, "FieldValueInvalid", `Invalid value: ${quote(value)}: ${detail}`);
+  return fieldError(field, value, "FieldValueInvalid", `Invalid value: ${quoteOf(field, value)}: ${detail}`);
 }
 
 /** The value is of another type than the field. */
 export function wrongType(field: string, value: unknown, detail: string): FieldError {
-  return fieldError(field, value, "FieldValueTypeInvalid", `Invalid value: ${quote(value)}: ${detail}`);
+  return fieldError(
+    field,
+    value,
+    "FieldValueTypeInvalid",
+    `Invalid value: ${quoteOf(field, value)}: ${detail}`,
+  );
 }
 
 /** The field must be there. */
@@ -64,10 +70,23 @@ export function quote(value: unknown): string {
   return text.length > 200 ? `${text.slice(0, 200)}… (${text.length} characters)` : text;
 }
 
+/** The value, unless it may be a secret: what is wrong with it ends up in logs and in status. */
+function quoteOf(field: string, value: unknown): string {
+  return isSecret(field) ? hiddenValue : quote(value);
+}
+
+/** Values of variables and of headers, and whatever stands where a list of them should be. */
+function isSecret(field: string): boolean {
+  return /\.(env|httpHeaders)(\[\d+\](\.value)?)?$/.test(field);
+}
+
 function fieldError(field: string, value: unknown, reason: FieldErrorReason, story: string): FieldError {
   return {
     field,
-    value: short(withoutCredentials(value)),
+    // What comes twice is the name.
+    value: isSecret(field) && reason !== "FieldValueDuplicate"
+      ? hiddenValue
+      : short(withoutCredentials(value)),
     reason,
     message: field === "" ? story : `${field}: ${story}`,
   };

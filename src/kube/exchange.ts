@@ -32,7 +32,7 @@ export async function exchange<T>(
   const startedAt = now();
   let response: TransportResponse | undefined;
   try {
-    const { tls, proof } = await credentials(access, asked);
+    const { tls, proof } = await orAborted(credentials(access, asked), deadline.signal);
     const { method } = asked;
     response = await transport.send({
       method,
@@ -67,6 +67,22 @@ async function credentials(access: KubeAccess, asked: Asked) {
     return { proof, tls };
   } catch (cause) {
     throw new KubeError((cause as Error).message, { ...asked, reason: "Credentials", cause });
+  }
+}
+
+/** What a plugin or a file system brings, unless the time is up before: whoever else waits for the same still gets it. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+    // Nobody may be there any more to hear that it failed.
+    work.catch(() => {});
+    aborted.promise.catch(() => {});
   }
 }
 

@@ -35,8 +35,11 @@ export interface FollowOptions<T> {
   /** A watch that the server ended sooner, without a line, was no success. */
   shortWatchMs?: number;
   backoff?: Backoff;
-  /** Resolves when the server has answered somebody else. Who waits because it gave no answer waits no longer then. */
-  answered?: () => Promise<void>;
+  /**
+   * Calls back when the server has answered somebody else, unless what it returns is called before. Who waits because it gave no
+   * answer waits no longer then.
+   */
+  answered?: (callback: () => void) => () => void;
   onRestart?: (reason: RestartReason) => void;
   now?: () => number;
   random?: () => number;

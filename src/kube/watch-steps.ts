@@ -8,6 +8,9 @@ import type { FollowSettings, WatchEvent } from "./watch-options.ts";
 import { openWatch, type WatchLine, type WatchStream } from "./watch-stream.ts";
 import { asStatus, type KubeObject } from "./wire.ts";
 
+/** As long as the backoff at its longest. */
+const longestRetryMs = 30_000;
+
 export type State = Listing | Opening | Reading | Waiting;
 
 interface Listing {
@@ -161,7 +164,8 @@ export function createSteps<T extends KubeObject>(
   }
 
   function trouble(during: "list" | "watch", error: KubeError, then: State): Step<T> {
-    const retryInMs = Math.max(backoff.next(), error.retryAfterMs ?? 0);
+    // A proxy that is being repaired may say an hour; meanwhile nothing would be started or stopped here.
+    const retryInMs = Math.max(backoff.next(), Math.min(error.retryAfterMs ?? 0, longestRetryMs));
     return {
       event: { type: "trouble", during, error, retryInMs },
       next: { at: "wait", ms: retryInMs, untilAnswered: error.status === undefined, then },

@@ -66,6 +66,7 @@ async function wait<T>(
 ): Promise<void> {
   if (!untilAnswered || !answered) return await sleep(ms, signal);
   const early = new AbortController();
-  void answered().then(() => early.abort());
+  const forget = answered(() => early.abort());
   await sleep(ms, AbortSignal.any([signal, early.signal]));
+  forget();
 }

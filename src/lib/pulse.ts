@@ -1,18 +1,23 @@
 /** Tells those who wait for something that was silent that it is heard again. */
 export interface Pulse {
   beat(): void;
-  /** Resolves with the next beat. */
-  next(): Promise<void>;
+  /** Calls back with the next beat, unless the function that it returns is called before. */
+  onNext(callback: () => void): () => void;
 }
 
-/** Makes a pulse. */
+/** Makes a pulse. Who has stopped waiting is forgotten, however long there is no beat. */
 export function createPulse(): Pulse {
-  let waiting = Promise.withResolvers<void>();
+  const waiting = new Set<{ callback: () => void }>();
   return {
     beat() {
-      waiting.resolve();
-      waiting = Promise.withResolvers();
+      const called = [...waiting];
+      waiting.clear();
+      for (const { callback } of called) callback();
     },
-    next: () => waiting.promise,
+    onNext(callback) {
+      const waiter = { callback };
+      waiting.add(waiter);
+      return () => void waiting.delete(waiter);
+    },
   };
 }

@@ -52,7 +52,7 @@ export function createScriptFetcher(
 
     const known = sha256 ? undefined : await findKnown(cache, text);
     const headersFor = ({ origin }: URL): Record<string, string> =>
-      known?.origin === origin ? { "if-none-match": known.etag } : {};
+      known?.etag && known.origin === origin ? { "if-none-match": known.etag } : {};
     using deadline = startDeadline(limits.totalMs, signal);
     let status = 0;
     try {
@@ -102,8 +102,10 @@ async function take(
     throw new StartError("DigestMismatch", message);
   }
   const path = await download.keep();
-  const { etag } = headers;
-  if (!sha256 && typeof etag === "string") await cache.remember(source, { etag, origin: url.origin, digest });
+  if (!sha256) {
+    const etag = typeof headers.etag === "string" ? headers.etag : "";
+    await cache.remember(source, { etag, origin: url.origin, digest });
+  }
   await cache.prune(limits.cacheBytes);
   return path;
 }

@@ -28,7 +28,12 @@ export async function resolveIdentity(
   } = {},
 ): Promise<Identity> {
   const databases = await read();
-  const identity = findIdentity(databases, orUndefined(runAsUser) ?? self.uid, orUndefined(runAsGroup));
+  const group = orUndefined(runAsGroup);
+  const found = findIdentity(databases, orUndefined(runAsUser) ?? self.uid, group);
+  // The agent's own user has the agent's own group, whatever passwd says of it.
+  const identity = group === undefined && found.uid === self.uid && self.uid !== 0
+    ? { ...found, gid: self.gid, groups: [...new Set([self.gid, ...found.groups])] }
+    : found;
   const others = identity.uid !== self.uid || identity.gid !== self.gid;
   if (others && self.uid !== 0) {
     throw new StartError(

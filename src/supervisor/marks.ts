@@ -2,9 +2,11 @@
  * What launchers say, read back: see launcher-script.ts for how each mark is written.
  */
 import { readdir, rm, stat, symlink } from "node:fs/promises";
+import { performance } from "node:perf_hooks";
 import { errorCode, readIfThere, writeNew } from "../lib/files.ts";
+import { sleep } from "../lib/sleep.ts";
 import { exitPlaceholder } from "./launcher-script.ts";
-import { parseStat } from "./processes.ts";
+import { isAliveNow, parseStat } from "./processes.ts";
 import type { ProcessId } from "./types.ts";
 
 export interface Marks {
@@ -53,6 +55,18 @@ export async function cancelRun(mark: string): Promise<void> {
     await symlink(cancelled, `${mark}.claim`);
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw error;
+  }
+}
+
+/** Waits until the launcher of a run whose script is over has ended, too; one that does not is an error. */
+export async function waitForLauncher(mark: string, { timeoutMs = 5000 } = {}): Promise<void> {
+  const { launcher } = await readMarks(mark);
+  const deadline = performance.now() + timeoutMs;
+  while (launcher && isAliveNow(launcher)) {
+    if (performance.now() > deadline) {
+      throw new Error(`the launcher of ${mark}, process ${launcher.pid}, does not end`);
+    }
+    await sleep(10);
   }
 }
 

@@ -6,10 +6,11 @@ import process from "node:process";
 import type { Logger } from "../lib/log.ts";
 import { capsOf } from "./caps.ts";
 import type { CapsState, Confinement, RunRef } from "./confinement.ts";
+import { removeEnvironment } from "./inside.ts";
 import { type LaunchDeps, launchRun } from "./launch.ts";
-import { copiesFolder, type Layout, logFolder, markPath, runFolder } from "./layout.ts";
+import { copiesFolder, logFolder, markPath, runFolder, type RunLayout } from "./layout.ts";
 import { readTail } from "./log-reader.ts";
-import { cancelRun, removeMarks } from "./marks.ts";
+import { cancelRun, removeMarks, waitForLauncher } from "./marks.ts";
 import { observeRun } from "./observe.ts";
 import { folderOf, type RecordStore, saveRunRecord } from "./record-store.ts";
 import type { RunEffects } from "./runner-deps.ts";
@@ -43,9 +44,14 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
   };
 }
 
-/** Removes all that a run has beside its log. Its marks go last: while there are any, the next agent finds what is left. */
-export async function cleanUpRun(run: RunRef, layout: Layout, confinement: Confinement): Promise<void> {
+/**
+ * Removes all that a run has beside its log. Its marks go last: while there are any, the next agent finds what is left. The launcher
+ * of a run that was killed has yet to write down how that ended, and would make the mark anew.
+ */
+export async function cleanUpRun(run: RunRef, layout: RunLayout, confinement: Confinement): Promise<void> {
   await confinement.removeRun(run);
+  await waitForLauncher(markPath(layout, run.runId));
+  await removeEnvironment(layout, run.runId);
   for (const folder of [copiesFolder, runFolder]) {
     await rm(folder(layout, run.runId), { recursive: true, force: true });
   }

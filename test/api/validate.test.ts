@@ -108,6 +108,24 @@ test("credentials of a refused URL appear neither in the message nor in the valu
   assert.doesNotMatch(text, /hunter2|user:/);
 });
 
+test("no value of a variable or of a header is told, however it was written", () => {
+  const specs = [
+    { env: [{ name: "PIN", value: 84639217 }] },
+    { env: { PIN: "84639217" } },
+    { env: ["PIN=84639217"] },
+    { env: [{ name: "PIN", value: "84639217\0" }] },
+    { livenessProbe: { httpGet: { port: 80, httpHeaders: [{ name: "PIN", value: "84639217\n" }] } } },
+    { livenessProbe: { httpGet: { port: 80, httpHeaders: ["PIN: 84639217"] } } },
+  ];
+  for (const spec of specs) {
+    const errors = validateNCApp(appWith(spec));
+    assert.ok(errors.length > 0, JSON.stringify(spec));
+    assert.doesNotMatch(JSON.stringify(errors), /84639217/);
+  }
+  const [twice] = validateNCApp(appWith({ env: [{ name: "PIN" }, { name: "PIN" }] }));
+  assert.match(twice!.message, /Duplicate value: .*PIN/);
+});
+
 test("a long value is shortened", () => {
   const [error] = validateNCApp(appWith({ cpuPCT: "9".repeat(100_000) }));
   assert.ok(error!.message.length < 400 && String(error!.value).length < 400);

@@ -247,6 +247,15 @@ test("credentials that cannot be had are an error of the request", async () => {
   assert.match(error.message, /GET http:\/\/127\.0\.0\.1:1\S+: cannot read token file \/nowhere\/token/);
 });
 
+test("credentials that take for ever do not take the request with them", async () => {
+  const access = await loadAccess({ server: "http://127.0.0.1:1" });
+  const slow = { ...access, authorize: () => new Promise<never>(() => {}) };
+  const error = await failure(createKubeClient(slow).request({ path, timeoutMs: 20 }));
+  assert.equal(error.reason, "Timeout");
+  const giveUp = AbortSignal.abort();
+  assert.equal((await failure(createKubeClient(slow).request({ path, signal: giveUp }))).reason, "Aborted");
+});
+
 test("urgent requests go before others, and usage leaves places free", async () => {
   const open: { path: string; finish(): void }[] = [];
   const answer: Answer = ({ path }, response) => open.push({ path, finish: () => json(response, {}) });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import type { ServerResponse } from "node:http";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
 import type { ClientOptions } from "../../src/kube/client.ts";
@@ -459,10 +460,49 @@ test(
       watches: [stays()],
     });
     const hour = 3_600_000;
-    const options = { backoff: { next: () => hour, reset() {} }, answered: () => Promise.resolve() };
+    const options = { backoff: { next: () => hour, reset() {} }, answered: answerAtOnce };
     await following(server, async ({ next }) => {
       assert.equal((await next("trouble")).retryInMs, hour);
       assert.deepEqual(names(await next("listed")), ["a"]);
     }, options);
   },
 );
+
+function answerAtOnce(callback: () => void): () => void {
+  queueMicrotask(callback);
+  return () => {};
+}
+
+test(
+  "followList() lets go of who would tell it that the server answers, after each wait in vain",
+  limit,
+  async () => {
+    const server = apiServer({
+      lists: [
+        ...Array(5).fill((_: unknown, response: ServerResponse) => void response.destroy()),
+        lists([], "10"),
+      ],
+      watches: [stays()],
+    });
+    const waiting = new Set<object>();
+    const answered = () => {
+      const waiter = {};
+      waiting.add(waiter);
+      return () => void waiting.delete(waiter);
+    };
+    await following(server, async ({ next }) => {
+      for (let time = 0; time < 5; time++) await next("trouble");
+      await next("listed");
+      assert.equal(waiting.size, 0);
+    }, { backoff: { next: () => 1, reset() {} }, answered });
+  },
+);
+
+test("followList() asks again within half a minute, whatever Retry-After says", limit, async () => {
+  const busy = (_: unknown, response: ServerResponse) =>
+    refuse(response, 503, "ServiceUnavailable", "maintenance", { "retry-after": "3600" });
+  const server = apiServer({ lists: [busy], watches: [] });
+  await following(server, async ({ next }) => {
+    assert.equal((await next("trouble")).retryInMs, 30_000);
+  }, { backoff: { next: () => 1, reset() {} } });
+});

@@ -2,14 +2,25 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createPulse } from "../../src/lib/pulse.ts";
 
-test("next() resolves with the next beat, for all who wait, and not with one before", async () => {
+test("onNext() calls back with the next beat, all who wait, once, and not with one before", () => {
   const pulse = createPulse();
   const beats: string[] = [];
   pulse.beat();
-  for (const name of ["one", "other"]) void pulse.next().then(() => beats.push(name));
-  await Promise.resolve();
+  for (const name of ["one", "other"]) pulse.onNext(() => beats.push(name));
   assert.deepEqual(beats, []);
   pulse.beat();
-  await Promise.resolve();
+  pulse.beat();
   assert.deepEqual(beats, ["one", "other"]);
+});
+
+test("who waits no longer is not called, and one who begins to wait within a beat is called with the next", () => {
+  const pulse = createPulse();
+  const beats: string[] = [];
+  const forget = pulse.onNext(() => beats.push("forgotten"));
+  pulse.onNext(() => pulse.onNext(() => beats.push("again")));
+  forget();
+  pulse.beat();
+  assert.deepEqual(beats, []);
+  pulse.beat();
+  assert.deepEqual(beats, ["again"]);
 });

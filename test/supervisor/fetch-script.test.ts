@@ -416,6 +416,16 @@ test("while the server cannot answer, the last script is used; when it says 404,
   assert.match(problems.at(-1) ?? "", /ECONNREFUSED/);
 });
 
+test("the last script of a server that sends no ETag is used as well, and nothing is said of a tag", async () => {
+  const { server, current, fetch } = await newChanging();
+  await using _server = server;
+  delete current.etag;
+  const path = await fetch(server.origin, undefined, never);
+  current.status = 503;
+  assert.equal(await fetch(server.origin, undefined, never), path);
+  assert.ok(server.requests.every(({ headers }) => headers["if-none-match"] === undefined));
+});
+
 test("the last script is used as well when the server is too slow", async () => {
   const { server, current, cacheDir, fetch } = await newChanging();
   await using _server = server;

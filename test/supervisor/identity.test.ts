@@ -38,6 +38,15 @@ test("an unknown name is refused with the field and the value", () => {
   assert.throws(() => findIdentity(databases, "ghost"), /spec\.runAsUser: "ghost": no such user/);
 });
 
+test("an agent that is not root runs apps in the group that it has itself, whatever passwd says", async () => {
+  for (const self of [{ uid: 1001, gid: 998 }, { uid: 74001, gid: 0 }]) {
+    const { uid, gid, groups } = await resolveIdentity(undefined, undefined, { read, self });
+    assert.deepEqual([uid, gid, groups[0]], [self.uid, self.gid, self.gid]);
+  }
+  const self = { uid: 1001, gid: 998 };
+  await assert.rejects(resolveIdentity(undefined, "root", { read, self }), /the agent is not root/);
+});
+
 test("an agent that is not root runs apps as itself only", async () => {
   const self = { uid: 1001, gid: 1002 };
   assert.equal((await resolveIdentity(undefined, undefined, { read, self })).uid, 1001);

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { waitFor } from "../wait-for.ts";
 import { launcherScript } from "../../src/supervisor/launcher-script.ts";
 import {
   cancelRun,
@@ -12,6 +13,7 @@ import {
   prepareMarks,
   readMarks,
   removeMarks,
+  waitForLauncher,
 } from "../../src/supervisor/marks.ts";
 
 async function place() {
@@ -123,4 +125,22 @@ test("listMarkedRuns() and removeMarks() know all files of a run", async () => {
   assert.deepEqual(await listMarkedRuns(folder), ["run-1"]);
   await removeMarks(join(folder, "run-1"));
   assert.deepEqual(await readdir(folder), []);
+});
+
+test("waitForLauncher() waits until the launcher has written its last mark", async () => {
+  await using run = await place();
+  const { mark } = run;
+  await prepareMarks(mark);
+  const gate = join(run.folder, "gate");
+  const ended = run.launch("/bin/sh", "-c", `until [ -e '${gate}' ]; do sleep 0.01; done`);
+  await waitFor("it has started", async () => (await readMarks(mark)).started);
+  await assert.rejects(
+    waitForLauncher(mark, { timeoutMs: 50 }),
+    /the launcher of .*, process \d+, does not end/,
+  );
+  const waiting = waitForLauncher(mark);
+  await writeFile(gate, "");
+  await waiting;
+  assert.equal((await readMarks(mark)).exit?.code, 0);
+  await ended;
 });
