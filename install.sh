@@ -213,7 +213,9 @@ fetch() {
       https:*) redirects='=https' ;;
       *) redirects='=http,https' ;;
     esac
-    trouble=$(curl -fsSL --proto-redir "$redirects" --retry 2 --connect-timeout 20 -o "$2" "$1" 2>&1) && return 0
+    # A download may take as long as it likes, but not stand still.
+    trouble=$(curl -fsSL --proto-redir "$redirects" --retry 2 --connect-timeout 20 --speed-limit 1000 --speed-time 30 \
+      -o "$2" "$1" 2>&1) && return 0
   elif command -v wget >/dev/null 2>&1; then
     trouble=$(wget -q -T 20 -O "$2" "$1" 2>&1) && return 0
   else
@@ -605,7 +607,8 @@ put_in_place() {
   put "$work/uninstall" "$bin/nckubelet-uninstall.sh" 755
   put "$work/rollback" "$bin/nckubelet-rollback.sh" 755
   # These are what the agent reads when it starts.
-  put_for_agent "$work/config" "$etc/config.yaml" 644
+  if [ -f "$etc/config.yaml" ]; then mode=kept; else mode=644; fi
+  put_for_agent "$work/config" "$etc/config.yaml" "$mode"
   put_for_agent "$work/env" "$etc/agent.env" 600
   [ ! -f "$work/kubeconfig" ] || put_for_agent "$work/kubeconfig" "$etc/kubeconfig" 600
   case $init in
@@ -619,11 +622,18 @@ make_folder() {
   [ -d "$1" ] || trouble=$(mkdir -p "$1" 2>&1) || fail "cannot make $1: ${trouble##*: }"
 }
 
-# put FILE TARGET MODE: whole and by rename, if it is not there as it should be.
+# put FILE TARGET MODE: whole and by rename, if it is not there as it should be. The mode "kept" is that of TARGET.
 put() {
   ! is_put "$@" || return 0
-  trouble=$(cp "$1" "$2.new" 2>&1 && chmod "$3" "$2.new" 2>&1 && mv -f "$2.new" "$2" 2>&1) ||
-    fail "cannot write $2: ${trouble##*: }"
+  trouble=$(put_beside "$@" 2>&1 && mv -f "$2.new" "$2" 2>&1) || fail "cannot write $2: ${trouble##*: }"
+}
+
+put_beside() {
+  if [ "$3" = kept ]; then
+    cp -p "$2" "$2.new" && cat "$1" >"$2.new"
+  else
+    cp "$1" "$2.new" && chmod "$3" "$2.new"
+  fi
 }
 
 put_for_agent() {
@@ -635,7 +645,8 @@ put_for_agent() {
 }
 
 is_put() {
-  [ -f "$2" ] && cmp -s "$1" "$2" && [ -n "$(find "$2" -perm "$3")" ]
+  [ -f "$2" ] && cmp -s "$1" "$2" || return 1
+  [ "$3" = kept ] || [ -n "$(find "$2" -perm "$3")" ]
 }
 
 put_binary() {
@@ -709,25 +720,32 @@ wait_until_healthy() {
   done
 }
 
-# The agent's flags win over its settings.
+# The first loopback address where the agent serves its health; nothing, where there is none. As the agent has it, its flags
+# win over its environment, and that over its settings, and an empty value is a value.
 listen_address() {
-  flag=$(sed -n 's/^NCKUBELET_EXEC=.*--listen[= ]*\([^ "]*\).*/\1/p' "$etc/agent.env")
-  setting=$(sed -n 's/^listen[[:space:]]*:[[:space:]]*["'\'']*\([^"'\''#[:space:]]*\).*/\1/p' "$etc/config.yaml")
-  echo "${flag:-${setting:-127.0.0.1:10268}}"
+  value=$(sed -n 's/^[[:space:]]*NCKUBELET_EXEC=.*--listen[= ]\([^ ]*\).*/=\1/p' "$etc/agent.env" | tail -n 1)
+  [ -n "$value" ] || value=$(sed -n 's/^[[:space:]]*NCKUBELET_LISTEN=/=/p' "$etc/agent.env" | tail -n 1)
+  [ -n "$value" ] || value=$(sed -n 's/^listen[[:space:]]*:\([^#]*\).*/=\1/p' "$etc/config.yaml")
+  # Neither quotes nor spaces belong to an address.
+  printf '%s\n' "${value:-=127.0.0.1:10268}" | tr -d "=\"'\\\\ \t\r" | tr ',' '\n' |
+    sed -n -e '/^127\./p' -e '/^localhost:/p' -e '/^\[::1\]:/p' | head -n 1
 }
 
-agent_answers() (
+# The socket is what it has in any case, wherever else it listens.
+agent_answers() {
+  health_answers || "$bin/nckubelet" ps >/dev/null 2>&1
+}
+
+health_answers() (
+  [ -n "$listen" ] || exit 1
   unset http_proxy HTTP_PROXY all_proxy ALL_PROXY
-  case $listen in
-    127.* | localhost:* | "[::1]:"*)
-      if command -v curl >/dev/null 2>&1; then
-        exec curl -fsS -m 5 -o /dev/null "http://$listen/healthz" 2>/dev/null
-      elif command -v wget >/dev/null 2>&1; then
-        exec wget -q -T 5 -O /dev/null "http://$listen/healthz" 2>/dev/null
-      fi
-      ;;
-  esac
-  exec "$bin/nckubelet" ps >/dev/null 2>&1
+  if command -v curl >/dev/null 2>&1; then
+    curl -g -fsS -m 5 -o /dev/null "http://$listen/healthz" 2>/dev/null
+  elif command -v wget >/dev/null 2>&1; then
+    wget -q -T 5 -O /dev/null "http://$listen/healthz" 2>/dev/null
+  else
+    exit 1
+  fi
 )
 
 keeps_failing() {

@@ -25,6 +25,7 @@ import { openDoors } from "./doors.ts";
 import { createHistory, samplePeriodMs } from "./history.ts";
 import { createNode } from "./node.ts";
 import { observeStarts, takeSample } from "./observe.ts";
+import { privateFolder } from "./private-folder.ts";
 import { repeat } from "./repeat.ts";
 import { createStatusBoard } from "./status-board.ts";
 import { runWithScheduler } from "./with-scheduler.ts";
@@ -52,7 +53,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const { confinement, release } = await chooseConfinement({ ...options, size });
 
   const supervisor = new Supervisor({
-    layout: { stateDir: options.stateDir, logDir: options.logDir },
+    layout: { stateDir: options.stateDir, logDir: options.logDir, privateDir: privateFolder(options) },
     confinement,
     nodeName,
     enforce: options.enforce,

@@ -1,5 +1,6 @@
 /**
- * Chooses how apps are held on this node: by cgroups with caps, by cgroups that only know and end processes, or by markers.
+ * Chooses how apps are held on this node: by cgroups with all caps, with those whose controllers there are, by cgroups that only
+ * know and end processes, or by markers.
  */
 import {
   type LocatedRoot,
@@ -31,30 +32,48 @@ export interface Confined {
 
 /** The strongest way that this machine has; says in the log which and why. */
 export async function chooseConfinement(options: ConfineOptions): Promise<Confined> {
-  const { cgroupRoot, log, locate = locateRoot } = options;
-  const full = await locate({ override: cgroupRoot });
-  if (full.ok) {
-    log.info("limits are enforced by cgroup v2", { root: full.root, how: full.how });
-    return useRoot(full, undefined, options);
-  }
-  log.warn("limits cannot be enforced on this node", { why: full.message });
-  const counting = await locate({ override: cgroupRoot, need: [] });
-  return counting.ok ? useRoot(counting, full.message, options) : useMarkers(full.message);
+  const { log } = options;
+  const { found, need, why } = await locateMost(options);
+  if (!why && found.ok) log.info("limits are enforced by cgroup v2", { root: found.root, how: found.how });
+  else if (need.length > 0) {
+    log.warn("not all limits can be enforced on this node", { enforced: need.join(", "), why });
+  } else log.warn("limits cannot be enforced on this node", { why });
+  return found.ok ? useRoot(found, { need, why }, options) : useMarkers(why);
 }
 
-function useRoot(located: LocatedRoot, whyNoLimits: string | undefined, options: ConfineOptions): Confined {
+/** A root with all controllers; else with those that are to be had, or with none, and why. */
+async function locateMost({ cgroupRoot, locate = locateRoot }: ConfineOptions) {
+  let need = ["cpu", "memory", "pids"];
+  let found = await locate({ override: cgroupRoot, need });
+  const causes: string[] = [];
+  const missing = new Set<string>();
+  while (!found.ok && need.length > 0) {
+    causes.push(found.message);
+    found.missing?.forEach((name) => missing.add(name));
+    const rest = need.filter((name) => !missing.has(name));
+    // Trouble that is not about a controller is not mended by asking for fewer of them.
+    need = rest.length < need.length ? rest : [];
+    found = await locate({ override: cgroupRoot, need });
+  }
+  // One that is enabled may still lack what a cap needs, as cpu does in a kernel without cpu.max.
+  if (found.ok) found = { ...found, controllers: found.controllers.filter((name) => !missing.has(name)) };
+  return { found, need, why: causes.join("; ") };
+}
+
+function useRoot(
+  located: LocatedRoot,
+  { need, why }: { need: string[]; why: string },
+  options: ConfineOptions,
+): Confined {
   const { size, cgroupRoot, locate = locateRoot } = options;
   const root = ownPart(located, options);
   if (!root.ok) return useMarkers(root.message);
   const confinement = createCgroupConfinement({
     root,
     size,
-    whyNoLimits,
+    whyNoLimits: why,
     async restoreRoot() {
-      const again = await locate({
-        override: cgroupRoot,
-        ...(whyNoLimits === undefined ? {} : { need: [] }),
-      });
+      const again = await locate({ override: cgroupRoot, need });
       const part = again.ok ? ownPart(again, options) : again;
       if (!part.ok) throw new Error(part.message);
     },

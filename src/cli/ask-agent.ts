@@ -111,6 +111,7 @@ function explain(socketPath: string, cause: Error): Error {
   const others = socketPath !== systemSocket && existsSync(systemSocket);
   const next = others
     ? "the agent of this machine is root's: try again with sudo"
-    : "start one with 'systemctl start nckubelet' or 'nckubelet agent', or name its socket with --socket";
+    : "start one with 'systemctl start nckubelet' or 'nckubelet agent' ('nckubelet agent --standalone' without a cluster), " +
+      "or name its socket with --socket";
   return new Error(`no agent is running at ${socketPath}: ${next}`);
 }

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
-import { readFile, rename, rm } from "node:fs/promises";
+import { readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { dump } from "js-yaml";
-import { readIfThere, writeFileAtomic } from "../lib/files.ts";
+import { errorCode, readIfThere, writeFileAtomic } from "../lib/files.ts";
 import { fetchPublishedCa, isPin, pinnedCertificates } from "./ca-pin.ts";
 import { connectCluster, readServerVersion } from "./cluster-client.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "./command.ts";
@@ -45,7 +45,9 @@ export const joinCommand: Command = {
       return 0;
     }
     const settings = await readIfThere(config) ?? "";
-    await writeFileAtomic(config, joinedSettings(settings, kubeconfig), { mode: 0o644 });
+    await writeFileAtomic(config, joinedSettings(settings, kubeconfig), {
+      mode: await modeOf(config, 0o644),
+    });
     io.stdout(
       `${kubeconfig} reaches an API server ${server}. The agent follows it from its next start on:\n` +
         "  systemctl restart nckubelet\n",
@@ -59,6 +61,16 @@ export function joinedSettings(text: string, kubeconfig: string): string {
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
   const others = lines.filter((line) => !/^(standalone|server|kubeconfig)\s*:/.test(line));
   return [...others, `kubeconfig: ${kubeconfig}`, ""].join("\n");
+}
+
+/** Who may read the settings is for who wrote them to say; a new file has the mode that is given. */
+async function modeOf(path: string, standard: number): Promise<number> {
+  try {
+    return (await stat(path)).mode & 0o777;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return standard;
+    throw error;
+  }
 }
 
 /** Puts the kubeconfig in place once the API server took it: nothing is changed by one that does not work. */

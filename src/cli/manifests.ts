@@ -1,5 +1,9 @@
 import { fullFeaturesSince, renderInstallManifests } from "../api/install-manifests.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "./command.ts";
+import { kubectlConfig } from "./kubectl-config.ts";
+
+/** The version of the server, or why nobody knows it. */
+type ServerMinor = { minor: number } | { unknown: string };
 
 /** Prints what a cluster is given once: the CRD, RBAC and, with an image, the scheduler. */
 export const manifestsCommand: Command = {
@@ -10,36 +14,63 @@ export const manifestsCommand: Command = {
       kind: "text",
       value: "N",
       help: `Fit a server of version 1.N; from ${fullFeaturesSince} on it checks more by itself.`,
-      default: "any server",
+      default: "the server is asked",
     },
-    kubeconfig: { kind: "text", value: "FILE", help: "Ask the API server for its version." },
+    kubeconfig: {
+      kind: "text",
+      value: "FILE",
+      help: "Ask this API server for its version.",
+      default: "kubectl's own",
+    },
     server: { kind: "text", value: "URL", help: "Ask the API server at this address." },
     image: { kind: "text", value: "IMAGE", help: "Also the scheduler, as a Deployment of this image." },
   },
   examples: [
     "nckubelet manifests | kubectl apply -f -",
-    "nckubelet manifests --kubeconfig ~/.kube/config --image registry.example.com/nckubelet:0.1 | kubectl apply -f -",
+    "nckubelet manifests --image registry.example.com/nckubelet:0.1 | kubectl apply -f -",
+    `nckubelet manifests --server-minor ${fullFeaturesSince} >manifests.yaml`,
   ],
   async run(invocation, io) {
     if (invocation.args.length > 0) {
       throw new UsageError(`manifests takes no operands, not ${JSON.stringify(invocation.args[0])}`);
     }
-    const minor = await serverMinor(invocation, io);
-    io.stdout(renderInstallManifests({ minor, image: textFlag(invocation, "image") }));
+    const found = await serverMinor(invocation, io);
+    const image = textFlag(invocation, "image");
+    if ("unknown" in found) io.stderr(leftOut(found.unknown, image));
+    io.stdout(renderInstallManifests({ minor: "minor" in found ? found.minor : undefined, image }));
     return 0;
   },
 };
 
-async function serverMinor(invocation: Invocation, io: Io): Promise<number | undefined> {
+/** A server that the flags name has to answer; kubectl's own need not, and need not be there. */
+async function serverMinor(invocation: Invocation, { env }: Io): Promise<ServerMinor> {
   const [text, kubeconfig, server] = ["server-minor", "kubeconfig", "server"].map((name) =>
     textFlag(invocation, name)
   );
   if (text !== undefined) {
-    if (/^\d{1,3}$/.test(text)) return Number(text);
+    if (/^\d{1,3}$/.test(text)) return { minor: Number(text) };
     throw new UsageError(`--server-minor ${JSON.stringify(text)}: the 31 of version 1.31, for example`);
   }
-  if (!kubeconfig && !server) return undefined;
+  if (kubeconfig || server) return await askServer({ kubeconfig, server, env });
+  return await askServer({ kubeconfig: kubectlConfig(env), env }).catch(({ message }: Error) => ({
+    unknown: message,
+  }));
+}
+
+async function askServer(
+  access: { kubeconfig?: string; server?: string; env: Io["env"] },
+): Promise<ServerMinor> {
   const { connectCluster, readServerVersion } = await import("./cluster-client.ts");
-  using cluster = await connectCluster({ kubeconfig, server, env: io.env });
-  return (await readServerVersion(cluster.client)).minor;
+  using cluster = await connectCluster(access);
+  const { minor, text } = await readServerVersion(cluster.client);
+  return minor > 0 ? { minor } : { unknown: `the API server is ${text}` };
+}
+
+function leftOut(why: string, image: string | undefined): string {
+  const scheduler = image ? "" : "; --image IMAGE brings the scheduler's Deployment";
+  return `nckubelet: ${
+    why.replaceAll(/\s+/g, " ")
+  }: these are for any server, without CEL rules, selectable fields, ` +
+    `admission policies and the binding for mirrors; --server-minor N or --kubeconfig FILE brings those from ` +
+    `1.${fullFeaturesSince} on${scheduler}\n`;
 }

@@ -1,5 +1,4 @@
 /** NCApps through the API server, as `kubectl ncapp` uses them. */
-import { join } from "node:path";
 import { annotations, appKey, defaultNamespace } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -10,6 +9,7 @@ import type { Node } from "../node/node-object.ts";
 import type { AppName } from "./app-operand.ts";
 import { connectCluster } from "./cluster-client.ts";
 import { type Flag, type Invocation, type Io, textFlag } from "./command.ts";
+import { kubectlConfig } from "./kubectl-config.ts";
 
 export interface ClusterApps extends Disposable {
   /** The namespace that the flags or the context mean. */
@@ -48,8 +48,7 @@ export async function connectApps(
   now: () => number = Date.now,
 ): Promise<ClusterApps> {
   const { env } = io;
-  const kubeconfig = textFlag(invocation, "kubeconfig") ?? env.KUBECONFIG?.split(":")[0] ??
-    join(env.HOME ?? "/root", ".kube/config");
+  const kubeconfig = textFlag(invocation, "kubeconfig") ?? kubectlConfig(env);
   const cluster = await connectCluster({ kubeconfig, context: textFlag(invocation, "context"), env });
   const { client } = cluster;
   return {

@@ -111,7 +111,8 @@ async function fromServiceAccount(options: AccessOptions): Promise<KubeconfigCho
   const host = options.env?.KUBERNETES_SERVICE_HOST;
   if (!host) {
     throw new Error(
-      "no way to the API server: give a kubeconfig or a server, or run in a Pod with a service account",
+      "no way to the API server: give a kubeconfig or a server, or run in a Pod with a service account; " +
+        "'nckubelet agent --standalone' needs no cluster",
     );
   }
   const port = options.env?.KUBERNETES_SERVICE_PORT || "443";

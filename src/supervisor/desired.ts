@@ -1,14 +1,17 @@
 /**
  * What sources and probes say, merged into the record of an app. Pure; where nothing changes it is the same record.
+ *
+ * An edit that makes a valid spec invalid is taken as if it had been refused, but for being told: the app goes on by its last
+ * valid spec in everything, through ends, restarts of the agent and reboots, until the spec is valid again.
  */
-import type { AppRecord, Run, RunnableApp } from "./types.ts";
+import type { AppEvent, AppRecord, Run, RunnableApp } from "./types.ts";
 
 /** What a source wants of an app. */
 export interface Desired {
   app: RunnableApp;
   source: string;
   origin?: string;
-  /** What is wrong with the spec. Such an app is not started; one that runs goes on as it was. */
+  /** What is wrong with the spec. A new app is not started from it; one that has a valid spec goes on with that. */
   invalid?: string;
 }
 
@@ -28,7 +31,24 @@ export function mergeDesired(
   const withdrawn = record.withdrawn ? record : { ...record, withdrawn: true };
   if (next === "withdrawn") return { record: withdrawn };
   if (next.app.metadata.uid !== record.app.metadata.uid) return { record: withdrawn, successor: next };
-  return { record: { ...record, invalid: undefined, ...next, withdrawn: undefined } };
+  const heard = { ...record, invalid: undefined, invalidEdit: undefined, withdrawn: undefined };
+  if (next.invalid === undefined || record.invalid !== undefined) return { record: { ...heard, ...next } };
+  const { app, invalid, ...place } = next;
+  return { record: { ...heard, ...place, app: seenAt(record.app, app), invalidEdit: invalid } };
+}
+
+/** Each problem with a spec is told once; one that went away and came back is told again. */
+export function tellInvalid(record: AppRecord): { record: AppRecord; events: AppEvent[] } {
+  const problem = record.invalid ?? record.invalidEdit;
+  if (record.withdrawn || problem === record.toldInvalid) return { record, events: [] };
+  const message = record.invalid ?? editMessage(record);
+  const events: AppEvent[] = message ? [{ type: "Warning", reason: "InvalidSpec", message }] : [];
+  return { record: { ...record, toldInvalid: problem }, events };
+}
+
+/** What people are told of an edit that is not taken; empty where there is none. */
+export function editMessage({ invalidEdit }: AppRecord): string {
+  return invalidEdit ? `${invalidEdit}; the last valid spec stays in force` : "";
 }
 
 /** What probes found is kept with the run: a new agent goes on from it, and does not call every app unready first. */
@@ -38,4 +58,9 @@ export function mergeProbed(record: AppRecord, { runId, ...probed }: ProbedRun):
   const next = { ...run, ...probed };
   const isSame = next.ready === run.ready && next.startupPassed === run.startupPassed;
   return isSame ? record : { ...record, run: next };
+}
+
+/** The app as it was, with the generation of an edit that was seen and not taken. */
+function seenAt(app: RunnableApp, { metadata: { generation } }: RunnableApp): RunnableApp {
+  return { ...app, metadata: { ...app.metadata, generation } };
 }

@@ -5,13 +5,15 @@
 import { Buffer } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
 import process from "node:process";
 import { writeNew } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { cleanPath } from "./environment.ts";
 import { entryScript } from "./launcher-script.ts";
+import { environmentPath, runFolder as folderOfRun, type RunLayout } from "./layout.ts";
+import { checkEnvironment } from "./run-environment.ts";
 
 /** How the run was started; kept in its folder. */
 export interface Inside {
@@ -21,6 +23,8 @@ export interface Inside {
   workingDir: string;
   /** The group that it runs as. */
   gid: number;
+  /** The file of its environment. An earlier agent kept it in the folder of the run, and did not say so. */
+  environment?: string;
 }
 
 export interface InsideResult {
@@ -42,7 +46,6 @@ umask 022
 if [ -n "$log" ]; then exec >>"$log" 2>&1; fi
 exec "$@" 3<"$environment"`;
 
-export const environmentFile = (runFolder: string) => join(runFolder, "environment");
 const insideFile = (runFolder: string) => join(runFolder, "inside.json");
 
 /** Remembers how a run is started. */
@@ -55,6 +58,15 @@ export async function readInside(runFolder: string): Promise<Inside> {
   return JSON.parse(await readFile(insideFile(runFolder), "utf8"));
 }
 
+/** Removes the environment of a run: also from where an agent with another socket has put it. */
+export async function removeEnvironment(layout: RunLayout, runId: string): Promise<void> {
+  const inside = await readInside(folderOfRun(layout, runId)).catch(() => undefined);
+  await rm(environmentPath(layout, runId), { force: true });
+  // A disk that damaged the file must not make us remove just anything.
+  const elsewhere = String(inside?.environment ?? "");
+  if (basename(elsewhere) === runId) await rm(elsewhere, { force: true });
+}
+
 /** The command that becomes the app's user, takes its environment, enters its folder and goes on as `command`. */
 export function entryCommand({ privileges, workingDir }: Inside, command: string[]): string[] {
   return [...privileges, "/bin/sh", "-c", entryScript, "nckubelet-entry", workingDir, ...command];
@@ -63,6 +75,8 @@ export function entryCommand({ privileges, workingDir }: Inside, command: string
 /** The full command line that runs `command` inside of the run; its output goes to `log`, if one is given. */
 export async function insideCommand(runFolder: string, command: string[], log = ""): Promise<string[]> {
   const inside = await readInside(runFolder);
+  const environment = inside.environment ?? join(runFolder, "environment");
+  await checkEnvironment(environment);
   const entry = entryCommand(inside, command);
   return [
     "/bin/sh",
@@ -70,7 +84,7 @@ export async function insideCommand(runFolder: string, command: string[], log = 
     joinScript,
     "nckubelet-inside",
     inside.leaf,
-    environmentFile(runFolder),
+    environment,
     log,
     ...entry,
   ];

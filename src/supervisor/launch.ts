@@ -9,24 +9,27 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { constants, open, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { ensureFolder, errorCode, readIfThere, writeFileAtomic, writeNew } from "../lib/files.ts";
+import { ensureFolder, errorCode, readIfThere, writeFileAtomic } from "../lib/files.ts";
 import { capsOf, describeCaps, hasCaps } from "./caps.ts";
 import type { Caps, Confinement } from "./confinement.ts";
-import { buildEnvironment, cleanPath, encodeEnvironment, type ResolveValue } from "./environment.ts";
+import { buildEnvironment, cleanPath, type ResolveValue } from "./environment.ts";
 import { type Identity, resolveIdentity } from "./identity.ts";
-import { entryCommand, environmentFile, type Inside, saveInside } from "./inside.ts";
+import { entryCommand, type Inside, saveInside } from "./inside.ts";
 import { launcherScript } from "./launcher-script.ts";
 import {
+  environmentPath,
   type Layout,
   logFolder,
   logPath,
   markPath,
   marksFolder,
   runFolder,
+  type RunLayout,
   scriptCopyPath,
 } from "./layout.ts";
 import { prepareMarks } from "./marks.ts";
 import { folderOf } from "./record-store.ts";
+import { saveEnvironment } from "./run-environment.ts";
 import { prepareScript, type Script } from "./script.ts";
 import { StartError } from "./start-error.ts";
 import type { Run, RunnableApp } from "./types.ts";
@@ -34,7 +37,7 @@ import type { Run, RunnableApp } from "./types.ts";
 export type Enforce = "strict" | "best-effort";
 
 export interface LaunchDeps {
-  layout: Layout;
+  layout: RunLayout;
   confinement: Confinement;
   nodeName: string;
   enforce: Enforce;
@@ -52,7 +55,7 @@ export async function launchRun(
   deps: LaunchDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { layout, confinement } = deps;
+  const { layout } = deps;
   const { spec } = app;
   const folder = folderOf(app);
   const identity = await resolveIdentity(spec.runAsUser, spec.runAsGroup);
@@ -66,27 +69,21 @@ export async function launchRun(
     resolve: deps.resolveValue,
   });
   const caps = capsOf(app);
-  if (deps.enforce === "strict" && confinement.whyNoLimits && hasCaps(caps)) {
-    throw new StartError(
-      "LimitsUnavailable",
-      `${describeCaps(caps)} cannot be enforced: ${confinement.whyNoLimits}; ` +
-        "an agent with --enforce best-effort starts it without",
-    );
-  }
   signal.throwIfAborted();
 
   const runs = runFolder(layout, run.id);
   const mark = markPath(layout, run.id);
   await Promise.all([ensureFolder(runs), ensureFolder(marksFolder(layout)), openLog(layout, folder)]);
   const { keeper, leaf } = await placeRun(folder, run, caps, deps);
-  const inside: Inside = {
+  const inside = {
     leaf,
     privileges: privilegeCommand(identity, deps.isRoot),
     workingDir,
     gid: identity.gid,
-  };
+    environment: environmentPath(layout, run.id),
+  } satisfies Inside;
   await Promise.all([
-    writeNew(environmentFile(runs), encodeEnvironment(environment)),
+    saveEnvironment(inside.environment, environment),
     saveInside(runs, inside),
     prepareMarks(mark),
   ]);
@@ -97,7 +94,7 @@ export async function launchRun(
     keeper,
     leaf,
     logPath(layout, folder),
-    environmentFile(runs),
+    inside.environment,
     ...command,
   ]);
 }
@@ -136,7 +133,11 @@ async function placeRun(folder: string, run: Run, caps: Caps, { confinement, enf
   if (
     !place.caps.enforced && place.caps.reason === "LimitsUnavailable" && enforce === "strict" && hasCaps(caps)
   ) {
-    throw new StartError("LimitsUnavailable", place.caps.message);
+    throw new StartError(
+      "LimitsUnavailable",
+      `${describeCaps(caps)} cannot be enforced: ${place.caps.message}; ` +
+        "an agent with --enforce best-effort starts it without",
+    );
   }
   return place;
 }

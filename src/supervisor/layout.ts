@@ -2,11 +2,12 @@
  * Where the supervisor keeps things. Names were checked before they come here (`isSafeName`); this only joins them.
  *
  *   <state>/apps/<namespace>_<name>/record.json   what is known of an app
- *   <state>/runs/<run>/                           environment of a run and its first record, private
+ *   <state>/runs/<run>/                           how to get inside of a run, and its first record, private
  *   <state>/marks/<run>.{claim,started,failure,exit}   what the launcher says; one folder, so that one watch serves all apps
  *   <state>/copies/<run>/{script,stop-file}       mended copies of the run's scripts, for the group that it runs as
  *   <state>/scripts/                              downloaded scripts
  *   <logs>/<namespace>_<name>/app.log
+ *   <private>/<run>                               environment of a run with the values of Secrets, in memory
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -15,6 +16,12 @@ import { isSafeName, isSafeNamespace } from "../api/names.ts";
 export interface Layout {
   stateDir: string;
   logDir: string;
+}
+
+/** Where those who start and end runs keep things. */
+export interface RunLayout extends Layout {
+  /** For what must not reach a disk; of this agent alone. */
+  privateDir: string;
 }
 
 /**
@@ -43,5 +50,6 @@ export const markPath = (layout: Layout, runId: string) => join(marksFolder(layo
 export const copiesFolder = (layout: Layout, runId: string) => join(layout.stateDir, "copies", runId);
 export const scriptCopyPath = (layout: Layout, runId: string) => join(copiesFolder(layout, runId), "script");
 export const stopCopyPath = (layout: Layout, runId: string) => join(copiesFolder(layout, runId), "stop-file");
+export const environmentPath = (layout: RunLayout, runId: string) => join(layout.privateDir, runId);
 export const logFolder = (layout: Layout, folder: string) => join(layout.logDir, folder);
 export const logPath = (layout: Layout, folder: string) => join(logFolder(layout, folder), "app.log");

@@ -4,9 +4,10 @@
 import { readdir } from "node:fs/promises";
 import type { Logger } from "../lib/log.ts";
 import type { Confinement, RunRef } from "./confinement.ts";
-import { type Layout, markPath, marksFolder, runFolder, runsFolder } from "./layout.ts";
+import { type Layout, markPath, marksFolder, runFolder, type RunLayout, runsFolder } from "./layout.ts";
 import { cancelRun, listMarkedRuns } from "./marks.ts";
 import { readRunRecord } from "./record-store.ts";
+import { listEnvironments } from "./run-environment.ts";
 import { keyOf, runsOf } from "./runs.ts";
 import type { AppRecord } from "./types.ts";
 
@@ -37,7 +38,7 @@ export async function recoverRecords(
 export async function removeLeftovers(
   records: AppRecord[],
   { layout, confinement, log, cleanUp }: {
-    layout: Layout;
+    layout: RunLayout;
     confinement: Confinement;
     log: Logger;
     cleanUp: (run: RunRef) => Promise<void>;
@@ -45,7 +46,11 @@ export async function removeLeftovers(
 ): Promise<void> {
   const known = new Set(records.flatMap(runsOf).map(({ id }) => id));
   const placed = await confinement.listRuns();
-  const written = [...await readdir(runsFolder(layout)), ...await listMarkedRuns(marksFolder(layout))];
+  const written = [
+    ...await readdir(runsFolder(layout)),
+    ...await listMarkedRuns(marksFolder(layout)),
+    ...await listEnvironments(layout),
+  ];
   const unplaced = [...new Set(written)].filter((runId) => !placed.some((run) => run.runId === runId));
   const runs: RunRef[] = [...placed, ...unplaced.map((runId) => ({ folder: "", runId }))];
   for (const run of runs.filter(({ runId }) => !known.has(runId))) {

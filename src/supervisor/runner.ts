@@ -73,7 +73,8 @@ export class AppRunner {
   assign(desired: Desired): void {
     this.#next = desired;
     const changes = runHash(desired.app) !== this.#record.run?.hash || desired.app.spec.suspend;
-    if (changes) this.#launching?.abort(new Error("the app was changed"));
+    // A spec that makes no sense changes nothing of what runs, or is about to.
+    if (changes && !desired.invalid) this.#launching?.abort(new Error("the app was changed"));
     this.poke();
   }
 

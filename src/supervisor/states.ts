@@ -7,6 +7,7 @@
  * - Nothing but a withdrawal by the source, or the spec itself, stops a healthy app.
  */
 import { annotations } from "../api/names.ts";
+import { tellInvalid } from "./desired.ts";
 import { describeExit, outOfMemory } from "./exit.ts";
 import { runHash } from "./run-hash.ts";
 import {
@@ -19,6 +20,7 @@ import {
   withoutSchedule,
 } from "./scheduled.ts";
 import type { Decision, Situation } from "./situation.ts";
+import { withSurvivor } from "./survivor.ts";
 import {
   act,
   beginStop,
@@ -51,9 +53,14 @@ const claimMs = 10 * secondMs;
 
 /** Decides what an app needs next. */
 export function decide(record: AppRecord, situation: Situation): Decision {
-  const settled = settleOthers(record, situation);
+  const told = tellInvalid(withSurvivor(record, situation.view));
+  const settled = settleOthers(told.record, situation);
   const { effects, events, ...decision } = table[record.phase](settled.record, situation);
-  return { ...decision, effects: [...settled.effects, ...effects], events: [...settled.events, ...events] };
+  return {
+    ...decision,
+    effects: [...settled.effects, ...effects],
+    events: [...told.events, ...settled.events, ...events],
+  };
 }
 
 const table: Record<Phase, (record: AppRecord, situation: Situation) => Decision> = {
@@ -146,6 +153,7 @@ function decideStopping(record: AppRecord, situation: Situation): Decision {
 function decideBackOff(record: AppRecord, situation: Situation): Decision {
   if (record.withdrawn) return forget(record);
   if (situation.halted) return unchanged(record);
+  if (record.invalid) return stay(record, "InvalidSpec", record.invalid);
   if (record.app.spec.suspend) return stay(record, "Suspended", "spec.suspend is true");
   if (runHash(record.app) !== record.lastHash) return start({ ...record, failures: 0 }, situation);
   if (isDue(record, situation)) return decideScheduled({ ...record, retryAt: undefined }, situation);
@@ -155,7 +163,7 @@ function decideBackOff(record: AppRecord, situation: Situation): Decision {
 
 function decideTerminal(record: AppRecord, situation: Situation): Decision {
   if (record.withdrawn) return forget(record);
-  if (situation.halted) return unchanged(record);
+  if (situation.halted || record.invalid) return unchanged(record);
   if (record.app.spec.schedule) return decideScheduled(record, situation);
   if (runHash(record.app) === record.lastHash) return unchanged(record);
   // Something else is to run now: what an app that waits needs is decided there.

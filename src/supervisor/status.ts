@@ -6,6 +6,8 @@ import type { Condition, NCAppStatus } from "../api/types.ts";
 import { isoSeconds } from "../lib/time.ts";
 import { capsOf, hasCaps } from "./caps.ts";
 import type { CapsState } from "./confinement.ts";
+import { editMessage } from "./desired.ts";
+import { shownPid } from "./survivor.ts";
 import type { AppRecord } from "./types.ts";
 
 /** What was measured between two readings, in the units of the status. */
@@ -35,13 +37,14 @@ export function isReady({ phase, run, app }: AppRecord): boolean {
 export function statusOf({ record, ready, caps, measured }: StatusInput): NCAppStatus {
   const { run, app } = record;
   const lives = record.phase === "Running" || record.phase === "Stopping";
+  const pid = lives && run ? shownPid(run) : undefined;
   return {
     phase: record.phase,
     reason: record.reason,
-    message: record.message,
+    message: messageOf(record),
     observedGeneration: app.metadata.generation,
     ready,
-    ...(lives && run?.main ? { pid: run.main.pid } : {}),
+    ...(pid === undefined ? {} : { pid }),
     ...(lives && run?.startedAt ? { startTime: isoSeconds(run.startedAt) } : {}),
     ...(lives && measured
       ? {
@@ -59,6 +62,12 @@ export function statusOf({ record, ready, caps, measured }: StatusInput): NCAppS
     ...(record.scheduled?.lastRun ? { lastRun: isoSeconds(record.scheduled.lastRun) } : {}),
     conditions: conditionsOf(record, ready, caps),
   };
+}
+
+/** What the phase has to say, and what is wrong with an edit that was not taken. */
+function messageOf(record: AppRecord): string {
+  const edit = editMessage(record);
+  return [record.message, edit && `InvalidSpec: ${edit}`].filter(Boolean).join("; ");
 }
 
 function conditionsOf(record: AppRecord, ready: boolean, caps: CapsState | undefined): Condition[] {

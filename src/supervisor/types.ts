@@ -26,6 +26,8 @@ export interface Run {
   createdAt: number;
   startedAt?: number;
   main?: ProcessId;
+  /** The process that stands for it since its script has ended and others live on: the oldest of them. */
+  survivor?: number;
   /** What its startup and readiness probes said last; undefined for an app without such probes. */
   ready?: boolean;
   /** Its startup probe has passed: a new agent, or new probes, do not make it pass again. */
@@ -55,12 +57,19 @@ export interface Stop {
 
 /** All that is kept on disk about an app; enough to go on after a crash at any point. */
 export interface AppRecord {
-  /** The object as last desired, without status: the checkpoint that serves when the source cannot be asked. */
+  /**
+   * The object as last desired, without status: the checkpoint that serves when the source cannot be asked. Of an object whose
+   * spec was edited into an invalid one it has the generation, and the spec from before.
+   */
   app: RunnableApp;
   source: string;
   origin?: string;
   /** What is wrong with the spec; nothing is started from it. */
   invalid?: string;
+  /** What is wrong with the spec that the source has now. The one in `app`, the last valid one, stays in force. */
+  invalidEdit?: string;
+  /** Of `invalid` or `invalidEdit`: what an event has told. */
+  toldInvalid?: string;
   phase: Phase;
   reason: string;
   message: string;

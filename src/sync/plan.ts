@@ -16,6 +16,7 @@ export interface ObservedApp {
   source: string;
   app: RunnableApp;
   withdrawn: boolean;
+  /** What is known to be wrong with the spec that its source has. */
   invalid?: string;
 }
 
@@ -36,15 +37,24 @@ export function shareSameApps({ apps }: Union, observed: ObservedApp[]): void {
 /** Compares what is wanted with what is known. */
 export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): Action[] {
   const known = new Map(observed.map((app) => [app.key, app]));
-  const assigned = [...union.apps].filter(([key, desired]) => differs(desired, known.get(key), union));
-  const room = Math.max(0, maxApps - known.size);
-  const fresh = assigned.filter(([key]) => !known.has(key)).slice(0, room);
+  const leftOut = new Set(findLeftOut(union, observed, { maxApps }));
+  const assigned = [...union.apps].filter(([key, desired]) =>
+    !leftOut.has(key) && differs(desired, known.get(key), union)
+  );
+  const fresh = assigned.filter(([key]) => !known.has(key));
   const updated = assigned.filter(([key]) => known.has(key));
   const gone = observed.filter((app) => isGone(app, union));
   return [
     ...gone.map(({ key }): Action => ({ kind: "withdraw", key })),
     ...[...updated, ...fresh].map(([key, desired]): Action => ({ kind: "assign", key, desired })),
   ];
+}
+
+/** The keys of apps that are wanted, but one too many for this node: they are not taken until others have gone. */
+export function findLeftOut({ apps }: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): string[] {
+  const known = new Set(observed.map(({ key }) => key));
+  const room = Math.max(0, maxApps - known.size);
+  return [...apps.keys()].filter((key) => !known.has(key)).slice(room);
 }
 
 /** Apps that nobody speaks for: their source was taken out of the agent's settings. */
@@ -64,8 +74,11 @@ function differs(
   const isUnheard = sources.has(known.source) && !complete.has(known.source);
   if (known.source !== desired.source && isUnheard) return false;
   if (known.uid !== desired.app.metadata.uid || known.source !== desired.source) return true;
-  // A spec that makes no sense is no reason to touch what makes some.
-  if (desired.invalid) return known.invalid !== undefined && known.invalid !== desired.invalid;
+  if (desired.invalid) {
+    // The app keeps the spec that makes sense; that there is another one, and what is wrong with it, it has to tell.
+    return known.invalid !== desired.invalid ||
+      known.app.metadata.generation !== desired.app.metadata.generation;
+  }
   // What an older agent could not read, this one can.
   return known.invalid !== undefined || !isSameApp(desired.app, known.app);
 }

@@ -6,13 +6,13 @@ import type { Logger } from "../lib/log.ts";
 import type { SourceProblem } from "../sources/source.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import { createDesiredState, type DesiredState, type Union } from "./desired-state.ts";
-import { findOrphans, type ObservedApp, plan, shareSameApps } from "./plan.ts";
+import { findLeftOut, findOrphans, type ObservedApp, plan, shareSameApps } from "./plan.ts";
 
 export interface Sync {
   desired: DesiredState;
   /** Compares and acts now. Returns what is wanted. */
   reconcile(): Union;
-  /** What is wrong with the sources, and which apps have none any more. */
+  /** What is wrong with the sources, which apps have none any more, and which are too many for the node. */
   problems(): SourceProblem[];
   /** When the last comparison was made. */
   lastSync(): number | undefined;
@@ -41,7 +41,7 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
       else supervisor.assign(action.desired);
     }
     lastSync = now();
-    const problems = problemsOf(union, observed);
+    const problems = problemsOf(union, observed, maxApps);
     const said = JSON.stringify(problems);
     if (said !== reported) { for (const { message } of problems) log.warn(message); }
     reported = said;
@@ -67,17 +67,20 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
   return {
     desired,
     reconcile,
-    problems: () => problemsOf(desired.union(), observe(supervisor)),
+    problems: () => problemsOf(desired.union(), observe(supervisor), maxApps),
     lastSync: () => lastSync,
   };
 }
 
-function problemsOf(union: Union, observed: ObservedApp[]): SourceProblem[] {
+function problemsOf(union: Union, observed: ObservedApp[], maxApps: number | undefined): SourceProblem[] {
   const orphans = findOrphans(union, observed).map(({ key, source }) => ({
     message: `${key} came from ${source}, which this agent does not follow any more: it runs on until ` +
       `\`nckubelet delete ${nameFor(key)}\``,
   }));
-  return [...union.problems, ...orphans];
+  const leftOut = findLeftOut(union, observed, { maxApps }).map((key) => ({
+    message: `${key} is not taken: this node has ${maxApps} apps, as many as it may (--max-apps)`,
+  }));
+  return [...union.problems, ...orphans, ...leftOut];
 }
 
 /** As the commands take it. */
@@ -93,6 +96,6 @@ function observe(supervisor: Supervisor): ObservedApp[] {
     source: record.source,
     app: record.app,
     withdrawn: record.withdrawn === true,
-    invalid: record.invalid,
+    invalid: record.invalid ?? record.invalidEdit,
   }));
 }

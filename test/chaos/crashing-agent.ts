@@ -51,7 +51,7 @@ const { confinement } = await chooseConfinement({
   log,
 });
 const supervisor = new Supervisor({
-  layout: { stateDir: `${folder}/state`, logDir: `${folder}/log` },
+  layout: { stateDir: `${folder}/state`, logDir: `${folder}/log`, privateDir: `${folder}/private` },
   confinement,
   nodeName: "chaos",
   enforce: "best-effort",

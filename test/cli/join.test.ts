@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash, X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -52,6 +52,18 @@ test("join writes a kubeconfig for the owner alone and points the settings at it
   assert.equal((await stat(kubeconfig)).mode & 0o777, 0o600);
   assert.match(await readFile(kubeconfig, "utf8"), new RegExp(`server: ["']?${node.address}`));
   assert.equal(await readFile(node.config, "utf8"), `log-level: debug # mine\nkubeconfig: ${kubeconfig}\n`);
+});
+
+test("join leaves it to the settings who may read them, and opens only new ones", async (t) => {
+  const node = await createNode(t);
+  const modeAfterJoin = async () => {
+    assert.equal(await node.run({ server: node.address }), 0);
+    return (await stat(node.config)).mode & 0o777;
+  };
+  await chmod(node.config, 0o600);
+  assert.equal(await modeAfterJoin(), 0o600);
+  await rm(node.config);
+  assert.equal(await modeAfterJoin(), 0o644);
 });
 
 test("join changes nothing when the API server does not answer", async (t) => {

@@ -4,32 +4,80 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { createSandbox, shells } from "./sandbox.ts";
+import { createSandbox, fakeExecutable, type Sandbox, shells } from "./sandbox.ts";
 
 const all = shells.length === 3 || process.env.CI === "true";
 test("dash, ash and bash are all here to run the script", { skip: !all && "not all of them" }, () => {
   assert.deepEqual(shells.map((words) => words.at(-1)), ["dash", "ash", "bash"]);
 });
 
+/** What listen_address finds, with these files as those of the agent. */
+function addressBy(machine: Sandbox, shell: string[]) {
+  const etc = join(machine.dir, "etc");
+  return async (env: string, config: string) => {
+    await mkdir(etc, { recursive: true });
+    await writeFile(join(etc, "agent.env"), env);
+    await writeFile(join(etc, "config.yaml"), config);
+    return (await machine.call(shell, `etc=${etc}; listen_address`)).stdout.trim();
+  };
+}
+
 for (const shell of shells) {
   const name = shell.join(" ");
 
-  test(`${name}: listen_address takes the flag, then the setting, then the default`, async () => {
+  test(`${name}: listen_address takes the flag, then the environment, then the setting, then the default`, async () => {
     await using machine = await createSandbox();
-    const etc = join(machine.dir, "etc");
-    await mkdir(etc);
-    const address = async (env: string, config: string) => {
-      await writeFile(join(etc, "agent.env"), env);
-      await writeFile(join(etc, "config.yaml"), config);
-      return (await machine.call(shell, `etc=${etc}; listen_address`)).stdout.trim();
-    };
+    const address = addressBy(machine, shell);
     assert.equal(await address("# none\n", "manifests: /x\n"), "127.0.0.1:10268");
     assert.equal(await address("", "listen: '127.0.0.1:1' # mine\n"), "127.0.0.1:1");
+    const file = "listen: 127.0.0.1:1\n";
+    assert.equal(await address('NCKUBELET_LISTEN="127.0.0.1:4"\n', file), "127.0.0.1:4");
     assert.equal(
-      await address('NCKUBELET_EXEC="--listen=127.0.0.1:2 --x"\n', "listen: 127.0.0.1:1\n"),
+      await address("NCKUBELET_LISTEN=127.0.0.1:4\nNCKUBELET_LISTEN='127.0.0.1:5'\n", ""),
+      "127.0.0.1:5",
+    );
+    assert.equal(
+      await address('NCKUBELET_EXEC="--listen=127.0.0.1:2 --x"\nNCKUBELET_LISTEN=127.0.0.1:4\n', file),
       "127.0.0.1:2",
     );
     assert.equal(await address('NCKUBELET_EXEC="--x --listen 127.0.0.1:3"\n', ""), "127.0.0.1:3");
+  });
+
+  test(`${name}: listen_address takes the first loopback address of a list, and none where there is none`, async () => {
+    await using machine = await createSandbox();
+    const address = addressBy(machine, shell);
+    assert.equal(await address("", 'listen: "127.0.0.1:10268,10.0.0.7:10268"\n'), "127.0.0.1:10268");
+    assert.equal(await address("", "listen: 10.0.0.7:1, localhost:2, 127.0.0.1:3\n"), "localhost:2");
+    assert.equal(await address("NCKUBELET_LISTEN=10.0.0.7:1,[::1]:2\n", ""), "[::1]:2");
+    assert.equal(
+      await address('NCKUBELET_EXEC="--listen \\"10.0.0.7:1,127.0.0.1:2\\""\n', ""),
+      "127.0.0.1:2",
+    );
+    assert.equal(await address("", "listen: 10.0.0.7:10268\n"), "");
+    assert.equal(await address("", 'listen: ""\n'), "");
+    assert.equal(await address("NCKUBELET_LISTEN=\n", "listen: 127.0.0.1:1\n"), "");
+    assert.equal(await address('NCKUBELET_EXEC="--listen= --x"\n', "listen: 127.0.0.1:1\n"), "");
+  });
+
+  test(`${name}: an agent that does not answer on its port is asked by its socket`, async () => {
+    await using machine = await createSandbox();
+    const bin = join(machine.dir, "bin");
+    await mkdir(bin);
+    const answers = async (listen: string, socket: boolean) => {
+      await writeFile(join(bin, "nckubelet"), fakeExecutable("1.0.0", { socket }), { mode: 0o755 });
+      const words = `bin=${bin}; listen=${listen}; agent_answers && echo yes || echo no`;
+      return (await machine.call(shell, words)).stdout;
+    };
+    assert.equal(await answers(new URL(machine.url).host, false), "yes\n");
+    for (const silent of ["127.0.0.1:1", "''"]) {
+      assert.deepEqual([await answers(silent, true), await answers(silent, false)], ["yes\n", "no\n"]);
+    }
+  });
+
+  test(`${name}: fetch gives a download up that stands still`, async () => {
+    await using machine = await createSandbox();
+    const { stdout } = await machine.call(shell, `curl() { echo "$@" >&3; }; fetch https://x/y file 3>&1`);
+    assert.match(stdout, / --speed-limit 1000 --speed-time 30 -o file https:\/\/x\/y\n$/);
   });
 
   test(`${name}: listed_digest finds a name as it is, in text and in binary lines`, async () => {

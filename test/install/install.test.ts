@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createSandbox, fakeExecutable, shells } from "./sandbox.ts";
@@ -112,6 +112,24 @@ for (const shell of shells) {
       "install: the API server cannot be used: GET https://refused/version: 401\n",
     );
     assert.deepEqual(await machine.list(), unchanged);
+  });
+}
+
+for (const shell of shells) {
+  test(`${shell.join(" ")}: settings that an admin closed stay closed, and cost no restart`, async () => {
+    await using machine = await createSandbox();
+    const config = join(machine.root, "etc/nckubelet/config.yaml");
+    await machine.publish(fakeExecutable("1.0.0"));
+    await machine.run(shell);
+    await machine.calls();
+    await chmod(config, 0o600);
+    assert.match((await machine.run(shell)).stdout, /nothing had to be done/);
+    assert.deepEqual([(await stat(config)).mode & 0o777, await machine.calls()], [0o600, []]);
+
+    const joining = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
+    assert.equal((await machine.run(shell, undefined, joining)).code, 0);
+    assert.match(await readFile(config, "utf8"), /^kubeconfig: /m);
+    assert.equal((await stat(config)).mode & 0o777, 0o600);
   });
 }
 

@@ -190,7 +190,7 @@ test("install.sh takes a signed release, a pinned CA and a file with its digest"
 
 test("install.sh shows the agent's last words when it does not get healthy", async () => {
   await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
+  await machine.publish(fakeExecutable("1.0.0", { socket: false }));
   const { code, stdout, stderr } = await machine.run(["sh"], undefined, {
     NCKUBELET_EXEC: "--listen 127.0.0.1:1",
   });

@@ -57,8 +57,11 @@ export interface Sandbox extends AsyncDisposable {
   environment(env?: Record<string, string>): Record<string, string>;
 }
 
-/** An executable as install.sh sees it: it tells its version, and its kubeconfig tells how it was asked to join. */
-export function fakeExecutable(version: string): string {
+/**
+ * An executable as install.sh sees it: it tells its version, and its kubeconfig tells how it was asked to join. `socket`: whether
+ * its agent can be asked by the socket.
+ */
+export function fakeExecutable(version: string, { socket = true } = {}): string {
   return `#!/bin/sh
 case $1 in
   version) echo "nckubelet ${version} (a fake)" ;;
@@ -70,7 +73,7 @@ case $1 in
     shift 3
     printf '%s\\n' "token $NCKUBELET_TOKEN" "$@" >"$output"
     ;;
-  ps) ;;
+  ps) exit ${socket ? 0 : 1} ;;
 esac
 `;
 }

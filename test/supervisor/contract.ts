@@ -2,14 +2,16 @@
  * What the supervisor promises, whatever holds the processes: run against markers on any machine, and against cgroups in the guest.
  */
 import assert from "node:assert/strict";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import type { Confinement } from "../../src/supervisor/confinement.ts";
 import { closeInheritedDescriptors, inheritedDescriptors } from "../../src/lib/inherited-descriptors.ts";
-import { recordPath } from "../../src/supervisor/layout.ts";
+import { readInside, runInside } from "../../src/supervisor/inside.ts";
+import { recordPath, runFolder } from "../../src/supervisor/layout.ts";
 import { encodeRecord } from "../../src/supervisor/record-store.ts";
 import { waitFor } from "../wait-for.ts";
 import { createTestNode } from "./test-node.ts";
@@ -104,6 +106,78 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     assert.deepEqual(await readdir(join(node.layout.stateDir, "runs")), []);
     assert.deepEqual(await readdir(join(node.layout.stateDir, "marks")), []);
     assert.deepEqual(await readdir(join(node.layout.stateDir, "apps")), []);
+    assert.deepEqual(await readdir(node.layout.privateDir), []);
+  });
+
+  test("the values of Secrets are in the private folder alone, for the agent and the app, and go with the run", async () => {
+    await using node = await createNode();
+    const { privateDir, stateDir, logDir } = node.layout;
+    const said = join(node.folder, "said");
+    const stopFile = await node.script("stop.sh", `#!/bin/sh\necho "$PASSWORD" >${said}\n`);
+    await node.assign("secret", {
+      shellFile: await node.script("secret.sh", forever),
+      stopFile,
+      env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: "db", key: "password" } } }],
+    });
+    await node.logHas("secret", "up");
+    const { run } = await node.reach("secret", "Running");
+    assert.deepEqual(await filesWith("resolved", [stateDir, logDir]), []);
+    assert.deepEqual(await filesWith("resolved", [privateDir]), [join(privateDir, run!.id)]);
+    const modes = await Promise.all([privateDir, join(privateDir, run!.id)].map((path) => stat(path)));
+    assert.deepEqual(modes.map(({ mode }) => mode & 0o777), [0o700, 0o600]);
+    await node.restartAgent();
+    node.supervisor.withdraw("default/secret");
+    await node.gone("secret");
+    assert.equal(await readFile(said, "utf8"), "resolved\n");
+    assert.deepEqual(await readdir(privateDir), []);
+  });
+
+  test("a command inside of an app whose environment was removed says so, and a restart mends it", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script("emptied.sh", forever);
+    await node.assign("emptied", { shellFile });
+    const { run } = await node.reach("emptied", "Running");
+    await rm(node.layout.privateDir, { recursive: true });
+    const enter = (runId: string) =>
+      runInside(runFolder(node.layout, runId), ["true"], { timeoutMs: 60_000 });
+    await assert.rejects(enter(run!.id), /cannot read the environment .*ENOENT; a restart of the app/);
+    await node.assign("emptied", { shellFile, args: ["again"] });
+    const { run: next } = await node.reach("emptied", "Running", (now) => now.run?.id !== run!.id);
+    assert.equal((await enter(next!.id)).code, 0);
+  });
+
+  test("the run of an agent that kept its environment elsewhere can be entered, and leaves nothing there", async () => {
+    for (const moved of ["state/runs/RUN/environment", "other-private/RUN"]) {
+      await using node = await createNode();
+      await node.assign("moved", { shellFile: await node.script("moved.sh", forever) });
+      const { run } = await node.reach("moved", "Running");
+      const folder = runFolder(node.layout, run!.id);
+      const path = join(node.folder, moved.replace("RUN", run!.id));
+      await mkdir(dirname(path), { recursive: true });
+      await rename(join(node.layout.privateDir, run!.id), path);
+      const { environment: _, ...inside } = await readInside(folder);
+      const named = moved.startsWith("state/") ? inside : { ...inside, environment: path };
+      await writeFile(join(folder, "inside.json"), JSON.stringify(named));
+      await node.restartAgent();
+      const script = 'test "$NCAPP_NAME" = moved';
+      const { code } = await runInside(folder, ["sh", "-c", script], { timeoutMs: 60_000 });
+      assert.equal(code, 0);
+      node.supervisor.withdraw("default/moved");
+      await node.gone("moved");
+      assert.equal(existsSync(path), false, path);
+    }
+  });
+
+  test("an app is not started where its environment would lie in a folder of somebody else", {
+    skip: !isRoot && "needs root to make one",
+  }, async () => {
+    await using node = await createNode();
+    await mkdir(node.layout.privateDir);
+    await chown(node.layout.privateDir, 1, 1);
+    await node.assign("planted", { shellFile: await node.script("planted.sh", forever) });
+    const { message } = await node.reach("planted", "Pending", ({ reason }) => reason !== "");
+    assert.match(message ?? "", /cannot keep environments in .*private: it belongs to user 1; remove it/);
+    assert.deepEqual(await readdir(node.layout.privateDir), []);
   });
 
   test("a stop file is run inside of the app before SIGTERM", async () => {
@@ -174,10 +248,12 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     await node.restartAgent(async () => {
       await writeFile(join(node.layout.stateDir, "marks", "abc-left.claim"), "");
       await writeFile(join(node.layout.stateDir, "marks", "abc-left.exit"), "exit 1\n");
+      await writeFile(join(node.layout.privateDir, "abc-lost"), "export PASSWORD='resolved'\n");
     });
     assert.deepEqual((await node.reach("known", "Running")).run?.main, before.run?.main);
     const marks = await readdir(join(node.layout.stateDir, "marks"));
     assert.deepEqual(marks.filter((file) => file.startsWith("abc-left")), []);
+    assert.deepEqual(await readdir(node.layout.privateDir), [before.run?.id]);
   });
 
   test("a lost state file costs nothing: the app is taken over from its run", async () => {
@@ -374,4 +450,16 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     );
     assert.equal(lines.filter((line) => line.includes("hunter2")).length, 0);
   });
+}
+
+/** The files below these folders that hold the text. */
+async function filesWith(text: string, folders: string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const folder of folders) {
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (entry.isFile() && (await readFile(path, "utf8")).includes(text)) found.push(path);
+    }
+  }
+  return found;
 }

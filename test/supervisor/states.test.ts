@@ -46,8 +46,44 @@ describe("a pending app", () => {
   });
 
   test("with an invalid spec is not started, and says what is wrong", () => {
-    const { record, effects } = decide(recordWith({ invalid: "spec.cpuPCT: 200" }), situation());
+    const { record, effects, events } = decide(recordWith({ invalid: "spec.cpuPCT: 200" }), situation());
     assert.deepEqual([record.reason, record.message, effects], ["InvalidSpec", "spec.cpuPCT: 200", []]);
+    assert.deepEqual(events.map(({ type, reason }) => [type, reason]), [["Warning", "InvalidSpec"]]);
+    assert.deepEqual(decide(record, situation()), { record, effects: [], events: [] });
+  });
+
+  test("is not started from an invalid spec, whatever it did before", () => {
+    const scheduled = { schedule: "* * * * * ", nextRun: start - 1 };
+    const now = situation({ nextRun: (after) => after + 60_000 });
+    for (const phase of ["BackOff", "Failed", "Succeeded"] as const) {
+      for (const app of [appWith(), appWith({ schedule: "* * * * *" })]) {
+        const record = recordWith({ app, phase, invalid: "spec.cpuPCT: 200", retryAt: start - 1, scheduled });
+        const first = decide(record, now);
+        assert.deepEqual([first.effects, decide(first.record, now).effects], [[], []], phase);
+      }
+    }
+  });
+});
+
+describe("an app with an invalid edit", () => {
+  const invalidEdit = "spec.cpuPCT: 200";
+
+  test("runs on, and tells of the edit once", () => {
+    const first = decide(running({ invalidEdit }), situation({ view: viewWith() }));
+    assert.deepEqual([first.record.phase, first.record.run, kinds(first)], [
+      "Running",
+      running().run,
+      ["limits"],
+    ]);
+    assert.deepEqual(first.events.map(({ reason }) => reason), ["InvalidSpec"]);
+    const second = decide(first.record, situation({ view: viewWith() }));
+    assert.deepEqual([second.record === first.record, second.events], [true, []]);
+  });
+
+  test("is started again by its last valid spec when it has ended", () => {
+    const ended = decide(running({ invalidEdit }), situation({ view: exited(1) })).record;
+    assert.equal(ended.phase, "BackOff");
+    assert.equal(decide(ended, situation({ now: ended.retryAt! })).record.phase, "Starting");
   });
 });
 
@@ -152,8 +188,21 @@ describe("a running app", () => {
 
   test("whose script ended well but left processes lives on: it daemonized", () => {
     const record = running();
-    const view = viewWith({ exit: { code: 0, at: start }, launcherAlive: false, processes: [101] });
-    assert.equal(decide(record, situation({ view })).record, record);
+    const view = viewWith({ exit: { code: 0, at: start }, launcherAlive: false, processes: [103, 101] });
+    const next = decide(record, situation({ view })).record;
+    assert.deepEqual([next.phase, next.run], ["Running", { ...record.run, survivor: 101 }]);
+    assert.equal(decide(next, situation({ view })).record, next);
+  });
+
+  test("that daemonized shows another of its processes only when the one that was shown is gone", () => {
+    const ended = { exit: { code: 0, at: start }, launcherAlive: false };
+    const shown = (record: AppRecord, processes: number[]) =>
+      decide(record, situation({ view: viewWith({ ...ended, processes }) })).record;
+    const first = shown(running(), [100, 103]);
+    assert.equal(first.run?.survivor, 103);
+    assert.equal(shown(first, [102, 103]), first);
+    assert.equal(shown(first, [104, 105]).run?.survivor, 104);
+    assert.equal(decide(running(), situation({ view: viewWith() })).record.run?.survivor, undefined);
   });
 
   test("whose script failed and left processes is put down as failed", () => {

@@ -38,6 +38,25 @@ test("a running app shows its process, its use with one decimal, and its OOM kil
   assert.equal(status.conditions?.find(({ type }) => type === "LimitsEnforced")?.reason, "Enforced");
 });
 
+test("a run whose script has ended shows a process that lives", () => {
+  const app = appWith();
+  const record = recordWith({ app, phase: "Running", run: runOf(app, { survivor: 102 }) });
+  assert.equal(statusOf({ record, ready: true }).pid, 102);
+});
+
+test("an invalid edit is in the message and the generation; phase, readiness and its condition are as before", () => {
+  const app = appWith();
+  app.metadata.generation = 2;
+  const record = recordWith({ app, phase: "Running", reason: "Running", run: runOf(app) });
+  const before = statusOf({ record, ready: true });
+  const status = statusOf({ record: { ...record, invalidEdit: "spec.cpuPCT: 200" }, ready: true });
+  const message = "InvalidSpec: spec.cpuPCT: 200; the last valid spec stays in force";
+  assert.deepEqual(status, { ...before, message });
+  assert.equal(status.observedGeneration, 2);
+  const waiting = recordWith({ message: "spec.suspend is true", invalidEdit: "spec.cpuPCT: 200" });
+  assert.equal(statusOf({ record: waiting, ready: false }).message, `spec.suspend is true; ${message}`);
+});
+
 test("an app that waits shows no process and no use", () => {
   const status = statusOf({
     record: recordWith({ phase: "BackOff", reason: "Error" }),

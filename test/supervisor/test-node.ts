@@ -22,7 +22,11 @@ export async function createTestNode(confinement: Confinement, options: Partial<
   await chmod(folder, 0o755);
   // Tells the processes of this test from those of others that run at the same time.
   const nodeName = basename(folder).toLowerCase();
-  const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
+  const layout = {
+    stateDir: join(folder, "state"),
+    logDir: join(folder, "log"),
+    privateDir: join(folder, "private"),
+  };
   const open = async () => {
     const supervisor = new Supervisor({
       layout,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Union } from "../../src/sync/desired-state.ts";
-import { findOrphans, type ObservedApp, plan, shareSameApps } from "../../src/sync/plan.ts";
+import { findLeftOut, findOrphans, type ObservedApp, plan, shareSameApps } from "../../src/sync/plan.ts";
 import type { RunnableApp } from "../../src/supervisor/types.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 
@@ -60,10 +60,26 @@ test("plan() withdraws once, and assigns again what comes back while it stops", 
   assert.deepEqual(said(plan(union([appWith()]), [known])), ["assign default/web"]);
 });
 
-test("plan() leaves a known app alone when its new spec is invalid, and takes an unknown one to say so", () => {
-  const broken = union([appWith({ args: ["x"] })], { invalid: "spec.cpuPCT: 200" });
-  assert.deepEqual(plan(broken, [observed(appWith())]), []);
+test("plan() passes an invalid spec on once, for a known app and for a new one, so that it is told", () => {
+  const invalid = "spec.cpuPCT: 200";
+  const broken = union([appWith({ args: ["x"] })], { invalid });
+  assert.deepEqual(said(plan(broken, [observed(appWith())])), ["assign default/web"]);
   assert.deepEqual(said(plan(broken, [])), ["assign default/web"]);
+  assert.deepEqual(plan(broken, [observed(appWith(), { invalid })]), []);
+  assert.deepEqual(said(plan(broken, [observed(appWith(), { invalid: "spec.memPCT: 200" })])), [
+    "assign default/web",
+  ]);
+});
+
+test("plan() passes on that an invalid spec was edited again, though the same is wrong with it", () => {
+  const invalid = "spec.cpuPCT: 200";
+  const at = (generation: number) => {
+    const app = appWith();
+    return { ...app, metadata: { ...app.metadata, generation } };
+  };
+  const known = observed(at(2), { invalid });
+  assert.deepEqual(plan(union([at(2)], { invalid }), [known]), []);
+  assert.deepEqual(said(plan(union([at(3)], { invalid }), [known])), ["assign default/web"]);
 });
 
 test("plan() starts no more new apps than the node may have, and still updates those it has", () => {
@@ -74,6 +90,16 @@ test("plan() starts no more new apps than the node may have, and still updates t
     appWith({}, { name: "two" }),
   ]);
   assert.deepEqual(said(plan(wanted, [known], { maxApps: 2 })), ["assign default/web", "assign default/one"]);
+});
+
+test("findLeftOut() names the apps that plan() does not take, before and after the others were taken", () => {
+  const [web, one] = [appWith(), appWith({}, { name: "one" })];
+  const wanted = union([web, one, appWith({}, { name: "two" })]);
+  assert.deepEqual(findLeftOut(wanted, [observed(web)], { maxApps: 2 }), ["default/two"]);
+  assert.deepEqual(findLeftOut(wanted, [observed(web), observed(one)], { maxApps: 2 }), ["default/two"]);
+  assert.deepEqual(findLeftOut(wanted, [observed(web), observed(one)], { maxApps: 1 }), ["default/two"]);
+  assert.deepEqual(findLeftOut(wanted, [observed(web)], { maxApps: 3 }), []);
+  assert.deepEqual(findLeftOut(wanted, []), []);
 });
 
 test("plan() does not hand an app to another source before its own has been heard", () => {

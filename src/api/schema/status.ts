@@ -53,7 +53,9 @@ export const status = {
     message: text("Why it is in this phase, in a sentence."),
     observedGeneration: count("The generation of the spec that this status is about."),
     ready: { type: "boolean", description: "Running, and its readiness probe, if it has one, succeeds." },
-    pid: count("Process id of the script on the node."),
+    pid: count(
+      "Process id of the script on the node or, once it has ended, of the oldest process that is left.",
+    ),
     processes: count("Number of processes and threads of the app."),
     startTime: time("When the present run started."),
     restarts: count("How often it was started again."),

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { spawn } from "node:child_process";
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { test, type TestContext } from "node:test";
+import { lockState } from "../../src/agent/lock.ts";
+import { readBootId } from "../../src/supervisor/processes.ts";
+
+async function createState(t: TestContext) {
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-lock-"));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  const path = join(dir, "agent.lock");
+  return {
+    dir,
+    path,
+    read: () => readFile(path, "utf8"),
+    /** What an agent leaves that was killed: its line of /proc, as it is changed. */
+    leave: async (change: (stat: string) => string) => {
+      const stat = await readFile("/proc/self/stat", "utf8");
+      await writeFile(path, `${await readBootId()}\n${change(stat)}`);
+    },
+  };
+}
+
+/** So many agents at once: the releases of those that got the lock, and what the others were told. */
+async function startAtOnce(dir: string, count: number) {
+  const ends = await Promise.allSettled(Array.from({ length: count }, () => lockState(dir)));
+  return {
+    got: ends.flatMap((end) => end.status === "fulfilled" ? [end.value] : []),
+    told: ends.flatMap((end) => end.status === "rejected" ? [String(end.reason.message)] : []),
+  };
+}
+
+/** The start time is field 22 of proc(5), the 20th after the name. */
+const startedEarlier = (stat: string) => {
+  const [head, tail] = stat.split(") ") as [string, string];
+  return `${head}) ${tail.split(" ").with(19, "1").join(" ")}`;
+};
+
+test("of agents that start at once exactly one gets the lock, and the others leave it in place", async (t) => {
+  const state = await createState(t);
+  for (let round = 0; round < 20; round++) {
+    const { got: [release, ...more], told } = await startAtOnce(state.dir, 5);
+    assert.deepEqual([more.length, told.length], [0, 4]);
+    const says =
+      `--state-dir ${state.dir}: process ${process.pid} is an agent with the same state; stop it first`;
+    assert.deepEqual([...new Set(told)], [says]);
+    assert.match(await state.read(), new RegExp(`\n${process.pid} `));
+    assert.deepEqual(await readdir(state.dir), ["agent.lock"]);
+    await release!();
+    assert.deepEqual(await readdir(state.dir), []);
+  }
+});
+
+test("of agents that find a dead one's lock exactly one gets it", async (t) => {
+  const state = await createState(t);
+  const leftovers: Record<string, () => Promise<void>> = {
+    "of a process with our pid, before us": () => state.leave(startedEarlier),
+    "of another boot": async () =>
+      await writeFile(state.path, `x\n${await readFile("/proc/self/stat", "utf8")}`),
+    "of no process at all": () => state.leave((stat) => stat.replace(/^\d+/, "4194305")),
+    "damaged": () => state.leave((stat) => stat.slice(0, 3)),
+    "empty": () => writeFile(state.path, ""),
+  };
+  for (const [what, leave] of Object.entries(leftovers)) {
+    for (let round = 0; round < 10; round++) {
+      await leave();
+      const { got, told } = await startAtOnce(state.dir, 5);
+      assert.deepEqual([got.length, told.length], [1, 4], what);
+      assert.deepEqual(await readdir(state.dir), ["agent.lock"]);
+      await got[0]!();
+    }
+  }
+});
+
+test("who died while it removed a dead one's lock holds up nobody", async (t) => {
+  const state = await createState(t);
+  await state.leave(startedEarlier);
+  await writeFile(`${state.path}.removal`, await state.read());
+  const { got } = await startAtOnce(state.dir, 3);
+  assert.equal(got.length, 1);
+  assert.deepEqual(await readdir(state.dir), ["agent.lock"]);
+});
+
+test("a dead one's lock is left to who is just removing it", async (t) => {
+  const state = await createState(t);
+  await state.leave((stat) => stat);
+  await rename(state.path, `${state.path}.removal`);
+  await state.leave(startedEarlier);
+  const left = await state.read();
+  await assert.rejects(
+    lockState(state.dir),
+    new RegExp(`process ${process.pid} is an agent with the same state`),
+  );
+  assert.equal(await state.read(), left);
+});
+
+test("the lock of another living process is refused by its pid, and that of a dead one is not", async (t) => {
+  const state = await createState(t);
+  const other = spawn("sleep", ["60"]);
+  t.after(() => other.kill("SIGKILL"));
+  await once(other, "spawn");
+  const stat = await readFile(`/proc/${other.pid}/stat`, "utf8");
+  await state.leave(() => stat);
+  const left = await state.read();
+  await assert.rejects(
+    lockState(state.dir),
+    new RegExp(`process ${other.pid} is an agent with the same state`),
+  );
+  assert.equal(await state.read(), left);
+  other.kill("SIGKILL");
+  await once(other, "exit");
+  await (await lockState(state.dir))();
+});
+
+test("an agent that ends removes its own lock and no other's", async (t) => {
+  const state = await createState(t);
+  const release = await lockState(state.dir);
+  await state.leave(startedEarlier);
+  const others = await state.read();
+  await release();
+  assert.equal(await state.read(), others);
+});

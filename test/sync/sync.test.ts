@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NCApp } from "../../src/api/types.ts";
+import type { Logger } from "../../src/lib/log.ts";
+import { type Desired, mergeDesired, newRecord } from "../../src/supervisor/desired.ts";
+import type { Supervisor } from "../../src/supervisor/supervisor.ts";
+import type { AppRecord } from "../../src/supervisor/types.ts";
+import { createSync } from "../../src/sync/sync.ts";
+
+/** A sync over a supervisor that only keeps records, as its runners make them. */
+function syncOver({ maxApps }: { maxApps?: number } = {}) {
+  const records = new Map<string, AppRecord>();
+  const warnings: string[] = [];
+  let assigned = 0;
+  const supervisor = {
+    list: () => [...records].map(([key, record]) => ({ key, record })),
+    assign(desired: Desired) {
+      assigned++;
+      const key = `default/${desired.app.metadata.name}`;
+      const known = records.get(key);
+      records.set(key, known ? mergeDesired(known, desired).record : newRecord(desired));
+    },
+    withdraw: (key: string) => void records.delete(key),
+  } as unknown as Supervisor;
+  const log = { warn: (message: string) => void warnings.push(message) } as unknown as Logger;
+  const sync = createSync({ order: ["api-server"], supervisor, log, maxApps });
+  return { sync, records, warnings, assigned: () => assigned, sink: sync.desired.sinkFor("api-server") };
+}
+
+const item = (name: string, spec: NCApp["spec"] = {}, generation = 1, problem = "") => ({
+  app: {
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCApp",
+    metadata: { name, namespace: "default", uid: `uid-${name}`, generation },
+    spec: { shellFile: "/opt/web.sh", ...spec },
+  } as NCApp,
+  source: "api-server",
+  ...(problem ? { problems: [{ message: problem }] } : {}),
+});
+
+test("an app beyond --max-apps is a problem with its name, logged once, until there is room for it", () => {
+  const { sync, records, warnings, sink } = syncOver({ maxApps: 1 });
+  const message = "default/two is not taken: this node has 1 apps, as many as it may (--max-apps)";
+  sink.replace([item("one"), item("two")]);
+  sync.reconcile();
+  sync.reconcile();
+  assert.deepEqual([...records.keys()], ["default/one"]);
+  assert.deepEqual(sync.problems(), [{ message }]);
+  assert.deepEqual(warnings, [message]);
+  sink.replace([item("two")]);
+  sync.reconcile();
+  sync.reconcile();
+  assert.deepEqual([...records.keys()], ["default/two"]);
+  assert.deepEqual(sync.problems(), []);
+});
+
+test("an invalid edit reaches the record once, which keeps its spec, and goes when the spec is valid again", () => {
+  const { sync, records, sink, assigned } = syncOver();
+  const look = () => {
+    sync.reconcile();
+    sync.reconcile();
+    const { app, invalidEdit, invalid } = records.get("default/web")!;
+    return [assigned(), app.spec.args, app.metadata.generation, invalidEdit, invalid];
+  };
+  sink.replace([item("web", { args: ["a"] })]);
+  assert.deepEqual(look(), [1, ["a"], 1, undefined, undefined]);
+  sink.replace([item("web", { args: ["b"], cpuPCT: 200 }, 2, "spec.cpuPCT: 200")]);
+  assert.deepEqual(look(), [2, ["a"], 2, "spec.cpuPCT: 200", undefined]);
+  sink.replace([item("web", { args: ["b"] }, 3)]);
+  assert.deepEqual(look(), [3, ["b"], 3, undefined, undefined]);
+});
