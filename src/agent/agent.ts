@@ -23,6 +23,7 @@ import { apiServerSource, createSources } from "./create-sources.ts";
 import { createDiskCheck } from "./disk-check.ts";
 import { openDoors } from "./doors.ts";
 import { createHistory, samplePeriodMs } from "./history.ts";
+import { createIdleApps } from "./idle-apps.ts";
 import { createNode } from "./node.ts";
 import { observeStarts, takeSample } from "./observe.ts";
 import { privateFolder } from "./private-folder.ts";
@@ -71,6 +72,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   });
   const meter = createMeter({ supervisor, size, onMeasured: (key) => report(key) });
   const board = createStatusBoard({ supervisor, meter });
+  const idle = createIdleApps(meter.reading);
   const { sources, socket } = createSources(options, {
     client: cluster?.client,
     answered: cluster?.answered,
@@ -102,6 +104,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     },
     forgotten(key, record) {
       board.forget(key);
+      idle.forget(key);
       cluster?.forget(record);
     },
   });
@@ -158,7 +161,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       takeSample(history, { supervisor, meter, node });
       await disk.look();
     }, log),
-    repeat(logCheckMs, stopping.signal, () => supervisor.rotateLogs(), log),
+    repeat(logCheckMs, stopping.signal, () => supervisor.rotateLogs(idle.isIdle), log),
     returnMemory(stopping.signal, log),
     ...(cluster && options.withScheduler
       ? [runWithScheduler(

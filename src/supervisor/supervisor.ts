@@ -140,10 +140,11 @@ export class Supervisor {
     return await this.#options.confinement.usage(refOf(record, record.run));
   }
 
-  /** Rotates the logs that have grown too long; one after the other, since the disk is the same. */
-  async rotateLogs(): Promise<void> {
+  /** Rotates the logs that have grown too long; one after the other, since the disk is the same. Apps that are idle wrote nothing. */
+  async rotateLogs(isIdle: (key: string) => boolean = () => false): Promise<void> {
     const { layout, log, logs } = this.#options;
     for (const { key, record } of this.list()) {
+      if (isIdle(key)) continue;
       const { policy, problem: wrong } = logPolicyOf(record.app, logs);
       const { problem, droppedBytes, lossless } = await rotateIfNeeded(
         logPath(layout, folderOf(record.app)),
