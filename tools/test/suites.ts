@@ -32,8 +32,8 @@ export const usualSuites: readonly SuiteName[] = suiteNames.filter((name) => nam
 export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
   const stages: SuiteName[][][] = [
     [["unit"]],
-    [["caps"], ["process"]],
-    [["cluster", "browser"], ["guest", "chaos"]],
+    [["caps"], ["process", "browser"]],
+    [["cluster"], ["guest", "chaos"]],
     [["install"]],
   ];
   const wanted = (lanes: SuiteName[][]) =>
@@ -45,7 +45,7 @@ export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
 export function cpusOf(name: SuiteName, count = availableParallelism()): string | undefined {
   if (count < 2) return undefined;
   if (name === "caps") return "0";
-  return name === "process" ? `1-${count - 1}` : undefined;
+  return name === "process" || name === "browser" ? `1-${count - 1}` : undefined;
 }
 
 /** The real parts that a suite needs, by their names in install-parts.sh. */
