@@ -126,7 +126,9 @@ test("no value of a variable or of a header is told, however it was written", ()
   assert.match(twice!.message, /Duplicate value: .*PIN/);
 });
 
-test("a long value is shortened", () => {
+test("a long value is shortened, and so is a long name", () => {
+  const [bad] = validateNCApp(appWith({ nodeSelector: { ["{".repeat(5000)]: "x" } }));
+  assert.ok(bad!.message.length < 1000, `${bad!.message.length}`);
   const [error] = validateNCApp(appWith({ cpuPCT: "9".repeat(100_000) }));
   assert.ok(error!.message.length < 400 && String(error!.value).length < 400);
 });

@@ -1,3 +1,4 @@
+import { quote } from "../field-error.ts";
 import { qualifiedName } from "../schema/patterns.ts";
 import type { NCAppSpec, NodeSelectorRequirement, Toleration } from "../types.ts";
 import type { Rule } from "./rule.ts";
@@ -80,7 +81,7 @@ export const placementRules: readonly Rule[] = [
     message: "must have label keys such as 'zone' or 'example.com/zone'",
     holds: ({ nodeSelector = {} }: NCAppSpec) => {
       const bad = Object.keys(nodeSelector).find((key) => !isLabelKey(key));
-      return bad === undefined || `${JSON.stringify(bad)} is no label key`;
+      return bad === undefined || `${quote(bad)} is no label key`;
     },
   },
   ...tolerations,
