@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dealOut } from "../../tools/test/groups.ts";
-import { cpusOf, pick, stagesOf, suiteNames } from "../../tools/test/suites.ts";
+import { allowedCpus, cpusOf, pick, stagesOf, suiteNames } from "../../tools/test/suites.ts";
 import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
 
 test("parseTotals() reads what formatTotals() writes, and nothing else", () => {
@@ -59,9 +59,17 @@ test("stagesOf() has every suite that is asked for once, and no others", () => {
 test("cpusOf() leaves a CPU to the measurements alone, beside all that runs at the same time", () => {
   const beside = stagesOf(suiteNames).find((lanes) => lanes.flat().includes("caps"))!.flat();
   assert.deepEqual(
-    beside.map((name) => cpusOf(name, 4)),
-    beside.map((name) => name === "caps" ? "0" : "1-3"),
+    beside.map((name) => cpusOf(name, [2, 3, 5])),
+    beside.map((name) => name === "caps" ? "2" : "3,5"),
   );
-  assert.deepEqual(beside.map((name) => cpusOf(name, 1)), beside.map(() => undefined));
-  assert.equal(cpusOf("cluster", 4), undefined);
+  assert.deepEqual(beside.map((name) => cpusOf(name, [0])), beside.map(() => undefined));
+  assert.equal(cpusOf("cluster", [0, 1]), undefined);
+});
+
+test("allowedCpus() reads single CPUs and ranges", () => {
+  const status = (list: string) =>
+    `Name:\tnode\nCpus_allowed:\tff\nCpus_allowed_list:\t${list}\nMems_allowed:\t1\n`;
+  assert.deepEqual(allowedCpus(status("0-1")), [0, 1]);
+  assert.deepEqual(allowedCpus(status("2,4-6,9")), [2, 4, 5, 6, 9]);
+  assert.deepEqual(allowedCpus(""), []);
 });

@@ -42,10 +42,20 @@ export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
 }
 
 /** The CPUs that a suite is held to, as taskset takes them; those that run beside `caps` leave it one alone. */
-export function cpusOf(name: SuiteName, count = availableParallelism()): string | undefined {
-  if (count < 2) return undefined;
-  if (name === "caps") return "0";
-  return name === "process" || name === "browser" ? `1-${count - 1}` : undefined;
+export function cpusOf(name: SuiteName, cpus = allowedCpus()): string | undefined {
+  const [first, ...others] = cpus;
+  if (others.length === 0) return undefined;
+  if (name === "caps") return String(first);
+  return name === "process" || name === "browser" ? others.join() : undefined;
+}
+
+/** The CPUs that this process may use: in a container they may be any. */
+export function allowedCpus(status: string = readFileSync("/proc/self/status", "utf8")): number[] {
+  const list = /^Cpus_allowed_list:\s+([\d,-]+)$/m.exec(status)?.[1] ?? "";
+  return list.split(",").filter(Boolean).flatMap((range) => {
+    const [from = 0, to = from] = range.split("-").map(Number);
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  });
 }
 
 /** The real parts that a suite needs, by their names in install-parts.sh. */
