@@ -26,11 +26,7 @@ export function createAppActions(
   const hasEnded = (key: string) => ["Succeeded", "Failed"].includes(supervisor.get(key)?.record.phase ?? "");
 
   /** Whether the source that it came from is not followed any more: then nobody else can end it. */
-  const isOrphan = (key: string) => {
-    const { apps, sources } = sync.desired.union();
-    const record = supervisor.get(key)?.record;
-    return record !== undefined && !record.withdrawn && !apps.has(key) && !sources.has(record.source);
-  };
+  const isOrphan = (key: string) => sync.orphans().some((app) => app.key === key);
 
   const perform = async (
     key: string,

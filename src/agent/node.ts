@@ -76,8 +76,8 @@ export function freeShares(apps: Pick<SupervisedApp, "record">[], reserved: Shar
 }
 
 /** An app that has ended for good, or that will not begin, takes nothing. */
-function isSettled({ phase, invalid, run }: AppRecord): boolean {
-  return phase === "Succeeded" || phase === "Failed" || invalid !== undefined && !run;
+function isSettled({ phase, invalid }: AppRecord): boolean {
+  return phase === "Succeeded" || phase === "Failed" || invalid !== undefined;
 }
 
 function candidate(

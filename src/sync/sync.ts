@@ -14,6 +14,8 @@ export interface Sync {
   reconcile(): Union;
   /** What is wrong with the sources, which apps have none any more, and which are too many for the node. */
   problems(): SourceProblem[];
+  /** Apps whose source is not followed any more. */
+  orphans(): ObservedApp[];
   /** When the last comparison was made. */
   lastSync(): number | undefined;
 }
@@ -68,6 +70,7 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
     desired,
     reconcile,
     problems: () => problemsOf(desired.union(), observe(supervisor), maxApps),
+    orphans: () => findOrphans(desired.union(), observe(supervisor)),
     lastSync: () => lastSync,
   };
 }
