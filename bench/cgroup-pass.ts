@@ -16,7 +16,7 @@ import {
 import { median } from "./statistics.ts";
 
 const count = Number(process.argv[2] ?? 1000);
-const rounds = 5;
+const rounds = 3;
 
 const found = await locateRoot({ override: process.env["CGROUP_ROOT"] });
 if (!found.ok) throw new Error(found.message);

@@ -55,6 +55,7 @@ const judged: Record<Figure, TrendOptions> = {
   anonymousMB: { floor: 2 },
   descriptors: { floor: 4 },
   sockets: { floor: 3 },
+  openFiles: { floor: 10, share: 0.25 },
   inotifyWatches: { floor: 2, share: 0.25 },
   threads: { floor: 2 },
   cpuPCT: { floor: 1, share: 0.15 },
@@ -68,6 +69,7 @@ const judged: Record<Figure, TrendOptions> = {
 const returned = [
   "descriptors",
   "sockets",
+  "openFiles",
   "inotifyWatches",
   "cgroups",
   "processes",
@@ -219,6 +221,7 @@ function drawChart(readings: Reading[]): string {
       line("resident, MB", "residentMB"),
       line("anonymous, MB", "anonymousMB"),
       line("descriptors", "descriptors"),
+      line("open files", "openFiles"),
       line("cgroups", "cgroups"),
       line("apps wanted", "apps"),
     ],
@@ -242,6 +245,7 @@ function describe(reading: Reading, churn: Churn): string {
     anonymousMB,
     residentMB,
     descriptors,
+    openFiles,
     inotifyWatches,
     cgroups,
     processes,
@@ -254,7 +258,7 @@ function describe(reading: Reading, churn: Churn): string {
   } MB anonymous, ` +
     `${
       residentMB.toFixed(1)
-    } resident, ${descriptors} descriptors, ${inotifyWatches} watches, ${cgroups} cgroups, ` +
+    } resident, ${descriptors} descriptors, ${openFiles} open files, ${inotifyWatches} watches, ${cgroups} cgroups, ` +
     `${processes} processes, ${stateFiles} state files, ${cpuPCT.toFixed(0)} % CPU`;
 }
 

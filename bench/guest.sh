@@ -17,13 +17,13 @@ main() {
   systemd-run --quiet --unit=nckubelet "$PROGRAM" agent --standalone --manifests "$manifests" --listen ''
   give_caps 20
   wait_until test -e "$apps/default_spin/cpu.max" || { journalctl -u nckubelet | tail -20; exit 1; }
-  sleep 10
+  sleep 5
   measure_cap
   for cap in 40 20 50 10 30; do measure_resize resize "$apps/default_spin" "$cap" give_caps; done
   rm -f "$manifests/spin.yaml"
   wait_until test ! -e "$apps/default_spin"
   write_apps
-  sleep 15 # until the agent is at rest
+  wait_until at_rest
 
   measure ours give_apps
   measure systemd-run each systemd_run
@@ -138,6 +138,14 @@ busy() {
   local user nice system _
   read -r _ user nice system _ </proc/stat
   ticks=$((user + nice + system))
+}
+
+# Less than a tenth of two seconds was work.
+at_rest() {
+  local before
+  busy && before=$ticks
+  pause 2
+  busy && [ $((ticks - before)) -lt 20 ]
 }
 
 all_started() {

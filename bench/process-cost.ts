@@ -1,5 +1,5 @@
 /** What a process has cost so far, as the kernel counts it. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 export interface ProcessCost {
   /** CPU time of the process, in seconds. */
@@ -29,6 +29,13 @@ export function readCost(pid: number): ProcessCost {
     residentMB: megabytes("VmRSS"),
     anonymousMB: megabytes("RssAnon"),
   };
+}
+
+/** How long the threads of a process have run, in milliseconds: exact where `cpuSeconds` has hundredths, but without threads that have ended. */
+export function readRunMs(pid: number): number {
+  return readdirSync(`/proc/${pid}/task`)
+    .map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]))
+    .reduce((sum, nanoseconds) => sum + nanoseconds / 1e6, 0);
 }
 
 /** The highest resident memory that a process ever had. */

@@ -9,9 +9,12 @@ import { readCost } from "../process-cost.ts";
 export interface Sample {
   residentMB: number;
   anonymousMB: number;
+  /** All but `openFiles`. */
   descriptors: number;
-  /** Of the descriptors: connections, watched files, pipes. */
+  /** Of the descriptors: connections. */
   sockets: number;
+  /** Files and folders of the agent's own that are being read or written at this moment. */
+  openFiles: number;
   inotifyWatches: number;
   threads: number;
   cpuSeconds: number;
@@ -40,12 +43,15 @@ export function takeSample({ pid, stateDir, logDir, marker }: Looked): Sample {
   const links = descriptors.map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
   const watched = descriptors.filter((_, at) => links[at] === "anon_inode:inotify")
     .map((fd) => readIfThere(`/proc/${pid}/fdinfo/${fd}`).split("inotify wd:").length - 1);
+  const own = [stateDir, logDir].map((folder) => `${folder}/`);
+  const openFiles = links.filter((link) => own.some((folder) => link.startsWith(folder))).length;
   const status = readIfThere(`/proc/${pid}/status`);
   return {
     residentMB,
     anonymousMB,
-    descriptors: descriptors.length,
+    descriptors: descriptors.length - openFiles,
     sockets: links.filter((link) => link.startsWith("socket:")).length,
+    openFiles,
     inotifyWatches: watched.reduce((sum, count) => sum + count, 0),
     threads: Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? 0),
     cpuSeconds,

@@ -24,7 +24,7 @@ export const churn: Benchmark = {
   name: "churn",
   about:
     `${apps} NCApps on a real API server, ${here} of them on this node, ${perSecond} updates a second spread over all: CPU and ` +
-    "memory of the agent. One minute; five with --long.",
+    "memory of the agent. 40 s; five minutes with --long.",
   needs: ["executable", "control-plane"],
   run: (context) => withClusterScene((scene) => measure(scene, context)),
 };
@@ -46,7 +46,7 @@ async function measure(
   await using agent = await startAgentProcess(agentFlags);
   await files.waitForAll(here);
   await pause(5000);
-  const seconds = long ? 300 : 60;
+  const seconds = long ? 300 : 40;
   say(`updates for ${seconds + warmUpSeconds} s`);
   const stopping = new AbortController();
   const updating = updateSteadily(client, stopping.signal);

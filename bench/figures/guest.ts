@@ -15,7 +15,7 @@ import type { Benchmark, Context, Figure } from "../benchmark.ts";
 import { findRuntimes, type Peer } from "../peers.ts";
 import { median } from "../statistics.ts";
 
-const apps = 20;
+const apps = 10;
 const capPCT = 20;
 
 export const guest: Benchmark = {

@@ -33,7 +33,7 @@ interface Target {
 }
 
 async function measure({ say, long }: Context): Promise<Figure[]> {
-  const measureMs = long ? 60_000 : 10_000;
+  const measureMs = long ? 60_000 : 6000;
   const child = spawn(process.execPath, [fileURLToPath(new URL("../probe-target.ts", import.meta.url))], {
     stdio: ["ignore", "pipe", "inherit"],
   });

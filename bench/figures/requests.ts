@@ -13,14 +13,14 @@ import { createStartedFiles } from "../started-files.ts";
 
 const apps = 1000;
 /** So long without an event means that there are no more. */
-const silenceMs = 10_000;
+const silenceMs = 5000;
 const paper = { nodes: 5000, appsPerNode: 30, refreshesPerHour: 12 };
 
 export const requests: Benchmark = {
   name: "requests",
   about: `Requests of an agent with ${
     apps.toLocaleString("en")
-  } idle apps to a real API server, in the steady state: 40 s; ten minutes with --long.`,
+  } idle apps to a real API server, in the steady state: 30 s; ten minutes with --long.`,
   needs: ["executable", "control-plane"],
   run: (context) => withClusterScene((scene) => measure(scene, context)),
 };
@@ -42,7 +42,7 @@ async function measure({ client, agentFlags }: ClusterScene, { long, say }: Cont
   await files.waitForAll(apps);
   say("waiting until all events of the starts are told");
   await eventsAreTold(agent.url);
-  const seconds = long ? 600 : 40;
+  const seconds = long ? 600 : 30;
   say(`counting for ${seconds} s`);
   const before = await countRequests(agent.url);
   await pause(seconds * 1000);

@@ -72,11 +72,11 @@ export const suiteParts: Record<SuiteName, string[]> = {
 
 /** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
 const processTests = [
-  "test/agent/observe.test.ts",
+  "test/agent/{lock,observe}.test.ts",
   "test/cli/{apps,completion,exec}.test.ts",
   "test/install/{functions,release}.test.ts",
   "test/kube/leader.test.ts",
-  "test/server/slow-clients.test.ts",
+  "test/server/{slow-clients,socket-door}.test.ts",
   "test/supervisor/{log-reader,log-rotation,log-rotation-crash,real-programs,supervisor,windows-scripts}.test.ts",
 ];
 
@@ -101,10 +101,12 @@ export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
   if (name !== "unit" && name !== "process") {
     return [onNode(name, files, pattern, 30 * minutes, 20 * minutes)];
   }
+  // All groups of unit tests run at once: a part of them waits for deadlines at any time.
   const modules = name === "unit" ? groupFiles(name, files, 2 * jobs) : files;
+  const atOnce = name === "unit" ? modules.length : jobs;
   return [
-    onNode(name, modules, pattern, 5 * minutes, 1 * minutes),
-    onDeno(name, modules, pattern, 5 * minutes),
+    onNode(name, modules, pattern, 5 * minutes, 1 * minutes, atOnce),
+    onDeno(name, modules, pattern, 5 * minutes, atOnce),
   ];
 }
 
@@ -151,6 +153,7 @@ function onNode(
   pattern: string | undefined,
   timeoutMs: number,
   testTimeoutMs: number,
+  atOnce = jobs,
 ): Suite {
   return {
     title: `${name} tests on Node ${process.versions.node}`,
@@ -158,7 +161,7 @@ function onNode(
       ...heldTo(cpusOf(name)),
       process.execPath,
       "--test",
-      `--test-concurrency=${jobs}`,
+      `--test-concurrency=${atOnce}`,
       `--test-timeout=${testTimeoutMs}`,
       `--test-reporter=${join(checkout, "tools/test/reporter.ts")}`,
       ...(pattern === undefined ? [] : [`--test-name-pattern=${RegExp.escape(pattern)}`]),
@@ -172,7 +175,13 @@ function onNode(
   };
 }
 
-function onDeno(name: SuiteName, files: string[], pattern: string | undefined, timeoutMs: number): Suite {
+function onDeno(
+  name: SuiteName,
+  files: string[],
+  pattern: string | undefined,
+  timeoutMs: number,
+  atOnce: number,
+): Suite {
   let failing = false;
   return {
     title: `${name} tests on Deno`,
@@ -187,7 +196,7 @@ function onDeno(name: SuiteName, files: string[], pattern: string | undefined, t
       ...(pattern === undefined ? [] : ["--filter", pattern]),
       ...files,
     ],
-    env: { DENO_JOBS: String(jobs), DENO_NO_UPDATE_CHECK: "1" },
+    env: { DENO_JOBS: String(atOnce), DENO_NO_UPDATE_CHECK: "1" },
     timeoutMs,
     // Deno has a line for each test; what matters comes at the end, where something failed.
     shows: (line) => {
