@@ -3,7 +3,7 @@
  * kernel, a browser), in lanes side by side, since they wait more than they compute. Whole installations run only where they are
  * named.
  *
- * Usage: node tools/test.ts [unit|caps|process|chaos|cluster|guest|browser|install]... [--only TEXT]
+ * Usage: node tools/test.ts [unit|caps|process|chaos|cluster|guest|systemd|browser|install]... [--only TEXT]
  *   --only TEXT   only the files that have TEXT in their path, or where there are none, the tests that have it in their name
  *
  * The last line is the total: `N passed, N failed, N skipped`. The exit code is 1 if anything failed.

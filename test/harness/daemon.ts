@@ -8,12 +8,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
+import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** What to run. */
 export type DaemonSpec = {
   program: string;
   args: string[];
+  /** More environment than this process has. */
+  env?: Record<string, string>;
   /** Where both output streams are appended to. */
   logFile: string;
   /** Resolves to true when the program serves; asked again until then. */
@@ -84,10 +87,11 @@ export class Daemon {
   }
 
   #spawn(): void {
-    const { program, args, logFile } = this.#spec;
+    const { program, args, env, logFile } = this.#spec;
     const log = openSync(logFile, "a");
     const child = spawn("setpriv", ["--pdeathsig", "KILL", program, ...args], {
       stdio: ["ignore", log, log],
+      env: { ...process.env, ...env },
     });
     closeSync(log);
     this.#child = child;

@@ -18,6 +18,7 @@ export const suiteNames = [
   "chaos",
   "cluster",
   "guest",
+  "systemd",
   "browser",
   "install",
 ] as const;
@@ -33,7 +34,7 @@ export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
   const stages: SuiteName[][][] = [
     [["unit"]],
     [["caps"], ["process", "browser"]],
-    [["cluster"], ["guest", "chaos"]],
+    [["cluster"], ["guest"], ["systemd", "chaos"]],
     [["install"]],
   ];
   const wanted = (lanes: SuiteName[][]) =>
@@ -65,7 +66,8 @@ export const suiteParts: Record<SuiteName, string[]> = {
   process: [],
   chaos: [],
   cluster: ["control-plane"],
-  guest: ["guest", "systemd-guest"],
+  guest: ["guest"],
+  systemd: ["systemd-guest"],
   browser: ["chromium"],
   install: ["systemd-guest"],
 };
@@ -83,6 +85,9 @@ const processTests = [
 /** Tests that measure what share of the CPU an app gets. */
 const capsTests = "test/guest/cgroups-cpu.test.ts";
 
+/** Tests on a machine with systemd, which take as long as all other guests. */
+const systemdTests = "test/guest/systemd*.test.ts";
+
 /** Tests of install.sh as a whole: in a folder, on whole machines, and cut at each of its steps. */
 const installTests = [
   "test/chaos/install-interrupted.test.ts",
@@ -99,7 +104,9 @@ export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
   const { files, pattern } = pick(testFiles(name), only);
   if (files.length === 0) return [];
   if (name !== "unit" && name !== "process") {
-    return [onNode(name, files, pattern, 30 * minutes, 20 * minutes)];
+    // Guests compute all the time, and those with systemd run beside the others.
+    const atOnce = name === "guest" || name === "systemd" ? Math.ceil(jobs / 2) : jobs;
+    return [onNode(name, files, pattern, 30 * minutes, 20 * minutes, atOnce)];
   }
   // All groups of unit tests run at once: a part of them waits for deadlines at any time.
   const modules = name === "unit" ? groupFiles(name, files, 2 * jobs) : files;
@@ -114,10 +121,11 @@ export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
 export function testFiles(name: SuiteName): string[] {
   if (name === "process") return globSync(processTests, { cwd: checkout }).sort();
   if (name === "caps") return [capsTests];
+  if (name === "systemd") return globSync(systemdTests, { cwd: checkout }).sort();
   if (name === "install") return globSync(installTests, { cwd: checkout }).sort();
   if (name !== "unit") {
-    return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout, exclude: [capsTests, ...installTests] })
-      .sort();
+    const exclude = [capsTests, systemdTests, ...installTests];
+    return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout, exclude }).sort();
   }
   const others = [
     "test/cluster/**",
@@ -153,7 +161,7 @@ function onNode(
   pattern: string | undefined,
   timeoutMs: number,
   testTimeoutMs: number,
-  atOnce = jobs,
+  atOnce: number,
 ): Suite {
   return {
     title: `${name} tests on Node ${process.versions.node}`,
