@@ -3,10 +3,16 @@ import { systemNamespace } from "./names.ts";
 /**
  * The Deployment of the scheduler: two replicas of which one leads, as little privilege as a Pod can have.
  *
- * It has no probes: the status page listens on loopback, where the kubelet cannot ask. A replica that hangs or cannot renew the Lease
- * loses it to the other one and is a candidate again when it comes back; one that breaks down ends, and the kubelet restarts it.
+ * A replica that hangs loses the Lease to the other one, and is restarted by its liveness probe. Readiness is for who looks: an API
+ * server that is away is no reason to restart.
  */
 export function buildSchedulerDeployment({ image = "nckubelet:latest" }: { image?: string } = {}): object {
+  const port = 10_270;
+  const probe = (path: string) => ({
+    httpGet: { path, port: "health" },
+    periodSeconds: 10,
+    timeoutSeconds: 5,
+  });
   const labels = { "app.kubernetes.io/name": "nckubelet-scheduler" };
   return {
     apiVersion: "apps/v1",
@@ -46,7 +52,10 @@ export function buildSchedulerDeployment({ image = "nckubelet:latest" }: { image
             name: "scheduler",
             image,
             command: ["nckubelet"],
-            args: ["scheduler"],
+            args: ["scheduler", `--health-listen=:${port}`],
+            ports: [{ name: "health", containerPort: port }],
+            livenessProbe: { ...probe("/livez"), failureThreshold: 3 },
+            readinessProbe: probe("/readyz"),
             resources: { requests: { cpu: "50m", memory: "96Mi" }, limits: { memory: "512Mi" } },
             securityContext: {
               allowPrivilegeEscalation: false,

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { appKey, defaultSchedulerName, splitAppKey } from "../api/names.ts";
 import { loadAccess } from "../kube/access.ts";
 import { createKubeClient, type KubeClient } from "../kube/client.ts";
+import type { Listener } from "../server/listen.ts";
 import { createLogger, type LogFormat, type LogLevel } from "../lib/log.ts";
 import { version } from "../lib/version.ts";
 import { duration } from "./agent-config.ts";
@@ -54,6 +55,11 @@ export const schedulerCommand: Command = {
       help: "Where to serve health and metrics, on loopback; '' for nowhere.",
       default: "127.0.0.1:10269",
     },
+    "health-listen": {
+      kind: "text",
+      value: "ADDR",
+      help: "Where to serve /healthz, /livez and /readyz alone, to anyone, such as :10270.",
+    },
     explain: {
       kind: "text",
       value: "NS/NAME",
@@ -92,10 +98,11 @@ export const schedulerCommand: Command = {
 type Settings = ReturnType<typeof readSettings>;
 
 async function schedule(settings: Settings, client: KubeClient, io: Io): Promise<number> {
-  const { logLevel: level, logFormat: format, listen, ...rest } = settings;
+  const { logLevel: level, logFormat: format, listen, healthListen, ...rest } = settings;
   const log = createLogger({ level, format, write: (line) => io.stderr(`${line}\n`) });
-  const [{ runScheduler }, { listenOnPort }] = await Promise.all([
+  const [{ runScheduler }, { createHealthApp }, { listenForHealth, listenOnPort }] = await Promise.all([
     import("../scheduler/run-scheduler.ts"),
+    import("../scheduler/server.ts"),
     import("../server/listen.ts"),
   ]);
   const identity = `${hostname().toLowerCase()}_${randomUUID()}`;
@@ -108,10 +115,15 @@ async function schedule(settings: Settings, client: KubeClient, io: Io): Promise
     identity,
     bindPlaces,
     serve: async (app) => {
-      if (!listen) return { close: async () => {} };
-      const listener = await listenOnPort(app, listen);
-      log.info("serving", { address: listener.address });
-      return listener;
+      await using listeners = new AsyncDisposableStack();
+      const open = (listener: Listener) => {
+        listeners.defer(() => listener.close());
+        log.info("serving", { address: listener.address });
+      };
+      if (listen) open(await listenOnPort(app, listen));
+      if (healthListen) open(await listenForHealth(createHealthApp(app), healthListen));
+      const all = listeners.move();
+      return { close: () => all.disposeAsync() };
     },
   }, io.signal);
   log.info("the scheduler has ended");
@@ -161,6 +173,7 @@ function readSettings({ flags }: Invocation, { env }: Io) {
     defaultTolerationMs: duration("default-toleration", raw("default-toleration") ?? "300s"),
     nodeGraceMs: nodeGrace(raw("node-monitor-grace-period")),
     listen: raw("listen") ?? "127.0.0.1:10269",
+    healthListen: raw("health-listen"),
     explain: explainedApp(raw("explain")),
     logLevel: oneOf<LogLevel>("log-level", ["info", "debug", "warn", "error"]),
     logFormat: oneOf<LogFormat>("log-format", ["text", "json"]),

@@ -55,6 +55,18 @@ export function createSchedulerApp(view: SchedulerView): Hono {
   return app;
 }
 
+/** What may be asked from anywhere: whether the endpoint `of` answers well, without its words. */
+export function createHealthApp(of: Hono): Hono {
+  const app = new Hono();
+  for (const path of ["/healthz", "/livez", "/readyz"]) {
+    app.get(path, async (context) => {
+      const { ok } = await of.request(path);
+      return ok ? context.text("ok") : context.text("not ready", 503);
+    });
+  }
+  return app;
+}
+
 function describe(checks: readonly FollowerState[], ready: boolean): string {
   const lines = checks.map(({ name, listed, alive, message }) => {
     const ok = listed && alive;

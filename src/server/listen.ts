@@ -1,5 +1,6 @@
 /**
- * Opens the server's doors: a port on loopback, a port with TLS, and a unix socket that only root and the agent's user may use.
+ * Opens the server's doors: a port on loopback, a port with TLS, a unix socket that only root and the agent's user may use, and a
+ * port for health alone.
  *
  * Caveat: who connects to the unix socket is decided by its file mode alone. Node cannot ask the kernel for the peer's user
  * (SO_PEERCRED), so a process that was handed the connected socket by another is not told apart from it.
@@ -58,6 +59,24 @@ export async function listenWithTLS(
   };
 }
 
+/** Listens on `host:port`, or `:port` for every address: for an app that tells nothing but whether all is well. */
+export async function listenForHealth(
+  app: Hono,
+  address: string,
+  bounds: Bounds = defaultBounds,
+): Promise<Listener> {
+  const place = address.startsWith(":") ? `[::]${address}` : address;
+  const { host, port } = parseAddress(place);
+  const server = createBoundedServer(app, bounds);
+  // Without a host Node listens on all addresses of both families, or of the one that the machine has.
+  await listening(
+    server,
+    () => server.listen(port, host === "::" ? undefined : host),
+    `--health-listen ${address}`,
+  );
+  return { address: describe(server, host, "http"), close: () => closeServer(server) };
+}
+
 /** Listens on a unix socket of mode 0600. A socket that nobody serves any more is replaced; a living agent's is not. */
 export async function listenOnSocket(
   app: Hono,
@@ -98,11 +117,12 @@ export function parseAddress(address: string): { host: string; port: number } {
 async function listenAt(server: Server, address: string, scheme: "http" | "https"): Promise<Listener> {
   const { host, port } = parseAddress(address);
   await listening(server, () => server.listen(port, host), `--listen ${address}`);
-  const actual = server.address() as AddressInfo;
-  return {
-    address: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${actual.port}`,
-    close: () => closeServer(server),
-  };
+  return { address: describe(server, host, scheme), close: () => closeServer(server) };
+}
+
+function describe(server: Server, host: string, scheme: "http" | "https"): string {
+  const { port } = server.address() as AddressInfo;
+  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** The file is made by `listen` itself, before there is a chance to change its mode: it has to be right from the start. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSchedulerMetrics } from "../../src/scheduler/metrics.ts";
-import { createSchedulerApp } from "../../src/scheduler/server.ts";
+import { createHealthApp, createSchedulerApp } from "../../src/scheduler/server.ts";
 
 function createView({ alive = true } = {}) {
   const metrics = createSchedulerMetrics();
@@ -31,6 +31,20 @@ test("/healthz and /livez answer whatever the API server does, /readyz says what
   const ready = await createView().app.request("/readyz?verbose");
   assert.equal(ready.status, 200);
   assert.match(await ready.text(), /^\[\+\]ncapps ok: followed$/m);
+});
+
+test("the port for health tells anyone whether all is well, and no more", async () => {
+  const [well, unwell] = [createView(), createView({ alive: false })].map(({ app }) => createHealthApp(app));
+  for (const path of ["/healthz", "/livez", "/readyz", "/readyz?verbose"]) {
+    const answer = await well!.request(path);
+    assert.deepEqual([answer.status, await answer.text()], [200, "ok"], path);
+  }
+  const unready = await unwell!.request("/readyz?verbose");
+  assert.deepEqual([unready.status, await unready.text()], [503, "not ready"]);
+  assert.equal((await unwell!.request("/livez")).status, 200);
+  for (const path of ["/metrics", "/status", "/"]) {
+    assert.equal((await well!.request(path)).status, 404, path);
+  }
 });
 
 test("/metrics tells decisions, binds, queues and nodes", async () => {

@@ -13,6 +13,7 @@ import { createBoundedServer, defaultBounds } from "../../src/server/bounded-ser
 import { followKeyPair, readKeyPair } from "../../src/server/key-pair.ts";
 import {
   isLoopbackHost,
+  listenForHealth,
   listenOnPort,
   listenOnSocket,
   listenWithTLS,
@@ -44,6 +45,20 @@ test("listenOnPort() serves on loopback and refuses every other address", async 
       new RegExp(`--listen ${address.replaceAll(/[[\].]/g, "\\$&")}: only loopback`),
     );
   }
+});
+
+test("listenForHealth() serves on every address, or the one that is named, and names what is wrong", async () => {
+  for (const address of [":0", "0.0.0.0:0", "127.0.0.1:0"]) {
+    const listener = await listenForHealth(app, address);
+    const { port } = new URL(listener.address);
+    assert.equal(await (await fetch(`http://127.0.0.1:${port}`)).text(), "here", address);
+    await assert.rejects(
+      listenForHealth(app, `127.0.0.1:${port}`),
+      /--health-listen 127\.0\.0\.1:\d+: EADDRINUSE/,
+    );
+    await listener.close();
+  }
+  await assert.rejects(listenForHealth(app, "10270"), /"10270" is not an address such as/);
 });
 
 test("listenOnPort() names a port that is taken", async () => {
