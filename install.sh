@@ -348,8 +348,14 @@ stage_config() {
   [ -f "$work/kubeconfig" ] || return 0
   sed -e '/^standalone[[:space:]]*:/d' -e '/^server[[:space:]]*:/d' -e '/^kubeconfig[[:space:]]*:/d' \
     "$work/config" >"$work/config.joined"
+  end_line "$work/config.joined"
   echo "kubeconfig: /etc/nckubelet/kubeconfig" >>"$work/config.joined"
   mv "$work/config.joined" "$work/config"
+}
+
+# end_line FILE: what is appended next begins a line of its own, also where an editor left the last one open.
+end_line() {
+  [ -z "$(tail -c 1 "$1")" ] || echo >>"$1"
 }
 
 write_first_server() {
@@ -372,6 +378,7 @@ stage_agent_env() {
   fi >"$work/env"
   [ -n "${NCKUBELET_EXEC+set}" ] || return 0
   sed '/^NCKUBELET_EXEC=/d' "$work/env" >"$work/env.new"
+  end_line "$work/env.new"
   # shellcheck disable=SC2016 # these are characters, not expansions
   escaped=$(printf '%s\n' "$NCKUBELET_EXEC" | sed 's/[\\"$`]/\\&/g')
   [ -z "$NCKUBELET_EXEC" ] || echo "NCKUBELET_EXEC=\"$escaped\"" >>"$work/env.new"
@@ -680,13 +687,18 @@ run_service() {
 run_by_systemd() {
   systemctl is-enabled --quiet nckubelet.service 2>/dev/null || must systemctl enable --quiet nckubelet.service
   if [ -f "$etc/.restart-needed" ]; then
-    restarted=yes
     must systemctl daemon-reload
-    must systemctl restart nckubelet.service
+    start_by_systemd restart
   elif ! systemctl is-active --quiet nckubelet.service; then
-    restarted=yes
-    must systemctl start nckubelet.service
+    start_by_systemd start
   fi
+}
+
+# start_by_systemd VERB: what failed before this run does not count against what starts now.
+start_by_systemd() {
+  restarted=yes
+  systemctl reset-failed nckubelet.service 2>/dev/null || :
+  must systemctl "$1" nckubelet.service
 }
 
 run_by_openrc() {

@@ -21,6 +21,7 @@ export { AGENT, appName, checkName, KEEPER } from "./name.ts";
 export type { PidsStats } from "./pids.ts";
 export { parsePressure, type Pressure, type PressureStats, readPressure, type Stall } from "./pressure.ts";
 export { listProcesses } from "./processes.ts";
+export { recallRoot } from "./recall.ts";
 export { removeTree } from "./remove.ts";
 export type { ResizePending } from "./resize.ts";
 export { cpuPercentSince, readStats, type Stats, throttledPercentSince } from "./stats.ts";

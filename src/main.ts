@@ -21,6 +21,8 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 const io: Io = {
   stdout: (text) => void process.stdout.write(text),
   stderr: (text) => void process.stderr.write(text),
+  // Asked for only by commands that read it: its mere opening changes how a terminal or a pipe behaves.
+  stdin: () => process.stdin,
   env: process.env,
   get columns() {
     return process.stdout.isTTY ? process.stdout.columns : 0;

@@ -14,6 +14,7 @@ import { createCgroupConfinement } from "../supervisor/cgroup-confinement.ts";
 import type { Confinement } from "../supervisor/confinement.ts";
 import { createMarkerConfinement } from "../supervisor/marker-confinement.ts";
 import type { NodeSize } from "../supervisor/metering.ts";
+import { createRunPlaces } from "../supervisor/run-places.ts";
 
 export interface ConfineOptions {
   cgroupRoot?: string;
@@ -30,6 +31,9 @@ export interface Confined {
   release(): Promise<void>;
 }
 
+/** The part of a given root for the agent with the usual state. */
+const usualPart = "nckubelet";
+
 /** The strongest way that this machine has; says in the log which and why. */
 export async function chooseConfinement(options: ConfineOptions): Promise<Confined> {
   const { log } = options;
@@ -38,7 +42,7 @@ export async function chooseConfinement(options: ConfineOptions): Promise<Confin
   else if (need.length > 0) {
     log.warn("not all limits can be enforced on this node", { enforced: need.join(", "), why });
   } else log.warn("limits cannot be enforced on this node", { why });
-  return found.ok ? useRoot(found, { need, why }, options) : useMarkers(why);
+  return found.ok ? useRoot(found, { need, why }, options) : useMarkers(why, options);
 }
 
 /** A root with all controllers; else with those that are to be had, or with none, and why. */
@@ -67,8 +71,8 @@ function useRoot(
 ): Confined {
   const { size, cgroupRoot, locate = locateRoot } = options;
   const root = ownPart(located, options);
-  if (!root.ok) return useMarkers(root.message);
-  const confinement = createCgroupConfinement({
+  if (!root.ok) return useMarkers(root.message, options);
+  const present = createCgroupConfinement({
     root,
     size,
     whyNoLimits: why,
@@ -78,16 +82,19 @@ function useRoot(
       if (!part.ok) throw new Error(part.message);
     },
   });
-  return { confinement, release: () => releaseRoot(located, root) };
+  return { confinement: createRunPlaces({ present, size }), release: () => releaseRoot(located, root) };
 }
 
+/** A root that was given may have others in it, agents among them: there every agent keeps to a part of its own. */
 function ownPart(
   located: LocatedRoot,
   { cgroupRoot, instance }: ConfineOptions,
 ): LocatedRoot | LocateFailure {
-  return instance && cgroupRoot === undefined ? openInstance(located, instance) : located;
+  const part = instance ?? (cgroupRoot === undefined ? undefined : usualPart);
+  return part ? openInstance(located, part) : located;
 }
 
-function useMarkers(why: string): Confined {
-  return { confinement: createMarkerConfinement(why), release: async () => {} };
+function useMarkers(why: string, { size }: ConfineOptions): Confined {
+  const markers = createMarkerConfinement(why);
+  return { confinement: createRunPlaces({ present: markers, markers, size }), release: async () => {} };
 }

@@ -3,8 +3,10 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { measure, type NodeSize, type Reading, zeroReading } from "../supervisor/metering.ts";
+import type { Usage } from "../supervisor/confinement.ts";
 import type { Measured } from "../supervisor/status.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { AppRecord, Run } from "../supervisor/types.ts";
 
 export interface Meter {
   /** Measures one app, if it runs. */
@@ -35,17 +37,22 @@ export function createMeter(
   },
 ): Meter {
   const entries = new Map<string, Entry>();
+  const openedAt = now();
 
   const read = async (key: string) => {
-    const run = supervisor.get(key)?.record.run;
+    const record = supervisor.get(key)?.record;
+    const run = record?.run;
     const usage = run && await supervisor.readUsage(key);
-    if (!run || !usage) {
+    if (!record || !run || !usage) {
       entries.delete(key);
       return;
     }
     const known = entries.get(key);
-    const before = known?.runId === run.id ? known.reading : zeroReading(run.startedAt ?? run.createdAt);
     const reading = { at: now(), usage };
+    const before = known && isComparable(known, run, usage) ? known.reading : mayShare(record, openedAt)
+      // What other runs have used before cannot be told from what this one has.
+      ? reading
+      : zeroReading(run.startedAt ?? run.createdAt);
     const measured = measure(before, reading, size);
     // Who shows the figures knows by the object that nothing has changed.
     const same = known && isSame(known.measured, measured);
@@ -74,6 +81,17 @@ export function createMeter(
     latest: (key) => current(key)?.measured,
     reading: (key) => current(key)?.reading,
   };
+}
+
+/** Runs that live beside one another share the counters of their app, and one that outlives another goes on with them. */
+function isComparable({ runId, reading }: Entry, run: Run, { counters }: Usage): boolean {
+  return runId === run.id || (counters !== undefined && counters === reading.usage.counters);
+}
+
+/** Whether the counters of a run may be older than it: others live beside it, or may have before this agent came. */
+function mayShare({ app, run, others = [] }: AppRecord, agentCameAt: number): boolean {
+  const isAllowed = app.spec.concurrencyPolicy === "Allow";
+  return others.length > 0 || (isAllowed && run !== undefined && run.createdAt < agentCameAt);
 }
 
 function isSame(before: Measured, after: Measured): boolean {

@@ -3,6 +3,7 @@
  */
 import type { NodeState } from "../node/node-agent.ts";
 import type { Histogram } from "../server/counters.ts";
+import { totalKills } from "../supervisor/oom-kills.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { AppSample, HistoryKeeper } from "./history.ts";
 import type { Meter } from "./meter.ts";
@@ -30,7 +31,7 @@ export function takeSample(
   const apps = new Map<string, AppSample>();
   for (const { key, record } of supervisor.list()) {
     const measured = meter.latest(key);
-    const oomKills = record.oomKills + (measured?.oomKills ?? 0);
+    const oomKills = totalKills(record, measured?.oomKills ?? 0);
     apps.set(key, { measured, oomKills, restarts: record.restarts });
   }
   history.add(node.state().usage, apps);

@@ -7,23 +7,23 @@ export interface AppName {
   name: string;
 }
 
-/** The one APP of a command: `name`, `namespace/name`, or `-n namespace name`. */
-export function oneApp(invocation: Invocation): AppName {
-  const [app, extra] = manyApps(invocation);
+/** The one APP of a command: `name`, `namespace/name`, or `-n namespace name`. `otherwise` is the namespace of one that names none. */
+export function oneApp(invocation: Invocation, otherwise?: string): AppName {
+  const [app, extra] = manyApps(invocation, otherwise);
   if (extra) throw new UsageError(`one app at a time, not also ${JSON.stringify(invocation.args[1])}`);
   return app!;
 }
 
 /** All APPs of a command, at least one. */
-export function manyApps(invocation: Invocation): AppName[] {
+export function manyApps(invocation: Invocation, otherwise?: string): AppName[] {
   if (invocation.args.length === 0) throw new UsageError("no app is named; 'nckubelet ps' lists them");
-  return invocation.args.map((word) => parseAppName(word, textFlag(invocation, "namespace")));
+  return invocation.args.map((word) => parseAppName(word, textFlag(invocation, "namespace"), otherwise));
 }
 
 /** Takes an APP apart. */
-export function parseAppName(word: string, namespaceFlag?: string): AppName {
+export function parseAppName(word: string, namespaceFlag?: string, otherwise = defaultNamespace): AppName {
   const slash = word.indexOf("/");
-  const namespace = slash < 0 ? namespaceFlag ?? defaultNamespace : word.slice(0, slash);
+  const namespace = slash < 0 ? namespaceFlag ?? otherwise : word.slice(0, slash);
   const name = word.slice(slash + 1);
   if (!isSafeName(name) || !isSafeNamespace(namespace)) {
     throw new UsageError(`${JSON.stringify(word)} is not an app: use NAME or NAMESPACE/NAME`);

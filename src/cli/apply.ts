@@ -21,7 +21,7 @@ export const applyCommand: Command = {
   },
   examples: ["nckubelet apply -f app.yaml", "kubectl get ncapp web -o yaml | nckubelet apply -f -"],
   async run(invocation, io) {
-    const files = await readManifestFiles(invocation, { namespace: textFlag(invocation, "namespace") });
+    const files = await readManifestFiles(invocation, io, { namespace: textFlag(invocation, "namespace") });
     const problems = files.flatMap((file) => file.problems);
     if (problems.length > 0) {
       for (const line of problems) io.stderr(`${line}\n`);

@@ -6,6 +6,8 @@
 export interface Io {
   stdout(text: string | Uint8Array): void;
   stderr(text: string): void;
+  /** What the process is given to read, once; absent where that is nothing. */
+  stdin?(): AsyncIterable<Uint8Array>;
   env: Record<string, string | undefined>;
   /** Standard output is a terminal of this many columns; 0: it is not. */
   columns: number;

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { formatProblem, type ParsedManifests, parseManifests } from "../api/manifest.ts";
 import { errorCode } from "../lib/files.ts";
-import { type Invocation, listFlag, UsageError } from "./command.ts";
+import { type Invocation, type Io, listFlag, UsageError } from "./command.ts";
 
 /** What one file holds. */
 export interface ManifestFile {
@@ -15,28 +15,39 @@ export interface ManifestFile {
 /** Reads the files of -f and of the operands: manifests, folders of them, `-` for standard input. */
 export async function readManifestFiles(
   invocation: Invocation,
+  io: Pick<Io, "stdin">,
   { namespace }: { namespace?: string } = {},
 ): Promise<ManifestFile[]> {
   const named = [...listFlag(invocation, "filename"), ...invocation.args];
   if (named.length === 0) throw new UsageError("no manifest is named: use -f FILE");
+  if (named.filter(isInput).length > 1) {
+    throw new UsageError("standard input can be read only once: name - once");
+  }
   const files = (await Promise.all(named.map(filesOf))).flat();
-  return await Promise.all(files.map((file) => readOne(file, namespace)));
+  return await Promise.all(files.map((file) => readOne(file, io, namespace)));
+}
+
+function isInput(path: string): boolean {
+  return path === "-";
 }
 
 async function filesOf(path: string): Promise<string[]> {
+  if (isInput(path)) return [path];
   const isFolder = await stat(path).then((found) => found.isDirectory(), () => false);
   if (!isFolder) return [path];
   const names = (await readdir(path)).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort();
   return names.map((name) => join(path, name));
 }
 
-async function readOne(file: string, namespace: string | undefined): Promise<ManifestFile> {
+async function readOne(
+  file: string,
+  io: Pick<Io, "stdin">,
+  namespace: string | undefined,
+): Promise<ManifestFile> {
   try {
-    const isInput = file === "-";
-    const text = await readFile(isInput ? "/dev/stdin" : file, "utf8");
-    const baseDir = resolve(isInput ? "." : dirname(file));
-    const { apps, problems } = parseManifests(text, isInput ? "standard input" : file, {
-      baseDir,
+    const text = isInput(file) ? await readInput(io) : await readFile(file, "utf8");
+    const { apps, problems } = parseManifests(text, isInput(file) ? "standard input" : file, {
+      baseDir: resolve(isInput(file) ? "." : dirname(file)),
       namespace,
     });
     const empty = apps.length + problems.length === 0 ? [`${file}: holds no manifest`] : [];
@@ -49,4 +60,12 @@ async function readOne(file: string, namespace: string | undefined): Promise<Man
       problems: [`${file}: ${code === "ENOENT" ? "no such file" : `cannot be read: ${code}`}`],
     };
   }
+}
+
+/** By the open descriptor: /dev/stdin would open it anew, which sockets and files of other users refuse. */
+async function readInput({ stdin }: Pick<Io, "stdin">): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of stdin?.() ?? []) text += decoder.decode(bytes, { stream: true });
+  return text + decoder.decode();
 }

@@ -3,7 +3,8 @@ import { annotations, appKey, defaultNamespace } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { hasStatus } from "../kube/kube-error.ts";
-import { events, ncappPath, nodes, resourcePath } from "../kube/resources.ts";
+import { listAll } from "../kube/list.ts";
+import { events, ncappPath, ncapps, nodes, resourcePath } from "../kube/resources.ts";
 import { closest } from "../lib/closest.ts";
 import type { Node } from "../node/node-object.ts";
 import type { AppName } from "./app-operand.ts";
@@ -74,12 +75,6 @@ export async function connectApps(
   };
 }
 
-/** Names without a namespace are in that of the context. */
-export function inNamespace(invocation: Invocation, { namespace }: ClusterApps): Invocation {
-  const isFull = invocation.args.some((word) => word.includes("/"));
-  return isFull ? invocation : { ...invocation, flags: { ...invocation.flags, namespace } };
-}
-
 async function readNode(client: KubeClient, name: string): Promise<Node> {
   try {
     return await client.request<Node>({ path: resourcePath(nodes, { name }) });
@@ -96,8 +91,7 @@ async function readNode(client: KubeClient, name: string): Promise<Node> {
 }
 
 async function listApps(client: KubeClient, namespace: string | undefined): Promise<NCApp[]> {
-  const { items } = await client.request<{ items?: NCApp[] | null }>({ path: ncappPath(namespace) });
-  return items ?? [];
+  return (await listAll<NCApp>(client, { resource: ncapps, namespace })).items;
 }
 
 async function listEvents(client: KubeClient, { metadata }: NCApp): Promise<AppEventRow[]> {

@@ -7,7 +7,7 @@ import { logPath } from "./app-path.ts";
 import { type Command, type Flag, type Invocation, textFlag } from "./command.ts";
 import { logChoice, logFlags } from "./logs.ts";
 import { endpointAddresses, type NodeEndpoint, streamFromNode } from "./node-endpoint.ts";
-import { type ClusterApps, clusterFlags, connectApps, inNamespace } from "./plugin-cluster.ts";
+import { type ClusterApps, clusterFlags, connectApps } from "./plugin-cluster.ts";
 
 const endpointFlags: Record<string, Flag> = {
   agent: {
@@ -39,7 +39,7 @@ export const logsCommand: Command = {
   examples: ["kubectl ncapp logs web", "kubectl ncapp logs -f --tail 20 shop/web"],
   async run(invocation, io) {
     using cluster = await connectApps(invocation, io);
-    const name = oneApp(inNamespace(invocation, cluster));
+    const name = oneApp(invocation, cluster.namespace);
     const choice = logChoice(invocation);
     const endpoint = await findEndpoint(await cluster.get(name), invocation, cluster);
     for await (const bytes of streamFromNode(endpoint, logPath(name, choice), io.signal)) io.stdout(bytes);

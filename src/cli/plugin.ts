@@ -10,7 +10,7 @@ import type { CommandTable } from "./command-line.ts";
 import { describeApp } from "./describe-app.ts";
 import { outputFlag, outputFormat } from "./output.ts";
 import { paintFor, printable } from "./paint.ts";
-import { type AppEventRow, clusterFlags, connectApps, inNamespace } from "./plugin-cluster.ts";
+import { type AppEventRow, clusterFlags, connectApps } from "./plugin-cluster.ts";
 import { logsCommand } from "./plugin-logs.ts";
 import { formatApps } from "./ps.ts";
 import { formatTable } from "./table.ts";
@@ -74,7 +74,7 @@ const describeCommand: Command = {
   examples: ["kubectl ncapp describe web"],
   async run(invocation, io) {
     using cluster = await connectApps(invocation, io);
-    const app = await cluster.get(oneApp(inNamespace(invocation, cluster)));
+    const app = await cluster.get(oneApp(invocation, cluster.namespace));
     const lines = [
       ...describeApp(app, Date.now(), paintFor(io)),
       ...eventLines(await cluster.events(app)),
@@ -92,7 +92,7 @@ const restartCommand: Command = {
   examples: ["kubectl ncapp restart web"],
   async run(invocation, io) {
     using cluster = await connectApps(invocation, io);
-    for (const name of manyApps(inNamespace(invocation, cluster))) {
+    for (const name of manyApps(invocation, cluster.namespace)) {
       const key = appKey(name.namespace, name.name);
       const app = await cluster.get(name);
       if (app.metadata.annotations?.[annotations.mirror] !== undefined) {

@@ -3,6 +3,7 @@ import { type AgentClient, connectAgent, socketFlag } from "./agent-client.ts";
 import { type AppName, shortName } from "./app-operand.ts";
 import { describeState, hasEnded, isSettled, isStopped, stopTimeoutMs, waitForApp } from "./app-state.ts";
 import type { Command, Io } from "./command.ts";
+import { followAppLog } from "./followed-log.ts";
 import { nameOf, type NodeApp } from "./node-app.ts";
 import { checkScript, manifestFlags, manifestOf } from "./run-manifest.ts";
 
@@ -47,30 +48,16 @@ async function attach(client: AgentClient, name: AppName, io: Io): Promise<numbe
   if (started?.status?.phase === "Pending") return tell(started, io);
   // The log alone goes to standard output.
   const besideLog = { stdout: (text: string | Uint8Array) => io.stderr(String(text)), stderr: io.stderr };
-  const over = new AbortController();
-  let shown = 0;
-  const following = (async () => {
-    const signal = AbortSignal.any([io.signal, over.signal]);
-    for await (const bytes of client.logs(name, { follow: true, signal })) {
-      shown += bytes.length;
-      io.stdout(bytes);
-    }
-  })();
-  const ended = await waitForApp(client, name, hasEnded, { timeoutMs: Infinity, signal: io.signal });
-  over.abort();
-  await following;
-  if (io.signal.aborted && ended && !hasEnded(ended)) return await stop(client, name, ended, io);
-  if (ended) await showRest(client, name, shown, io);
-  return tell(ended, besideLog);
-}
-
-/** What was written between the last look of the follower and the end. */
-async function showRest(client: AgentClient, name: AppName, shown: number, io: Io): Promise<void> {
-  let position = 0;
-  for await (const bytes of client.logs(name, { signal: new AbortController().signal })) {
-    if (position + bytes.length > shown) io.stdout(bytes.subarray(Math.max(0, shown - position)));
-    position += bytes.length;
+  const log = followAppLog(client, name, { show: (bytes) => io.stdout(bytes), signal: io.signal });
+  let ended: NodeApp | undefined;
+  try {
+    ended = await waitForApp(client, name, hasEnded, { timeoutMs: Infinity, signal: io.signal });
+    if (ended && hasEnded(ended)) await log.caughtUp();
+  } finally {
+    await log.close();
   }
+  if (ended && !hasEnded(ended)) return await stop(client, name, ended, io);
+  return tell(ended, besideLog);
 }
 
 async function stop(client: AgentClient, name: AppName, app: NodeApp, io: Io): Promise<number> {

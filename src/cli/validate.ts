@@ -12,7 +12,7 @@ export const validateCommand: Command = {
   },
   examples: ["nckubelet validate -f app.yaml", "nckubelet validate examples/*.yaml"],
   async run(invocation, io) {
-    const files = await readManifestFiles(invocation);
+    const files = await readManifestFiles(invocation, io);
     for (const { file, apps, problems } of files) {
       for (const { app: { metadata } } of apps) {
         io.stdout(`${file}: ${appKey(metadata.namespace ?? "", metadata.name)} is valid\n`);

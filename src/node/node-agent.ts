@@ -7,6 +7,7 @@
 import type { KubeClient } from "../kube/client.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
+import { steadyNow } from "../lib/steady-clock.ts";
 import { chooseEviction, type EvictionCandidate } from "./eviction.ts";
 import type { NodeFacts } from "./facts.ts";
 import type { Hardware } from "./hardware.ts";
@@ -36,7 +37,10 @@ export interface NodeAgentOptions {
   apps?: () => EvictionCandidate[];
   evict?: (key: string, message: string) => void;
   periodMs?: number;
+  /** For what is written. */
   now?: () => number;
+  /** For waits. */
+  steady?: () => number;
 }
 
 export interface NodeState {
@@ -61,12 +65,13 @@ const registerPeriodMs = 60_000;
 
 /** Makes the node's part of the agent. */
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
-  const { client, node, version, mode, log, free, now = Date.now, periodMs = 10_000 } = options;
+  const { client, node, version, mode, log, free, periodMs = 10_000 } = options;
+  const { now = Date.now, steady = steadyNow } = options;
   const { reserved = { cpuPCT: 0, memPCT: 0 } } = options;
   const { ready = () => ({ ready: true, message: "nckubelet runs apps" }) } = options;
   const registration = client && createRegistration({ client, node, mode, log, now });
   let usage: NodeUsage | undefined;
-  let pressures = noPressure(now());
+  let pressures = noPressure(steady());
   let hardware: Hardware | undefined;
   let pictured = "";
   let picturedAt = -Infinity;
@@ -81,7 +86,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const observeOnce = async () => {
     usage = await options.usage.read();
     const before = pressures;
-    pressures = stepPressure(before, usage, now());
+    pressures = stepPressure(before, usage, steady());
     for (const resource of ["memory", "disk", "pid"] as const) {
       const { active, message } = pressures[resource];
       if (active && !before[resource].active) log.warn(`the node runs short of ${resource}`, { message });
@@ -112,9 +117,9 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     if (!registration) return;
     // What changed goes out at once; else the Node is looked at once a minute.
     const next = JSON.stringify([ready(), activePressures(pressures), hardware]);
-    if (next === pictured && now() - picturedAt < registerPeriodMs) return;
+    if (next === pictured && steady() - picturedAt < registerPeriodMs) return;
     await registration.syncOnce(await picture(), signal);
-    [pictured, picturedAt] = [next, now()];
+    [pictured, picturedAt] = [next, steady()];
     if (registration.node?.registered) await findHardware(signal);
   };
 

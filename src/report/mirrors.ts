@@ -12,6 +12,7 @@ import { hasStatus, wasAnswered } from "../kube/kube-error.ts";
 import { ncappPath } from "../kube/resources.ts";
 import { type Backoff, createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
+import { steadyNow } from "../lib/steady-clock.ts";
 import { isMirrorOf, type MirrorAction, mirrorsByApp, planMirrors, type ServerApp } from "./mirror-plan.ts";
 import { isNewer } from "./send-status.ts";
 import type { ReportedApp } from "./status-reporter.ts";
@@ -30,6 +31,7 @@ export interface MirrorsOptions {
   client: KubeClient;
   node: string;
   log: Logger;
+  /** For waits. */
   now?: () => number;
   signal?: AbortSignal;
 }
@@ -38,7 +40,7 @@ export interface MirrorsOptions {
 const freshMs = 10_000;
 
 /** Makes the keeper of this node's mirrors. */
-export function createMirrors({ client, node, log, now = Date.now, signal }: MirrorsOptions): Mirrors {
+export function createMirrors({ client, node, log, now = steadyNow, signal }: MirrorsOptions): Mirrors {
   const taken = new Set<string>();
   const written = new Map<string, number | undefined>();
   const fresh = new Map<string, { mirror: ServerApp; until: number }>();

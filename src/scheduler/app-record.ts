@@ -10,6 +10,7 @@ export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName
   const { metadata, spec, status = {} } = app;
   const { namespace = "", name, uid = "", resourceVersion = "", generation = 0 } = metadata;
   const { caps, problem } = readCaps(spec);
+  const mirror = metadata.annotations?.[annotations.mirror] !== undefined;
   return {
     key: appKey(namespace, name),
     namespace,
@@ -28,9 +29,9 @@ export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName
     placement: readPlacement(spec),
     createdAt: Date.parse(metadata.creationTimestamp ?? "") || 0,
     graceMs: (spec.terminationGracePeriodSeconds ?? 30) * 1000,
-    observed: isObserved(status, generation),
+    observed: isObserved(status, generation, mirror),
     finished: isFinished(spec, status, generation),
-    mirror: metadata.annotations?.[annotations.mirror] !== undefined,
+    mirror,
     deleting: metadata.deletionTimestamp !== undefined,
     problem,
     status: keptStatus(status),
@@ -73,9 +74,16 @@ function isFinished(spec: NCAppSpec, status: NCAppStatus, generation: number): b
   return ended && !spec.schedule && (status.observedGeneration ?? generation) >= generation;
 }
 
-/** Only agents write `observedGeneration`, and a bind is a new generation. What has ended, or will not begin, they do not count. */
-function isObserved({ phase, reason, observedGeneration }: NCAppStatus, generation: number): boolean {
-  return observedGeneration === generation && phase !== undefined && !uncounted.has(phase) &&
+/**
+ * Only agents write `observedGeneration`, and a bind is a new generation; a mirror is the agent's own, whose generation is not that of
+ * its app. What has ended, or will not begin, agents do not count.
+ */
+function isObserved(
+  { phase, reason, observedGeneration }: NCAppStatus,
+  generation: number,
+  mirror: boolean,
+): boolean {
+  return (mirror || observedGeneration === generation) && phase !== undefined && !uncounted.has(phase) &&
     reason !== "InvalidSpec";
 }
 

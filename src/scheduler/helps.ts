@@ -18,7 +18,8 @@ export const helps: Readonly<Record<ClusterEvent, readonly string[]>> = {
   capacity: byLoad,
   left: ["leaving"],
   quota: ["quota"],
-  limitRange: ["limitRange", "quota"],
+  // Its defaults are what an app asks for that does not say.
+  limitRange: ["limitRange", "quota", ...byLoad],
 };
 
 /** True where the event may help an app that was refused for these reasons. */

@@ -3,6 +3,8 @@
  *
  * Each item is due after `delayMs`. While binds are under way only those go out that have waited for `longestMs`, and few at a time.
  */
+import { steadyNow } from "../lib/steady-clock.ts";
+
 export interface Late {
   add(work: () => void): void;
   /** Does now all that is left. */
@@ -22,7 +24,7 @@ const perStep = 25;
 const perBusyStep = 5;
 
 export function createLate(options: LateOptions): Late {
-  const { isBusy, signal, delayMs = 3000, longestMs = 30_000, stepMs = 100, now = Date.now } = options;
+  const { isBusy, signal, delayMs = 3000, longestMs = 30_000, stepMs = 100, now = steadyNow } = options;
   const waiting: { work: () => void; since: number }[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });

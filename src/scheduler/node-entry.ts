@@ -79,16 +79,37 @@ export class NodeEntry {
     return true;
   }
 
-  /** Takes over what the agent said. */
+  /**
+   * Takes over what the agent said. Whether it had seen each app by then is certain only of those that it has observed: about the
+   * others its sum leaves a range, and what was hidden before stays as far as that allows.
+   * Caveat: a report that comes later than the status of an app which it does not count yet hides too little, until the next one.
+   */
   heard(report: NodeReport): void {
     this.report = report;
     this.roomCpu = wholeNode - report.reservedCpu;
     this.roomMem = wholeNode - report.reservedMem;
-    this.hiddenCpu = hidden(this.roomCpu - report.freeCpu, this.usedCpu);
-    this.hiddenMem = hidden(this.roomMem - report.freeMem, this.usedMem);
+    const observed = this.#observed();
+    const promised = { cpu: this.roomCpu - report.freeCpu, mem: this.roomMem - report.freeMem };
+    this.hiddenCpu = hidden(promised.cpu, {
+      before: this.hiddenCpu,
+      used: this.usedCpu,
+      observed: observed.cpu,
+    });
+    this.hiddenMem = hidden(promised.mem, {
+      before: this.hiddenMem,
+      used: this.usedMem,
+      observed: observed.mem,
+    });
     this.reportedSpreadCpu = this.spreadCpu;
     this.reportedSpreadMem = this.spreadMem;
     this.#refreshFree();
+  }
+
+  /** Holds the last report against the apps that are known now, as if it were the first. */
+  hearAgain(): void {
+    if (!this.report) return;
+    this.hiddenCpu = this.hiddenMem = 0;
+    this.heard(this.report);
   }
 
   /**
@@ -100,12 +121,7 @@ export class NodeEntry {
   shed(): AppRecord[] {
     const { report } = this;
     if (!report) return [];
-    let [cpu, mem] = [0, 0];
-    for (const app of this.apps.values()) {
-      if (!app.observed) continue;
-      cpu += app.cpu;
-      mem += app.mem;
-    }
+    const { cpu, mem } = this.#observed();
     const isOthersAlone = isClose(this.roomCpu - report.freeCpu, cpu) &&
       isClose(this.roomMem - report.freeMem, mem);
     if (!isOthersAlone) return [];
@@ -128,6 +144,17 @@ export class NodeEntry {
     return copy;
   }
 
+  /** What the apps have that the agent has certainly seen. */
+  #observed(): { cpu: number; mem: number } {
+    let [cpu, mem] = [0, 0];
+    for (const app of this.apps.values()) {
+      if (!app.observed) continue;
+      cpu += app.cpu;
+      mem += app.mem;
+    }
+    return { cpu, mem };
+  }
+
   #count({ cpu, mem, ports }: AppRecord, sign: 1 | -1): void {
     this.usedCpu += sign * cpu;
     this.usedMem += sign * mem;
@@ -147,8 +174,15 @@ export class NodeEntry {
   }
 }
 
-function hidden(promised: number, used: number): number {
-  return promised > used + roundingPoints ? promised - used : 0;
+function hidden(
+  promised: number,
+  { before, used, observed }: { before: number; used: number; observed: number },
+): number {
+  return Math.max(beyond(promised, used), Math.min(before, beyond(promised, observed)));
+}
+
+function beyond(promised: number, counted: number): number {
+  return promised > counted + roundingPoints ? promised - counted : 0;
 }
 
 function isClose(promised: number, counted: number): boolean {

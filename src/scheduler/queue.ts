@@ -3,8 +3,9 @@
  *
  * An app is `active` (to be tried now, the highest priority first, then the oldest), `backing off` (after a failure, 1 s growing to
  * 10 s), or `parked` (no node would take it) until an event comes that may help. As a last resort parked apps are tried again after
- * five minutes. Pure but for the clock.
+ * five minutes. Pure but for the clock, which only measures waits.
  */
+import { steadyNow } from "../lib/steady-clock.ts";
 import { Heap } from "./heap.ts";
 import { type ClusterEvent, mayHelp } from "./helps.ts";
 
@@ -25,7 +26,7 @@ interface Entry {
 }
 
 export interface QueueOptions {
-  now: () => number;
+  now?: () => number;
   initialBackoffMs?: number;
   maxBackoffMs?: number;
   flushMs?: number;
@@ -41,7 +42,8 @@ export class SchedulingQueue {
   readonly #backoff = new Heap<Entry>((one, other) => one.readyAt < other.readyAt);
   readonly #parked = new Set<Entry>();
 
-  constructor({ now, initialBackoffMs = 1000, maxBackoffMs = 10_000, flushMs = 300_000 }: QueueOptions) {
+  constructor(options: QueueOptions = {}) {
+    const { now = steadyNow, initialBackoffMs = 1000, maxBackoffMs = 10_000, flushMs = 300_000 } = options;
     this.#now = now;
     this.#initialMs = initialBackoffMs;
     this.#maxMs = maxBackoffMs;
@@ -130,14 +132,15 @@ export class SchedulingQueue {
     this.#move(entry, certain || entry.readyAt <= this.#now() ? "active" : "backoff");
   }
 
-  /** When the next app becomes active by itself; Infinity: none does. */
-  nextAt(): number {
-    if (this.#active.size > 0) return this.#now();
+  /** How long until the next app becomes active by itself; Infinity: none does. */
+  waitMs(): number {
+    if (this.#active.size > 0) return 0;
     const [oldest] = this.#parked;
-    return Math.min(
+    const at = Math.min(
       this.#backoff.peek()?.readyAt ?? Infinity,
       (oldest?.parkedAt ?? Infinity) + this.#flushMs,
     );
+    return Math.max(0, at - this.#now());
   }
 
   #wakeDue(): void {

@@ -71,7 +71,7 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
   const attention = createAttentionClock();
   const clocks = () => ({ watched: attention.now(), wall: Date.now() });
   const world = new World({ schedulerName, clocks, nodeGraceMs });
-  const queue = new SchedulingQueue({ now: Date.now });
+  const queue = new SchedulingQueue();
   const inbox = createInbox(world, queue);
   const metrics = createSchedulerMetrics();
   const followers = createFollowers(client, world, log, () => inbox.bell.ring());
@@ -84,7 +84,7 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     attention.tick(followers.seesLeases);
     if (!followers.ready) return;
     const states = world.liveness.states();
-    world.accounts.releaseLeft(Date.now());
+    world.releaseLeft();
     onTick?.(states);
   };
 

@@ -77,7 +77,7 @@ export interface LoopOptions {
 
 /** Schedules until the signal aborts. */
 export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<void> {
-  const { world, queue, inbox, binder, policy, bindPlaces, now = Date.now } = options;
+  const { world, queue, inbox, binder, policy, bindPlaces } = options;
   let broken: { error: unknown } | undefined;
   const step = createStep(options, (error) => {
     broken = { error };
@@ -88,12 +88,12 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
     wakeHelped(queue, world, inbox.takeHappenings(), policy);
     const key = binder.inFlight < bindPlaces ? queue.take() : undefined;
     if (key !== undefined) step(key);
-    else await inbox.bell.wait(Math.min(longestWaitMs, Math.max(0, waitMs())), signal);
+    else await inbox.bell.wait(Math.min(longestWaitMs, waitMs()), signal);
     if (decisions % turnEvery === 0) await nextTurn();
   }
 
   function waitMs(): number {
-    return binder.inFlight >= bindPlaces ? longestWaitMs : queue.nextAt() - now();
+    return binder.inFlight >= bindPlaces ? longestWaitMs : queue.waitMs();
   }
 }
 

@@ -84,6 +84,11 @@ export class Snapshot {
     return !samePressure || spare(node).some((points, at) => points > before[at]!);
   }
 
+  /** Holds all that agents published against the apps that are known now. */
+  hearAgain(): void {
+    for (const node of this.#entries.values()) node.hearAgain();
+  }
+
   /** Counts an app on a node, and nowhere else. */
   place(app: AppRecord, nodeName: string): void {
     this.displace(app.key);

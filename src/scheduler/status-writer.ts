@@ -11,6 +11,7 @@ import { ncappPath } from "../kube/resources.ts";
 import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
+import { steadyNow } from "../lib/steady-clock.ts";
 import { readAppNow } from "./bind.ts";
 import { isRefusal } from "./is-refusal.ts";
 import { type StatusNews, statusPatch } from "./status-patch.ts";
@@ -32,14 +33,18 @@ export interface StatusWriterOptions {
   apply: (object: NCApp) => void;
   gone: (key: string, uid: string) => void;
   places?: number;
+  /** For what is written. */
   now?: () => number;
+  /** For waits. */
+  steady?: () => number;
 }
 
 /** So many changes by others in a row mean that they write all the time. */
 const maxConflicts = 4;
 
 export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
-  const { client, log, signal, lookup, apply, gone, places = 4, now = Date.now } = options;
+  const { client, log, signal, lookup, apply, gone, places = 4 } = options;
+  const { now = Date.now, steady = steadyNow } = options;
   const waiting = new Map<string, StatusNews>();
   const busy = new Set<string>();
   const backoff = createBackoff({ initialMs: 1000, maxMs: 30_000, jitter: 0.5 });
@@ -53,8 +58,9 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   };
 
   const pump = () => {
-    if (now() < pausedUntil) {
-      alarm ??= setTimeout(wake, pausedUntil - now());
+    const leftMs = pausedUntil - steady();
+    if (leftMs > 0) {
+      alarm ??= setTimeout(wake, leftMs);
       return;
     }
     for (const [key, news] of waiting) {
@@ -79,7 +85,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
       if (signal.aborted) return;
       if (isRefusal(error)) return log.error("the server refuses the status of an app", { app: key, error });
       log.warn("cannot write the status of an app; trying again", { app: key, error });
-      pausedUntil = now() + backoff.next();
+      pausedUntil = steady() + backoff.next();
       if (!waiting.has(key)) waiting.set(key, news);
     } finally {
       busy.delete(key);

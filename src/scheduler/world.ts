@@ -9,6 +9,7 @@ import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@ku
 import { appKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { Wire } from "../kube/wire.ts";
+import { steadyNow } from "../lib/steady-clock.ts";
 import { Accounts } from "./accounts.ts";
 import { readApp } from "./app-record.ts";
 import type { ClusterEvent } from "./helps.ts";
@@ -39,6 +40,8 @@ export interface WorldOptions {
   clocks: () => Clocks;
   /** How long a node may be silent; undefined: as long as its Lease lasts. */
   nodeGraceMs?: number;
+  /** For waits: a clock that is never set. */
+  steady?: () => number;
 }
 
 export class World {
@@ -51,10 +54,13 @@ export class World {
   readonly #apps = new Map<string, AppRecord>();
   readonly #assumed = new Set<string>();
   readonly #classes = new Map<string, PriorityRule>();
+  readonly #steady: () => number;
+  #listed = false;
 
-  constructor({ schedulerName, clocks, nodeGraceMs }: WorldOptions) {
+  constructor({ schedulerName, clocks, nodeGraceMs, steady = steadyNow }: WorldOptions) {
     this.#schedulerName = schedulerName;
     this.#clocks = clocks;
+    this.#steady = steady;
     const happened = (event: ClusterEvent, subject: string) => this.listener.happened(event, subject);
     this.accounts = new Accounts(happened);
     this.liveness = new Liveness({
@@ -110,6 +116,15 @@ export class World {
     const listed = new Set(objects.map(({ metadata }) => metadata.uid));
     for (const app of [...this.#apps.values()]) if (!listed.has(app.uid)) this.#forget(app);
     for (const object of objects) this.applyApp(object);
+    if (this.#listed) return;
+    this.#listed = true;
+    // Leases may come first: what their agents have promised was held against no app at all then.
+    this.snapshot.hearAgain();
+  }
+
+  /** Lets go of what apps held on nodes that they left, once they must have stopped. */
+  releaseLeft(): void {
+    this.accounts.releaseLeft(this.#steady());
   }
 
   /** Counts an app as bound before the API server says so. `app` has the caps that it will have. */
@@ -180,7 +195,7 @@ export class World {
       !before.finished;
     // On a node that is lost nobody knows when it stops; the time to wait for that is over.
     if (leaves && node.agent === "fresh" && node.index >= 0) {
-      this.accounts.hold(before, node.name, this.#clocks().wall + before.graceMs + stopMarginMs);
+      this.accounts.hold(before, node.name, this.#steady() + before.graceMs + stopMarginMs);
     }
     if (next.nodeName !== undefined && next.nodeName === this.snapshot.leavingFrom(next.key)?.name) {
       this.accounts.left(next.key);

@@ -9,6 +9,7 @@
 import { createHash } from "node:crypto";
 import type { KubeClient } from "../kube/client.ts";
 import { describeError, type Logger } from "../lib/log.ts";
+import { steadyNow } from "../lib/steady-clock.ts";
 import type { Authorize, Verdict } from "./app.ts";
 import type { Subresource } from "./routes.ts";
 
@@ -18,6 +19,7 @@ export interface ReviewOptions {
   log: Logger;
   allowedMs?: number;
   refusedMs?: number;
+  /** For waits. */
   now?: () => number;
 }
 
@@ -34,7 +36,7 @@ const timeoutMs = 10_000;
 
 /** Makes the check by reviews. */
 export function createTokenReview(
-  { client, node, log, allowedMs = 120_000, refusedMs = 30_000, now = Date.now }: ReviewOptions,
+  { client, node, log, allowedMs = 120_000, refusedMs = 30_000, now = steadyNow }: ReviewOptions,
 ): Authorize {
   const known = new Map<string, { verdict: Verdict; until: number }>();
   const underWay = new Map<string, Promise<Verdict>>();

@@ -10,7 +10,7 @@ import { describeError } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { Agent, type Dispatcher, request } from "../lib/undici.ts";
 import { localApp, mergeWithLastGood, readManifests } from "./manifest-reading.ts";
-import type { LastKnown, Source, SourceHealth, SourceSink } from "./source.ts";
+import type { LastKnown, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
 
 export interface UrlOptions {
   name?: string;
@@ -28,11 +28,16 @@ export function createUrlSource(
   const origin = withoutSecrets(url);
   let good: NCApp[] | undefined;
   let etag: string | undefined;
+  /** What was wrong in the last text that came whole. */
+  let problems: SourceProblem[] = [];
   let health: SourceHealth = { ready: false, message: `not read yet: ${origin}`, since: new Date() };
 
   const setHealth = (ready: boolean, message: string) => {
     if (health.ready !== ready || health.message !== message) health = { ready, message, since: new Date() };
   };
+
+  const troubleOf = ({ length }: SourceProblem[]) =>
+    length > 0 ? `${length} problems at ${origin}` : undefined;
 
   const readOnce = async (dispatcher: Dispatcher, sink: SourceSink, signal: AbortSignal) => {
     try {
@@ -42,14 +47,17 @@ export function createUrlSource(
         etag,
         AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       );
-      if (answer === "unchanged") return setHealth(true, `unchanged at ${origin}`);
+      if (answer === "unchanged") {
+        // After a reading that failed, what was told of that has to be taken back.
+        if (!health.ready) sink.trouble(problems);
+        return setHealth(true, troubleOf(problems) ?? `unchanged at ${origin}`);
+      }
       const reading = readManifests(answer.text, origin);
       good = mergeWithLastGood(reading, good ?? lastKnown().map(({ app }) => app));
-      etag = answer.etag;
+      [etag, problems] = [answer.etag, reading.problems];
       sink.replace(good.map((app) => localApp(app, name, origin)));
-      sink.trouble(reading.problems);
-      const trouble = reading.problems.length > 0 && `${reading.problems.length} problems at ${origin}`;
-      setHealth(true, trouble || `${good.length} apps read`);
+      sink.trouble(problems);
+      setHealth(true, troubleOf(problems) ?? `${good.length} apps read`);
     } catch (error) {
       if (signal.aborted) return;
       const message = `${origin}: ${describeError(error)}`;

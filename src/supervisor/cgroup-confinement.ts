@@ -9,6 +9,7 @@ import { join } from "node:path";
 import * as cgroups from "../../cgroups/mod.ts";
 import { remember } from "../lib/remember.ts";
 import { sumResidentBytes } from "./processes.ts";
+import { isRunId } from "./run-id.ts";
 import type { Caps, CapsState, Confinement, RunRef, Usage } from "./confinement.ts";
 
 export interface CgroupConfinementOptions {
@@ -35,7 +36,7 @@ export function createCgroupConfinement(
     cgroups.splitByControllers(cgroups.limitsFor(caps, size), root.controllers)
   );
 
-  const ensureCaps = async (folder: string, caps: Caps): Promise<CapsState> => {
+  const ensureCaps = async ({ folder }: RunRef, caps: Caps): Promise<CapsState> => {
     const { held, unheld } = limitsOf(caps);
     const { pending } = await cgroups.ensureLimits(appDir(folder), held);
     if (pending) return { enforced: false, reason: "ResizePending", message: pending.message };
@@ -56,16 +57,17 @@ export function createCgroupConfinement(
       if (!existsSync(root.keeper)) await restoreRoot?.();
       await removeIfEmpty(appDir(run.folder));
       cgroups.openApp(root.root, run.folder);
-      const state = await ensureCaps(run.folder, caps);
+      const state = await ensureCaps(run, caps);
       return { keeper: root.keeper, leaf: cgroups.openRun(appDir(run.folder), run.runId), caps: state };
     },
+    leafOf: runDir,
     ensureCaps,
     processes: async (run) => cgroups.listProcesses(runDir(run)),
     async terminate(run) {
       await cgroups.signalAll(runDir(run), "SIGTERM");
     },
     async kill(run) {
-      if (run.folder) await cgroups.kill(runDir(run));
+      await cgroups.kill(runDir(run));
     },
     async thaw(run) {
       cgroups.thaw(runDir(run));
@@ -76,7 +78,6 @@ export function createCgroupConfinement(
     },
     usage: async (run) => readUsage(appDir(run.folder), runDir(run), measured),
     async removeRun(run) {
-      if (!run.folder) return;
       await cgroups.kill(runDir(run));
       await cgroups.waitUntilEmpty(runDir(run), { timeoutMs: killTimeoutMs });
       await cgroups.removeTree(runDir(run));
@@ -89,7 +90,7 @@ export function createCgroupConfinement(
     },
     listRuns: async () =>
       folders(root.root).filter(isAppFolder).flatMap((folder) =>
-        folders(join(root.root, folder)).map((runId) => ({ folder, runId }))
+        folders(join(root.root, folder)).filter(isRunId).map((runId) => ({ folder, runId }))
       ),
   };
 }
@@ -99,6 +100,7 @@ function readUsage(dir: string, run: string, controllers: string[]): Usage | und
   if (!stats) return undefined;
   const pids = stats.memory && stats.pids ? [] : cgroups.listProcesses(isOnlyOne(run, dir) ? run : dir);
   return {
+    counters: String(statSync(dir, { throwIfNoEntry: false })?.ino),
     cpuSeconds: stats.cpu.usageUsec / 1e6,
     throttledSeconds: stats.cpu.throttledUsec / 1e6,
     memoryBytes: stats.memory?.currentBytes ?? sumResidentBytes(pids),

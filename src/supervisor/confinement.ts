@@ -1,7 +1,7 @@
 /**
  * Where the processes of apps live and how they are held: the one interface that the supervisor needs of the kernel.
  * Two implementations stand behind it and pass one contract test: cgroups (limits, exact membership) and markers in the
- * environment (no limits, for machines without a usable cgroup v2).
+ * environment (no limits, for machines without a usable cgroup v2). run-places.ts chooses between them for each run.
  */
 import type { ProcessId } from "./types.ts";
 
@@ -25,10 +25,14 @@ export interface RunRef {
   folder: string;
   runId: string;
   main?: ProcessId;
+  /** The run's cgroup as it was when it began; "" for one without. Not known: where this confinement would put it. */
+  leaf?: string;
 }
 
 /** A reading of the kernel's counters for one app. */
 export interface Usage {
+  /** Which counters were read: runs that share a cgroup share them. */
+  counters?: string;
   cpuSeconds: number;
   throttledSeconds: number;
   memoryBytes: number;
@@ -42,8 +46,10 @@ export interface Confinement {
   readonly whyNoLimits: string;
   /** Makes the place for a run and sets the caps. The launcher gets both folders; "" means that there is none. */
   prepare(run: RunRef, caps: Caps): Promise<{ keeper: string; leaf: string; caps: CapsState }>;
-  /** Sets the caps of a running app again where they differ. */
-  ensureCaps(folder: string, caps: Caps): Promise<CapsState>;
+  /** The folder that `prepare` makes for a run; "" where it makes none. */
+  leafOf(run: RunRef): string;
+  /** Sets the caps of the app that the run is of again where they differ. */
+  ensureCaps(run: RunRef, caps: Caps): Promise<CapsState>;
   /** Living processes of a run; none only if there surely is none. Without cgroups it may be some of them. */
   processes(run: RunRef): Promise<number[]>;
   /** SIGTERM to every process of the run. */

@@ -1,5 +1,5 @@
 /**
- * Children that outlive their script end without a word from the launcher: the kernel tells when the last is gone.
+ * Children that outlive their script, or the launcher itself, end without a word from it: the kernel tells when the last is gone.
  */
 import type { AppRecord, Run, RunView } from "./types.ts";
 
@@ -17,7 +17,7 @@ export class EmptyWatch {
   follow(record: AppRecord, view: RunView | undefined): void {
     const { run, phase } = record;
     const needed = run !== undefined && view !== undefined && view.processes.length > 0 &&
-      (view.exit !== undefined || phase === "Stopping");
+      (view.exit !== undefined || !view.launcherAlive || phase === "Stopping");
     if (this.#watched?.runId !== run?.id) this.close();
     if (needed && !this.#watched) this.#watched = { runId: run.id, close: this.#open(record, run) };
   }

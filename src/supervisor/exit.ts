@@ -19,14 +19,19 @@ export function describeExit(run: Run, view: RunView, { app, now, tail }: ExitCo
   const reason = exitReason(run, view);
   return {
     ...(code === undefined ? {} : { code }),
-    ...(code !== undefined && code > 128 ? { signal: signalName(code - 128) } : {}),
+    ...(code !== undefined && isSignalled(code) ? { signal: signalName(code - 128) } : {}),
     reason,
     startedAt: isoSeconds(run.startedAt ?? run.createdAt),
-    finishedAt: isoSeconds(daemonized(view) ? now : view.exit?.at ?? now),
+    finishedAt: isoSeconds(endOf(run, view, now)),
     message: reason === "OOMKilled"
       ? joinLines(outOfMemory(app), tail)
       : exitMessage(run, view, reason, tail),
   };
+}
+
+/** When a run ended. Where its script ended long before its children did, it is when the last of them was seen gone. */
+export function endOf(run: Run, view: RunView, now: number): number {
+  return hasDaemonized(run, view) ? now : view.exit?.at ?? now;
 }
 
 /** What the kernel did, with the cap that the reader may want to raise. */
@@ -46,10 +51,18 @@ export function signalName(number: number): string {
   return `SIG${number}`;
 }
 
+/** A shell tells of a signal by its number and 128. The highest is 64; a status above that is the script's own. */
+function isSignalled(code: number): boolean {
+  return code > 128 && code <= 128 + 64;
+}
+
 function exitReason(run: Run, view: RunView): string {
+  const daemonized = hasDaemonized(run, view);
   if (run.stop?.reason === "ProbeFailed" || run.stop?.reason === "Evicted") return run.stop.reason;
-  if (view.oomKills > 0 && (view.exit?.code !== 0 || view.outlivedScript)) return "OOMKilled";
+  if (view.oomKills > 0 && (view.exit?.code !== 0 || daemonized)) return "OOMKilled";
   if (run.stop && run.stop.reason !== "ScriptFailed") return "Stopped";
+  // The script had ended well, but what it had left behind was to live on.
+  if (daemonized && view.rebooted) return "NodeRebooted";
   if (view.exit === undefined) return view.rebooted ? "NodeRebooted" : "Lost";
   return view.exit.code === 0 ? "Completed" : "Error";
 }
@@ -66,7 +79,7 @@ function joinLines(first: string, rest: string): string {
   return rest ? `${first}\n${rest}` : first;
 }
 
-/** The script ended long before its children did: the end is when the last of them was seen gone. */
-function daemonized(view: RunView): boolean {
-  return view.exit?.code === 0 && view.outlivedScript === true;
+/** Its script ended well while others lived on. That is in the record: the agent that saw it need not be the one that asks. */
+function hasDaemonized({ survivor }: Run, { exit }: RunView): boolean {
+  return exit?.code === 0 && survivor !== undefined;
 }

@@ -53,9 +53,20 @@ export async function saveInside(runFolder: string, inside: Inside): Promise<voi
   await writeNew(insideFile(runFolder), JSON.stringify(inside));
 }
 
-/** How a run was started. */
+/** How a run was started; a file that cannot be of this run is an error. */
 export async function readInside(runFolder: string): Promise<Inside> {
-  return JSON.parse(await readFile(insideFile(runFolder), "utf8"));
+  const path = insideFile(runFolder);
+  const inside: Inside = JSON.parse(await readFile(path, "utf8"));
+  const { leaf, privileges, workingDir } = inside ?? {};
+  const isLeaf = leaf === "" ||
+    (typeof leaf === "string" && leaf === join("/", leaf) && basename(leaf) === basename(runFolder));
+  if (isLeaf && Array.isArray(privileges) && typeof workingDir === "string") return inside;
+  throw new Error(`${path} does not say how this run was started`);
+}
+
+/** The cgroup that a run was begun in, "" without one; undefined where that cannot be told. */
+export async function readLeaf(runFolder: string): Promise<string | undefined> {
+  return (await readInside(runFolder).catch(() => undefined))?.leaf;
 }
 
 /** Removes the environment of a run: also from where an agent with another socket has put it. */
@@ -92,14 +103,20 @@ export async function insideCommand(runFolder: string, command: string[], log = 
 
 /**
  * Runs a command inside of the run and waits for its end; when the time is over its process is killed. Its output goes to
- * `log`, or the first `captureBytes` of it into the result.
+ * `log`, or the first `captureBytes` of it into the result. The signal ends the wait alone, by an error: the command goes on.
  */
 export async function runInside(
   runFolder: string,
   command: string[],
-  { timeoutMs, log, captureBytes = 0 }: { timeoutMs: number; log?: string; captureBytes?: number },
+  { timeoutMs, log, captureBytes = 0, signal: patience }: {
+    timeoutMs: number;
+    log?: string;
+    captureBytes?: number;
+    signal?: AbortSignal;
+  },
 ): Promise<InsideResult> {
   const [file = "", ...args] = await insideCommand(runFolder, command, log);
+  patience?.throwIfAborted();
   const output = captureBytes > 0 ? "pipe" : "ignore";
   // Not detached: a group leader's setsid would fork, and nobody would wait for the command itself.
   const child = spawn(file, args, { cwd: "/", env: { PATH: cleanPath }, stdio: ["ignore", output, output] });
@@ -109,15 +126,20 @@ export async function runInside(
     timedOut = true;
     killSession(child);
   }, timeoutMs);
+  const given = new AbortController();
   try {
     // A process that even SIGKILL does not end must not hold up whoever waits.
-    const given = new AbortController();
     const unkillable = sleep(timeoutMs + afterKillMs, given.signal).then(() => [null, "SIGKILL"]);
-    const [code, signal] = await Promise.race([once(child, "exit"), unkillable]) as Ending;
-    given.abort();
+    const [code, signal] = await Promise.race([
+      once(child, "exit", { signal: patience }),
+      unkillable,
+    ]) as Ending;
     return { code, signal, timedOut, output: captured() };
   } finally {
+    given.abort();
     clearTimeout(timer);
+    // One that goes on must not keep the agent from its end.
+    child.unref();
     // What the command left in the background may hold the other ends for ever.
     child.stdout?.destroy();
     child.stderr?.destroy();

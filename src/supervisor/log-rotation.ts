@@ -58,6 +58,11 @@ export function rotateIfNeeded(
   return rotation;
 }
 
+/** A log that was removed: nothing is kept of it, nor taken for granted where one of the same name comes. */
+export function forgetLog(logPath: string): void {
+  settled.delete(logPath);
+}
+
 /** Which bytes of the head go: `drop` without a copy, then `parts` parts of `partBytes`. Pure. */
 export function planRotation(size: number, { maxBytes, maxFiles }: RotationPolicy, blockBytes: number) {
   const partBytes = Math.max(1, Math.floor(maxBytes / blockBytes)) * blockBytes;

@@ -56,6 +56,7 @@ export function createMarkerConfinement(
   return {
     whyNoLimits: why,
     prepare: async () => ({ keeper: "", leaf: "", caps: unlimited }),
+    leafOf: () => "",
     ensureCaps: async () => unlimited,
     processes: async (run) => (await findAny(run)).map(({ pid }) => pid),
     terminate: (run) => signalAll(run, "SIGTERM"),

@@ -11,19 +11,21 @@ export interface ObserveDeps {
   layout: Layout;
   confinement: Confinement;
   bootId: string;
-  now?: () => number;
+  /** For how long its launcher has been waited for; see Situation. Of a run that has begun, nobody waits for it any more. */
+  waitedMs?: number;
 }
 
 /** The run as it is at this moment. In another boot than its own, nothing of it can be alive. */
 export async function observeRun(folder: string, run: Run, deps: ObserveDeps): Promise<RunView> {
-  const { confinement, bootId, now = Date.now } = deps;
+  const { confinement, bootId, waitedMs = Infinity } = deps;
   const mark = markPath(deps.layout, run.id);
   const before = await readMarks(mark);
-  const ref: RunRef = { folder, runId: run.id, main: before.started?.main ?? run.main };
+  const main = before.started?.main ?? run.main;
+  const ref: RunRef = { folder, runId: run.id, main, leaf: run.leaf };
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";
   const processes = mayLive ? await confinement.processes(ref) : [];
-  const launcherAlive = mayLive && await launcherLives(before, now() - run.createdAt);
+  const launcherAlive = mayLive && await launcherLives(before, waitedMs);
   // The launcher's last act is to write the status down: once it is gone, what it wrote is there to read. A launcher that
   // had not claimed the run when we looked was not looked for either, so the first reading stands.
   const { claim, started, failure, exit } = mayLive && !launcherAlive ? await readMarks(mark) : before;
@@ -44,6 +46,6 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
 /** A claim without content is one whose launcher is about to sign it; one that has not in this time never will. */
 const signingMs = 10_000;
 
-async function launcherLives({ launcher }: Marks, age: number): Promise<boolean> {
-  return launcher ? await isAlive(launcher) : Math.abs(age) < signingMs;
+async function launcherLives({ launcher }: Marks, waitedMs: number): Promise<boolean> {
+  return launcher ? await isAlive(launcher) : waitedMs < signingMs;
 }

@@ -2,14 +2,16 @@
  * What an agent finds when it starts: apps whose state file is lost but whose run goes on, and runs that nobody knows.
  */
 import { readdir } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import type { Logger } from "../lib/log.ts";
 import type { Confinement, RunRef } from "./confinement.ts";
 import { type Layout, markPath, marksFolder, runFolder, type RunLayout, runsFolder } from "./layout.ts";
 import { cancelRun, listMarkedRuns } from "./marks.ts";
+import { readLeaf } from "./inside.ts";
 import { readRunRecord } from "./record-store.ts";
 import { listEnvironments } from "./run-environment.ts";
 import { keyOf, runsOf } from "./runs.ts";
-import type { AppRecord } from "./types.ts";
+import type { AppRecord, Run } from "./types.ts";
 
 /**
  * The records, and those of apps that are known by their runs only: each run's folder holds the record as it was when the run
@@ -21,17 +23,36 @@ export async function recoverRecords(
 ): Promise<AppRecord[]> {
   const known = new Set(records.map(({ app }) => keyOf(app)));
   const recovered: AppRecord[] = [];
-  for (const runId of await readdir(runsFolder(layout))) {
-    const record = await readRunRecord(runFolder(layout, runId), log);
-    if (!record || record.run?.id !== runId || known.has(keyOf(record.app))) continue;
-    log.warn("took an app over from its run, since its state file was lost", {
-      app: keyOf(record.app),
-      run: runId,
-    });
-    known.add(keyOf(record.app));
+  for (const record of await readRunRecords(layout, log)) {
+    const app = keyOf(record.app);
+    if (known.has(app)) continue;
+    log.warn("took an app over from its run, since its state file was lost", { app, run: record.run?.id });
+    known.add(app);
     recovered.push(record);
   }
   return [...records, ...recovered];
+}
+
+/** The records that runs have, the newest first: it knows the runs of its app that began before it, they do not know it. */
+async function readRunRecords(layout: Layout, log: Logger): Promise<AppRecord[]> {
+  const records: AppRecord[] = [];
+  for (const runId of await readdir(runsFolder(layout))) {
+    const record = await readRunRecord(runFolder(layout, runId), log);
+    if (record?.run?.id === runId) records.push(record);
+  }
+  const begun = ({ run }: AppRecord) => run?.createdAt ?? 0;
+  return records.sort((one, other) => begun(other) - begun(one));
+}
+
+/** The records with the place of every run: an earlier agent left it in the run's folder only. */
+export async function withLeaves(records: AppRecord[], layout: Layout): Promise<AppRecord[]> {
+  const placed = async (run: Run): Promise<Run> =>
+    typeof run.leaf === "string" ? run : { ...run, leaf: await readLeaf(runFolder(layout, run.id)) };
+  return await Promise.all(records.map(async (record) => ({
+    ...record,
+    run: record.run && await placed(record.run),
+    others: record.others && await Promise.all(record.others.map(placed)),
+  })));
 }
 
 /** Ends runs that no record knows: an agent died between the end of a run and its clean-up, or all that was known is lost. */
@@ -52,8 +73,9 @@ export async function removeLeftovers(
     ...await listEnvironments(layout),
   ];
   const unplaced = [...new Set(written)].filter((runId) => !placed.some((run) => run.runId === runId));
-  const runs: RunRef[] = [...placed, ...unplaced.map((runId) => ({ folder: "", runId }))];
-  for (const run of runs.filter(({ runId }) => !known.has(runId))) {
+  const lost = [...placed.map(({ runId }) => runId), ...unplaced].filter((runId) => !known.has(runId));
+  for (const runId of lost) {
+    const run = placed.find((run) => run.runId === runId) ?? await findElsewhere(layout, runId);
     log.warn("removing a run that no record knows", { ...run });
     try {
       await cancelRun(markPath(layout, run.runId));
@@ -64,4 +86,10 @@ export async function removeLeftovers(
       log.warn("a run could not be removed", { ...run, error });
     }
   }
+}
+
+/** A run that is not where this agent puts them: below another root, or without a cgroup, and then known by its marker alone. */
+async function findElsewhere(layout: Layout, runId: string): Promise<RunRef> {
+  const leaf = await readLeaf(runFolder(layout, runId)) ?? "";
+  return { folder: leaf && basename(dirname(leaf)), runId, leaf };
 }

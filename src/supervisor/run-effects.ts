@@ -2,19 +2,21 @@
  * The effects of the runners on the real disk, kernel and launchers.
  */
 import { rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import process from "node:process";
 import type { Logger } from "../lib/log.ts";
 import { capsOf } from "./caps.ts";
 import type { CapsState, Confinement, RunRef } from "./confinement.ts";
 import { removeEnvironment } from "./inside.ts";
 import { type LaunchDeps, launchRun } from "./launch.ts";
-import { copiesFolder, logFolder, markPath, runFolder, type RunLayout } from "./layout.ts";
+import { copiesFolder, logFolder, logPath, markPath, runFolder, type RunLayout } from "./layout.ts";
 import { readTail } from "./log-reader.ts";
+import { forgetLog } from "./log-rotation.ts";
 import { cancelRun, removeMarks, waitForLauncher } from "./marks.ts";
 import { observeRun } from "./observe.ts";
 import { folderOf, type RecordStore, saveRunRecord } from "./record-store.ts";
 import type { RunEffects } from "./runner-deps.ts";
-import { refOf } from "./runs.ts";
+import { refOf, runsOf } from "./runs.ts";
 import { StartError } from "./start-error.ts";
 import { runStopFile } from "./stop-file.ts";
 import type { AppRecord, Run, StartProblem } from "./types.ts";
@@ -29,15 +31,17 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
   const { layout, confinement } = options;
   return {
     save: (record) => store.save(record),
-    observe: (record, run) => observeRun(folderOf(record.app), run, { layout, confinement, bootId }),
+    leafOf: ({ app }, runId) => confinement.leafOf({ folder: folderOf(app), runId }),
+    observe: ({ app }, run, waitedMs) =>
+      observeRun(folderOf(app), run, { layout, confinement, bootId, waitedMs }),
     cancel: (run) => cancelRun(markPath(layout, run.id)),
     thaw: (record, run) => confinement.thaw(refOf(record, run)),
     launch: (record, run, signal) => launch(record, run, signal, options),
-    runStopFile: (record, run) => runStopFile(record, run, options),
+    runStopFile: (record, run, signal) => runStopFile(record, run, { ...options, signal }),
     terminate: (record, run) => confinement.terminate(refOf(record, run)),
     kill: (record, run) => confinement.kill(refOf(record, run)),
     cleanUp: (record, run) => cleanUpRun(refOf(record, run), layout, confinement),
-    ensureCaps: ({ app }) => confinement.ensureCaps(folderOf(app), capsOf(app)).catch(notEnforced),
+    ensureCaps: (record) => ensureCaps(record, confinement).catch(notEnforced),
     forget: (record) => forget(record, options, store),
     logTail: (record) => readTail(logFolder(layout, folderOf(record.app))),
     onEmpty: (record, run, callback) => confinement.onEmpty(refOf(record, run), callback),
@@ -56,6 +60,14 @@ export async function cleanUpRun(run: RunRef, layout: RunLayout, confinement: Co
     await rm(folder(layout, run.runId), { recursive: true, force: true });
   }
   await removeMarks(markPath(layout, run.runId));
+}
+
+/** Caps are of an app's cgroup: they are set once for all runs that share one, and hold if they do for every run. */
+async function ensureCaps(record: AppRecord, confinement: Confinement): Promise<CapsState> {
+  const places = new Map(runsOf(record).map((run) => [dirname(run.leaf ?? ""), refOf(record, run)]));
+  const states: CapsState[] = [];
+  for (const run of places.values()) states.push(await confinement.ensureCaps(run, capsOf(record.app)));
+  return states.find(({ enforced }) => !enforced) ?? { enforced: true };
 }
 
 function notEnforced(error: Error): CapsState {
@@ -91,5 +103,6 @@ async function forget(
   const folder = folderOf(record.app);
   await confinement.removeApp(folder);
   await rm(logFolder(layout, folder), { recursive: true, force: true });
+  forgetLog(logPath(layout, folder));
   await store.remove(record);
 }

@@ -6,12 +6,15 @@ import type { AppEvent, AppRecord, Run, RunView, StartProblem } from "./types.ts
 /** What is done for runs, in the world outside. */
 export interface RunEffects {
   save: (record: AppRecord) => Promise<void>;
-  observe: (record: AppRecord, run: Run) => Promise<RunView>;
+  /** The cgroup that a new run of the app gets. */
+  leafOf: (record: AppRecord, runId: string) => string;
+  observe: (record: AppRecord, run: Run, waitedMs?: number) => Promise<RunView>;
   /** Calls off a run whose launcher has not claimed it. */
   cancel: (run: Run) => Promise<void>;
   thaw: (record: AppRecord, run: Run) => Promise<void>;
   launch: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartProblem | undefined>;
-  runStopFile: (record: AppRecord, run: Run) => Promise<void>;
+  /** Waits for the end of the stop file, but not beyond the signal: then it is left running. */
+  runStopFile: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<void>;
   terminate: (record: AppRecord, run: Run) => Promise<void>;
   kill: (record: AppRecord, run: Run) => Promise<void>;
   cleanUp: (record: AppRecord, run: Run) => Promise<void>;

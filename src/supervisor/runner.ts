@@ -4,6 +4,7 @@
  * Guarantees: steps of one app never overlap; a poke during a step leads to another step; the record is on disk before
  * its effects. An effect that throws is logged and tried again by a later step, never dropped.
  */
+import { CleanUps } from "./clean-ups.ts";
 import type { CapsState } from "./confinement.ts";
 import { type Desired, mergeDesired, mergeProbed, newRecord, type ProbedRun } from "./desired.ts";
 import { EmptyWatch } from "./empty-watch.ts";
@@ -11,8 +12,9 @@ import { nextRunOf } from "./next-run.ts";
 import { isStillQuiet, type Quiet, quietSince } from "./quiet.ts";
 import { runHash } from "./run-hash.ts";
 import type { RunnerDeps } from "./runner-deps.ts";
-import { keyOf } from "./runs.ts";
+import { keyOf, runsOf } from "./runs.ts";
 import type { Situation } from "./situation.ts";
+import { StartAttempt } from "./start-attempt.ts";
 import { decide } from "./states.ts";
 import { StepLoop } from "./step-loop.ts";
 import type { AppRecord, Effect, Run, StartProblem } from "./types.ts";
@@ -23,20 +25,20 @@ export class AppRunner {
   readonly #deps: RunnerDeps;
   readonly #loop: StepLoop;
   readonly #emptyWatch: EmptyWatch;
+  readonly #cleanUps: CleanUps;
+  readonly #start = new StartAttempt();
+  readonly #closing = new AbortController();
   #record: AppRecord;
   #next: Desired | "withdrawn" | undefined;
   #successor: Desired | undefined;
   #problem: StartProblem | undefined;
-  #launching: AbortController | undefined;
   #terminated: string | undefined;
-  #outlivedScript: string | undefined;
   #caps: CapsState | undefined;
   #eviction: string | undefined;
   #probeFailure: { runId: string; message: string } | undefined;
   #probed: ProbedRun | undefined;
   #halted = false;
   #quiet: Quiet | undefined;
-  #leftToCleanUp: Run[] = [];
 
   constructor(record: AppRecord, deps: RunnerDeps) {
     this.#record = record;
@@ -48,6 +50,11 @@ export class AppRunner {
       now: deps.now,
     });
     this.#emptyWatch = new EmptyWatch((record, run) => deps.onEmpty(record, run, () => this.poke()));
+    this.#cleanUps = new CleanUps(
+      (run) => deps.cleanUp(this.#record, run),
+      (run, error) =>
+        deps.log.warn("a run could not be cleared away yet", { app: this.#name, run: run.id, error }),
+    );
   }
 
   get record(): AppRecord {
@@ -63,7 +70,9 @@ export class AppRunner {
     const { run, phase } = this.#record;
     try {
       if (run && phase === "Starting") await this.#deps.cancel(run);
-      if (run && phase === "Stopping") await this.#deps.thaw(this.#record, run);
+      if (phase === "Stopping") {
+        await Promise.all(runsOf(this.#record).map((run) => this.#deps.thaw(this.#record, run)));
+      }
     } catch (error) {
       this.#deps.log.error("cannot settle what was left undecided", { app: this.#name, error });
     }
@@ -74,13 +83,13 @@ export class AppRunner {
     this.#next = desired;
     const changes = runHash(desired.app) !== this.#record.run?.hash || desired.app.spec.suspend;
     // A spec that makes no sense changes nothing of what runs, or is about to.
-    if (changes && !desired.invalid) this.#launching?.abort(new Error("the app was changed"));
+    if (changes && !desired.invalid) this.#start.callOff(new Error("the app was changed"));
     this.poke();
   }
 
   withdraw(): void {
     this.#next = "withdrawn";
-    this.#launching?.abort(new Error("the app was withdrawn"));
+    this.#start.callOff(new Error("the app was withdrawn"));
     this.poke();
   }
 
@@ -96,11 +105,12 @@ export class AppRunner {
     this.poke();
   }
 
-  /** The agent takes its apps with it: this one ends, and nothing begins any more. */
-  halt(): void {
+  /** The agent takes its apps with it: this one ends, and nothing begins any more. Resolves when the step under way is done. */
+  halt(): Promise<void> {
     this.#halted = true;
-    this.#launching?.abort(new Error("the agent is stopping"));
+    this.#start.close();
     this.poke();
+    return this.#loop.settled();
   }
 
   /** The node is short of memory and this app has to go. */
@@ -121,7 +131,8 @@ export class AppRunner {
 
   /** Ends the worker and leaves the app alone; resolves when the step under way is done. */
   async close(): Promise<void> {
-    this.#launching?.abort(new Error("the agent is stopping"));
+    this.#closing.abort();
+    this.#start.close();
     this.#emptyWatch.close();
     await this.#loop.close();
   }
@@ -137,13 +148,17 @@ export class AppRunner {
     this.#quiet = undefined;
     await this.#takeDesired();
     await this.#takeProbed();
-    for (const run of this.#leftToCleanUp) await this.#cleanUp(run);
+    await this.#cleanUps.tryAgain();
     const situation = await this.#look();
     const { record, effects, events, wakeAt } = decide(this.#record, situation);
     const changed = record !== this.#record;
     if (changed) await this.#save(record);
     for (const event of events) this.#deps.onEvent(record, event);
-    for (const effect of effects) await this.#perform(effect);
+    for (const effect of effects) {
+      await this.#perform(effect);
+      // The stop file may have been left running: what comes after its end is for the next agent.
+      if (effect.kind === "stopFile" && this.#loop.closed) break;
+    }
     if (this.#loop.closed) return false;
     this.#emptyWatch.follow(this.#record, situation.view);
     if (changed || this.#problem) {
@@ -151,9 +166,7 @@ export class AppRunner {
       return true;
     }
     if (wakeAt !== undefined) this.#loop.wakeAt(wakeAt);
-    if (this.#leftToCleanUp.length === 0) {
-      this.#quiet = quietSince(this.#record, situation.view, situation.now);
-    }
+    if (this.#cleanUps.done) this.#quiet = quietSince(this.#record, situation.view, situation.now);
     return this.#next !== undefined;
   }
 
@@ -177,35 +190,26 @@ export class AppRunner {
     this.#deps.onChange(record);
   }
 
-  /** A clean-up that failed, since a process would not go or a disk not answer, is tried again at every step. */
-  async #cleanUp(run: Run): Promise<void> {
-    try {
-      await this.#deps.cleanUp(this.#record, run);
-      this.#leftToCleanUp = this.#leftToCleanUp.filter(({ id }) => id !== run.id);
-    } catch (error) {
-      this.#deps.log.warn("a run could not be cleared away yet", { app: this.#name, run: run.id, error });
-      if (!this.#leftToCleanUp.some(({ id }) => id === run.id)) this.#leftToCleanUp.push(run);
-    }
-  }
-
   async #look(): Promise<Situation> {
     const { now, bootId, newRunId, observe, logTail } = this.#deps;
+    const leafOf = (runId: string) => this.#deps.leafOf(this.#record, runId);
     const { run, others, app } = this.#record;
     const problem = this.#problem;
     this.#problem = undefined;
-    const base = { bootId, newRunId, problem, halted: this.#halted, nextRun: await nextRunOf(app) };
+    const base = { bootId, newRunId, leafOf, problem, halted: this.#halted, nextRun: await nextRunOf(app) };
     if (!run) {
       this.#eviction = undefined;
       return { ...base, now: now() };
     }
-    const view = await observe(this.#record, run);
-    if (view.exit && view.processes.length > 0) this.#outlivedScript = run.id;
+    const { waitedMs } = this.#start;
+    const view = await observe(this.#record, run, waitedMs);
     const ended = view.processes.length === 0 && (view.exit !== undefined || !view.launcherAlive);
     return {
       ...base,
       now: now(),
       others: others && await Promise.all(others.map((other) => observe(this.#record, other))),
-      view: { ...view, outlivedScript: this.#outlivedScript === run.id },
+      view,
+      waitedMs,
       logTail: ended ? await logTail(this.#record) : undefined,
       terminated: this.#terminated === run.id,
       eviction: this.#eviction,
@@ -219,7 +223,7 @@ export class AppRunner {
       case "launch":
         return await this.#launch(effect.run);
       case "stopFile":
-        return await deps.runStopFile(this.#record, effect.run);
+        return await deps.runStopFile(this.#record, effect.run, this.#closing.signal);
       case "terminate":
         if (effect.run.id === this.#record.run?.id) this.#terminated = effect.run.id;
         return await deps.terminate(this.#record, effect.run);
@@ -228,7 +232,7 @@ export class AppRunner {
       case "cancel":
         return await deps.cancel(effect.run);
       case "cleanUp":
-        return await this.#cleanUp(effect.run);
+        return await this.#cleanUps.perform(effect.run);
       case "limits":
         return await this.#ensureCaps();
       case "forget":
@@ -238,12 +242,7 @@ export class AppRunner {
 
   /** A start that fails is told to the next step. */
   async #launch(run: Run): Promise<void> {
-    this.#launching = new AbortController();
-    try {
-      this.#problem = await this.#deps.launch(this.#record, run, this.#launching.signal);
-    } finally {
-      this.#launching = undefined;
-    }
+    this.#problem = await this.#start.make((signal) => this.#deps.launch(this.#record, run, signal));
   }
 
   async #ensureCaps(): Promise<void> {

@@ -16,5 +16,5 @@ export function runsOf({ run, others = [] }: AppRecord): Run[] {
 
 /** A run as the confinement knows it. */
 export function refOf(record: AppRecord, run: Run): RunRef {
-  return { folder: folderOf(record.app), runId: run.id, main: run.main };
+  return { folder: folderOf(record.app), runId: run.id, main: run.main, leaf: run.leaf };
 }

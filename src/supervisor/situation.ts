@@ -6,12 +6,19 @@ export interface Situation {
   now: number;
   bootId: string;
   newRunId: () => string;
+  /** The cgroup that a new run of the app gets. */
+  leafOf?: (runId: string) => string;
   /** The record's run as it can be seen now; there whenever the record has a run. */
   view?: RunView;
   /** The record's other runs as they can be seen now, in their order. */
   others?: RunView[];
   /** When the app's schedule is due next after a time; there whenever the app has one. */
   nextRun?: (after: number) => number | undefined;
+  /**
+   * For how long this agent has waited for the launcher of the record's run: since it was on its way, or since the run was taken
+   * over. No clock that is set counts here, nor the time that a download or a Secret took before.
+   */
+  waitedMs?: number;
   /** The last lines of the log, for a run that has ended. */
   logTail?: string;
   /** The start that was just tried failed for this reason. */

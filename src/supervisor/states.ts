@@ -9,6 +9,7 @@
 import { annotations } from "../api/names.ts";
 import { tellInvalid } from "./desired.ts";
 import { describeExit, outOfMemory } from "./exit.ts";
+import { countKills, withOwnKills } from "./oom-kills.ts";
 import { runHash } from "./run-hash.ts";
 import {
   decideScheduled,
@@ -20,7 +21,7 @@ import {
   withoutSchedule,
 } from "./scheduled.ts";
 import type { Decision, Situation } from "./situation.ts";
-import { withSurvivor } from "./survivor.ts";
+import { withSurvivors } from "./survivor.ts";
 import {
   act,
   beginStop,
@@ -53,7 +54,7 @@ const claimMs = 10 * secondMs;
 
 /** Decides what an app needs next. */
 export function decide(record: AppRecord, situation: Situation): Decision {
-  const told = tellInvalid(withSurvivor(record, situation.view));
+  const told = tellInvalid(withSurvivors(record, situation));
   const settled = settleOthers(told.record, situation);
   const { effects, events, ...decision } = table[record.phase](settled.record, situation);
   return {
@@ -76,15 +77,11 @@ const table: Record<Phase, (record: AppRecord, situation: Situation) => Decision
 };
 
 function decidePending(record: AppRecord, situation: Situation): Decision {
-  const { spec } = record.app;
   if (record.withdrawn) return forget(record);
   if (situation.halted) return unchanged(record);
-  if (record.invalid) return stay(record, "InvalidSpec", record.invalid);
-  if (!spec.shellFile) {
-    return stay(record, "NoShellFile", "spec.shellFile is empty: there is nothing to run yet");
-  }
-  if (spec.suspend) return stay(withoutSchedule(record), "Suspended", "spec.suspend is true");
-  if (spec.schedule) return decideScheduled(record, situation);
+  const held = heldBack(record);
+  if (held) return held;
+  if (record.app.spec.schedule) return decideScheduled(record, situation);
   const isSame = record.lastHash === runHash(record.app);
   if (isSame && mustWait(record, situation.now)) return { ...unchanged(record), wakeAt: record.retryAt };
   return start(record, situation);
@@ -109,7 +106,7 @@ function decideStarting(record: AppRecord, situation: Situation): Decision {
   if (view.claim === "launcher" && !view.launcherAlive) {
     return failed({ reason: "LaunchFailed", message: "the launcher ended before the script began" });
   }
-  const isOverdue = Math.abs(situation.now - run.createdAt) > claimMs;
+  const isOverdue = (situation.waitedMs ?? 0) > claimMs;
   // Its mark was lost, but the script lives: what runs is not started a second time.
   if (isOverdue && view.processes.length > 0) return begun({ at: run.createdAt });
   // A launcher claims its run within moments. One that has not by now is called off, for certain: then it can be tried anew.
@@ -135,7 +132,7 @@ function decideRunning(record: AppRecord, situation: Situation): Decision {
 
 function decideStopping(record: AppRecord, situation: Situation): Decision {
   const { run, view } = runAndView(record, situation);
-  const { others = [] } = record;
+  const others = (record.others ?? []).filter(({ stop }) => stop);
   if (isOver(view) && others.length === 0) return finish(record, run, view, situation);
   const { since, deadline } = run.stop ?? { since: situation.now, deadline: situation.now };
   const each = (kind: "kill" | "terminate") => [run, ...others].map((run): Effect => ({ kind, run }));
@@ -153,8 +150,8 @@ function decideStopping(record: AppRecord, situation: Situation): Decision {
 function decideBackOff(record: AppRecord, situation: Situation): Decision {
   if (record.withdrawn) return forget(record);
   if (situation.halted) return unchanged(record);
-  if (record.invalid) return stay(record, "InvalidSpec", record.invalid);
-  if (record.app.spec.suspend) return stay(record, "Suspended", "spec.suspend is true");
+  const held = heldBack(record);
+  if (held) return held;
   if (runHash(record.app) !== record.lastHash) return start({ ...record, failures: 0 }, situation);
   if (isDue(record, situation)) return decideScheduled({ ...record, retryAt: undefined }, situation);
   if (mustWait(record, situation.now)) return { ...unchanged(record), wakeAt: record.retryAt };
@@ -170,6 +167,14 @@ function decideTerminal(record: AppRecord, situation: Situation): Decision {
   return act({ ...record, phase: "Pending", reason: "", message: "", failures: 0, retryAt: undefined }, []);
 }
 
+/** What the spec has against a start. */
+function heldBack(record: AppRecord): Decision | undefined {
+  const { shellFile, suspend } = record.app.spec;
+  if (record.invalid) return stay(record, "InvalidSpec", record.invalid);
+  if (!shellFile) return stay(record, "NoShellFile", "spec.shellFile is empty: there is nothing to run yet");
+  return suspend ? stay(withoutSchedule(record), "Suspended", "spec.suspend is true") : undefined;
+}
+
 /** Other runs that are over are remembered and cleared away, whatever the phase. */
 function settleOthers(record: AppRecord, situation: Situation): Decision {
   const { others = [] } = record;
@@ -177,9 +182,11 @@ function settleOthers(record: AppRecord, situation: Situation): Decision {
   const over = others.filter((_, index) => views[index] && isOver(views[index]));
   if (over.length === 0) return unchanged(record);
   const context = { app: record.app, now: situation.now, tail: "" };
-  const exits = over.map((run) => describeExit(run, views[others.indexOf(run)]!, context));
+  const ends = over.map((run) => ({ run, view: views[others.indexOf(run)]! }));
+  const exits = ends.map(({ run, view }) => describeExit(run, withOwnKills(record, view), context));
+  const counted = ends.reduce((record, { view }) => countKills(record, view), record);
   const left = others.filter((run) => !over.includes(run));
-  const next = { ...record, others: left.length > 0 ? left : undefined, lastExit: exits.at(-1) };
+  const next = { ...counted, others: left.length > 0 ? left : undefined, lastExit: exits.at(-1) };
   return act(next, over.map((run): Effect => ({ kind: "cleanUp", run })), exits.map(endEvent));
 }
 
@@ -196,7 +203,7 @@ function reasonToStop(
     return { reason: wasAskedFor(record.app, run) ? "Restarted" : "Updated", message: "" };
   }
   if (view.exit && view.exit.code !== 0) {
-    const message = view.oomKills > 0
+    const message = withOwnKills(record, view).oomKills > 0
       ? outOfMemory(record.app)
       : `the script ended with status ${view.exit.code} and left processes behind`;
     return { reason: "ScriptFailed", message };

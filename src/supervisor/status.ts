@@ -7,6 +7,7 @@ import { isoSeconds } from "../lib/time.ts";
 import { capsOf, hasCaps } from "./caps.ts";
 import type { CapsState } from "./confinement.ts";
 import { editMessage } from "./desired.ts";
+import { totalKills } from "./oom-kills.ts";
 import { shownPid } from "./survivor.ts";
 import type { AppRecord } from "./types.ts";
 
@@ -56,7 +57,7 @@ export function statusOf({ record, ready, caps, measured }: StatusInput): NCAppS
       }
       : {}),
     restarts: record.restarts,
-    oomKills: record.oomKills + (run && measured ? measured.oomKills : 0),
+    oomKills: totalKills(record, run && measured ? measured.oomKills : 0),
     ...(record.lastExit ? { lastExit: record.lastExit } : {}),
     ...(record.scheduled?.nextRun ? { nextRun: isoSeconds(record.scheduled.nextRun) } : {}),
     ...(record.scheduled?.lastRun ? { lastRun: isoSeconds(record.scheduled.lastRun) } : {}),

@@ -54,6 +54,11 @@ export class StepLoop {
     this.#timer = setTimeout(() => this.poke(), waitMs);
   }
 
+  /** Resolves when the step under way, if there is one, is done. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
   /** No further step begins; resolves when the one under way is done. A step that closes its own loop must not wait for that. */
   async close(): Promise<void> {
     this.#closed = true;

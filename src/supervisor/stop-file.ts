@@ -9,11 +9,14 @@ import { keyOf } from "./runs.ts";
 import { prepareScript } from "./script.ts";
 import type { AppRecord, Run } from "./types.ts";
 
-/** Runs `spec.stopFile` and waits for its end, for as long as the stop has patience. */
+/**
+ * Runs `spec.stopFile` and waits for its end, for as long as the stop has patience. An agent that ends meanwhile leaves it running;
+ * the next one runs it again.
+ */
 export async function runStopFile(
   record: AppRecord,
   run: Run,
-  { layout, log, now }: { layout: Layout; log: Logger; now: () => number },
+  { layout, log, now, signal }: { layout: Layout; log: Logger; now: () => number; signal: AbortSignal },
 ): Promise<void> {
   const { stopFile = "" } = record.app.spec;
   const app = keyOf(record.app);
@@ -28,9 +31,11 @@ export async function runStopFile(
     const result = await runInside(folder, command, {
       timeoutMs: Math.max(0, (run.stop?.deadline ?? 0) - now()),
       log: logPath(layout, folderOf(record.app)),
+      signal,
     });
     if (result.code !== 0) log.warn("a stop file failed", { app, stopFile, ...result });
   } catch (error) {
+    if (signal.aborted) return log.info("a stop file is left running", { app, stopFile });
     log.warn("a stop file could not be run", { app, stopFile, error });
   }
 }

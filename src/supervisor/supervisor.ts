@@ -4,21 +4,21 @@
  * What is on disk is adopted first, so that apps started by an earlier agent go on under this one. Then the sync layer says
  * which apps are wanted; each runner brings its own app there, so that a slow one never delays another.
  */
-import { randomBytes } from "node:crypto";
 import { chmod } from "node:fs/promises";
 import { ensureFolder } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { type AppProber, createAppProber } from "./app-prober.ts";
 import type { CapsState, Usage } from "./confinement.ts";
 import { type Desired, newRecord } from "./desired.ts";
-import { appsFolder, logPath, marksFolder, runsFolder } from "./layout.ts";
-import { logPolicyOf } from "./log-policy.ts";
-import { rotateIfNeeded, type RotationPolicy } from "./log-rotation.ts";
+import { appsFolder, marksFolder, runsFolder } from "./layout.ts";
+import { rotateAll } from "./log-round.ts";
+import type { RotationPolicy } from "./log-rotation.ts";
 import { watchMarks } from "./mark-watch.ts";
 import { readBootId } from "./processes.ts";
-import { createRecordStore, folderOf, type RecordStore } from "./record-store.ts";
-import { recoverRecords, removeLeftovers } from "./recovery.ts";
+import { createRecordStore, type RecordStore } from "./record-store.ts";
+import { recoverRecords, removeLeftovers, withLeaves } from "./recovery.ts";
 import { cleanUpRun, createRunEffects, type RunEffectsOptions } from "./run-effects.ts";
+import { newRunId } from "./run-id.ts";
 import type { RunnerDeps } from "./runner-deps.ts";
 import { AppRunner } from "./runner.ts";
 import { keyOf, refOf, runsOf } from "./runs.ts";
@@ -57,6 +57,7 @@ export class Supervisor {
   #deps: RunnerDeps | undefined;
   #ticking: Promise<void> | undefined;
   #stopWatching = () => {};
+  #halted = false;
 
   constructor(options: SupervisorOptions) {
     this.#options = { now: Date.now, ...options };
@@ -83,7 +84,7 @@ export class Supervisor {
     await ensureFolder(layout.logDir, { mode: 0o755 });
     const store = createRecordStore(layout, log, now);
     this.#deps = decorate(this.#wire(store, await readBootId()));
-    const records = await recoverRecords(await store.load(), { layout, log });
+    const records = await withLeaves(await recoverRecords(await store.load(), { layout, log }), layout);
     for (const record of records) this.#addRunner(record);
     const cleanUp = (run: Parameters<typeof cleanUpRun>[0]) => cleanUpRun(run, layout, confinement);
     await removeLeftovers(records, { layout, confinement, log, cleanUp });
@@ -133,38 +134,30 @@ export class Supervisor {
     return this.#ticking;
   }
 
-  /** The kernel's counters for a running app. */
+  /** The kernel's counters for an app that runs or is being stopped. */
   async readUsage(key: string): Promise<Usage | undefined> {
     const record = this.#runners.get(key)?.record;
-    if (!record?.run || record.phase !== "Running") return undefined;
+    if (!record?.run || !["Running", "Stopping"].includes(record.phase)) return undefined;
     return await this.#options.confinement.usage(refOf(record, record.run));
   }
 
-  /** Rotates the logs that have grown too long; one after the other, since the disk is the same. Apps that are idle wrote nothing. */
+  /** Rotates the logs that have grown too long. Apps that are idle wrote nothing. */
   async rotateLogs(isIdle: (key: string) => boolean = () => false): Promise<void> {
-    const { layout, log, logs } = this.#options;
-    for (const { key, record } of this.list()) {
-      if (isIdle(key)) continue;
-      const { policy, problem: wrong } = logPolicyOf(record.app, logs);
-      const { problem, droppedBytes, lossless } = await rotateIfNeeded(
-        logPath(layout, folderOf(record.app)),
-        policy,
-      );
-      if (wrong) log.warn("a log annotation is passed over", { app: key, why: wrong });
-      if (problem) log.warn("a log could not be rotated", { app: key, error: problem });
-      if (!lossless) log.debug("a log was cut where its file system may lose a line", { app: key });
-      if (droppedBytes > 0) log.warn("a log grew faster than it may be kept", { app: key, droppedBytes });
-    }
+    await rotateAll(this.list().filter(({ key }) => !isIdle(key)), this.#options);
   }
 
   /** Ends every run and waits for that, for an agent that takes its apps with it. What is known of the apps stays. */
   async stopAll(timeoutMs: number): Promise<void> {
-    const ended = new Promise<void>((resolve) => {
-      const check = () => void (this.list().every(({ record }) => !record.run) && resolve());
-      this.listen({ changed: check, event: () => {}, forgotten: check });
-      check();
-    });
-    for (const runner of this.#runners.values()) runner.halt();
+    this.#halted = true;
+    // A step under way may be about to give its app a run.
+    const halted = Promise.all([...this.#runners.values()].map((runner) => runner.halt()));
+    const ended = halted.then(() =>
+      new Promise<void>((resolve) => {
+        const check = () => void (this.list().every(({ record }) => !record.run) && resolve());
+        this.listen({ changed: check, event: () => {}, forgotten: check });
+        check();
+      })
+    );
     const patience = new AbortController();
     await Promise.race([ended, sleep(timeoutMs, patience.signal)]);
     patience.abort();
@@ -182,6 +175,7 @@ export class Supervisor {
     if (!this.#deps) throw new Error("restore() comes first");
     const runner = new AppRunner(record, this.#deps);
     this.#runners.set(keyOf(record.app), runner);
+    if (this.#halted) void runner.halt();
     return runner;
   }
 
@@ -192,7 +186,7 @@ export class Supervisor {
       now,
       bootId,
       log,
-      newRunId: () => `${Math.floor(now()).toString(36)}-${randomBytes(5).toString("hex")}`,
+      newRunId: () => newRunId(now()),
       onChange: (record) => this.#changed(record),
       onEvent: (record, event) => {
         for (const listener of this.#listeners) listener.event(record.app, event);

@@ -1,8 +1,9 @@
 /**
  * The steps that the table of states is made of: each a pure function from a record to the next one with its effects.
  */
-import { describeExit, isSuccess } from "./exit.ts";
+import { describeExit, endOf, isSuccess } from "./exit.ts";
 import { showURL } from "../api/shown-spec.ts";
+import { countKills, withOwnKills } from "./oom-kills.ts";
 import { runHash } from "./run-hash.ts";
 import type { Decision, Situation } from "./situation.ts";
 import type {
@@ -23,10 +24,11 @@ const healthyAfterMs = 600 * secondMs;
 
 export function start(
   record: AppRecord,
-  { now, bootId, newRunId }: Situation,
+  { now, bootId, newRunId, leafOf }: Situation,
   events: AppEvent[] = [],
 ): Decision {
-  const run: Run = { id: newRunId(), bootId, hash: runHash(record.app), createdAt: now };
+  const id = newRunId();
+  const run: Run = { id, bootId, hash: runHash(record.app), createdAt: now, leaf: leafOf?.(id) };
   const next: AppRecord = {
     ...record,
     phase: "Starting",
@@ -34,6 +36,8 @@ export function start(
     message: "",
     run,
     retryAt: undefined,
+    // Without another run that lives, the app's cgroup is made anew.
+    countedKills: record.others ? record.countedKills : undefined,
   };
   return act(next, [{ kind: "launch", run }], events);
 }
@@ -85,7 +89,11 @@ export function beginStop(
 ): Decision {
   const grace = record.app.spec.terminationGracePeriodSeconds;
   const stop = { reason, message, since: now, deadline: now + grace * secondMs };
-  const next: AppRecord = { ...record, phase: "Stopping", reason, message, run: { ...run, stop } };
+  // What one script has left behind after its failure is no matter of the other runs.
+  const others = reason === "ScriptFailed"
+    ? record.others
+    : record.others?.map((other) => ({ ...other, stop }));
+  const next: AppRecord = { ...record, phase: "Stopping", reason, message, run: { ...run, stop }, others };
   const type = reason === "ProbeFailed" || reason === "ScriptFailed" || reason === "Evicted"
     ? "Warning"
     : "Normal";
@@ -111,18 +119,17 @@ const stopWords: Record<StopReason, string> = {
 
 /** The run is over: remember how it ended, then follow the stop's purpose or the restart policy. */
 export function finish(record: AppRecord, run: Run, view: RunView, situation: Situation): Decision {
-  const exit = describeExit(run, view, {
+  const exit = describeExit(run, withOwnKills(record, view), {
     app: record.app,
     now: situation.now,
     tail: situation.logTail ?? "",
   });
-  const ranMs = situation.now - (run.startedAt ?? run.createdAt);
+  const ranMs = endOf(run, view, situation.now) - (run.startedAt ?? run.createdAt);
   const ended: AppRecord = {
-    ...record,
+    ...countKills(record, view),
     run: undefined,
     lastExit: exit,
     lastHash: run.hash,
-    oomKills: record.oomKills + view.oomKills,
     failures: exit.reason === "NodeRebooted" ? 0 : ranMs >= healthyAfterMs ? 1 : record.failures + 1,
   };
   const effects: Effect[] = [{ kind: "cleanUp", run }];

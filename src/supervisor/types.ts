@@ -26,6 +26,8 @@ export interface Run {
   createdAt: number;
   startedAt?: number;
   main?: ProcessId;
+  /** Its cgroup, "" for none: it stays there under whatever agent comes. An earlier one wrote it down elsewhere only, see inside.ts. */
+  leaf?: string;
   /** The process that stands for it since its script has ended and others live on: the oldest of them. */
   survivor?: number;
   /** What its startup and readiness probes said last; undefined for an app without such probes. */
@@ -87,6 +89,8 @@ export interface AppRecord {
   /** Digest of what ran last: a terminal state holds until the spec asks for something else. */
   lastHash?: string;
   oomKills: number;
+  /** How many kills that the app's cgroup shows are in `oomKills` already: runs beside one another share it. */
+  countedKills?: number;
   /** The app was withdrawn by its source and is to be forgotten when its run is over. */
   withdrawn?: boolean;
 }
@@ -103,11 +107,9 @@ export interface RunView {
   /** The launcher could not bring the script to life; says why. */
   failure?: string;
   exit?: { code: number; at: number };
-  /** The script has ended while processes that it left behind lived on: it daemonized. */
-  outlivedScript?: boolean;
   /** Living processes of the run, the launcher not among them. */
   processes: number[];
-  /** The kernel's count for the run: each run gets a new cgroup. */
+  /** The kernel's count for the app's cgroup: of this run, and of those that lived beside it. */
   oomKills: number;
 }
 

@@ -1,7 +1,8 @@
 /**
  * The union of the sources: each app once, and never an app removed that its source has not certainly given up.
  *
- * Where two sources want the same name, the one that comes first in the order of sources wins and the other is reported.
+ * Where two want the same name, the one that comes first wins and the other is reported: by the order of sources, and within a source by
+ * the order of its list, such as that of file names. The other takes over when the first is gone.
  */
 import { appKey } from "../api/names.ts";
 import type { DesiredApp, SourceProblem, SourceSink } from "../sources/source.ts";
@@ -26,7 +27,8 @@ export interface Union {
 
 /** `order` ranks the sources, first wins; `onChange` is called after every change. */
 export function createDesiredState(order: string[], onChange: () => void): DesiredState {
-  const apps = new Map<string, Map<string, Desired>>(order.map((source) => [source, new Map()]));
+  /** By source and key; one source may want an app in several places, of which the first counts. */
+  const apps = new Map<string, Map<string, Desired[]>>(order.map((source) => [source, new Map()]));
   const problems = new Map<string, SourceProblem[]>();
   const complete = new Set<string>();
 
@@ -39,18 +41,22 @@ export function createDesiredState(order: string[], onChange: () => void): Desir
   return {
     sinkFor: (source) => ({
       replace(list) {
-        apps.set(source, new Map(list.map((item) => [keyOf(item), prepare(item)])));
+        const wanted = new Map<string, Desired[]>();
+        for (const item of list) wanted.set(keyOf(item), [...wanted.get(keyOf(item)) ?? [], prepare(item)]);
+        apps.set(source, wanted);
         complete.add(source);
         onChange();
       },
       upsert(item) {
-        appsOf(source).set(keyOf(item), prepare(item));
+        appsOf(source).set(keyOf(item), [prepare(item)]);
         onChange();
       },
       remove(key, uid) {
-        const known = appsOf(source).get(key);
-        if (known && known.app.metadata.uid !== uid) return;
-        appsOf(source).delete(key);
+        const known = appsOf(source).get(key) ?? [];
+        const left = known.filter(({ app }) => app.metadata.uid !== uid);
+        if (left.length === known.length) return;
+        if (left.length > 0) appsOf(source).set(key, left);
+        else appsOf(source).delete(key);
         onChange();
       },
       trouble(list) {
@@ -66,18 +72,25 @@ export function createDesiredState(order: string[], onChange: () => void): Desir
   };
 }
 
-function unite(ranked: Map<string, Desired>[], known: SourceProblem[]): Pick<Union, "apps" | "problems"> {
+function unite(ranked: Map<string, Desired[]>[], known: SourceProblem[]): Pick<Union, "apps" | "problems"> {
   const apps = new Map<string, Desired>();
   const problems = [...known];
-  for (const [key, item] of ranked.flatMap((list) => [...list])) {
-    const winner = apps.get(key);
-    if (!winner) apps.set(key, item);
-    else {problems.push({
-        message: `${key} is wanted by ${placeOf(winner)} and by ${placeOf(item)}: the first is taken`,
-        origin: item.origin,
-      });}
+  for (const wanted of ranked) {
+    for (const [key, items] of wanted) {
+      for (const item of items) {
+        const winner = apps.get(key);
+        if (winner) problems.push({ message: conflict(key, winner, item), origin: item.origin });
+        else apps.set(key, item);
+      }
+    }
   }
   return { apps, problems };
+}
+
+function conflict(key: string, winner: Desired, other: Desired): string {
+  const [first, second] = [placeOf(winner), placeOf(other)];
+  const who = first === second ? `more than once by ${first}` : `by ${first} and by ${second}`;
+  return `${key} is wanted ${who}: the first is taken`;
 }
 
 function keyOf({ app }: DesiredApp): string {

@@ -9,6 +9,7 @@ import type { Caps } from "../../src/supervisor/confinement.ts";
 import { layOutScene } from "../cgroups/scene.ts";
 
 const size = { cpus: 2, memoryBytes: 2 ** 30 };
+const web = { folder: "default_web", runId: "run-1" };
 const caps = (some: Partial<Caps>): Caps => ({ pidsMax: 100, oomPolicy: "Group", ...some });
 
 /** A captured machine whose root, keeper and app are there beforehand, with the files that its kernel would have made. */
@@ -45,9 +46,9 @@ test("a controller that is switched off takes its own caps away, and no others",
   });
   const { confinement } = await chooseConfinement({ size, log: silentLogger, locate });
   assert.deepEqual(needs, [["cpu", "memory", "pids"], ["cpu", "pids"]]);
-  assert.deepEqual(await confinement.ensureCaps("default_web", caps({ cpuPCT: 25 })), { enforced: true });
+  assert.deepEqual(await confinement.ensureCaps(web, caps({ cpuPCT: 25 })), { enforced: true });
   assert.deepEqual([read("cpu.max"), read("pids.max")], ["50000 100000", "100"]);
-  const both = await confinement.ensureCaps("default_web", caps({ cpuPCT: 50, memPCT: 10 }));
+  const both = await confinement.ensureCaps(web, caps({ cpuPCT: 50, memPCT: 10 }));
   assert.ok(!both.enforced);
   assert.equal(both.reason, "LimitsUnavailable");
   assert.match(
@@ -64,8 +65,8 @@ test("a cpu controller without cpu.max is as good as none", async (t) => {
   });
   const { confinement } = await chooseConfinement({ size, log: silentLogger, locate });
   assert.deepEqual(needs, [["cpu", "memory", "pids"], ["memory", "pids"]]);
-  assert.deepEqual(await confinement.ensureCaps("default_web", caps({})), { enforced: true });
-  const capped = await confinement.ensureCaps("default_web", caps({ cpuPCT: 25 }));
+  assert.deepEqual(await confinement.ensureCaps(web, caps({})), { enforced: true });
+  const capped = await confinement.ensureCaps(web, caps({ cpuPCT: 25 }));
   assert.ok(!capped.enforced);
   assert.match(capped.message, /^cannot set cpu\.max 50000 100000: the cpu controller .* has no cpu\.max/);
 });
@@ -75,8 +76,8 @@ test("a hybrid machine is asked for a tree without controllers next, and says wh
   const { confinement } = await chooseConfinement({ size, log: silentLogger, locate });
   assert.deepEqual(needs, [["cpu", "memory", "pids"], []]);
   assert.match(confinement.whyNoLimits, /^cgroup v1 holds controllers cpu, memory, pids/);
-  assert.deepEqual(await confinement.ensureCaps("default_web", caps({})), { enforced: true });
-  const capped = await confinement.ensureCaps("default_web", caps({ cpuPCT: 25 }));
+  assert.deepEqual(await confinement.ensureCaps(web, caps({})), { enforced: true });
+  const capped = await confinement.ensureCaps(web, caps({ cpuPCT: 25 }));
   assert.ok(!capped.enforced);
   assert.match(capped.message, /^cannot set cpu\.max 50000 100000: cgroup v1 holds/);
 });
@@ -93,4 +94,29 @@ test("trouble that no controller is to blame for is not mended by asking for few
   });
   assert.deepEqual(needs, [["cpu", "memory", "pids"], []]);
   assert.equal(confinement.whyNoLimits, "only cgroup v1 is mounted");
+});
+
+test("below a root that was given every agent keeps to a part of its own, and lists what is there alone", async (t) => {
+  const scene = layOutScene("unified", t);
+  const enabled = { "cgroup.subtree_control": "cpu memory pids" };
+  const cgroupRoot = scene.addCgroup("/sys/fs/cgroup/given", enabled);
+  for (const leaf of ["keeper", "agent"]) scene.addCgroup(`/sys/fs/cgroup/given/${leaf}`, { "cpu.max": "" });
+  for (const part of ["nckubelet", "agent-1", "agent-2"]) {
+    scene.addCgroup(`/sys/fs/cgroup/given/${part}`, enabled);
+  }
+  const runId = "mf3k2x9a-0123456789";
+  for (const place of ["default_web", "agent-1/default_web"]) {
+    scene.addCgroup(`/sys/fs/cgroup/given/${place}/${runId}`);
+  }
+  const locate = (options: LocateOptions = {}) => locateRoot({ ...options, ...scene, uid: 0, pid: 1 });
+  const choose = async (instance?: string) =>
+    (await chooseConfinement({ size, log: silentLogger, locate, cgroupRoot, instance })).confinement;
+  const [usual, one, two] = [await choose(), await choose("agent-1"), await choose("agent-2")];
+  assert.equal(one.whyNoLimits, "");
+  assert.deepEqual(await usual.listRuns(), []);
+  assert.deepEqual(await one.listRuns(), [{ folder: "default_web", runId }]);
+  assert.deepEqual(await two.listRuns(), []);
+  const leaves = [usual, one, two].map((confinement) => confinement.leafOf({ folder: "default_web", runId }));
+  const parts = ["nckubelet", "agent-1", "agent-2"];
+  assert.deepEqual(leaves, parts.map((part) => join(cgroupRoot, part, "default_web", runId)));
 });

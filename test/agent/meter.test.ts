@@ -1,18 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { NCAppSpec } from "../../src/api/types.ts";
 import { createMeter } from "../../src/agent/meter.ts";
 import type { Usage } from "../../src/supervisor/confinement.ts";
 import type { Supervisor } from "../../src/supervisor/supervisor.ts";
+import { appWith } from "../supervisor/fixtures.ts";
 
 const idle: Usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, processes: 1, oomKills: 0 };
 
 /** A meter for one app, whose counters are taken from a list, one after the other; undefined where it does not run. */
-function meterOf(readings: (Usage | undefined)[]) {
+function meterOf(readings: (Usage | undefined)[], spec: NCAppSpec = {}) {
   let seconds = 0;
   const run = { id: "r1", createdAt: 0 };
+  const record: { app: unknown; run: typeof run; others?: typeof run[] } = { app: appWith(spec), run };
   const told: string[] = [];
   const supervisor = {
-    get: () => ({ record: { run } }),
+    get: () => ({ record }),
     list: () => [{ key: "default/web" }],
     readUsage: async () => readings.shift(),
   } as unknown as Supervisor;
@@ -22,7 +25,7 @@ function meterOf(readings: (Usage | undefined)[]) {
     onMeasured: (key) => told.push(key),
     now: () => 10_000 * ++seconds,
   });
-  return { meter, told, run };
+  return { meter, told, run, record };
 }
 
 test("what was used between two readings is measured as a share of the node", async () => {
@@ -59,4 +62,37 @@ test("a new run has no figures before it is measured itself", async () => {
   assert.deepEqual([meter.latest("default/web"), meter.reading("default/web")], [undefined, undefined]);
   await meter.readAll();
   assert.equal(meter.latest("default/web")?.oomKills, 0);
+});
+
+test("a run that begins beside another, and one that outlives it, are measured by what was used since the last reading", async () => {
+  const shared = { ...idle, counters: "app", cpuSeconds: 120 };
+  const { meter, record } = meterOf([
+    shared,
+    { ...shared, cpuSeconds: 122 },
+    { ...shared, cpuSeconds: 123 },
+    { ...shared, counters: "made anew", cpuSeconds: 4 },
+  ]);
+  const shown = async () => {
+    await meter.readAll();
+    return meter.latest("default/web")?.cpuPCT;
+  };
+  await shown();
+  const [first, second] = [record.run, { id: "r2", createdAt: 20_000 }];
+  Object.assign(record, { run: second, others: [first] });
+  assert.equal(await shown(), 20);
+  Object.assign(record, { run: first, others: undefined });
+  assert.equal(await shown(), 10);
+  Object.assign(record, { run: { id: "r3", createdAt: 40_000 } });
+  assert.equal(await shown(), 40);
+});
+
+test("what others used before an agent came is not taken for the use of the run that it finds", async () => {
+  const shared = { ...idle, counters: "app", cpuSeconds: 120 };
+  const beside = meterOf([shared]);
+  beside.record.others = [{ id: "r0", createdAt: 0 }];
+  const after = meterOf([shared], { schedule: "* * * * *", concurrencyPolicy: "Allow" });
+  for (const { meter } of [beside, after]) {
+    await meter.readAll();
+    assert.equal(meter.latest("default/web")?.cpuPCT, 0);
+  }
 });

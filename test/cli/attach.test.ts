@@ -1,25 +1,31 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { followAppLog } from "../../src/cli/followed-log.ts";
 import { call } from "./call.ts";
 
-test("run --attach shows what the follower had not seen when the app ended, and nothing twice", async () => {
+/** An agent whose follower is behind when the app ends: `late` comes after somebody has looked at what is `kept` of the log. */
+async function attachTo({ early, late, kept }: { early: string; late: string; kept: string }) {
   const folder = await mkdtemp(join(tmpdir(), "nckubelet-attach-"));
   let phase: string | undefined;
-  // An agent whose followed log is behind: it never sends the second line.
+  let follower: ServerResponse | undefined;
   const server = createServer((request, response) => {
     const { method, url = "" } = request;
     if (method === "PUT") phase = "Running";
     const app = { metadata: { namespace: "default", name: "job" }, spec: {}, status: { phase } };
     if (url.includes("follow=true")) {
-      response.write("first\n");
+      follower = response;
+      response.write(early);
       phase = "Succeeded";
-    } else if (url.includes("/logs")) response.end("first\nsecond\n");
-    else if (phase === undefined) response.writeHead(404).end("{}");
+    } else if (url.includes("/logs")) {
+      response.end(kept);
+      follower?.write(late);
+    } else if (phase === undefined) response.writeHead(404).end("{}");
     else response.end(JSON.stringify(app));
   });
   try {
@@ -28,11 +34,90 @@ test("run --attach shows what the follower had not seen when the app ended, and 
     await once(server, "listening");
     const script = join(folder, "job.sh");
     await writeFile(script, "");
-    const said = await call(["run", "--attach", "--socket", socket, script]).done;
-    assert.deepEqual(said, { code: 0, stdout: "first\nsecond\n", stderr: "default/job has ended well\n" });
+    return await call(["run", "--attach", "--socket", socket, script]).done;
   } finally {
     server.closeAllConnections();
     server.close();
     await rm(folder, { recursive: true });
   }
+}
+
+test("run --attach shows what the follower had not seen when the app ended, and nothing twice", async () => {
+  const said = await attachTo({ early: "first\n", late: "second\n", kept: "first\nsecond\n" });
+  assert.deepEqual(said, { code: 0, stdout: "first\nsecond\n", stderr: "default/job has ended well\n" });
+});
+
+test("run --attach shows the end of a log whose beginning is no longer kept", async () => {
+  const said = await attachTo({ early: "one\ntwo\n", late: "three\nfour\n", kept: "three\nfour\n" });
+  assert.equal(said.stdout, "one\ntwo\nthree\nfour\n");
+});
+
+const name = { namespace: "default", name: "job" };
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+test("a follower that pauses before the end is waited for", async () => {
+  let text = "";
+  const looked = Promise.withResolvers<void>();
+  const log = followAppLog(
+    {
+      async *logs(_name, { follow, signal }) {
+        if (!follow) {
+          yield bytes("one\ntwo\n");
+          return looked.resolve();
+        }
+        yield bytes("one\n");
+        await looked.promise;
+        await pause(100);
+        yield bytes("two\n");
+        await once(signal, "abort");
+      },
+    },
+    name,
+    {
+      show: (piece) => text += new TextDecoder().decode(piece),
+      signal: new AbortController().signal,
+      quietMs: 1,
+    },
+  );
+  await log.caughtUp();
+  await log.close();
+  assert.equal(text, "one\ntwo\n");
+});
+
+test("a follower that never comes to the end is given up after a while", async () => {
+  const lines: string[] = [];
+  const log = followAppLog(
+    {
+      async *logs(_name, { follow, signal }) {
+        if (!follow) return yield bytes("one\ntwo\n");
+        yield bytes("one\n");
+        await once(signal, "abort");
+      },
+    },
+    name,
+    {
+      show: (piece) => void lines.push(new TextDecoder().decode(piece)),
+      signal: new AbortController().signal,
+      quietMs: 1,
+      patienceMs: 20,
+    },
+  );
+  await log.caughtUp();
+  await log.close();
+  assert.deepEqual(lines, ["one\n"]);
+});
+
+test("a log that cannot be followed is told when it is closed, and waited for no longer", async () => {
+  const log = followAppLog(
+    {
+      // deno-lint-ignore require-yield
+      async *logs(_name, { follow }) {
+        if (follow) throw new Error("too many followers");
+      },
+    },
+    name,
+    { show: () => {}, signal: new AbortController().signal },
+  );
+  await log.caughtUp();
+  await assert.rejects(log.close(), /too many followers/);
 });

@@ -10,19 +10,31 @@ import { call } from "./call.ts";
 const app = (name: string, node: string, annotations = {}) => ({
   apiVersion: "app.example.com/v1alpha1",
   kind: "NCApp",
-  metadata: { name, namespace: "shop", uid: `uid-${name}`, annotations },
+  metadata: { name, namespace: "shop", uid: `uid-${name}`, resourceVersion: "7", annotations },
   spec: { shellFile: "/srv/web.sh", nodeName: node, cpuPCT: "20" },
   status: { phase: "Running", ready: true, cpuPCT: "3.0", memPCT: "1.0" },
 });
 const apps = [app("web", "edge-7"), app("local", "edge-8", { "app.example.com/config.mirror": "x" })];
 
+/** A page as the API server gives it: at most as many as are asked for, and small ones here. */
+function pageOf(all: typeof apps, query: URLSearchParams) {
+  const from = Number(query.get("continue") ?? 0);
+  const next = from + (query.has("limit") ? 1 : all.length);
+  return {
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCAppList",
+    metadata: { resourceVersion: "9", ...(next < all.length ? { continue: `${next}` } : {}) },
+    items: all.slice(from, next),
+  };
+}
+
 /** Calls `kubectl ncapp` with a kubeconfig whose context has the namespace `shop`. */
 async function plugin(...words: string[]) {
   const folder = await mkdtemp(join(tmpdir(), "nckubelet-plugin-"));
   let requests: FakeServer["requests"] = [];
-  const said = await withServer(({ method, path }, response) => {
+  const said = await withServer(({ method, path, query }, response) => {
     const name = /\/namespaces\/shop\/ncapps\/(.+)$/.exec(path)?.[1];
-    if (path.endsWith("/ncapps")) return json(response, { items: path.includes("/shop/") ? apps : [] });
+    if (path.endsWith("/ncapps")) return json(response, pageOf(path.includes("/shop/") ? apps : [], query));
     if (path.endsWith("/shop/events")) {
       return json(response, {
         items: [{ type: "Normal", reason: "Started", message: "it began", count: 2 }],
@@ -83,4 +95,29 @@ test("an NCApp that is not there is answered with the one that was meant, in the
   const { code, stderr } = await plugin("describe", "wb");
   assert.deepEqual([code, stderr], [1, "kubectl ncapp: no NCApp shop/wb; did you mean web?\n"]);
   assert.match((await plugin("ps", "--help")).stdout, /^Usage: kubectl ncapp ps /m);
+});
+
+test("kubectl ncapp lists page by page, as large clusters need it, also to find the name that was meant", async () => {
+  for (const words of [["ps"], ["top"], ["describe", "wb"]]) {
+    const { requests, stdout, stderr } = await plugin(...words);
+    const lists = requests.filter(({ path }) => path.endsWith("/ncapps"));
+    assert.deepEqual(
+      lists.map(({ query }) => [query.get("limit"), query.get("continue")]),
+      [["500", null], ["500", "1"]],
+    );
+    assert.match(stdout + stderr, /local|did you mean web/);
+  }
+});
+
+test("kubectl ncapp restart takes each name without a namespace from that of the context", async () => {
+  const mixed = await plugin("restart", "shop/web", "web");
+  assert.deepEqual([mixed.stdout, mixed.stderr], ["shop/web is being restarted\n".repeat(2), ""]);
+  const flagged = await plugin("restart", "-n", "shop", "shop/web", "web");
+  assert.deepEqual([flagged.stdout, flagged.stderr], ["shop/web is being restarted\n".repeat(2), ""]);
+  const elsewhere = await plugin("restart", "-n", "other", "shop/web");
+  assert.match(elsewhere.stderr, /shop\/web is not in the namespace other that --namespace says/);
+});
+
+test("a word that is no app is told as it was typed", async () => {
+  assert.match((await plugin("restart", "We b")).stderr, /^kubectl ncapp: "We b" is not an app/);
 });

@@ -116,6 +116,47 @@ for (const shell of shells) {
 }
 
 for (const shell of shells) {
+  test(`${shell.join(" ")}: what install.sh adds to files without a last newline begins a line of its own`, async () => {
+    await using machine = await createSandbox();
+    const etc = join(machine.root, "etc/nckubelet");
+    await machine.publish(fakeExecutable("1.0.0"));
+    await mkdir(etc);
+    await writeFile(join(etc, "config.yaml"), "standalone: true\nlog-level: debug");
+    await writeFile(join(etc, "agent.env"), "HTTPS_PROXY=http://proxy:3128");
+    const joining = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
+    for (const _ of ["first", "again"]) {
+      const { code, stderr } = await machine.run(shell, undefined, joining);
+      assert.deepEqual([code, stderr], [0, ""]);
+      assert.equal(
+        await readFile(join(etc, "config.yaml"), "utf8"),
+        "log-level: debug\nkubeconfig: /etc/nckubelet/kubeconfig\n",
+      );
+      assert.equal(
+        await readFile(join(etc, "agent.env"), "utf8"),
+        `HTTPS_PROXY=http://proxy:3128\nNCKUBELET_EXEC="${machine.environment().NCKUBELET_EXEC}"\n`,
+      );
+    }
+  });
+
+  test(`${shell.join(" ")}: a run that repairs an agent which kept failing gives it time to start`, async () => {
+    await using machine = await createSandbox();
+    const up = join(machine.dir, "up");
+    // It answers a while after its start, and never where health is asked.
+    await machine.publish(fakeExecutable("1.0.0").replace("ps) exit 0", `ps) test -e ${up}`));
+    const silent = { NCKUBELET_EXEC: "--listen 127.0.0.1:1" };
+    const meanwhile = (happens: string) => writeFile(join(machine.tools, "sleep"), `#!/bin/sh\n${happens}\n`);
+    await meanwhile(`echo 3 >${join(machine.dir, "restarts")}`);
+    const failed = await machine.run(shell, undefined, silent);
+    assert.deepEqual([failed.code, /does not get healthy/.test(failed.stdout)], [1, true]);
+
+    await meanwhile(`touch ${up}`);
+    const repaired = await machine.run(shell, undefined, silent);
+    assert.deepEqual([repaired.code, repaired.stderr], [0, ""], repaired.stdout);
+    assert.match(repaired.stdout, /runs on this node/);
+  });
+}
+
+for (const shell of shells) {
   test(`${shell.join(" ")}: settings that an admin closed stay closed, and cost no restart`, async () => {
     await using machine = await createSandbox();
     const config = join(machine.root, "etc/nckubelet/config.yaml");

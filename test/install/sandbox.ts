@@ -38,7 +38,7 @@ export interface RunResult {
 
 /** A machine in a folder. */
 export interface Sandbox extends AsyncDisposable {
-  /** The folder itself; `root` in it is the machine. */
+  /** The folder itself; `root` in it is the machine, and a file `restarts` says how often systemd has restarted the agent. */
   dir: string;
   root: string;
   /** The folder with the fakes, on the PATH before the machine's own; `wrapped` in `dir` comes before it. */
@@ -157,7 +157,8 @@ function fakes(dir: string): Record<string, string> {
   --version) echo "systemd 252 (252.39)" ;;
   is-active) test -e ${dir}/active ;;
   is-enabled) test -e ${dir}/enabled ;;
-  show) echo NRestarts=0 ;;
+  show) echo "NRestarts=$(cat ${dir}/restarts 2>/dev/null || echo 0)" ;;
+  reset-failed) rm -f ${dir}/restarts ;;
   *) echo "$@" >>${dir}/calls ;;
 esac || exit
 case $1 in

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { steadyNow } from "../../src/lib/steady-clock.ts";
 import type { EvictionCandidate } from "../../src/node/eviction.ts";
 import { createNodeAgent, type NodeAgentOptions, observeDelay } from "../../src/node/node-agent.ts";
 import { parsePublished } from "../../src/node/published.ts";
@@ -31,6 +32,7 @@ const setUp = (change: Partial<NodeAgentOptions> = {}) => {
     apps: () => apps,
     evict: (key) => evicted.push(key),
     now: () => time,
+    steady: () => time,
     ...change,
   });
   return {
@@ -145,7 +147,7 @@ test("a node without an API server measures and evicts all the same", async () =
 
 test("run() keeps node and Lease through errors of all kinds, and ends when told to", async () => {
   const ending = new AbortController();
-  const { api, agent, log } = setUp({ periodMs: 2, now: Date.now });
+  const { api, agent, log } = setUp({ periodMs: 2, now: Date.now, steady: steadyNow });
   const troubles = [401, 403, 404, 500, undefined];
   api.intercept = (request) => {
     if (api.get(lease) && api.get("/api/v1/nodes/n1")) ending.abort();
@@ -160,4 +162,25 @@ test("observeDelay() is short while memory is", () => {
   assert.equal(observeDelay(undefined, 10_000), 10_000);
   assert.equal(observeDelay(calmUsage, 10_000), 10_000);
   assert.equal(observeDelay({ ...calmUsage, memoryAvailableBytes: 300 << 20 }, 10_000), 1000);
+});
+
+test("a clock that is set back holds up neither the end of a shortage nor the look at the Node", async () => {
+  let wall = start;
+  const { api, agent, pass, measure } = setUp({ now: () => wall });
+  measure(short);
+  await agent.observeOnce();
+  measure(calmUsage);
+  await agent.observeOnce();
+  await agent.registerOnce();
+  wall -= 3_600_000;
+  pass(60_000);
+  await agent.observeOnce();
+  assert.equal(agent.state().pressures.memory.active, false);
+  api.takeAsked();
+  pass(60_000);
+  await agent.registerOnce();
+  await agent.registerOnce();
+  assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status"]);
+  const [condition] = api.get("/api/v1/nodes/n1").status.conditions;
+  assert.equal(Date.parse(condition.lastHeartbeatTime), wall, "others read the time of day");
 });

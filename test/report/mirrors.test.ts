@@ -4,6 +4,8 @@ import type { NCApp } from "../../src/api/types.ts";
 import { type MirrorAction, planMirrors, type ServerApp } from "../../src/report/mirror-plan.ts";
 import { createMirrors } from "../../src/report/mirrors.ts";
 import { FakeApi, problem } from "../node/fake-api.ts";
+import { takeMachineClock } from "../machine-clock.ts";
+import { waitFor } from "../wait-for.ts";
 import { createTestLog } from "./test-log.ts";
 
 const folder = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
@@ -258,4 +260,20 @@ test("planMirrors() shows no secret of a URL or of a probe", () => {
     { node: "n1", complete: true },
   );
   assert.doesNotMatch(JSON.stringify(action), /hunter2/);
+});
+
+test("sync() tries again in time though the clock is set back", async () => {
+  using clock = takeMachineClock();
+  const api = new FakeApi();
+  const mirrors = createMirrors({ client: api.client, node: "n1", log: createTestLog() });
+  api.intercept = (request) => {
+    throw problem(request, 500, "InternalError");
+  };
+  await mirrors.sync([local("web")], [], true);
+  api.intercept = () => undefined;
+  clock.setBack(3_600_000);
+  await waitFor("the mirror is there", async () => {
+    await mirrors.sync([local("web")], [], true);
+    return api.get(`${folder}/web`) !== undefined;
+  }, 10_000);
 });

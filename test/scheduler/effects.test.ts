@@ -12,6 +12,7 @@ import { createSchedulerMetrics } from "../../src/scheduler/metrics.ts";
 import { createQuotaKeeper } from "../../src/scheduler/quota-keeper.ts";
 import { createStatusWriter } from "../../src/scheduler/status-writer.ts";
 import { json, refuse, type SeenRequest, withClient } from "../kube/fake-server.ts";
+import { takeMachineClock } from "../machine-clock.ts";
 import { waitFor } from "../wait-for.ts";
 import { ncapp } from "./cluster.ts";
 import { quota } from "./objects.ts";
@@ -317,5 +318,25 @@ test("a quota's used is written when it changes, one request at a time", async (
     keeper.tick();
     assert.equal(bodies.length, 1);
     assert.equal(JSON.parse(bodies[0]!).metadata.uid, "uid-team");
+  });
+});
+
+test("a clock that is set back does not hold up a status that could not be written", async () => {
+  using clock = takeMachineClock();
+  let failed = false;
+  await withApps({ web: {} }, async ({ writer, stored }) => {
+    writer.put("default/web", { kind: "refused", message: "no room" });
+    await waitFor("it failed once", () => failed);
+    clock.setBack(3_600_000);
+    await waitFor("it was written", () => stored.get("web")?.status?.message === "no room", 10_000);
+    const [condition] = stored.get("web")?.status?.conditions ?? [];
+    assert.ok(
+      Math.abs(Date.parse(condition?.lastTransitionTime ?? "") - Date.now()) < 60_000,
+      "the time of day",
+    );
+  }, ({ method }) => {
+    if (method !== "PATCH" || failed) return undefined;
+    failed = true;
+    return 500;
   });
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLate } from "../../src/scheduler/late.ts";
+import { takeMachineClock } from "../machine-clock.ts";
 import { waitFor } from "../wait-for.ts";
 
 test("late work is done when nothing is under way, in its order", async () => {
@@ -43,4 +44,20 @@ test("what has waited for too long is done even while there is much to do, and t
   stopping.abort();
   late.flush();
   assert.deepEqual(done, ["old", "young"]);
+});
+
+test("a clock that is set back does not hold up late work", async (t) => {
+  using clock = takeMachineClock();
+  const stopping = new AbortController();
+  t.after(() => stopping.abort());
+  const late = createLate({
+    isBusy: () => false,
+    signal: stopping.signal,
+    delayMs: 1,
+    stepMs: 1,
+  });
+  const done: string[] = [];
+  late.add(() => done.push("first"));
+  clock.setBack(3_600_000);
+  await waitFor("it is done", () => done.length === 1, 5000);
 });

@@ -56,10 +56,10 @@ test("without word from the agent, a share is free again 5 s after the grace per
   const { world, clock, leave } = createScene();
   leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
   clock.now += 9999;
-  world.accounts.releaseLeft(clock.now);
+  world.releaseLeft();
   assert.equal(world.snapshot.node("a")?.usedCpu, 20_000);
   clock.now += 1;
-  world.accounts.releaseLeft(clock.now);
+  world.releaseLeft();
   assert.equal(world.snapshot.node("a")?.usedCpu, 0);
 });
 
@@ -68,13 +68,13 @@ test("an app without caps is bound again, and its port given away, when its grac
   leave("web", { ports: [{ port: 8080 }], terminationGracePeriodSeconds: 60 });
   for (const _ of Array(6)) {
     say(100);
-    world.accounts.releaseLeft(clock.now);
+    world.releaseLeft();
     const verdict = decide();
     assert.equal(verdict.kind === "refuse" && verdict.message, "waiting until it has stopped on node a");
     assert.equal(world.snapshot.node("a")?.ports.size, 1);
   }
   clock.now += 5000;
-  world.accounts.releaseLeft(clock.now);
+  world.releaseLeft();
   assert.equal(decide().kind, "bind");
   assert.equal(world.snapshot.node("a")?.ports.size, 0);
 });
@@ -177,5 +177,14 @@ test("nothing is held for an app that has ended, nor on a node that is lost, nor
   clock.now += 41_000;
   world.liveness.states();
   apply("lost", { cpuPCT: 20 }, running);
+  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
+});
+
+test("a clock that is set back does not keep a share for longer", () => {
+  const { world, clock, leave } = createScene();
+  leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
+  clock.corrected = -3_600_000;
+  clock.now += 10_000;
+  world.releaseLeft();
   assert.equal(world.snapshot.node("a")?.usedCpu, 0);
 });

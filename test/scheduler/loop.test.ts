@@ -8,7 +8,7 @@ import { createTestWorld } from "./test-world.ts";
 
 test("a bind that breaks in an unforeseen way ends the loop, not the process", async () => {
   const { world, apply } = createTestWorld(["a"]);
-  const queue = new SchedulingQueue({ now: Date.now });
+  const queue = new SchedulingQueue();
   const inbox = createInbox(world, queue);
   const unused = new Proxy({}, { get: () => () => {} });
   const options = {

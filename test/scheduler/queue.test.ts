@@ -5,6 +5,8 @@ import { Heap } from "../../src/scheduler/heap.ts";
 import { helps } from "../../src/scheduler/helps.ts";
 import { SchedulingQueue } from "../../src/scheduler/queue.ts";
 import { seededRandom } from "../../src/scheduler/random.ts";
+import { takeMachineClock } from "../machine-clock.ts";
+import { waitFor } from "../wait-for.ts";
 
 function createQueue() {
   const clock = { now: 0 };
@@ -55,8 +57,8 @@ test("failures back off from 1 s to 10 s", () => {
   for (let tries = 0; tries < 6; tries++) {
     assert.equal(queue.take(), "a");
     queue.retryLater("a");
-    waits.push(queue.nextAt() - clock.now);
-    clock.now = queue.nextAt() - 1;
+    waits.push(queue.waitMs());
+    clock.now += queue.waitMs() - 1;
     assert.equal(queue.take(), undefined, "not before its time");
     clock.now++;
   }
@@ -121,7 +123,7 @@ test("after five minutes a parked app is tried again in any case", () => {
   add("a");
   queue.take();
   queue.park("a", ["spec"]);
-  assert.equal(queue.nextAt(), 300_000);
+  assert.equal(queue.waitMs(), 300_000);
   clock.now = 300_000;
   assert.equal(queue.take(), "a");
 });
@@ -131,4 +133,19 @@ test("every filter and gate has an event that can help it, but for what only the
   for (const name of [...filters.map(({ name }) => name), "nodes", "leaving", "quota", "limitRange"]) {
     assert.ok(helped.has(name), `nothing ever helps an app that ${name} refused`);
   }
+});
+
+test("a clock that is set back does not make the backoff longer", async () => {
+  using clock = takeMachineClock();
+  const queue = new SchedulingQueue({ initialBackoffMs: 1, flushMs: 1 });
+  for (const key of ["failed", "parked"]) queue.add({ key, priority: 0, createdAt: 0 }, false);
+  queue.take();
+  queue.take();
+  queue.retryLater("failed");
+  queue.park("parked", []);
+  clock.setBack(3_600_000);
+  assert.ok(queue.waitMs() <= 1, `waits for ${queue.waitMs()} ms`);
+  const taken = new Set<string>();
+  await waitFor("both are tried again", () => taken.add(queue.take() ?? "").size === 3, 5000);
+  assert.deepEqual([...taken].sort(), ["", "failed", "parked"]);
 });

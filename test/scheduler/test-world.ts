@@ -6,10 +6,12 @@ import { lease, node } from "./objects.ts";
 
 /** A world that is told by hand, and what it said to its listener. */
 export function createTestWorld(nodes: string[] = []) {
-  const clock = { now: Date.parse("2026-01-01T00:00:00Z") };
+  /** `corrected`: by how much the machine's clock was set, forward or back. */
+  const clock = { now: Date.parse("2026-01-01T00:00:00Z"), corrected: 0 };
   const world = new World({
     schedulerName: "nc-scheduler",
-    clocks: () => ({ watched: clock.now, wall: clock.now }),
+    clocks: () => ({ watched: clock.now, wall: clock.now + clock.corrected }),
+    steady: () => clock.now,
   });
   const said: string[] = [];
   const happened: [ClusterEvent, string][] = [];

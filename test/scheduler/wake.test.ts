@@ -4,7 +4,7 @@ import { decide } from "../../src/scheduler/decide.ts";
 import { SchedulingQueue } from "../../src/scheduler/queue.ts";
 import { createInbox } from "../../src/scheduler/scheduler.ts";
 import { wakeHelped } from "../../src/scheduler/wake.ts";
-import { node, quota } from "./objects.ts";
+import { limitRange, node, quota } from "./objects.ts";
 import { createTestWorld } from "./test-world.ts";
 
 /** A world with a queue in which all apps that fit nowhere are parked. */
@@ -97,6 +97,25 @@ test("an app is not tried while it is still stopping on the node that it left", 
   apply("web", { cpuPCT: 10 }, { phase: "Running" });
   assert.deepEqual(tryAll(), { tried: ["default/web"], bound: [] });
   clock.now += 10_000;
-  world.accounts.releaseLeft(clock.now);
+  world.releaseLeft();
   assert.deepEqual(tryAll().bound, ["default/web"]);
+});
+
+test("a default that asked for too much is a reason to try again when it is corrected, or gone", () => {
+  const { world, clock, apply, tryAll } = createScene(["a"]);
+  apply("has", { nodeName: "a", cpuPCT: 50 });
+  for (
+    const [name, correct] of Object.entries({
+      corrected: () => world.applyLimitRange(limitRange("caps", { default: { cpuPCT: "10" } })),
+      gone: () => world.removeLimitRange(limitRange("caps", {})),
+    })
+  ) {
+    world.applyLimitRange(limitRange("caps", { default: { cpuPCT: "60" } }));
+    apply(name);
+    assert.deepEqual(tryAll(), { tried: [`default/${name}`], bound: [] });
+    correct();
+    assert.deepEqual(tryAll().tried, [], "its backoff is not over");
+    clock.now += 1000;
+    assert.deepEqual(tryAll().bound, [`default/${name}`]);
+  }
 });

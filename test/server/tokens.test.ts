@@ -7,6 +7,8 @@ import { type Logger, silentLogger } from "../../src/lib/log.ts";
 import { openTokenFile, parseTokens } from "../../src/server/token-file.ts";
 import { createTokenReview } from "../../src/server/token-review.ts";
 import { json, refuse, withClient } from "../kube/fake-server.ts";
+import { takeMachineClock } from "../machine-clock.ts";
+import { waitFor } from "../wait-for.ts";
 
 const [first, second] = ["first-token-of-the-test", "second-token-of-the-test"];
 
@@ -151,5 +153,22 @@ test("the same question is asked once, and too many at once are not asked at all
       path.endsWith("/tokenreviews") && body.includes('"good"')
     );
     assert.equal(reviews.length, 1);
+  });
+});
+
+test("a clock that is set back does not make an answer count for longer", async () => {
+  using clock = takeMachineClock();
+  await withClient((request, response) => {
+    const reviewed = request.path.endsWith("/tokenreviews");
+    json(response, { status: reviewed ? { authenticated: true, user } : { allowed: true } });
+  }, async (client, { requests }) => {
+    const authorize = createTokenReview({ client, node: "node-a", log: silentLogger, allowedMs: 1 });
+    await authorize("good", "proxy");
+    const asked = requests.length;
+    clock.setBack(3_600_000);
+    await waitFor("it is asked again", async () => {
+      await authorize("good", "proxy");
+      return requests.length > asked;
+    }, 5000);
   });
 });

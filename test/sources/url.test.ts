@@ -106,3 +106,27 @@ test("a broken app keeps its last good version, also the one that an earlier age
   await seen.see("two", "one");
   assert.match(seen.problems()[0]?.message ?? "", /spec\.cpuPCT/);
 });
+
+test("a server that is back with 304 takes the old trouble back, and leaves what is wrong with the text", async () => {
+  const withTag = (body: string): RequestListener => (request, response) => {
+    if (request.headers["if-none-match"] === '"1"') return void response.writeHead(304).end();
+    response.writeHead(200, { etag: '"1"' }).end(body);
+  };
+  const broken: RequestListener = (_request, response) => void response.writeHead(500).end();
+  for (
+    const [body, wrong, message] of [
+      [manifest("one"), [], /^unchanged at /],
+      [`${manifest("one")}---\n${manifest("two", ", cpuPCT: 200")}`, [/spec\.cpuPCT/], /^1 problems at /],
+    ] as const
+  ) {
+    await using seen = await follow(withTag(body));
+    await seen.see("one");
+    await seen.answerWith(broken);
+    assert.match(seen.problems()[0]?.message ?? "", /status 500/);
+    await seen.answerWith(withTag(body));
+    assert.equal(seen.problems().length, wrong.length);
+    for (const [at, pattern] of wrong.entries()) assert.match(seen.problems()[at]!.message, pattern);
+    assert.equal(seen.source.health().ready, true);
+    assert.match(seen.source.health().message, message);
+  }
+});

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createCgroupConfinement } from "../../src/supervisor/cgroup-confinement.ts";
+import { newRunId } from "../../src/supervisor/run-id.ts";
 
 /** The files of an app's cgroup as Linux 6.1 shows them after a group kill of five processes. */
 const afterGroupKill = {
@@ -40,4 +41,24 @@ test("kills of single processes, and those of kernels that count no group kills,
   assert.equal((await usageWith(events(2, "oom_group_kill 0\n")))?.oomKills, 2);
   assert.equal((await usageWith(events(3, "")))?.oomKills, 3);
   assert.equal((await usageWith(events(0, "oom_group_kill 0\n")))?.oomKills, 0);
+});
+
+test("only what is named as the agent names apps and runs is listed: whatever else is below the root is not its own", async (t) => {
+  const root = await mkdtemp(join(tmpdir(), "nckubelet-cgroup-"));
+  t.after(() => rm(root, { recursive: true }));
+  const own = { folder: "default_web", runId: newRunId(Date.now()) };
+  const foreign = [
+    "other_tool.service/worker",
+    "default_web/tasks-of-web",
+    "system.slice/mf3k2x9a-0123456789",
+    "keeper",
+  ];
+  for (const path of [`${own.folder}/${own.runId}`, ...foreign]) {
+    await mkdir(join(root, path), { recursive: true });
+  }
+  const confinement = createCgroupConfinement({
+    root: { ok: true, root, how: "override", controllers: [], keeper: join(root, "keeper") },
+    size: { cpus: 1, memoryBytes: 2 ** 30 },
+  });
+  assert.deepEqual(await confinement.listRuns(), [own]);
 });

@@ -15,8 +15,8 @@ import { join } from "node:path";
 import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";
 import { type Collapse, fallocateCollapse } from "../../src/supervisor/log-collapse.ts";
-import { incomingPath, listParts } from "../../src/supervisor/log-parts.ts";
-import { planRotation, rotateIfNeeded } from "../../src/supervisor/log-rotation.ts";
+import { incomingPath, listParts, statePath } from "../../src/supervisor/log-parts.ts";
+import { forgetLog, planRotation, rotateIfNeeded } from "../../src/supervisor/log-rotation.ts";
 import { openState, readState } from "../../src/supervisor/log-state.ts";
 import { assertNumbers, readJoined, writeNumbers } from "./numbered-log.ts";
 
@@ -319,4 +319,19 @@ test("two calls at once are one rotation", async () => {
   const [a, b] = await Promise.all([rotateIfNeeded(path, policy), rotateIfNeeded(path, policy)]);
   assert.equal(a, b);
   assertNumbers(await readJoined(path), 1000);
+});
+
+test("a log that was forgotten is looked at anew, as one that this agent has never seen", async () => {
+  const path = await newLog("short\n");
+  const isThere = () => access(statePath(path)).then(() => true, () => false);
+  const look = async () => {
+    await rm(statePath(path), { force: true });
+    await rotateIfNeeded(path, policy);
+    return await isThere();
+  };
+  await rotateIfNeeded(path, policy);
+  await rotateIfNeeded(path, policy);
+  assert.equal(await look(), false, "a short log whose state was seen is not opened again");
+  forgetLog(path);
+  assert.equal(await look(), true);
 });

@@ -120,6 +120,41 @@ test("a stop under Allow reaches every run, and is not over before the last is",
   assert.deepEqual(kinds(decide(last, situation())), ["forget"]);
 });
 
+test("the ends of other runs that a stop has brought about are not told as failures", () => {
+  const app = everyMinute({ concurrencyPolicy: "Allow", suspend: true });
+  const others = [runOf(app, { id: "run-0" })];
+  const record = recordWith({ app, phase: "Running", run: runOf(app), others });
+  const stopping = decide(record, situation({ view: viewWith(), others: [viewWith()] })).record;
+  const terminated = { ...failed, exit: { code: 143, at: start } };
+  const { events } = decide(stopping, situation({ view: viewWith(), others: [terminated] }));
+  assert.deepEqual(events.map(({ type, reason }) => [type, reason]), [["Normal", "Stopped"]]);
+});
+
+test("what one run has left behind after its failure is put down, and the other runs live on", () => {
+  const app = everyMinute({ concurrencyPolicy: "Allow" });
+  const others = [runOf(app, { id: "run-0" })];
+  const record = recordWith({ app, phase: "Running", run: runOf(app), others });
+  const left = viewWith({ exit: { code: 3, at: start }, launcherAlive: false, processes: [101] });
+  const stopping = decide(record, situation({ view: left, others: [viewWith()] })).record;
+  assert.deepEqual([stopping.phase, stopping.reason], ["Stopping", "ScriptFailed"]);
+  const { effects } = decide(stopping, situation({ view: left, others: [viewWith()] }));
+  assert.deepEqual(effects, [{ kind: "terminate", run: stopping.run }]);
+  const over = { ...left, processes: [] };
+  const next = decide(stopping, situation({ view: over, others: [viewWith()] })).record;
+  assert.deepEqual([next.phase, next.run?.id, next.lastExit?.code], ["Running", "run-0", 3]);
+});
+
+test("a run beside the newest that daemonized is known for it, too", () => {
+  const app = everyMinute({ concurrencyPolicy: "Allow" });
+  const others = [runOf(app, { id: "run-0" })];
+  const record = recordWith({ app, phase: "Running", run: runOf(app), others });
+  const left = viewWith({ exit: { code: 0, at: start }, launcherAlive: false, processes: [101] });
+  const seen = decide(record, situation({ view: viewWith(), others: [left] })).record;
+  const rebooted = { ...left, processes: [], rebooted: true };
+  const { lastExit } = decide(seen, situation({ view: viewWith(), others: [rebooted] })).record;
+  assert.equal(lastExit?.reason, "NodeRebooted");
+});
+
 test("an app that is withdrawn just as its newest run ends has its other runs stopped before it is forgotten", () => {
   const record = {
     ...busy({ concurrencyPolicy: "Allow" }),

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { annotations } from "../../src/api/names.ts";
+import type { NCAppSpec } from "../../src/api/types.ts";
 import type { Situation } from "../../src/supervisor/situation.ts";
 import { decide } from "../../src/supervisor/states.ts";
 import { backoffMs } from "../../src/supervisor/transitions.ts";
-import type { AppRecord } from "../../src/supervisor/types.ts";
+import type { AppRecord, Run } from "../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf, start, viewWith } from "./fixtures.ts";
 
 function situation(fields: Partial<Situation> = {}): Situation {
@@ -146,14 +147,20 @@ describe("an app whose launcher says nothing", () => {
   const silent = viewWith({ claim: "none", launcherAlive: false, started: undefined, processes: [] });
 
   test("is called off after ten seconds, so that it can be tried anew or deleted", () => {
-    assert.deepEqual(kinds(decide(starting, situation({ view: silent, now: start + 9000 }))), []);
-    assert.deepEqual(kinds(decide(starting, situation({ view: silent, now: start + 11_000 }))), ["cancel"]);
+    assert.deepEqual(kinds(decide(starting, situation({ view: silent, waitedMs: 9000 }))), []);
+    assert.deepEqual(kinds(decide(starting, situation({ view: silent, waitedMs: 11_000 }))), ["cancel"]);
+  });
+
+  test("is not called off for the time that its preparation took, nor for a clock that was set", () => {
+    for (const now of [start + 11_000, start - 86_400_000]) {
+      assert.deepEqual(kinds(decide(starting, situation({ view: silent, now, waitedMs: 5 }))), []);
+    }
   });
 
   test("runs all the same where its processes are there and only the mark of the start is lost", () => {
     const lives = viewWith({ started: undefined });
-    assert.equal(decide(starting, situation({ view: lives, now: start + 9000 })).record, starting);
-    const { record, effects } = decide(starting, situation({ view: lives, now: start + 11_000 }));
+    assert.equal(decide(starting, situation({ view: lives, waitedMs: 9000 })).record, starting);
+    const { record, effects } = decide(starting, situation({ view: lives, waitedMs: 11_000 }));
     assert.deepEqual([record.phase, record.run?.id, effects], ["Running", "run-1", []]);
   });
 });
@@ -331,6 +338,10 @@ describe("an app that is stopping", () => {
 });
 
 describe("an app that has ended", () => {
+  const daemonized = (restartPolicy: NCAppSpec["restartPolicy"], fields: Partial<Run> = {}) => {
+    const app = appWith({ restartPolicy });
+    return running({ app, run: runOf(app, { survivor: 101, ...fields }) });
+  };
   const end = (spec: Parameters<typeof appWith>[0], code: number, fields: Partial<AppRecord> = {}) =>
     decide(
       running({ app: appWith(spec), ...fields }),
@@ -351,6 +362,17 @@ describe("an app that has ended", () => {
     assert.equal(end({ restartPolicy: "OnFailure" }, 1).phase, "BackOff");
     assert.equal(end({ restartPolicy: "Never" }, 0).phase, "Succeeded");
     assert.equal(end({ restartPolicy: "Never" }, 1).phase, "Failed");
+  });
+
+  test("by a status above that of any signal is not said to have got one", () => {
+    const signalOf = (code: number) => end({ restartPolicy: "Never" }, code).lastExit?.signal;
+    assert.deepEqual([signalOf(128), signalOf(143), signalOf(192), signalOf(193), signalOf(255)], [
+      undefined,
+      "SIGTERM",
+      "SIG64",
+      undefined,
+      undefined,
+    ]);
   });
 
   test("keeps its status, signal, reason and last log lines", () => {
@@ -388,9 +410,35 @@ describe("an app that has ended", () => {
   });
 
   test("was OOM killed also where it had daemonized and its script ended well", () => {
-    const view = { ...exited(0), oomKills: 1, outlivedScript: true };
-    const { record } = decide(running({ app: appWith({ restartPolicy: "OnFailure" }) }), situation({ view }));
+    const { record } = decide(daemonized("OnFailure"), situation({ view: { ...exited(0), oomKills: 1 } }));
     assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "OOMKilled"]);
+  });
+
+  test("after it daemonized ended when its last process was seen gone, also by another agent than saw it daemonize", () => {
+    const { record } = decide(daemonized("Never"), situation({ view: exited(0), now: start + 5000 }));
+    assert.equal(record.lastExit?.finishedAt, new Date(start + 5000).toISOString().replace(".000", ""));
+  });
+
+  test("with the machine, after it daemonized, has not completed: it starts again without a wait", () => {
+    const view = { ...exited(0), rebooted: true };
+    for (const policy of ["OnFailure", "Always"] as const) {
+      const { record } = decide(daemonized(policy), situation({ view }));
+      assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
+        "BackOff",
+        "NodeRebooted",
+        start,
+      ]);
+    }
+    assert.equal(decide(daemonized("Never"), situation({ view })).record.phase, "Failed");
+    const stop = { reason: "Suspended" as const, message: "", since: start, deadline: start + 1 };
+    const asked = daemonized("OnFailure", { stop });
+    assert.equal(decide(asked, situation({ view })).record.lastExit?.reason, "Stopped");
+  });
+
+  test("before the machine went down keeps its own status", () => {
+    const view = { ...exited(0), rebooted: true };
+    const app = appWith({ restartPolicy: "OnFailure" });
+    assert.equal(decide(running({ app }), situation({ view })).record.phase, "Succeeded");
   });
 
   test("with nobody to say how is lost, and is not called a success", () => {
@@ -424,8 +472,16 @@ describe("an app that has ended", () => {
   test("begins with the first backoff again after ten healthy minutes", () => {
     const app = appWith();
     const record = running({ app, failures: 5, run: runOf(app) });
-    const late = situation({ view: exited(1), now: start + 600_000 });
-    assert.equal(decide(record, late).record.retryAt, start + 600_000 + 10_000);
+    const now = start + 600_000;
+    const view = { ...exited(1), exit: { code: 1, at: now } };
+    assert.equal(decide(record, situation({ view, now })).record.retryAt, now + 10_000);
+  });
+
+  test("long before an agent came to see it has no healthy time from that", () => {
+    const app = appWith();
+    const now = start + 600_000;
+    const record = decide(running({ app, failures: 5 }), situation({ view: exited(1), now })).record;
+    assert.deepEqual([record.failures, record.retryAt], [6, now + 300_000]);
   });
 
   test("by an eviction waits for its longest backoff", () => {
@@ -445,6 +501,12 @@ describe("an app that has ended", () => {
   test("is not kept waiting by a clock that was set back", () => {
     const record = end({}, 1);
     assert.equal(decide(record, situation({ now: start - 3_600_000 })).record.phase, "Starting");
+  });
+
+  test("in its backoff is not started from an edit that leaves nothing to run", () => {
+    const edited = { ...end({}, 1), app: appWith({ shellFile: "" }) };
+    const { record, effects } = decide(edited, situation());
+    assert.deepEqual([record.phase, record.reason, effects], ["Pending", "NoShellFile", []]);
   });
 
   test("in its backoff is forgotten when it is withdrawn", () => {

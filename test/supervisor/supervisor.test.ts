@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import type { Caps, CapsState, Confinement } from "../../src/supervisor/confinement.ts";
+import { logFolder, logPath } from "../../src/supervisor/layout.ts";
+import { statePath } from "../../src/supervisor/log-parts.ts";
+import { rotateIfNeeded } from "../../src/supervisor/log-rotation.ts";
 import { createMarkerConfinement } from "../../src/supervisor/marker-confinement.ts";
 import { supervisorContract } from "./contract.ts";
 import { createTestNode } from "./test-node.ts";
+import { waitFor } from "../wait-for.ts";
 
 supervisorContract(async () => createMarkerConfinement("this test uses markers"));
 
@@ -46,4 +54,89 @@ test("under strict enforcement a cap is judged by itself: one that is held start
     /^memPCT 10 cannot be enforced: cannot set memory\.max 4096: controller memory/,
   );
   await node.liveRuns(1);
+});
+
+test("an agent that takes its apps with it waits for a start that is just being decided on, and nothing of it runs", async () => {
+  const [reached, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
+    decorate: (deps) => ({
+      ...deps,
+      async save(record) {
+        if (record.phase === "Starting") {
+          reached.resolve();
+          await opened.promise;
+        }
+        await deps.save(record);
+      },
+    }),
+  });
+  const begun = join(node.folder, "begun");
+  const shellFile = await node.script("app.sh", `#!/bin/sh\necho >>${begun}\nexec sleep 60\n`);
+  await node.assign("app", { shellFile });
+  await reached.promise;
+  let stopped = false;
+  const stopping = node.supervisor.stopAll(60_000).then(() => stopped = true);
+  for (let turn = 0; turn < 10; turn++) await setImmediate();
+  assert.equal(stopped, false);
+  await node.assign("late", { shellFile });
+  opened.resolve();
+  await stopping;
+  await node.supervisor.close();
+  assert.deepEqual(["app", "late"].map((name) => node.record(name).run), [undefined, undefined]);
+  assert.equal(existsSync(begun), false);
+});
+
+test("an agent that ends leaves a stop file running, and the next one goes on with the stop", async () => {
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
+  const [said, go] = [join(node.folder, "said"), join(node.folder, "go")];
+  const saying = async () => (await readFile(said, "utf8").catch(() => "")).trim().split("\n");
+  const stopFile = await node.script(
+    "stop.sh",
+    `#!/bin/sh\necho begun >>${said}\nwhile [ ! -e ${go} ]; do sleep 0.05; done\necho ended >>${said}\n`,
+  );
+  const shellFile = await node.script("app.sh", "#!/bin/sh\nwhile :; do sleep 1; done\n");
+  await node.assign("app", { shellFile, stopFile, terminationGracePeriodSeconds: 30 });
+  const { run } = await node.reach("app", "Running");
+  node.supervisor.withdraw("default/app");
+  await waitFor("the stop file runs", async () => (await saying()).includes("begun"));
+  await node.restartAgent(async () => {
+    assert.equal(await node.isAlive(run!.main!), true);
+    await writeFile(go, "");
+    await waitFor("the stop file ends by itself", async () => (await saying()).includes("ended"));
+  });
+  await node.gone("app");
+  await node.liveRuns(0);
+});
+
+test("an app is measured until it has stopped", async () => {
+  const markers = createMarkerConfinement("this test uses markers");
+  const usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, processes: 1, oomKills: 3 };
+  await using node = await createTestNode({ ...markers, usage: async () => usage });
+  const shellFile = await node.script(
+    "app.sh",
+    "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 1; done\n",
+  );
+  await node.assign("app", { shellFile });
+  await node.logHas("app", "up");
+  await node.reach("app", "Running");
+  assert.deepEqual(await node.supervisor.readUsage("default/app"), usage);
+  await node.assign("app", { shellFile, suspend: true, terminationGracePeriodSeconds: 2 });
+  await node.reach("app", "Stopping");
+  assert.deepEqual(await node.supervisor.readUsage("default/app"), usage);
+  await node.reach("app", "Pending", ({ run }) => run === undefined);
+  assert.equal(await node.supervisor.readUsage("default/app"), undefined);
+});
+
+test("nothing is remembered of the log of an app that was forgotten", async () => {
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
+  await node.assign("app", { shellFile: await node.script("app.sh", "echo ran\n"), restartPolicy: "Never" });
+  await node.reach("app", "Succeeded");
+  for (let round = 0; round < 2; round++) await node.supervisor.rotateLogs();
+  node.supervisor.withdraw("default/app");
+  await node.gone("app");
+  await mkdir(logFolder(node.layout, "default_app"));
+  const path = logPath(node.layout, "default_app");
+  await writeFile(path, "another\n");
+  await rotateIfNeeded(path, { maxBytes: 2 ** 20, maxFiles: 5 });
+  assert.equal(existsSync(statePath(path)), true);
 });

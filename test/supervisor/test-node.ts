@@ -18,6 +18,7 @@ import { appWith } from "./fixtures.ts";
 export type TestNode = Awaited<ReturnType<typeof createTestNode>>;
 
 export async function createTestNode(confinement: Confinement, options: Partial<SupervisorOptions> = {}) {
+  let present = confinement;
   const folder = await mkdtemp(join(tmpdir(), "nckubelet-test-"));
   await chmod(folder, 0o755);
   // Tells the processes of this test from those of others that run at the same time.
@@ -30,7 +31,7 @@ export async function createTestNode(confinement: Confinement, options: Partial<
   const open = async () => {
     const supervisor = new Supervisor({
       layout,
-      confinement,
+      confinement: present,
       nodeName,
       enforce: "best-effort",
       logs: { maxBytes: 2 ** 20, maxFiles: 5 },
@@ -86,6 +87,7 @@ export async function createTestNode(confinement: Confinement, options: Partial<
               folder: `default_${name}`,
               runId: record.run.id,
               main: record.run.main,
+              leaf: record.run.leaf,
             });
           }
           return record?.phase === phase && also(record) ? record : undefined;
@@ -104,10 +106,14 @@ export async function createTestNode(confinement: Confinement, options: Partial<
         return log.includes(text) ? log : undefined;
       });
     },
-    /** The agent goes, as if killed: the apps stay. A new one takes over. */
-    async restartAgent(whileDown: () => Promise<void> = async () => {}): Promise<void> {
+    /** The agent goes, as if killed: the apps stay. A new one takes over, with another confinement if one is given. */
+    async restartAgent(
+      whileDown: () => Promise<void> = async () => {},
+      next: Confinement = present,
+    ): Promise<void> {
       await node.supervisor.close();
       await whileDown();
+      present = next;
       node.supervisor = await open();
     },
     isAlive,
@@ -125,13 +131,13 @@ export async function createTestNode(confinement: Confinement, options: Partial<
     },
     async [Symbol.asyncDispose]() {
       await node.supervisor.close();
-      for (const run of runs.values()) await confinement.kill(run);
+      for (const run of runs.values()) await present.kill(run);
       await waitFor("leftovers are gone", async () => {
         const left = await findProcesses(nodeName);
         for (const { pid } of left) killIfThere(pid);
         return left.length === 0;
       });
-      for (const run of runs.values()) await confinement.removeRun(run);
+      for (const run of runs.values()) await present.removeRun(run);
       await rm(folder, { recursive: true, force: true });
     },
   };

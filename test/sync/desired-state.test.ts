@@ -55,6 +55,45 @@ test("two sources with one name: the first in the order wins, the other is repor
   );
 });
 
+test("two files with one name: the first wins, both are named, and the other takes over when the first is gone", () => {
+  const state = createDesiredState(["manifests"], () => {});
+  const sink = state.sinkFor("manifests");
+  const from = (file: string) => ({
+    app: app("web", file),
+    source: "manifests",
+    origin: `/etc/${file}.yaml`,
+  });
+  const uid = () => state.union().apps.get("default/web")?.app.metadata.uid;
+  sink.replace([from("a"), from("b"), from("c")]);
+  assert.equal(uid(), "a");
+  assert.deepEqual(
+    state.union().problems,
+    ["b", "c"].map((file) => ({
+      message: `default/web is wanted by manifests (/etc/a.yaml) and by manifests (/etc/${file}.yaml): ` +
+        "the first is taken",
+      origin: `/etc/${file}.yaml`,
+    })),
+  );
+  sink.replace([from("b"), from("c")]);
+  assert.equal(uid(), "b");
+  sink.remove("default/web", "b");
+  assert.deepEqual([uid(), state.union().problems], ["c", []]);
+  sink.remove("default/web", "c");
+  assert.equal(state.union().apps.size, 0);
+});
+
+test("one file with an app twice: the first wins and the file is named once", () => {
+  const state = createDesiredState(["manifests"], () => {});
+  const item = { app: app("web"), source: "manifests", origin: "/etc/a.yaml" };
+  const second = { ...item, app: { ...app("web"), spec: { shellFile: "/opt/other.sh" } } };
+  state.sinkFor("manifests").replace([item, second]);
+  const { apps, problems } = state.union();
+  assert.equal(apps.get("default/web")?.app.spec.shellFile, "/opt/web.sh");
+  assert.deepEqual(problems.map(({ message }) => message), [
+    "default/web is wanted more than once by manifests (/etc/a.yaml): the first is taken",
+  ]);
+});
+
 test("every change is announced", () => {
   let changes = 0;
   const sink = createDesiredState(["manifests"], () => changes++).sinkFor("manifests");

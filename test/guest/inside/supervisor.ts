@@ -1,11 +1,87 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
+import { test } from "node:test";
 import { locateRoot } from "../../../cgroups/mod.ts";
+import { chooseConfinement } from "../../../src/agent/confine.ts";
+import { silentLogger } from "../../../src/lib/log.ts";
 import { createCgroupConfinement } from "../../../src/supervisor/cgroup-confinement.ts";
+import type { Confinement } from "../../../src/supervisor/confinement.ts";
+import { createMarkerConfinement } from "../../../src/supervisor/marker-confinement.ts";
+import { createRunPlaces } from "../../../src/supervisor/run-places.ts";
 import { supervisorContract } from "../../supervisor/contract.ts";
+import { createTestNode } from "../../supervisor/test-node.ts";
+import { waitFor } from "../../wait-for.ts";
 
-supervisorContract(async () => {
-  const root = await locateRoot({ override: `${process.env.CGROUP_ROOT}/supervisor-test` });
+const size = { cpus: cpus().length, memoryBytes: totalmem() };
+const rootAt = (name: string) => `${process.env.CGROUP_ROOT}/${name}`;
+
+async function confineBelow(name: string): Promise<Confinement> {
+  const root = await locateRoot({ override: rootAt(name) });
   if (!root.ok) throw new Error(root.message);
-  return createCgroupConfinement({ root, size: { cpus: cpus().length, memoryBytes: totalmem() } });
+  return createRunPlaces({ present: createCgroupConfinement({ root, size }), size });
+}
+
+function useMarkers(): Confinement {
+  const markers = createMarkerConfinement("this test has no cgroups");
+  return createRunPlaces({ present: markers, markers, size });
+}
+
+supervisorContract(() => confineBelow("supervisor-test"));
+
+const script = "#!/bin/sh\nsetsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' &\nexit 0\n";
+
+for (
+  const [where, next] of [["below another root", () => confineBelow("later")], [
+    "by markers",
+    useMarkers,
+  ]] as const
+) {
+  test(`an app that was started below one root is kept, limited and ended by an agent that starts apps ${where}`, async () => {
+    await using node = await createTestNode(await confineBelow("earlier"));
+    const shellFile = await node.script("daemon.sh", script);
+    const spec = { shellFile, terminationGracePeriodSeconds: 1, backoffSeconds: 0 };
+    await node.assign("moved", spec);
+    const { run } = await node.reach("moved", "Running", ({ run }) => run?.survivor !== undefined);
+    const app = join(rootAt("earlier"), "default_moved");
+    assert.equal(run?.leaf, join(app, run!.id));
+
+    await node.restartAgent(undefined, await next());
+    for (let look = 0; look < 3; look++) await node.supervisor.tick();
+    assert.equal((await node.reach("moved", "Running")).run?.id, run?.id);
+    await node.liveRuns(1);
+    assert.ok((await node.supervisor.readUsage("default/moved"))!.processes > 0);
+    await node.assign("moved", { ...spec, cpuPCT: 10 });
+    const quota = String(size.cpus * 10_000);
+    await waitFor("the cap", async () => (await readFile(`${app}/cpu.max`, "utf8")).startsWith(quota));
+    await waitFor("it is said", () => node.supervisor.get("default/moved")?.caps?.enforced === true);
+
+    node.supervisor.withdraw("default/moved");
+    await node.gone("moved");
+    await node.liveRuns(0);
+    assert.ok(!existsSync(app));
+  });
+}
+
+test("agents with one root and states of their own leave alone each other's apps, and what else is below it", async () => {
+  const cgroupRoot = rootAt("shared");
+  const foreign = join(cgroupRoot, "other_tool.service/worker");
+  const choose = async (instance?: string) =>
+    (await chooseConfinement({ cgroupRoot, instance, size, log: silentLogger })).confinement;
+  await using one = await createTestNode(await choose());
+  mkdirSync(foreign, { recursive: true });
+  await one.assign("app", { shellFile: await one.script("app.sh", "#!/bin/sh\nexec sleep 300\n") });
+  const { run } = await one.reach("app", "Running");
+  await one.liveRuns(1);
+  await using two = await createTestNode(await choose("agent-2"));
+  await two.restartAgent();
+  await one.restartAgent();
+  assert.ok(await one.isAlive(run!.main!));
+  assert.equal((await one.reach("app", "Running")).run?.id, run?.id);
+  assert.ok(existsSync(foreign));
+  rmdirSync(foreign);
+  rmdirSync(join(foreign, ".."));
 });

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { call } from "./call.ts";
+
+const manifest = `apiVersion: app.example.com/v1alpha1
+kind: NCApp
+metadata: {name: web}
+spec: {shellFile: /opt/web.sh, cpuPCT: 20}
+`;
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const runtime = "deno" in process.versions ? ["run", "--allow-all", "--no-check", "--quiet", main] : [main];
+
+test("validate -f - reads standard input that is a socket", async () => {
+  // What Node calls a pipe is a pair of sockets, which cannot be opened by a path.
+  const child = spawn(process.execPath, [...runtime, "validate", "-f", "-"], { stdio: "pipe" });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => said += text);
+  }
+  child.stdin.end(manifest);
+  const [code] = await once(child, "close");
+  assert.deepEqual([code, said], [0, "-: default/web is valid\n"]);
+});
+
+test("standard input is read whole, however it comes in pieces", async () => {
+  async function* stdin() {
+    for (const byte of new TextEncoder().encode(manifest.replace("20", "käse"))) yield Uint8Array.of(byte);
+  }
+  const { stderr } = await call(["validate", "-f", "-"], { stdin }).done;
+  assert.match(stderr, /standard input.*käse/);
+});
+
+test("standard input that is empty, or named twice, is refused in words", async () => {
+  assert.equal((await call(["validate", "-f", "-"]).done).stderr, "-: holds no manifest\n");
+  const twice = await call(["validate", "-f", "-", "-"]).done;
+  assert.equal(twice.code, 2);
+  assert.match(twice.stderr, /standard input can be read only once/);
+});

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { silentLogger } from "../../src/lib/log.ts";
+import { runFolder } from "../../src/supervisor/layout.ts";
+import { saveRunRecord } from "../../src/supervisor/record-store.ts";
+import { recoverRecords } from "../../src/supervisor/recovery.ts";
+import { runsOf } from "../../src/supervisor/runs.ts";
+import { appWith, recordWith, runOf, start } from "./fixtures.ts";
+
+test("an app with several runs and no state file is taken over from the newest, which knows the others", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "recovery-"));
+  const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
+  try {
+    // In whatever order a folder is listed, for one of the two apps the newest run does not come first.
+    const names = { up: ["run-a", "run-b", "run-c"], down: ["run-z", "run-y", "run-x"] };
+    for (const [name, ids] of Object.entries(names)) {
+      const app = appWith({ concurrencyPolicy: "Allow" }, { name });
+      const runs = ids.map((id, index) => runOf(app, { id, createdAt: start + index }));
+      for (const [index, run] of runs.entries()) {
+        const record = recordWith({ app, phase: "Starting", run, others: runs.slice(0, index) });
+        await saveRunRecord(runFolder(layout, run.id), record);
+      }
+    }
+    const found = await recoverRecords([], { layout, log: silentLogger });
+    const known = found.map((record) => [record.app.metadata.name, runsOf(record).map(({ id }) => id)])
+      .sort();
+    assert.deepEqual(known, [["down", ["run-x", "run-z", "run-y"]], ["up", ["run-c", "run-a", "run-b"]]]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
