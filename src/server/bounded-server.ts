@@ -3,7 +3,8 @@
  *
  * Guarantees: a new connection is always let in. Where there are too many, the one goes that has waited longest without a request;
  * while all have one, the oldest goes. A request has to be there after a while, its head sooner, and an answer that nobody
- * reads is given up. What cannot be understood is answered as Kubernetes `Status`, like every other error.
+ * reads is given up. Requests of one connection are worked on one after the other. What cannot be understood is answered as
+ * Kubernetes `Status`, like every other error.
  */
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
@@ -52,7 +53,7 @@ export function createBoundedServer(app: Hono, bounds: Bounds, pair?: KeyPair): 
     // What is left of a body that nobody wants would be read to its end, just to be thrown away: 100 MB of it are in memory
     // for a while. The connection ends instead.
     if (hasBody(request)) response.shouldKeepAlive = false;
-    return answer(request, response);
+    whenDue(response, () => answer(request, response));
   };
   const server = pair
     ? createTlsServer({ ...options, ...pair, minVersion: "TLSv1.2", handshakeTimeout: headersMs }, listener)
@@ -61,6 +62,15 @@ export function createBoundedServer(app: Hono, bounds: Bounds, pair?: KeyPair): 
   server.on("clientError", answerNonsense);
   limitConnections(server, bounds.connections);
   return server;
+}
+
+/**
+ * Requests may come in one piece, before the first is answered; a response has no socket until it is its turn. Worked on together
+ * they would pass every limit before one of them counts, and on Deno 2.9 those that wait are not told when the client goes.
+ */
+function whenDue(response: ServerResponse, answer: () => unknown): void {
+  if (response.socket) answer();
+  else response.once("socket", answer);
 }
 
 interface Connection {

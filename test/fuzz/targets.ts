@@ -2,6 +2,7 @@
 import type { Target } from "./engine.ts";
 import { apiTargets } from "./targets/api.ts";
 import { cliTargets } from "./targets/cli.ts";
+import { httpTargets } from "./targets/http.ts";
 import { kernelTargets } from "./targets/kernel.ts";
 import { kubeTargets } from "./targets/kube.ts";
 import { schedulerTargets } from "./targets/scheduler.ts";
@@ -13,6 +14,7 @@ export const targets: readonly Target[] = [
   ...kubeTargets,
   ...kernelTargets,
   ...supervisorTargets,
+  ...httpTargets,
   ...serverTargets,
   ...schedulerTargets,
   ...cliTargets,

@@ -6,6 +6,7 @@ import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
+import { useDirectFiles } from "./direct-files.ts";
 import { makeInput, runCase } from "./engine.ts";
 import type { Finding } from "./found.ts";
 import { shrink } from "./shrink.ts";
@@ -35,6 +36,7 @@ const mostFindings = 20;
 if (parentPort) parentPort.postMessage(await work(workerData as Work));
 
 async function work({ target: name, seed, from, to, current }: Work): Promise<Done> {
+  useDirectFiles();
   const target = targetNamed(name);
   const session = await target.open();
   const findings: Finding[] = [];

@@ -1,7 +1,7 @@
 /** What the agent left on disk, what launchers and apps write, and the scripts that it is pointed at. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
@@ -18,6 +18,7 @@ import {
   nextHop,
   parseScriptURL,
 } from "../../../src/supervisor/fetch-rules.ts";
+import { statePath } from "../../../src/supervisor/log-parts.ts";
 import { parseBytes, parseCount } from "../../../src/supervisor/log-policy.ts";
 import { readTail } from "../../../src/supervisor/log-reader.ts";
 import { readState } from "../../../src/supervisor/log-state.ts";
@@ -62,11 +63,16 @@ function check(text: string): void {
   }
 }
 
+/** A rotation state as it is on disk. */
+function sealed(json: string): string {
+  return `${json}\n${crc32(json).toString(16)}`.padEnd(256);
+}
+
 const state = JSON.stringify({ seq: 3, base: 4096, cutting: { bytes: 4096, from: 0, size: 9000 } });
 const logState: Target = {
   name: "log-state",
   covers: ["readState"],
-  samples: [`${state}\n${crc32(state).toString(16)}`.padEnd(256), "", "\n0"],
+  samples: [sealed(state), "", "\n0"],
   maxBytes: 512,
   open: () => ({
     async run(input) {
@@ -280,19 +286,24 @@ const tails: Target = {
   tokens: ["\n", "\r\n", "\0"],
   maxBytes: 8192,
   open(): Session {
-    const folder = scratchFolder("log");
-    mkdirSync(folder, { recursive: true });
+    // One log that was never looked at by a rotation, and one of which the beginning was taken off.
+    const folders = [scratchFolder("log"), scratchFolder("log")] as const;
+    writeFileSync(statePath(join(folders[1], "app.log")), sealed(JSON.stringify({ seq: 3, base: 4096 })));
     return {
       async run(input) {
+        const folder = folders[input.length % 2 === 0 ? 0 : 1];
         writeFileSync(join(folder, "app.log"), input);
         const tail = await readTail(folder, { tailLines: 3, maxBytes: 200 });
+        // A cut inside a character leaves a part of it.
+        const whole = tail.replace(/^\ufffd+/, "");
+        holds(textOf(input).replace(/\r?\n$/, "").endsWith(whole), "a tail is not the end of its log");
         holds(tail.split("\n").length <= 3, "more lines than were asked for");
         holds(
           Buffer.from(input).toString("utf8").length <= 200 || tail.length <= 200,
           `a tail of ${tail.length} characters`,
         );
       },
-      close: () => rmSync(folder, { recursive: true }),
+      close: () => folders.forEach((folder) => rmSync(folder, { recursive: true })),
     };
   },
 };
