@@ -18,7 +18,7 @@ import { mean, slope } from "../statistics.ts";
 
 const sizes = [0, 100, 200, 500, 1000];
 /** So long after its start the agent has collected its garbage, its code is compiled, and what is periodic has come round. */
-const settleMs = 8000;
+const settleMs = 15_000;
 /** One round of what is periodic; two where a figure is asked for. */
 const periodMs = 10_000;
 /** The number of apps with a budget of CPU. */
@@ -104,7 +104,7 @@ async function measurePm2(): Promise<{ eachKB: number; emptyMB: number } | { mis
   if ("missing" in peer) return peer;
   await using daemon = peer;
   await using files = await createStartedFiles();
-  await pause(settleMs);
+  await pause(3000);
   const empty = readCost(daemon.pid);
   await daemon.start(pm2Apps, files);
   await files.waitForAll(pm2Apps);

@@ -66,7 +66,7 @@ async function livingHolder(text: string, own: string): Promise<number | undefin
   const [bootId, stat = ""] = text.split("\n");
   const holder = parseStat(stat);
   if (!holder || !own.startsWith(`${bootId}\n`)) return undefined;
-  return await isAlive(holder) ? holder.pid : undefined;
+  return isAlive(holder) ? holder.pid : undefined;
 }
 
 async function removeIf(path: string, text: string): Promise<void> {

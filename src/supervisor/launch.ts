@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { constants, open, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { ensureFolder, errorCode, readIfThere, writeFileAtomic } from "../lib/files.ts";
+import { ensureFolder, errorCode, readNowIfThere, writeFileAtomic } from "../lib/files.ts";
 import { capsOf, describeCaps, hasCaps } from "./caps.ts";
 import type { Caps, Confinement } from "./confinement.ts";
 import { buildEnvironment, cleanPath, type ResolveValue } from "./environment.ts";
@@ -161,7 +161,7 @@ function privilegeCommand({ uid, gid, groups }: Identity, isRoot: boolean): stri
 async function installLauncher({ stateDir }: Layout): Promise<string> {
   const digest = createHash("sha256").update(launcherScript).digest("hex").slice(0, 12);
   const path = join(stateDir, `launcher-${digest}.sh`);
-  if (await readIfThere(path) !== launcherScript) await writeFileAtomic(path, launcherScript);
+  if (readNowIfThere(path) !== launcherScript) await writeFileAtomic(path, launcherScript);
   return path;
 }
 

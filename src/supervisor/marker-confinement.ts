@@ -7,14 +7,7 @@
  */
 import { sleep } from "../lib/sleep.ts";
 import type { CapsState, Confinement, RunRef } from "./confinement.ts";
-import {
-  isAlive,
-  isAliveNow,
-  type ProcessStat,
-  scanMarkers,
-  signalProcess,
-  sumResidentBytes,
-} from "./processes.ts";
+import { isAlive, type ProcessStat, scanMarkers, signalProcess, sumResidentBytes } from "./processes.ts";
 import type { ProcessId } from "./types.ts";
 
 const pollMs = 1000;
@@ -33,7 +26,7 @@ export function createMarkerConfinement(
   const look = async (run: RunRef): Promise<ProcessId[]> => {
     const found: ProcessId[] = (await scan()).get(run.runId) ?? [];
     const known = found.some(({ pid }) => pid === run.main?.pid);
-    return run.main && !known && await isAlive(run.main) ? [...found, run.main] : found;
+    return run.main && !known && isAlive(run.main) ? [...found, run.main] : found;
   };
   /** A process that is just being forked or executed shows no environment yet: only a second look may say that there is none. */
   const find = async (run: RunRef): Promise<ProcessId[]> => {
@@ -44,9 +37,9 @@ export function createMarkerConfinement(
   };
   /** Some of the processes, if there are any: while one that is known lives, there is no need to look at all of the machine. */
   const findAny = async (run: RunRef): Promise<ProcessId[]> => {
-    if (run.main && isAliveNow(run.main)) return [run.main];
+    if (run.main && isAlive(run.main)) return [run.main];
     const lately: ProcessId[] = (await recentScan(recentMs)).get(run.runId) ?? [];
-    const living = lately.filter(isAliveNow);
+    const living = lately.filter(isAlive);
     return living.length > 0 ? living : await find(run);
   };
   const signalAll = async (run: RunRef, signal: NodeJS.Signals) => {

@@ -1,12 +1,13 @@
 /**
  * What launchers say, read back: see launcher-script.ts for how each mark is written.
  */
-import { readdir, rm, stat, symlink } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { readdir, rm, symlink } from "node:fs/promises";
 import { performance } from "node:perf_hooks";
-import { errorCode, readIfThere, writeNew } from "../lib/files.ts";
+import { errorCode, readNowIfThere, writeNew } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { exitPlaceholder } from "./launcher-script.ts";
-import { isAliveNow, parseStat } from "./processes.ts";
+import { isAlive, parseStat } from "./processes.ts";
 import type { ProcessId } from "./types.ts";
 
 export interface Marks {
@@ -21,23 +22,21 @@ const kinds = ["claim", "started", "failure", "exit"] as const;
 const cancelled = "cancelled";
 
 /** Reads all marks of a run. An empty mark is one that is being written: it counts as not there yet. */
-export async function readMarks(mark: string): Promise<Marks> {
+export function readMarks(mark: string): Marks {
   // The exit is read first: whoever sees one then sees the start that came before it, too.
-  const exit = await readIfThere(`${mark}.exit`);
-  const [claim, started, failure] = await Promise.all([
-    readClaim(`${mark}.claim`),
-    readIfThere(`${mark}.started`),
-    readIfThere(`${mark}.failure`),
-  ]);
+  const exit = readNowIfThere(`${mark}.exit`);
+  const claim = readClaim(`${mark}.claim`);
+  const started = readNowIfThere(`${mark}.started`);
+  const failure = readNowIfThere(`${mark}.failure`);
   const main = parseStat(started ?? "");
   const code = /^exit (1?\d?\d|2[0-4]\d|25[0-5])\n/.exec(exit ?? "")?.[1];
   return {
     claim: claim === undefined ? "none" : claim === cancelled ? "cancelled" : "launcher",
     launcher: processOf(claim),
     started: main &&
-      { at: await writtenAt(`${mark}.started`), main: { pid: main.pid, startTime: main.startTime } },
+      { at: writtenAt(`${mark}.started`), main: { pid: main.pid, startTime: main.startTime } },
     failure: failure?.trimEnd() || undefined,
-    exit: code === undefined ? undefined : { code: Number(code), at: await writtenAt(`${mark}.exit`) },
+    exit: code === undefined ? undefined : { code: Number(code), at: writtenAt(`${mark}.exit`) },
   };
 }
 
@@ -60,9 +59,9 @@ export async function cancelRun(mark: string): Promise<void> {
 
 /** Waits until the launcher of a run whose script is over has ended, too; one that does not is an error. */
 export async function waitForLauncher(mark: string, { timeoutMs = 5000 } = {}): Promise<void> {
-  const { launcher } = await readMarks(mark);
+  const { launcher } = readMarks(mark);
   const deadline = performance.now() + timeoutMs;
-  while (launcher && isAliveNow(launcher)) {
+  while (launcher && isAlive(launcher)) {
     if (performance.now() > deadline) {
       throw new Error(`the launcher of ${mark}, process ${launcher.pid}, does not end`);
     }
@@ -86,9 +85,9 @@ export function runOfMark(file: string): string | undefined {
   return /^([a-z0-9-]+)\.(claim|started|failure|exit)$/.exec(file)?.[1];
 }
 
-async function readClaim(path: string): Promise<string | undefined> {
+function readClaim(path: string): string | undefined {
   try {
-    return await readIfThere(path);
+    return readNowIfThere(path);
   } catch (error) {
     if (errorCode(error) === "ELOOP") return cancelled;
     throw error;
@@ -100,6 +99,6 @@ function processOf(text: string | undefined): ProcessId | undefined {
   return parsed && { pid: parsed.pid, startTime: parsed.startTime };
 }
 
-async function writtenAt(path: string): Promise<number> {
-  return Math.round((await stat(path)).mtimeMs);
+function writtenAt(path: string): number {
+  return Math.round(statSync(path).mtimeMs);
 }

@@ -19,16 +19,16 @@ export interface ObserveDeps {
 export async function observeRun(folder: string, run: Run, deps: ObserveDeps): Promise<RunView> {
   const { confinement, bootId, waitedMs = Infinity } = deps;
   const mark = markPath(deps.layout, run.id);
-  const before = await readMarks(mark);
+  const before = readMarks(mark);
   const main = before.started?.main ?? run.main;
   const ref: RunRef = { folder, runId: run.id, main, leaf: run.leaf };
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";
   const processes = mayLive ? await confinement.processes(ref) : [];
-  const launcherAlive = mayLive && await launcherLives(before, waitedMs);
+  const launcherAlive = mayLive && launcherLives(before, waitedMs);
   // The launcher's last act is to write the status down: once it is gone, what it wrote is there to read. A launcher that
   // had not claimed the run when we looked was not looked for either, so the first reading stands.
-  const { claim, started, failure, exit } = mayLive && !launcherAlive ? await readMarks(mark) : before;
+  const { claim, started, failure, exit } = mayLive && !launcherAlive ? readMarks(mark) : before;
   const usage = mayLive ? await confinement.usage(ref) : undefined;
   return {
     claim,
@@ -46,6 +46,6 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
 /** A claim without content is one whose launcher is about to sign it; one that has not in this time never will. */
 const signingMs = 10_000;
 
-async function launcherLives({ launcher }: Marks, waitedMs: number): Promise<boolean> {
-  return launcher ? await isAlive(launcher) : waitedMs < signingMs;
+function launcherLives({ launcher }: Marks, waitedMs: number): boolean {
+  return launcher ? isAlive(launcher) : waitedMs < signingMs;
 }

@@ -32,20 +32,14 @@ export function parseStat(line: string): ProcessStat | undefined {
   return { pid: Number(pid), startTime, state, cpuSeconds: ticks / ticksPerSecond };
 }
 
-/** Whether exactly this process still runs; a zombie does not. */
-export async function isAlive({ pid, startTime }: ProcessId): Promise<boolean> {
-  const stat = await readStat(pid);
-  return stat?.startTime === startTime;
-}
-
-/** The same in one go, for looks that are many and often. */
-export function isAliveNow({ pid, startTime }: ProcessId): boolean {
+/** Whether exactly this process still runs; a zombie does not. Read in one go, since looks are many and often. */
+export function isAlive({ pid, startTime }: ProcessId): boolean {
   return livingStat(readProcNow(`/proc/${pid}/stat`))?.startTime === startTime;
 }
 
 /** Sends a signal if the process is still the one that is meant. */
 export async function signalProcess(target: ProcessId, signal: NodeJS.Signals): Promise<void> {
-  if (!await isAlive(target)) return;
+  if (!isAlive(target)) return;
   try {
     process.kill(target.pid, signal);
   } catch (cause) {

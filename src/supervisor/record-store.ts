@@ -35,8 +35,12 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
     },
     async save(record) {
       const folder = folderOf(record.app);
-      await ensureFolder(appFolder(layout, folder));
-      await writeFileAtomic(recordPath(layout, folder), encodeRecord(record));
+      const write = () => writeFileAtomic(recordPath(layout, folder), encodeRecord(record));
+      await write().catch(async (error: Error) => {
+        if (errorCode(error.cause) !== "ENOENT") throw error;
+        await ensureFolder(appFolder(layout, folder));
+        await write();
+      });
     },
     async remove(record) {
       await rm(appFolder(layout, folderOf(record.app)), { recursive: true, force: true });

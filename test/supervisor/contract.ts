@@ -217,7 +217,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     const { run } = await node.reach("late", "Running");
     await node.restartAgent(async () => {
       await writeFile(go, "");
-      await waitFor("the script has ended", async () => !await node.isAlive(run!.main!));
+      await waitFor("the script has ended", async () => !node.isAlive(run!.main!));
     });
     const { lastExit } = await node.reach("late", "Failed");
     assert.deepEqual([lastExit?.code, lastExit?.message], [42, "last words"]);

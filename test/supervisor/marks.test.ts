@@ -55,7 +55,7 @@ for (
     await using run = await place();
     await prepareMarks(run.mark);
     await run.launch("sh", "-c", `echo $$; ${command}`);
-    const marks = await readMarks(run.mark);
+    const marks = readMarks(run.mark);
     assert.equal(marks.exit?.code, code);
     assert.equal(marks.claim, "launcher");
     assert.equal(marks.started?.main.pid, Number(await readFile(run.log, "utf8")));
@@ -69,7 +69,7 @@ test("a run that was called off is not started by a launcher that comes later", 
   await cancelRun(run.mark);
   await run.launch("sh", "-c", "echo ran");
   assert.equal(await readFile(run.log, "utf8"), "");
-  assert.equal((await readMarks(run.mark)).claim, "cancelled");
+  assert.equal(readMarks(run.mark).claim, "cancelled");
 });
 
 test("a run that its launcher has claimed cannot be called off any more", async () => {
@@ -77,13 +77,13 @@ test("a run that its launcher has claimed cannot be called off any more", async 
   await prepareMarks(run.mark);
   await run.launch("true");
   await cancelRun(run.mark);
-  assert.equal((await readMarks(run.mark)).claim, "launcher");
+  assert.equal(readMarks(run.mark).claim, "launcher");
 });
 
 test("a run whose exit was not written yet has none", async () => {
   await using run = await place();
   await prepareMarks(run.mark);
-  assert.deepEqual(await readMarks(run.mark), {
+  assert.deepEqual(readMarks(run.mark), {
     claim: "none",
     launcher: undefined,
     started: undefined,
@@ -105,7 +105,7 @@ test("the launcher says why when it cannot enter the cgroup", async () => {
     "true",
   ], { stdio: "ignore" });
   await once(child, "exit");
-  assert.equal((await readMarks(run.mark)).failure, "cannot enter /no/such/cgroup");
+  assert.equal(readMarks(run.mark).failure, "cannot enter /no/such/cgroup");
 });
 
 test("an app is not started with SIGINT or SIGQUIT ignored", async () => {
@@ -133,7 +133,7 @@ test("waitForLauncher() waits until the launcher has written its last mark", asy
   await prepareMarks(mark);
   const gate = join(run.folder, "gate");
   const ended = run.launch("/bin/sh", "-c", `until [ -e '${gate}' ]; do sleep 0.01; done`);
-  await waitFor("it has started", async () => (await readMarks(mark)).started);
+  await waitFor("it has started", async () => readMarks(mark).started);
   await assert.rejects(
     waitForLauncher(mark, { timeoutMs: 50 }),
     /the launcher of .*, process \d+, does not end/,
@@ -141,6 +141,6 @@ test("waitForLauncher() waits until the launcher has written its last mark", asy
   const waiting = waitForLauncher(mark);
   await writeFile(gate, "");
   await waiting;
-  assert.equal((await readMarks(mark)).exit?.code, 0);
+  assert.equal(readMarks(mark).exit?.code, 0);
   await ended;
 });

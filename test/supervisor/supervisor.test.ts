@@ -100,7 +100,7 @@ test("an agent that ends leaves a stop file running, and the next one goes on wi
   node.supervisor.withdraw("default/app");
   await waitFor("the stop file runs", async () => (await saying()).includes("begun"));
   await node.restartAgent(async () => {
-    assert.equal(await node.isAlive(run!.main!), true);
+    assert.equal(node.isAlive(run!.main!), true);
     await writeFile(go, "");
     await waitFor("the stop file ends by itself", async () => (await saying()).includes("ended"));
   });

@@ -114,7 +114,7 @@ const marks: Target = {
         writeFileSync(`${mark}.started`, started);
         writeFileSync(`${mark}.exit`, exit);
         writeFileSync(`${mark}.failure`, failure);
-        const read = await readMarks(mark);
+        const read = readMarks(mark);
         const { code = 0, at = 0 } = read.exit ?? {};
         holds(Number.isInteger(code) && code >= 0 && code <= 255, `exit status ${code}`);
         holds(Number.isSafeInteger(at), `an end at ${at}`);
