@@ -14,14 +14,24 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { checkout } from "./checkout.ts";
+import { makeProgram } from "./test/program.ts";
 import { endSuites, runSuite, type Suite } from "./test/run-suite.ts";
-import { runsOf, stagesOf, type SuiteName, suiteNames, suiteParts, usualSuites } from "./test/suites.ts";
+import {
+  programSuites,
+  runsOf,
+  stagesOf,
+  type SuiteName,
+  suiteNames,
+  suiteParts,
+  usualSuites,
+} from "./test/suites.ts";
 import { formatTotals, sumTotals, type Totals } from "./test/totals.ts";
 
 async function main(words: string[]): Promise<number> {
   const { names, only } = readRequest(words);
   process.chdir(checkout);
   await installParts(names.flatMap((name) => suiteParts[name]));
+  if (names.some((name) => programSuites.includes(name))) await makeProgram();
   const results: SuiteResult[] = [];
   for (const lanes of stagesOf(names)) {
     results.push(...(await Promise.all(lanes.map((lane) => runLane(lane, only)))).flat());

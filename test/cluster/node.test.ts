@@ -90,7 +90,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
 
   test("an unchanged Node is stored as it was sent: the next rounds write nothing for five minutes", async () => {
     let time = Date.now();
-    const agent = newAgent("node-1", { now: () => time });
+    const agent = newAgent("node-1", { now: () => time, steady: () => time });
     await agent.observeOnce();
     await agent.registerOnce();
     const asked = await counted(async () => {
@@ -107,7 +107,11 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
   test("shortage of memory shows in kubectl describe and goes again", async () => {
     let time = Date.now();
     let measured: NodeUsage = { ...await usage.read(), memoryAvailableBytes: 10 << 20 };
-    const agent = newAgent("node-1", { now: () => time, usage: { read: () => Promise.resolve(measured) } });
+    const agent = newAgent("node-1", {
+      now: () => time,
+      steady: () => time,
+      usage: { read: () => Promise.resolve(measured) },
+    });
     await agent.observeOnce();
     await agent.registerOnce();
     const { stdout } = await cluster.kubectl(["describe", "node", "node-1"]);
@@ -154,7 +158,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
 
   test("a kubelet that comes later gets the Node back without the taint", async () => {
     let time = Date.now();
-    const agent = newAgent("node-3", { now: () => time });
+    const agent = newAgent("node-3", { now: () => time, steady: () => time });
     await agent.registerOnce();
     await admin.request({
       method: "PATCH",

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { checkout } from "../checkout.ts";
 import { groupFiles } from "./groups.ts";
+import { programPath } from "./program.ts";
 import type { Suite } from "./run-suite.ts";
 import { parseDenoTotals, parseTotals } from "./totals.ts";
 
@@ -71,6 +72,9 @@ export const suiteParts: Record<SuiteName, string[]> = {
   browser: ["chromium"],
   install: ["systemd-guest"],
 };
+
+/** Those that start the program on this machine; guests have it in a folder of their own. */
+export const programSuites: readonly SuiteName[] = ["process", "chaos", "cluster", "browser"];
 
 /** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
 const processTests = [
@@ -176,7 +180,10 @@ function onNode(
       ...files,
     ],
     // Each file is a process of its own: half of its time would be compiling the same modules again.
-    env: { NODE_COMPILE_CACHE: join(checkout, "node_modules/.cache/compile") },
+    env: {
+      NODE_COMPILE_CACHE: join(checkout, "node_modules/.cache/compile"),
+      ...(programSuites.includes(name) && { NCKUBELET_BIN: programPath }),
+    },
     timeoutMs,
     shows: () => true,
     parse: parseTotals,
