@@ -27,9 +27,10 @@ export async function putProgram(
   { bundle, compileCache }: { bundle: string; compileCache: string },
 ): Promise<void> {
   await bundleProgram(join(checkout, "src/main.ts"), join(folder, "nckubelet.cjs"));
-  const script = `#!/bin/sh
+  // The name by which it is called tells it what it is, as it does the executable.
+  const script = `#!/bin/bash
 export NODE_COMPILE_CACHE='${compileCache}'
-exec '${join(checkout, "node_modules/.bin/node")}' "${bundle}" "$@"
+exec -a "$0" '${join(checkout, "node_modules/.bin/node")}' "${bundle}" "$@"
 `;
   await writeFile(join(folder, "nckubelet"), script, { mode: 0o755 });
 }
