@@ -79,11 +79,11 @@ export const programSuites: readonly SuiteName[] = ["process", "chaos", "cluster
 /** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
 const processTests = [
   "test/agent/{lock,observe}.test.ts",
-  "test/cli/{apps,completion,exec}.test.ts",
+  "test/cli/{apps,completion,exec,hardware}.test.ts",
   "test/install/{functions,release}.test.ts",
   "test/kube/leader.test.ts",
   "test/server/{slow-clients,socket-door}.test.ts",
-  "test/supervisor/{log-reader,log-rotation,log-rotation-crash,real-programs,supervisor,windows-scripts}.test.ts",
+  "test/supervisor/{log-reader,log-rotation,log-rotation-crash,real-programs,run-places,supervisor,windows-scripts}.test.ts",
 ];
 
 /** Tests that measure what share of the CPU an app gets. */
