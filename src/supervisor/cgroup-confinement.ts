@@ -97,10 +97,13 @@ export function createCgroupConfinement(
 
 function readUsage(dir: string, run: string, controllers: string[]): Usage | undefined {
   const stats = cgroups.readStats(dir, { controllers });
-  if (!stats) return undefined;
-  const pids = stats.memory && stats.pids ? [] : cgroups.listProcesses(isOnlyOne(run, dir) ? run : dir);
+  const folder = statSync(dir, { throwIfNoEntry: false });
+  if (!stats || !folder) return undefined;
+  // By the kernel's count of folders most apps have one run alone, and so theirs need not be listed.
+  const isOnlyOne = folder.nlink === 3 && existsSync(run);
+  const pids = stats.memory && stats.pids ? [] : cgroups.listProcesses(isOnlyOne ? run : dir);
   return {
-    counters: String(statSync(dir, { throwIfNoEntry: false })?.ino),
+    counters: String(folder.ino),
     cpuSeconds: stats.cpu.usageUsec / 1e6,
     throttledSeconds: stats.cpu.throttledUsec / 1e6,
     memoryBytes: stats.memory?.currentBytes ?? sumResidentBytes(pids),
@@ -108,11 +111,6 @@ function readUsage(dir: string, run: string, controllers: string[]): Usage | und
     processes: stats.pids?.current ?? pids.length,
     oomKills: countOomKills(stats.memory),
   };
-}
-
-/** Whether an app has this run alone, by the kernel's count of folders: most have, and so their folder need not be listed. */
-function isOnlyOne(run: string, app: string): boolean {
-  return statSync(app, { throwIfNoEntry: false })?.nlink === 3 && existsSync(run);
 }
 
 /** A group kill is one kill of the app, however many processes it had; before Linux 5.17 there are only processes to count. */

@@ -4,7 +4,7 @@
  * What a glance cannot see tells of itself: a launcher writes marks that are watched, the kernel says when a cgroup becomes empty.
  * Still nothing is taken for granted for longer than `trustMs`.
  */
-import { isAlive } from "./processes.ts";
+import { isThere } from "./processes.ts";
 import type { AppRecord, ProcessId, RunView } from "./types.ts";
 
 const trustMs = 120_000;
@@ -30,7 +30,7 @@ export function quietSince(record: AppRecord, view: RunView | undefined, now: nu
 export function isStillQuiet(
   { until, processes }: Quiet,
   now: number,
-  lives: (target: ProcessId) => boolean = isAlive,
+  lives: (target: ProcessId) => boolean = isThere,
 ): boolean {
   return now < until && until - now <= trustMs && processes.every(lives);
 }
