@@ -9,6 +9,8 @@ import process from "node:process";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import type { Confinement, RunRef } from "../../src/supervisor/confinement.ts";
+import { markPath, marksFolder } from "../../src/supervisor/layout.ts";
+import { listMarkedRuns, waitForLauncher } from "../../src/supervisor/marks.ts";
 import { isAlive } from "../../src/supervisor/processes.ts";
 import { Supervisor, type SupervisorOptions } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord, Phase } from "../../src/supervisor/types.ts";
@@ -138,6 +140,10 @@ export async function createTestNode(confinement: Confinement, options: Partial<
         return left.length === 0;
       });
       for (const run of runs.values()) await present.removeRun(run);
+      // The last that a launcher does is to write down how its script ended.
+      for (const runId of await listMarkedRuns(marksFolder(layout))) {
+        await waitForLauncher(markPath(layout, runId), { timeoutMs: 60_000 });
+      }
       await rm(folder, { recursive: true, force: true });
     },
   };
