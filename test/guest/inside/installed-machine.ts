@@ -11,7 +11,7 @@ const caps = { cpuPCT: 20, memPCT: 10 };
 const hasSystemd = existsSync("/run/systemd/system");
 const appsRoot = hasSystemd
   ? "/sys/fs/cgroup/nckubelet.slice/nckubelet-apps.scope"
-  : "/sys/fs/cgroup/nckubelet-apps";
+  : "/sys/fs/cgroup/nckubelet-apps/nckubelet";
 const server = "http://127.0.0.1:8000";
 
 /** Runs a shell command as a person would: nothing of the test is in its environment. */
