@@ -130,7 +130,7 @@ function readExec(exec: Fields, at: string, path: string): ExecPlugin {
   const env: Record<string, string> = {};
   for (const item of list(exec.env)) {
     const name = stringField(item, "name", `${at}.env`);
-    if (name) env[name] = stringField(item, "value", `${at}.env ${name}`) ?? "";
+    if (name) env[name] = stringField(item, "value", `${at}.env ${inQuotes(name)}`) ?? "";
   }
   return {
     apiVersion: stringField(exec, "apiVersion", at) ?? "",

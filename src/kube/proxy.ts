@@ -23,7 +23,9 @@ export function parseProxy(text: string, origin: string): URL {
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   if (!url?.hostname) throw new Error(`${origin} is not the address of a proxy`);
   if (!["http:", "https:", "socks5:"].includes(url.protocol)) {
-    throw new Error(`${origin}: cannot use a ${url.protocol}// proxy, only http, https and socks5`);
+    throw new Error(
+      `${origin}: cannot use a ${url.protocol.slice(0, 20)}// proxy, only http, https and socks5`,
+    );
   }
   return url;
 }

@@ -14,7 +14,7 @@ export function parseCpuTimes(stat: string): CpuTimes {
     .map(Number);
   const busy = user + nice + system + irq + softirq + steal;
   if (name !== "cpu" || Number.isNaN(busy)) {
-    throw new Error(`cannot read CPU times from ${JSON.stringify(line.slice(0, 200))}`);
+    throw new Error(`cannot read CPU times from ${JSON.stringify(line.slice(0, 100))}`);
   }
   return { busy, total: busy + idle + iowait };
 }
