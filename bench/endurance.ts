@@ -56,7 +56,7 @@ const judged: Record<Figure, TrendOptions> = {
   descriptors: { floor: 4 },
   sockets: { floor: 3 },
   openFiles: { floor: 10, share: 0.25 },
-  inotifyWatches: { floor: 10, share: 0.25 },
+  inotifyWatches: { floor: 2, share: 0.25 },
   threads: { floor: 2 },
   cpuPCT: { floor: 1, share: 0.15 },
   cgroups: { floor: 5, share: 0.25 },
