@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { ReportedTest } from "./guest-reporter.ts";
+import { compileCache } from "../../tools/test/program.ts";
 import { putGuestProgram } from "./guest-program.ts";
 import { type GuestOptions, inGuest } from "./guest.ts";
 import { checkout, skipUnless } from "./parts.ts";
@@ -65,7 +66,7 @@ function testCommand(files: string[], program: boolean): string {
   // A process per file costs seconds in User-Mode Linux; a single file needs none of its own.
   const isolation = files.length === 1 ? "none" : "process";
   // Compiled on this side by the tests before; what the guest compiles itself is gone with it.
-  return `export NODE_COMPILE_CACHE='${join(checkout, "node_modules/.cache/compile")}'; ${
+  return `export NODE_COMPILE_CACHE='${compileCache}'; ${
     program ? 'export NCKUBELET_BIN="$SHARE/nckubelet"; ' : ""
   }exec node --test --test-isolation=${isolation} --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter='${reporter}' --test-reporter-destination="$SHARE/report" ${quoted}`;

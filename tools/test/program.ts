@@ -7,6 +7,9 @@ import { join } from "node:path";
 import { bundleProgram } from "../build/bundle.ts";
 import { checkout } from "../checkout.ts";
 
+/** Where what was compiled is kept for the next process that needs it. */
+export const compileCache = join(checkout, "node_modules/.cache/compile");
+
 const folder = join(checkout, "dist/test/program");
 
 /** Called as the executable is. */
@@ -17,7 +20,7 @@ export async function makeProgram(): Promise<void> {
   await mkdir(folder, { recursive: true });
   await putProgram(folder, {
     bundle: join(folder, "nckubelet.cjs"),
-    compileCache: join(checkout, "node_modules/.cache/compile"),
+    compileCache,
   });
 }
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { checkout } from "../checkout.ts";
 import { groupFiles } from "./groups.ts";
-import { programPath } from "./program.ts";
+import { compileCache, programPath } from "./program.ts";
 import type { Suite } from "./run-suite.ts";
 import { parseDenoTotals, parseTotals } from "./totals.ts";
 
@@ -181,7 +181,7 @@ function onNode(
     ],
     // Each file is a process of its own: half of its time would be compiling the same modules again.
     env: {
-      NODE_COMPILE_CACHE: join(checkout, "node_modules/.cache/compile"),
+      NODE_COMPILE_CACHE: compileCache,
       ...(programSuites.includes(name) && { NCKUBELET_BIN: programPath }),
     },
     timeoutMs,
