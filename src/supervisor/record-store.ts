@@ -51,13 +51,18 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
 /** Leaves a copy with the run, so that the app can be recovered from what is running. */
 export async function saveRunRecord(runFolder: string, record: AppRecord): Promise<void> {
   await ensureFolder(runFolder);
-  await writeNew(join(runFolder, "record.json"), encodeRecord(record));
+  await writeNew(copyPath(runFolder), encodeRecord(record));
+}
+
+/** Writes the copy of a run anew. */
+export async function replaceRunRecord(runFolder: string, record: AppRecord): Promise<void> {
+  await writeFileAtomic(copyPath(runFolder), encodeRecord(record));
 }
 
 /** The copy that a run has; undefined where there is none that can be read. */
 export async function readRunRecord(runFolder: string, log: Logger): Promise<AppRecord | undefined> {
   try {
-    const text = await readIfThere(join(runFolder, "record.json"));
+    const text = await readIfThere(copyPath(runFolder));
     return text === undefined ? undefined : decodeRecord(text);
   } catch (error) {
     log.warn("the record of a run cannot be read", { runFolder, why: describeError(error) });
@@ -90,6 +95,8 @@ export function decodeRecord(text: string): AppRecord {
   }
   throw new BadRecord("a record without an app");
 }
+
+const copyPath = (runFolder: string) => join(runFolder, "record.json");
 
 /** The folder name of an app, in the state, log and cgroup trees alike. */
 export function folderOf(app: RunnableApp): string {

@@ -8,35 +8,46 @@ import type { Confinement, RunRef } from "./confinement.ts";
 import { type Layout, markPath, marksFolder, runFolder, type RunLayout, runsFolder } from "./layout.ts";
 import { cancelRun, listMarkedRuns } from "./marks.ts";
 import { readLeaf } from "./inside.ts";
-import { readRunRecord } from "./record-store.ts";
+import { readRunRecord, type RecordStore, replaceRunRecord } from "./record-store.ts";
 import { listEnvironments } from "./run-environment.ts";
 import { keyOf, runsOf } from "./runs.ts";
 import type { AppRecord, Run } from "./types.ts";
 
 /**
- * The records, and those of apps that are known by their runs only: each run's folder holds the record as it was when the run
- * began.
+ * The records, and those of apps that are known by their runs only: each run's folder holds a copy. Both places then have what the
+ * other one lost, so that an app is not known any more only where both are damaged at once.
  */
 export async function recoverRecords(
-  records: AppRecord[],
-  { layout, log }: { layout: Layout; log: Logger },
+  { store, layout, log }: { store: RecordStore; layout: Layout; log: Logger },
 ): Promise<AppRecord[]> {
+  const records = await store.load();
   const known = new Set(records.map(({ app }) => keyOf(app)));
+  const runIds = await readdir(runsFolder(layout));
+  const copies = await readCopies(runIds, layout, log);
   const recovered: AppRecord[] = [];
-  for (const record of await readRunRecords(layout, log)) {
+  for (const record of copies) {
     const app = keyOf(record.app);
     if (known.has(app)) continue;
     log.warn("took an app over from its run, since its state file was lost", { app, run: record.run?.id });
     known.add(app);
     recovered.push(record);
   }
+  const copied = new Set(copies.map(({ run }) => run?.id));
+  const uncopied = records.filter(({ run }) => run && runIds.includes(run.id) && !copied.has(run.id));
+  const mends = [
+    ...recovered.map((record) => () => store.save(record)),
+    ...uncopied.map((record) => () => replaceRunRecord(runFolder(layout, record.run!.id), record)),
+  ];
+  for (const mend of mends) {
+    await mend().catch((error: Error) => log.warn("a lost record could not be written anew", { error }));
+  }
   return [...records, ...recovered];
 }
 
-/** The records that runs have, the newest first: it knows the runs of its app that began before it, they do not know it. */
-async function readRunRecords(layout: Layout, log: Logger): Promise<AppRecord[]> {
+/** The copies that runs have, the newest first: it knows the runs of its app that began before it, they do not know it. */
+async function readCopies(runIds: string[], layout: Layout, log: Logger): Promise<AppRecord[]> {
   const records: AppRecord[] = [];
-  for (const runId of await readdir(runsFolder(layout))) {
+  for (const runId of runIds) {
     const record = await readRunRecord(runFolder(layout, runId), log);
     if (record?.run?.id === runId) records.push(record);
   }

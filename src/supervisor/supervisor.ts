@@ -11,6 +11,7 @@ import { type AppProber, createAppProber } from "./app-prober.ts";
 import type { CapsState, Usage } from "./confinement.ts";
 import { type Desired, newRecord } from "./desired.ts";
 import { appsFolder, marksFolder, runsFolder } from "./layout.ts";
+import { LostApps } from "./lost-apps.ts";
 import { rotateAll } from "./log-round.ts";
 import type { RotationPolicy } from "./log-rotation.ts";
 import { watchMarks } from "./mark-watch.ts";
@@ -53,6 +54,7 @@ export class Supervisor {
   readonly #runners = new Map<string, AppRunner>();
   readonly #listeners = new Set<SupervisorListener>();
   readonly #prober: AppProber;
+  readonly #lost: LostApps;
   readonly #closing = new AbortController();
   #deps: RunnerDeps | undefined;
   #ticking: Promise<void> | undefined;
@@ -61,6 +63,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = { now: Date.now, ...options };
+    this.#lost = new LostApps(options.layout, options.log);
     this.#prober = createAppProber({
       layout: options.layout,
       find: (key) => this.#runners.get(key),
@@ -84,8 +87,9 @@ export class Supervisor {
     await ensureFolder(layout.logDir, { mode: 0o755 });
     const store = createRecordStore(layout, log, now);
     this.#deps = decorate(this.#wire(store, await readBootId()));
-    const records = await withLeaves(await recoverRecords(await store.load(), { layout, log }), layout);
+    const records = await withLeaves(await recoverRecords({ store, layout, log }), layout);
     for (const record of records) this.#addRunner(record);
+    await this.#lost.find(records.map(({ app }) => app));
     const cleanUp = (run: Parameters<typeof cleanUpRun>[0]) => cleanUpRun(run, layout, confinement);
     await removeLeftovers(records, { layout, confinement, log, cleanUp });
     await this.rotateLogs();
@@ -107,6 +111,11 @@ export class Supervisor {
   /** Wants this app gone; it is forgotten when nothing of it is left. */
   withdraw(key: string): void {
     this.#runners.get(key)?.withdraw();
+  }
+
+  /** Clears away what is left of apps whose records were lost; `wanted` are all apps that any source wants. */
+  removeLost(wanted: () => RunnableApp[]): void {
+    this.#lost.removeAllBut(() => [...wanted(), ...this.list().map(({ record }) => record.app)]);
   }
 
   /** Ends a running app because the node is short of memory; it is tried again after its longest backoff. */

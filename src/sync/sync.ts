@@ -42,6 +42,7 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
       if (action.kind === "withdraw") supervisor.withdraw(action.key);
       else supervisor.assign(action.desired);
     }
+    if (isCertain(union)) supervisor.removeLost(() => [...union.apps.values()].map(({ app }) => app));
     lastSync = now();
     const problems = problemsOf(union, observed, maxApps);
     const said = JSON.stringify(problems);
@@ -73,6 +74,11 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
     orphans: () => findOrphans(desired.union(), observe(supervisor)),
     lastSync: () => lastSync,
   };
+}
+
+/** Whether every source has said all that it wants, and none of it could not be read. */
+function isCertain({ sources, complete, problems }: Union): boolean {
+  return problems.length === 0 && [...sources].every((source) => complete.has(source));
 }
 
 function problemsOf(union: Union, observed: ObservedApp[], maxApps: number | undefined): SourceProblem[] {

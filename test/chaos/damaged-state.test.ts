@@ -71,6 +71,9 @@ test("1,000 torn, empty and bit-flipped state files: the agent starts every time
 
   await place.want([]);
   await waitFor("all apps have been stopped", async () => (await listApps(agent)).length === 0);
+  // Nobody ever wanted a ghost.
+  assert.deepEqual(await readdir(join(state, "apps")), []);
+  assert.deepEqual(await readdir(join(agent.folder, "log")), []);
 });
 
 /** A folder with a script that says which process it is, and the manifests of all apps. */

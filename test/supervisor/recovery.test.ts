@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { silentLogger } from "../../src/lib/log.ts";
-import { runFolder } from "../../src/supervisor/layout.ts";
-import { saveRunRecord } from "../../src/supervisor/record-store.ts";
+import { recordPath, runFolder } from "../../src/supervisor/layout.ts";
+import {
+  createRecordStore,
+  folderOf,
+  readRunRecord,
+  saveRunRecord,
+} from "../../src/supervisor/record-store.ts";
 import { recoverRecords } from "../../src/supervisor/recovery.ts";
 import { runsOf } from "../../src/supervisor/runs.ts";
 import { appWith, recordWith, runOf, start } from "./fixtures.ts";
@@ -24,7 +29,8 @@ test("an app with several runs and no state file is taken over from the newest, 
         await saveRunRecord(runFolder(layout, run.id), record);
       }
     }
-    const found = await recoverRecords([], { layout, log: silentLogger });
+    const store = createRecordStore(layout, silentLogger);
+    const found = await recoverRecords({ store, layout, log: silentLogger });
     const known = found.map((record) => [record.app.metadata.name, runsOf(record).map(({ id }) => id)])
       .sort();
     assert.deepEqual(known, [["down", ["run-x", "run-z", "run-y"]], ["up", ["run-c", "run-a", "run-b"]]]);
@@ -32,3 +38,26 @@ test("an app with several runs and no state file is taken over from the newest, 
     await rm(folder, { recursive: true });
   }
 });
+
+for (const lost of ["state file", "copy of its run"]) {
+  test(`the ${lost} of an app is written anew from what is left`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "recovery-"));
+    const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
+    try {
+      const app = appWith();
+      const record = recordWith({ app, phase: "Running", run: runOf(app, { id: "run-a" }) });
+      const store = createRecordStore(layout, silentLogger);
+      await store.save(record);
+      await saveRunRecord(runFolder(layout, "run-a"), record);
+      const path = lost === "state file"
+        ? recordPath(layout, folderOf(app))
+        : runFolder(layout, "run-a/record.json");
+      await writeFile(path, "nonsense");
+      assert.deepEqual(await recoverRecords({ store, layout, log: silentLogger }), [record]);
+      assert.deepEqual(await store.load(), [record]);
+      assert.deepEqual(await readRunRecord(runFolder(layout, "run-a"), silentLogger), record);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+}

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { existsSync, readdirSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Caps, CapsState, Confinement } from "../../src/supervisor/confinement.ts";
-import { logFolder, logPath } from "../../src/supervisor/layout.ts";
+import { appsFolder, logFolder, logPath, recordPath } from "../../src/supervisor/layout.ts";
 import { statePath } from "../../src/supervisor/log-parts.ts";
 import { rotateIfNeeded } from "../../src/supervisor/log-rotation.ts";
 import { createMarkerConfinement } from "../../src/supervisor/marker-confinement.ts";
@@ -139,4 +139,38 @@ test("nothing is remembered of the log of an app that was forgotten", async () =
   await writeFile(path, "another\n");
   await rotateIfNeeded(path, { maxBytes: 2 ** 20, maxFiles: 5 });
   assert.equal(existsSync(statePath(path)), true);
+});
+
+test("of an app whose records are all lost nothing is left once nobody wants it, and nothing is lost while somebody does", async () => {
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
+  const shellFile = await node.script("app.sh", "#!/bin/sh\necho ran\nexec sleep 300\n");
+  for (const name of ["gone", "wanted", "unread"]) {
+    await node.assign(name, { shellFile });
+    await node.reach(name, "Running");
+    await node.logHas(name, "ran");
+  }
+  const wanted = node.record("wanted").app;
+  await node.restartAgent(async () => {
+    await rm(join(node.layout.stateDir, "runs"), { recursive: true });
+    for (const name of ["gone", "wanted"]) {
+      await writeFile(recordPath(node.layout, `default_${name}`), "nonsense");
+    }
+    // Nobody can tell what is in a folder.
+    await rm(recordPath(node.layout, "default_unread"));
+    await mkdir(recordPath(node.layout, "default_unread"));
+  });
+  await node.liveRuns(0);
+  const folders = () => [...readdirSync(appsFolder(node.layout)), ...readdirSync(node.layout.logDir)].sort();
+  assert.deepEqual(
+    folders(),
+    ["gone", "gone", "unread", "unread", "wanted", "wanted"].map((name) => `default_${name}`),
+  );
+  node.supervisor.removeLost(() => [wanted]);
+  const kept = ["unread", "unread", "wanted", "wanted"].map((name) => `default_${name}`);
+  assert.deepEqual(folders(), kept);
+  await node.assign("wanted", { shellFile });
+  await node.reach("wanted", "Running");
+  node.supervisor.removeLost(() => []);
+  assert.deepEqual(folders(), kept);
+  assert.match(await node.log("wanted"), /ran/);
 });

@@ -4,13 +4,14 @@ import type { NCApp } from "../../src/api/types.ts";
 import type { Logger } from "../../src/lib/log.ts";
 import { type Desired, mergeDesired, newRecord } from "../../src/supervisor/desired.ts";
 import type { Supervisor } from "../../src/supervisor/supervisor.ts";
-import type { AppRecord } from "../../src/supervisor/types.ts";
+import type { AppRecord, RunnableApp } from "../../src/supervisor/types.ts";
 import { createSync } from "../../src/sync/sync.ts";
 
 /** A sync over a supervisor that only keeps records, as its runners make them. */
-function syncOver({ maxApps }: { maxApps?: number } = {}) {
+function syncOver({ maxApps, order = ["api-server"] }: { maxApps?: number; order?: string[] } = {}) {
   const records = new Map<string, AppRecord>();
   const warnings: string[] = [];
+  const spared: string[][] = [];
   let assigned = 0;
   const supervisor = {
     list: () => [...records].map(([key, record]) => ({ key, record })),
@@ -21,10 +22,19 @@ function syncOver({ maxApps }: { maxApps?: number } = {}) {
       records.set(key, known ? mergeDesired(known, desired).record : newRecord(desired));
     },
     withdraw: (key: string) => void records.delete(key),
+    removeLost: (wanted: () => RunnableApp[]) =>
+      void spared.push(wanted().map(({ metadata }) => metadata.name)),
   } as unknown as Supervisor;
   const log = { warn: (message: string) => void warnings.push(message) } as unknown as Logger;
-  const sync = createSync({ order: ["api-server"], supervisor, log, maxApps });
-  return { sync, records, warnings, assigned: () => assigned, sink: sync.desired.sinkFor("api-server") };
+  const sync = createSync({ order, supervisor, log, maxApps });
+  return {
+    sync,
+    records,
+    spared,
+    warnings,
+    assigned: () => assigned,
+    sink: sync.desired.sinkFor("api-server"),
+  };
 }
 
 const item = (name: string, spec: NCApp["spec"] = {}, generation = 1, problem = "") => ({
@@ -68,4 +78,23 @@ test("an invalid edit reaches the record once, which keeps its spec, and goes wh
   assert.deepEqual(look(), [2, ["a"], 2, "spec.cpuPCT: 200", undefined]);
   sink.replace([item("web", { args: ["b"] }, 3)]);
   assert.deepEqual(look(), [3, ["b"], 3, undefined, undefined]);
+});
+
+test("what is left of lost apps is removed only when every source has said all that it wants, and all of it could be read", () => {
+  const { sync, sink, spared } = syncOver({ order: ["api-server", "manifests"], maxApps: 1 });
+  const manifests = sync.desired.sinkFor("manifests");
+  const removals = () => {
+    spared.length = 0;
+    sync.reconcile();
+    return spared;
+  };
+  assert.deepEqual(removals(), []);
+  sink.replace([item("one"), item("left-out")]);
+  assert.deepEqual(removals(), []);
+  manifests.replace([]);
+  assert.deepEqual(removals(), [["one", "left-out"]]);
+  manifests.trouble([{ message: "apps.yaml cannot be read" }]);
+  assert.deepEqual(removals(), []);
+  manifests.trouble([]);
+  assert.deepEqual(removals(), [["one", "left-out"]]);
 });
