@@ -6,7 +6,6 @@
  *
  * Each figure is judged by its slope over the second half (`endurance/trend.ts`); and when the load is over and every app is gone,
  * what is left is held against what there was before. The exit code is 1 where something grew or was left.
- * Caveat: timers inside of the program cannot be seen from outside; what they hold, files, connections and CPU, can.
  */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -47,7 +46,7 @@ type Reading = Sample & { seconds: number; apps: number; cpuPCT: number };
 type Figure = Exclude<keyof Reading, "seconds" | "cpuSeconds" | "apps">;
 
 /**
- * What may go up and down by itself, beside 5 % of each. Files, cgroups and processes follow the apps that are starting and ending at
+ * What may go up and down by itself, beside 5 % of each. Files, timers, cgroups and processes follow the apps that are starting and ending at
  * that moment; what of them leaks is there when all apps are gone, too.
  */
 const judged: Record<Figure, TrendOptions> = {
@@ -58,6 +57,7 @@ const judged: Record<Figure, TrendOptions> = {
   openFiles: { floor: 10, share: 0.25 },
   inotifyWatches: { floor: 2, share: 0.25 },
   threads: { floor: 2 },
+  timers: { floor: 5, share: 0.25 },
   cpuPCT: { floor: 1, share: 0.15 },
   cgroups: { floor: 5, share: 0.25 },
   processes: { floor: 10, share: 0.25 },
@@ -71,6 +71,7 @@ const returned = [
   "sockets",
   "openFiles",
   "inotifyWatches",
+  "timers",
   "cgroups",
   "processes",
   "zombies",
@@ -95,6 +96,7 @@ async function endure({ client, agentFlags }: ClusterScene, shellFile: string): 
   await using agent = await startAgentProcess(agentFlags);
   const looked = {
     pid: agent.pid(),
+    url: agent.url,
     stateDir: join(agent.folder, "state"),
     logDir: join(agent.folder, "log"),
     marker: agent.folder,
@@ -102,7 +104,7 @@ async function endure({ client, agentFlags }: ClusterScene, shellFile: string): 
   const spec = { shellFile, nodeName, cpuPCT: "10", memPCT: "10", terminationGracePeriodSeconds: 2 };
   const churn = createChurn(client, { apps, rate, seed: Number(values.seed), spec });
   await pause(3000);
-  const before = takeSample(looked);
+  const before = await takeSample(looked);
 
   console.log(`${minutes} minutes, ${rate} changes a second over ${apps} apps, agent ${looked.pid}`);
   const ending = new AbortController();
@@ -111,7 +113,7 @@ async function endure({ client, agentFlags }: ClusterScene, shellFile: string): 
   const began = performance.now();
   for (let last = before, lastAt = began; performance.now() - began < minutes * 60_000;) {
     await pause(periodMs);
-    const [sample, at] = [takeSample(looked), performance.now()];
+    const [sample, at] = [await takeSample(looked), performance.now()];
     const cpuPCT = (sample.cpuSeconds - last.cpuSeconds) / (at - lastAt) * 100_000;
     readings.push({ ...sample, seconds: (at - began) / 1000, apps: churn.live(), cpuPCT });
     [last, lastAt] = [sample, at];
@@ -121,15 +123,15 @@ async function endure({ client, agentFlags }: ClusterScene, shellFile: string): 
   await load;
   const seconds = (performance.now() - began) / 1000;
   await churn.clear();
-  await waitFor("all apps are gone", () => takeSample(looked).processes === 0, 120_000);
+  await waitFor("all apps are gone", async () => (await takeSample(looked)).processes === 0, 120_000);
   // Connections are kept for the next request for a while, and reports of the last ends are under way.
   await waitFor(
     "what was held is given back",
-    () => leftOver(before, takeSample(looked)).length === 0,
+    async () => leftOver(before, await takeSample(looked)).length === 0,
     60_000,
   )
     .catch(() => {});
-  const after = takeSample(looked);
+  const after = await takeSample(looked);
   return await conclude({ before, after, readings, churn, seconds });
 }
 
@@ -247,6 +249,7 @@ function describe(reading: Reading, churn: Churn): string {
     descriptors,
     openFiles,
     inotifyWatches,
+    timers,
     cgroups,
     processes,
     stateFiles,
@@ -258,7 +261,7 @@ function describe(reading: Reading, churn: Churn): string {
   } MB anonymous, ` +
     `${
       residentMB.toFixed(1)
-    } resident, ${descriptors} descriptors, ${openFiles} open files, ${inotifyWatches} watches, ${cgroups} cgroups, ` +
+    } resident, ${descriptors} descriptors, ${openFiles} open files, ${inotifyWatches} watches, ${timers} timers, ${cgroups} cgroups, ` +
     `${processes} processes, ${stateFiles} state files, ${cpuPCT.toFixed(0)} % CPU`;
 }
 

@@ -6,7 +6,8 @@
  * Usage: node tools/test.ts [unit|caps|process|chaos|cluster|guest|systemd|browser|install]... [--only TEXT]
  *   --only TEXT   only the files that have TEXT in their path, or where there are none, the tests that have it in their name
  *
- * The last line is the total: `N passed, N failed, N skipped`. The exit code is 1 if anything failed.
+ * The last line is the total: `N passed, N failed, N skipped`; failures are told once more before it. The exit code is 1 if anything
+ * failed.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,6 +15,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { checkout } from "./checkout.ts";
+import { collectFailures } from "./test/failures.ts";
 import { makeProgram } from "./test/program.ts";
 import { endSuites, runSuite, type Suite } from "./test/run-suite.ts";
 import {
@@ -40,6 +42,9 @@ async function main(words: string[]): Promise<number> {
   if (only !== undefined && total.passed + total.failed === 0) {
     throw new Error(`no test has ${JSON.stringify(only)} in its path or name`);
   }
+  for (const { line, failures } of results.filter(({ totals }) => totals.failed > 0)) {
+    console.log(`\n== failed: ${line}\n${failures.join("\n")}`);
+  }
   console.log(`\n${results.map(({ line }) => line).join("\n")}\n${formatTotals(total)}`);
   return total.failed === 0 ? 0 : 1;
 }
@@ -47,6 +52,7 @@ async function main(words: string[]): Promise<number> {
 interface SuiteResult {
   line: string;
   totals: Totals;
+  failures: string[];
 }
 
 /** Runs suites one after the other, each on its runtimes side by side. */
@@ -62,10 +68,14 @@ async function runLane(names: SuiteName[], only: string | undefined): Promise<Su
 async function runOne(suite: Suite): Promise<SuiteResult> {
   console.log(`\n== ${suite.title}`);
   const start = performance.now();
-  const totals = await runSuite(suite, console.log);
+  const failures = collectFailures();
+  const totals = await runSuite(suite, (text) => {
+    console.log(text);
+    failures.hear(text);
+  });
   const line = `${suite.title}: ${formatTotals(totals)} (${seconds(start)})`;
   console.log(`== ${line}`);
-  return { line, totals };
+  return { line, totals, failures: failures.lines };
 }
 
 function readRequest(words: string[]): { names: readonly SuiteName[]; only: string | undefined } {

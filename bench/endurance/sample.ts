@@ -17,6 +17,8 @@ export interface Sample {
   openFiles: number;
   inotifyWatches: number;
   threads: number;
+  /** As the agent tells. */
+  timers: number;
   cpuSeconds: number;
   /** Below the agent's own cgroup; 0 where it has none. */
   cgroups: number;
@@ -30,14 +32,17 @@ export interface Sample {
 /** The agent to look at: its process and its folders. */
 export interface Looked {
   pid: number;
+  /** Where it serves its metrics. */
+  url: string;
   stateDir: string;
   logDir: string;
   /** A part of the command line of every launcher of this agent. */
   marker: string;
 }
 
-/** Reads all figures. Costs some ten milliseconds, outside of the agent. */
-export function takeSample({ pid, stateDir, logDir, marker }: Looked): Sample {
+/** Reads all figures. Costs some ten milliseconds outside of the agent, and it a scrape of its metrics. */
+export async function takeSample({ pid, url, stateDir, logDir, marker }: Looked): Promise<Sample> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
   const { residentMB, anonymousMB, cpuSeconds } = readCost(pid);
   const descriptors = readdirSync(`/proc/${pid}/fd`);
   const links = descriptors.map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
@@ -54,6 +59,7 @@ export function takeSample({ pid, stateDir, logDir, marker }: Looked): Sample {
     openFiles,
     inotifyWatches: watched.reduce((sum, count) => sum + count, 0),
     threads: Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? 0),
+    timers: Number(/^nckubelet_timers (\d+)$/m.exec(metrics)?.[1]),
     cpuSeconds,
     cgroups: Math.max(0, listTree(cgroupOf(stateDir)).length - 1),
     ...countProcesses(pid, marker),

@@ -113,6 +113,12 @@ export function collectMetrics(view: AgentView, counters: AgentCounters): Family
       type: "counter",
       values: counters.watchRestarts.snapshot(),
     },
+    {
+      name: "nckubelet_timers",
+      help: "Timers of the agent that are yet to come.",
+      type: "gauge",
+      values: [{ value: countTimers() }],
+    },
   ];
 }
 
@@ -150,6 +156,10 @@ function histogramFamily(name: string, help: string, histogram: Histogram): Fami
     { metricName: `${name}_count`, value: count },
   ];
   return { name, help, type: "histogram", values };
+}
+
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
 }
 
 function runtimeVersion(): string {

@@ -23,6 +23,7 @@ const promised = {
   nckubelet_app_start_duration_seconds: "histogram",
   nckubelet_api_requests_total: "counter",
   nckubelet_watch_restarts_total: "counter",
+  nckubelet_timers: "gauge",
 };
 
 const idle: AppView = {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { collectFailures } from "../../tools/test/failures.ts";
 import { dealOut } from "../../tools/test/groups.ts";
 import { allowedCpus, cpusOf, pick, stagesOf, suiteNames } from "../../tools/test/suites.ts";
 import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
@@ -72,4 +73,34 @@ test("allowedCpus() reads single CPUs and ranges", () => {
   assert.deepEqual(allowedCpus(status("0-1")), [0, 1]);
   assert.deepEqual(allowedCpus(status("2,4-6,9")), [2, 4, 5, 6, 9]);
   assert.deepEqual(allowedCpus(""), []);
+});
+
+test("collectFailures() keeps each failure with its message, of Node's suites and of Deno's, and nothing else", () => {
+  const node = [
+    "  ok    it works  1.2s",
+    "  FAIL  it breaks  (test/a.test.ts)",
+    "        AssertionError: 1 is not 2",
+    ...Array.from({ length: 40 }, (_, at) => `            at step ${at}`),
+    "  note  22 moments",
+    "FAIL  test/a.test.ts  1 of 2 failed, 1.3s",
+    "ok  test/b.test.ts  2 tests, 0.1s",
+  ];
+  const deno = [
+    " ERRORS ",
+    "",
+    "it breaks ... inside => ./test/a.test.ts:2:38",
+    "error: AssertionError: 1 is not 2",
+    "",
+    " FAILURES ",
+    "",
+    "it breaks ... inside => ./test/a.test.ts:2:38",
+    "error: Test failed",
+  ];
+  const kept = (lines: string[]) => {
+    const failures = collectFailures();
+    for (const line of lines) failures.hear(line);
+    return failures.lines;
+  };
+  assert.deepEqual(kept(node), [...node.slice(1, 16), node.at(-2)]);
+  assert.deepEqual(kept(deno), deno.slice(2, 4));
 });

@@ -1,0 +1,25 @@
+/** What a suite says of its failures, to be told once more at the end of a long run. */
+
+/** The longest part of one failure that is told again: its message and the first steps of its stack. */
+const maxLines = 15;
+
+/** Picks the lines of failures from all that a suite shows, as this project's reporter and Deno's have them. */
+export function collectFailures(): { hear(line: string): void; lines: string[] } {
+  const lines: string[] = [];
+  let left = 0;
+  let inErrors = false;
+  return {
+    lines,
+    hear(line) {
+      if (/^ (?:ERRORS|FAILURES) $/.test(line)) {
+        inErrors = line === " ERRORS ";
+        left = 0;
+        return;
+      }
+      const begins = inErrors ? / => \S+:\d+:\d+$/.test(line) : /^ *FAIL {2}/.test(line);
+      if (begins) left = maxLines;
+      else if (!inErrors && !line.startsWith(" ".repeat(8))) left = 0;
+      if (left-- > 0 && line.trim() !== "") lines.push(line);
+    },
+  };
+}
