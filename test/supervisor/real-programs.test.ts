@@ -3,13 +3,12 @@
  */
 import assert from "node:assert/strict";
 import { access, readFile, symlink, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import { createMarkerConfinement } from "../../src/supervisor/marker-confinement.ts";
+import { freePort } from "../harness/free-port.ts";
 import { waitFor } from "../wait-for.ts";
 import { installCatalina } from "./catalina.ts";
 import { findProgram } from "./find-program.ts";
@@ -130,12 +129,4 @@ async function isScriptOver(node: TestNode, name: string): Promise<boolean> {
   const { run } = await node.reach(name, "Running");
   const text = await readFile(join(node.layout.stateDir, "marks", `${run?.id}.exit`), "utf8").catch(() => "");
   return text.startsWith("exit 0\n");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
