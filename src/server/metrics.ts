@@ -52,7 +52,7 @@ const appMetrics: AppMetric[] = [
   },
   {
     name: "nckubelet_app_oom_kills_total",
-    help: "Processes of the app that the kernel killed for want of memory.",
+    help: "How often the kernel killed for want of memory: the app as a whole, or one process of it.",
     type: "counter",
     value: ({ status }) => status.oomKills ?? 0,
   },

@@ -1,6 +1,6 @@
 /**
  * Writes docs/kubectl.md from a real run: etcd, kube-apiserver, agent and scheduler in one guest with cgroup v2, and what kubectl
- * shows there. Takes some minutes: `node test/cluster/story.ts`.
+ * shows there. Takes some minutes: `node_modules/.bin/node test/cluster/story.ts`.
  */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { checkout } from "../harness/parts.ts";
 const opening = `# What kubectl shows
 
 Four apps on a node \`edge-7\`, applied without a \`nodeName\`: the scheduler binds them, the node's agent runs
-them and tells how they are. All of it is from one run of \`node test/cluster/story.ts\` (Kubernetes 1.20, etcd
+them and tells how they are. All of it is from one run of \`node_modules/.bin/node test/cluster/story.ts\` (Kubernetes 1.20, etcd
 and nckubelet on one machine with one CPU and cgroup v2); only what kubectl before 1.21 prints about managed
 fields is left out. \`kubectl get nca\` is the same as \`kubectl get ncapp\`.
 

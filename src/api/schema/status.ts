@@ -65,7 +65,7 @@ export const status = {
     cpuThrottledPCT: text(
       "Share of the time in which it was held back by its CPU cap, in percent, one decimal.",
     ),
-    oomKills: count("Processes killed because the app was out of memory."),
+    oomKills: count("Kills because the app was out of memory; one of the whole app counts once."),
     lastExit,
     nextRun: time("When `schedule` is due next."),
     lastRun: time("When `schedule` started a run last."),
