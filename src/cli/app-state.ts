@@ -42,7 +42,10 @@ export function waitForNewRun(
     return begun && isSettled(now);
   };
   const patienceMs = before.status?.pid === undefined ? newRunMs : timeoutMs;
-  return waitForApp(client, app, isDone, { timeoutMs: patienceMs, signal });
+  return waitForApp(client, app, (now) => isDone(now) || waitsForSchedule(before) && waitsForSchedule(now), {
+    timeoutMs: patienceMs,
+    signal,
+  });
 }
 
 /** Tells one run of an app from another: what runs now, and what ended last. */
@@ -64,6 +67,11 @@ export function hasEnded({ status = {} }: NodeApp): boolean {
   return status.phase === "Succeeded" || status.phase === "Failed";
 }
 
+/** The app is where a schedule has it between two runs; one whose schedule has no next time is not. */
+function waitsForSchedule({ status = {} }: NodeApp): boolean {
+  return status.phase === "Pending" && status.reason === "Scheduled" && status.nextRun !== undefined;
+}
+
 /** Nothing of the app runs, and nothing of it will be started by itself. */
 export function isStopped(app: NodeApp): boolean {
   return app.status?.phase === "Pending" || hasEnded(app);
@@ -76,6 +84,7 @@ export function describeState(app: NodeApp): { well: boolean; text: string } {
   const key = appKey(name.namespace, name.name);
   if (phase === "Running") return { well: true, text: `${key} is running${pid ? ` (pid ${pid})` : ""}` };
   if (phase === "Succeeded") return { well: true, text: `${key} has ended well` };
+  if (waitsForSchedule(app)) return { well: true, text: `${key} waits for its schedule: ${message}` };
   const why = message || reason || "";
   const next = phase === "Failed" || phase === "BackOff" ? "logs" : "describe";
   return {

@@ -1,5 +1,6 @@
+import { showURL } from "../api/shown-spec.ts";
 import type { NodeApp } from "./node-app.ts";
-import { type Paint, phaseColour, printable } from "./paint.ts";
+import { type Paint, phaseColour, printableLine } from "./paint.ts";
 import { formatAge, formatTable } from "./table.ts";
 
 export interface AppTableOptions {
@@ -33,7 +34,7 @@ const columns: Column[] = [
   { title: "THROTTLED", wide: true, cell: ({ status }) => percent(status?.cpuThrottledPCT) },
   { title: "OOM", wide: true, cell: ({ status }) => String(status?.oomKills ?? 0) },
   { title: "SOURCE", wide: true, only: "node", cell: ({ agent }) => agent?.source ?? "-" },
-  { title: "SCRIPT", wide: true, cell: ({ spec }) => spec.shellFile || "-" },
+  { title: "SCRIPT", wide: true, cell: ({ spec }) => showURL(spec.shellFile || "-") },
   { title: "MESSAGE", cell: ({ status = {} }) => status.message || reasonBeside(status) },
 ];
 
@@ -45,7 +46,7 @@ export function appTable(
   const hidden = cluster ? "node" : "cluster";
   const shown = columns.filter((column) => (wide || !column.wide) && column.only !== hidden);
   const phase = shown.findIndex(({ title }) => title === "PHASE");
-  const rows = apps.map((app) => shown.map(({ cell }) => printable(cell(app, now)).replaceAll("\n", " ")));
+  const rows = apps.map((app) => shown.map(({ cell }) => printableLine(cell(app, now))));
   return formatTable(
     [shown.map(({ title }) => title), ...rows],
     (cell, column, row) => column === phase && row > 0 ? paint(phaseColour(cell), cell) : cell,

@@ -1,17 +1,23 @@
 /**
- * An app's whole story as text, in the style of kubectl. Pure. Values of the environment are not shown.
+ * An app's whole story as text, in the style of kubectl. Pure. Values of the environment are not shown, also where the app is
+ * as the API server has it: kubectl's copy of the manifest, and what a URL says to its server alone, are left out.
  */
+import { showURL } from "../api/shown-spec.ts";
 import type { Probe } from "../api/types.ts";
 import { ageOf, share } from "./app-table.ts";
 import type { NodeApp } from "./node-app.ts";
-import { type Paint, phaseColour, printable } from "./paint.ts";
+import { type Paint, phaseColour, printable, printableLine } from "./paint.ts";
 import { formatTable } from "./table.ts";
 
 type Row = [string, string | undefined];
 
+/** The whole manifest as it was applied, with the values of its variables. */
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
 /** The lines of `nckubelet describe`. */
 export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) => text): string[] {
   const { metadata, spec, status = {}, agent = {} } = app;
+  const { [lastApplied]: _, ...annotations } = metadata.annotations ?? {};
   return [
     ...rows("", [
       ["Name", metadata.name],
@@ -19,12 +25,12 @@ export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) 
       ["Node", spec.nodeName],
       ["Source", [agent.source, agent.origin].filter(Boolean).join(", ")],
       ["Labels", pairs(metadata.labels)],
-      ["Annotations", pairs(metadata.annotations)],
-      ["Phase", paint(phaseColour(status.phase ?? ""), status.phase ?? "unknown")],
+      ["Annotations", pairs(annotations)],
+      ["Phase", status.phase ?? "unknown"],
       ["Reason", status.reason === status.phase ? undefined : status.reason],
       ["Message", status.message],
       ["Log file", agent.logFile],
-    ]),
+    ], (label, value) => label === "Phase" ? paint(phaseColour(value), value) : value),
     "Program:",
     ...rows("  ", programRows(app)),
     "Limits:",
@@ -54,7 +60,7 @@ export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) 
 
 function programRows({ spec }: NodeApp): Row[] {
   return [
-    ["Script", spec.shellFile || "none yet"],
+    ["Script", showURL(spec.shellFile || "none yet")],
     ["SHA-256", spec.shellFileSHA256],
     [
       "Arguments",
@@ -107,17 +113,21 @@ function conditionLines(conditions: NonNullable<NodeApp["status"]>["conditions"]
     status,
     reason,
     ageOf(lastTransitionTime, now),
-    printable(message).replaceAll("\n", " "),
-  ]);
+    message,
+  ].map(printableLine));
   const lines = formatTable([["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"], ...table]);
   return ["Conditions:", ...lines.map((line) => `  ${line}`)];
 }
 
-/** What is absent or empty is left out. */
-function rows(indent: string, all: Row[]): string[] {
+/** What is absent or empty is left out; `show` may colour a value. */
+function rows(
+  indent: string,
+  all: Row[],
+  show: (label: string, value: string) => string = (_, value) => value,
+): string[] {
   const known = all.filter(([, value]) => value !== undefined && value !== "");
-  const lines = formatTable(known.map(([label, value]) => [`${label}:`, value ?? ""]));
-  return lines.map((line) => indent + line);
+  const cells = known.map(([label, value = ""]) => [`${label}:`, show(label, printableLine(value))]);
+  return formatTable(cells).map((line) => indent + line);
 }
 
 function pairs(values: Record<string, string> | undefined): string {

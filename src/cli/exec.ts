@@ -21,8 +21,14 @@ export const execCommand: Command = {
   name: "exec",
   summary: "Run a command inside of an app.",
   operands: "APP -- COMMAND [ARG...]",
-  flags: { ...appFlags, "state-dir": { ...agentFlags["state-dir"]!, default: "what the agent says" } },
-  examples: ["nckubelet exec web -- sh", "nckubelet exec shop/web -- cat /proc/self/cgroup"],
+  flags: {
+    ...appFlags,
+    "state-dir": { ...agentFlags["state-dir"]!, default: "what the agent says" },
+    // What kubectl and docker have to be told is so anyway: the streams are handed over, and a terminal is seen.
+    stdin: { kind: "switch", short: "i", help: "Let the command read standard input: it always may." },
+    tty: { kind: "switch", short: "t", help: "Give it a terminal: it has one wherever exec has." },
+  },
+  examples: ["nckubelet exec -it web -- sh", "nckubelet exec shop/web -- cat /proc/self/cgroup"],
   async run(invocation, io) {
     const [word, ...command] = invocation.args;
     const name = oneApp({ ...invocation, args: word === undefined ? [] : [word] });

@@ -36,7 +36,11 @@ export const manifestsCommand: Command = {
     }
     const found = await serverMinor(invocation, io);
     const image = textFlag(invocation, "image");
-    if ("unknown" in found) io.stderr(leftOut(found.unknown, image));
+    const notes = [
+      ...("unknown" in found ? [leftOut(found.unknown)] : []),
+      ...(image ? [] : ["the scheduler's Deployment is left out: --image IMAGE brings it"]),
+    ];
+    if (notes.length > 0) io.stderr(`nckubelet: ${notes.join("; ")}\n`);
     io.stdout(renderInstallManifests({ minor: "minor" in found ? found.minor : undefined, image }));
     return 0;
   },
@@ -66,11 +70,8 @@ async function askServer(
   return minor > 0 ? { minor } : { unknown: `the API server is ${text}` };
 }
 
-function leftOut(why: string, image: string | undefined): string {
-  const scheduler = image ? "" : "; --image IMAGE brings the scheduler's Deployment";
-  return `nckubelet: ${
-    why.replaceAll(/\s+/g, " ")
-  }: these are for any server, without CEL rules, selectable fields, ` +
+function leftOut(why: string): string {
+  return `${why.replaceAll(/\s+/g, " ")}: these are for any server, without CEL rules, selectable fields, ` +
     `admission policies and the binding for mirrors; --server-minor N or --kubeconfig FILE brings those from ` +
-    `1.${fullFeaturesSince} on${scheduler}\n`;
+    `1.${fullFeaturesSince} on`;
 }

@@ -21,6 +21,11 @@ export function outputFormat(invocation: Invocation): OutputFormat {
   return found;
 }
 
+/** Whether programs read the format, which people do not watch. */
+export function isForPrograms(format: OutputFormat): boolean {
+  return format !== "table" && format !== "wide";
+}
+
 /** An object as text for programs. */
 export function formatObject(object: unknown, format: "json" | "yaml"): string {
   return format === "json"

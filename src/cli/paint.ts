@@ -28,3 +28,8 @@ export function phaseColour(phase: string): Colour {
 export function printable(text: string): string {
   return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "\ufffd");
 }
+
+/** The same on one line: a second one could pass for something that we say. */
+export function printableLine(text: string): string {
+  return printable(text).replaceAll("\n", " ");
+}

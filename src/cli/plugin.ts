@@ -3,17 +3,19 @@
  */
 import { annotations, appKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
+import { describeError } from "../lib/log.ts";
 import { manyApps, oneApp } from "./app-operand.ts";
 import { ageOf } from "./app-table.ts";
 import { type Command, type Invocation, type Io, UsageError } from "./command.ts";
 import type { CommandTable } from "./command-line.ts";
 import { describeApp } from "./describe-app.ts";
-import { outputFlag, outputFormat } from "./output.ts";
-import { paintFor, printable } from "./paint.ts";
+import { isForPrograms, outputFlag, outputFormat } from "./output.ts";
+import { paintFor, printableLine } from "./paint.ts";
 import { type AppEventRow, clusterFlags, connectApps } from "./plugin-cluster.ts";
 import { logsCommand } from "./plugin-logs.ts";
 import { formatApps } from "./ps.ts";
 import { formatTable } from "./table.ts";
+import { byUse } from "./top-screen.ts";
 import { watchScreen } from "./watch-screen.ts";
 
 interface Listing extends Pick<Command, "name" | "summary" | "flags" | "examples"> {
@@ -55,14 +57,13 @@ const psCommand = listing({
 const topCommand = listing({
   name: "top",
   summary: "Watch what NCApps use.",
-  flags: {},
-  examples: ["kubectl ncapp top -A"],
-  async show(look, _, io, none) {
-    const lines = async () => {
-      const apps = (await look()).sort(byUse);
-      return formatApps(apps, "table", io, { cluster: true, none }).trimEnd().split("\n");
-    };
-    await watchScreen(lines, io, { everyMs: 5000 });
+  flags: { output: outputFlag },
+  examples: ["kubectl ncapp top -A", "kubectl ncapp top -A -o json"],
+  async show(look, invocation, io, none) {
+    const format = outputFormat(invocation);
+    const text = async () => formatApps((await look()).sort(byUse), format, io, { cluster: true, none });
+    if (isForPrograms(format)) return io.stdout(await text());
+    await watchScreen(async () => (await text()).trimEnd().split("\n"), io, { everyMs: 5000 });
   },
 });
 
@@ -75,11 +76,12 @@ const describeCommand: Command = {
   async run(invocation, io) {
     using cluster = await connectApps(invocation, io);
     const app = await cluster.get(oneApp(invocation, cluster.namespace));
-    const lines = [
-      ...describeApp(app, Date.now(), paintFor(io)),
-      ...eventLines(await cluster.events(app)),
-    ];
-    io.stdout(`${lines.join("\n")}\n`);
+    // Who may read an NCApp need not be allowed to list events: the rest of the story is told without them.
+    const events = await cluster.events(app).then(
+      eventLines,
+      (error) => [`Events: cannot be read: ${printableLine(describeError(error))}`],
+    );
+    io.stdout(`${[...describeApp(app, Date.now(), paintFor(io)), ...events].join("\n")}\n`);
     return 0;
   },
 };
@@ -115,18 +117,14 @@ export const pluginCommands: CommandTable = Object.fromEntries(
   ]),
 );
 
-function byUse(one: NCApp, other: NCApp): number {
-  return Number(other.status?.cpuPCT ?? -1) - Number(one.status?.cpuPCT ?? -1);
-}
-
 function eventLines(rows: AppEventRow[]): string[] {
   if (rows.length === 0) return ["Events: none"];
   const cells = rows.map(({ type = "", reason = "", message = "", count = 1, lastTimestamp }) => [
     type,
     reason,
     `${ageOf(lastTimestamp, Date.now())}${count > 1 ? ` (x${count})` : ""}`,
-    printable(message).replaceAll("\n", " "),
-  ]);
+    message,
+  ].map(printableLine));
   const lines = formatTable([["TYPE", "REASON", "AGE", "MESSAGE"], ...cells]);
   return ["Events:", ...lines.map((line) => `  ${line}`)];
 }

@@ -1,13 +1,16 @@
 /** What `nckubelet top` shows. Pure. */
 import { appKey } from "../api/names.ts";
+import { showURL } from "../api/shown-spec.ts";
 import type { AgentStatus } from "./agent-client.ts";
 import { ageOf, share } from "./app-table.ts";
 import type { NodeApp } from "./node-app.ts";
-import { type Paint, phaseColour } from "./paint.ts";
+import { type Paint, phaseColour, printableLine } from "./paint.ts";
 import { formatAge, formatTable } from "./table.ts";
 
 export interface TopOptions {
   now: number;
+  /** With process, source and script. */
+  wide?: boolean;
   paint?: Paint;
   /** Longer lines are cut; 0: none is. */
   columns?: number;
@@ -16,7 +19,7 @@ export interface TopOptions {
 /** The lines: the node, then the apps, those that use most first. */
 export function topLines(
   { agent, apps }: { agent: AgentStatus; apps: NodeApp[] },
-  { now, paint = (_, text) => text, columns = 0 }: TopOptions,
+  { now, wide = false, paint = (_, text) => text, columns = 0 }: TopOptions,
 ): string[] {
   const running = apps.filter(({ status }) => status?.phase === "Running");
   const sum = (field: "cpuPCT" | "memPCT") =>
@@ -28,8 +31,11 @@ export function topLines(
     }% CPU, ${sum("memPCT")}% memory`,
     ...(agent.limits.enforced ? [] : [`caps are not enforced: ${agent.limits.message}`]),
   ].map((line) => cut(line, columns));
-  const header = ["APP", "PHASE", "CPU", "HELD BACK", "MEM", "MiB", "PROCS", "OOM", "RESTARTS", "AGE"];
-  const rows = [...apps].sort(byUse).map((app) => topRow(app, now));
+  const header = [
+    ...["APP", "PHASE", "CPU", "HELD BACK", "MEM", "MiB", "PROCS", "OOM", "RESTARTS", "AGE"],
+    ...(wide ? ["PID", "SOURCE", "SCRIPT"] : []),
+  ];
+  const rows = apps.toSorted(byUse).map((app) => [...topRow(app, now), ...(wide ? wideCells(app) : [])]);
   // Cut before it is painted: colours have no width.
   const plain = formatTable([header, ...rows]);
   const body = plain.map((line) => cut(line, columns)).map((line, index) => {
@@ -54,11 +60,17 @@ function topRow({ metadata, spec, status = {} }: NodeApp, now: number): string[]
   ];
 }
 
-function byUse(one: NodeApp, other: NodeApp): number {
+function wideCells({ spec, status = {}, agent }: NodeApp): string[] {
+  const script = printableLine(showURL(spec.shellFile || "-"));
+  return [String(status.pid ?? "-"), agent?.source ?? "-", script];
+}
+
+/** Orders apps, the greediest first: by CPU, then by memory, then by name. */
+export function byUse(one: NodeApp, other: NodeApp): number {
   const use = ({ status }: NodeApp) => Number(status?.cpuPCT ?? -1);
   const memory = ({ status }: NodeApp) => status?.memoryBytes ?? -1;
-  return use(other) - use(one) || memory(other) - memory(one) ||
-    (one.metadata.name < other.metadata.name ? -1 : 1);
+  const key = ({ metadata }: NodeApp) => appKey(metadata.namespace ?? "", metadata.name);
+  return use(other) - use(one) || memory(other) - memory(one) || (key(one) < key(other) ? -1 : 1);
 }
 
 function cut(line: string, columns: number): string {

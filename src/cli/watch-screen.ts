@@ -1,8 +1,9 @@
 import { sleep } from "../lib/sleep.ts";
 import type { Io } from "./command.ts";
 
-const openScreen = "\x1b[?1049h\x1b[?25l";
-const closeScreen = "\x1b[?25h\x1b[?1049l";
+// Without wrapping, the terminal cuts what is wider than itself: a line that took two rows would push others off the screen.
+const openScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+const closeScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 const home = "\x1b[H";
 const clearLine = "\x1b[K";
 const clearBelow = "\x1b[J";
