@@ -46,10 +46,9 @@ async function* readAppLog(
 ): AsyncGenerator<Uint8Array> {
   let lines = tailLines;
   do {
-    for await (const piece of readLog(folder, { tailLines: lines, follow, signal })) {
-      lines = undefined;
-      yield piece;
-    }
+    yield* readLog(folder, { tailLines: lines, follow, signal });
+    // Whatever is in a log that was not there before came after the question.
+    lines = undefined;
     if (follow) await sleep(lookAgainMs, signal);
   } while (follow && !signal.aborted && isThere());
 }

@@ -20,7 +20,12 @@ export interface Room {
   bytes: number;
 }
 
-/** Takes whole blocks off the head, without any loss; `copy: false` drops them. */
+const noRoom: Room = { count: 0, bytes: 0 };
+
+/**
+ * Takes whole blocks off the head, without any loss; `copy: false` drops them. Then all parts go, too: what is older than a gap would be
+ * read in its place.
+ */
 export async function cutHead(
   cut: Cut,
   { bytes, copy }: { bytes: number; copy: boolean },
@@ -34,7 +39,7 @@ export async function cutHead(
   // The kernel writes out all that it shifts while the app has to wait: most of it can be written out before.
   await log.datasync();
   const { size } = await log.stat();
-  await writeState(stateFile, { seq: seq + 1, base, cutting: { bytes, from: 0, size } });
+  await writeState(stateFile, { seq: seq + 1, base, cutting: { bytes, from: copy ? 0 : bytes, size } });
   if (await collapse(log, { path: incomingPath(logPath), file: incoming }, bytes) === "unsupported") {
     await rm(incomingPath(logPath));
     await writeState(stateFile, { seq: seq + 2, base });
@@ -42,7 +47,7 @@ export async function cutHead(
   }
   if (copy) await addPart(logPath, incomingPath(logPath));
   else await rm(incomingPath(logPath));
-  await trimParts(logPath, room);
+  await trimParts(logPath, copy ? room : noRoom);
   await writeState(stateFile, { seq: seq + 2, base: base + bytes });
   return { droppedBytes: copy ? 0 : bytes };
 }

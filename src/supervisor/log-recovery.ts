@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import { constants, type FileHandle, open, rename, rm } from "node:fs/promises";
 import { errorCode } from "../lib/files.ts";
 import { awaitCollapse } from "./log-collapse.ts";
-import { addPart, incomingPath } from "./log-parts.ts";
+import { addPart, incomingPath, trimParts } from "./log-parts.ts";
 import { type Cutting, readState, type RotationState, writeState } from "./log-state.ts";
 
 /** A log that is open, with its state. */
@@ -34,12 +34,20 @@ export async function recoverRotation({ logPath, log, stateFile }: OpenLog): Pro
     await using file = copy;
     await awaitCollapse(file);
     taken = await wasTaken(log, file, cutting);
+    if (taken) await removeBeforeGap(logPath, cutting, 0);
     if (taken && (await file.stat()).size > 0) await addPart(logPath, asidePath(logPath));
     else await rm(asidePath(logPath), { force: true });
+  } else {
+    await removeBeforeGap(logPath, cutting, cutting.from < cutting.bytes ? 1 : 0);
   }
   const next = { seq: state.seq + 1, base: state.base + (taken ? cutting.bytes : 0) };
   await writeState(stateFile, next);
   return next;
+}
+
+/** Where bytes go without a copy, so does all that is older; `added` is how many parts came after them. */
+async function removeBeforeGap(logPath: string, { from }: Cutting, added: number): Promise<void> {
+  if (from > 0) await trimParts(logPath, { count: added, bytes: 0 });
 }
 
 async function firstState(file: FileHandle): Promise<RotationState> {

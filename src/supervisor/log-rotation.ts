@@ -11,6 +11,7 @@
  *
  * Caveat: elsewhere (tmpfs, btrfs) the log is copied and truncated; what the app writes between the last read and the
  * truncation, some microseconds, is lost, and the result says `lossless: false`.
+ * Caveat: a script that writes `> /dev/stderr` opens its log anew and empties it, as every shell does with files.
  */
 import { constants, lstat, open, statfs } from "node:fs/promises";
 import { errorCode } from "../lib/files.ts";

@@ -64,6 +64,8 @@ export async function openLogView(
       const { seq, base } = await awaitCut();
       const result = await use(base).catch((error) => error as Error);
       if ((await look()).seq !== seq) continue;
+      // A part was removed to make room on a full disk.
+      if (result instanceof Error && errorCode(result) === "ENOENT") continue;
       if (result instanceof Error) throw result;
       return result;
     }

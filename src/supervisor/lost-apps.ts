@@ -3,7 +3,7 @@
  *
  * One that a source wants comes back and has its folders again. One that nobody wants was deleted while nobody knew it: its log and what
  * was set aside of its records go, as they would have with its deletion.
- * Guarantees: a folder with anything else in it, such as a record that a disk does not give, stays. Each folder is judged and removed in
+ * Guarantees: a folder with anything else in it, such as a record that a disk does not give or that a later program wrote, stays. Each folder is judged and removed in
  * one go, so that nothing of an app that begins its life at that moment is lost.
  */
 import { readdirSync, rmSync } from "node:fs";

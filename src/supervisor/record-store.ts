@@ -18,6 +18,9 @@ const version = 1;
 /** The content of a file is not a record. */
 class BadRecord extends Error {}
 
+/** It is one of a later program: that will read it again. */
+class LaterRecord extends Error {}
+
 export interface RecordStore {
   load(): Promise<AppRecord[]>;
   save(record: AppRecord): Promise<void>;
@@ -83,10 +86,11 @@ export function decodeRecord(text: string): AppRecord {
   if (magic !== "nckubelet-record" || rest.length !== 1 || rest[0] !== "") {
     throw new BadRecord("not a record");
   }
-  if (itsVersion !== String(version)) {
-    throw new BadRecord(`version ${JSON.stringify(itsVersion.slice(0, 20))} is not known`);
-  }
   if (sum !== checksum(body)) throw new BadRecord("checksum does not match");
+  if (itsVersion !== String(version)) {
+    const Why = /^\d{1,4}$/.test(itsVersion) && Number(itsVersion) > version ? LaterRecord : BadRecord;
+    throw new Why(`version ${JSON.stringify(itsVersion.slice(0, 20))} is not known`);
+  }
   try {
     const record = JSON.parse(body);
     if (typeof record?.app?.metadata?.name === "string") return record;

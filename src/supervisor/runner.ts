@@ -253,6 +253,8 @@ export class AppRunner {
   }
 
   async #forget(): Promise<void> {
+    // What is left of a run would bring the app back with the next agent.
+    if (!this.#cleanUps.done) throw new Error("it cannot be forgotten while a run of it is not cleared away");
     await this.#deps.forget(this.#record);
     const heir = this.#next ?? this.#successor;
     this.#next = this.#successor = this.#caps = undefined;

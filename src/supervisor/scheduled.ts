@@ -5,6 +5,7 @@
  * - A time of the schedule is used up when its script begins, not before: a start that fails, or that dies with the agent,
  *   is made again, whatever the restart policy says about scripts that have ended.
  * - Times that pass meanwhile, however many, are made up for by one run.
+ * - A run that was stopped since the app was changed, restarted or evicted is begun anew.
  * - A suspended app, and one that gets another schedule, owes no run any more.
  */
 import { isoSeconds } from "../lib/time.ts";
@@ -47,6 +48,14 @@ export function withNotBegun(record: AppRecord, run: Run): AppRecord {
   return isRepeat ? { ...record, scheduled: { ...scheduled, nextRun: scheduled.lastRun } } : record;
 }
 
+/** The record of a run that was stopped to make room or place for another: it did not come to its end, and is owed. */
+export function withOwed(record: AppRecord, { stop }: Run): AppRecord {
+  const { scheduled } = record;
+  const isOwed = stop && ["Updated", "Restarted", "Evicted"].includes(stop.reason);
+  if (!isOwed || scheduled?.lastRun === undefined) return record;
+  return { ...record, scheduled: { ...scheduled, nextRun: scheduled.lastRun } };
+}
+
 /** The schedule is due while a run still lives. */
 export function isDue({ app, scheduled }: AppRecord, { now }: Situation): boolean {
   const due = scheduled?.nextRun;
@@ -80,9 +89,11 @@ export function refreshSchedule(record: AppRecord, { now, nextRun = () => undefi
   const schedule = scheduleOf(record.app);
   const next = nextRun(now);
   const { scheduled } = record;
-  // A time further off than the next one is of a clock that was ahead.
-  const holds = scheduled?.schedule === schedule && (scheduled.nextRun ?? Infinity) <= (next ?? Infinity);
-  if (holds) return record;
+  if (scheduled?.schedule === schedule) {
+    // A time further off than the next one is of a clock that was ahead; unless that next one is used up, and the clock behind.
+    const isUsedUp = next !== undefined && next === scheduled.lastRun;
+    if (isUsedUp || (scheduled.nextRun ?? Infinity) <= (next ?? Infinity)) return record;
+  }
   return {
     ...record,
     scheduled: { schedule, lastRun: scheduled?.lastRun, nextRun: next },

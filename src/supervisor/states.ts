@@ -19,6 +19,7 @@ import {
   withBegun,
   withNotBegun,
   withoutSchedule,
+  withOwed,
 } from "./scheduled.ts";
 import type { Decision, Situation } from "./situation.ts";
 import { withSurvivors } from "./survivor.ts";
@@ -116,7 +117,7 @@ function decideStarting(record: AppRecord, situation: Situation): Decision {
 
 function decideRunning(record: AppRecord, situation: Situation): Decision {
   const { run, view } = runAndView(record, situation);
-  if (isOver(view)) return finish(record, run, view, situation);
+  if (isOver(view)) return finish(withOwed(record, run), run, view, situation);
   const reason = reasonToStop(record, run, view, situation);
   if (reason) return beginStop(record, run, reason, situation);
   const refreshed = refreshSchedule(record, situation);
@@ -133,7 +134,7 @@ function decideRunning(record: AppRecord, situation: Situation): Decision {
 function decideStopping(record: AppRecord, situation: Situation): Decision {
   const { run, view } = runAndView(record, situation);
   const others = (record.others ?? []).filter(({ stop }) => stop);
-  if (isOver(view) && others.length === 0) return finish(record, run, view, situation);
+  if (isOver(view) && others.length === 0) return finish(withOwed(record, run), run, view, situation);
   const { since, deadline } = run.stop ?? { since: situation.now, deadline: situation.now };
   const each = (kind: "kill" | "terminate") => [run, ...others].map((run): Effect => ({ kind, run }));
   // Before the stop began: the clock was set back, and the wait might take for ever.

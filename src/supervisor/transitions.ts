@@ -145,6 +145,18 @@ export function finish(record: AppRecord, run: Run, view: RunView, situation: Si
     );
   }
   const policy = record.app.spec.restartPolicy;
+  const evicted = run.stop?.reason === "Evicted";
+  // What made the node short of memory is not over in seconds.
+  const waitMs = evicted ? longestBackoffMs(record.app) : backoffMs(record.app, ended.failures);
+  const retryAt = situation.now + waitMs;
+  const message = `${exitSummary(exit)}; restarting in ${Math.round(waitMs / secondMs)} s`;
+  if (record.app.spec.schedule && evicted) {
+    return act(
+      { ...ended, phase: "Pending", reason: "Evicted", message, failures: 0, retryAt },
+      effects,
+      events,
+    );
+  }
   if (record.app.spec.schedule && (policy !== "OnFailure" || isSuccess(exit))) {
     const next: AppRecord = { ...ended, phase: "Pending", reason: "", message: "", failures: 0 };
     // A run that is still owed need not wait any longer: nothing lives beside it.
@@ -159,18 +171,8 @@ export function finish(record: AppRecord, run: Run, view: RunView, situation: Si
       events,
     );
   }
-  // What made the node short of memory is not over in seconds.
-  const waitMs = run.stop?.reason === "Evicted"
-    ? longestBackoffMs(record.app)
-    : backoffMs(record.app, ended.failures);
-  const next: AppRecord = {
-    ...ended,
-    phase: "BackOff",
-    reason: exit.reason ?? "Error",
-    message: `${exitSummary(exit)}; restarting in ${Math.round(waitMs / secondMs)} s`,
-    retryAt: situation.now + waitMs,
-  };
-  return { ...act(next, effects, events), wakeAt: next.retryAt };
+  const next: AppRecord = { ...ended, phase: "BackOff", reason: exit.reason ?? "Error", message, retryAt };
+  return { ...act(next, effects, events), wakeAt: retryAt };
 }
 
 export function endEvent(exit: LastExit): AppEvent {

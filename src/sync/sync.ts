@@ -42,7 +42,9 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
       if (action.kind === "withdraw") supervisor.withdraw(action.key);
       else supervisor.assign(action.desired);
     }
-    if (isCertain(union)) supervisor.removeLost(() => [...union.apps.values()].map(({ app }) => app));
+    if (isCertain(union, observed)) {
+      supervisor.removeLost(() => [...union.apps.values()].map(({ app }) => app));
+    }
     lastSync = now();
     const problems = problemsOf(union, observed, maxApps);
     const said = JSON.stringify(problems);
@@ -76,9 +78,14 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
   };
 }
 
-/** Whether every source has said all that it wants, and none of it could not be read. */
-function isCertain({ sources, complete, problems }: Union): boolean {
-  return problems.length === 0 && [...sources].every((source) => complete.has(source));
+/**
+ * Whether every source has said all that it wants, and none of it could not be read; nor is there a source that was followed before and
+ * may want more.
+ */
+function isCertain(union: Union, observed: ObservedApp[]): boolean {
+  const { sources, complete, problems } = union;
+  const isComplete = [...sources].every((source) => complete.has(source));
+  return isComplete && problems.length === 0 && findOrphans(union, observed).length === 0;
 }
 
 function problemsOf(union: Union, observed: ObservedApp[], maxApps: number | undefined): SourceProblem[] {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import type { AppView } from "../../src/server/view.ts";
 import { rotateIfNeeded } from "../../src/supervisor/log-rotation.ts";
@@ -105,6 +106,18 @@ test("follow waits for the log of an app that did not start yet", async () => {
   const read = reader.until("up\n");
   await writeFile(log.logFile, "up\n");
   assert.equal(await read, "up\n");
+  await reader.cancel();
+});
+
+test("follow has all lines of a log that was not there when it was asked for, however few of the older ones it wants", async () => {
+  await using log = await appWithLog();
+  const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
+  const before = timers();
+  const reader = readerOf(await log.get("?follow=true&tailLines=0"));
+  const first = reader.until("two\n");
+  await waitFor("it has found none and waits for one", () => timers() > before);
+  await writeFile(log.logFile, "one\ntwo\n");
+  assert.equal(await first, "one\ntwo\n");
   await reader.cancel();
 });
 

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { appendFile, mkdir, mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, open, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import type { Collapse } from "../../src/supervisor/log-collapse.ts";
+import { type Collapse, fallocateCollapse } from "../../src/supervisor/log-collapse.ts";
+import { cutHead } from "../../src/supervisor/log-cut.ts";
+import { listParts } from "../../src/supervisor/log-parts.ts";
 import { followLog, readLog, readTail } from "../../src/supervisor/log-reader.ts";
 import { rotateIfNeeded } from "../../src/supervisor/log-rotation.ts";
+import { openState } from "../../src/supervisor/log-state.ts";
 import { assertNumbers, writeNumbers } from "./numbered-log.ts";
 
 const policy = { maxBytes: 8192, maxFiles: 100 };
@@ -172,6 +175,26 @@ test("a slow follower goes on with the oldest that is left when what it wanted w
   while (!rest.endsWith(lines(3000, 3000))) rest += Buffer.from((await log.next()).value!).toString();
   assert.ok(lines(301, 3000).endsWith(rest));
   await log.return(undefined);
+});
+
+test("what is older than bytes that were dropped is not read in their place", async (t) => {
+  const folder = await newLog(lines(1, 300));
+  const path = join(folder, "app.log");
+  const two = { ...policy, maxFiles: 2 };
+  await rotateIfNeeded(path, two);
+  assert.equal((await listParts(path)).length, 1);
+  await appendFile(path, lines(301, 3000));
+  await using log = await open(path, "r+");
+  await using stateFile = await openState(path);
+  const dropped = await cutHead(
+    { logPath: path, log, stateFile, collapse: fallocateCollapse },
+    { bytes: 8192, copy: false },
+    { count: 1, bytes: 8192 },
+  );
+  if (dropped === "unsupported") return t.skip("this file system cannot collapse");
+  // It begins with the first whole line.
+  const left = lines(1, 3000).slice(2 * 8192);
+  assert.ok(await readAll(readLog(folder)) === left.slice(left.indexOf("\n") + 1));
 });
 
 test("followers of a log written at full speed under rotation see every line once", async () => {

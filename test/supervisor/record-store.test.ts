@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -44,6 +44,16 @@ test("a damaged file is set aside under another name, and the others are loaded"
   await writeFile(recordPath(place.layout, "default_other"), "torn");
   assert.deepEqual((await place.store.load()).map(({ app }) => app.metadata.name), ["web"]);
   assert.deepEqual(await readdir(appFolder(place.layout, "default_other")), ["record.json.bad-5"]);
+});
+
+test("a record that a later program wrote is left in its place", async () => {
+  await using place = await storeIn();
+  await place.store.save(recordWith());
+  const path = recordPath(place.layout, "default_web");
+  const later = encodeRecord(recordWith()).replace("record 1 ", "record 2 ");
+  await writeFile(path, later);
+  assert.deepEqual(await place.store.load(), []);
+  assert.equal(await readFile(path, "utf8"), later);
 });
 
 test("a record in the folder of another app, and one behind a link, are set aside", async () => {

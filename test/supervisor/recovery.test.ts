@@ -39,7 +39,7 @@ test("an app with several runs and no state file is taken over from the newest, 
   }
 });
 
-for (const lost of ["state file", "copy of its run"]) {
+for (const lost of ["state file", "copy with the run"]) {
   test(`the ${lost} of an app is written anew from what is left`, async () => {
     const folder = await mkdtemp(join(tmpdir(), "recovery-"));
     const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };

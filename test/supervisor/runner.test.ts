@@ -116,3 +116,27 @@ test("a freeze that a crash left behind is undone for every run of an app that i
   await runner.close();
   assert.deepEqual(done.filter((what) => what.startsWith("thaw")), ["thaw run-1", "thaw run-0"]);
 });
+
+test("an app is not forgotten before all of its runs are cleared away", async () => {
+  const app = appWith();
+  const record = recordWith({ app, phase: "Running", run: runOf(app), withdrawn: true });
+  const done: string[] = [];
+  let isStuck = true;
+  const { runner } = runnerOf(record, {
+    observe: async () => viewWith({ processes: [], launcherAlive: false, exit: { code: 0, at: start } }),
+    cleanUp: async () => {
+      done.push("cleanUp");
+      if (isStuck) throw new Error("the launcher has not ended");
+    },
+    forget: async () => void done.push("forget"),
+  });
+  runner.poke();
+  // Once when the run ends, and again in the step that would forget it.
+  await waitFor("it is tried again", () => done.length >= 2);
+  assert.deepEqual(done, ["cleanUp", "cleanUp"]);
+  isStuck = false;
+  runner.poke();
+  await waitFor("it is forgotten", () => done.includes("forget"));
+  assert.deepEqual(done, ["cleanUp", "cleanUp", "cleanUp", "forget"]);
+  await runner.close();
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Situation } from "../../src/supervisor/situation.ts";
 import { decide } from "../../src/supervisor/states.ts";
 import { recordWith, runOf, start, viewWith } from "./fixtures.ts";
 import { busy, everyMinute, failed, kinds, minute, over, situation } from "./scheduled-fixtures.ts";
@@ -179,4 +180,57 @@ test("a changed schedule counts at once, also while a run lives, and a suspended
   const suspended = decide({ ...waiting, app: everyMinute({ suspend: true }) }, situation()).record;
   assert.deepEqual([suspended.reason, suspended.scheduled], ["Suspended", undefined]);
   assert.equal(decide(suspended, situation()).record, suspended);
+});
+
+for (const reason of ["Updated", "Restarted"] as const) {
+  test(`a run that is stopped since the app was ${reason} is begun anew at once`, () => {
+    const before = busy({});
+    const annotations = reason === "Restarted"
+      ? { "app.example.com/restartedAt": new Date(start + minute + 10).toISOString() }
+      : undefined;
+    const app = {
+      ...everyMinute(reason === "Updated" ? { args: ["other"] } : {}),
+      metadata: { ...before.app.metadata, annotations },
+    };
+    const stopping =
+      decide({ ...before, app }, situation({ now: start + minute + 20, view: viewWith() })).record;
+    assert.deepEqual([stopping.phase, stopping.reason], ["Stopping", reason]);
+    const ended = decide(stopping, situation({ now: start + minute + 30, view: over })).record;
+    const again = decide(ended, situation({ now: start + minute + 30 }));
+    assert.deepEqual([again.record.phase, kinds(again), again.events], ["Starting", ["launch"], []]);
+    const begun = decide(again.record, situation({ now: start + minute + 31, view: viewWith() })).record;
+    assert.deepEqual([begun.scheduled?.lastRun, begun.scheduled?.nextRun], [
+      start + minute,
+      start + 2 * minute,
+    ]);
+  });
+}
+
+for (const restartPolicy of ["Always", "OnFailure", "Never"] as const) {
+  test(`a run that was evicted under ${restartPolicy} is begun anew after the longest backoff`, () => {
+    const app = { restartPolicy, maxBackoffSeconds: 300 };
+    const now = start + minute + 20;
+    const stopping = decide(busy(app), situation({ now, view: viewWith(), eviction: "memory" })).record;
+    const ended = decide(stopping, situation({ now, view: over })).record;
+    const waiting = decide(ended, situation({ now }));
+    assert.deepEqual([waiting.record.phase, waiting.record.reason, waiting.wakeAt], [
+      "Pending",
+      "Evicted",
+      now + 300_000,
+    ]);
+    assert.equal(decide(waiting.record, situation({ now: now + 300_000 })).record.phase, "Starting");
+  });
+}
+
+test("a time that is used up is not used again by a clock that is behind", () => {
+  const day = 24 * 60 * minute;
+  const nightly: Situation["nextRun"] = (after) => start + (Math.floor((after - start) / day) + 1) * day;
+  const scheduled = { schedule: "* * * * * ", lastRun: start + day, nextRun: start + 2 * day };
+  const waiting = recordWith({ app: everyMinute(), phase: "Pending", reason: "Scheduled", scheduled });
+  const look = (now: number, nextRun = nightly) =>
+    decide(waiting, situation({ now, nextRun })).record.scheduled;
+  assert.deepEqual(look(start + day - 60 * minute), scheduled);
+  // One that goes every minute was set back by an hour: it would wait for all of it.
+  const back = start + day - 60 * minute;
+  assert.equal(look(back, situation().nextRun)?.nextRun, back + minute);
 });

@@ -81,7 +81,7 @@ test("an invalid edit reaches the record once, which keeps its spec, and goes wh
 });
 
 test("what is left of lost apps is removed only when every source has said all that it wants, and all of it could be read", () => {
-  const { sync, sink, spared } = syncOver({ order: ["api-server", "manifests"], maxApps: 1 });
+  const { sync, sink, spared, records } = syncOver({ order: ["api-server", "manifests"], maxApps: 1 });
   const manifests = sync.desired.sinkFor("manifests");
   const removals = () => {
     spared.length = 0;
@@ -97,4 +97,7 @@ test("what is left of lost apps is removed only when every source has said all t
   assert.deepEqual(removals(), []);
   manifests.trouble([]);
   assert.deepEqual(removals(), [["one", "left-out"]]);
+  // The source of another app is not followed any more: who knows what else it wants.
+  records.set("default/old", newRecord({ ...item("old"), source: "manifest-url" } as Desired));
+  assert.deepEqual(removals(), []);
 });
