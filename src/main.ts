@@ -8,15 +8,27 @@ import { runCommandLine } from "./cli/command-line.ts";
 import { commands } from "./cli/commands.ts";
 import { selfCommand } from "./cli/self-command.ts";
 
+/** Called by this name the program is a plugin of kubectl. */
+const isPlugin = basename(process.argv0) === "kubectl-ncapp";
+const program = isPlugin ? "kubectl ncapp" : "nckubelet";
+
 const stopping = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(name, () => stopping.abort(name));
 }
-// A reader that went away, such as `| head`, is no reason for a stack trace.
+/** Set where what was to be printed is lost, such as on a full disk. */
+let outputFailed = false;
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-  stopping.abort("EPIPE");
+  // A reader that went away (`| head`: EPIPE) or a terminal whose connection broke (EIO) is no reason for words.
+  if (error.code !== "EPIPE" && error.code !== "EIO" && !outputFailed) {
+    outputFailed = true;
+    process.exitCode = 1;
+    process.stderr.write(`${program}: cannot write to standard output: ${error.code ?? error.message}\n`);
+  }
+  stopping.abort(error.code);
 });
+// Nobody can be told that nobody reads this; an agent that ended here would stop no app on its exit.
+process.stderr.on("error", () => {});
 
 const io: Io = {
   stdout: (text) => void process.stdout.write(text),
@@ -35,12 +47,8 @@ const io: Io = {
 };
 
 const words = process.argv.slice(2);
-/** Called by this name the program is a plugin of kubectl. */
-const isPlugin = basename(process.argv0) === "kubectl-ncapp";
 const running = isPlugin
-  ? import("./cli/plugin.ts").then(({ pluginCommands }) =>
-    runCommandLine(words, pluginCommands, io, "kubectl ncapp")
-  )
-  : runCommandLine(words, commands, io);
+  ? import("./cli/plugin.ts").then(({ pluginCommands }) => runCommandLine(words, pluginCommands, io, program))
+  : runCommandLine(words, commands, io, program);
 // Not awaited here: the single executable is built from a CommonJS bundle, which has no top-level await.
-running.then((code) => process.exitCode = code);
+running.then((code) => process.exitCode = outputFailed ? code || 1 : code);

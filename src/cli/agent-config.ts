@@ -1,23 +1,23 @@
 /**
  * The agent's settings: from flags, then `NCKUBELET_…` variables, then the config file, then the defaults. Each has one name:
  * `--sync-period`, `NCKUBELET_SYNC_PERIOD`, and `sync-period:` in the file mean the same.
+ *
+ * All paths come out absolute: launchers start in another folder, and agents and manifests are told apart by where they are, not by
+ * how that was spelled.
  */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
-import { loadAll } from "js-yaml";
 import { isSafeName } from "../api/names.ts";
 import type { AgentOptions } from "../agent/options.ts";
-import { closest } from "../lib/closest.ts";
-import { errorCode } from "../lib/files.ts";
 import { parseBytes, parseCount } from "../supervisor/log-policy.ts";
 import type { LogFormat, LogLevel } from "../lib/log.ts";
 import { type Flag, type FlagValues, UsageError } from "./command.ts";
+import { defaultConfig, readConfigFile } from "./config-file.ts";
+import { layOver, type Settings } from "./setting-levels.ts";
 
 const isRoot = process.getuid?.() === 0;
-const defaultConfig = "/etc/nckubelet/config.yaml";
 /** Where the agent that root runs can be asked. */
 export const systemSocket = "/run/nckubelet/nckubelet.sock";
 
@@ -25,7 +25,7 @@ export const agentFlags: Record<string, Flag> = {
   config: {
     kind: "text",
     value: "FILE",
-    help: "Settings by these same names, in YAML.",
+    help: "Settings by these same names, in YAML. Relative paths in it start at its folder.",
     default: defaultConfig,
   },
   kubeconfig: { kind: "text", value: "FILE", help: "How to reach the API server." },
@@ -131,19 +131,15 @@ export async function readAgentSettings(
   env: Record<string, string | undefined>,
   read?: (path: string) => Promise<string>,
 ): Promise<AgentSettings> {
-  const file = await readConfigFile(flags, env, read);
-  const raw = (name: string): string | undefined => {
-    const variable = env[`NCKUBELET_${name.toUpperCase().replaceAll("-", "_")}`];
-    const value = flags[name] ?? variable ?? file[name];
-    if (typeof value === "object" && value !== null) {
-      throw new UsageError(`--${name}: a list or map is not one value`);
-    }
-    return value === undefined ? undefined : String(value);
-  };
+  const { text: raw, path } = await readLevels(flags, env, read);
   const text = (name: string, standard: string) => raw(name) ?? standard;
-  const stateDir = text("state-dir", defaultPath("state"));
+  const folder = (name: string, standard: string) => {
+    if (raw(name) === "") throw new UsageError(`--${name} "": not the path of a folder`);
+    return path(name) ?? standard;
+  };
+  const stateDir = folder("state-dir", defaultPath("state"));
   const standalone = isTrue("standalone", raw("standalone"));
-  const [kubeconfig, server] = [raw("kubeconfig"), raw("server")];
+  const [kubeconfig, server] = [path("kubeconfig"), raw("server")];
   if (standalone && (kubeconfig || server)) {
     throw new UsageError(
       `--standalone means no API server: leave ${kubeconfig ? "--kubeconfig" : "--server"} out`,
@@ -160,23 +156,23 @@ export async function readAgentSettings(
     withScheduler,
     nodeName: nodeName(raw("node-name") ?? hostname().toLowerCase()),
     namespace: raw("namespace") || undefined,
-    manifests: raw("manifests") || undefined,
+    manifests: path("manifests") || undefined,
     manifestUrl: httpURL("manifest-url", raw("manifest-url")),
     syncPeriodMs: duration("sync-period", text("sync-period", "10s")),
     reportPeriodMs: duration("report-period", text("report-period", "10s")),
     listen: text("listen", "127.0.0.1:10268"),
-    tlsCertFile: raw("tls-cert-file") || undefined,
-    tlsKeyFile: raw("tls-private-key-file") || undefined,
-    tokenFile: raw("token-file") || undefined,
-    socket: text("socket", defaultSocket),
+    tlsCertFile: path("tls-cert-file") || undefined,
+    tlsKeyFile: path("tls-private-key-file") || undefined,
+    tokenFile: path("token-file") || undefined,
+    socket: path("socket") ?? defaultSocket,
     stateDir,
-    logDir: text("log-dir", defaultPath("log")),
+    logDir: folder("log-dir", defaultPath("log")),
     logs: {
       maxBytes: checked("log-max-size", text("log-max-size", "10Mi"), parseBytes),
       maxFiles: checked("log-max-files", text("log-max-files", "5"), parseCount),
     },
     instance: stateDir === defaultPath("state") ? undefined : instanceName(stateDir),
-    cgroupRoot: raw("cgroup-root") || undefined,
+    cgroupRoot: path("cgroup-root") || undefined,
     enforce: oneOf("enforce", text("enforce", "strict"), ["strict", "best-effort"]),
     registerNode: oneOf("register-node", text("register-node", "auto"), ["auto", "always", "never"]),
     reserved: {
@@ -199,9 +195,10 @@ export async function findSocket(
   read?: (path: string) => Promise<string>,
 ): Promise<string> {
   const named = flags.socket ?? env.NCKUBELET_SOCKET;
-  if (typeof named === "string") return named;
-  const { socket } = await readConfigFile(flags, env, read).catch((): Record<string, unknown> => ({}));
-  return typeof socket === "string" && socket !== "" ? socket : defaultSocket;
+  if (typeof named === "string" && named !== "") return resolve(named);
+  const file = await readConfigFile({ flags, env, names: fileNames, read }).catch(() => undefined);
+  const socket = file?.values.socket;
+  return file && typeof socket === "string" && socket !== "" ? resolve(file.folder, socket) : defaultSocket;
 }
 
 /** A span of time such as `10s`, `500ms`, `5m`, in milliseconds. */
@@ -218,35 +215,22 @@ export function duration(name: string, text: string): number {
   return ms;
 }
 
-async function readConfigFile(
+/** A file does not name another file. */
+const fileNames = Object.keys(agentFlags).filter((name) => name !== "config");
+
+async function readLevels(
   flags: FlagValues,
   env: Record<string, string | undefined>,
-  read: (path: string) => Promise<string> = (path) => readFile(path, "utf8"),
-): Promise<Record<string, unknown>> {
-  const named = flags.config ?? env.NCKUBELET_CONFIG;
-  const path = typeof named === "string" ? named : defaultConfig;
-  try {
-    // An empty file, or one of comments alone, is no document.
-    const [content = {}] = loadAll(await read(path)).map((document) => document ?? {});
-    if (typeof content !== "object" || Array.isArray(content)) {
-      throw new UsageError(`${path}: not a list of settings`);
-    }
-    checkNames(path, Object.keys(content as object));
-    return content as Record<string, unknown>;
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    if (named === undefined && ["ENOENT", "EACCES"].includes(errorCode(error))) return {};
-    throw new UsageError(`--config ${path}: ${errorCode(error)}`, { cause: error });
-  }
-}
-
-function checkNames(path: string, names: string[]): void {
-  const unknown = names.find((name) => !Object.hasOwn(agentFlags, name) || name === "config");
-  if (unknown === undefined) return;
-  const near = closest(unknown, Object.keys(agentFlags));
-  throw new UsageError(
-    `${path}: unknown setting ${JSON.stringify(unknown)}${near ? `; did you mean ${near}?` : ""}`,
-  );
+  read: ((path: string) => Promise<string>) | undefined,
+): Promise<Settings> {
+  const variables = fileNames.map((
+    name,
+  ) => [name, env[`NCKUBELET_${name.toUpperCase().replaceAll("-", "_")}`]]);
+  return layOver([
+    await readConfigFile({ flags, env, names: fileNames, read }),
+    { values: Object.fromEntries(variables), folder: "" },
+    { values: flags, folder: "" },
+  ]);
 }
 
 /** Agents are told apart by their state: another folder is another agent, with cgroups of its own. */

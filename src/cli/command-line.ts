@@ -18,6 +18,9 @@ export function visibleCommands(commands: CommandTable): CommandTable {
 }
 
 const usualName = "nckubelet";
+const helpWords = ["help", "--help", "-h"];
+/** What other programs are asked by; it is there under every name of this one. */
+const versionWord = "--version";
 
 /** Runs what the words say and resolves to the exit code. `program` is what people type before them. */
 export async function runCommandLine(
@@ -27,15 +30,9 @@ export async function runCommandLine(
   program: string = usualName,
 ): Promise<number> {
   const [name, ...rest] = words;
-  if (name === undefined || name === "help" || name === "--help" || name === "-h") {
-    io.stdout(await overviewOrHelp(program, rest[0], commands));
-    return 0;
-  }
-  const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!entry) {
-    const hint = suggest(name, Object.keys(visibleCommands(commands)));
-    return refuse(io, program, `unknown command ${JSON.stringify(name)}${hint}`, program);
-  }
+  if (name === undefined || helpWords.includes(name)) return await showHelp(rest[0], commands, io, program);
+  const entry = name === versionWord ? { load: loadVersion } : own(commands, name);
+  if (!entry) return refuseCommand(name, commands, io, program);
   const command = await entry.load();
   try {
     const invocation = parseInvocation(command, rest);
@@ -53,7 +50,10 @@ export async function runCommandLine(
   }
 }
 
-/** Splits words into flags and operands; a wrong flag is a UsageError with the one that was probably meant. */
+/**
+ * Splits words into flags and operands; a wrong flag is a UsageError with the one that was probably meant. A switch may have a value:
+ * `--standalone=false` says no to what the config file says.
+ */
 export function parseInvocation(command: Command, words: string[]): Invocation {
   const flags: Record<string, Flag> = {
     ...command.flags,
@@ -67,19 +67,42 @@ export function parseInvocation(command: Command, words: string[]): Invocation {
       ...(short ? { short } : {}),
     };
   }
-  const unknown = words.slice(0, words.indexOf("--") < 0 ? undefined : words.indexOf("--"))
+  const beforeOperands = words.slice(0, words.indexOf("--") < 0 ? undefined : words.indexOf("--"));
+  const unknown = beforeOperands
     .map((word) => /^--([^=]+)/.exec(word)?.[1])
     .find((name) => name !== undefined && !Object.hasOwn(flags, name));
   if (unknown !== undefined) {
     const near = closest(unknown, Object.keys(flags));
     throw new UsageError(`unknown flag --${unknown}${near ? `; did you mean --${near}?` : ""}`);
   }
+  const said = switchValues(beforeOperands, flags);
+  // parseArgs knows no switch with a value.
+  const args = words.map((word, index) => said.has(index) ? word.slice(0, word.indexOf("=")) : word);
   try {
-    const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true, strict: true });
-    return { flags: values as FlagValues, args: positionals };
+    const parsed = parseArgs({ args, options, allowPositionals: true, strict: true, tokens: true });
+    const values = parsed.values as FlagValues;
+    for (const token of parsed.tokens) {
+      if (token.kind !== "option" || flags[token.name]?.kind !== "switch") continue;
+      values[token.name] = said.get(token.index) ?? true;
+    }
+    return { flags: values, args: parsed.positionals };
   } catch (cause) {
     throw new UsageError((cause as Error).message.split(". ")[0] ?? "", { cause });
   }
+}
+
+/** What switches are said to be, by the place of the word: `--follow=false`. */
+function switchValues(words: string[], flags: Record<string, Flag>): Map<number, boolean> {
+  const said = new Map<number, boolean>();
+  for (const [index, word] of words.entries()) {
+    const [, name = "", value = ""] = /^--([^=]+)=(.*)$/s.exec(word) ?? [];
+    if (flags[name]?.kind !== "switch") continue;
+    if (value !== "true" && value !== "false") {
+      throw new UsageError(`--${name} ${JSON.stringify(value)}: use true or false`);
+    }
+    said.set(index, value === "true");
+  }
+  return said;
 }
 
 /** The help of one command. */
@@ -103,14 +126,23 @@ export function helpOf(
   ].join("\n");
 }
 
-async function overviewOrHelp(
-  program: string,
+async function showHelp(
   name: string | undefined,
   commands: CommandTable,
-): Promise<string> {
-  if (name !== undefined && Object.hasOwn(commands, name)) {
-    return helpOf(await commands[name]!.load(), program);
+  io: Io,
+  program: string,
+): Promise<number> {
+  if (name === undefined || helpWords.includes(name)) {
+    io.stdout(overviewOf(commands, program));
+    return 0;
   }
+  const entry = own(commands, name);
+  if (!entry) return refuseCommand(name, commands, io, program);
+  io.stdout(helpOf(await entry.load(), program));
+  return 0;
+}
+
+function overviewOf(commands: CommandTable, program: string): string {
   const rows = Object.entries(visibleCommands(commands))
     .map(([command, { summary }]) => `  ${command.padEnd(12)} ${summary}`);
   return [
@@ -126,12 +158,21 @@ async function overviewOrHelp(
   ].join("\n");
 }
 
+function own(commands: CommandTable, name: string): CommandTable[string] | undefined {
+  return Object.hasOwn(commands, name) ? commands[name] : undefined;
+}
+
+async function loadVersion(): Promise<Command> {
+  return (await import("./version.ts")).versionCommand;
+}
+
+function refuseCommand(name: string, commands: CommandTable, io: Io, program: string): number {
+  const near = closest(name, Object.keys(visibleCommands(commands)));
+  const hint = near ? `; did you mean ${JSON.stringify(near)}?` : "";
+  return refuse(io, program, `unknown command ${JSON.stringify(name)}${hint}`, program);
+}
+
 function refuse(io: Io, program: string, message: string, helpOn: string): number {
   io.stderr(`${program}: ${message}\nSee '${helpOn} --help'.\n`);
   return 2;
-}
-
-function suggest(word: string, known: string[]): string {
-  const near = closest(word, known);
-  return near ? `; did you mean ${JSON.stringify(near)}?` : "";
 }

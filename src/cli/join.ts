@@ -1,14 +1,13 @@
 import { Buffer } from "node:buffer";
 import { readFile, rename, rm, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { dump } from "js-yaml";
 import { errorCode, readIfThere, writeFileAtomic } from "../lib/files.ts";
 import { fetchPublishedCa, isPin, pinnedCertificates } from "./ca-pin.ts";
 import { connectCluster, readServerVersion } from "./cluster-client.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "./command.ts";
-
-const defaultConfig = "/etc/nckubelet/config.yaml";
+import { defaultConfig } from "./config-file.ts";
 
 /** Gives an installed agent its API server: what install.sh does with NCKUBELET_SERVER, later. */
 export const joinCommand: Command = {
@@ -36,7 +35,7 @@ export const joinCommand: Command = {
     if (invocation.args.length > 0) {
       throw new UsageError(`join takes no operands, not ${JSON.stringify(invocation.args[0])}`);
     }
-    const config = textFlag(invocation, "config") ?? defaultConfig;
+    const config = resolve(textFlag(invocation, "config") ?? defaultConfig);
     const output = textFlag(invocation, "output");
     const kubeconfig = output ?? join(dirname(config), "kubeconfig");
     const server = await putKubeconfig(await kubeconfigText(invocation, io), kubeconfig, io);

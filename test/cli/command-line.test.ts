@@ -87,6 +87,38 @@ test("help shows usage, flags with defaults, and examples", async () => {
   assert.match((await call([])).stdout, /echo +Say it again\./);
 });
 
+test("a switch takes true or false, and the last word counts", async () => {
+  const flagsOf = async (...words: string[]) => JSON.parse((await call(["echo", ...words])).stdout).flags;
+  assert.deepEqual(await flagsOf("--upper=true", "--prefix=--upper=false"), {
+    upper: true,
+    prefix: "--upper=false",
+  });
+  assert.deepEqual(await flagsOf("-u", "--upper=false"), { upper: false });
+  assert.deepEqual(await flagsOf("--upper=false", "--", "--upper=true"), { upper: false });
+  assert.deepEqual(await flagsOf("--upper=false", "-u"), { upper: true });
+  const { code, stderr } = await call(["echo", "--upper=maybe"]);
+  assert.equal(code, 2);
+  assert.match(stderr, /--upper "maybe": use true or false/);
+});
+
+test("help on a command that is not there is 2, and says which was probably meant", async () => {
+  for (const word of ["help", "--help", "-h"]) {
+    const { code, stdout, stderr } = await call([word, "ecko"]);
+    assert.deepEqual([code, stdout], [2, ""], word);
+    assert.match(stderr, /unknown command "ecko"; did you mean "echo"\?\nSee 'nckubelet --help'\./);
+  }
+  const overview = await call([]);
+  for (const word of ["help", "--help"]) assert.deepEqual(await call(["help", word]), overview);
+});
+
+test("--version prints what the command version does, also as a plugin of kubectl", async () => {
+  const { stdout } = await callWith(["version"]).done;
+  assert.match(stdout, /^nckubelet \d/);
+  assert.deepEqual(await callWith(["--version"]).done, { code: 0, stdout, stderr: "" });
+  assert.equal((await callWith(["--version"], { table, program: "kubectl ncapp" }).done).stdout, stdout);
+  assert.equal((await callWith(["--version", "x"]).done).code, 2);
+});
+
 test("every command has help with an example", async () => {
   for (const [name, { summary, load }] of Object.entries(commands)) {
     const command = await load();

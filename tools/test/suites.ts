@@ -79,7 +79,7 @@ export const programSuites: readonly SuiteName[] = ["process", "chaos", "cluster
 /** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
 const processTests = [
   "test/agent/{lock,observe}.test.ts",
-  "test/cli/{apps,completion,exec,hardware}.test.ts",
+  "test/cli/{apps,completion,exec,hardware,program}.test.ts",
   "test/install/{functions,release}.test.ts",
   "test/kube/leader.test.ts",
   "test/server/{slow-clients,socket-door}.test.ts",
