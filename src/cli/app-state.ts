@@ -38,14 +38,13 @@ export function waitForNewRun(
 ): Promise<NodeApp | undefined> {
   let begun = false;
   const isDone = (now: NodeApp) => {
+    // Nothing lives then, and nothing is run before its time.
+    if (waitsForSchedule(now)) return true;
     begun ||= !isSettled(now) || runOf(now) !== runOf(before);
     return begun && isSettled(now);
   };
   const patienceMs = before.status?.pid === undefined ? newRunMs : timeoutMs;
-  return waitForApp(client, app, (now) => isDone(now) || waitsForSchedule(before) && waitsForSchedule(now), {
-    timeoutMs: patienceMs,
-    signal,
-  });
+  return waitForApp(client, app, isDone, { timeoutMs: patienceMs, signal });
 }
 
 /** Tells one run of an app from another: what runs now, and what ended last. */
@@ -79,12 +78,14 @@ export function isStopped(app: NodeApp): boolean {
 
 /** The state of an app and, where that is trouble, what to look at next. */
 export function describeState(app: NodeApp): { well: boolean; text: string } {
-  const { phase = "Pending", reason, message, pid } = app.status ?? {};
+  const { phase = "Pending", reason, message, pid, nextRun } = app.status ?? {};
   const name = nameOf(app);
   const key = appKey(name.namespace, name.name);
   if (phase === "Running") return { well: true, text: `${key} is running${pid ? ` (pid ${pid})` : ""}` };
   if (phase === "Succeeded") return { well: true, text: `${key} has ended well` };
-  if (waitsForSchedule(app)) return { well: true, text: `${key} waits for its schedule: ${message}` };
+  if (waitsForSchedule(app)) {
+    return { well: true, text: `${key} waits for its schedule: next run at ${nextRun}` };
+  }
   const why = message || reason || "";
   const next = phase === "Failed" || phase === "BackOff" ? "logs" : "describe";
   return {

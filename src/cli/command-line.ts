@@ -54,7 +54,7 @@ export async function runCommandLine(
  * Splits words into flags and operands; a wrong flag is a UsageError with the one that was probably meant. A switch may have a value:
  * `--standalone=false` says no to what the config file says.
  */
-export function parseInvocation(command: Command, words: string[]): Invocation {
+export function parseInvocation(command: Command, typed: string[]): Invocation {
   const flags: Record<string, Flag> = {
     ...command.flags,
     help: { kind: "switch", short: "h", help: "Show this help." },
@@ -67,6 +67,7 @@ export function parseInvocation(command: Command, words: string[]): Invocation {
       ...(short ? { short } : {}),
     };
   }
+  const words = command.ownOperands === undefined ? typed : withEnd(typed, options, command.ownOperands);
   const beforeOperands = words.slice(0, words.indexOf("--") < 0 ? undefined : words.indexOf("--"));
   const unknown = beforeOperands
     .map((word) => /^--([^=]+)/.exec(word)?.[1])
@@ -89,6 +90,14 @@ export function parseInvocation(command: Command, words: string[]): Invocation {
   } catch (cause) {
     throw new UsageError((cause as Error).message.split(". ")[0] ?? "", { cause });
   }
+}
+
+/** The words with a `--` before those of another command, where the user left it out: `exec web ls -t`. */
+function withEnd(words: string[], options: ParseArgsOptionsConfig, ownOperands: number): string[] {
+  if (words.includes("--")) return words;
+  const { tokens } = parseArgs({ args: words, options, allowPositionals: true, strict: false, tokens: true });
+  const first = tokens.filter(({ kind }) => kind === "positional")[ownOperands];
+  return first ? words.toSpliced(first.index, 0, "--") : words;
 }
 
 /** What switches are said to be, by the place of the word: `--follow=false`. */

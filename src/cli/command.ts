@@ -43,6 +43,8 @@ export interface Command {
   /** What comes after the name, such as `[FILE...]`. */
   operands?: string;
   flags: Record<string, Flag>;
+  /** Its first operands are its own; from there on, also without a `--`, all words are those of another command. */
+  ownOperands?: number;
   examples: string[];
   /** Resolves to the exit code: 0 done, 1 failed. Wrong words are a UsageError, which is 2. */
   run(invocation: Invocation, io: Io): Promise<number>;

@@ -108,13 +108,15 @@ function lastExitLines(exit: NonNullable<NodeApp["status"]>["lastExit"], now: nu
 
 function conditionLines(conditions: NonNullable<NodeApp["status"]>["conditions"], now: number): string[] {
   if (!conditions?.length) return [];
-  const table = conditions.map(({ type, status, reason = "", message = "", lastTransitionTime }) => [
-    type,
-    status,
-    reason,
-    ageOf(lastTransitionTime, now),
-    message,
-  ].map(printableLine));
+  const table = conditions.map(({ type, status, reason = "", message = "", lastTransitionTime }) =>
+    [
+      type,
+      status,
+      reason,
+      ageOf(lastTransitionTime, now),
+      message,
+    ].map(printableLine)
+  );
   const lines = formatTable([["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"], ...table]);
   return ["Conditions:", ...lines.map((line) => `  ${line}`)];
 }

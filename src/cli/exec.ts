@@ -21,12 +21,17 @@ export const execCommand: Command = {
   name: "exec",
   summary: "Run a command inside of an app.",
   operands: "APP -- COMMAND [ARG...]",
+  ownOperands: 1,
   flags: {
     ...appFlags,
     "state-dir": { ...agentFlags["state-dir"]!, default: "what the agent says" },
     // What kubectl and docker have to be told is so anyway: the streams are handed over, and a terminal is seen.
-    stdin: { kind: "switch", short: "i", help: "Let the command read standard input: it always may." },
-    tty: { kind: "switch", short: "t", help: "Give it a terminal: it has one wherever exec has." },
+    stdin: { kind: "switch", short: "i", help: "Standard input for the command, which it always has." },
+    tty: {
+      kind: "switch",
+      short: "t",
+      help: "A terminal for the command, which it has wherever exec has one.",
+    },
   },
   examples: ["nckubelet exec -it web -- sh", "nckubelet exec shop/web -- cat /proc/self/cgroup"],
   async run(invocation, io) {

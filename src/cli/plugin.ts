@@ -119,12 +119,14 @@ export const pluginCommands: CommandTable = Object.fromEntries(
 
 function eventLines(rows: AppEventRow[]): string[] {
   if (rows.length === 0) return ["Events: none"];
-  const cells = rows.map(({ type = "", reason = "", message = "", count = 1, lastTimestamp }) => [
-    type,
-    reason,
-    `${ageOf(lastTimestamp, Date.now())}${count > 1 ? ` (x${count})` : ""}`,
-    message,
-  ].map(printableLine));
+  const cells = rows.map(({ type = "", reason = "", message = "", count = 1, lastTimestamp }) =>
+    [
+      type,
+      reason,
+      `${ageOf(lastTimestamp, Date.now())}${count > 1 ? ` (x${count})` : ""}`,
+      message,
+    ].map(printableLine)
+  );
   const lines = formatTable([["TYPE", "REASON", "AGE", "MESSAGE"], ...cells]);
   return ["Events:", ...lines.map((line) => `  ${line}`)];
 }

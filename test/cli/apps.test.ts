@@ -82,6 +82,21 @@ describe("commands of a node with an agent", () => {
     );
   });
 
+  test("start and restart of an app with a schedule are done when it waits for its time", async () => {
+    const shellFile = await agent.script("nightly.sh", "echo ran");
+    const spec = { shellFile, schedule: "0 0 1 1 *", timeZone: "Etc/UTC" };
+    const file = join(agent.folder, "nightly.json");
+    const named = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata: { name: "nightly" } };
+    await writeFile(file, JSON.stringify({ ...named, spec }));
+    assert.equal((await agent.command("apply", file)).code, 0);
+    assert.equal((await agent.command("stop", "nightly")).code, 0);
+    for (const verb of ["start", "restart"]) {
+      const { code, stdout, stderr } = await agent.command(verb, "nightly");
+      assert.deepEqual([code, stderr], [0, ""], verb);
+      assert.match(stdout, /^default\/nightly waits for its schedule: next run at \d{4}-01-01T00:00:00Z\n$/);
+    }
+  });
+
   test("Ctrl-C in run --attach stops the app and says how to start it again", async () => {
     const script = await agent.script("attached.sh", forEver);
     const ctrlC = new AbortController();
@@ -176,6 +191,7 @@ describe("commands of a node with an agent", () => {
     const plain = await agent.command("top");
     assert.match(plain.stdout, /^node test-node, agent 0\.0\.0-test/);
     assert.ok(!plain.stdout.includes("\x1b"));
+    assert.match((await agent.command("top", "-o", "wide")).stdout, / AGE +PID +SOURCE +SCRIPT$/m);
     const ctrlC = new AbortController();
     const { said, done } = agent.begin(["top", "--interval", "10ms"], {
       columns: 60,
@@ -186,7 +202,24 @@ describe("commands of a node with an agent", () => {
     ctrlC.abort();
     assert.equal((await done).code, 0);
     assert.ok(said.stdout.startsWith("\x1b[?1049h") && said.stdout.endsWith("\x1b[?1049l"));
+    const [noWrap, wrap] = ["\x1b[?7l", "\x1b[?7h"].map((code) => said.stdout.split(code).length - 1);
+    assert.deepEqual([noWrap, wrap], [1, 1], "wide lines are cut, and wrapped again afterwards");
     for (const screen of said.stdout.split("\x1b[H").slice(1)) assert.ok(screen.split("\n").length <= 5);
+  });
+
+  test("top -o gives programs the list that ps gives, once also on a terminal", async () => {
+    const names = (text: string) =>
+      JSON.parse(text).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+    const { code, stdout } = await agent.begin(["top", "-o", "json"], {
+      columns: 80,
+      env: { NCKUBELET_SOCKET: agent.socket },
+      signal: AbortSignal.abort(), // What is watched all the same would end at once, and be no JSON.
+    }).done;
+    assert.equal(code, 0);
+    assert.equal(JSON.parse(stdout).kind, "NCAppList");
+    assert.deepEqual(names(stdout).sort(), names((await agent.command("ps", "-o", "json")).stdout).sort());
+    assert.match((await agent.command("top", "-o", "yaml")).stdout, /^kind: NCAppList$/m);
+    assert.match((await agent.command("top", "-o", "xml")).stderr, /--output "xml": use table, wide, json/);
   });
 
   test("colours are for terminals whose user wants them", async () => {

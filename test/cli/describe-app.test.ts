@@ -79,6 +79,40 @@ test("describeApp() tells the whole story of an app that was killed", () => {
   ]);
 });
 
+test("describeApp() shows no value of a variable of an NCApp as the API server has it, and nothing that moves the cursor", () => {
+  const manifest = JSON.stringify({ spec: { env: [{ name: "TOKEN", value: "opensesame" }] } });
+  const lines = describeApp({
+    ...web,
+    metadata: {
+      name: "web",
+      annotations: {
+        "kubectl.kubernetes.io/last-applied-configuration": manifest,
+        team: "night\nPhase: Running",
+      },
+    },
+    spec: { shellFile: "https://me:opensesame@example.com/web.sh?signature=opensesame" },
+    status: {
+      phase: "Failed",
+      message: "was \x1b[2Jhere",
+      conditions: [{ type: "Ready", status: "False", reason: "\x9b2J", message: "\x1b]0;title\x07" }],
+    },
+  }, now);
+  const text = lines.join("\n");
+  assert.ok(!text.includes("opensesame"), text);
+  assert.deepEqual(lines.filter((line) => /^ *(Annotations|Phase|Message|Script): /.test(line)), [
+    "Annotations:   team=night Phase: Running",
+    "Phase:         Failed",
+    "Message:       was \ufffd[2Jhere",
+    "  Script:   https://***@example.com/web.sh?***",
+  ]);
+  assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f\x7f-\x9f]/);
+});
+
+test("describeApp() colours the phase alone", () => {
+  const coloured = describeApp(web, now, (colour, text) => `<${colour}>${text}</>`);
+  assert.deepEqual(coloured.filter((line) => line.includes("<")), ["Phase:       <red>BackOff</>"]);
+});
+
 test("topLines() shows the greediest first and cuts lines to the terminal", () => {
   const app = (name: string, cpuPCT: string, memoryBytes: number): NodeApp => ({
     ...web,
@@ -109,6 +143,9 @@ test("topLines() shows the greediest first and cuts lines to the terminal", () =
     ["default/fat", "Running", "0.5/20%"],
     ["default/small", "Running", "0.5/20%"],
   ]);
+  const [, , , head, big] = topLines({ agent, apps }, { now, wide: true });
+  assert.match(head ?? "", / AGE +PID +SOURCE +SCRIPT$/);
+  assert.match(big ?? "", /^default\/big .* 60s +- +socket +\/srv\/web\.sh$/);
   const narrow = topLines({ agent, apps }, { now, columns: 20 });
   assert.ok(narrow.every((line) => [...line].length <= 20), narrow.join("\n"));
 });

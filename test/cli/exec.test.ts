@@ -34,7 +34,7 @@ async function run({ socket }: TestAgent, [file = "", ...args]: string[], input:
   return { code, stdout, stderr };
 }
 
-test("exec runs a command in the app's environment and folder, with its streams and exit code", async () => {
+test("exec runs a command in the app's environment and folder, with its streams and exit code, also with the -it of others", async () => {
   await using agent = await startTestAgent();
   const script = await agent.script("inside.sh", "exec sleep 600");
   await agent.command("run", script, "-e", "COLOUR=blue", "--workdir", agent.folder);
@@ -44,6 +44,11 @@ test("exec runs a command in the app's environment and folder, with its streams 
     stdout: `hello blue ${agent.folder}\n`,
     stderr: "err\n",
   });
+  for (const switches of [["-it"], ["-i", "-t"], ["--stdin", "--tty"]]) {
+    const { stdout } = await exec(agent, [...switches, "inside", "--", "cat"], "hello\n");
+    assert.equal(stdout, "hello\n", `${switches}`);
+  }
+  assert.equal((await exec(agent, ["-it", "inside", "echo", "-t", "-n", "x"])).stdout, "-t -n x\n");
   await agent.command("stop", "inside");
   const stopped = await exec(agent, ["inside", "--", "id"]);
   assert.deepEqual([stopped.code, stopped.stdout], [1, ""]);

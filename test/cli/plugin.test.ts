@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Io } from "../../src/cli/command.ts";
 import { pluginCommands } from "../../src/cli/plugin.ts";
 import { type FakeServer, json, refuse, withServer } from "../kube/fake-server.ts";
 import { call } from "./call.ts";
@@ -14,7 +15,13 @@ const app = (name: string, node: string, annotations = {}) => ({
   spec: { shellFile: "/srv/web.sh", nodeName: node, cpuPCT: "20" },
   status: { phase: "Running", ready: true, cpuPCT: "3.0", memPCT: "1.0" },
 });
-const apps = [app("web", "edge-7"), app("local", "edge-8", { "app.example.com/config.mirror": "x" })];
+const apps = [
+  app("web", "edge-7"),
+  {
+    ...app("local", "edge-8", { "app.example.com/config.mirror": "x" }),
+    status: { phase: "Running", cpuPCT: "9.0" },
+  },
+];
 
 /** A page as the API server gives it: at most as many as are asked for, and small ones here. */
 function pageOf(all: typeof apps, query: URLSearchParams) {
@@ -29,12 +36,28 @@ function pageOf(all: typeof apps, query: URLSearchParams) {
 }
 
 /** Calls `kubectl ncapp` with a kubeconfig whose context has the namespace `shop`. */
-async function plugin(...words: string[]) {
+function plugin(...words: string[]) {
+  return pluginOf({}, ...words);
+}
+
+/** The same as a user who may not list events, or on a terminal. */
+async function pluginOf(
+  { mayListEvents = true, ...io }: Partial<Io> & { mayListEvents?: boolean },
+  ...words: string[]
+) {
   const folder = await mkdtemp(join(tmpdir(), "nckubelet-plugin-"));
   let requests: FakeServer["requests"] = [];
   const said = await withServer(({ method, path, query }, response) => {
     const name = /\/namespaces\/shop\/ncapps\/(.+)$/.exec(path)?.[1];
     if (path.endsWith("/ncapps")) return json(response, pageOf(path.includes("/shop/") ? apps : [], query));
+    if (path.endsWith("/events") && !mayListEvents) {
+      return refuse(
+        response,
+        403,
+        "Forbidden",
+        'events is forbidden: User "ann" cannot list resource "events"',
+      );
+    }
     if (path.endsWith("/shop/events")) {
       return json(response, {
         items: [{ type: "Normal", reason: "Started", message: "it began", count: 2 }],
@@ -54,7 +77,8 @@ users: [{name: u, user: {}}]
 contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
 `,
     );
-    return await call(words, { table: pluginCommands, program: "kubectl ncapp", env: { KUBECONFIG } }).done;
+    const world = { table: pluginCommands, program: "kubectl ncapp", env: { KUBECONFIG }, ...io };
+    return await call(words, world).done;
   });
   await rm(folder, { recursive: true });
   return { ...said, requests };
@@ -74,6 +98,30 @@ test("kubectl ncapp describe ends with the events", async () => {
   const { stdout } = await plugin("describe", "web");
   assert.match(stdout, /^Node: +edge-7$/m);
   assert.match(stdout, /Events:\n.*\n {2}Normal +Started +- \(x2\) +it began\n$/);
+});
+
+test("kubectl ncapp describe tells the rest to a user who may not list events", async () => {
+  const { code, stdout, stderr } = await pluginOf({ mayListEvents: false }, "describe", "web");
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.match(stdout, /^Node: +edge-7$/m);
+  assert.match(stdout, /^Events: cannot be read: GET \S+: 403 Forbidden: .*User "ann" cannot list.*\n$/m);
+});
+
+test("kubectl ncapp top -o gives programs a list, the greediest first, once also on a terminal", async () => {
+  // What is watched all the same would end at once, and be no JSON.
+  const terminal = { columns: 80, signal: AbortSignal.abort() };
+  const { code, stdout } = await pluginOf(terminal, "top", "-o", "json");
+  const { kind, items } = JSON.parse(stdout);
+  assert.deepEqual([code, kind], [0, "NCAppList"]);
+  assert.deepEqual(items.map(({ metadata }: { metadata: { name: string } }) => metadata.name), [
+    "local",
+    "web",
+  ]);
+  assert.equal(items[0].status.cpuPCT, "9.0");
+  assert.match((await plugin("top", "-o", "yaml")).stdout, /^kind: NCAppList$/m);
+  assert.equal((await plugin("top", "-o", "name")).stdout, "shop/local\nshop/web\n");
+  assert.match((await plugin("top", "-o", "wide")).stdout, /^NAMESPACE .* THROTTLED +OOM +SCRIPT +MESSAGE\n/);
+  assert.equal((await plugin("top", "-o", "xml")).code, 2);
 });
 
 test("kubectl ncapp restart sets the annotation, but not on a mirror", async () => {

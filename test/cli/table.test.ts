@@ -27,14 +27,15 @@ test("formatAge() speaks as kubectl does", () => {
   ]);
 });
 
+const app = (name: string, fields: Partial<NCApp>): NCApp => ({
+  apiVersion: "app.example.com/v1alpha1",
+  kind: "NCApp",
+  metadata: { name, namespace: "default" },
+  spec: {},
+  ...fields,
+});
+
 test("appTable() shows use against the cap, and what to know of an app that does not run", () => {
-  const app = (name: string, fields: Partial<NCApp>): NCApp => ({
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: { name, namespace: "default" },
-    spec: {},
-    ...fields,
-  });
   const [header, ...rows] = appTable([
     app("web", {
       spec: { cpuPCT: "20%" },
@@ -53,4 +54,10 @@ test("appTable() shows use against the cap, and what to know of an app that does
   assert.match(header ?? "", /^NAMESPACE +NAME +PHASE +READY +CPU +MEM +RESTARTS +PID +AGE +MESSAGE$/);
   assert.match(rows[0] ?? "", /^default +web +Running +True +12\.5\/20% +1\.0% +2 +7 +60s$/);
   assert.match(rows[1] ?? "", /^default +bad +Pending +False +- +- +0 +- +- +no such file$/);
+});
+
+test("appTable() shows of a script's URL what everybody may know", () => {
+  const signed = app("web", { spec: { shellFile: "https://me:pw@example.com/web.sh?signature=abc" } });
+  const [, row] = appTable([signed], { now: 0, wide: true });
+  assert.match(row ?? "", / https:\/\/\*\*\*@example\.com\/web\.sh\?\*\*\*$/);
 });
