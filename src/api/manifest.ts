@@ -3,10 +3,11 @@ import { isObject } from "./check-schema.ts";
 import { withDefaults } from "./defaults.ts";
 import { maxSize, parseDocuments } from "./documents.ts";
 import { quote } from "./field-error.ts";
-import { apiVersion, appKey, defaultNamespace, group, kind, listKind } from "./names.ts";
+import { appKey, defaultNamespace, listKind } from "./names.ts";
+import { otherKind } from "./other-kind.ts";
 import { spec as specSchema } from "./schema/spec.ts";
 import type { NCApp } from "./types.ts";
-import { validateNCApp } from "./validate.ts";
+import { validateWritten } from "./validate.ts";
 
 /** Something in a manifest that is not as it should be. */
 export type ManifestProblem = {
@@ -23,10 +24,12 @@ export type ManifestProblem = {
   message: string;
 };
 
-/** What a text of manifests holds: the apps that are valid, and everything else as problems. */
+/** What a text of manifests holds: the apps that are valid, what is not our business, and everything else as problems. */
 export type ParsedManifests = {
   apps: Array<{ app: NCApp; index: number; line: number }>;
   problems: ManifestProblem[];
+  /** Objects that certainly are no NCApps and were not meant as such, each with a message that says so. */
+  skipped: ManifestProblem[];
 };
 
 /**
@@ -40,7 +43,7 @@ export function parseManifests(
   origin: string,
   { baseDir, namespace = defaultNamespace }: { baseDir?: string; namespace?: string } = {},
 ): ParsedManifests {
-  const found: ParsedManifests = { apps: [], problems: [] };
+  const found: ParsedManifests = { apps: [], problems: [], skipped: [] };
   const seen = new Map<string, number>();
   let index = 0;
   for (const document of parseDocuments(text)) {
@@ -59,6 +62,8 @@ export function parseManifests(
         found.problems.push({ ...where, app: read.app, message });
       } else if ("value" in read) {
         found.apps.push({ app: read.value, index: where.index, line });
+      } else if ("skipped" in read) {
+        found.skipped.push({ ...where, message: read.skipped });
       } else {
         found.problems.push(...read.problems.map((problem) => ({ ...where, app: read.app, ...problem })));
       }
@@ -77,7 +82,7 @@ export function formatProblem({ origin, line, app, message }: ManifestProblem): 
 export const maxManifestSize: number = maxSize;
 
 type Trouble = { field?: string; value?: unknown; message: string };
-type Read = { app?: string } & ({ value: NCApp } | { problems: Trouble[] });
+type Read = { app?: string } & ({ value: NCApp } | { problems: Trouble[] } | { skipped: string });
 
 function objectsIn(value: unknown): unknown[] {
   const isList = isObject(value) && (value.kind === "List" || value.kind === listKind);
@@ -87,29 +92,17 @@ function objectsIn(value: unknown): unknown[] {
 function readApp(object: unknown, { baseDir, namespace }: { baseDir?: string; namespace: string }): Read {
   if (!isObject(object)) return { problems: [{ message: `${quote(object)} is not a Kubernetes object` }] };
   const other = otherKind(object);
-  if (other) return { problems: [{ message: other }] };
+  if (other?.foreign) return { skipped: other.message };
+  if (other) return { problems: [{ message: other.message }] };
   const { status: _, ...written } = object;
   const metadata = isObject(written.metadata)
     ? { namespace, ...withoutNulls(written.metadata) }
     : written.metadata;
   const candidate = { ...written, metadata, spec: withPaths(written.spec, baseDir) };
   const app = nameOf(metadata);
-  const problems = validateNCApp(candidate).map(({ field, value, message }) => ({ field, value, message }));
+  const problems = validateWritten(candidate).map(({ field, value, message }) => ({ field, value, message }));
   if (problems.length > 0) return { app, problems };
   return { app, value: { ...candidate, spec: withDefaults(specSchema, candidate.spec) } as NCApp };
-}
-
-function otherKind(
-  { apiVersion: version, kind: name, metadata }: { [name: string]: unknown },
-): string | undefined {
-  if (name === kind && version === apiVersion) return undefined;
-  if (name === kind && typeof version === "string" && version.startsWith(`${group}/`)) {
-    return `apiVersion ${quote(version)} is not known: this version reads ${apiVersion}`;
-  }
-  if (name === undefined || version === undefined) return "has no apiVersion or no kind";
-  const called = isObject(metadata) ? quote(metadata.name) : "without a name";
-  const shown = (value: unknown) => typeof value === "string" ? quote(value).slice(1, -1) : quote(value);
-  return `${shown(name)} ${called} (${shown(version)}) is not an ${kind} of ${apiVersion}; skipped`;
 }
 
 function nameOf(metadata: unknown): string | undefined {

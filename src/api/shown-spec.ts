@@ -5,6 +5,8 @@ import type { NCAppSpec, Probe } from "./types.ts";
 
 /** What stands for a value that only the node is to know. */
 export const hiddenValue = "(set on the node)";
+/** What stands for the query of a URL. */
+export const hiddenQuery = "?***";
 
 /** The spec without values of variables, without headers of probes, and without what a URL says to its server alone. */
 export function showSpec<Spec extends NCAppSpec>(spec: Spec): Spec {
@@ -23,7 +25,7 @@ export function showSpec<Spec extends NCAppSpec>(spec: Spec): Spec {
 export function showURL(url: URL | string): string {
   const text = String(url);
   if (!/^[a-z][a-z0-9+.-]*:/i.test(text)) return text;
-  return text.replace(/^([a-z][a-z0-9+.-]*:\/*)[^/?#]*@/i, "$1***@").replace(/\?[^#]*/, "?***");
+  return text.replace(/^([a-z][a-z0-9+.-]*:\/*)[^/?#]*@/i, "$1***@").replace(/\?[^#]*/, hiddenQuery);
 }
 
 function showProbe(probe: Probe): Probe {

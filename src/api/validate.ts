@@ -2,6 +2,7 @@ import { checkRules } from "./check-rules.ts";
 import { checkSchema, isObject } from "./check-schema.ts";
 import { withDefaults } from "./defaults.ts";
 import type { FieldError } from "./field-error.ts";
+import { findHiddenValues } from "./hidden-values.ts";
 import { ncapp } from "./schema.ts";
 import type { Schema } from "./schema-type.ts";
 import { spec as specSchema } from "./schema/spec.ts";
@@ -20,6 +21,18 @@ export function validateNCApp(object: unknown): FieldError[] {
   const errors = checkSchema(written, object, "");
   if (!isObject(object) || !isObject(object.spec)) return errors;
   return [...errors, ...checkRules(withDefaults(specSchema, object.spec), errors)];
+}
+
+/**
+ * Everything that is wrong with an object that a person hands in: also that it is a copy whose secrets are hidden, which no
+ * schema can tell, since the API server has to take such copies as mirrors.
+ */
+export function validateWritten(object: unknown): FieldError[] {
+  const errors = validateNCApp(object);
+  const hidden = findHiddenValues(object).filter(({ field }) =>
+    !errors.some((error) => error.field === field)
+  );
+  return [...errors, ...hidden];
 }
 
 /** True for a valid NCApp. */

@@ -10,6 +10,7 @@ import { homedir, hostname } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { isSafeName } from "../api/names.ts";
+import { showURL } from "../api/shown-spec.ts";
 import type { AgentOptions } from "../agent/options.ts";
 import { parseBytes, parseCount } from "../supervisor/log-policy.ts";
 import type { LogFormat, LogLevel } from "../lib/log.ts";
@@ -257,7 +258,7 @@ function httpURL(name: string, text: string | undefined): URL | undefined {
   if (!text) return undefined;
   const url = URL.parse(text);
   if (url && ["http:", "https:"].includes(url.protocol)) return url;
-  throw new UsageError(`--${name} ${JSON.stringify(text)}: not an http:// or https:// address`);
+  throw new UsageError(`--${name} ${JSON.stringify(showURL(text))}: not an http:// or https:// address`);
 }
 
 function percent(name: string, text: string): number {

@@ -10,6 +10,8 @@ export interface ManifestFile {
   apps: ParsedManifests["apps"];
   /** Lines with file, line, app, field and value. */
   problems: string[];
+  /** A line for each object of another kind, such as a Namespace beside its apps. */
+  skipped: string[];
 }
 
 /** Reads the files of -f and of the operands: manifests, folders of them, `-` for standard input. */
@@ -46,18 +48,24 @@ async function readOne(
 ): Promise<ManifestFile> {
   try {
     const text = isInput(file) ? await readInput(io) : await readFile(file, "utf8");
-    const { apps, problems } = parseManifests(text, isInput(file) ? "standard input" : file, {
+    const { apps, problems, skipped } = parseManifests(text, isInput(file) ? "standard input" : file, {
       baseDir: resolve(isInput(file) ? "." : dirname(file)),
       namespace,
     });
-    const empty = apps.length + problems.length === 0 ? [`${file}: holds no manifest`] : [];
-    return { file, apps, problems: [...problems.map(formatProblem), ...empty] };
+    const empty = apps.length + problems.length + skipped.length === 0 ? [`${file}: holds no manifest`] : [];
+    return {
+      file,
+      apps,
+      problems: [...problems.map(formatProblem), ...empty],
+      skipped: skipped.map(formatProblem),
+    };
   } catch (error) {
     const code = errorCode(error);
     return {
       file,
       apps: [],
       problems: [`${file}: ${code === "ENOENT" ? "no such file" : `cannot be read: ${code}`}`],
+      skipped: [],
     };
   }
 }

@@ -2,7 +2,10 @@ import { appKey } from "../api/names.ts";
 import type { Command } from "./command.ts";
 import { readManifestFiles } from "./manifest-files.ts";
 
-/** Checks manifests as the agent and the API server would, and names every problem with file, line, field and value. */
+/**
+ * Checks manifests as the agent and the API server would, and names every problem with file, line, field and value. Objects of
+ * other kinds are named too, and are no problem.
+ */
 export const validateCommand: Command = {
   name: "validate",
   summary: "Check manifests without applying them.",
@@ -13,11 +16,11 @@ export const validateCommand: Command = {
   examples: ["nckubelet validate -f app.yaml", "nckubelet validate examples/*.yaml"],
   async run(invocation, io) {
     const files = await readManifestFiles(invocation, io);
-    for (const { file, apps, problems } of files) {
+    for (const { file, apps, problems, skipped } of files) {
       for (const { app: { metadata } } of apps) {
         io.stdout(`${file}: ${appKey(metadata.namespace ?? "", metadata.name)} is valid\n`);
       }
-      for (const line of problems) io.stderr(`${line}\n`);
+      for (const line of [...skipped, ...problems]) io.stderr(`${line}\n`);
     }
     return files.some(({ problems }) => problems.length > 0) ? 1 : 0;
   },

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { applyDefaults } from "../api/defaults.ts";
 import { group, plural } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
-import { validateNCApp } from "../api/validate.ts";
+import { validateWritten } from "../api/validate.ts";
 import { isPlainObject } from "../lib/merge-patch.ts";
 import type { ActionResult } from "./actions.ts";
 import { appJSON } from "./apps.ts";
@@ -16,7 +16,7 @@ import type { AgentView } from "./view.ts";
 export async function putApp(context: Context, { view, actions }: Services): Promise<Response> {
   const { namespace = "", name = "" } = context.req.param();
   const candidate = withNames(await readJSON(context), { namespace, name });
-  const causes = validateNCApp(candidate);
+  const causes = validateWritten(candidate);
   if (causes.length > 0) {
     const message = `NCApp ${namespace}/${name} is invalid: ${
       causes.map(({ message }) => message).join("; ")

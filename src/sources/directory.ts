@@ -19,6 +19,7 @@ import {
   type ManifestReading,
   mergeWithLastGood,
   readManifests,
+  tellSkipped,
   unreadable,
 } from "./manifest-reading.ts";
 import type { LastKnown, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
@@ -75,7 +76,8 @@ export function createDirectorySource(
     sink.replace([...good].flatMap(([path, apps]) => apps.map((app) => localApp(app, name, path))));
     sink.trouble(problems);
     const trouble = problems.length > 0 && `${problems.length} problems in ${folder}`;
-    setHealth(true, trouble || `${good.size} files read`);
+    const skipped = nextReadings.values().reduce((sum, reading) => sum + reading.skipped, 0);
+    setHealth(true, (trouble || `${good.size} files read`) + tellSkipped(skipped));
   };
 
   return {

@@ -14,6 +14,8 @@ export interface ManifestReading {
   broken: Set<string>;
   /** Something could not be read at all, so that it may have been any app. */
   unreadable: boolean;
+  /** How many objects are of other kinds, such as a Namespace beside its apps: none of ours, so no trouble. */
+  skipped: number;
 }
 
 /** Reads a text; `baseDir` is where paths that begin with `./` are taken from. */
@@ -22,18 +24,19 @@ export function readManifests(text: string, origin: string, baseDir?: string): M
   if (!/^[^\S\n]*[^\s#]/m.test(text.replaceAll(/^(---|\.\.\.)/gm, ""))) {
     return unreadable(`${origin}: holds no manifest`, origin);
   }
-  const { apps, problems } = parseManifests(text, origin, { baseDir });
+  const { apps, problems, skipped } = parseManifests(text, origin, { baseDir });
   return {
     apps: apps.map(({ app }) => app),
     problems: problems.map((problem) => ({ message: formatProblem(problem), field: problem.field, origin })),
     broken: new Set(problems.flatMap(({ app }) => app ?? [])),
     unreadable: problems.some(({ app }) => app === undefined),
+    skipped: skipped.length,
   };
 }
 
 /** The reading of something that cannot be read. */
 export function unreadable(message: string, origin: string): ManifestReading {
-  return { apps: [], problems: [{ message, origin }], broken: new Set(), unreadable: true };
+  return { apps: [], problems: [{ message, origin }], broken: new Set(), unreadable: true, skipped: 0 };
 }
 
 /** The apps that are wanted now, with the last good version of what is broken. */
@@ -41,6 +44,11 @@ export function mergeWithLastGood({ apps, broken, unreadable }: ManifestReading,
   const fresh = new Set(apps.map(nameOf));
   const kept = lastGood.filter((app) => !fresh.has(nameOf(app)) && (broken.has(nameOf(app)) || unreadable));
   return [...apps, ...kept];
+}
+
+/** What to say beside what was read, of the objects that were passed over; empty for none. */
+export function tellSkipped(count: number): string {
+  return count === 0 ? "" : `, ${count} ${count === 1 ? "object" : "objects"} of other kinds passed over`;
 }
 
 /** Local apps have no API server to give them a uid: name and place make one that stays the same over restarts. */

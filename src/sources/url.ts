@@ -3,13 +3,21 @@
  *
  * Guarantees: only a complete answer with status 200 changes anything; 304 says that nothing changed. Whatever else comes keeps
  * the apps that there are, and is reported. A broken object keeps its last good version.
+ *
+ * User and password of the URL are sent as Basic authorization, to its own origin only. Redirects are followed as those of
+ * scripts are: at most five, never to another scheme, never to a link-local address. The URL itself may have such an address,
+ * as that of a machine's metadata has.
  */
+import type { LookupFunction } from "node:net";
 import { maxManifestSize } from "../api/manifest.ts";
 import type { NCApp } from "../api/types.ts";
+import { type Answer, httpGet } from "../lib/http-get.ts";
+import { type Headers, single } from "../lib/http-headers.ts";
+import { hostAddress, isLinkLocal } from "../lib/link-local.ts";
 import { describeError } from "../lib/log.ts";
+import { followRedirect, withoutSecrets } from "../lib/redirect.ts";
 import { sleep } from "../lib/sleep.ts";
-import { Agent, type Dispatcher, request } from "../lib/undici.ts";
-import { localApp, mergeWithLastGood, readManifests } from "./manifest-reading.ts";
+import { localApp, mergeWithLastGood, readManifests, tellSkipped } from "./manifest-reading.ts";
 import type { LastKnown, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
 
 export interface UrlOptions {
@@ -18,16 +26,18 @@ export interface UrlOptions {
   timeoutMs?: number;
   /** The apps of this source as an earlier agent knew them. */
   lastKnown?: () => LastKnown[];
+  lookup?: LookupFunction;
 }
 
 /** A source that follows one URL. */
 export function createUrlSource(
   url: URL,
-  { name = "manifest-url", periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [] }: UrlOptions = {},
+  { name = "manifest-url", periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [], lookup }: UrlOptions =
+    {},
 ): Source {
   const origin = withoutSecrets(url);
   let good: NCApp[] | undefined;
-  let etag: string | undefined;
+  let tag: Tag | undefined;
   /** What was wrong in the last text that came whole. */
   let problems: SourceProblem[] = [];
   let health: SourceHealth = { ready: false, message: `not read yet: ${origin}`, since: new Date() };
@@ -39,14 +49,10 @@ export function createUrlSource(
   const troubleOf = ({ length }: SourceProblem[]) =>
     length > 0 ? `${length} problems at ${origin}` : undefined;
 
-  const readOnce = async (dispatcher: Dispatcher, sink: SourceSink, signal: AbortSignal) => {
+  const readOnce = async (sink: SourceSink, signal: AbortSignal) => {
     try {
-      const answer = await ask(
-        dispatcher,
-        url,
-        etag,
-        AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-      );
+      const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      const answer = await ask(url, tag, { timeoutMs, lookup, signal: within });
       if (answer === "unchanged") {
         // After a reading that failed, what was told of that has to be taken back.
         if (!health.ready) sink.trouble(problems);
@@ -54,10 +60,10 @@ export function createUrlSource(
       }
       const reading = readManifests(answer.text, origin);
       good = mergeWithLastGood(reading, good ?? lastKnown().map(({ app }) => app));
-      [etag, problems] = [answer.etag, reading.problems];
+      [tag, problems] = [answer.tag, reading.problems];
       sink.replace(good.map((app) => localApp(app, name, origin)));
       sink.trouble(problems);
-      setHealth(true, troubleOf(problems) ?? `${good.length} apps read`);
+      setHealth(true, (troubleOf(problems) ?? `${good.length} apps read`) + tellSkipped(reading.skipped));
     } catch (error) {
       if (signal.aborted) return;
       const message = `${origin}: ${describeError(error)}`;
@@ -70,35 +76,52 @@ export function createUrlSource(
     name,
     health: () => health,
     async run(sink, signal) {
-      const dispatcher = new Agent({ connect: { timeout: timeoutMs } });
       while (!signal.aborted) {
-        await readOnce(dispatcher, sink, signal);
+        await readOnce(sink, signal);
         await sleep(periodMs, signal);
       }
-      await dispatcher.destroy();
     },
   };
 }
 
+/** What a server called its answer, and where that was: elsewhere the same tag may mean another text. */
+interface Tag {
+  url: string;
+  etag: string;
+}
+
 async function ask(
-  dispatcher: Dispatcher,
   url: URL,
-  etag: string | undefined,
-  signal: AbortSignal,
-): Promise<"unchanged" | { text: string; etag?: string }> {
-  const { statusCode, headers, body } = await request(dispatcher, {
-    origin: url.origin,
-    path: url.pathname + url.search,
-    method: "GET",
-    headers: { accept: "application/yaml, application/json", ...(etag ? { "if-none-match": etag } : {}) },
-    signal,
+  known: Tag | undefined,
+  options: { timeoutMs: number; lookup?: LookupFunction; signal: AbortSignal },
+): Promise<"unchanged" | { text: string; tag?: Tag }> {
+  const tagFor = (hop: URL) => known?.url === hop.href ? { "if-none-match": known.etag } : undefined;
+  const headersFor = (hop: URL) => ({ accept: "application/yaml, application/json", ...tagFor(hop) });
+  const checkAddress = (hop: URL, address: string) => {
+    if (hop.origin === url.origin || !isLinkLocal(address)) return;
+    throw new Error(
+      `redirects to ${withoutSecrets(hop)}: ${address} is a link-local address, which is never asked`,
+    );
+  };
+  const nextHop = (hop: URL, headers: Headers, followed: number) => {
+    const next = followRedirect(hop, single(headers.location), followed);
+    if (!(next instanceof URL)) throw new Error(next.message);
+    checkAddress(next, hostAddress(next) ?? "");
+    return next;
+  };
+  return await httpGet(url, { ...options, headersFor, nextHop, checkAddress }, async (answer) => {
+    const text = await readBounded(answer.body);
+    if (answer.status === 304 && tagFor(answer.url)) return "unchanged";
+    const problem = problemOf(answer, text);
+    if (problem) throw new Error(answer.url === url ? problem : `${withoutSecrets(answer.url)} ${problem}`);
+    const etag = single(answer.headers.etag);
+    return { text, ...(etag && { tag: { url: answer.url.href, etag } }) };
   });
-  const text = await readBounded(body);
-  if (statusCode === 304 && etag) return "unchanged";
-  if (statusCode !== 200) throw new Error(`answered with status ${statusCode}`);
-  if (/^\s*<(!doctype|html)/i.test(text)) throw new Error("answered with a web page instead of manifests");
-  const tag = headers.etag;
-  return { text, ...(typeof tag === "string" ? { etag: tag } : {}) };
+}
+
+function problemOf({ status }: Answer, text: string): string | undefined {
+  if (status !== 200) return `answered with status ${status}`;
+  return /^\s*<(!doctype|html)/i.test(text) ? "answered with a web page instead of manifests" : undefined;
 }
 
 /** An answer that ends before its announced length breaks the body, so that a cut text is never taken for whole. */
@@ -114,9 +137,4 @@ async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
-}
-
-/** Passwords and query strings may be secrets: they are for the server only. */
-function withoutSecrets({ protocol, host, pathname }: URL): string {
-  return `${protocol}//${host}${pathname}`;
 }

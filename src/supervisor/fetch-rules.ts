@@ -4,9 +4,11 @@
  * Messages show a URL without user, password and query: a signed link or a token must not reach status or events.
  */
 import { Buffer } from "node:buffer";
-import { BlockList, isIP } from "node:net";
 import { quote } from "../api/field-error.ts";
 import { showURL } from "../api/shown-spec.ts";
+import { type Headers, single } from "../lib/http-headers.ts";
+import { hostAddress, isLinkLocal } from "../lib/link-local.ts";
+import { followRedirect, maxRedirects } from "../lib/redirect.ts";
 import { StartError } from "./start-error.ts";
 
 export interface FetchLimits {
@@ -21,11 +23,9 @@ export interface FetchLimits {
 export const defaultLimits: FetchLimits = {
   maxBytes: 10 * 2 ** 20,
   totalMs: 30_000,
-  maxRedirects: 5,
+  maxRedirects,
   cacheBytes: 2 ** 30,
 };
-
-export type Headers = Record<string, string | string[] | undefined>;
 
 /** The URL of `spec.shellFile`, if it may be asked at all. */
 export function parseScriptURL(text: string, sha256: string | undefined): URL {
@@ -43,23 +43,12 @@ export function parseScriptURL(text: string, sha256: string | undefined): URL {
 
 /** Where a redirect leads, if it may be followed. `followed` counts the redirects before this one. */
 export function nextHop(url: URL, headers: Headers, followed: number, { maxRedirects }: FetchLimits): URL {
-  const location = single(headers.location);
-  if (!location || !URL.canParse(location, url)) {
-    throw new StartError("DownloadFailed", `${naming(url)}: a redirect that says not where to`);
-  }
-  const next = new URL(location, url);
-  if (next.protocol !== url.protocol) {
-    const message = `${naming(url)}: redirects to ${quote(showURL(next))}: another scheme is never followed`;
-    throw new StartError("ForbiddenRedirect", message);
-  }
-  if (followed >= maxRedirects) {
-    throw new StartError("ForbiddenRedirect", `${naming(url)}: more than ${maxRedirects} redirects`);
+  const next = followRedirect(url, single(headers.location), followed, maxRedirects);
+  if (!(next instanceof URL)) {
+    const reason = next.kind === "broken" ? "DownloadFailed" : "ForbiddenRedirect";
+    throw new StartError(reason, `${naming(url)}: ${next.message}`);
   }
   checkAddress(next, hostAddress(next));
-  // What the user gave for one server is not told to another.
-  if (next.origin === url.origin && !next.username) {
-    [next.username, next.password] = [url.username, url.password];
-  }
   return next;
 }
 
@@ -108,21 +97,6 @@ export function checkAddress(url: URL, address: string | undefined): void {
   );
 }
 
-/** Whether an address is link-local, in any of the ways IPv6 has to write an IPv4 address. */
-export function isLinkLocal(address: string): boolean {
-  const plain = address.split("%")[0] ?? "";
-  const family = isIP(plain);
-  return family !== 0 && linkLocal.check(plain, family === 4 ? "ipv4" : "ipv6");
-}
-
-const linkLocal = new BlockList();
-linkLocal.addSubnet("169.254.0.0", 16, "ipv4");
-linkLocal.addSubnet("fe80::", 10, "ipv6");
-linkLocal.addSubnet("::ffff:a9fe:0", 112, "ipv6"); // IPv4-mapped
-linkLocal.addSubnet("::a9fe:0", 112, "ipv6"); // IPv4-compatible
-linkLocal.addSubnet("64:ff9b::a9fe:0", 112, "ipv6"); // NAT64
-linkLocal.addSubnet("2002:a9fe::", 32, "ipv6"); // 6to4
-
 /** The field and its value, as every message begins. */
 export function naming(url: URL | string): string {
   return `spec.shellFile: ${quote(showURL(url))}`;
@@ -130,14 +104,4 @@ export function naming(url: URL | string): string {
 
 function notAScript(url: URL, why: string): StartError {
   return new StartError("NotAScript", `${naming(url)}: a web page came instead of a script: ${why}`);
-}
-
-/** The address in a URL that names its host by number; the URL parser has already unified 0xA9FEA9FE and the like. */
-function hostAddress({ hostname }: URL): string | undefined {
-  const bare = hostname.replace(/^\[|\]$/g, "");
-  return isIP(bare) ? bare : undefined;
-}
-
-function single(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(", ") : value;
 }

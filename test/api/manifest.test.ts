@@ -14,6 +14,10 @@ function read(text: string, options = {}) {
   };
 }
 
+const skipped = (text: string) => parseManifests(text, "apps.yaml").skipped.map(formatProblem);
+const object = (apiVersion: string, kind: string, metadata = "{name: c}") =>
+  `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: ${metadata}\n`;
+
 test("one app comes with its namespace and defaults", () => {
   const { apps: [found], problems } = parseManifests(
     app("web", "{shellFile: /x, livenessProbe: {tcpSocket: {port: 1}}}"),
@@ -73,17 +77,78 @@ test("a problem carries origin, index, field and value for programs", () => {
   });
 });
 
-test("objects that are no NCApps are named and skipped", () => {
+test("objects of other kinds are named and skipped, and are no problem", () => {
+  const others = [
+    object("v1", "Namespace"),
+    object("apps/v1", "Deployment", "{name: d, namespace: x}"),
+    object("rbac.authorization.k8s.io/v1", "RoleBinding"),
+    object("monitoring.coreos.com/v1alpha1", "App"),
+  ];
+  const text = [app("a"), ...others, app("b")].join("---\n");
+  assert.deepEqual(read(text), { names: ["default/a", "default/b"], problems: [] });
+  assert.deepEqual(skipped(text), [
+    'apps.yaml:5: Namespace "c" (v1) is not an NCApp of app.example.com/v1alpha1; skipped',
+    'apps.yaml:9: Deployment "d" (apps/v1) is not an NCApp of app.example.com/v1alpha1; skipped',
+    'apps.yaml:13: RoleBinding "c" (rbac.authorization.k8s.io/v1) is not an NCApp of app.example.com/v1alpha1; skipped',
+    'apps.yaml:17: App "c" (monitoring.coreos.com/v1alpha1) is not an NCApp of app.example.com/v1alpha1; skipped',
+  ]);
+  const list = {
+    apiVersion: "v1",
+    kind: "List",
+    items: [{ apiVersion: "v1", kind: "Pod", metadata: { name: "p" } }],
+  };
+  assert.deepEqual([read(JSON.stringify(list)).problems, skipped(JSON.stringify(list)).length], [[], 1]);
+});
+
+test("what may be an NCApp or may hold some is a problem, and is not skipped", () => {
+  const doubtful = [
+    object("app.example.com/v1alpha1", "NCJob"),
+    object("app.example.com/v2", "NCApp"),
+    object("app.exmaple.com/v1alpha1", "Thing"),
+    object("apps/v1", "NCApp"),
+    object("v1", "NCAp"),
+    object("v1alpha1", "ncapp"),
+    object("v1", "configmap"),
+    object("V1", "ConfigMap"),
+    object("1", "ConfigMap"),
+    object("v1", "ConfigMap", "{}"),
+    object("v1", "ConfigMap", "{name: 1}"),
+    object("v1", "ConfigMap", ""),
+    object("v1", "List") + "items: null\n",
+    object("v1", "ConfigMapList") + "items: []\n",
+    "apiVersion: app.example.com/v1alpha1\nkind: NCAppList\n",
+    "apiVersion: v1\nkind: Status\nmetadata: {}\nstatus: Failure\ncode: 403\n",
+    "kind: ConfigMap\nmetadata: {name: c}\n",
+    "apiVersion: v1\nmetadata: {name: c}\n",
+  ];
+  for (const text of doubtful) {
+    const { names, problems } = read(`${text}---\n${app("a")}`);
+    assert.deepEqual([names, problems.length, skipped(text)], [["default/a"], 1, []], text);
+    assert.doesNotMatch(problems[0]!, /skipped/, text);
+  }
+});
+
+test("what is no object, or none of this version, is named", () => {
   const text =
-    `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n${app("a")}---\n- 1\n---\nfoo: bar\n---\n` +
+    `apiVersion: v1\nkind: List\nmetadata: {name: c}\n---\n${app("a")}---\n- 1\n---\nfoo: bar\n---\n` +
     `apiVersion: app.example.com/v2\nkind: NCApp\nmetadata: {name: d}\n`;
   assert.deepEqual(read(text), {
     names: ["default/a"],
     problems: [
-      'apps.yaml:1: ConfigMap "c" (v1) is not an NCApp of app.example.com/v1alpha1; skipped',
+      'apps.yaml:1: List "c" (v1) is not an NCApp of app.example.com/v1alpha1',
       "apps.yaml:9: [1] is not a Kubernetes object",
       "apps.yaml:11: has no apiVersion or no kind",
       'apps.yaml:13: apiVersion "app.example.com/v2" is not known: this version reads app.example.com/v1alpha1',
+    ],
+  });
+});
+
+test("a copy whose secrets are hidden is a problem with its field", () => {
+  assert.deepEqual(read(app("a", "{env: [{name: KEY, value: (set on the node)}]}")), {
+    names: [],
+    problems: [
+      'apps.yaml:1: default/a: spec.env[0].value: Invalid value: (set on the node): stands for the value of "KEY", ' +
+      "which is not shown: write that",
     ],
   });
 });

@@ -140,6 +140,21 @@ test("PUT of an invalid app is 422 with every field that is wrong, and changes n
   assert.deepEqual(actions.asked, []);
 });
 
+test("PUT of a mirror, or of what the agent shows of an app, is 422 and changes nothing", async () => {
+  const actions = recordActions();
+  const body = manifest({
+    metadata: { name: "web", annotations: { "app.example.com/config.mirror": "node-a/0" } },
+    spec: { env: [{ name: "PASSWORD", value: hiddenValue }] },
+  });
+  const { code, details } = await refusal(serverWith({ actions }).request("/apps/default/web", put(body)));
+  assert.equal(code, 422);
+  assert.deepEqual(details?.causes?.map(({ field }) => field), [
+    "metadata.annotations[app.example.com/config.mirror]",
+    "spec.env[0].value",
+  ]);
+  assert.deepEqual(actions.asked, []);
+});
+
 test("PUT under another name than the body's is 400 with both", async () => {
   for (const metadata of [{ name: "other" }, { name: "web", namespace: "other" }]) {
     const { code, message } = await refusal(

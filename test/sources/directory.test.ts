@@ -98,6 +98,74 @@ test("a broken app beside good ones keeps its own last good version; the good on
   assert.match(seen.problems()[0]?.message ?? "", /spec\.cpuPCT.*200/);
 });
 
+const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
+
+test("an app that is taken out of a file stops, whatever objects of other kinds are beside it", async () => {
+  await using seen = await follow();
+  const file = join(seen.directory, "a.yaml");
+  await writeFile(file, [namespace, manifest("one"), manifest("two")].join("---\n"));
+  await seen.see("one", "two");
+  await writeFile(file, [namespace, manifest("one")].join("---\n"));
+  await seen.see("one");
+  assert.deepEqual(seen.problems(), []);
+  assert.equal(seen.source.health().message, "1 files read, 1 object of other kinds passed over");
+  await writeFile(file, namespace);
+  await seen.see();
+});
+
+test("an app that is taken out while a file was not followed stops too, beside an object of another kind", async () => {
+  await using seen = await follow(async (directory) => {
+    const file = join(directory, "a.yaml");
+    await writeFile(file, [namespace, manifest("one")].join("---\n"));
+    return ["one", "two"].map((name) => ({
+      app: {
+        apiVersion: "app.example.com/v1alpha1",
+        kind: "NCApp",
+        metadata: { name, namespace: "default" },
+        spec: {},
+      },
+      origin: file,
+    }));
+  });
+  await seen.see("one");
+});
+
+test("an object that may have been an app keeps every app of its file", async () => {
+  await using seen = await follow();
+  const file = join(seen.directory, "a.yaml");
+  const doubtful = [
+    manifest("two").replace("v1alpha1", "v1alpha2"),
+    manifest("two").replace("NCApp", "NCJob"),
+    manifest("two").replace("app.example.com/v1alpha1", "apps/v1"),
+    manifest("two").replace(/^apiVersion.*\n/, ""),
+    manifest("two").replace(/^kind.*\n/m, ""),
+    "apiVersion: v1\nkind: List\nitems: null\n",
+    "apiVersion: v1\nkind: Status\nmetadata: {}\nstatus: Failure\n",
+  ];
+  for (const [at, doubt] of doubtful.entries()) {
+    await writeFile(file, [namespace, manifest("one"), manifest("two")].join("---\n"));
+    await waitFor("it is well", () => seen.problems().length === 0 && seen.names()?.join() === "one,two");
+    await writeFile(file, [namespace, manifest("one"), doubt, manifest(`new${at}`)].join("---\n"));
+    await seen.see(`new${at}`, "one", "two");
+    assert.equal(seen.problems().length, 1, doubt);
+  }
+});
+
+test("a file that becomes a copy with hidden secrets keeps its last good version", async () => {
+  await using seen = await follow();
+  const file = join(seen.directory, "a.yaml");
+  const withKey = (value: string) => manifest("one", `, env: [{name: KEY, value: ${value}}]`);
+  await writeFile(file, withKey("secret"));
+  await seen.see("one");
+  await writeFile(file, withKey("(set on the node)") + "---\n" + manifest("two"));
+  await seen.see("one", "two");
+  assert.match(seen.problems()[0]?.message ?? "", /default\/one: spec\.env\[0\]\.value: .*"KEY"/);
+  assert.equal(
+    seen.apps().find(({ app }) => app.metadata.name === "one")?.app.spec.env?.[0]?.value,
+    "secret",
+  );
+});
+
 test("a folder that cannot be listed any more removes nothing, and is well again when it is back as it was", async () => {
   await using seen = await follow(undefined, 20);
   await writeFile(join(seen.directory, "a.yaml"), manifest("one"));

@@ -1,17 +1,29 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, LookupFunction } from "node:net";
 import { test } from "node:test";
 import type { LastKnown, SourceProblem } from "../../src/sources/source.ts";
 import { createUrlSource } from "../../src/sources/url.ts";
+import { serve } from "../supervisor/script-server.ts";
 import { waitFor } from "../wait-for.ts";
 
 const manifest = (name: string, fields = "") =>
   `apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: ${name}}\nspec: {shellFile: /opt/${name}.sh${fields}}\n`;
 
+interface FollowOptions {
+  lastKnown?: LastKnown[];
+  /** As it stands in the URL. */
+  credentials?: string;
+  lookup?: LookupFunction;
+}
+
 /** A source that follows a server which answers as `answer` says now. */
-async function follow(first: RequestListener, lastKnown: LastKnown[] = []) {
+async function follow(
+  first: RequestListener,
+  { lastKnown = [], credentials = "user:hunter2", lookup }: FollowOptions = {},
+) {
   let answer = first;
   let asked = 0;
   const server = createServer((request, response) => {
@@ -21,9 +33,9 @@ async function follow(first: RequestListener, lastKnown: LastKnown[] = []) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = new URL(
-    `http://user:hunter2@127.0.0.1:${(server.address() as AddressInfo).port}/apps.yaml?token=hunter2`,
+    `http://${credentials}@127.0.0.1:${(server.address() as AddressInfo).port}/apps.yaml?token=hunter2`,
   );
-  const source = createUrlSource(url, { periodMs: 5, timeoutMs: 2000, lastKnown: () => lastKnown });
+  const source = createUrlSource(url, { periodMs: 5, timeoutMs: 2000, lastKnown: () => lastKnown, lookup });
   const stop = new AbortController();
   let names: string[] | undefined;
   let problems: SourceProblem[] = [];
@@ -55,6 +67,8 @@ async function follow(first: RequestListener, lastKnown: LastKnown[] = []) {
 
 const text = (body: string, headers = {}): RequestListener => (_request, response) =>
   void response.writeHead(200, headers).end(body);
+const redirect = (location: string): RequestListener => (_request, response) =>
+  void response.writeHead(302, { location }).end();
 
 test("what is at the URL is followed, and an answer of 304 changes nothing", async () => {
   const withTag: RequestListener = (request, response) => {
@@ -73,24 +87,45 @@ test("what is at the URL is followed, and an answer of 304 changes nothing", asy
 test("trouble of any kind keeps the apps and is told without the secrets of the address", async () => {
   await using seen = await follow(text(manifest("one")));
   await seen.see("one");
-  const troubles: Record<string, RequestListener> = {
-    "500": (_request, response) => void response.writeHead(500).end(),
-    "404": (_request, response) => void response.writeHead(404).end(),
-    "a redirect": (_request, response) =>
-      void response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(),
-    "a cut body": (_request, response) => {
+  const troubles: Record<string, [RegExp, RequestListener]> = {
+    "500": [/status 500/, (_request, response) => void response.writeHead(500).end()],
+    "404": [/status 404/, (_request, response) => void response.writeHead(404).end()],
+    "a redirect to nobody": [/ECONNREFUSED/, redirect("http://127.0.0.1:1/?token=hunter2")],
+    "a redirect to nowhere": [
+      /says not where to/,
+      (_request, response) => void response.writeHead(302).end(),
+    ],
+    "a redirect without end": [/more than 5 redirects/, redirect("/apps.yaml?token=hunter2")],
+    "another scheme": [
+      /"https:\/\/127\.0\.0\.1:1\/": another scheme/,
+      redirect("https://u:hunter2@127.0.0.1:1/?hunter2"),
+    ],
+    "a link-local address": [
+      /169\.254\.169\.254 is a link-local/,
+      redirect("http://169.254.169.254/?hunter2"),
+    ],
+    "a cut body": [/./, (_request, response) => {
       response.writeHead(200, { "content-length": "1000" }).write("apiVersion:");
       setImmediate(() => response.destroy());
-    },
-    "HTML": text("<!doctype html><title>Log in</title>"),
-    "too much": text("#".repeat(2 ** 20 + 1)),
+    }],
+    "HTML": [/a web page/, text("<!doctype html><title>Log in</title>")],
+    "too much": [/is longer than/, text("#".repeat(2 ** 20 + 1))],
   };
-  for (const [what, answer] of Object.entries(troubles)) {
+  for (const [what, [told, answer]] of Object.entries(troubles)) {
     await seen.answerWith(answer);
+    await waitFor(what, () => told.test(seen.problems()[0]?.message ?? ""));
     assert.deepEqual([seen.names(), seen.source.health().ready], [["one"], false], what);
     assert.match(seen.problems()[0]?.message ?? "", /^http:\/\/127\.0\.0\.1:\d+\/apps\.yaml: /, what);
     assert.ok(!JSON.stringify(seen.problems()).includes("hunter2"), what);
   }
+});
+
+test("a refusal of an API server that comes as a good answer keeps the apps", async () => {
+  await using seen = await follow(text(manifest("one")));
+  await seen.see("one");
+  await seen.answerWith(text('{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}'));
+  assert.deepEqual(seen.names(), ["one"]);
+  assert.match(seen.problems()[0]?.message ?? "", /Status without a name \(v1\) is not an NCApp/);
 });
 
 test("a broken app keeps its last good version, also the one that an earlier agent knew", async () => {
@@ -100,9 +135,9 @@ test("a broken app keeps its last good version, also the one that an earlier age
     metadata: { name: "one", namespace: "default" },
     spec: {},
   };
-  await using seen = await follow(text(`${manifest("one", ", cpuPCT: 200")}---\n${manifest("two")}`), [{
-    app: known,
-  }]);
+  await using seen = await follow(text(`${manifest("one", ", cpuPCT: 200")}---\n${manifest("two")}`), {
+    lastKnown: [{ app: known }],
+  });
   await seen.see("two", "one");
   assert.match(seen.problems()[0]?.message ?? "", /spec\.cpuPCT/);
 });
@@ -129,4 +164,90 @@ test("a server that is back with 304 takes the old trouble back, and leaves what
     assert.equal(seen.source.health().ready, true);
     assert.match(seen.source.health().message, message);
   }
+});
+
+const basic = (plain: string) => `Basic ${Buffer.from(plain).toString("base64")}`;
+
+test("user and password of the URL are sent to its server", async () => {
+  for (
+    const [credentials, plain] of [["user:hunter2", "user:hunter2"], ["a%40b:p%3Aw%20d", "a@b:p:w d"], [
+      "user:100%",
+      "user:100%",
+    ]] as const
+  ) {
+    const behindPassword: RequestListener = (request, response) => {
+      if (request.headers.authorization !== basic(plain)) return void response.writeHead(401).end();
+      response.end(manifest("one"));
+    };
+    await using seen = await follow(behindPassword, { credentials });
+    await waitFor("an answer", () => seen.names() ?? seen.problems()[0]);
+    assert.deepEqual([seen.names(), seen.problems()], [["one"], []], plain);
+  }
+});
+
+test("redirects are followed, with the password within the origin and without it elsewhere", async () => {
+  await using other = await serve((_request, response) => response.end(manifest("one")));
+  const asked: (string | undefined)[] = [];
+  await using seen = await follow((request, response) => {
+    asked.push(request.headers.authorization);
+    const location = request.url?.startsWith("/apps.yaml") ? "/moved.yaml" : `${other.origin}/apps.yaml`;
+    response.writeHead(307, { location }).end();
+  });
+  await seen.see("one");
+  assert.deepEqual(asked.slice(0, 2), [basic("user:hunter2"), basic("user:hunter2")]);
+  assert.equal(other.requests[0]?.headers.authorization, undefined);
+  assert.deepEqual(seen.problems(), []);
+});
+
+test("who answered after a redirect is named, without secrets", async () => {
+  await using other = await serve((_request, response) => response.writeHead(403).end());
+  await using seen = await follow(redirect(`${other.origin}/elsewhere?token=hunter2`));
+  const { message } = await waitFor("a problem", () => seen.problems()[0]);
+  assert.ok(message.endsWith(`/apps.yaml: ${other.origin}/elsewhere answered with status 403`), message);
+  assert.ok(!JSON.stringify([seen.problems(), seen.source.health()]).includes("hunter2"));
+});
+
+test("a name that a redirect leads to is refused if it has a link-local address", async () => {
+  const asked: string[] = [];
+  const lookup: LookupFunction = (name, _options, callback) => {
+    asked.push(name);
+    callback(null, [{ address: "127.0.0.1", family: 4 }, { address: "169.254.169.254", family: 4 }]);
+  };
+  await using seen = await follow(redirect("http://metadata.test/"), { lookup });
+  await waitFor("a problem", () => seen.problems().length > 0);
+  assert.match(seen.problems()[0]!.message, /169\.254\.169\.254 is a link-local address/);
+  assert.equal(asked[0], "metadata.test");
+});
+
+test("an ETag is told only to the address that it came from", async () => {
+  let version = "1";
+  const tags: Record<string, (string | undefined)[]> = {};
+  const moving: RequestListener = (request, response) => {
+    const path = request.url ?? "";
+    (tags[path] ??= []).push(request.headers["if-none-match"]);
+    if (path.startsWith("/apps.yaml")) {
+      return void response.writeHead(302, { location: `/v${version}.yaml` }).end();
+    }
+    // Each address counts its texts for itself.
+    if (request.headers["if-none-match"] === '"1"') return void response.writeHead(304).end();
+    response.writeHead(200, { etag: '"1"' }).end(manifest(path === "/v1.yaml" ? "one" : "two"));
+  };
+  await using seen = await follow(moving);
+  await seen.see("one");
+  await waitFor("304 is understood", () => seen.source.health().message.startsWith("unchanged"));
+  version = "2";
+  await seen.see("two");
+  assert.deepEqual(tags["/v1.yaml"]?.slice(0, 2), [undefined, '"1"']);
+  assert.equal(tags["/v2.yaml"]?.[0], undefined);
+  assert.ok(tags["/apps.yaml?token=hunter2"]?.every((tag) => tag === undefined));
+});
+
+test("an app that is taken out of the text stops, whatever objects of other kinds are beside it", async () => {
+  const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
+  await using seen = await follow(text([config, manifest("one"), manifest("two")].join("---\n")));
+  await seen.see("one", "two");
+  await seen.answerWith(text([config, manifest("one")].join("---\n")));
+  await seen.see("one");
+  assert.deepEqual(seen.problems(), []);
+  assert.equal(seen.source.health().message, "1 apps read, 1 object of other kinds passed over");
 });

@@ -5,7 +5,6 @@ import {
   checkAnswer,
   checkHead,
   defaultLimits,
-  isLinkLocal,
   nextHop,
   parseScriptURL,
 } from "../../src/supervisor/fetch-rules.ts";
@@ -16,40 +15,6 @@ const follow = (location: string | undefined, from = page, followed = 0) =>
   nextHop(from, { location }, followed, defaultLimits).href;
 const answer = (headers: Record<string, string>, { status = 200, pinned = false } = {}) =>
   checkAnswer(page, status, headers, pinned, defaultLimits);
-
-test("isLinkLocal() knows the link-local networks and every way to write them in IPv6", () => {
-  const forbidden = [
-    "169.254.0.0",
-    "169.254.169.254",
-    "169.254.255.255",
-    "fe80::1",
-    "fe80::1%eth0",
-    "febf:ffff::1",
-    "::ffff:169.254.169.254",
-    "::ffff:a9fe:a9fe",
-    "::a9fe:a9fe",
-    "64:ff9b::a9fe:a9fe",
-    "2002:a9fe:a9fe::1",
-  ];
-  for (const address of forbidden) assert.equal(isLinkLocal(address), true, address);
-});
-
-test("isLinkLocal() leaves loopback, private and public addresses alone", () => {
-  for (
-    const address of [
-      "127.0.0.1",
-      "::1",
-      "10.0.0.1",
-      "169.253.1.1",
-      "169.255.0.1",
-      "fec0::1",
-      "2001:db8::1",
-      "no",
-    ]
-  ) {
-    assert.equal(isLinkLocal(address), false, address);
-  }
-});
 
 test("parseScriptURL() refuses link-local addresses however they are spelled", () => {
   for (

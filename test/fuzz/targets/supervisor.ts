@@ -9,12 +9,12 @@ import { isDeepStrictEqual } from "node:util";
 import { crc32 } from "node:zlib";
 import { showURL } from "../../../src/api/shown-spec.ts";
 import { validateNCApp } from "../../../src/api/validate.ts";
+import { isLinkLocal } from "../../../src/lib/link-local.ts";
 import { readAppFiles } from "../../../src/sources/app-files.ts";
 import {
   checkAnswer,
   checkHead,
   defaultLimits,
-  isLinkLocal,
   nextHop,
   parseScriptURL,
 } from "../../../src/supervisor/fetch-rules.ts";

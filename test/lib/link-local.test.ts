@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { hostAddress, isLinkLocal } from "../../src/lib/link-local.ts";
+
+test("isLinkLocal() knows the link-local networks and every way to write them in IPv6", () => {
+  const forbidden = [
+    "169.254.0.0",
+    "169.254.169.254",
+    "169.254.255.255",
+    "fe80::1",
+    "fe80::1%eth0",
+    "febf:ffff::1",
+    "::ffff:169.254.169.254",
+    "::ffff:a9fe:a9fe",
+    "::a9fe:a9fe",
+    "64:ff9b::a9fe:a9fe",
+    "2002:a9fe:a9fe::1",
+  ];
+  for (const address of forbidden) assert.equal(isLinkLocal(address), true, address);
+});
+
+test("isLinkLocal() leaves loopback, private and public addresses alone", () => {
+  for (
+    const address of [
+      "127.0.0.1",
+      "::1",
+      "10.0.0.1",
+      "169.253.1.1",
+      "169.255.0.1",
+      "fec0::1",
+      "2001:db8::1",
+      "no",
+    ]
+  ) {
+    assert.equal(isLinkLocal(address), false, address);
+  }
+});
+
+test("hostAddress() is the address of a host that is named by number, however it is spelled", () => {
+  const hosts = {
+    "0xA9FEA9FE": "169.254.169.254",
+    "[::1]": "::1",
+    "10.1": "10.0.0.1",
+    "example.com": undefined,
+  };
+  for (const [host, address] of Object.entries(hosts)) {
+    assert.equal(hostAddress(new URL(`https://${host}:8443/`)), address, host);
+  }
+});
