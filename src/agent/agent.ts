@@ -12,13 +12,14 @@ import { keyOf, Supervisor } from "../supervisor/supervisor.ts";
 import { createSync } from "../sync/sync.ts";
 import { createAgentView } from "./agent-view.ts";
 import { createAppActions } from "./app-actions.ts";
+import { syncCheck } from "./checks.ts";
 import { chooseConfinement } from "./confine.ts";
 import { createValueResolver } from "./env-values.ts";
 import { returnMemory } from "./return-memory.ts";
 import { lockState } from "./lock.ts";
 import { createMeter } from "./meter.ts";
 import type { AgentOptions } from "./options.ts";
-import { connectCluster } from "./cluster.ts";
+import { type Cluster, connectCluster } from "./cluster.ts";
 import { apiServerSource, createSources } from "./create-sources.ts";
 import { createDiskCheck } from "./disk-check.ts";
 import { openDoors } from "./doors.ts";
@@ -27,6 +28,7 @@ import { createIdleApps } from "./idle-apps.ts";
 import { createNode } from "./node.ts";
 import { observeStarts, takeSample } from "./observe.ts";
 import { privateFolder } from "./private-folder.ts";
+import { createReadiness } from "./readiness.ts";
 import { repeat } from "./repeat.ts";
 import { createStatusBoard } from "./status-board.ts";
 import { runWithScheduler } from "./with-scheduler.ts";
@@ -40,6 +42,8 @@ export interface RunningAgent {
 }
 
 const logCheckMs = 10_000;
+/** How long the node may be in doubt before it is called otherwise. */
+const longestDoubtMs = 30_000;
 
 /** Starts an agent; resolves when it serves and its sources are being followed. What was begun is undone if that fails. */
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
@@ -49,7 +53,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const startedAt = new Date();
   const counters = createAgentCounters();
   opened.defer(await lockState(options.stateDir));
-  const cluster = options.standalone ? undefined : await connectCluster(options, counters.countRequest);
+  const cluster: Cluster | undefined = options.standalone ? undefined : await connectCluster(options, {
+    known: () => supervisor.list().map(({ record }) => record),
+    onRequest: counters.countRequest,
+  });
   opened.defer(async () => await cluster?.close());
   const { confinement, release } = await chooseConfinement({ ...options, size });
 
@@ -82,7 +89,14 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   });
   const order = sources.map(({ name }) => name);
   const sync = createSync({ order, supervisor, log, maxApps: options.maxApps });
-  const node = createNode({ options, client: cluster?.client, supervisor, meter, size });
+  const disk = createDiskCheck([options.stateDir, options.logDir]);
+  // Not the API server's troubles, nor those of a manifest: the node is as good as before.
+  const readiness = createReadiness(() => [
+    disk.check(),
+    syncCheck(sync.lastSync() ?? startedAt.getTime(), Date.now(), options.syncPeriodMs),
+  ], { log, holdMs: Math.min(3 * options.syncPeriodMs, longestDoubtMs) });
+  const { ready } = readiness;
+  const node = createNode({ options, client: cluster?.client, supervisor, meter, size, ready });
 
   const report = (key: string) => {
     const known = supervisor.get(key)?.record;
@@ -110,7 +124,6 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   });
 
   const history = createHistory();
-  const disk = createDiskCheck([options.stateDir, options.logDir]);
   observeStarts(supervisor, counters.appStarts, startedAt.getTime());
   const view = createAgentView({
     options,
@@ -137,7 +150,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   await supervisor.restore();
   // An app at rest changes no more: what an earlier agent could not report of it would never be told.
   for (const { key } of supervisor.list()) report(key);
-  void disk.look();
+  void disk.look().then(() => readiness.look());
   if (options.stopAppsOnExit) opened.defer(() => supervisor.stopAll(options.stopTimeoutMs));
   for (const address of addresses) log.info("serving", { address });
 
@@ -152,14 +165,16 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     repeat(options.syncPeriodMs, stopping.signal, async () => {
       const { complete } = counters.syncs.time(() => sync.reconcile());
       supervisor.tick();
-      const known = supervisor.list().map(({ record }) => record);
+      readiness.look();
       // Not waited for: an API server that hangs must not hold up the apps.
-      void cluster?.syncMirrors(known, order.every((name) => complete.has(name)));
+      void cluster?.syncMirrors(order.every((name) => complete.has(name)));
     }, log),
     repeat(options.reportPeriodMs, stopping.signal, () => meter.readAll(), log),
     repeat(samplePeriodMs, stopping.signal, async () => {
       takeSample(history, { supervisor, meter, node });
-      await disk.look();
+      readiness.look();
+      // Not waited for: a disk that hangs is what the next look has to find.
+      void disk.look();
     }, log),
     repeat(logCheckMs, stopping.signal, () => supervisor.rotateLogs(idle.isIdle), log),
     returnMemory(stopping.signal, log),

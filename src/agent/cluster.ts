@@ -6,9 +6,11 @@ import type { NCApp, NCAppStatus } from "../api/types.ts";
 import { loadAccess } from "../kube/access.ts";
 import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client.ts";
 import { createPulse } from "../lib/pulse.ts";
+import { sleep } from "../lib/sleep.ts";
 import { version } from "../lib/version.ts";
 import { createEventRecorder } from "../report/event-recorder.ts";
-import { isMirrorOf, type ServerApp } from "../report/mirror-plan.ts";
+import { createLocalReports } from "../report/local-reports.ts";
+import { isMirrorOf, keyOf, type ServerApp } from "../report/mirror-plan.ts";
 import { createMirrors } from "../report/mirrors.ts";
 import { createStatusReporter, type ReportedApp } from "../report/status-reporter.ts";
 import type { SourceSink } from "../sources/source.ts";
@@ -28,20 +30,31 @@ export interface Cluster {
   report(known: KnownApp, status: NCAppStatus): void;
   recordEvent(known: KnownApp, event: AppEvent): void;
   forget(known: KnownApp): void;
-  /** Brings the mirrors in line, once it is known what the server has; `complete` says that every source has been read. Never throws. */
-  syncMirrors(known: KnownApp[], complete: boolean): Promise<void>;
+  /**
+   * Brings the mirrors in line, once it is known what the server has; `complete` says that every source has been read. Never throws.
+   * The first mirror of an app does not wait for it.
+   */
+  syncMirrors(complete: boolean): Promise<void>;
   /** Lets the last reports out, then ends. */
   close(): Promise<void>;
 }
 
+export interface ClusterParts {
+  /** The apps of the node. */
+  known: () => KnownApp[];
+  onRequest?: (report: RequestReport) => void;
+}
+
 const lastReportsMs = 2000;
+/** Apps that come together, such as the files of a folder, get their first mirrors together. */
+const firstMirrorMs = 200;
 
 /** Finds the API server by the options. Whether it answers is for the sources to find out, again and again. */
 export async function connectCluster(
   options: AgentOptions,
-  onRequest?: (report: RequestReport) => void,
+  { known, onRequest }: ClusterParts,
 ): Promise<Cluster> {
-  const { kubeconfig, server, env, log, reportPeriodMs, nodeName } = options;
+  const { kubeconfig, server, env, log, reportPeriodMs, nodeName, namespace } = options;
   const access = await loadAccess({ kubeconfig, server, env });
   log.info("using the API server", { server: access.describe() });
   const pulse = createPulse();
@@ -57,7 +70,16 @@ export async function connectCluster(
   const reporter = createStatusReporter({ client, node: nodeName, log, reportPeriodMs });
   const recorder = createEventRecorder({ client, component: "nckubelet", node: nodeName, log });
   const ending = new AbortController();
-  const mirrors = createMirrors({ client, node: nodeName, log, signal: ending.signal });
+  const { signal } = ending;
+  const mirrors = createMirrors({
+    client,
+    node: nodeName,
+    namespace,
+    log,
+    signal,
+    onFound: (key, mirror) => local.found(key, refOf(mirror), mirror.status),
+  });
+  const local = createLocalReports({ reporter, recorder, targetOf: mirrors.targetOf });
   /** What the API server has for this node, by uid; mirrors included. */
   let onServer = new Map<string, ServerApp>();
   let listed = false;
@@ -66,10 +88,20 @@ export async function connectCluster(
     onServer.set(app.metadata.uid ?? "", app as ServerApp);
     reporter.saw(refOf(app), app.status);
   };
-  const targetOf = ({ app, source }: KnownApp): ReportedApp | undefined =>
-    source === apiServerSource
-      ? refOf(app)
-      : mirrors.targetOf(app.metadata.namespace ?? "", app.metadata.name);
+  const syncMirrors = async (complete: boolean) => {
+    if (!listed) return;
+    const apps = known().filter(({ source }) => source !== apiServerSource).map(({ app }) => app as NCApp);
+    await mirrors.sync(apps, [...onServer.values()], complete);
+  };
+
+  let isDue = false;
+  const mirrorSoon = async () => {
+    if (isDue) return;
+    isDue = true;
+    await sleep(firstMirrorMs, signal);
+    isDue = false;
+    if (!signal.aborted) await syncMirrors(false);
+  };
 
   return {
     client,
@@ -79,6 +111,7 @@ export async function connectCluster(
       replace(list) {
         const before = onServer;
         onServer = new Map();
+        if (!listed) void mirrorSoon();
         listed = true;
         for (const { app } of list) remember(app);
         for (const [uid, app] of before) if (!onServer.has(uid)) reporter.lost(refOf(app));
@@ -95,23 +128,21 @@ export async function connectCluster(
         sink.remove(key, uid);
       },
     }),
-    report(known, status) {
-      const target = targetOf(known);
-      if (target) reporter.report(target, status);
+    report({ app, source }, status) {
+      if (source === apiServerSource) return reporter.report(refOf(app), status);
+      if (!local.has(keyOf(app))) void mirrorSoon();
+      local.report(keyOf(app), status);
     },
-    recordEvent(known, event) {
-      const target = targetOf(known);
-      if (target) recorder.record(target, event);
+    recordEvent({ app, source }, event) {
+      if (source === apiServerSource) recorder.record(refOf(app), event);
+      else local.record(keyOf(app), event);
     },
-    forget(known) {
-      const target = targetOf(known);
+    forget({ app, source }) {
+      const target = source === apiServerSource ? refOf(app) : mirrors.targetOf(keyOf(app));
       if (target) reporter.forget(target.namespace, target.name, target.uid);
+      local.forget(keyOf(app));
     },
-    async syncMirrors(known, complete) {
-      if (!listed) return;
-      const local = known.filter(({ source }) => source !== apiServerSource).map(({ app }) => app as NCApp);
-      await mirrors.sync(local, [...onServer.values()], complete);
-    },
+    syncMirrors,
     async close() {
       await Promise.all([reporter.flush(lastReportsMs), recorder.flush(lastReportsMs)]);
       ending.abort();

@@ -25,6 +25,8 @@ export interface NodeParts {
   meter: Meter;
   size: NodeSize;
   usage?: UsageReader;
+  /** Whether the node can run apps, and why not. */
+  ready?: () => { ready: boolean; message: string };
   now?: () => number;
 }
 
@@ -51,6 +53,7 @@ export function createNode(parts: NodeParts): NodeAgent {
       : {}),
     reserved: options.reserved,
     free: () => freeShares(supervisor.list(), options.reserved),
+    ready: parts.ready,
     apps,
     evict: (key, message) => supervisor.evict(key, message),
   });

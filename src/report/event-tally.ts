@@ -23,6 +23,8 @@ export interface EventNews {
   type: "Normal" | "Warning";
   reason: string;
   message: string;
+  /** When it happened; absent: now. */
+  at?: number;
 }
 
 /** One Event object and how often it happened. */
@@ -86,7 +88,7 @@ export function createTallies(options: TallyOptions): Tallies {
     get size() {
       return tallies.size;
     },
-    add(target, { type, reason, message: text }) {
+    add(target, { type, reason, message: text, at = now() }) {
       const message = safeMessage(text);
       const reasonKey = JSON.stringify([appKey(target.namespace, target.name), target.uid, type, reason]);
       const gist = message.replaceAll(/\bprocess \d+/g, "process");
@@ -95,8 +97,8 @@ export function createTallies(options: TallyOptions): Tallies {
       const shown = combined ? safeMessage(`(combined from similar events): ${message}`) : message;
       const known = tallies.get(key);
       const isSame = known && now() - known.lastAt <= sameMs;
-      const tally = isSame ? known : newTally(target, { type, reason, message: shown }, now(), nextTick());
-      Object.assign(tally, { message: shown, lastAt: now(), count: tally.count + 1 });
+      const tally = isSame ? known : newTally(target, { type, reason, message: shown }, at, nextTick());
+      Object.assign(tally, { message: shown, lastAt: at, count: tally.count + 1 });
       const dropped = putLast(tallies, key, tally, maxTallies);
       if (dropped) onDropped(dropped);
       return tally;
@@ -104,10 +106,10 @@ export function createTallies(options: TallyOptions): Tallies {
   };
 }
 
-function newTally(target: EventTarget, news: EventNews, now: number, tick: number): Tally {
+function newTally(target: EventTarget, news: Omit<EventNews, "at">, at: number, tick: number): Tally {
   const unique = `${tick.toString(16)}${digest(JSON.stringify(target)).slice(0, 4)}`;
   const base = target.name.slice(0, 253 - 1 - unique.length).replace(/[^a-z0-9]+$/, "");
-  return { target, ...news, name: `${base}.${unique}`, firstAt: now, lastAt: now, count: 0, stored: 0 };
+  return { target, ...news, name: `${base}.${unique}`, firstAt: at, lastAt: at, count: 0, stored: 0 };
 }
 
 /** Puts an entry at the end of a map of bounded size; answers what fell out at its beginning. */

@@ -73,6 +73,11 @@ export function isMirrorOf(node: string, { metadata, spec }: NCApp): boolean {
   return spec?.nodeName === node && mark !== undefined && mark.startsWith(`${node}/`);
 }
 
+/** The key of a local app; one that names no namespace has the default one. */
+export function keyOf({ metadata }: Pick<NCApp, "metadata">): string {
+  return appKey(metadata.namespace || defaultNamespace, metadata.name);
+}
+
 function mirrorOf({ metadata, spec }: NCApp, node: string, name: string): NCApp {
   const namespace = metadata.namespace || defaultNamespace;
   const shown = { ...showSpec(spec), nodeName: node };
@@ -119,8 +124,4 @@ function mirrorName({ metadata: { name } }: NCApp, node: string, isTaken: boolea
 
 function shownName({ metadata }: NCApp): string {
   return metadata.annotations?.[mirrorOfAnnotation] ?? metadata.name;
-}
-
-function keyOf({ metadata }: NCApp): string {
-  return appKey(metadata.namespace || defaultNamespace, metadata.name);
 }

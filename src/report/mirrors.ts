@@ -3,9 +3,10 @@
  *
  * Guarantees: a mirror never makes or ends an app; one that somebody deletes or edits comes back; only mirrors of this node are
  * touched, each by its uid. One request at a time, and what fails is tried again after waits that grow to five minutes.
- * Caveat: agents may write mirrors only where an admin allowed it (crd/optional/mirrors.yaml); where not, this is said once.
+ * Caveats: agents may write mirrors only where an admin allowed it (crd/optional/mirrors.yaml); where not, this is said once. An agent
+ * that watches one namespace mirrors the apps of that one alone: of a mirror elsewhere it would not see what becomes of it.
  */
-import { appKey } from "../api/names.ts";
+import { defaultNamespace } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { KubeClient, KubeRequest } from "../kube/client.ts";
 import { hasStatus, wasAnswered } from "../kube/kube-error.ts";
@@ -13,7 +14,14 @@ import { ncappPath } from "../kube/resources.ts";
 import { type Backoff, createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { steadyNow } from "../lib/steady-clock.ts";
-import { isMirrorOf, type MirrorAction, mirrorsByApp, planMirrors, type ServerApp } from "./mirror-plan.ts";
+import {
+  isMirrorOf,
+  keyOf,
+  type MirrorAction,
+  mirrorsByApp,
+  planMirrors,
+  type ServerApp,
+} from "./mirror-plan.ts";
 import { isNewer } from "./send-status.ts";
 import type { ReportedApp } from "./status-reporter.ts";
 
@@ -23,14 +31,18 @@ export interface Mirrors {
    * server; `complete`: all local sources have been read. Never throws; call it again with every change and every sync.
    */
   sync(local: NCApp[], existing: ServerApp[], complete: boolean): Promise<void>;
-  /** The mirror of a local app: where its status and its events belong. */
-  targetOf(namespace: string, name: string): ReportedApp | undefined;
+  /** The mirror of a local app, by the app's key: where its status and its events belong. */
+  targetOf(key: string): ReportedApp | undefined;
 }
 
 export interface MirrorsOptions {
   client: KubeClient;
   node: string;
   log: Logger;
+  /** The only namespace that `existing` is about; undefined: it is about all. */
+  namespace?: string;
+  /** The mirror of an app is there, or is another object than before. */
+  onFound?: (key: string, mirror: ServerApp) => void;
   /** For waits. */
   now?: () => number;
   signal?: AbortSignal;
@@ -40,12 +52,14 @@ export interface MirrorsOptions {
 const freshMs = 10_000;
 
 /** Makes the keeper of this node's mirrors. */
-export function createMirrors({ client, node, log, now = steadyNow, signal }: MirrorsOptions): Mirrors {
+export function createMirrors(options: MirrorsOptions): Mirrors {
+  const { client, node, log, namespace, onFound = () => {}, now = steadyNow, signal } = options;
   const taken = new Set<string>();
   const written = new Map<string, number | undefined>();
   const fresh = new Map<string, { mirror: ServerApp; until: number }>();
   const waits = new Map<string, { until: number; backoff: Backoff }>();
   let targets = new Map<string, ReportedApp>();
+  let leftOut = new Set<string>();
   let next: Parameters<Mirrors["sync"]> | undefined;
   let working: Promise<void> | undefined;
 
@@ -54,7 +68,9 @@ export function createMirrors({ client, node, log, now = steadyNow, signal }: Mi
   const learn = (key: string, mirror: ServerApp) => {
     written.set(mirror.metadata.uid, mirror.metadata.generation);
     fresh.set(mirror.metadata.uid, { mirror, until: now() + freshMs });
+    const before = targets.get(key);
     targets.set(key, targetFrom(mirror));
+    if (before?.uid !== mirror.metadata.uid) onFound(key, mirror);
   };
 
   /** What the server has, with what was written a moment ago and the watch has not brought yet. */
@@ -126,10 +142,27 @@ export function createMirrors({ client, node, log, now = steadyNow, signal }: Mi
     }
   };
 
-  const round = async ([local, listed, complete]: Parameters<Mirrors["sync"]>) => {
+  /** The apps that are to have a mirror; of each other one it is said once that it has none. */
+  const shownOf = (apps: NCApp[]): NCApp[] => {
+    if (!namespace) return apps;
+    const isShown = ({ metadata }: NCApp) => (metadata.namespace || defaultNamespace) === namespace;
+    const others = apps.filter((app) => !isShown(app)).map(keyOf);
+    for (const app of others.filter((key) => !leftOut.has(key))) {
+      log.info("a local app has no mirror: this agent watches another namespace", { app, namespace });
+    }
+    leftOut = new Set(others);
+    return apps.filter(isShown);
+  };
+
+  const round = async ([wanted, listed, complete]: Parameters<Mirrors["sync"]>) => {
+    const local = shownOf(wanted);
     const existing = known(listed);
     const mirrors = mirrorsByApp(existing, node);
+    const before = targets;
     targets = new Map([...mirrors].map(([key, [mirror]]) => [key, targetFrom(mirror!)]));
+    for (const [key, [mirror]] of mirrors) {
+      if (before.get(key)?.uid !== mirror!.metadata.uid) onFound(key, mirror!);
+    }
     const actions = planMirrors(local, existing, { node, complete, taken, written });
     forgetOthers(waits, actions);
     for (const action of actions) {
@@ -139,7 +172,7 @@ export function createMirrors({ client, node, log, now = steadyNow, signal }: Mi
   };
 
   return {
-    targetOf: (namespace, name) => targets.get(appKey(namespace, name)),
+    targetOf: (key) => targets.get(key),
     sync(...wanted) {
       next = wanted;
       working ??= (async () => {

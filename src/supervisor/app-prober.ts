@@ -9,6 +9,7 @@ import type { AppRecord, Run } from "./types.ts";
 
 /** Who hears what the probes of an app found. */
 export interface Probed {
+  readonly record: AppRecord;
   /** A probe has given this run up. */
   failProbe(runId: string, message: string): void;
   /** The probes of this run say whether it has started, and whether the app can serve. */
@@ -36,7 +37,10 @@ export function createAppProber(
     onFailed: ({ key, runId }, message) => find(key)?.failProbe(runId, message),
     onReady: ({ key, runId }, ready) => find(key)?.setProbed(runId, { ready }),
     onStarted: ({ key, runId }) => find(key)?.setProbed(runId, { startupPassed: true }),
-    onUnhealthy: ({ key }, message) => onUnhealthy(key, message),
+    onUnhealthy: ({ key, runId }, message) => {
+      // The end of a run ends the probe that is inside of it: that tells nothing about the app.
+      if (find(key)?.record.run?.id === runId) onUnhealthy(key, message);
+    },
   });
   return {
     follow({ app, run, phase }) {

@@ -1,6 +1,7 @@
 /**
  * Runs a command inside of an app: in its cgroup, as its user, with its environment and in its folder. Stop files, exec
  * probes and `nckubelet exec` all come through here, and they meet the app as it was started, whatever the spec says by now.
+ * A stop file is a part of the app, and writes to its log; the others visit it, see visitors.ts.
  */
 import { Buffer } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -8,12 +9,13 @@ import { once } from "node:events";
 import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import process from "node:process";
-import { writeNew } from "../lib/files.ts";
+import { errorCode, writeNew } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { cleanPath } from "./environment.ts";
 import { entryScript } from "./launcher-script.ts";
 import { environmentPath, runFolder as folderOfRun, type RunLayout } from "./layout.ts";
 import { checkEnvironment } from "./run-environment.ts";
+import { visitorMarker } from "./visitors.ts";
 
 /** How the run was started; kept in its folder. */
 export interface Inside {
@@ -32,6 +34,11 @@ export interface InsideResult {
   signal: NodeJS.Signals | null;
   timedOut: boolean;
   output: string;
+}
+
+/** What a run was started with is lost: nobody gets inside of it any more, and only a restart of its app mends that. */
+export class LostWayInError extends Error {
+  override name = "LostWayInError";
 }
 
 type Ending = [code: number | null, signal: NodeJS.Signals | null];
@@ -83,22 +90,10 @@ export function entryCommand({ privileges, workingDir }: Inside, command: string
   return [...privileges, "/bin/sh", "-c", entryScript, "nckubelet-entry", workingDir, ...command];
 }
 
-/** The full command line that runs `command` inside of the run; its output goes to `log`, if one is given. */
-export async function insideCommand(runFolder: string, command: string[], log = ""): Promise<string[]> {
-  const inside = await readInside(runFolder);
-  const environment = inside.environment ?? join(runFolder, "environment");
-  await checkEnvironment(environment);
-  const entry = entryCommand(inside, command);
-  return [
-    "/bin/sh",
-    "-c",
-    joinScript,
-    "nckubelet-inside",
-    inside.leaf,
-    environment,
-    log,
-    ...entry,
-  ];
+/** The full command line by which somebody visits the run. */
+export async function insideCommand(runFolder: string, command: string[]): Promise<string[]> {
+  const words = await commandLine(runFolder, command, "");
+  return ["/usr/bin/env", `${visitorMarker}=${basename(runFolder)}`, ...words];
 }
 
 /**
@@ -115,11 +110,12 @@ export async function runInside(
     signal?: AbortSignal;
   },
 ): Promise<InsideResult> {
-  const [file = "", ...args] = await insideCommand(runFolder, command, log);
+  const [file = "", ...args] = await commandLine(runFolder, command, log ?? "");
+  const env = { PATH: cleanPath, ...(log ? {} : { [visitorMarker]: basename(runFolder) }) };
   patience?.throwIfAborted();
   const output = captureBytes > 0 ? "pipe" : "ignore";
   // Not detached: a group leader's setsid would fork, and nobody would wait for the command itself.
-  const child = spawn(file, args, { cwd: "/", env: { PATH: cleanPath }, stdio: ["ignore", output, output] });
+  const child = spawn(file, args, { cwd: "/", env, stdio: ["ignore", output, output] });
   const captured = captureOutput(child, captureBytes);
   let timedOut = false;
   const timer = setTimeout(() => {
@@ -144,6 +140,31 @@ export async function runInside(
     child.stdout?.destroy();
     child.stderr?.destroy();
   }
+}
+
+/** The command line that runs `command` inside of the run; its output goes to `log`, if one is given. */
+async function commandLine(runFolder: string, command: string[], log: string): Promise<string[]> {
+  const { inside, environment } = await findWayIn(runFolder);
+  const entry = entryCommand(inside, command);
+  return ["/bin/sh", "-c", joinScript, "nckubelet-inside", inside.leaf, environment, log, ...entry];
+}
+
+async function findWayIn(runFolder: string): Promise<{ inside: Inside; environment: string }> {
+  try {
+    const inside = await readInside(runFolder);
+    const environment = inside.environment ?? join(runFolder, "environment");
+    await checkEnvironment(environment);
+    return { inside, environment };
+  } catch (error) {
+    const { message, cause } = error as Error;
+    // A file that is gone or damaged stays so. One that cannot be read now, for want of descriptors say, is not lost.
+    const isLost = !isSystemError(cause ?? error) || errorCode(cause ?? error) === "ENOENT";
+    throw isLost ? new LostWayInError(message, { cause: error }) : error;
+  }
+}
+
+function isSystemError(error: unknown): boolean {
+  return typeof (error as NodeJS.ErrnoException).code === "string";
 }
 
 /** Keeps the first bytes of what the command says; the rest is read and dropped, so that it never blocks. */

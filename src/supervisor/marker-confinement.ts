@@ -57,7 +57,8 @@ export function createMarkerConfinement(
     thaw: async () => {},
     onEmpty: (run, callback) => pollUntilEmpty(() => findAny(run), callback),
     usage: async (run) => sumUsage((await recentScan(sameMomentMs)).get(run.runId) ?? []),
-    removeRun: async () => {},
+    // Visitors may be left; see visitors.ts.
+    removeRun: (run) => signalAll(run, "SIGKILL"),
     removeApp: async () => {},
     listRuns: async () => [],
   };

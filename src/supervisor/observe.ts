@@ -6,6 +6,7 @@ import { type Layout, markPath } from "./layout.ts";
 import { type Marks, readMarks } from "./marks.ts";
 import { isAlive } from "./processes.ts";
 import type { Run, RunView } from "./types.ts";
+import { withoutVisitors } from "./visitors.ts";
 
 export interface ObserveDeps {
   layout: Layout;
@@ -24,11 +25,17 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   const ref: RunRef = { folder, runId: run.id, main, leaf: run.leaf };
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";
-  const processes = mayLive ? await confinement.processes(ref) : [];
+  const list = () => confinement.processes(ref);
+  const listed = mayLive ? await list() : [];
   const launcherAlive = mayLive && launcherLives(before, waitedMs);
   // The launcher's last act is to write the status down: once it is gone, what it wrote is there to read. A launcher that
   // had not claimed the run when we looked was not looked for either, so the first reading stands.
   const { claim, started, failure, exit } = mayLive && !launcherAlive ? readMarks(mark) : before;
+  const hasEnded = exit !== undefined || (!launcherAlive && !(main && listed.includes(main.pid)));
+  // Only then does it matter whose they are.
+  const processes = hasEnded
+    ? await withoutVisitors(listed, { runId: run.id, main: main?.pid, survivor: run.survivor, list })
+    : listed;
   const usage = mayLive ? await confinement.usage(ref) : undefined;
   return {
     claim,

@@ -21,9 +21,11 @@ export function quietSince(record: AppRecord, view: RunView | undefined, now: nu
     return undefined;
   }
   const { launcher, launcherAlive, started, processes } = view;
-  const main = started && processes.includes(started.main.pid) ? [started.main] : [];
+  const main = started && processes.includes(started.main.pid) ? started.main : undefined;
+  // The kernel tells when the last process is gone. Where visitors stay, the end of the one that stands for the run tells it.
+  const left = main ?? { pid: record.run?.survivor ?? processes[0]!, startTime: "" };
   // A launcher that lives waits for its script, and writes down when it ends.
-  return { until: now + trustMs, processes: launcher && launcherAlive ? [launcher] : main };
+  return { until: now + trustMs, processes: [launcher && launcherAlive ? launcher : left] };
 }
 
 /** Whether nothing has changed that a glance can see. A clock that was set back ends the trust, too. */

@@ -78,7 +78,7 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
     // RBAC is read from a cache that may be a moment behind.
     await waitFor("the mirror", async () => {
       await sync(local("web"));
-      return mirrors.targetOf("default", "web");
+      return mirrors.targetOf("default/web");
     });
     const reporter = createStatusReporter({
       client,
@@ -86,7 +86,7 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
       log: silentLogger,
       reportPeriodMs: 10_000,
     });
-    reporter.report(mirrors.targetOf("default", "web")!, { phase: "Running", ready: true, restarts: 2 }, {});
+    reporter.report(mirrors.targetOf("default/web")!, { phase: "Running", ready: true, restarts: 2 }, {});
     await reporter.flush(10_000);
     reporter.close();
     const { stdout } = await cluster.kubectl(["get", "ncapp", "web"]);
@@ -100,7 +100,7 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
     const { mirrors, sync } = setUp("node-1");
     await sync(local("web"));
     assert.deepEqual(await read("web"), before);
-    assert.equal(mirrors.targetOf("default", "web")?.uid, before.metadata.uid);
+    assert.equal(mirrors.targetOf("default/web")?.uid, before.metadata.uid);
   });
 
   test("a mirror that was deleted comes back as another object, one that was edited as it was", async () => {

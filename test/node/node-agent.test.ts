@@ -85,6 +85,25 @@ test("registerOnce() looks at the Node once a minute, and at once when something
   assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status"]);
 });
 
+test("a node that cannot do its work says so on its Node, once, and keeps its Lease", async () => {
+  let state = { ready: true, message: "nckubelet runs apps" };
+  const { api, agent, pass } = setUp({ ready: () => state });
+  const ready = () =>
+    api.get("/api/v1/nodes/n1").status.conditions.find(({ type }: { type: string }) => type === "Ready");
+  await agent.registerOnce();
+  assert.equal(ready().status, "True");
+  api.takeAsked();
+  state = { ready: false, message: "disk: /state cannot be written to: EROFS" };
+  for (let times = 0; times < 4; times++) {
+    pass(10_000);
+    await agent.registerOnce();
+  }
+  assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status"]);
+  const { status, reason, message } = ready();
+  assert.deepEqual([status, reason, message], ["False", "AgentNotReady", state.message]);
+  assert.equal(await agent.renewOnce(), true);
+});
+
 test("registerOnce() comes again at once after a failure", async () => {
   const { api, agent } = setUp();
   api.intercept = (request) => {

@@ -29,6 +29,14 @@ test("createTallies() counts the same event within an hour as one, and begins an
   assert.equal(second.count, 1);
 });
 
+test("createTallies() takes the time of an event that happened before it could be told", () => {
+  const { tallies, pass } = setUp();
+  const at = tallies.add(web, backOff).firstAt;
+  pass(10 * minute);
+  const late = tallies.add(web, { ...backOff, reason: "Started", at });
+  assert.deepEqual([late.firstAt, late.lastAt], [at, at]);
+});
+
 test("createTallies() tells apart what differs in app, uid, type, reason or message", () => {
   const { tallies } = setUp();
   const all = [

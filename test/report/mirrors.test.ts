@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
 import { type MirrorAction, planMirrors, type ServerApp } from "../../src/report/mirror-plan.ts";
-import { createMirrors } from "../../src/report/mirrors.ts";
+import { createMirrors, type MirrorsOptions } from "../../src/report/mirrors.ts";
 import { FakeApi, problem } from "../node/fake-api.ts";
 import { takeMachineClock } from "../machine-clock.ts";
 import { waitFor } from "../wait-for.ts";
@@ -134,11 +134,11 @@ test("planMirrors() gives a mirror the node's name where its own is taken, keeps
   assert.deepEqual(plan([], [suffixed]), ["delete u2"]);
 });
 
-const setUp = () => {
+const setUp = (options: Partial<MirrorsOptions> = {}) => {
   const api = new FakeApi();
   const log = createTestLog();
   let time = 1_000_000;
-  const mirrors = createMirrors({ client: api.client, node: "n1", log, now: () => time });
+  const mirrors = createMirrors({ client: api.client, node: "n1", log, now: () => time, ...options });
   const existing = () =>
     [...api.objects.values()].filter(({ spec }) => spec.nodeName === "n1") as ServerApp[];
   return { api, log, mirrors, existing, pass: (ms: number) => void (time += ms) };
@@ -148,20 +148,20 @@ test("sync() makes mirrors and says where the status of their apps belongs", asy
   const { api, mirrors } = setUp();
   await mirrors.sync([local("web")], [], true);
   const { uid, resourceVersion } = api.get(`${folder}/web`).metadata;
-  assert.deepEqual(mirrors.targetOf("default", "web"), {
+  assert.deepEqual(mirrors.targetOf("default/web"), {
     namespace: "default",
     name: "web",
     uid,
     resourceVersion,
   });
-  assert.equal(mirrors.targetOf("default", "other"), undefined);
+  assert.equal(mirrors.targetOf("default/other"), undefined);
 });
 
 test("sync() asks nothing again while the watch has not brought what it made", async () => {
   const { api, mirrors, existing } = setUp();
   for (let times = 0; times < 3; times++) await mirrors.sync([local("web")], [], true);
   assert.deepEqual(api.takeAsked(), [`POST ${folder}`]);
-  assert.ok(mirrors.targetOf("default", "web"));
+  assert.ok(mirrors.targetOf("default/web"));
   const old = existing();
   const changed = local("web", { shellFile: "/opt/new.sh" });
   for (let times = 0; times < 3; times++) await mirrors.sync([changed], old, true);
@@ -189,6 +189,33 @@ test("sync() makes a mirror again that somebody deleted, and heals one that some
   assert.equal(api.get(`${folder}/web`).spec.cpuPCT, undefined);
 });
 
+test("sync() tells of each mirror once: when it finds it, when it makes it, and when it makes it again", async () => {
+  const found: string[] = [];
+  const onFound = (key: string, { metadata }: ServerApp) => found.push(`${key} ${metadata.uid}`);
+  const { api, mirrors, existing } = setUp({ onFound });
+  const apps = [local("web"), local("job")];
+  api.put(`${folder}/web`, mirrored(local("web"), { uid: "earlier" }));
+  const uidOf = (name: string) => api.get(`${folder}/${name}`).metadata.uid;
+  for (let times = 0; times < 3; times++) await mirrors.sync(apps, existing(), true);
+  assert.deepEqual(found.splice(0), [`default/web ${uidOf("web")}`, `default/job ${uidOf("job")}`]);
+  api.objects.delete(`${folder}/job`);
+  for (let times = 0; times < 3; times++) await mirrors.sync(apps, existing(), true);
+  assert.deepEqual(found, [`default/job ${uidOf("job")}`]);
+});
+
+test("sync() makes no mirror outside of the namespace that is watched, asks nothing for it, and says so once", async () => {
+  const { api, log, mirrors, existing, pass } = setUp({ namespace: "default" });
+  const elsewhere = { ...local("web"), metadata: { name: "web", namespace: "edge" } };
+  for (let times = 0; times < 3; times++) {
+    await mirrors.sync([local("web"), elsewhere], existing(), true);
+    pass(20_000);
+  }
+  assert.deepEqual(api.takeAsked(), [`POST ${folder}`]);
+  assert.equal(mirrors.targetOf("edge/web"), undefined);
+  assert.ok(mirrors.targetOf("default/web"));
+  assert.deepEqual(log.lines, ["info a local app has no mirror: this agent watches another namespace"]);
+});
+
 test("sync() deletes the mirror of an app that is gone, by its uid", async () => {
   const { api, mirrors, existing } = setUp();
   await mirrors.sync([local("web")], [], true);
@@ -210,7 +237,7 @@ test("sync() leaves an app of the same name alone and shows the local one under 
   await mirrors.sync([local("web")], existing(), true);
   await mirrors.sync([local("web")], existing(), true);
   assert.equal(api.get(`${folder}/web`).spec.shellFile, "/real.sh");
-  assert.equal(mirrors.targetOf("default", "web")?.name, "web-n1");
+  assert.equal(mirrors.targetOf("default/web")?.name, "web-n1");
 });
 
 test("sync() tries again after waits that grow, says what may be missing, and never throws", async () => {

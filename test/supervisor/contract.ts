@@ -347,6 +347,53 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     await node.liveRuns(0);
   });
 
+  test("a session inside of an app that crashes holds up nothing, and ends with the run", async () => {
+    await using node = await createNode();
+    const [end, stopped, inside] = ["end", "stopped", "inside"].map((name) => join(node.folder, name));
+    await node.assign("visited", {
+      shellFile: await node.script("visited.sh", `while [ ! -e ${end} ]; do sleep 0.1; done; exit 3\n`),
+      stopFile: await node.script("stop.sh", `touch ${stopped}\n`),
+      restartPolicy: "Never",
+      terminationGracePeriodSeconds: 600,
+    });
+    const { run } = await node.reach("visited", "Running");
+    const session = stay(runFolder(node.layout, run!.id), inside!);
+    await waitFor("the session", () => existsSync(inside!));
+    await writeFile(end!, "");
+    const { lastExit } = await node.reach("visited", "Failed");
+    assert.deepEqual([lastExit?.code, lastExit?.reason, lastExit?.message], [3, "Error", ""]);
+    assert.equal(existsSync(stopped!), false, "there was nothing to stop");
+    assert.equal((await session).signal, "SIGKILL");
+    await node.liveRuns(0);
+  });
+
+  test("a daemon is the app, a session beside it is not: when the daemon has ended, the app has", async () => {
+    await using node = await createNode();
+    const [end, pidFile, inside] = ["end", "daemon.pid", "inside"].map((name) => join(node.folder, name));
+    const daemon = `setsid sh -c 'echo $$ >${pidFile}; exec sleep 300' &`;
+    await node.assign("visited", {
+      shellFile: await node.script(
+        "visited.sh",
+        `while [ ! -e ${end} ]; do sleep 0.1; done; ${daemon}\nexit 0\n`,
+      ),
+      restartPolicy: "Never",
+    });
+    const { run } = await node.reach("visited", "Running");
+    const session = stay(runFolder(node.layout, run!.id), inside!);
+    await waitFor("the session", () => existsSync(inside!));
+    await writeFile(end!, "");
+    const daemonPid = () => readFile(pidFile!, "utf8").then(Number, () => 0);
+    const { run: left } = await node.reach("visited", "Running", ({ run }) => run?.survivor !== undefined);
+    assert.equal(left?.survivor, await waitFor("the daemon", async () => await daemonPid() || undefined));
+    process.kill(left!.survivor!, "SIGKILL");
+    await waitFor("a look finds that it has ended", () => {
+      node.supervisor.tick();
+      return node.record("visited").phase === "Succeeded";
+    });
+    assert.equal((await session).signal, "SIGKILL");
+    await node.liveRuns(0);
+  });
+
   test("an exec probe runs inside of the app: readiness follows it, and failed liveness restarts the app with its words", async () => {
     await using node = await createNode();
     const [healthy, serving] = [join(node.folder, "healthy"), join(node.folder, "serving")];
@@ -462,4 +509,10 @@ async function filesWith(text: string, folders: string[]): Promise<string[]> {
     }
   }
   return found;
+}
+
+/** Somebody who is inside of a run, and stays whatever is asked of it. */
+function stay(folder: string, pidFile: string) {
+  const command = ["sh", "-c", `trap '' TERM; echo $$ >${pidFile}; while :; do sleep 1; done`];
+  return runInside(folder, command, { timeoutMs: 600_000 });
 }

@@ -37,9 +37,11 @@ test("a clock that was set back ends the quiet", () => {
   assert.equal(isStillQuiet(quietSince(running, view, now)!, now - 1, everybody), false);
 });
 
-test("children that outlive their script are watched by others, so that a glance asks for nobody", () => {
+test("where children outlive their script, a glance asks for the one that stands for the run", () => {
   const daemon = { ...view, launcherAlive: false, exit: { code: 0, at: now }, processes: [12] };
-  assert.deepEqual(quietSince(running, daemon, now)?.processes, []);
+  const pids = (record: AppRecord) => quietSince(record, daemon, now)?.processes.map(({ pid }) => pid);
+  assert.deepEqual(pids(running), [12]);
+  assert.deepEqual(pids({ ...running, run: { survivor: 13 } } as AppRecord), [13]);
 });
 
 test("an app that does not run, has nothing left, or has other runs beside it is never quiet", () => {

@@ -4,6 +4,8 @@
  */
 import { type ClientRequest, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { authority, bareHost } from "./host.ts";
+import { isOwnTrouble } from "./own-trouble.ts";
 import type { ProbeResult } from "./result.ts";
 
 export interface HttpTarget {
@@ -14,16 +16,21 @@ export interface HttpTarget {
   headers: { name: string; value: string }[];
 }
 
-/** One GET, over by `timeoutMs` at the latest. */
+/** One GET, over by `timeoutMs` at the latest. Throws only where the node is too short of something to ask. */
 export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeResult> {
   const { host, port, path, scheme, headers } = target;
-  const url = `${scheme.toLowerCase()}://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
-  return new Promise((resolve) => {
+  const url = `${scheme.toLowerCase()}://${authority(host, port)}${path}`;
+  return new Promise((resolve, reject) => {
     let asked: ClientRequest | undefined;
     const finish = (ok: boolean, message: string) => {
       clearTimeout(timer);
       resolve({ ok, message });
       asked?.destroy();
+    };
+    const fail = (cause: Error) => {
+      const message = `Get "${url}": ${cause.message}`;
+      if (isOwnTrouble(cause)) reject(new Error(message, { cause }));
+      finish(false, message);
     };
     const timer = setTimeout(
       () => finish(false, `Get "${url}": no answer in ${timeoutMs / 1000} s`),
@@ -32,7 +39,7 @@ export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeR
     const given = headers.flatMap(({ name, value }) => [name, value]);
     const has = (name: string) => headers.some((header) => header.name.toLowerCase() === name);
     const standard = [
-      ...(has("host") ? [] : ["Host", `${host}:${port}`]),
+      ...(has("host") ? [] : ["Host", authority(host, port)]),
       ...(has("user-agent") ? [] : ["User-Agent", "nckubelet-probe"]),
       ...(has("accept") ? [] : ["Accept", "*/*"]),
       ...["Connection", "close"],
@@ -40,7 +47,7 @@ export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeR
     try {
       const send = scheme === "HTTPS" ? httpsRequest : httpRequest;
       asked = send({
-        host,
+        host: bareHost(host),
         port,
         path,
         headers: [...standard, ...given],
@@ -53,10 +60,10 @@ export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeR
       });
       // An upgrade that nobody asked for is neither an answer nor an error.
       asked.on("close", () => finish(false, `Get "${url}": closed without an answer`));
-      asked.on("error", (error) => finish(false, `Get "${url}": ${error.message}`));
+      asked.on("error", fail);
       asked.end();
     } catch (error) {
-      finish(false, `Get "${url}": ${(error as Error).message}`);
+      fail(error as Error);
     }
   });
 }

@@ -2,7 +2,8 @@
  * Makes one probe of whatever kind.
  */
 import type { DefaultedProbe, DefaultedSpec } from "../../api/types.ts";
-import { runInside } from "../inside.ts";
+import { type InsideResult, LostWayInError, runInside } from "../inside.ts";
+import { bareHost } from "./host.ts";
 import { probeHttp } from "./http-get.ts";
 import type { ProbeResult } from "./result.ts";
 import { probeTcp } from "./tcp-socket.ts";
@@ -25,27 +26,31 @@ export async function performProbe(probe: DefaultedProbe, app: ProbedApp): Promi
   if (!target) return { ok: false, message: "the probe has no mechanism" };
   const port = portNumber(target.port, app.ports);
   if (port === undefined) return { ok: false, message: `no port is called ${JSON.stringify(target.port)}` };
-  const host = target.host || nodeItself;
+  const host = bareHost(target.host || nodeItself);
   if (!httpGet) return await probeTcp({ host, port }, timeoutMs);
   const { path, scheme, httpHeaders = [] } = httpGet;
   return await probeHttp({ host, port, path: path || "/", scheme, headers: httpHeaders }, timeoutMs);
 }
 
 async function probeExec(command: string[], runFolder: string, timeoutMs: number): Promise<ProbeResult> {
-  const { code, timedOut, output } = await runInside(runFolder, command, {
-    timeoutMs,
-    captureBytes: keptOutput,
-  });
-  if (timedOut) {
-    return {
-      ok: false,
-      message: `command ${JSON.stringify(command[0])} did not end in ${timeoutMs / 1000} s`,
-    };
+  try {
+    const result = await runInside(runFolder, command, { timeoutMs, captureBytes: keptOutput });
+    return judgeCommand(command, result, timeoutMs);
+  } catch (error) {
+    // Only a restart of the app mends this, so that it is the app's failure.
+    if (error instanceof LostWayInError) return { ok: false, message: error.message };
+    throw error;
   }
-  return {
-    ok: code === 0,
-    message: output.trim() || `command ${JSON.stringify(command[0])} ended with status ${code}`,
-  };
+}
+
+function judgeCommand(
+  [file]: string[],
+  { code, timedOut, output }: InsideResult,
+  timeoutMs: number,
+): ProbeResult {
+  const name = `command ${JSON.stringify(file)}`;
+  if (timedOut) return { ok: false, message: `${name} did not end in ${timeoutMs / 1000} s` };
+  return { ok: code === 0, message: output.trim() || `${name} ended with status ${code}` };
 }
 
 function portNumber(port: string | number, ports: DefaultedSpec["ports"]): number | undefined {

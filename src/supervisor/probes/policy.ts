@@ -26,6 +26,16 @@ export function observeProbe(state: ProbeState, { ok }: ProbeResult, probe: Defa
 
 /** The words of a failed probe, as the kubelet has them. */
 export function failureMessage(kind: ProbeKind, { message }: ProbeResult): string {
-  const name = { startup: "Startup", liveness: "Liveness", readiness: "Readiness" }[kind];
-  return `${name} probe failed: ${message}`;
+  return `${names[kind]} probe failed: ${message}`;
 }
+
+/** The words of a probe that could not be made. */
+export function errorMessage(kind: ProbeKind, { message }: Error): string {
+  return `${names[kind]} probe errored: ${message}`;
+}
+
+const names: Record<ProbeKind, string> = {
+  startup: "Startup",
+  liveness: "Liveness",
+  readiness: "Readiness",
+};

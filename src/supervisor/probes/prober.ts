@@ -2,11 +2,19 @@
  * Probes running apps at their periods.
  *
  * The startup probe comes first; the others wait until it has passed. One probe of a kind is in flight at a time. A liveness or
- * startup verdict of "failed" is told once per run; readiness is told with every change of verdict.
+ * startup verdict of "failed" is told once per run; readiness is told with every change of verdict. A probe that could not be made, since
+ * the node is short of something, counts for nothing: it is told once, and made again after its period.
  */
 import { performance } from "node:perf_hooks";
 import type { DefaultedProbe, DefaultedSpec } from "../../api/types.ts";
-import { failureMessage, observeProbe, type ProbeKind, type ProbeState, untried } from "./policy.ts";
+import {
+  errorMessage,
+  failureMessage,
+  observeProbe,
+  type ProbeKind,
+  type ProbeState,
+  untried,
+} from "./policy.ts";
 import type { ProbeResult } from "./result.ts";
 
 type Probes = Pick<DefaultedSpec, "startupProbe" | "livenessProbe" | "readinessProbe" | "ports">;
@@ -22,13 +30,14 @@ export interface ProbedRun {
 }
 
 export interface ProberDeps {
+  /** A throw means that the probe could not be made. */
   perform: (probe: DefaultedProbe, run: ProbedRun) => Promise<ProbeResult>;
   /** The app has to be restarted. */
   onFailed: (run: ProbedRun, message: string) => void;
   onReady: (run: ProbedRun, ready: boolean) => void;
   /** The startup probe has passed. */
   onStarted: (run: ProbedRun) => void;
-  /** One probe failed, whatever follows from it. */
+  /** One probe failed, whatever follows from it, or the first of several could not be made. */
   onUnhealthy: (run: ProbedRun, message: string) => void;
   now?: () => number;
   random?: () => number;
@@ -124,6 +133,7 @@ function repeatProbe(
   onVerdict: (verdict: "passed" | "failed", message: string) => void,
 ): void {
   let state: ProbeState = untried;
+  let isBroken = false;
   let timer: NodeJS.Timeout | undefined;
   const periodMs = probe.periodSeconds * 1000;
   const later = (ms: number) => timer = setTimeout(probeOnce, ms);
@@ -131,17 +141,24 @@ function repeatProbe(
 
   async function probeOnce(): Promise<void> {
     const began = monotonic();
-    const result = await perform(probe, run).catch((error): ProbeResult => ({
-      ok: false,
-      message: String(error.message),
-    }));
+    const result = await perform(probe, run).catch(complain);
     if (signal.aborted) return;
+    if (result) judge(result);
+    if (!signal.aborted) later(Math.max(0, began + periodMs - monotonic()));
+  }
+
+  function judge(result: ProbeResult): void {
+    isBroken = false;
     const before = state.verdict;
     state = observeProbe(state, result, probe);
     const message = failureMessage(kind, result);
     if (!result.ok) onUnhealthy(run, message);
     if (state.verdict && state.verdict !== before) onVerdict(state.verdict, message);
-    if (!signal.aborted) later(Math.max(0, began + periodMs - monotonic()));
+  }
+
+  function complain(error: Error): void {
+    if (!signal.aborted && !isBroken) onUnhealthy(run, errorMessage(kind, error));
+    isBroken = true;
   }
 
   // Apps that were taken over have had their delay; a little chance keeps many apps from being probed at once.

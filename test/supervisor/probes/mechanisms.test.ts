@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type HttpTarget, probeHttp } from "../../../src/supervisor/probes/http-get.ts";
@@ -13,10 +13,10 @@ import { probeTcp } from "../../../src/supervisor/probes/tcp-socket.ts";
 
 const host = "127.0.0.1";
 
-async function listen(server: Server) {
+async function listen(server: Server, address = host) {
   const sockets = new Set<Socket>();
   server.on("connection", (socket) => sockets.add(socket.on("error", () => {})));
-  server.listen(0, host);
+  server.listen(0, address);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const close = async () => {
@@ -120,4 +120,41 @@ test("a TCP port that is open is success, a closed one is not", async () => {
   const { ok, message } = await probeTcp({ host, port: server.port }, 5000);
   assert.equal(ok, false);
   assert.match(message, /^dial tcp 127\.0\.0\.1:\d+: .*ECONNREFUSED/);
+});
+
+test(
+  "an IPv6 address is taken with brackets and without, and stands in them in the Host header and in messages",
+  {
+    skip: !networkInterfaces().lo?.some(({ address }) => address === "::1"),
+  },
+  async () => {
+    const hosts: unknown[] = [];
+    const answer: RequestListener = (request, response) => {
+      hosts.push(request.headers.host);
+      response.end();
+    };
+    const forms = ["::1", "[::1]"];
+    const probeBoth = async () => {
+      await using server = await listen(createHttpServer(answer), "::1");
+      const { port } = server;
+      for (const host of forms) {
+        assert.equal((await ask(port, { host })).ok, true);
+        assert.equal((await probeTcp({ host, port }, 5000)).ok, true);
+      }
+      return port;
+    };
+    const port = await probeBoth();
+    assert.deepEqual(hosts, [`[::1]:${port}`, `[::1]:${port}`]);
+    for (const host of forms) {
+      assert.ok((await ask(port, { host })).message.startsWith(`Get "http://[::1]:${port}/": `));
+      assert.ok((await probeTcp({ host, port }, 5000)).message.startsWith(`dial tcp [::1]:${port}: `));
+    }
+  },
+);
+
+test("a port that there is not is a failure", async () => {
+  for (const { ok, message } of [await ask(70_000), await probeTcp({ host, port: 70_000 }, 5000)]) {
+    assert.equal(ok, false);
+    assert.match(message, /70000/);
+  }
 });

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DefaultedProbe } from "../../../src/api/types.ts";
-import { failureMessage, observeProbe, untried } from "../../../src/supervisor/probes/policy.ts";
+import {
+  errorMessage,
+  failureMessage,
+  observeProbe,
+  untried,
+} from "../../../src/supervisor/probes/policy.ts";
 
 const probe: DefaultedProbe = {
   tcpSocket: { port: 1 },
@@ -44,5 +49,9 @@ test("failures are told in the kubelet's words", () => {
   assert.equal(
     failureMessage("liveness", result),
     "Liveness probe failed: HTTP probe failed with statuscode: 503",
+  );
+  assert.equal(
+    errorMessage("startup", new Error("spawn /bin/sh EAGAIN")),
+    "Startup probe errored: spawn /bin/sh EAGAIN",
   );
 });

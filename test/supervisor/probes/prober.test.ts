@@ -15,9 +15,10 @@ function probe(fields: Partial<DefaultedProbe> = {}): DefaultedProbe {
   return { tcpSocket: { port: 1 }, ...times, ...fields };
 }
 
-/** A prober whose results come from `answers`, by probe. */
+/** A prober whose results come from `answers`, by probe; an error is thrown. */
 function probing() {
-  const answers = new Map<DefaultedProbe, boolean>();
+  const answers = new Map<DefaultedProbe, boolean | Error>();
+  const unhealthy: string[] = [];
   const asked: DefaultedProbe[] = [];
   const failed: string[] = [];
   const ready: boolean[] = [];
@@ -25,12 +26,14 @@ function probing() {
   const prober = createProber({
     perform: async (probe) => {
       asked.push(probe);
-      return { ok: answers.get(probe) ?? true, message: "it said so" };
+      const ok = answers.get(probe) ?? true;
+      if (ok instanceof Error) throw ok;
+      return { ok, message: "it said so" };
     },
     onFailed: (_run, message) => failed.push(message),
     onReady: (_run, isReady) => ready.push(isReady),
     onStarted: () => started++,
-    onUnhealthy: () => {},
+    onUnhealthy: (_run, message) => unhealthy.push(message),
     random: () => 0,
   });
   const watch = (spec: ProbedRun["spec"], fields: Partial<ProbedRun> = {}) =>
@@ -42,6 +45,7 @@ function probing() {
     asked,
     failed,
     ready,
+    unhealthy,
     watch,
     [Symbol.dispose]: () => prober.close(),
   };
@@ -128,4 +132,48 @@ test("a startup probe that has passed is told, and is not asked again by a new a
   later.watch({ startupProbe: startup, livenessProbe: liveness }, { startupPassed: true });
   await waitFor("liveness is probed at once", () => later.asked.includes(liveness));
   assert.ok(!later.asked.includes(startup));
+});
+
+test("a probe that could not be made is no failure of the app: it is told once, and made again", async () => {
+  using seen = probing();
+  const liveness = probe({ failureThreshold: 2 });
+  const short = new Error("spawn /bin/sh EAGAIN");
+  seen.answers.set(liveness, short);
+  seen.watch({ livenessProbe: liveness });
+  const count = async (more: number) => {
+    const before = seen.asked.length;
+    await waitFor("more probes", () => seen.asked.length > before + more);
+  };
+  await count(5);
+  assert.deepEqual([seen.failed, seen.unhealthy], [[], ["Liveness probe errored: spawn /bin/sh EAGAIN"]]);
+  seen.answers.set(liveness, true);
+  await count(2);
+  seen.answers.set(liveness, short);
+  await count(5);
+  assert.deepEqual(seen.unhealthy.length, 2, "it is told again after one that could be made");
+  seen.answers.set(liveness, false);
+  await waitFor("a failure is one as ever", () => seen.failed.length > 0);
+});
+
+test("a probe that could not be made leaves the count of results and the verdict as they were", async () => {
+  const script: (boolean | Error)[] = [true, false, new Error("EMFILE"), new Error("EMFILE"), false];
+  let asked = 0;
+  const ready: boolean[] = [];
+  const prober = createProber({
+    perform: async () => {
+      const ok = script[asked++] ?? true;
+      if (ok instanceof Error) throw ok;
+      return { ok, message: "" };
+    },
+    onFailed: () => {},
+    onReady: (_run, isReady) => ready.push(isReady),
+    onStarted: () => {},
+    onUnhealthy: () => {},
+    random: () => 0,
+  });
+  const spec = { readinessProbe: probe({ failureThreshold: 2 }) };
+  prober.watch({ key: "default/web", runId: "run-1", startedAt: Date.now(), spec });
+  await waitFor("all were asked", () => asked > script.length + 1);
+  prober.close();
+  assert.deepEqual(ready, [true, false, true]);
 });

@@ -1,0 +1,172 @@
+/**
+ * Local apps at a real API server, as an agent with the shipped roles shows them: those at rest, those of another namespace; and the
+ * Node of an agent whose disk is broken.
+ */
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { agentUser } from "../../src/api/names.ts";
+import type { NCApp } from "../../src/api/types.ts";
+import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
+import type { Cluster } from "../harness/cluster.ts";
+import { startControlPlane } from "../harness/control-plane.ts";
+import { skipUnless } from "../harness/parts.ts";
+import { waitFor } from "../wait-for.ts";
+
+const patienceMs = 120_000;
+
+describe("local apps at a real API server", { skip: skipUnless("control-plane"), timeout: 400_000 }, () => {
+  let cluster: Cluster;
+  let folder = "";
+  let kubeconfig = "";
+
+  before(async () => {
+    cluster = await startControlPlane();
+    for (const path of ["crd/", "crd/optional/mirrors.yaml"]) await cluster.kubectl(["apply", "-f", path]);
+    kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
+    folder = await mkdtemp(join(tmpdir(), "nckubelet-scripts-"));
+  });
+  after(async () => {
+    await cluster?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const start = (...flags: string[]) =>
+    startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a", ...flags]);
+  const script = async (name: string, text: string) => {
+    const path = join(folder, name);
+    await writeFile(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    return path;
+  };
+  const run = async (agent: AgentProcess, shellFile: string, ...words: string[]) => {
+    const { code, stderr } = await agent.command("run", shellFile, ...words, "--socket", agent.socket);
+    assert.equal(code, 0, stderr);
+  };
+  const find = async (name: string, namespace = "default"): Promise<NCApp | undefined> => {
+    const words = ["-n", namespace, "get", "ncapp", name, "-o", "json"];
+    const { code, stdout } = await cluster.kubectl(words, { allowFail: true });
+    return code === 0 ? JSON.parse(stdout) : undefined;
+  };
+  const inPhase = (name: string, phase: string, isWanted: (app: NCApp) => boolean = () => true) =>
+    waitFor(`${name} is shown as ${phase}`, async () => {
+      const app = await find(name);
+      return app?.status?.phase === phase && isWanted(app) && app;
+    }, patienceMs);
+  /** How many requests the agent has made for these. */
+  const requests = async (agent: AgentProcess, ...resources: string[]) => {
+    const text = await (await fetch(`${agent.url}/metrics`)).text();
+    return text.split("\n")
+      .filter((line) => line.startsWith("nckubelet_api_requests_total{"))
+      .filter((line) => resources.some((resource) => line.includes(`resource="${resource}"`)))
+      .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+  };
+
+  test("a job that ends at once is shown with its end and its start, by an agent that has yet to compare", async () => {
+    await using agent = await start("--sync-period", "1h");
+    await run(agent, await script("job.sh", "exit 0"), "--name", "job", "--restart", "never");
+    const { metadata } = await inPhase("job", "Succeeded");
+    assert.match((await cluster.kubectl(["get", "ncapp", "job"])).stdout, /^job +node-a +Succeeded +false/m);
+    await waitFor("its start is there", async () => {
+      const { stdout } = await cluster.kubectl(["describe", "ncapp", "job"]);
+      return /Normal +Started .* nckubelet.* Started \S+job.sh as process/.test(stdout);
+    });
+
+    await agent.kill();
+    await cluster.kubectl(["delete", "ncapp", "job"]);
+    await agent.start();
+    await inPhase("job", "Succeeded", (app) => app.metadata.uid !== metadata.uid);
+  });
+
+  test("a mirror of an app at rest that is deleted comes back with its status, and then nothing is asked", async () => {
+    await using agent = await start("--sync-period", "1s");
+    const bad = await script("bad.sh", "echo no luck; exit 3");
+    // Whether the command sees it fail is not the question here.
+    await agent.command("run", bad, "--name", "bad", "--restart", "never", "--socket", agent.socket);
+    const { metadata } = await inPhase("bad", "Failed");
+    await cluster.kubectl(["delete", "ncapp", "bad"]);
+    const { status } = await inPhase("bad", "Failed", (app) => app.metadata.uid !== metadata.uid);
+    assert.equal(status?.lastExit?.code, 3);
+
+    const asked = () => requests(agent, "ncapps", "ncapps/status", "events");
+    const renewals = () => requests(agent, "leases");
+    const renewed = async () => {
+      const before = await renewals();
+      await waitFor("the Leases are renewed", async () => await renewals() >= before + 2);
+    };
+    await renewed();
+    const before = await asked();
+    await renewed();
+    assert.equal(await asked(), before);
+  });
+
+  test("an agent of one namespace mirrors the local apps of that one alone, and takes its mirrors along", async () => {
+    await cluster.kubectl(["create", "namespace", "edge"]);
+    await using agent = await start("--namespace", "edge", "--sync-period", "1s");
+    const shellFile = await script("long.sh", "exec sleep 600");
+    await run(agent, shellFile, "--name", "other");
+    await run(agent, shellFile, "--name", "own", "--namespace", "edge");
+    await waitFor("the mirror is told", async () => (await find("own", "edge"))?.status?.phase === "Running");
+    await waitFor("it says what it does not show", () => agent.log().includes("has no mirror"));
+    assert.equal(agent.log().match(/has no mirror.*app=default\/other/g)?.length, 1);
+    assert.equal(await find("other"), undefined);
+    const { code } = await agent.command("delete", "own", "--namespace", "edge", "--socket", agent.socket);
+    assert.equal(code, 0);
+    await waitFor("the mirror goes with its app", async () => await find("own", "edge") === undefined);
+  });
+
+  test("a node with a broken disk is not ready: it gets no more apps, keeps those that run, and comes back", async () => {
+    await using agent = await startAgentProcess([
+      "--kubeconfig",
+      cluster.kubeconfig,
+      "--node-name",
+      "node-c",
+      "--with-scheduler",
+      "--sync-period",
+      "1s",
+    ]);
+    const shellFile = await script("steady.sh", "exec sleep 600");
+    const apply = (name: string) => {
+      const metadata = { name };
+      const spec = { shellFile, nodeSelector: { "kubernetes.io/hostname": "node-c" } };
+      const app = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata, spec };
+      return cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
+    };
+    const nodeIs = (status: string) =>
+      waitFor(`the node is ${status}`, async () => {
+        const { stdout } = await cluster.kubectl(["get", "node", "node-c"], { allowFail: true });
+        return new RegExp(`^node-c +${status} `, "m").test(stdout);
+      }, patienceMs);
+    const cmdlineOf = (pid: number) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    await nodeIs("Ready");
+    await apply("steady");
+    const { status } = await inPhase("steady", "Running", ({ status }) => status?.pid !== undefined);
+
+    const logs = join(agent.folder, "log");
+    await rename(logs, `${logs}-away`);
+    await nodeIs("NotReady");
+    const { stdout } = await cluster.kubectl(["describe", "node", "node-c"]);
+    assert.match(stdout, /Ready +False .* AgentNotReady +disk: \S+\/log cannot be written to: ENOENT/);
+    await apply("later");
+    const later = await waitFor("it finds no place", async () => {
+      const app = await find("later");
+      return app?.status?.message?.includes("1 not ready") && app;
+    });
+    assert.equal(later.spec.nodeName, undefined);
+    const kept = await find("steady");
+    assert.deepEqual([kept?.spec.nodeName, kept?.status?.phase, kept?.status?.pid, kept?.status?.restarts], [
+      "node-c",
+      "Running",
+      status!.pid,
+      0,
+    ]);
+    assert.match(await cmdlineOf(status!.pid!), /^sleep/);
+
+    await rename(`${logs}-away`, logs);
+    await nodeIs("Ready");
+    await inPhase("later", "Running");
+    assert.match(await cmdlineOf(status!.pid!), /^sleep/);
+    await cluster.kubectl(["delete", "ncapp", "steady", "later"]);
+  });
+});
