@@ -107,7 +107,7 @@ export interface RunView {
   /** The launcher could not bring the script to life; says why. */
   failure?: string;
   exit?: { code: number; at: number };
-  /** Living processes of the run, the launcher not among them. */
+  /** Living processes of the run, the launcher not among them. Once the script has ended: one of the app's own, no visitor. */
   processes: number[];
   /** The kernel's count for the app's cgroup: of this run, and of those that lived beside it. */
   oomKills: number;
