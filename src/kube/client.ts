@@ -3,11 +3,12 @@
  *
  * Guarantees: every request ends, with an object or with a KubeError, within its deadline; the answer is bounded in size;
  * a 401 refreshes the credentials and is tried once more; 429 and 5xx with Retry-After are tried again when the server
- * says so, a bounded number of times, and meanwhile hold no place; urgent requests do not queue behind others.
+ * says so, where that is within the deadline, and meanwhile hold no place; urgent requests do not queue behind others.
  * Caveats: nothing else is tried again here. Who sends a request knows whether it is still the newest, and has a backoff.
  * Waiting for a place is not bounded by the deadline, but by that of the requests before it and by the signal.
  */
 import { sleep } from "../lib/sleep.ts";
+import { steadyNow } from "../lib/steady-clock.ts";
 import type { KubeAccess } from "./access.ts";
 import { decodeAnswer, expectStream } from "./answer.ts";
 import { type Call, prepareCall, type Query } from "./call.ts";
@@ -98,6 +99,7 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
     async request<T>(request: KubeRequest) {
       const { priority = "normal", signal } = request;
       const call = prepareCall(server, userAgent, request);
+      const until = steadyNow() + (request.timeoutMs ?? timeoutMs);
       for (let tries = 0;; tries++) {
         if (signal?.aborted) {
           throw new KubeError("given up by the caller", { ...call.asked, reason: "Aborted" });
@@ -108,6 +110,8 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
           const waitMs = wantedWait(error);
           if (!(error instanceof KubeError)) throw givenUp(call, error);
           if (waitMs === undefined || waitMs > maxRetryAfterMs || tries >= retries) throw error;
+          // A Lease, for one, would be over before its renewal is tried again.
+          if (steadyNow() + waitMs > until) throw error;
           await sleep(waitMs, signal);
           if (signal?.aborted) throw givenUp(call, signal.reason);
         }

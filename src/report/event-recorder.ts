@@ -98,16 +98,21 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     }
   };
 
+  const giveUp = (tally: Tally) => {
+    troubles.delete(tally);
+    // As if it were there. Should the same happen again, the server says that it is not, and it is created.
+    tally.stored = tally.count;
+  };
+
   const failed = (tally: Tally, error: unknown) => {
+    // The server is there, and this is no trouble of other namespaces.
+    if (isNamespaceGone(error)) return giveUp(tally);
     const trouble = troubles.get(tally) ?? { backoff: createRetryBackoff(random), notBefore: 0, refused: 0 };
     troubles.set(tally, trouble);
     trouble.notBefore = clock.now() + trouble.backoff.next();
     gate.failed(keyOf(tally), error);
     if (!(error instanceof KubeError && refusals.includes(error.status ?? 0))) return;
-    if (++trouble.refused < maxRefusals) return;
-    troubles.delete(tally);
-    // Given up as if it were there. Should the same happen again, the server says that it is not, and it is created.
-    tally.stored = tally.count;
+    if (++trouble.refused >= maxRefusals) giveUp(tally);
   };
 
   return {
@@ -127,6 +132,12 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       drain.settle();
     },
   };
+}
+
+/** An Event that is not there is created: what is not found then is its namespace. */
+function isNamespaceGone(error: unknown): boolean {
+  return hasStatus(error, 404) ||
+    hasStatus(error, 403) && /\bbeing terminated\b/.test((error as Error).message);
 }
 
 /** Brings a tally to the server: as a new Event, or as a new count on the one that is there. */

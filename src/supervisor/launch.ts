@@ -7,6 +7,7 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { constants, open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ensureFolder, errorCode, readNowIfThere, writeFileAtomic } from "../lib/files.ts";
@@ -59,7 +60,6 @@ export async function launchRun(
   const { spec } = app;
   const folder = folderOf(app);
   const identity = await resolveIdentity(spec.runAsUser, spec.runAsGroup);
-  const script = await findScript(app, run, identity.gid, deps, signal);
   const workingDir = spec.workingDir || "/";
   await checkFolder(workingDir);
   const environment = await buildEnvironment(app, {
@@ -68,6 +68,8 @@ export async function launchRun(
     runId: run.id,
     resolve: deps.resolveValue,
   });
+  // After what may take long, so that little time is left in which a local file that was checked can be replaced.
+  const script = await findScript(app, run, identity.gid, deps, signal);
   const caps = capsOf(app);
   signal.throwIfAborted();
 
@@ -152,9 +154,20 @@ async function openLog(layout: Layout, folder: string): Promise<void> {
 /** Own session, so that a `kill 0` in the script cannot reach the launcher; then the user, with no way back. */
 function privilegeCommand({ uid, gid, groups }: Identity, isRoot: boolean): string[] {
   const user = isRoot
-    ? ["--reuid", `${uid}`, "--regid", `${gid}`, "--groups", groups.join(","), "--inh-caps=-all"]
+    ? ["--reuid", `${uid}`, "--regid", `${gid}`, "--groups", groups.join(","), ...dropInheritable()]
     : [];
   return ["setsid", "setpriv", ...user, "--no-new-privs"];
+}
+
+/**
+ * The word that takes the agent's inheritable capabilities away; none where it has none, as is usual. Each is named: a setpriv that is
+ * older than the kernel refuses to say `-all`.
+ */
+export function dropInheritable(status: string = readFileSync("/proc/self/status", "utf8")): string[] {
+  const set = BigInt(`0x${/^CapInh:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
+  const names = Array.from({ length: 64 }, (_, bit) => bit).filter((bit) => (set >> BigInt(bit)) & 1n)
+    .map((bit) => `-cap_${bit}`);
+  return names.length > 0 ? [`--inh-caps=${names.join(",")}`] : [];
 }
 
 /** The launcher's file carries its digest: shells read scripts as they go, so one that is in use must never change. */

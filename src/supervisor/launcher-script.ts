@@ -9,6 +9,7 @@
  * - The script runs in the foreground of the launcher, because a shell makes a background job ignore SIGINT and SIGQUIT.
  * - The environment is read after the privileges are dropped and never stands in an argument list: an LD_PRELOAD meant for
  *   the app is not loaded by anything that runs as root, and `ps` shows no secret.
+ * - The agent raises its own limit of descriptors as far as it may; the script gets a usual one and may raise it as far.
  * - The exit status overwrites bytes that the agent put into the file beforehand (`1<>` does not truncate), so that a full
  *   disk cannot lose it.
  *
@@ -37,6 +38,7 @@ fi
   fi
   { echo 0 >/proc/self/oom_score_adj; } 2>/dev/null
   umask 022
+  ulimit -S -n 65536 2>/dev/null
   read -r main </proc/self/stat
   echo "$main" >"$mark.started" || exit 125
   exec "$@"

@@ -48,7 +48,7 @@ export const goodSpecs: readonly unknown[] = [
       })),
     ],
   },
-  { pidsMax: 1, oomPolicy: "Process", restartPolicy: "OnFailure", backoffSeconds: 0, maxBackoffSeconds: 0 },
+  { pidsMax: 2, oomPolicy: "Process", restartPolicy: "OnFailure", backoffSeconds: 0, maxBackoffSeconds: 0 },
   { terminationGracePeriodSeconds: 0, suspend: true },
   { livenessProbe: { exec: { command: ["true"] }, initialDelaySeconds: 0, failureThreshold: 10 } },
   {
@@ -201,7 +201,7 @@ export const badSpecs: readonly BadSpec[] = [
   ...bad("schema", "spec.env[0].valueFrom.fieldRef.fieldPath", {
     env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "spec.env" } } }],
   }),
-  ...[0, -1, "7", 5_000_000, 1.5].flatMap((pidsMax) => bad("schema", "spec.pidsMax", { pidsMax })),
+  ...[0, 1, -1, "7", 5_000_000, 1.5].flatMap((pidsMax) => bad("schema", "spec.pidsMax", { pidsMax })),
   ...bad("schema", "spec.oomPolicy", { oomPolicy: "group" }, { oomPolicy: "" }),
   ...bad("schema", "spec.restartPolicy", { restartPolicy: "Sometimes" }, { restartPolicy: "" }),
   ...bad("schema", "spec.backoffSeconds", { backoffSeconds: -1 }, { backoffSeconds: "10" }),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -42,6 +42,7 @@ test("a release is the same byte for byte when it is made twice, and its sums ar
     .map(([name, content]) => `${createHash("sha256").update(content).digest("hex")}  ${name}\n`);
   assert.equal(String(files.get("SHA256SUMS")), sums.join(""));
   assert.deepEqual((await readdir(dir)).sort(), ["executable", "release"]);
+  assert.equal((await stat(join(dir, "release"))).mode & 0o777, 0o755, "a web server may read it");
 });
 
 test("the installer of a release knows its address, and takes no shell for one", async () => {

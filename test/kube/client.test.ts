@@ -207,6 +207,15 @@ test("a wait that is too long is left to the caller, with its length", async () 
   });
 });
 
+test("a wait that is longer than the request may take is left to the caller", async () => {
+  const answer: Answer = (_, response) =>
+    refuse(response, 429, "TooManyRequests", "later", { "retry-after": "20" });
+  await withClient(answer, async (client, server) => {
+    assert.equal((await failure(client.request({ path, timeoutMs: 7000 }))).retryAfterMs, 20_000);
+    assert.equal(server.requests.length, 1);
+  });
+});
+
 test("429 and 500 without Retry-After are not tried again", async () => {
   for (const status of [429, 500]) {
     await withClient((_, response) => refuse(response, status, "Busy", "no"), async (client, server) => {

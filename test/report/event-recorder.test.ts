@@ -174,6 +174,27 @@ test("record() gives an event up that the server refuses, and tries when it happ
   assert.deepEqual([...stored.values()].map(({ count }) => count), [2]);
 });
 
+for (
+  const [what, status, message] of [
+    ["is being deleted", 403, "unable to create new content in namespace ci because it is being terminated"],
+    ["is gone", 404, 'namespaces "ci" not found'],
+  ] as const
+) {
+  test(`record() gives events up whose namespace ${what}, and those of others go out at once`, async () => {
+    const { server, recorder, record, stored, setTrouble } = setUp();
+    setTrouble((request) => {
+      if (request.path.includes("/ci/")) throw problem(request, status, "Refused", message);
+    });
+    for (let n = 0; n < 30; n++) {
+      recorder.record({ namespace: "ci", name: `app-${n}`, uid: `u${n}` }, started);
+    }
+    record("Started");
+    await settled();
+    assert.deepEqual([...stored.values()].map(({ metadata }) => metadata.namespace), ["default"]);
+    assert.equal(server.asked.length, 31);
+  });
+}
+
 test("record() holds a bounded number of events while nothing goes through", async () => {
   const { clock, stored, record, setTrouble } = setUp();
   setTrouble((request) => {

@@ -105,8 +105,9 @@ export function problem(
   { method = "GET", path }: KubeRequest,
   status: number | undefined,
   reason: string,
+  message = "made up by the test",
 ): KubeError {
-  return new KubeError("made up by the test", { method, url: server.origin + path, status, reason });
+  return new KubeError(message, { method, url: server.origin + path, status, reason });
 }
 
 /** RFC 7386, written for tests from its text. */

@@ -7,7 +7,18 @@
  */
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
@@ -61,6 +72,8 @@ export async function assembleRelease(
       const [sums, signature] = ["SHA256SUMS", "SHA256SUMS.sig"].map((name) => join(work, name));
       await must("openssl", ["dgst", "-sha256", "-sign", sign, "-out", signature!, sums!]);
     }
+    // A temporary folder is its owner's alone; this one is to be served.
+    await chmod(work, 0o755);
     await rm(output, { recursive: true, force: true });
     await rename(work, output);
   } finally {

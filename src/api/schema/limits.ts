@@ -26,8 +26,9 @@ export const limits = {
   pidsMax: {
     type: "integer",
     format: "int32",
-    description: "Cap on the number of processes and threads.",
-    minimum: 1,
+    description:
+      "Cap on the number of processes and threads, at least 2: an app starts with a shell and what that runs.",
+    minimum: 2,
     // The kernel's own highest pid_max.
     maximum: 4_194_304,
     default: 4_096,
