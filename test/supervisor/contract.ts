@@ -2,6 +2,7 @@
  * What the supervisor promises, whatever holds the processes: run against markers on any machine, and against cgroups in the guest.
  */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -392,6 +393,16 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     });
     assert.equal((await session).signal, "SIGKILL");
     await node.liveRuns(0);
+  });
+
+  test("an app has the usual limit of open files, and may raise it as far as the agent's own", async (t) => {
+    const raised = spawnSync("prlimit", ["--pid", `${process.pid}`, "--nofile=100000:100000"]);
+    if (raised.status !== 0) return t.skip("the limit of this process cannot be raised");
+    await using node = await createNode();
+    const shellFile = await node.script("limits.sh", "#!/bin/sh\nulimit -Sn\nulimit -Hn\n");
+    await node.assign("limits", { shellFile, restartPolicy: "Never" });
+    await node.reach("limits", "Succeeded");
+    assert.equal(await node.log("limits"), "65536\n100000\n");
   });
 
   test("an exec probe runs inside of the app: readiness follows it, and failed liveness restarts the app with its words", async () => {

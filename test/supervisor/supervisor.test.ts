@@ -174,12 +174,3 @@ test("of an app whose records are all lost nothing is left once nobody wants it,
   assert.deepEqual(folders(), kept);
   assert.equal(await node.logHas("wanted", "ran\nran"), "ran\nran\n");
 });
-
-test("an app has the usual limit of open files, and may raise it as far as the agent's own", async () => {
-  await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
-  const shellFile = await node.script("limits.sh", "#!/bin/sh\nulimit -Sn\nulimit -Hn\n");
-  await node.assign("limits", { shellFile, restartPolicy: "Never" });
-  await node.reach("limits", "Succeeded");
-  const own = /^Max open files +\d+ +(\d+)/m.exec(await readFile("/proc/self/limits", "utf8"))?.[1];
-  assert.equal(await node.log("limits"), `${Math.min(65_536, Number(own))}\n${own}\n`);
-});
