@@ -45,6 +45,11 @@ export const systemNamespace = "nckubelet";
 /** The Lease by which schedulers elect their leader, in `systemNamespace`. */
 export const schedulerLease = "nc-scheduler";
 
+/** The same for schedulers of any name: those of another name take other apps, and have a leader of their own. */
+export function electionLease(schedulerName: string): string {
+  return schedulerName === defaultSchedulerName ? schedulerLease : `${schedulerLease}-${schedulerName}`;
+}
+
 /** The Lease that the agent of a node renews, in `leaseNamespace`. */
 export function agentLease(node: string): string {
   return `nckubelet-${node}`;

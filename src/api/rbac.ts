@@ -63,7 +63,8 @@ const nodeLeaseReaderRules: Rule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: read },
 ];
 
-// A Lease that does not exist yet cannot be named, so "create" stands alone.
+// A Lease that does not exist yet cannot be named, so "create" stands alone. Schedulers of other names need a role for their own Lease:
+// RBAC knows no patterns.
 const leaderRules: Rule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
   {

@@ -47,7 +47,7 @@ export function createBinder(options: BinderOptions): Binder {
     const result = await bindApp(client, app, node, defaults, { signal });
     metrics.wrote(result.kind);
     if (result.kind === "done") {
-      world.applyApp(result.object);
+      world.applyAnswer(result.object);
       // By then the node's agent has mostly said so itself, and there is nothing to write.
       late.add(() => {
         writer.put(app.key, { kind: "bound", node });
@@ -70,7 +70,7 @@ export function createBinder(options: BinderOptions): Binder {
     while (!signal.aborted) {
       try {
         const object = await readAppNow(client, app, { signal });
-        return object ? world.applyApp(object) : world.removeApp(app.key, app.uid);
+        return object ? world.applyAnswer(object) : world.removeApp(app.key, app.uid);
       } catch (error) {
         if (!signal.aborted) {
           log.warn("cannot read an app after its bind; trying again", { app: app.key, error });

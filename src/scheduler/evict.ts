@@ -44,13 +44,13 @@ export function createEvictor(options: EvictorOptions): Evictor {
   const unbind = async (app: AppRecord, reason: EvictionReason, message: string): Promise<boolean> => {
     const result = await unbindApp(client, app, { signal });
     if (result.kind === "done") {
-      world.applyApp(result.object);
+      world.applyAnswer(result.object);
       tell(app, reason, message);
       return true;
     }
     if (result.kind === "refused") throw result.error;
     const object = await readAppNow(client, app, { signal });
-    if (object) world.applyApp(object);
+    if (object) world.applyAnswer(object);
     else world.removeApp(app.key, app.uid);
     return false;
   };

@@ -18,6 +18,7 @@ import { followList, type FollowOptions } from "../kube/watch.ts";
 import type { Identified, KubeObject, Wire } from "../kube/wire.ts";
 import type { Logger } from "../lib/log.ts";
 import { isAgentLease } from "./liveness.ts";
+import { isEarlier, isLater } from "./resource-version.ts";
 import { slim } from "./slim.ts";
 import type { World } from "./world.ts";
 
@@ -43,7 +44,10 @@ export interface Followers {
 interface Sink<T extends KubeObject> {
   resource: KubeResource;
   options?: Partial<FollowOptions<T>>;
-  replace(items: Identified<T>[]): void;
+  /** How long a watch may take until it is accepted, where that is not for the client to say. */
+  openMs?: number;
+  /** `rewound`: the list is older than what was seen before. */
+  replace(items: Identified<T>[], rewound: boolean): void;
   apply(object: Identified<T>): void;
   remove(object: Identified<T>): void;
 }
@@ -52,6 +56,8 @@ interface Sink<T extends KubeObject> {
 const relistMs = 1_800_000;
 /** Agents renew every 10 s: a watch that is silent for longer is looked after before nodes are taken for lost. */
 const leaseSilenceMs = 15_000;
+/** Until then a dead connection counts as a silence of nodes: both together are to be well below the 40 s of a Lease. */
+const leaseOpenMs = 10_000;
 
 export function createFollowers(
   client: KubeClient,
@@ -74,7 +80,7 @@ export function createFollowers(
     resource: ncapps,
     // Pages are slimmed as they come: of 50,000 apps only what is read stays in memory.
     options: { keep: slim },
-    replace: (items) => world.replaceApps(items),
+    replace: (items, rewound) => world.replaceApps(items, { rewound }),
     apply: (object) => world.applyApp(object),
     remove: (object) => world.removeApp(keyOf(object), object.metadata.uid),
   });
@@ -87,6 +93,7 @@ export function createFollowers(
   const leaseState = follow<Lease>({
     resource: leases,
     options: { namespace: leaseNamespace, keep: isAgentLease, silenceMs: leaseSilenceMs },
+    openMs: leaseOpenMs,
     replace: (items) => world.liveness.replaceLeases(items),
     apply: (object) => world.liveness.applyLease(object),
     remove: (object) => world.liveness.removeLease(object),
@@ -121,23 +128,34 @@ export function createFollowers(
 
 async function followInto<T extends KubeObject>(
   client: KubeClient,
-  { resource, options = {}, replace, apply, remove }: Sink<T>,
+  { resource, options = {}, openMs, replace, apply, remove }: Sink<T>,
   state: FollowerState,
   log: Logger,
   onNews: () => void,
   signal: AbortSignal,
 ): Promise<void> {
-  for await (const event of followList<T>(client, { resource, relistMs, ...options }, signal)) {
+  const stream: KubeClient["stream"] = (request) => client.stream({ timeoutMs: openMs, ...request });
+  let latest = "0";
+  for await (
+    const event of followList<T>({ ...client, stream }, { resource, relistMs, ...options }, signal)
+  ) {
     if (event.type === "trouble") {
       Object.assign(state, { alive: false, message: event.error.message });
       log.warn(`cannot follow ${resource.plural}; trying again`, { error: event.error });
       continue;
     }
     if (event.type === "listed") {
-      replace(event.items);
+      const rewound = isEarlier(event.resourceVersion, latest);
+      if (rewound) log.warn(`the server has gone back in time with its ${resource.plural}`);
+      replace(event.items, rewound);
+      latest = event.resourceVersion;
       state.listed = true;
-    } else if (event.type === "applied") apply(event.object);
-    else if (event.type === "deleted") remove(event.object);
+    } else if (event.type !== "alive") {
+      const { resourceVersion } = event.object.metadata;
+      if (isLater(resourceVersion, latest)) latest = resourceVersion;
+      if (event.type === "applied") apply(event.object);
+      else remove(event.object);
+    }
     Object.assign(state, { alive: true, message: "followed" });
     onNews();
   }

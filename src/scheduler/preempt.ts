@@ -31,6 +31,15 @@ export function preempt(app: AppRecord, snapshot: Snapshot, options: PreemptOpti
   const { policy, start = 0, enough = (nodes) => Math.max(100, nodes / 10) } = options;
   const { nodes } = snapshot;
   const verdicts = snapshot.verdicts.for(app.placement, policy);
+  // What is leaving that node was ended for this app. Elsewhere others would have to go, and those would have gone in vain.
+  const nominated = snapshot.nominatedNode(app.key);
+  if (
+    nominated && nominated.index >= 0 && verdicts.of(nominated) >= 0 &&
+    victimsOn(app, nominated)?.length === 0
+  ) {
+    return { node: nominated.name, victims: [] };
+  }
+
   let best: Preemption | undefined;
   let found = 0;
   for (let examined = 0; examined < nodes.length && found < enough(nodes.length); examined++) {

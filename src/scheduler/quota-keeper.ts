@@ -6,6 +6,7 @@ import { resourcePath, resourceQuotas } from "../kube/resources.ts";
 import type { Wire } from "../kube/wire.ts";
 import type { Logger } from "../lib/log.ts";
 import { type Quota, quotaStatusPatch } from "./quota.ts";
+import { isLater } from "./resource-version.ts";
 import type { World } from "./world.ts";
 
 export interface QuotaKeeper {
@@ -23,7 +24,7 @@ export function createQuotaKeeper(
     try {
       const path = resourcePath(resourceQuotas, { namespace, name, subresource: "status" });
       const body = { metadata: { uid, resourceVersion }, status };
-      world.applyQuota(await client.request<Wire<V1ResourceQuota>>({ method: "PATCH", path, body, signal }));
+      applyAnswer(await client.request<Wire<V1ResourceQuota>>({ method: "PATCH", path, body, signal }));
     } catch (error) {
       // Written by another at the same time: the watch brings it, the next tick looks again.
       const isPassing = signal.aborted || hasStatus(error, 409) || hasStatus(error, 404);
@@ -33,6 +34,13 @@ export function createQuotaKeeper(
     } finally {
       busy.delete(uid);
     }
+  };
+
+  /** The watch may have been quicker, with newer news or with the quota's end. */
+  const applyAnswer = (object: Wire<V1ResourceQuota>) => {
+    const { namespace = "", uid, resourceVersion = "" } = object.metadata ?? {};
+    const known = world.rules.quotas(namespace).find((quota) => quota.uid === uid);
+    if (known && isLater(resourceVersion, known.resourceVersion)) world.applyQuota(object);
   };
 
   return {

@@ -6,3 +6,8 @@ export function isLater(one: string, other: string): boolean {
   if (!/^\d+$/.test(one) || !/^\d+$/.test(other)) return true;
   return one.length === other.length ? one > other : one.length > other.length;
 }
+
+/** True where `one` is certainly earlier than `other`. */
+export function isEarlier(one: string, other: string): boolean {
+  return isLater(other, one) && !isLater(one, other);
+}

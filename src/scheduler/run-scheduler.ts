@@ -6,7 +6,7 @@
  */
 import type { Hono } from "hono";
 import { setTimeout as pause } from "node:timers/promises";
-import { schedulerLease, systemNamespace } from "../api/names.ts";
+import { defaultSchedulerName, electionLease, systemNamespace } from "../api/names.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { lead, type LeaderOptions, type Leadership } from "../kube/leader.ts";
 import type { Logger } from "../lib/log.ts";
@@ -22,6 +22,7 @@ import { createSchedulerMetrics } from "./metrics.ts";
 import { SchedulingQueue } from "./queue.ts";
 import { createQuotaKeeper } from "./quota-keeper.ts";
 import { seededRandom } from "./random.ts";
+import { missingRights } from "./rights.ts";
 import { createInbox, runLoop } from "./scheduler.ts";
 import { createSchedulerApp } from "./server.ts";
 import { createStatusWriter } from "./status-writer.ts";
@@ -97,7 +98,7 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
       log,
       signal,
       lookup: (key) => world.app(key),
-      apply: (object) => world.applyApp(object),
+      apply: (object) => world.applyAnswer(object),
       gone: (key, uid) => world.removeApp(key, uid),
     });
     const shared = { client, log, world, writer, recorder, metrics, mayWrite, signal };
@@ -107,7 +108,8 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     const losses = createLossKeeper({ world, writer, evictor, recorder, log, defaultTolerationMs });
     const quotas = createQuotaKeeper({ client, world, log, signal });
     onTick = (states) => {
-      losses.tick(states);
+      // Not seen is not silent: while the Leases are out of sight, nothing is concluded from what they said last.
+      if (followers.seesLeases) losses.tick(states);
       quotas.tick();
     };
     leading = true;
@@ -144,13 +146,15 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
   // One part that breaks takes the others with it: half a scheduler is worse than none.
   const broken = new AbortController();
   const until = AbortSignal.any([signal, broken.signal]);
-  const election = { ...options.election, namespace: systemNamespace, name: schedulerLease, identity, log };
+  const name = electionLease(schedulerName);
+  const election = { ...options.election, namespace: systemNamespace, name, identity, log };
   const parts = [
     followers.run(until),
     repeat(tickMs, tick, until),
     leaderElect
       ? lead(client, election, work, until)
       : work({ signal: until, isLeader: () => !until.aborted }),
+    ...(leaderElect && schedulerName !== defaultSchedulerName ? [tellMissingRights(options, until)] : []),
   ];
   try {
     await Promise.all(parts);
@@ -158,6 +162,23 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     broken.abort();
     await Promise.allSettled(parts);
     await server?.close();
+  }
+}
+
+/** The installed roles name the Lease of the default scheduler alone; without its own one of another name would wait for ever. */
+async function tellMissingRights(
+  { client, log, schedulerName }: SchedulerOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const missing = await missingRights(client, signal, schedulerName);
+    if (missing.length === 0) return;
+    log.warn(
+      `--scheduler-name ${schedulerName}: the API server does not let this user ${missing.join(", ")}: ` +
+        `its leader's Lease is ${electionLease(schedulerName)}, which needs a role (docs/scheduler.md)`,
+    );
+  } catch (error) {
+    if (!signal.aborted) log.debug("cannot ask for the rights of this scheduler", { error });
   }
 }
 

@@ -41,9 +41,10 @@ export function statusPatch(app: AppRecord, news: StatusNews, now: number): obje
       const { message, nominated = null } = news;
       const fields = { phase: "Pending", reason: "Unschedulable", message, nominatedNodeName: nominated };
       const scheduled = condition("Scheduled", "False", "Unschedulable", message);
+      if (!saysItRuns(status)) return patchOf(app, [scheduled], fields, now);
       // Whatever an agent said before: without a node it does not run.
-      const ended = status.phase !== undefined && status.phase !== "Pending";
-      return patchOf(app, [scheduled], ended ? { ...fields, ready: false } : fields, now, ended);
+      const ready = condition("Ready", "False", "Unschedulable", message);
+      return patchOf(app, [scheduled, ready], { ...fields, ready: false }, now, true);
     }
     case "bound": {
       if (nodeName !== news.node) return undefined;
@@ -68,6 +69,12 @@ export function statusPatch(app: AppRecord, news: StatusNews, now: number): obje
       return patchOf(app, conditions, { phase: "Pending", reason, message, ready: false }, now, true);
     }
   }
+}
+
+/** True where a run has left words that are not true without a node. */
+function saysItRuns({ phase, conditions = [] }: AppRecord["status"]): boolean {
+  return phase !== undefined && phase !== "Pending" ||
+    conditions.some(({ type, status }) => type === "Ready" && status === "True");
 }
 
 function condition(type: string, status: Condition["status"], reason: string, message: string): Condition {

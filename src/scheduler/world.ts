@@ -1,9 +1,9 @@
 /**
  * All that the scheduler knows of the cluster, from lists, watches and the answers to its own writes.
  *
- * Guarantees: news that are older than what is known change nothing; an app that was assumed to be bound counts on its node until the
- * API server shows it bound, or the bind has failed; sums per node and per namespace are those of the apps that are known. No effects:
- * whoever listens decides what to do.
+ * Guarantees: news that are older than what is known change nothing, and no answer to an own write brings back what is gone; an app
+ * that was assumed to be bound counts on its node until the API server shows it bound, or the bind has failed; sums per node and per
+ * namespace are those of the apps that are known. No effects: whoever listens decides what to do.
  */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
 import { appKey } from "../api/names.ts";
@@ -94,6 +94,22 @@ export class World {
     const before = this.#apps.get(appKey(namespace, name));
     // Among others the watch's echo of every bind, whose answer was quicker.
     if (before && before.uid === uid && !isLater(resourceVersion, before.resourceVersion)) return;
+    this.#takeOver(object);
+  }
+
+  /**
+   * Takes over what the API server answered to a request about an app. The watch may have been quicker: with newer news, with the
+   * app's end, or with another app of its name.
+   */
+  applyAnswer(object: NCApp): void {
+    const { namespace = "", name, resourceVersion = "" } = object.metadata;
+    const known = this.#apps.get(appKey(namespace, name));
+    if (known && isLater(resourceVersion, known.resourceVersion)) this.#takeOver(object);
+  }
+
+  #takeOver(object: NCApp): void {
+    const { namespace = "", name } = object.metadata;
+    const before = this.#apps.get(appKey(namespace, name));
     const next = withPriority(readApp(object, this.#schedulerName), this.#classes);
     if (before && before.uid !== next.uid) this.#forget(before);
     this.#apps.set(next.key, next);
@@ -111,11 +127,17 @@ export class World {
     if (app?.uid === uid) this.#forget(app);
   }
 
-  /** Takes over a whole list: whoever is not in it is gone. */
-  replaceApps(objects: NCApp[]): void {
+  /**
+   * Takes over a whole list: whoever is not in it is gone. `rewound`: the server has gone back in time, as with a restored etcd, so that
+   * a lower version says nothing and the list is the truth.
+   */
+  replaceApps(objects: NCApp[], { rewound = false } = {}): void {
     const listed = new Set(objects.map(({ metadata }) => metadata.uid));
     for (const app of [...this.#apps.values()]) if (!listed.has(app.uid)) this.#forget(app);
-    for (const object of objects) this.applyApp(object);
+    for (const object of objects) {
+      if (rewound) this.#takeOver(object);
+      else this.applyApp(object);
+    }
     if (this.#listed) return;
     this.#listed = true;
     // Leases may come first: what their agents have promised was held against no app at all then.

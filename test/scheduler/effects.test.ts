@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient, KubeRequest } from "../../src/kube/client.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import type { EventNews } from "../../src/report/event-tally.ts";
 import { createBinder } from "../../src/scheduler/binder.ts";
@@ -79,7 +79,7 @@ function createScene(
     log,
     signal,
     lookup: (key) => world.app(key),
-    apply: (object) => world.applyApp(object),
+    apply: (object) => world.applyAnswer(object),
     gone: (key, uid) => world.removeApp(key, uid),
   });
   const permission = { mayWrite: true };
@@ -168,6 +168,30 @@ test("a bind whose answer was lost keeps its place until the app was read, and i
         });
       }
       return 0;
+    });
+  }
+});
+
+test("an app that is deleted while a write to it is under way does not come back with the answer", async () => {
+  type Write = (scene: Scene) => Promise<unknown>;
+  const writes: Record<string, Write> = {
+    bind: ({ world, binder }) => binder.bind(world.app("default/web")!, "a", {}),
+    evict: ({ world, evictor }) => evictor.evict(world.app("default/bound")!, "Preempted", "m"),
+    status: async ({ writer }) => {
+      writer.put("default/web", { kind: "refused", message: "m" });
+      await waitFor("it is written", () => writer.pending === 0);
+    },
+  };
+  for (const [what, write] of Object.entries(writes)) {
+    let world: Scene["world"] | undefined;
+    await withApps({ web: { cpuPCT: 20 }, bound: { nodeName: "b", cpuPCT: 20 } }, async (scene) => {
+      world = scene.world;
+      await write(scene);
+      assert.deepEqual([...world.apps], [], what);
+      assert.deepEqual(world.accounts.ledger.of("default"), { cpu: 0, mem: 0 }, what);
+    }, () => {
+      for (const { key, uid } of [...world!.apps]) world!.removeApp(key, uid);
+      return undefined;
     });
   }
 });
@@ -319,6 +343,33 @@ test("a quota's used is written when it changes, one request at a time", async (
     assert.equal(bodies.length, 1);
     assert.equal(JSON.parse(bodies[0]!).metadata.uid, "uid-team");
   });
+});
+
+test("the answer to a quota's status brings back neither a quota that is gone nor an older one", async () => {
+  const known: Record<string, string | undefined> = { gone: undefined, newer: "80" };
+  for (const [what, expected] of Object.entries(known)) {
+    const { world } = createTestWorld();
+    let answered = 0;
+    await withClient((_, response) => {
+      const changed = quota("team", { cpuPCT: "80" });
+      changed.metadata!.resourceVersion = "102";
+      if (expected) world.applyQuota(changed);
+      else world.removeQuota(changed);
+      const old = quota("team", { cpuPCT: "50" });
+      json(response, { ...old, metadata: { ...old.metadata, resourceVersion: "101" } });
+    }, async (client) => {
+      world.applyQuota(quota("team", { cpuPCT: "50" }));
+      const counting: KubeClient = {
+        ...client,
+        request: <T>(request: KubeRequest) => client.request<T>(request).finally(() => answered++),
+      };
+      const { signal } = new AbortController();
+      createQuotaKeeper({ client: counting, world, log: silentLogger, signal }).tick();
+      await waitFor("it is answered", () => answered === 1);
+      const found = world.rules.quotas("default").map(({ hard }) => hard.cpu);
+      assert.deepEqual(found, expected ? [Number(expected) * 1000] : [], what);
+    });
+  }
 });
 
 test("a clock that is set back does not hold up a status that could not be written", async () => {

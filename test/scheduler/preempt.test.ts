@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { preempt } from "../../src/scheduler/preempt.ts";
 import type { AppRecord } from "../../src/scheduler/types.ts";
-import { app, snapshotOf } from "./cluster.ts";
+import { app, facts, snapshotOf } from "./cluster.ts";
 
 const options = { policy: "spread" } as const;
 const at = (priority: number, cpuPCT: number, name: string, more: Partial<AppRecord> = {}) =>
@@ -60,6 +60,20 @@ test("room that is being made already is waited for", () => {
   snapshot.place(at(1, 100, "low"), "a");
   snapshot.hold(at(1, 100, "leaving"), "b");
   assert.deepEqual(preempt(at(100, 50, "vip"), snapshot, options), { node: "b", victims: [] });
+});
+
+test("room that is being made for an app is waited for, wherever the search begins", () => {
+  const snapshot = snapshotOf({ a: {}, b: {}, c: {} });
+  const vip = at(100, 50, "vip");
+  for (const name of ["b", "c"]) snapshot.place(at(1, 80, `low-${name}`), name);
+  snapshot.hold(at(1, 80, "leaving"), "a");
+  snapshot.nominate(vip, "a");
+  const few = { ...options, enough: () => 1 };
+  for (const start of [0, 1, 2]) {
+    assert.deepEqual(preempt(vip, snapshot, { ...few, start }), { node: "a", victims: [] }, `from ${start}`);
+  }
+  snapshot.setNode("a", facts({ cordoned: true }));
+  assert.equal(preempt(vip, snapshot, { ...few, start: 0 })?.node, "b", "it takes no apps any more");
 });
 
 test("what others of higher priority were promised is not given away", () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { electionLease } from "../../src/api/names.ts";
 import { buildRBAC } from "../../src/api/rbac.ts";
 import type { Right } from "../../src/kube/may-i.ts";
 import { missingRights, schedulerRights } from "../../src/scheduler/rights.ts";
@@ -25,7 +26,20 @@ function isGranted({ verb, group, resource, subresource, namespace, name }: Righ
 }
 
 test("the rights that a scheduler asks for are those that its installed roles grant", () => {
-  for (const right of schedulerRights) assert.ok(isGranted(right), JSON.stringify(right));
+  for (const right of schedulerRights()) assert.ok(isGranted(right), JSON.stringify(right));
+});
+
+test("a scheduler asks whether it may read an app, which it does after a bind without an answer", () => {
+  const verbs = schedulerRights().filter(({ resource, subresource }) =>
+    resource === "ncapps" && !subresource
+  );
+  assert.deepEqual(verbs.map(({ verb }) => verb), ["get", "list", "watch", "patch"]);
+});
+
+test("schedulers of another name elect their leader by another Lease", () => {
+  const leaseOf = (name?: string) => schedulerRights(name).find(({ verb }) => verb === "update")?.name;
+  assert.deepEqual([leaseOf(), leaseOf("batch")], ["nc-scheduler", "nc-scheduler-batch"]);
+  assert.equal(electionLease("nc-scheduler"), "nc-scheduler");
 });
 
 test("what the API server does not allow is named, verb by verb", async () => {

@@ -32,6 +32,23 @@ test("a refusal is a condition and a phase, and is said once", () => {
   assert.equal(patch(news, {}, "a"), undefined, "it was bound meanwhile");
 });
 
+test("an app without a node is not Ready, whatever its last run has said", () => {
+  const news: StatusNews = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
+  const isReady = { type: "Ready", status: "True", lastTransitionTime: earlier } as const;
+  for (const phase of ["Running", "Pending"] as const) {
+    const before: NCAppStatus = { phase, ready: true, pid: 7, conditions: [isReady] };
+    const change: NCAppStatus = patch(news, before)!;
+    const ready = change.conditions?.find(({ type }) => type === "Ready");
+    assert.deepEqual([change.ready, change.pid], [false, null], phase);
+    assert.deepEqual([ready?.status, ready?.reason, ready?.message], [
+      "False",
+      "Unschedulable",
+      news.message,
+    ]);
+    assert.equal(patch(news, merge(before, change)), undefined, "it is said once");
+  }
+});
+
 test("another reason keeps the time since when, and conditions of others stay", () => {
   const ready = { type: "Ready", status: "False" } as const;
   const before = {

@@ -33,6 +33,37 @@ test("news that are older than what is known change nothing", () => {
   assert.equal(world.app(key)?.nodeName, "a");
 });
 
+test("an answer that comes late brings back nothing: neither an app that is gone nor what was there before it", () => {
+  const { world, apply, takeSaid } = createTestWorld(["a"]);
+  apply("web", { cpuPCT: 20 });
+  const answer = ncapp("web", { cpuPCT: 20, nodeName: "a" });
+  world.removeApp(key, "uid-web");
+  takeSaid();
+  world.applyAnswer(answer);
+  assert.deepEqual([world.app(key), takeSaid()], [undefined, []]);
+  const again = ncapp("web", { cpuPCT: 30 });
+  again.metadata.uid = "another";
+  world.applyApp(again);
+  world.applyAnswer(answer);
+  assert.equal(world.app(key)?.uid, "another");
+  const newer = ncapp("web", { cpuPCT: 30, nodeName: "a" });
+  newer.metadata.uid = "another";
+  world.applyAnswer(newer);
+  assert.equal(world.app(key)?.nodeName, "a");
+});
+
+test("a list of a server that went back in time is the truth, though its versions are lower", () => {
+  const { world, apply, takeSaid } = createTestWorld(["a"]);
+  const old = ncapp("web", { cpuPCT: 20 });
+  apply("web", { cpuPCT: 20, nodeName: "a" });
+  takeSaid();
+  world.replaceApps([old]);
+  assert.equal(world.app(key)?.nodeName, "a", "it did not go back");
+  world.replaceApps([old], { rewound: true });
+  assert.deepEqual([world.app(key)?.nodeName, takeSaid()], [undefined, [`${key} waits anew`]]);
+  assert.equal(world.snapshot.leavingFrom(key)?.name, "a", "its agent has yet to stop it");
+});
+
 test("a status alone does not make an app ask anew", () => {
   const { apply, takeSaid } = createTestWorld();
   apply("web", { cpuPCT: 20 });
