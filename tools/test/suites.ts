@@ -83,7 +83,7 @@ const processTests = [
   "test/install/{functions,release}.test.ts",
   "test/kube/leader.test.ts",
   "test/server/{slow-clients,socket-door}.test.ts",
-  "test/supervisor/{fetch-script,inside,log-reader,log-rotation,log-rotation-crash,observe,real-programs,run-places,supervisor,windows-scripts}.test.ts",
+  "test/supervisor/{fetch-script,inside,log-reader,log-rotation,log-rotation-crash,name-service,observe,real-programs,run-places,supervisor,windows-scripts}.test.ts",
   "test/supervisor/probes/perform.test.ts",
 ];
 
