@@ -24,6 +24,7 @@
 main() {
   set -eu
   umask 022
+  eval "$(write_setting_functions; write_answer_functions)"
   read_settings
   check_machine
   open_work_folder
@@ -327,6 +328,7 @@ stage_kubeconfig() {
 stage_files() {
   stage_config
   stage_agent_env
+  warn_of_another_server
   write_uninstall >"$work/uninstall"
   write_rollback >"$work/rollback"
   case $init in
@@ -381,8 +383,19 @@ stage_agent_env() {
   end_line "$work/env.new"
   # shellcheck disable=SC2016 # these are characters, not expansions
   escaped=$(printf '%s\n' "$NCKUBELET_EXEC" | sed 's/[\\"$`]/\\&/g')
-  [ -z "$NCKUBELET_EXEC" ] || echo "NCKUBELET_EXEC=\"$escaped\"" >>"$work/env.new"
+  # Not echo: that of dash takes backslashes for its own.
+  [ -z "$NCKUBELET_EXEC" ] || printf 'NCKUBELET_EXEC="%s"\n' "$escaped" >>"$work/env.new"
   mv "$work/env.new" "$work/env"
+}
+
+# What stands in the environment of the agent wins over the settings that a join writes.
+warn_of_another_server() {
+  [ -f "$work/kubeconfig" ] || return 0
+  for flag in standalone server kubeconfig; do
+    variable=$(setting_variable "$flag")
+    ! grep -q -e "^[[:space:]]*NCKUBELET_EXEC=.*--$flag" -e "^[[:space:]]*$variable=" "$work/env" ||
+      say "warning: $flag in $etc/agent.env wins over the API server that is joined now; take it out of there"
+  done
 }
 
 write_systemd_unit() {
@@ -411,7 +424,8 @@ TimeoutStopSec=120
 # Apps are not in this service's cgroup; one that is just being started has not left it yet.
 KillMode=process
 OOMScoreAdjust=-900
-LimitNOFILE=65536
+# The second is as far as an app may raise its own.
+LimitNOFILE=65536:524288
 SyslogIdentifier=nckubelet
 # Apps inherit namespaces, capabilities and system call filters from the agent that starts them, so that none of
 # ProtectSystem=, PrivateTmp=, CapabilityBoundingSet= and their like can stand here. These end with the agent's cgroup,
@@ -433,7 +447,30 @@ systemd_version() {
 write_openrc_script() {
   cat <<'END'
 #!/sbin/openrc-run
-# shellcheck shell=sh disable=SC2034 # openrc-run reads the variables
+# shellcheck shell=sh disable=SC2034,SC3045 # openrc-run reads the variables; every sh has ulimit -n
+
+# Splits lines as systemd does, where quotes hold words together, a backslash takes the next character as it is, and no other means
+# anything; each word becomes one of shell. Not xargs: that of busybox drops empty words.
+quote_words() {
+  awk -v q="'" '{
+    word = quote = open = ""
+    for (i = 1; i <= length($0) + 1; i++) {
+      c = substr($0, i, 1)
+      if (c == "" || (quote == "" && (c == " " || c == "\t"))) {
+        if (open) printf "%s ", q word q
+        word = open = ""
+        continue
+      }
+      open = "yes"
+      if (quote == "" && (c == "\"" || c == q)) quote = c
+      else if (c == quote) quote = ""
+      else {
+        if (c == "\\" && quote != q) c = substr($0, ++i, 1)
+        word = word (c == q ? q "\\" q q : c)
+      }
+    }
+  }'
+}
 
 name="NC-Kubelet agent"
 if [ -f /etc/nckubelet/agent.env ]; then
@@ -446,13 +483,13 @@ export MALLOC_ARENA_MAX=2
 export NCKUBELET_CGROUP_ROOT="${NCKUBELET_CGROUP_ROOT:-/sys/fs/cgroup/nckubelet-apps}"
 supervisor=supervise-daemon
 command=/usr/local/bin/nckubelet
-command_args="agent ${NCKUBELET_EXEC:-}"
+# OpenRC evaluates this as shell.
+command_args="agent $(printf '%s\n' "${NCKUBELET_EXEC:-}" | quote_words)"
 respawn_delay=2
 respawn_max=0
 retry="TERM/120"
 output_log=/var/log/nckubelet.log
 error_log=/var/log/nckubelet.log
-rc_ulimit="-n 65536"
 # Apps outlive the agent.
 rc_cgroup_cleanup="no"
 
@@ -461,6 +498,64 @@ depend() {
   after localmount net firewall clock
   want cgroups
 }
+
+# Not rc_ulimit: dash sets one limit at a time. The second is as far as an app may raise its own.
+start_pre() {
+  if ! ulimit -n 65536 || ! ulimit -Hn 524288; then
+    ewarn "cannot raise the number of open files: $(ulimit -n), for apps at most $(ulimit -Hn)"
+  fi
+}
+END
+}
+
+# Functions that install.sh shares with the scripts that it leaves here are text, for both to evaluate.
+write_setting_functions() {
+  cat <<'END'
+
+# agent_setting NAME: its value behind a "=", since an empty value is one; nothing, where it is not set. As the agent has it, its
+# flags win over its environment, and that over its settings. Quotes are no part of the values that are asked for.
+agent_setting() {
+  variable=$(setting_variable "$1")
+  value=$(sed -n "s/^[[:space:]]*NCKUBELET_EXEC=.*--$1[= ]\([^ ]*\).*/=\1/p" "$etc/agent.env" 2>/dev/null | tail -n 1)
+  [ -n "$value" ] || value=$(sed -n "s/^[[:space:]]*$variable=/=/p" "$etc/agent.env" 2>/dev/null | tail -n 1)
+  [ -n "$value" ] || value=$(sed -n "s/^$1[[:space:]]*:\([^#]*\).*/=\1/p" "$etc/config.yaml" 2>/dev/null | tail -n 1)
+  printf '%s\n' "$value" | tr -d "\"'\\\\\r" | sed 's/^=[[:space:]]*/=/; s/[[:space:]]*$//'
+}
+
+# setting_variable NAME: what the setting is called in the environment.
+setting_variable() {
+  echo "NCKUBELET_$1" | tr 'a-z-' 'A-Z_'
+}
+END
+}
+
+write_answer_functions() {
+  cat <<'END'
+
+# The first loopback address where the agent serves its health; nothing, where there is none.
+listen_address() {
+  addresses=$(agent_setting listen)
+  addresses=${addresses:-=127.0.0.1:10268}
+  printf '%s\n' "${addresses#=}" | tr -d ' \t' | tr ',' '\n' |
+    sed -n -e '/^127\./p' -e '/^localhost:/p' -e '/^\[::1\]:/p' | head -n 1
+}
+
+# agent_answers ADDRESS: there, or at its socket, which it has in any case.
+agent_answers() {
+  health_answers "$1" || "$bin/nckubelet" ps >/dev/null 2>&1
+}
+
+health_answers() (
+  [ -n "$1" ] || exit 1
+  unset http_proxy HTTP_PROXY all_proxy ALL_PROXY
+  if command -v curl >/dev/null 2>&1; then
+    curl -g -fsS -m 5 -o /dev/null "http://$1/healthz" 2>/dev/null
+  elif command -v wget >/dev/null 2>&1; then
+    wget -q -T 5 -O /dev/null "http://$1/healthz" 2>/dev/null
+  else
+    exit 1
+  fi
+)
 END
 }
 
@@ -472,7 +567,9 @@ write_rollback() {
 
 main() {
   set -eu
-  bin=${NCKUBELET_TEST_ROOT:-}/usr/local/bin
+  root=${NCKUBELET_TEST_ROOT:-}
+  bin=$root/usr/local/bin
+  etc=$root/etc/nckubelet
   [ "$(id -u)" = 0 ] || fail "this needs root"
   [ -x "$bin/nckubelet.previous" ] || fail "there is no $bin/nckubelet.previous to go back to"
   # What ran until now. It stays here until the restart, so that a run that was killed is completed by the next one.
@@ -484,14 +581,15 @@ main() {
   fi
   ! cmp -s "$bin/nckubelet" "$now" || put "$bin/nckubelet.previous" "$bin/nckubelet"
   cmp -s "$bin/nckubelet.previous" "$now" || put "$now" "$bin/nckubelet.previous"
-  if [ -d "${NCKUBELET_TEST_ROOT:-}/run/systemd/system" ]; then
+  if [ -d "$root/run/systemd/system" ]; then
     systemctl restart nckubelet.service
   else
     rc-service nckubelet restart
   fi
   rm -f "$now"
+  listen=$(listen_address)
   tries=0
-  until "$bin/nckubelet" ps >/dev/null 2>&1; do
+  until agent_answers "$listen"; do
     tries=$((tries + 1))
     [ "$tries" -lt 60 ] || fail "the agent does not answer; see its log"
     sleep 1
@@ -509,6 +607,10 @@ fail() {
   echo "nckubelet-rollback: $*" >&2
   exit 1
 }
+END
+  write_setting_functions
+  write_answer_functions
+  cat <<'END'
 
 { main "$@"; }
 END
@@ -518,13 +620,16 @@ write_uninstall() {
   cat <<'END'
 #!/bin/sh
 # Stops all apps and the agent and takes NC-Kubelet off this machine. State, logs and settings are asked about;
-# --purge removes them without asking, --keep keeps them.
+# --purge removes them without asking, --keep keeps them. Folders that the settings name stay in any case.
 
 main() {
   set -eu
   root=${NCKUBELET_TEST_ROOT:-}
+  etc=$root/etc/nckubelet
   kept="/var/lib/nckubelet /var/log/nckubelet /etc/nckubelet"
   [ "$(id -u)" = 0 ] || fail "this needs root"
+  state=$(folder_setting state-dir /var/lib/nckubelet)
+  logs=$(folder_setting log-dir /var/log/nckubelet)
   case ${1:-} in
     --purge) purge=yes ;;
     --keep) purge=no ;;
@@ -533,6 +638,9 @@ main() {
   esac
   # The agent first: it would start the apps again.
   if [ -d "$root/run/systemd/system" ]; then remove_from_systemd; else remove_from_openrc; fi
+  stop_apps
+  remove_cgroups
+  remove_environments
   rm -rf "$root/run/nckubelet" "$root"/usr/local/bin/.nckubelet-install.*
   if [ "$purge" = yes ]; then
     rm -rf "$root/var/lib/nckubelet" "$root/var/log/nckubelet" "$root/etc/nckubelet"
@@ -540,12 +648,18 @@ main() {
   fi
   cd "$root/usr/local/bin"
   rm -f nckubelet nckubelet.previous .nckubelet.now .nckubelet.then nckubelet-rollback.sh nckubelet-uninstall.sh
-  if [ "$purge" = yes ]; then
-    echo "nckubelet-uninstall: nothing of NC-Kubelet is left on this machine"
-  else
-    echo "nckubelet-uninstall: done; these stay: $kept"
-  fi
-  echo "nckubelet-uninstall: where the node was in a cluster: kubectl delete node $(uname -n)"
+  say_what_is_left
+}
+
+# folder_setting NAME USUAL: without a slash at its end. A relative path starts at the folder of the settings.
+folder_setting() {
+  folder=$(agent_setting "$1")
+  folder=${folder#=}
+  case ${folder:=$2} in
+    /*) ;;
+    *) folder=/etc/nckubelet/$folder ;;
+  esac
+  echo "${folder%/}"
 }
 
 ask() {
@@ -557,6 +671,26 @@ ask() {
       [yY]*) purge=yes ;;
     esac
   fi
+}
+
+# What else is in a folder that somebody chose is not known here, so that it stays.
+say_what_is_left() {
+  elsewhere=
+  for folder in "$state" "$logs"; do
+    case " $kept " in
+      *" $folder "*) ;;
+      *) [ ! -e "$root$folder" ] || elsewhere="$elsewhere $folder" ;;
+    esac
+  done
+  if [ "$purge" = no ]; then
+    say "done; these stay: $kept$elsewhere"
+  elif [ -n "$elsewhere" ]; then
+    say "done; what the settings had elsewhere stays:$elsewhere"
+  elif [ -z "$running" ]; then
+    say "nothing of NC-Kubelet is left on this machine"
+  fi
+  say "where the node was in a cluster: kubectl delete node $(uname -n)"
+  [ -z "$running" ] || fail "these processes of apps could not be stopped: $running"
 }
 
 remove_from_systemd() {
@@ -572,33 +706,115 @@ remove_from_openrc() {
   rc-service nckubelet stop 2>/dev/null || :
   rc-update del nckubelet default 2>/dev/null || :
   rm -f "$root/etc/init.d/nckubelet"
-  apps=$root/sys/fs/cgroup/nckubelet-apps
-  [ -d "$apps" ] || return 0
+}
+
+# All that run by now, wherever they were begun. One that ignores SIGTERM has 30 seconds.
+stop_apps() {
+  leaves=$(run_cgroups)
   signal_apps TERM
   tries=0
-  while grep -q '^populated 1' "$apps/cgroup.events" && [ "$tries" -lt 30 ]; do
+  while [ -n "$(app_processes)" ] && [ "$tries" -lt 30 ]; do
     tries=$((tries + 1))
     sleep 1
   done
-  signal_apps KILL
   tries=0
-  while grep -q '^populated 1' "$apps/cgroup.events" && [ "$tries" -lt 10 ]; do
+  while [ -n "$(app_processes)" ] && [ "$tries" -lt 10 ]; do
     tries=$((tries + 1))
+    signal_apps KILL
     sleep 1
   done
-  find "$apps" -depth -type d -exec rmdir {} \;
+  running=$(app_processes | tr '\n' ' ')
+}
+
+# The cgroup of each run, as the agent wrote it down: the root may have been another one then. What a disk says is believed only
+# if it can be the cgroup of that run.
+run_cgroups() {
+  for file in "$root$state"/runs/*/inside.json; do
+    [ -f "$file" ] || continue
+    run=${file%/inside.json}
+    leaf=$(sed -n 's/.*"leaf":"\([^"]*\)".*/\1/p' "$file")
+    case $leaf in
+      */../*) ;;
+      /sys/fs/cgroup/*/"${run##*/}") [ ! -f "$root$leaf/cgroup.procs" ] || echo "$root$leaf" ;;
+    esac
+  done
 }
 
 signal_apps() {
-  find "$apps" -name cgroup.procs -exec cat {} + | while read -r pid; do
+  app_processes | while read -r pid; do
     kill -s "$1" "$pid" 2>/dev/null || :
   done
+}
+
+# A process of another namespace is listed as 0, which would be this script and its like.
+app_processes() {
+  { listed_processes && marked_processes; } | sed '/^[1-9][0-9]*$/!d' | sort -u
+}
+
+listed_processes() (
+  IFS='
+'
+  set -f
+  # shellcheck disable=SC2086 # one on each line
+  find $leaves "$root/sys/fs/cgroup/nckubelet-apps" -name cgroup.procs -exec cat {} + 2>/dev/null || :
+)
+
+# An app without a cgroup is known by the run in its environment; the state has the names of the runs of this agent.
+marked_processes() {
+  grep -ls NCAPP_RUN= "$root"/proc/[0-9]*/environ | while IFS= read -r file; do
+    run=$(cat "$file" 2>/dev/null | tr '\0' '\n' | sed -n 's/^NCAPP_RUN=\([0-9a-z]*-[0-9a-f]*\)$/\1/p' | head -n 1)
+    [ -z "$run" ] || [ ! -d "$root$state/runs/$run" ] || basename "${file%/environ}"
+  done
+}
+
+# The kernel removes only what is empty, so that others keep theirs. A cgroup that was given to the agent stays.
+remove_cgroups() {
+  printf '%s\n' "$leaves" | while IFS= read -r leaf; do
+    [ -d "$leaf" ] || continue
+    find "$leaf" -depth -type d -exec rmdir {} \; 2>/dev/null || :
+    rmdir "${leaf%/*}" 2>/dev/null || :
+  done
+  printf '%s\n' "$leaves" | sed -n 's,/[^/]*/[^/]*$,,p' | sort -u | while IFS= read -r apps; do
+    # The launcher of an app ends a moment after it.
+    tries=0
+    while [ -d "$apps/keeper" ] && ! rmdir "$apps/keeper" 2>/dev/null && [ "$tries" -lt 5 ]; do
+      tries=$((tries + 1))
+      sleep 1
+    done
+    rmdir "$apps" 2>/dev/null || :
+    rmdir "${apps%/*}/keeper" "${apps%/*}/agent" 2>/dev/null || :
+  done
+  apps=$root/sys/fs/cgroup/nckubelet-apps
+  [ ! -d "$apps" ] || find "$apps" -depth -type d -exec rmdir {} \; 2>/dev/null || :
+}
+
+# The values of Secrets are beside the socket of the agent, wherever that was.
+remove_environments() {
+  for file in "$root$state"/runs/*/inside.json; do
+    [ -f "$file" ] || continue
+    run=${file%/inside.json}
+    environment=$(sed -n 's/.*"environment":"\([^"]*\)".*/\1/p' "$file")
+    case $environment in
+      */../*) ;;
+      /*/private-*/"${run##*/}")
+        rm -f "$root$environment"
+        rmdir "$root${environment%/*}" 2>/dev/null || :
+        ;;
+    esac
+  done
+}
+
+say() {
+  echo "nckubelet-uninstall: $*"
 }
 
 fail() {
   echo "nckubelet-uninstall: $*" >&2
   exit 1
 }
+END
+  write_setting_functions
+  cat <<'END'
 
 {
   main "$@"
@@ -720,7 +936,7 @@ must() {
 wait_until_healthy() {
   listen=$(listen_address)
   tries=0
-  until agent_answers; do
+  until agent_answers "$listen"; do
     tries=$((tries + 1))
     if [ "$tries" -ge 90 ] || keeps_failing; then
       say "the agent does not get healthy; its last words:"
@@ -731,34 +947,6 @@ wait_until_healthy() {
     sleep 1
   done
 }
-
-# The first loopback address where the agent serves its health; nothing, where there is none. As the agent has it, its flags
-# win over its environment, and that over its settings, and an empty value is a value.
-listen_address() {
-  value=$(sed -n 's/^[[:space:]]*NCKUBELET_EXEC=.*--listen[= ]\([^ ]*\).*/=\1/p' "$etc/agent.env" | tail -n 1)
-  [ -n "$value" ] || value=$(sed -n 's/^[[:space:]]*NCKUBELET_LISTEN=/=/p' "$etc/agent.env" | tail -n 1)
-  [ -n "$value" ] || value=$(sed -n 's/^listen[[:space:]]*:\([^#]*\).*/=\1/p' "$etc/config.yaml")
-  # Neither quotes nor spaces belong to an address.
-  printf '%s\n' "${value:-=127.0.0.1:10268}" | tr -d "=\"'\\\\ \t\r" | tr ',' '\n' |
-    sed -n -e '/^127\./p' -e '/^localhost:/p' -e '/^\[::1\]:/p' | head -n 1
-}
-
-# The socket is what it has in any case, wherever else it listens.
-agent_answers() {
-  health_answers || "$bin/nckubelet" ps >/dev/null 2>&1
-}
-
-health_answers() (
-  [ -n "$listen" ] || exit 1
-  unset http_proxy HTTP_PROXY all_proxy ALL_PROXY
-  if command -v curl >/dev/null 2>&1; then
-    curl -g -fsS -m 5 -o /dev/null "http://$listen/healthz" 2>/dev/null
-  elif command -v wget >/dev/null 2>&1; then
-    wget -q -T 5 -O /dev/null "http://$listen/healthz" 2>/dev/null
-  else
-    exit 1
-  fi
-)
 
 keeps_failing() {
   [ "$init" = systemd ] || return 1

@@ -65,7 +65,7 @@ for (const shell of shells) {
     await mkdir(bin);
     const answers = async (listen: string, socket: boolean) => {
       await writeFile(join(bin, "nckubelet"), fakeExecutable("1.0.0", { socket }), { mode: 0o755 });
-      const words = `bin=${bin}; listen=${listen}; agent_answers && echo yes || echo no`;
+      const words = `bin=${bin}; agent_answers ${listen} && echo yes || echo no`;
       return (await machine.call(shell, words)).stdout;
     };
     assert.equal(await answers(new URL(machine.url).host, false), "yes\n");
@@ -97,6 +97,51 @@ for (const shell of shells) {
       const { code, stderr } = await machine.call(shell, `one_word X "$WORD"`, { WORD: word });
       assert.deepEqual([code, stderr], [1, "install: X has a character that does not belong there\n"]);
     }
+  });
+
+  test(`${name}: OpenRC gives the agent its flags as they are written, without their quotes`, async () => {
+    await using machine = await createSandbox();
+    const { dir } = machine;
+    const flags = {
+      "--manifest-url": ["https://cfg/apps?site=a&node=b", "https://cfg/apps?site=a&node=b"],
+      "--a": [`"b & c;d"`, "b & c;d"],
+      "--e": ["'$f `g` (h)'", "$f `g` (h)"],
+      "--i": [`"it's"`, "it's"],
+      "--j": ["<k>|*#$HOME;x", "<k>|*#$HOME;x"],
+      "--l": ["''", ""],
+      "--m": [String.raw`"n\"o"p\ q`, 'n"op q'],
+    };
+    const written = Object.entries(flags).map(([flag, [text]]) => `${flag} ${text}`).join("  ");
+    const words = (exec: string) =>
+      `etc=${dir}; work=${dir}; stage_agent_env; unset NCKUBELET_EXEC
+      write_openrc_script | sed 's,/etc/nckubelet/agent.env,${dir}/env,' >${dir}/init
+      show() { for word; do printf '[%s]\\n' "$word"; done; }
+      set +eu; . ${dir}/init; eval show ${exec}`;
+    // The eval of OpenRC's supervise-daemon.sh.
+    const seen = async (value: string) =>
+      (await machine.call(shell, words("$command_args"), { NCKUBELET_EXEC: value })).stdout.split("\n").slice(
+        0,
+        -1,
+      );
+    const expected = Object.entries(flags).flatMap(([flag, [, value]]) => [flag, value]);
+    assert.deepEqual(await seen(written), ["agent", ...expected].map((word) => `[${word}]`));
+    for (const none of ["", "  "]) assert.deepEqual(await seen(none), ["[agent]"]);
+  });
+
+  test(`${name}: the agent may open 65536 files, and its apps may raise theirs to 524288`, async () => {
+    await using machine = await createSandbox();
+    assert.match((await machine.call(shell, "write_systemd_unit")).stdout, /^LimitNOFILE=65536:524288$/m);
+    // dash refuses two limits in one call.
+    const words =
+      `write_openrc_script >${machine.dir}/init; . ${machine.dir}/init; ulimit() { printf '%s\\n' "$*"; }; start_pre`;
+    assert.equal((await machine.call(shell, words)).stdout, "-n 65536\n-Hn 524288\n");
+    const refused =
+      `write_openrc_script >${machine.dir}/init; . ${machine.dir}/init; ewarn() { echo "warning: $*"; }
+      ulimit() { [ $# = 1 ] && echo 7; }; start_pre && echo started`;
+    assert.match(
+      (await machine.call(shell, refused)).stdout,
+      /^warning: .*: 7, for apps at most 7\nstarted\n$/,
+    );
   });
 
   test(`${name}: the unit slows restarts down only where systemd knows how`, async () => {

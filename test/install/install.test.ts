@@ -91,6 +91,7 @@ for (const shell of shells) {
     const join1 = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
     const joined = await machine.run(shell, undefined, join1);
     assert.deepEqual([joined.code, joined.stderr], [0, ""]);
+    assert.doesNotMatch(joined.stdout, /warning/);
     assert.equal((await stat(join(etc, "kubeconfig"))).mode & 0o777, 0o600);
     assert.match(
       await readFile(join(etc, "kubeconfig"), "utf8"),
@@ -116,6 +117,32 @@ for (const shell of shells) {
 }
 
 for (const shell of shells) {
+  test(`${shell.join(" ")}: a join warns of what wins over it in the environment of the agent`, async () => {
+    await using machine = await createSandbox();
+    const etc = join(machine.root, "etc/nckubelet");
+    await machine.publish(fakeExecutable("1.0.0"));
+    await mkdir(etc);
+    const { NCKUBELET_EXEC: listen } = machine.environment();
+    await writeFile(join(etc, "agent.env"), "NCKUBELET_SERVER=https://10.0.0.2\n");
+    const joining = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
+    const env = { ...joining, NCKUBELET_EXEC: `${listen} --standalone` };
+    const { code, stdout } = await machine.run(shell, undefined, env);
+    assert.equal(code, 0);
+    const warnings = [...stdout.matchAll(/^install: warning: (\w+) in .*agent\.env wins over/gm)];
+    assert.deepEqual(warnings.map(([, setting]) => setting), ["standalone", "server"]);
+  });
+
+  test(`${shell.join(" ")}: the way back asks an agent for its health that has its socket elsewhere`, async () => {
+    await using machine = await createSandbox();
+    for (const version of ["1.0.0", "1.1.0"]) {
+      await machine.publish(fakeExecutable(version, { socket: false }));
+      assert.equal((await machine.run(shell)).code, 0);
+    }
+    const back = await machine.run(shell, join(machine.root, "usr/local/bin/nckubelet-rollback.sh"));
+    assert.deepEqual([back.code, back.stderr], [0, ""]);
+    assert.match(back.stdout, /now running nckubelet 1\.0\.0/);
+  });
+
   test(`${shell.join(" ")}: what install.sh adds to files without a last newline begins a line of its own`, async () => {
     await using machine = await createSandbox();
     const etc = join(machine.root, "etc/nckubelet");

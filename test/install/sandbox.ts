@@ -132,7 +132,7 @@ export async function createSandbox(): Promise<Sandbox> {
       await writeFile(join(release, "SHA256SUMS"), names.map((name) => `${digest}  ${name}\n`).join(""));
     },
     call: (shell, words, env = {}) =>
-      runProgram([...shell, "-c", `. ${join(dir, "functions.sh")}; set -eu; ${words}`], environment(env)),
+      runProgram([...shell, "-c", `${prelude(dir)}; ${words}`], environment(env)),
     list: () => listTree(root),
     async calls() {
       const log = join(dir, "calls");
@@ -147,6 +147,10 @@ export async function createSandbox(): Promise<Sandbox> {
     },
   };
 }
+
+/** As main begins. */
+const prelude = (dir: string) =>
+  `. ${join(dir, "functions.sh")}; set -eu; eval "$(write_setting_functions; write_answer_functions)"`;
 
 function fakes(dir: string): Record<string, string> {
   return {

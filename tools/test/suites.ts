@@ -97,7 +97,7 @@ const systemdTests = "test/guest/systemd*.test.ts";
 const installTests = [
   "test/chaos/install-interrupted.test.ts",
   "test/guest/install*.test.ts",
-  "test/install/{install,refusals,scarce-machine}.test.ts",
+  "test/install/{install,refusals,scarce-machine,uninstall}.test.ts",
 ];
 
 const minutes = 60_000;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
-import { keptListing, listing, read, runningApps, shell } from "./installed-machine.ts";
+import { keptListing, listing, read, runningApps, shell, startAppBelow } from "./installed-machine.ts";
 
 let apps: Record<string, number>;
 
@@ -11,9 +11,13 @@ test("after a reboot the agent and all apps are back, within their caps", async 
   assert.equal(read("systemctl is-active nckubelet"), "active");
 });
 
-test("uninstall --purge leaves no process, unit, file or cgroup", () => {
+test("uninstall --purge leaves no process, unit, file or cgroup, whatever roots the apps were begun below", async () => {
+  const elsewhere = await startAppBelow("/sys/fs/cgroup/edge");
   const { code, output } = shell("nckubelet-uninstall.sh --purge");
   assert.equal(code, 0, output);
-  assert.ok(Object.values(apps).every((pid) => !existsSync(`/proc/${pid}`)), "no app is left");
+  assert.ok(
+    [...Object.values(apps), elsewhere].every((pid) => !existsSync(`/proc/${pid}`)),
+    "no app is left",
+  );
   assert.deepEqual(listing(), keptListing());
 });

@@ -42,7 +42,7 @@ test("curl | sh has OpenRC start an agent that runs the apps of the manifests fo
   assert.match(runlevel(), /nckubelet \| default/);
   assert.equal(read("curl -fsS http://127.0.0.1:10268/healthz"), "ok");
   apps = await runningApps(appCount);
-  assert.match(readFileSync(`/proc/${agentPid()}/limits`, "utf8"), /^Max open files +65536 +65536/m);
+  assert.match(readFileSync(`/proc/${agentPid()}/limits`, "utf8"), /^Max open files +\d+ +524288 /m);
 });
 
 test("a second run does nothing, and the agent does not notice", () => {

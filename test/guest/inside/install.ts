@@ -40,6 +40,7 @@ test("curl | sh starts an agent that is healthy and runs the apps of the manifes
   assert.equal(read("curl -fsS http://127.0.0.1:10268/healthz"), "ok");
   apps = await runningApps(appCount);
   assert.equal(read(`cat /proc/${agentPid()}/oom_score_adj`), "-900");
+  assert.match(read(`cat /proc/${agentPid()}/limits`), /^Max open files +\d+ +524288 /m);
   assert.equal(read(`cat /proc/${apps["app-0"]}/oom_score_adj`), "0");
 });
 

@@ -1,6 +1,6 @@
 /** What the tests of install.sh look at on a machine with systemd or OpenRC. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { waitFor } from "../../wait-for.ts";
 
 /** Where the paths that were there before are kept over the reboot. */
@@ -58,29 +58,44 @@ export function keptListing(): string[] {
   return JSON.parse(readFileSync(listingFile, "utf8"));
 }
 
+/** Starts one more app, by an agent that now has another root for the cgroups of apps; its process. The other apps stay where they are. */
+export async function startAppBelow(root: string): Promise<number> {
+  if (hasSystemd) {
+    appendFileSync("/etc/nckubelet/config.yaml", `cgroup-root: ${root}\n`);
+    read("systemctl restart nckubelet");
+  } else {
+    appendFileSync("/etc/nckubelet/agent.env", `NCKUBELET_CGROUP_ROOT=${root}\n`);
+    read("rc-service nckubelet restart");
+  }
+  writeApp("elsewhere");
+  return await waitFor(`an app below ${root}`, async () => {
+    const pid = (await listApps())?.find(({ metadata }) => metadata.name === "elsewhere")?.status?.pid;
+    return pid !== undefined && existsSync(`/proc/${pid}`) && cgroupOf(pid).startsWith(`${root}/`) && pid;
+  }, 120_000);
+}
+
 /** Writes manifests of so many apps with caps into the folder that an agent without an API server reads. */
 export function writeApps(count: number): void {
   mkdirSync("/etc/nckubelet/manifests", { recursive: true });
-  for (let index = 0; index < count; index++) {
-    const manifest = {
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name: `app-${index}` },
-      spec: { shellFile: "/opt/app.sh", ...caps },
-    };
-    writeFileSync(`/etc/nckubelet/manifests/app-${index}.yaml`, JSON.stringify(manifest));
-  }
+  for (let index = 0; index < count; index++) writeApp(`app-${index}`);
+}
+
+function writeApp(name: string): void {
+  const manifest = {
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCApp",
+    metadata: { name },
+    spec: { shellFile: "/opt/app.sh", ...caps },
+  };
+  writeFileSync(`/etc/nckubelet/manifests/${name}.yaml`, JSON.stringify(manifest));
 }
 
 /** The processes of the apps by name, once so many of them run under their caps. */
 export async function runningApps(count: number): Promise<Record<string, number>> {
   let seen = "no answer";
   const look = async () => {
-    const answer = await fetch("http://127.0.0.1:10268/apps").catch(() => undefined);
-    if (!answer?.ok) return undefined;
-    const { items } = await answer.json() as {
-      items: { metadata: { name: string }; status?: { phase: string; pid: number } }[];
-    };
+    const items = await listApps();
+    if (!items) return undefined;
     seen = items.map(({ metadata, status }) => `${metadata.name} ${status?.phase} ${status?.pid}`).join(", ");
     const running = items.filter(({ status }) => status?.phase === "Running" && isConfined(status.pid));
     return running.length === count &&
@@ -91,6 +106,18 @@ export async function runningApps(count: number): Promise<Record<string, number>
   });
   for (const pid of Object.values(apps)) checkCaps(pid);
   return apps;
+}
+
+interface ToldApp {
+  metadata: { name: string };
+  status?: { phase: string; pid: number };
+}
+
+/** What the agent tells of its apps; undefined while it does not answer. */
+async function listApps(): Promise<ToldApp[] | undefined> {
+  const answer = await fetch("http://127.0.0.1:10268/apps").catch(() => undefined);
+  if (!answer?.ok) return undefined;
+  return (await answer.json() as { items: ToldApp[] }).items;
 }
 
 /** After a reboot the agent may still tell the process of the boot before. */
