@@ -29,6 +29,9 @@ export const annotations = {
   logMaxFiles: `${group}/log-max-files`,
 } as const;
 
+/** kubectl's copy of a whole manifest as it was applied, with the values of its variables. */
+export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
+
 /** Labels on Nodes. */
 export const labels = {
   /** `"true"` on every Node that has an agent. */

@@ -2,6 +2,7 @@
  * An app's whole story as text, in the style of kubectl. Pure. Values of the environment are not shown, also where the app is
  * as the API server has it: kubectl's copy of the manifest, and what a URL says to its server alone, are left out.
  */
+import { lastAppliedAnnotation } from "../api/names.ts";
 import { showURL } from "../api/shown-spec.ts";
 import type { Probe } from "../api/types.ts";
 import { ageOf, share } from "./app-table.ts";
@@ -11,13 +12,10 @@ import { formatTable } from "./table.ts";
 
 type Row = [string, string | undefined];
 
-/** The whole manifest as it was applied, with the values of its variables. */
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
-
 /** The lines of `nckubelet describe`. */
 export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) => text): string[] {
   const { metadata, spec, status = {}, agent = {} } = app;
-  const { [lastApplied]: _, ...annotations } = metadata.annotations ?? {};
+  const { [lastAppliedAnnotation]: _, ...annotations } = metadata.annotations ?? {};
   return [
     ...rows("", [
       ["Name", metadata.name],

@@ -24,6 +24,10 @@ export class LostApps {
     this.#log = log;
   }
 
+  get any(): boolean {
+    return this.#folders.length > 0;
+  }
+
   /** Finds the folders that are of none of these apps. */
   async find(known: RunnableApp[]): Promise<void> {
     const theirs = new Set(known.map(folderOf));
@@ -32,9 +36,8 @@ export class LostApps {
   }
 
   /** Removes what is left of those that are none of these apps: all that are known and all that are wanted. */
-  removeAllBut(apps: () => RunnableApp[]): void {
-    if (this.#folders.length === 0) return;
-    const theirs = new Set(apps().map(folderOf));
+  removeAllBut(apps: RunnableApp[]): void {
+    const theirs = new Set(apps.map(folderOf));
     this.#folders = this.#folders.filter((folder) => theirs.has(folder) || !this.#remove(folder));
   }
 

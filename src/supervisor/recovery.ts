@@ -33,7 +33,7 @@ export async function recoverRecords(
     recovered.push(record);
   }
   const copied = new Set(copies.map(({ run }) => run?.id));
-  const uncopied = records.filter(({ run }) => run && runIds.includes(run.id) && !copied.has(run.id));
+  const uncopied = records.filter(({ run }) => run && !copied.has(run.id) && runIds.includes(run.id));
   const mends = [
     ...recovered.map((record) => () => store.save(record)),
     ...uncopied.map((record) => () => replaceRunRecord(runFolder(layout, record.run!.id), record)),

@@ -113,9 +113,14 @@ export class Supervisor {
     this.#runners.get(key)?.withdraw();
   }
 
+  /** Whether something is left of apps whose records were lost. */
+  get hasLost(): boolean {
+    return this.#lost.any;
+  }
+
   /** Clears away what is left of apps whose records were lost; `wanted` are all apps that any source wants. */
-  removeLost(wanted: () => RunnableApp[]): void {
-    this.#lost.removeAllBut(() => [...wanted(), ...this.list().map(({ record }) => record.app)]);
+  removeLost(wanted: RunnableApp[]): void {
+    this.#lost.removeAllBut([...wanted, ...this.list().map(({ record }) => record.app)]);
   }
 
   /** Ends a running app because the node is short of memory; it is tried again after its longest backoff. */

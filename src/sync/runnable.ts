@@ -3,16 +3,15 @@
  * cares about left out, so that it costs neither memory nor disk.
  */
 import { applyDefaults } from "../api/defaults.ts";
+import { lastAppliedAnnotation } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
-
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** The app as the supervisor takes it. */
 export function toRunnable({ apiVersion, kind, metadata, spec }: NCApp): RunnableApp {
   const { name, namespace, uid, generation, labels, annotations } = metadata;
   const kept = annotations &&
-    Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== lastApplied));
+    Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== lastAppliedAnnotation));
   return {
     apiVersion,
     kind,

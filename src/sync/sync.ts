@@ -42,8 +42,8 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
       if (action.kind === "withdraw") supervisor.withdraw(action.key);
       else supervisor.assign(action.desired);
     }
-    if (isCertain(union, observed)) {
-      supervisor.removeLost(() => [...union.apps.values()].map(({ app }) => app));
+    if (supervisor.hasLost && isCertain(union, observed)) {
+      supervisor.removeLost([...union.apps.values()].map(({ app }) => app));
     }
     lastSync = now();
     const problems = problemsOf(union, observed, maxApps);

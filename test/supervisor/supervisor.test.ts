@@ -165,12 +165,12 @@ test("of an app whose records are all lost nothing is left once nobody wants it,
     folders(),
     ["gone", "gone", "unread", "unread", "wanted", "wanted"].map((name) => `default_${name}`),
   );
-  node.supervisor.removeLost(() => [wanted]);
+  node.supervisor.removeLost([wanted]);
   const kept = ["unread", "unread", "wanted", "wanted"].map((name) => `default_${name}`);
   assert.deepEqual(folders(), kept);
   await node.assign("wanted", { shellFile });
   await node.reach("wanted", "Running");
-  node.supervisor.removeLost(() => []);
+  node.supervisor.removeLost([]);
   assert.deepEqual(folders(), kept);
   assert.equal(await node.logHas("wanted", "ran\nran"), "ran\nran\n");
 });

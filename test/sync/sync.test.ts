@@ -22,8 +22,8 @@ function syncOver({ maxApps, order = ["api-server"] }: { maxApps?: number; order
       records.set(key, known ? mergeDesired(known, desired).record : newRecord(desired));
     },
     withdraw: (key: string) => void records.delete(key),
-    removeLost: (wanted: () => RunnableApp[]) =>
-      void spared.push(wanted().map(({ metadata }) => metadata.name)),
+    hasLost: true,
+    removeLost: (wanted: RunnableApp[]) => void spared.push(wanted.map(({ metadata }) => metadata.name)),
   } as unknown as Supervisor;
   const log = { warn: (message: string) => void warnings.push(message) } as unknown as Logger;
   const sync = createSync({ order, supervisor, log, maxApps });
