@@ -1,7 +1,7 @@
 /** A real API server that knows NCApps, with a client for the benchmark and the access of an agent. */
 import { agentUser } from "../src/api/names.ts";
-import { loadAccess } from "../src/kube/access.ts";
-import { createKubeClient, type KubeClient } from "../src/kube/client.ts";
+import { loadAccess } from "../src/kube/access/access.ts";
+import { createKubeClient, type KubeClient } from "../src/kube/client/client.ts";
 import { ncappPath } from "../src/kube/resources.ts";
 import type { Cluster } from "../test/harness/cluster.ts";
 import { withControlPlane } from "../test/harness/control-plane.ts";

@@ -1,7 +1,7 @@
 /** A scheduler in this process, without an election. */
-import type { KubeClient } from "../src/kube/client.ts";
+import type { KubeClient } from "../src/kube/client/client.ts";
 import { silentLogger } from "../src/lib/log.ts";
-import { runScheduler } from "../src/scheduler/run-scheduler.ts";
+import { runScheduler } from "../src/scheduler/scheduler.ts";
 
 /** Starts it, with so many binds at a time. */
 export function startScheduler(

@@ -10,7 +10,7 @@
  */
 import { type FSWatcher, watch } from "node:fs";
 import { readTextIfAny } from "./file.ts";
-import { type MemoryEvents, parseMemoryEvents } from "./memory.ts";
+import { type MemoryEvents, parseMemoryEvents } from "./limits/memory.ts";
 import { parseFlat } from "./parse.ts";
 
 export interface EventHandlers {

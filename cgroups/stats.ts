@@ -1,11 +1,11 @@
 /** Usage figures of one cgroup, everything below it included. */
 import { performance } from "node:perf_hooks";
-import { type CpuStats, parseCpuStat } from "./cpu.ts";
+import { type CpuStats, parseCpuStat } from "./limits/cpu.ts";
+import { type MemoryStats, parseMemoryEvents } from "./limits/memory.ts";
+import type { PidsStats } from "./limits/pids.ts";
 import { readTextIfAny } from "./file.ts";
 import { type IoStats, parseIoStat } from "./io.ts";
-import { type MemoryStats, parseMemoryEvents } from "./memory.ts";
 import { parseAmount } from "./parse.ts";
-import type { PidsStats } from "./pids.ts";
 import { type PressureStats, readPressure } from "./pressure.ts";
 
 /** One reading. A controller that is not enabled for the cgroup leaves its part undefined. */

@@ -5,7 +5,7 @@ import { basename } from "node:path";
 import process from "node:process";
 import type { Io } from "./cli/command.ts";
 import { runCommandLine } from "./cli/command-line.ts";
-import { commands } from "./cli/commands.ts";
+import { commands } from "./cli/commands/commands.ts";
 import { selfCommand } from "./cli/self-command.ts";
 
 /** Called by this name the program is a plugin of kubectl. */
@@ -48,7 +48,9 @@ const io: Io = {
 
 const words = process.argv.slice(2);
 const running = isPlugin
-  ? import("./cli/plugin.ts").then(({ pluginCommands }) => runCommandLine(words, pluginCommands, io, program))
+  ? import("./cli/plugin/plugin.ts").then(({ pluginCommands }) =>
+    runCommandLine(words, pluginCommands, io, program)
+  )
   : runCommandLine(words, commands, io, program);
 // Not awaited here: the single executable is built from a CommonJS bundle, which has no top-level await.
 running.then((code) => process.exitCode = outputFailed ? code || 1 : code);

@@ -6,7 +6,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { installFiles, renderInstallFile } from "../src/api/install-manifests.ts";
+import { installFiles, renderInstallFile } from "../src/api/install/install.ts";
 
 const folder = fileURLToPath(new URL("../crd", import.meta.url));
 

@@ -4,7 +4,7 @@
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { hasStatus } from "../../src/kube/kube-error.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { seededRandom } from "../../src/scheduler/random.ts";

@@ -1,9 +1,9 @@
 /** What an agent holds at this moment, as the kernel and its folders tell. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { findMount } from "../../cgroups/mounts.ts";
+import { findMount } from "../../cgroups/locate/mounts.ts";
 import { listTree } from "../../cgroups/processes.ts";
-import { instanceName } from "../../src/cli/agent-config.ts";
+import { instanceName } from "../../src/cli/config/config.ts";
 import { readCost } from "../process-cost.ts";
 
 export interface Sample {

@@ -6,7 +6,7 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { NCApp } from "../../src/api/types.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../../test/agent-process.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";

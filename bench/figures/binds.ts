@@ -4,11 +4,11 @@
  */
 import { performance } from "node:perf_hooks";
 import type { NCApp } from "../../src/api/types.ts";
-import { loadAccess } from "../../src/kube/access.ts";
-import { createKubeClient, type KubeClient } from "../../src/kube/client.ts";
+import { loadAccess } from "../../src/kube/access/access.ts";
+import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import { createStatusReporter } from "../../src/report/status-reporter.ts";
+import { createStatusReporter } from "../../src/report/status/status.ts";
 import { addNode } from "../../test/cluster/fake-nodes.ts";
 import { watchMoves } from "../../test/cluster/watch-moves.ts";
 import { waitFor } from "../../test/wait-for.ts";

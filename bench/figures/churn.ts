@@ -6,7 +6,7 @@
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../../test/agent-process.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";

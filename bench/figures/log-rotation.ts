@@ -8,10 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
-import { listParts } from "../../src/supervisor/log-parts.ts";
-import { followLog, readLog } from "../../src/supervisor/log-reader.ts";
-import { rotateIfNeeded } from "../../src/supervisor/log-rotation.ts";
-import { createNumberCheck, writeNumbers } from "../../test/supervisor/numbered-log.ts";
+import { listParts } from "../../src/supervisor/logs/parts.ts";
+import { followLog, readLog } from "../../src/supervisor/logs/reader.ts";
+import { rotateIfNeeded } from "../../src/supervisor/logs/rotation.ts";
+import { createNumberCheck, writeNumbers } from "../../test/supervisor/logs/numbered-log.ts";
 import type { Benchmark, Figure } from "../benchmark.ts";
 
 const megabytes = 200;

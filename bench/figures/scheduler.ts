@@ -6,7 +6,7 @@
  */
 import process from "node:process";
 import { seededRandom } from "../../src/scheduler/random.ts";
-import { schedule } from "../../src/scheduler/schedule.ts";
+import { schedule } from "../../src/scheduler/place/choose-node.ts";
 import { mixedApps, mixedNodes } from "../../test/scheduler/cluster.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";
 import { growthPerUnit } from "../statistics.ts";

@@ -7,30 +7,34 @@ import { join } from "node:path";
 import { createAgentCounters } from "../server/counters.ts";
 import type { AgentView } from "../server/view.ts";
 import type { Source } from "../sources/source.ts";
-import { createScriptFetcher } from "../supervisor/fetch-script.ts";
+import { createScriptFetcher } from "../supervisor/script/script.ts";
 import { keyOf, Supervisor } from "../supervisor/supervisor.ts";
 import { createSync } from "../sync/sync.ts";
-import { createAgentView } from "./agent-view.ts";
+import {
+  createAgentView,
+  createDiskCheck,
+  createHistory,
+  createIdleApps,
+  createMeter,
+  createReadiness,
+  createStatusBoard,
+  observeStarts,
+  samplePeriodMs,
+  syncCheck,
+  takeSample,
+} from "./view/view.ts";
 import { createAppActions } from "./app-actions.ts";
-import { syncCheck } from "./checks.ts";
-import { chooseConfinement } from "./confine.ts";
+import { chooseConfinement } from "./choose-confinement.ts";
 import { createValueResolver } from "./env-values.ts";
 import { returnMemory } from "./return-memory.ts";
 import { lockState } from "./lock.ts";
-import { createMeter } from "./meter.ts";
 import type { AgentOptions } from "./options.ts";
 import { type Cluster, connectCluster } from "./cluster.ts";
 import { apiServerSource, createSources } from "./create-sources.ts";
-import { createDiskCheck } from "./disk-check.ts";
-import { openDoors } from "./doors.ts";
-import { createHistory, samplePeriodMs } from "./history.ts";
-import { createIdleApps } from "./idle-apps.ts";
+import { openDoors } from "./open-listeners.ts";
 import { createNode } from "./node.ts";
-import { observeStarts, takeSample } from "./observe.ts";
 import { privateFolder } from "./private-folder.ts";
-import { createReadiness } from "./readiness.ts";
-import { repeat } from "./repeat.ts";
-import { createStatusBoard } from "./status-board.ts";
+import { repeat } from "../lib/repeat.ts";
 import { runWithScheduler } from "./with-scheduler.ts";
 
 export interface RunningAgent {

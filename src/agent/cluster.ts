@@ -3,16 +3,20 @@
  * apps there.
  */
 import type { NCApp, NCAppStatus } from "../api/types.ts";
-import { loadAccess } from "../kube/access.ts";
-import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client.ts";
+import { loadAccess } from "../kube/access/access.ts";
+import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client/client.ts";
 import { createPulse } from "../lib/pulse.ts";
 import { sleep } from "../lib/sleep.ts";
 import { version } from "../lib/version.ts";
-import { createEventRecorder } from "../report/event-recorder.ts";
-import { createLocalReports } from "../report/local-reports.ts";
-import { isMirrorOf, keyOf, type ServerApp } from "../report/mirror-plan.ts";
-import { createMirrors } from "../report/mirrors.ts";
-import { createStatusReporter, type ReportedApp } from "../report/status-reporter.ts";
+import { createEventRecorder } from "../report/events/events.ts";
+import {
+  createLocalReports,
+  createMirrors,
+  isMirrorOf,
+  keyOf,
+  type ServerApp,
+} from "../report/mirrors/mirrors.ts";
+import { createStatusReporter, type ReportedApp } from "../report/status/status.ts";
 import type { SourceSink } from "../sources/source.ts";
 import type { AppEvent, AppRecord } from "../supervisor/types.ts";
 import { apiServerSource } from "./create-sources.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { KubeClient } from "../kube/client.ts";
-import type { RestartReason } from "../kube/watch-options.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import type { RestartReason } from "../kube/watch/watch.ts";
 import { createApiServerSource } from "../sources/api-server.ts";
 import { createDirectorySource } from "../sources/directory.ts";
 import { createSocketSource, type SocketSource } from "../sources/socket.ts";

@@ -3,11 +3,11 @@
  * environment of the process; they are in no log, status or argument list.
  */
 import type { EnvVar } from "../api/types.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { hasStatus } from "../kube/kube-error.ts";
 import { configMaps, type KubeResource, resourcePath, secrets } from "../kube/resources.ts";
 import { describeError } from "../lib/log.ts";
-import type { ResolveValue } from "../supervisor/environment.ts";
+import type { ResolveValue } from "../supervisor/run/run.ts";
 import { StartError } from "../supervisor/start-error.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 

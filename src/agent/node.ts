@@ -1,7 +1,7 @@
 /**
  * The node's part, wired: what is free for more apps, and which app goes when the machine runs short of memory.
  */
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { sleep } from "../lib/sleep.ts";
 import type { EvictionCandidate } from "../node/eviction.ts";
 import { readNodeFacts } from "../node/facts.ts";
@@ -9,14 +9,14 @@ import { readHardwareInChild } from "../node/hardware.ts";
 import { createNodeAgent, type NodeAgent } from "../node/node-agent.ts";
 import type { Shares } from "../node/published.ts";
 import { createUsageReader, type UsageReader } from "../node/usage.ts";
-import { capsOf } from "../supervisor/caps.ts";
+import { capsOf } from "../supervisor/confinement/confinement.ts";
 import type { NodeSize } from "../supervisor/metering.ts";
 import type { SupervisedApp, Supervisor } from "../supervisor/supervisor.ts";
 import type { AppRecord } from "../supervisor/types.ts";
-import type { Meter } from "./meter.ts";
+import type { Meter } from "./view/view.ts";
 import type { AgentOptions } from "./options.ts";
 import { createPriorities, type Priorities } from "./priorities.ts";
-import { repeat } from "./repeat.ts";
+import { repeat } from "../lib/repeat.ts";
 
 export interface NodeParts {
   options: AgentOptions;

@@ -2,7 +2,7 @@
 import type { Logger } from "../lib/log.ts";
 import type { Shares } from "../node/published.ts";
 import type { RegisterMode } from "../node/register.ts";
-import type { Enforce } from "../supervisor/launch.ts";
+import type { Enforce } from "../supervisor/run/run.ts";
 
 export interface AgentOptions {
   version: string;

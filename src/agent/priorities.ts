@@ -5,8 +5,8 @@
  * counts. The list is read every five minutes, and every minute where that failed or an app names a class that is not in it.
  * Caveat: an agent that has not reached the API server since it started knows only the two classes of the system.
  */
-import type { KubeClient } from "../kube/client.ts";
-import { listAll } from "../kube/list.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { listAll } from "../kube/watch/watch.ts";
 import { priorityClasses } from "../kube/resources.ts";
 import type { KubeObject } from "../kube/wire.ts";
 import type { Logger } from "../lib/log.ts";

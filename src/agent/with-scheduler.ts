@@ -8,13 +8,13 @@
  */
 import { randomUUID } from "node:crypto";
 import { defaultSchedulerName } from "../api/names.ts";
-import type { KubeAccess } from "../kube/access.ts";
-import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client.ts";
+import type { KubeAccess } from "../kube/access/access.ts";
+import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client/client.ts";
 import { type Backoff, createBackoff } from "../lib/backoff.ts";
 import { describeError, type Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
-import type { missingRights } from "../scheduler/rights.ts";
-import type { runScheduler } from "../scheduler/run-scheduler.ts";
+import type { missingRights } from "../scheduler/serve/serve.ts";
+import type { runScheduler } from "../scheduler/scheduler.ts";
 
 export interface WithSchedulerOptions {
   access: KubeAccess;
@@ -110,8 +110,8 @@ function standardBackoff(): Backoff {
 
 async function loadParts(): Promise<SchedulerParts> {
   const [{ runScheduler }, { missingRights }] = await Promise.all([
-    import("../scheduler/run-scheduler.ts"),
-    import("../scheduler/rights.ts"),
+    import("../scheduler/scheduler.ts"),
+    import("../scheduler/serve/rights.ts"),
   ]);
   return { runScheduler, missingRights };
 }

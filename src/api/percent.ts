@@ -1,5 +1,5 @@
 import { quote } from "./field-error.ts";
-import { explainMismatch, percent } from "./schema/patterns.ts";
+import { explainMismatch, percent } from "./schema/schema.ts";
 
 const form = new RegExp(percent);
 

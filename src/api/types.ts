@@ -1,11 +1,23 @@
 /** The types of NCApp, derived from its schema. None is written by hand. */
-import type { metadata, ncapp } from "./schema.ts";
-import type { FromSchema } from "./schema-type.ts";
-import type { envVar, envVarSource } from "./schema/env.ts";
-import type { execAction, httpGetAction, probe, tcpSocketAction } from "./schema/probe.ts";
-import type { affinity, nodeSelectorTerm, port, toleration } from "./schema/scheduling.ts";
-import type { spec } from "./schema/spec.ts";
-import type { condition, lastExit, status } from "./schema/status.ts";
+import type {
+  affinity,
+  condition,
+  envVar,
+  envVarSource,
+  execAction,
+  FromSchema,
+  httpGetAction,
+  lastExit,
+  metadata,
+  ncapp,
+  nodeSelectorTerm,
+  port,
+  probe,
+  spec,
+  status,
+  tcpSocketAction,
+  toleration,
+} from "./schema/schema.ts";
 
 /** An NCApp as people write it and as the API server returns it. */
 export type NCApp = FromSchema<typeof ncapp>;

@@ -172,7 +172,7 @@ function own(commands: CommandTable, name: string): CommandTable[string] | undef
 }
 
 async function loadVersion(): Promise<Command> {
-  return (await import("./version.ts")).versionCommand;
+  return (await import("./commands/version.ts")).versionCommand;
 }
 
 function refuseCommand(name: string, commands: CommandTable, io: Io, program: string): number {

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { formatProblem, type ParsedManifests, parseManifests } from "../api/manifest.ts";
+import { formatProblem, type ParsedManifests, parseManifests } from "../api/manifest/manifest.ts";
 import { errorCode } from "../lib/files.ts";
 import { type Invocation, type Io, listFlag, UsageError } from "./command.ts";
 

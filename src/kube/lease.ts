@@ -6,7 +6,7 @@
  * Caveat: it takes the Lease whoever held it. Who must not do that, leader election, looks at it first.
  */
 import type { V1Lease } from "@kubernetes/client-node";
-import type { KubeClient, KubeRequest } from "./client.ts";
+import type { KubeClient, KubeRequest } from "./client/client.ts";
 import { hasStatus } from "./kube-error.ts";
 import { apiVersionOf, leases, resourcePath } from "./resources.ts";
 import type { Wire } from "./wire.ts";

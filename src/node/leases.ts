@@ -6,7 +6,7 @@
  * seconds, before others count the node as lost.
  */
 import { agentLease, leaseNamespace } from "../api/names.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { type Lease, type LeaseClaim, renewLease } from "../kube/lease.ts";
 import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";

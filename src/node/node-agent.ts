@@ -4,7 +4,7 @@
  *
  * Three loops that do not wait for each other: a server that hangs must not keep the node from ending an app in time.
  */
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { steadyNow } from "../lib/steady-clock.ts";

@@ -5,7 +5,7 @@
  * Guarantees: what others write to the Node stays; a write never goes to a Node that was recreated or changed since it was read; an
  * unchanged Node costs one read a minute and one write in five.
  */
-import type { KubeClient, KubeRequest } from "../kube/client.ts";
+import type { KubeClient, KubeRequest } from "../kube/client/client.ts";
 import { hasStatus, KubeError } from "../kube/kube-error.ts";
 import { objectProblem } from "../kube/objects.ts";
 import { nodes, resourcePath } from "../kube/resources.ts";

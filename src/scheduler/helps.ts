@@ -1,10 +1,5 @@
 /** Which events can change the mind of which filter: only then is an app tried again that no node would take. */
-
-/**
- * `node`: a node came, changed for the better, or its agent is heard again. `capacity`: shares or ports of a node came free. `left`: an
- * app has stopped on the node that it left. The others: the rules of a namespace changed, or what is used of them.
- */
-export type ClusterEvent = "node" | "capacity" | "left" | "quota" | "limitRange";
+import type { ClusterEvent } from "./types.ts";
 
 /** Reasons to wait that are no filters of nodes. `spec`: only a change of the app itself, or of its PriorityClass, helps. */
 export type Gate = "nodes" | "leaving" | "quota" | "limitRange" | "spec";

@@ -1,145 +1,195 @@
 /**
- * The scheduling loop: takes the next app that waits, decides, and has it bound, refused, or room made for it.
+ * The scheduler put together: watches always, decides while it leads.
  *
- * Decisions are made one after the other, each on all those before it; binds are sent at the same time, up to `bindPlaces` of them.
+ * A standby follows the cluster as the leader does, so that it can go on at once when it is its turn. What it had assumed as a leader
+ * is forgotten when it leads no more.
  */
-import { performance } from "node:perf_hooks";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Hono } from "hono";
+import { setTimeout as pause } from "node:timers/promises";
+import { defaultSchedulerName, electionLease, systemNamespace } from "../api/names.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { lead, type LeaderOptions, type Leadership } from "../kube/leader.ts";
 import type { Logger } from "../lib/log.ts";
-import type { EventRecorder } from "../report/event-recorder.ts";
-import { type Bell, createBell } from "./bell.ts";
-import type { Binder } from "./binder.ts";
-import { decide, type Verdict } from "./decide.ts";
-import { eventTarget } from "./event-target.ts";
-import type { Evictor } from "./evict.ts";
-import type { ClusterEvent } from "./helps.ts";
-import type { SchedulerMetrics } from "./metrics.ts";
-import type { Preemption } from "./preempt.ts";
-import type { SchedulingQueue } from "./queue.ts";
-import type { StatusWriter } from "./status-writer.ts";
-import type { AppRecord, Policy } from "./types.ts";
-import { type Happenings, wakeHelped } from "./wake.ts";
-import type { World } from "./world.ts";
+import { sleep } from "../lib/sleep.ts";
+import { createEventRecorder } from "../report/events/events.ts";
+import { createAttentionClock, createLossKeeper } from "./node-loss/node-loss.ts";
+import {
+  createBinder,
+  createEvictor,
+  createLate,
+  createQuotaKeeper,
+  createStatusWriter,
+} from "./write/write.ts";
+import { World } from "./state/state.ts";
+import { createFollowers } from "./follow/follow.ts";
+import { createSchedulerApp, createSchedulerMetrics, missingRights } from "./serve/serve.ts";
+import { SchedulingQueue } from "./queue/queue.ts";
+import { seededRandom } from "./random.ts";
+import { createInbox, runLoop } from "./loop.ts";
+import type { Policy } from "./types.ts";
 
-/** After so many decisions in a row the watches get a turn. */
-const turnEvery = 64;
-/** At the latest then the loop looks around, whatever it was or was not told. */
-const longestWaitMs = 1000;
-
-export interface Inbox {
-  readonly bell: Bell;
-  /** What happened since it was asked last. */
-  takeHappenings(): Happenings;
-}
-
-/** Connects the world to the queue: who waits is put in, what happened is kept for the loop. */
-export function createInbox(world: World, queue: SchedulingQueue): Inbox {
-  const bell = createBell();
-  let happenings: Happenings = new Map();
-  world.listener = {
-    waits(app, changed) {
-      queue.add(app, changed);
-      bell.ring();
-    },
-    settled: (key) => queue.remove(key),
-    happened(event: ClusterEvent, subject) {
-      const subjects = happenings.get(event);
-      if (subjects) subjects.add(subject);
-      else happenings.set(event, new Set([subject]));
-      bell.ring();
-    },
-  };
-  return {
-    bell,
-    takeHappenings() {
-      const taken = happenings;
-      happenings = new Map();
-      return taken;
-    },
-  };
-}
-
-export interface LoopOptions {
+export interface SchedulerOptions {
+  client: KubeClient;
   log: Logger;
-  world: World;
-  queue: SchedulingQueue;
-  inbox: Inbox;
-  binder: Binder;
-  evictor: Evictor;
-  writer: StatusWriter;
-  recorder: EventRecorder;
-  metrics: SchedulerMetrics;
+  version: string;
+  /** Who this is among the schedulers; no two may have the same. */
+  identity: string;
+  schedulerName: string;
   policy: Policy;
-  random: () => number;
-  bindPlaces: number;
-  now?: () => number;
+  /** False: decide without asking who leads. Safe for the apps, since binds are conditional, but two may overfill a node. */
+  leaderElect: boolean;
+  /** Other times of the election than 15 s, 10 s and 2 s. */
+  election?: Pick<LeaderOptions, "leaseSeconds" | "renewDeadlineMs" | "retryMs">;
+  /** Binds at the same time. */
+  bindPlaces?: number;
+  /** How long an app bears that its node is lost, unless it says otherwise. */
+  defaultTolerationMs?: number;
+  /** How long a node may be silent before it counts as lost; undefined: as long as its Lease lasts, 40 s. */
+  nodeGraceMs?: number;
+  /** Has the endpoint listen; undefined: there is none. */
+  serve?: (app: Hono) => Promise<{ close(): Promise<void> }>;
+  seed?: number;
+  tickMs?: number;
 }
 
-/** Schedules until the signal aborts. */
-export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<void> {
-  const { world, queue, inbox, binder, policy, bindPlaces } = options;
-  let broken: { error: unknown } | undefined;
-  const step = createStep(options, (error) => {
-    broken = { error };
-    inbox.bell.ring();
-  });
-  for (let decisions = 1; !signal.aborted; decisions++) {
-    if (broken) throw broken.error;
-    wakeHelped(queue, world, inbox.takeHappenings(), policy);
-    const key = binder.inFlight < bindPlaces ? queue.take() : undefined;
-    if (key !== undefined) step(key);
-    else await inbox.bell.wait(Math.min(longestWaitMs, waitMs()), signal);
-    if (decisions % turnEvery === 0) await nextTurn();
-  }
+const lastEventsMs = 2000;
 
-  function waitMs(): number {
-    return binder.inFlight >= bindPlaces ? longestWaitMs : queue.waitMs();
-  }
-}
+/** Runs a scheduler until the signal aborts. */
+export async function runScheduler(options: SchedulerOptions, signal: AbortSignal): Promise<void> {
+  const {
+    client,
+    log,
+    version,
+    identity,
+    schedulerName,
+    policy,
+    leaderElect,
+    bindPlaces = 16,
+    tickMs = 1000,
+  } = options;
+  const { seed = Date.now(), defaultTolerationMs, nodeGraceMs } = options;
+  const attention = createAttentionClock();
+  const clocks = () => ({ watched: attention.now(), wall: Date.now() });
+  const world = new World({ schedulerName, clocks, nodeGraceMs });
+  const queue = new SchedulingQueue();
+  const inbox = createInbox(world, queue);
+  const metrics = createSchedulerMetrics();
+  const followers = createFollowers(client, world, log, () => inbox.bell.ring());
+  const random = seededRandom(seed);
+  let leading = false;
 
-type Refusal = Extract<Verdict, { kind: "refuse" }>;
-
-/** What goes on after a step has returned ends in `fail` if it breaks: a loop over wrong sums must not go on. */
-function createStep(options: LoopOptions, fail: (error: unknown) => void): (key: string) => void {
-  const { log, world, queue, inbox, binder, evictor, writer, recorder, metrics, policy, random } = options;
-  const { now = Date.now } = options;
-  let start = 0;
-
-  const refuse = ({ app, refusedBy, message, preemption }: Refusal) => {
-    queue.park(app.key, refusedBy);
-    world.snapshot.nominate(app, preemption?.node);
-    // To wait for one's own end is nothing to complain about.
-    if (refusedBy.includes("leaving")) return;
-    log.debug("an app fits nowhere", { app: app.key, message });
-    writer.put(app.key, { kind: "refused", message, nominated: preemption?.node });
-    recorder.record(eventTarget(app), { type: "Warning", reason: "FailedScheduling", message });
-    if (preemption && preemption.victims.length > 0) makeRoom(app, preemption).catch(fail);
+  /** What is done once a second, by a leader and by a standby. */
+  let onTick: ((states: ReturnType<typeof world.liveness.states>) => void) | undefined;
+  const tick = () => {
+    attention.tick(followers.seesLeases);
+    if (!followers.ready) return;
+    const states = world.liveness.states();
+    world.releaseLeft();
+    onTick?.(states);
   };
 
-  const makeRoom = async (app: AppRecord, { node, victims }: Preemption) => {
-    const why = `Preempted by ${app.key} on node ${node}`;
-    const ends = victims.map(({ key }) => {
-      const victim = world.app(key);
-      return victim ? evictor.evict(victim, "Preempted", why) : false;
+  const work = async (leadership: Leadership) => {
+    const { signal, isLeader: mayWrite } = leadership;
+    while (!followers.ready && !signal.aborted) await inbox.bell.wait(1000, signal);
+    const recorder = createEventRecorder({ client, component: schedulerName, node: identity, log });
+    const writer = createStatusWriter({
+      client,
+      log,
+      signal,
+      lookup: (key) => world.app(key),
+      apply: (object) => world.applyAnswer(object),
+      gone: (key, uid) => world.removeApp(key, uid),
     });
-    // One that could not go, such as one whose bind is not confirmed yet: all is to be looked at again.
-    if (!(await Promise.all(ends)).every(Boolean)) queue.wake(app.key);
-  };
-
-  return (key) => {
-    const app = world.app(key);
-    if (!app || app.nodeName) return queue.remove(key);
-    const startedAt = performance.now();
-    const verdict = decide(app, world, { policy, random, start, now: now() });
-    const ms = performance.now() - startedAt;
-    if (verdict.kind === "bind") {
-      start = (start + verdict.examined) % Math.max(1, world.snapshot.nodes.length);
-      metrics.decided("bound", ms);
-      const bound = binder.bind(verdict.app, verdict.node, verdict.defaults);
-      bound.catch(fail).finally(() => inbox.bell.ring());
-    } else {
-      metrics.decided(verdict.preemption?.victims.length ? "preempting" : "refused", ms);
-      refuse(verdict);
+    const shared = { client, log, world, writer, recorder, metrics, mayWrite, signal };
+    const late = createLate({ isBusy: () => binder.inFlight > 0 || queue.sizes.active > 0, signal });
+    const binder = createBinder({ ...shared, late, onUnbound: (key) => queue.retryLater(key) });
+    const evictor = createEvictor(shared);
+    const losses = createLossKeeper({ world, writer, evictor, recorder, log, defaultTolerationMs });
+    const quotas = createQuotaKeeper({ client, world, log, signal });
+    onTick = (states) => {
+      // Not seen is not silent: while the Leases are out of sight, nothing is concluded from what they said last.
+      if (followers.seesLeases) losses.tick(states);
+      quotas.tick();
+    };
+    leading = true;
+    try {
+      await runLoop({ ...shared, queue, inbox, binder, evictor, policy, random, bindPlaces }, signal);
+      // Binds on their way end with the signal; only then is all of them known to be over.
+      while (binder.inFlight > 0) await pause(10);
+    } finally {
+      leading = false;
+      onTick = undefined;
+      late.flush();
+      await recorder.flush(lastEventsMs);
+      recorder.close();
     }
   };
+
+  const server = await options.serve?.(createSchedulerApp({
+    version,
+    identity,
+    startedAt: new Date(),
+    leading: () => leading,
+    followers: () => followers.states,
+    queues: () => queue.sizes,
+    nodes: () => countNodes(world),
+    apps: () => world.appCount,
+    metrics: () =>
+      metrics.render({
+        leader: leading,
+        queues: queue.sizes,
+        nodes: countNodes(world),
+        apps: world.appCount,
+      }),
+  }));
+  // One part that breaks takes the others with it: half a scheduler is worse than none.
+  const broken = new AbortController();
+  const until = AbortSignal.any([signal, broken.signal]);
+  const name = electionLease(schedulerName);
+  const election = { ...options.election, namespace: systemNamespace, name, identity, log };
+  const parts = [
+    followers.run(until),
+    repeat(tickMs, tick, until),
+    leaderElect
+      ? lead(client, election, work, until)
+      : work({ signal: until, isLeader: () => !until.aborted }),
+    ...(leaderElect && schedulerName !== defaultSchedulerName ? [tellMissingRights(options, until)] : []),
+  ];
+  try {
+    await Promise.all(parts);
+  } finally {
+    broken.abort();
+    await Promise.allSettled(parts);
+    await server?.close();
+  }
+}
+
+/** The installed roles name the Lease of the default scheduler alone; without its own one of another name would wait for ever. */
+async function tellMissingRights(
+  { client, log, schedulerName }: SchedulerOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const missing = await missingRights(client, signal, schedulerName);
+    if (missing.length === 0) return;
+    log.warn(
+      `--scheduler-name ${schedulerName}: the API server does not let this user ${missing.join(", ")}: ` +
+        `its leader's Lease is ${electionLease(schedulerName)}, which needs a role (docs/scheduler.md)`,
+    );
+  } catch (error) {
+    if (!signal.aborted) log.debug("cannot ask for the rights of this scheduler", { error });
+  }
+}
+
+async function repeat(ms: number, work: () => void, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    work();
+    await sleep(ms, signal);
+  }
+}
+
+function countNodes({ snapshot }: World): Record<string, number> {
+  const counts = { fresh: 0, stale: 0, none: 0 };
+  for (const { agent } of snapshot.nodes) counts[agent]++;
+  return counts;
 }

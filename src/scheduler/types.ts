@@ -99,3 +99,9 @@ export interface NodeReport {
   readonly freeMem: number;
   readonly pressures: readonly string[];
 }
+
+/**
+ * `node`: a node came, changed for the better, or its agent is heard again. `capacity`: shares or ports of a node came free. `left`: an
+ * app has stopped on the node that it left. The others: the rules of a namespace changed, or what is used of them.
+ */
+export type ClusterEvent = "node" | "capacity" | "left" | "quota" | "limitRange";

@@ -2,15 +2,12 @@
  * Has parked apps tried again that an event helps, and only those: each is held against the node or the quota that changed. Of many
  * that wait for the same room as many are woken as find room, so that one app that ends does not have a thousand tried in vain.
  */
-import type { ClusterEvent } from "./helps.ts";
-import { applyLimits } from "./limits.ts";
+import type { AppRecord, ClusterEvent, Policy } from "./types.ts";
+import { applyLimits, quotaProblem } from "./namespaces/namespaces.ts";
 import type { NodeEntry } from "./node-entry.ts";
-import { victimsOn } from "./preempt.ts";
-import type { SchedulingQueue, Waiting } from "./queue.ts";
-import { quotaProblem } from "./quota.ts";
-import { fits } from "./schedule.ts";
-import type { AppRecord, Policy } from "./types.ts";
-import type { World } from "./world.ts";
+import { fits, victimsOn } from "./place/place.ts";
+import type { SchedulingQueue, Waiting } from "./queue/queue.ts";
+import type { World } from "./state/state.ts";
 
 /** Events since the last look, each with the nodes, namespaces or apps that it is about. */
 export type Happenings = Map<ClusterEvent, Set<string>>;

@@ -7,7 +7,7 @@ import type { Context } from "hono";
 import { describeError } from "../lib/log.ts";
 import { ownTurn } from "./own-turn.ts";
 import { Refusal, refuse } from "./refusal.ts";
-import { type Route, routes, type Subresource } from "./routes.ts";
+import { type Route, routes, type Subresource } from "./routes/routes.ts";
 import type { Services } from "./services.ts";
 
 /** Which way a request came in, and how that way tells who may pass. */

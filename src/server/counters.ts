@@ -3,7 +3,7 @@
  * anybody ever asks.
  */
 import { performance } from "node:perf_hooks";
-import type { RequestReport } from "../kube/client.ts";
+import type { RequestReport } from "../kube/client/client.ts";
 
 /** How often something took how long, in seconds. */
 export interface Histogram {

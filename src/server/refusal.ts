@@ -4,7 +4,7 @@
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { group, plural } from "../api/names.ts";
-import type { FieldError } from "../api/validate.ts";
+import type { FieldError } from "../api/validate/validate.ts";
 
 /** The codes that are used, with Kubernetes' word for each. */
 export const reasons = {

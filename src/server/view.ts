@@ -4,7 +4,7 @@
 import type { NCAppStatus } from "../api/types.ts";
 import type { NodeUsage } from "../node/usage.ts";
 import type { SourceProblem } from "../sources/source.ts";
-import type { Usage } from "../supervisor/confinement.ts";
+import type { Usage } from "../supervisor/confinement/confinement.ts";
 import type { NodeSize } from "../supervisor/metering.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 

@@ -9,11 +9,11 @@
  */
 import { appKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
-import { validateNCApp } from "../api/validate.ts";
-import type { KubeClient } from "../kube/client.ts";
+import { validateNCApp } from "../api/validate/validate.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import { hasStatus, type KubeError } from "../kube/kube-error.ts";
 import { ncapps } from "../kube/resources.ts";
-import { followList, type FollowOptions, type WatchEvent } from "../kube/watch.ts";
+import { followList, type FollowOptions, type WatchEvent } from "../kube/watch/watch.ts";
 import type { DesiredApp, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
 
 export interface ApiServerOptions {

@@ -9,7 +9,7 @@ import { open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { appKey, isSafeName, isSafeNamespace, isSafeUid } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
-import { validateNCApp } from "../api/validate.ts";
+import { validateNCApp } from "../api/validate/validate.ts";
 import { ensureFolder, readIfThere, writeFileAtomic } from "../lib/files.ts";
 import { describeError } from "../lib/log.ts";
 import type { SourceProblem } from "./source.ts";

@@ -10,7 +10,7 @@ import { hash } from "node:crypto";
 import { type FSWatcher, watch } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { maxManifestSize } from "../api/manifest.ts";
+import { maxManifestSize } from "../api/manifest/manifest.ts";
 import type { NCApp } from "../api/types.ts";
 import { errorCode } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";

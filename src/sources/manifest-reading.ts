@@ -2,7 +2,7 @@
  * What one file or URL of manifests wants: what is good in it, and for what is broken the version that was good last.
  */
 import { createHash } from "node:crypto";
-import { formatProblem, parseManifests } from "../api/manifest.ts";
+import { formatProblem, parseManifests } from "../api/manifest/manifest.ts";
 import { appKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { DesiredApp, SourceProblem } from "./source.ts";

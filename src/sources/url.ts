@@ -9,7 +9,7 @@
  * as that of a machine's metadata has.
  */
 import type { LookupFunction } from "node:net";
-import { maxManifestSize } from "../api/manifest.ts";
+import { maxManifestSize } from "../api/manifest/manifest.ts";
 import type { NCApp } from "../api/types.ts";
 import { type Answer, httpGet } from "../lib/http-get.ts";
 import { type Headers, single } from "../lib/http-headers.ts";

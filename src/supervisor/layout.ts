@@ -12,6 +12,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { isSafeName, isSafeNamespace } from "../api/names.ts";
+import type { RunnableApp } from "./types.ts";
 
 export interface Layout {
   stateDir: string;
@@ -35,6 +36,11 @@ export function folderName(namespace: string, name: string): string {
   const folder = `${namespace}_${name}`;
   if (folder.length <= longest) return folder;
   return `${folder.slice(0, longest - 18)}_${createHash("sha256").update(name).digest("hex").slice(0, 16)}`;
+}
+
+/** The folder name of an app, in the state, log and cgroup trees alike. */
+export function folderOf(app: RunnableApp): string {
+  return folderName(app.metadata.namespace ?? "default", app.metadata.name);
 }
 
 /** Leaves room for the endings of temporary files in the 255 bytes that Linux file systems take. */

@@ -1,7 +1,7 @@
 /**
  * From the kernel's counters to shares of the node. Pure.
  */
-import type { Usage } from "./confinement.ts";
+import type { Usage } from "./confinement/confinement.ts";
 import type { Measured } from "./status.ts";
 
 /** A reading of the counters, and when it was made. */

@@ -4,11 +4,8 @@
 import { formatPercent } from "../api/percent.ts";
 import type { Condition, NCAppStatus } from "../api/types.ts";
 import { isoSeconds } from "../lib/time.ts";
-import { capsOf, hasCaps } from "./caps.ts";
-import type { CapsState } from "./confinement.ts";
-import { editMessage } from "./desired.ts";
-import { totalKills } from "./oom-kills.ts";
-import { shownPid } from "./survivor.ts";
+import { capsOf, type CapsState, hasCaps } from "./confinement/confinement.ts";
+import { editMessage, shownPid, totalKills } from "./decide/decide.ts";
 import type { AppRecord } from "./types.ts";
 
 /** What was measured between two readings, in the units of the status. */

@@ -7,26 +7,33 @@
 import { chmod } from "node:fs/promises";
 import { ensureFolder } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
-import { type AppProber, createAppProber } from "./app-prober.ts";
-import type { CapsState, Usage } from "./confinement.ts";
-import { type Desired, newRecord } from "./desired.ts";
+import { type AppProber, createAppProber } from "./probes/probes.ts";
+import type { CapsState, Usage } from "./confinement/confinement.ts";
+import { type Desired, newRecord } from "./decide/decide.ts";
 import { appsFolder, marksFolder, runsFolder } from "./layout.ts";
-import { LostApps } from "./lost-apps.ts";
-import { rotateAll } from "./log-round.ts";
-import type { RotationPolicy } from "./log-rotation.ts";
-import { watchMarks } from "./mark-watch.ts";
+import {
+  createRecordStore,
+  LostApps,
+  type RecordStore,
+  recoverRecords,
+  removeLeftovers,
+  withLeaves,
+} from "./records/records.ts";
+import { rotateAll, type RotationPolicy } from "./logs/logs.ts";
+import { watchMarks } from "./run/run.ts";
 import { readBootId } from "./processes.ts";
-import { createRecordStore, type RecordStore } from "./record-store.ts";
-import { recoverRecords, removeLeftovers, withLeaves } from "./recovery.ts";
-import { cleanUpRun, createRunEffects, type RunEffectsOptions } from "./run-effects.ts";
-import { newRunId } from "./run-id.ts";
-import type { RunnerDeps } from "./runner-deps.ts";
-import { AppRunner } from "./runner.ts";
-import { keyOf, refOf, runsOf } from "./runs.ts";
-import { spread } from "./spread.ts";
+import {
+  AppRunner,
+  cleanUpRun,
+  createRunEffects,
+  type RunEffectsOptions,
+  type RunnerDeps,
+  spread,
+} from "./runner/runner.ts";
+import { keyOf, newRunId, refOf, runsOf } from "./run-ref.ts";
 import type { AppEvent, AppRecord, RunnableApp } from "./types.ts";
 
-export { keyOf } from "./runs.ts";
+export { keyOf } from "./run-ref.ts";
 
 export interface SupervisorOptions extends Omit<RunEffectsOptions, "now"> {
   /** How long logs may get, unless an app says otherwise. */

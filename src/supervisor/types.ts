@@ -136,3 +136,12 @@ export interface AppEvent {
   reason: string;
   message: string;
 }
+
+/** Which processes are meant: those of one run of one app. */
+export interface RunRef {
+  folder: string;
+  runId: string;
+  main?: ProcessId;
+  /** The run's cgroup as it was when it began; "" for one without. Not known: where this confinement would put it. */
+  leaf?: string;
+}

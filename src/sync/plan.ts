@@ -5,7 +5,7 @@
  * without it (or said that it was deleted, which takes it off that list). An app of a source that this agent does not follow any more
  * runs on until another source or a person takes it over.
  */
-import type { Desired } from "../supervisor/runner.ts";
+import type { Desired } from "../supervisor/runner/runner.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 import type { Union } from "./desired-state.ts";
 

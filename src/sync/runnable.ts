@@ -2,7 +2,7 @@
  * From an NCApp as a source gave it to what the supervisor runs: every default filled in, everything that only the API server
  * cares about left out, so that it costs neither memory nor disk.
  */
-import { applyDefaults } from "../api/defaults.ts";
+import { applyDefaults } from "../api/validate/validate.ts";
 import { lastAppliedAnnotation } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { RunnableApp } from "../supervisor/types.ts";

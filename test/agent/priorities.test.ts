@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createPriorities } from "../../src/agent/priorities.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 
 const minute = 60_000;

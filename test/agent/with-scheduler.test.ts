@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runWithScheduler, type SchedulerParts } from "../../src/agent/with-scheduler.ts";
-import { loadAccess } from "../../src/kube/access.ts";
+import { loadAccess } from "../../src/kube/access/access.ts";
 import { createTestLog } from "../report/test-log.ts";
 
 /** Runs it with parts that do as they are told, until they say that it is enough. */

@@ -3,7 +3,7 @@ import { access, constants, readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { parseManifests } from "../../src/api/manifest.ts";
+import { parseManifests } from "../../src/api/manifest/manifest.ts";
 
 const examples = fileURLToPath(new URL("../../examples", import.meta.url));
 

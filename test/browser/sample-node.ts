@@ -1,7 +1,7 @@
 /** A node with half an hour behind it, served by the real endpoint: for pictures, and for tests of what a page does with it. */
 import { createServerApp } from "../../src/server/app.ts";
 import { createAgentCounters } from "../../src/server/counters.ts";
-import { isLoopbackHost, listenOnPort } from "../../src/server/listen.ts";
+import { isLoopbackHost, listenOnPort } from "../../src/server/listen/listen.ts";
 import type { AgentView, AppSeries, AppView } from "../../src/server/view.ts";
 import type { NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
 import { silentLogger } from "../../src/lib/log.ts";

@@ -6,9 +6,9 @@
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { createLogger } from "../../src/lib/log.ts";
-import { chooseConfinement } from "../../src/agent/confine.ts";
-import { instanceName } from "../../src/cli/agent-config.ts";
-import type { RunnerDeps } from "../../src/supervisor/runner-deps.ts";
+import { chooseConfinement } from "../../src/agent/choose-confinement.ts";
+import { instanceName } from "../../src/cli/config/config.ts";
+import type { RunnerDeps } from "../../src/supervisor/runner/effects.ts";
 import { Supervisor } from "../../src/supervisor/supervisor.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
-import { decodeRecord, encodeRecord } from "../../src/supervisor/record-store.ts";
+import { decodeRecord, encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { startBystander } from "./bystander.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { followAppLog } from "../../src/cli/followed-log.ts";
+import { followAppLog } from "../../src/cli/agent-api/followed-log.ts";
 import { call } from "./call.ts";
 
 /** An agent whose follower is behind when the app ends: `late` comes after somebody has looked at what is `kept` of the log. */

@@ -1,6 +1,6 @@
 import type { Io } from "../../src/cli/command.ts";
 import { type CommandTable, runCommandLine } from "../../src/cli/command-line.ts";
-import { commands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/cli/commands/commands.ts";
 
 export interface Said {
   code: number;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Command, UsageError } from "../../src/cli/command.ts";
 import type { CommandTable } from "../../src/cli/command-line.ts";
-import { commands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/cli/commands/commands.ts";
 import { call as callWith } from "./call.ts";
 
 const echo: Command = {

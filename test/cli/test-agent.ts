@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startAgent } from "../../src/agent/agent.ts";
-import { readAgentSettings } from "../../src/cli/agent-config.ts";
+import { readAgentSettings } from "../../src/cli/config/config.ts";
 import type { Io } from "../../src/cli/command.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { call, type Said } from "./call.ts";

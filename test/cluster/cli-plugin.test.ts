@@ -12,7 +12,7 @@ import type { Cluster } from "../harness/cluster.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { checkout, findControlPlane, skipUnless } from "../harness/parts.ts";
 import { quote } from "../harness/shell-quote.ts";
-import { ca, server as pair } from "../kube/certificates.ts";
+import { ca, server as pair } from "../kube/access/certificates.ts";
 import { waitFor } from "../wait-for.ts";
 
 const deadlineMs = 60_000;

@@ -1,6 +1,6 @@
 /** Nodes with agents that only breathe: a Node object and a Lease, in a real API server. */
 import { agentLease, leaseNamespace } from "../../src/api/names.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { renewLease } from "../../src/kube/lease.ts";
 import { leases, nodes, resourcePath } from "../../src/kube/resources.ts";
 import { publish } from "../../src/node/published.ts";

@@ -4,13 +4,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { Meter } from "../../src/agent/meter.ts";
+import type { Meter } from "../../src/agent/view/meter.ts";
 import { createNode } from "../../src/agent/node.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import { agentGroup, agentUser, leaseNamespace } from "../../src/api/names.ts";
-import { loadAccess } from "../../src/kube/access.ts";
-import { createKubeClient, type KubeClient } from "../../src/kube/client.ts";
-import type { RequestReport } from "../../src/kube/exchange.ts";
+import { loadAccess } from "../../src/kube/access/access.ts";
+import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
+import type { RequestReport } from "../../src/kube/client/exchange.ts";
 import type { Lease } from "../../src/kube/lease.ts";
 import { leases, nodes, priorityClasses, resourcePath } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";

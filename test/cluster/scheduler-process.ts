@@ -3,10 +3,10 @@
  * Quick ones elect their leader in a fifth of the usual time.
  */
 import process from "node:process";
-import { loadAccess } from "../../src/kube/access.ts";
-import { createKubeClient } from "../../src/kube/client.ts";
+import { loadAccess } from "../../src/kube/access/access.ts";
+import { createKubeClient } from "../../src/kube/client/client.ts";
 import { createLogger } from "../../src/lib/log.ts";
-import { runScheduler } from "../../src/scheduler/run-scheduler.ts";
+import { runScheduler } from "../../src/scheduler/scheduler.ts";
 
 const [kubeconfig, identity = "", election] = process.argv.slice(2);
 const stopping = new AbortController();

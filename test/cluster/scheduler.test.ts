@@ -9,10 +9,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { group } from "../../src/api/names.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
 import { runCommandLine } from "../../src/cli/command-line.ts";
-import { schedulerCommand } from "../../src/cli/scheduler.ts";
-import { loadAccess } from "../../src/kube/access.ts";
-import { createKubeClient, type KubeClient, type RequestReport } from "../../src/kube/client.ts";
-import { listAll } from "../../src/kube/list.ts";
+import { schedulerCommand } from "../../src/cli/commands/scheduler.ts";
+import { loadAccess } from "../../src/kube/access/access.ts";
+import { createKubeClient, type KubeClient, type RequestReport } from "../../src/kube/client/client.ts";
+import { listAll } from "../../src/kube/watch/list.ts";
 import {
   events,
   leases,
@@ -24,7 +24,7 @@ import {
   resourceQuotas,
 } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import { runScheduler, type SchedulerOptions } from "../../src/scheduler/run-scheduler.ts";
+import { runScheduler, type SchedulerOptions } from "../../src/scheduler/scheduler.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { checkout, skipUnless } from "../harness/parts.ts";

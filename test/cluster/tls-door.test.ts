@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { startAgentProcess } from "../agent-process.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
-import { ca, server as pair } from "../kube/certificates.ts";
+import { ca, server as pair } from "../kube/access/certificates.ts";
 import { waitFor } from "../wait-for.ts";
 
 const users = [

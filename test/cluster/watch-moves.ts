@@ -1,8 +1,8 @@
 import { appKey } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncapps } from "../../src/kube/resources.ts";
-import { followList } from "../../src/kube/watch.ts";
+import { followList } from "../../src/kube/watch/watch.ts";
 
 export interface Moves {
   /** Where each app is bound to. */

@@ -1,7 +1,7 @@
 import type { NCApp } from "../../src/api/types.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncapps } from "../../src/kube/resources.ts";
-import { followList } from "../../src/kube/watch.ts";
+import { followList } from "../../src/kube/watch/watch.ts";
 
 /** One state that the API server showed of an app. */
 export interface Chapter {

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { loadAccess } from "../../src/kube/access.ts";
-import { type ClientOptions, createKubeClient, type KubeClient } from "../../src/kube/client.ts";
-import { ca, server as serverPair } from "./certificates.ts";
+import { loadAccess } from "../../src/kube/access/access.ts";
+import { type ClientOptions, createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
+import { ca, server as serverPair } from "./access/certificates.ts";
 
 export interface SeenRequest {
   method: string;

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import type { NCApp } from "../../src/api/types.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncapps } from "../../src/kube/resources.ts";
-import { followList, type FollowOptions, type RestartReason, type WatchEvent } from "../../src/kube/watch.ts";
+import {
+  followList,
+  type FollowOptions,
+  type RestartReason,
+  type WatchEvent,
+} from "../../src/kube/watch/watch.ts";
 
 export type Event<Type extends WatchEvent<NCApp>["type"]> = Extract<WatchEvent<NCApp>, { type: Type }>;
 

@@ -1,4 +1,4 @@
-import type { KubeClient, KubeRequest } from "../../src/kube/client.ts";
+import type { KubeClient, KubeRequest } from "../../src/kube/client/client.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
 import { applyMergePatch } from "../report/fake-server.ts";
 

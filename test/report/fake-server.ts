@@ -1,5 +1,5 @@
 import type { NCApp, NCAppStatus } from "../../src/api/types.ts";
-import type { KubeClient, KubeRequest } from "../../src/kube/client.ts";
+import type { KubeClient, KubeRequest } from "../../src/kube/client/client.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
 
 export interface Asked extends KubeRequest {

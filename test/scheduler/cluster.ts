@@ -1,8 +1,8 @@
 /** Made-up clusters for tests and benchmarks: nodes and apps in all shapes, the same for the same seed. */
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
-import { readApp } from "../../src/scheduler/app-record.ts";
+import { readApp } from "../../src/scheduler/state/app-record.ts";
 import { seededRandom } from "../../src/scheduler/random.ts";
-import { Snapshot } from "../../src/scheduler/snapshot.ts";
+import { Snapshot } from "../../src/scheduler/state/snapshot.ts";
 import type { AppRecord, NodeFacts, NodeReport } from "../../src/scheduler/types.ts";
 
 /** A Node that takes apps, but for what is said. */

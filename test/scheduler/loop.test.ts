@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../src/lib/log.ts";
-import { createSchedulerMetrics } from "../../src/scheduler/metrics.ts";
-import { SchedulingQueue } from "../../src/scheduler/queue.ts";
-import { createInbox, type LoopOptions, runLoop } from "../../src/scheduler/scheduler.ts";
+import { createSchedulerMetrics } from "../../src/scheduler/serve/metrics.ts";
+import { SchedulingQueue } from "../../src/scheduler/queue/queue.ts";
+import { createInbox, type LoopOptions, runLoop } from "../../src/scheduler/loop.ts";
 import { createTestWorld } from "./test-world.ts";
 
 test("a bind that breaks in an unforeseen way ends the loop, not the process", async () => {

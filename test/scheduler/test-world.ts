@@ -1,6 +1,6 @@
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
-import type { ClusterEvent } from "../../src/scheduler/helps.ts";
-import { World } from "../../src/scheduler/world.ts";
+import type { ClusterEvent } from "../../src/scheduler/types.ts";
+import { World } from "../../src/scheduler/state/state.ts";
 import { ncapp } from "./cluster.ts";
 import { lease, node } from "./objects.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decide } from "../../src/scheduler/decide.ts";
-import { SchedulingQueue } from "../../src/scheduler/queue.ts";
-import { createInbox } from "../../src/scheduler/scheduler.ts";
+import { decide } from "../../src/scheduler/place/place.ts";
+import { SchedulingQueue } from "../../src/scheduler/queue/queue.ts";
+import { createInbox } from "../../src/scheduler/loop.ts";
 import { wakeHelped } from "../../src/scheduler/wake.ts";
 import { limitRange, node, quota } from "./objects.ts";
 import { createTestWorld } from "./test-world.ts";

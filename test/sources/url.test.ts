@@ -6,7 +6,7 @@ import type { AddressInfo, LookupFunction } from "node:net";
 import { test } from "node:test";
 import type { LastKnown, SourceProblem } from "../../src/sources/source.ts";
 import { createUrlSource } from "../../src/sources/url.ts";
-import { serve } from "../supervisor/script-server.ts";
+import { serve } from "../supervisor/script/script-server.ts";
 import { waitFor } from "../wait-for.ts";
 
 const manifest = (name: string, fields = "") =>

@@ -9,11 +9,11 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
-import type { Confinement } from "../../src/supervisor/confinement.ts";
+import type { Confinement } from "../../src/supervisor/confinement/types.ts";
 import { closeInheritedDescriptors, inheritedDescriptors } from "../../src/lib/inherited-descriptors.ts";
-import { readInside, runInside } from "../../src/supervisor/inside.ts";
+import { readInside, runInside } from "../../src/supervisor/run/enter.ts";
 import { recordPath, runFolder } from "../../src/supervisor/layout.ts";
-import { encodeRecord } from "../../src/supervisor/record-store.ts";
+import { encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { waitFor } from "../wait-for.ts";
 import { createTestNode } from "./test-node.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
 import type { Logger } from "../../src/lib/log.ts";
-import { type Desired, mergeDesired, newRecord } from "../../src/supervisor/desired.ts";
+import { type Desired, mergeDesired, newRecord } from "../../src/supervisor/decide/merge-desired.ts";
 import type { Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord, RunnableApp } from "../../src/supervisor/types.ts";
 import { createSync } from "../../src/sync/sync.ts";

@@ -56,6 +56,22 @@ test("checkImports() refuses a missing ending, an unknown file, a package that i
   ]);
 });
 
+test("checkImports() lets rooms reach each other through their main files only", () => {
+  const complaints = check({
+    "src/supervisor/logs/logs.ts": 'export { readLog } from "./reader.ts";',
+    "src/supervisor/logs/reader.ts": 'import type { App } from "../types.ts";',
+    "src/supervisor/types.ts": "",
+    "src/supervisor/run/run.ts": 'import { readLog } from "../logs/logs.ts";',
+    "src/server/routes/logs.ts": 'import { readLog } from "../../supervisor/logs/reader.ts";',
+    "src/cli/doctor/doctor.ts": 'import { findMount } from "../../../cgroups/mounts.ts";',
+    "cgroups/mounts.ts": "",
+  });
+  assert.deepEqual(complaints, [
+    'src/server/routes/logs.ts imports "../../supervisor/logs/reader.ts": it belongs to another room; use what src/supervisor/logs/logs.ts exports',
+    'src/cli/doctor/doctor.ts imports "../../../cgroups/mounts.ts": it belongs to another room; use what cgroups/mod.ts exports',
+  ]);
+});
+
 test("checkImports() names a cycle with its whole path, once", () => {
   const complaints = check({
     "src/lib/a.ts": 'import "./b.ts";',

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { globSync } from "node:fs";
 import { test } from "node:test";
+import { checkout } from "../../tools/checkout.ts";
 import { collectFailures } from "../../tools/test/failures.ts";
 import { dealOut } from "../../tools/test/groups.ts";
-import { allowedCpus, cpusOf, pick, stagesOf, suiteNames } from "../../tools/test/suites.ts";
+import { allowedCpus, cpusOf, pick, stagesOf, suiteNames, suiteOf } from "../../tools/test/suites.ts";
 import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
 
 test("parseTotals() reads what formatTotals() writes, and nothing else", () => {
@@ -103,4 +105,23 @@ test("collectFailures() keeps each failure with its message, of Node's suites an
   };
   assert.deepEqual(kept(node), [...node.slice(1, 16), node.at(-2)]);
   assert.deepEqual(kept(deno), deno.slice(2, 4));
+});
+
+test("suiteOf() goes by the suffix, then by the folder, and else calls it a unit test", () => {
+  const suites = {
+    "test/lib/sleep.test.ts": "unit",
+    "test/supervisor/run/enter.process.test.ts": "process",
+    "test/guest/agent.test.ts": "guest",
+    "test/guest/cgroups-cpu.caps.test.ts": "caps",
+    "test/guest/install-openrc.install.test.ts": "install",
+    "test/guest/systemd.systemd.test.ts": "systemd",
+    "test/kube/v1.2.test.ts": "unit",
+  };
+  for (const [file, suite] of Object.entries(suites)) assert.equal(suiteOf(file), suite, file);
+});
+
+test("suiteOf() knows every suffix that a test file has", () => {
+  for (const file of globSync("test/**/*.*.test.ts", { cwd: checkout })) {
+    assert.ok(file.endsWith(`.${suiteOf(file)}.test.ts`), `${file} has the suffix of no suite`);
+  }
 });

@@ -2,7 +2,7 @@
  * The rules for what may import what, as a pure function from sources to complaints. DESIGN: imports run one way,
  * main → cli → agent → sync, server, scheduler → sources, supervisor, report, node → kube, api, cgroups → lib.
  */
-import { dirname, join } from "node:path/posix";
+import { basename, dirname, join } from "node:path/posix";
 import { importsOf, readSource } from "./source-text.ts";
 
 /** Folders from the top to the bottom; those in one row do not know each other. */
@@ -17,6 +17,22 @@ const layers = [
 ];
 
 const entry = "src/main.ts";
+
+/**
+ * A folder below a layer is a room: other rooms reach it through its main file, which has the room's name (`logs/logs.ts`). cgroups/
+ * is one room whose main file is mod.ts. These imports go past a main file, each for a reason.
+ */
+const pastMainFiles: Record<string, string[]> = {
+  // Loaded when they are first needed; the main files of their rooms are loaded always.
+  "src/agent/open-listeners.ts": ["src/server/listen/token-file.ts", "src/server/listen/token-review.ts"],
+  "src/agent/with-scheduler.ts": ["src/scheduler/serve/rights.ts"],
+  "src/cli/command-line.ts": ["src/cli/commands/version.ts"],
+  "src/cli/commands/manifests.ts": ["src/cli/cluster/connect.ts"],
+  "src/cli/commands/scheduler.ts": ["src/scheduler/follow/load-state.ts", "src/scheduler/place/explain.ts"],
+  // The plugin's commands share code with those of the node.
+  "src/cli/plugin/node-logs.ts": ["src/cli/commands/logs.ts"],
+  "src/cli/plugin/plugin.ts": ["src/cli/commands/ps.ts"],
+};
 
 /** Says what is wrong with these files (paths from the checkout, with their text): one line each, none where all is well. */
 export function checkImports(sources: Map<string, string>, packages: string[]): string[] {
@@ -46,6 +62,10 @@ function checkOwn(
   if (!/\.(?:ts|json)$/.test(name)) return "write the .ts ending";
   if (target.endsWith(".json")) return undefined;
   if (!sources.has(target)) return "there is no such file in src/ or cgroups/";
+  const hidden = mainFileOf(target);
+  if (hidden !== undefined && !reaches(file, target, hidden)) {
+    return `it belongs to another room; use what ${hidden} exports`;
+  }
   const [from, to] = [layerOf(file), layerOf(target)];
   if (from.folder === to.folder) return undefined;
   if (from.folder === "cgroups") return "cgroups/ stands on its own";
@@ -54,6 +74,19 @@ function checkOwn(
   }
   if (from.rank > to.rank) return `${to.folder} is above ${from.folder}`;
   return undefined;
+}
+
+/** The main file of the room that a file is in; undefined for one in no room. */
+function mainFileOf(file: string): string | undefined {
+  if (file.startsWith("cgroups/")) return "cgroups/mod.ts";
+  const room = dirname(file);
+  return room.split("/").length > 2 ? `${room}/${basename(room)}.ts` : undefined;
+}
+
+function reaches(file: string, target: string, main: string): boolean {
+  const room = dirname(main);
+  if (file.startsWith(`${room}/`) || target === main) return true;
+  return pastMainFiles[file]?.includes(target) ?? false;
 }
 
 function checkForeign(file: string, name: string, packages: string[]): string | undefined {

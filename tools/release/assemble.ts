@@ -22,7 +22,7 @@ import {
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { fullFeaturesSince, renderInstallManifests } from "../../src/api/install-manifests.ts";
+import { fullFeaturesSince, renderInstallManifests } from "../../src/api/install/install.ts";
 import type { Architecture } from "../build/node-binary.ts";
 import { checkout } from "../checkout.ts";
 import { must } from "../command.ts";

@@ -76,29 +76,12 @@ export const suiteParts: Record<SuiteName, string[]> = {
 /** Those that start the program on this machine; guests have it in a folder of their own. */
 export const programSuites: readonly SuiteName[] = ["process", "chaos", "cluster", "browser"];
 
-/** Tests beside the quick ones that take seconds, since they wait for real processes; they need no real part. */
-const processTests = [
-  "test/agent/{lock,observe}.test.ts",
-  "test/cli/{apps,completion,exec,hardware,program}.test.ts",
-  "test/install/{functions,release}.test.ts",
-  "test/kube/leader.test.ts",
-  "test/server/{slow-clients,socket-door}.test.ts",
-  "test/supervisor/{fetch-script,inside,log-reader,log-rotation,log-rotation-crash,name-service,observe,real-programs,run-places,supervisor,windows-scripts}.test.ts",
-  "test/supervisor/probes/perform.test.ts",
-];
-
-/** Tests that measure what share of the CPU an app gets. */
-const capsTests = "test/guest/cgroups-cpu.test.ts";
-
-/** Tests on a machine with systemd, which take as long as all other guests. */
-const systemdTests = "test/guest/systemd*.test.ts";
-
-/** Tests of install.sh as a whole: in a folder, on whole machines, and cut at each of its steps. */
-const installTests = [
-  "test/chaos/install-interrupted.test.ts",
-  "test/guest/install*.test.ts",
-  "test/install/{install,refusals,scarce-machine,uninstall}.test.ts",
-];
+/**
+ * A suffix names the suite of a file: `exec.process.test.ts` is a process test. Files without one belong to the suite that their
+ * folder is named for, and are unit tests elsewhere.
+ */
+const suffixes: readonly SuiteName[] = ["caps", "install", "process", "systemd"];
+const folders: readonly SuiteName[] = ["browser", "chaos", "cluster", "guest"];
 
 const minutes = 60_000;
 // Tests wait for processes more than they compute, so that one at a time would leave a small machine idle.
@@ -122,26 +105,17 @@ export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
   ];
 }
 
-/** The test files of a suite: unit tests are all that no other suite has. */
+/** The test files of a suite. */
 export function testFiles(name: SuiteName): string[] {
-  if (name === "process") return globSync(processTests, { cwd: checkout }).sort();
-  if (name === "caps") return [capsTests];
-  if (name === "systemd") return globSync(systemdTests, { cwd: checkout }).sort();
-  if (name === "install") return globSync(installTests, { cwd: checkout }).sort();
-  if (name !== "unit") {
-    const exclude = [capsTests, systemdTests, ...installTests];
-    return globSync(`test/${name}/**/*.test.ts`, { cwd: checkout, exclude }).sort();
-  }
-  const others = [
-    "test/cluster/**",
-    "test/guest/**",
-    "test/chaos/**",
-    "test/harness/**",
-    "test/browser/**",
-    ...processTests,
-    ...installTests,
-  ];
-  return globSync("test/**/*.test.ts", { cwd: checkout, exclude: others }).sort();
+  return globSync("test/**/*.test.ts", { cwd: checkout }).filter((file) => suiteOf(file) === name).sort();
+}
+
+/** The suite that a test file belongs to. */
+export function suiteOf(file: string): SuiteName {
+  const [, folder = "", suffix = ""] = /^test\/(?:([^/]+)\/)?(?:.*?\.([^./]+))?[^/]*\.test\.ts$/.exec(file) ??
+    [];
+  const named = suffixes.find((name) => name === suffix) ?? folders.find((name) => name === folder);
+  return named ?? "unit";
 }
 
 /** The files whose path has `only` in it; where there are none, those that name a test so, and a pattern for its name. */

@@ -1,5 +1,5 @@
 import { quote } from "../field-error.ts";
-import { qualifiedName } from "../schema/patterns.ts";
+import { qualifiedName } from "../schema/schema.ts";
 import type { NCAppSpec, NodeSelectorRequirement, Toleration } from "../types.ts";
 import type { Rule } from "./rule.ts";
 

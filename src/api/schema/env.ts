@@ -1,4 +1,4 @@
-import type { Schema } from "../schema-type.ts";
+import type { Schema } from "./schema-type.ts";
 import { dataKey, identifier, subdomain, withoutNUL } from "./patterns.ts";
 
 const keyOf = (holder: string) =>

@@ -1,4 +1,4 @@
-import type { Schema } from "../schema-type.ts";
+import type { Schema } from "./schema-type.ts";
 import { path } from "./patterns.ts";
 import { probe } from "./probe.ts";
 

@@ -1,4 +1,4 @@
-import type { Schema } from "../schema-type.ts";
+import type { Schema } from "./schema-type.ts";
 import { percent } from "./patterns.ts";
 
 /** A share of the node. The API server has no type "decimal or string", so a fraction is written as a string. */

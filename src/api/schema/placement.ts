@@ -1,5 +1,5 @@
 import { defaultSchedulerName } from "../names.ts";
-import type { Schema } from "../schema-type.ts";
+import type { Schema } from "./schema-type.ts";
 import { labelValue, subdomainOrEmpty } from "./patterns.ts";
 import { affinity, port, toleration } from "./scheduling.ts";
 

@@ -1,4 +1,4 @@
-import type { Schema } from "../schema-type.ts";
+import type { Schema } from "./schema-type.ts";
 import { headerName, headerValue, portName, withoutNUL } from "./patterns.ts";
 
 const probedPort = {

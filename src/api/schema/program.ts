@@ -1,4 +1,4 @@
-import type { Schema } from "../schema-type.ts";
+import type { Schema } from "./schema-type.ts";
 import { envVar } from "./env.ts";
 import { account, path, pathOrURL, sha256, withoutNUL } from "./patterns.ts";
 

@@ -1,4 +1,4 @@
-import type { Schema } from "../schema-type.ts";
+import type { Schema } from "./schema-type.ts";
 import { labelValue, portName, qualifiedName, qualifiedNameOrEmpty } from "./patterns.ts";
 
 const requirement = {

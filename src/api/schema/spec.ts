@@ -1,4 +1,4 @@
-import type { Schema } from "../schema-type.ts";
+import type { Schema } from "./schema-type.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { limits } from "./limits.ts";
 import { placement } from "./placement.ts";

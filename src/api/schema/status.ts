@@ -1,4 +1,4 @@
-import type { Schema } from "../schema-type.ts";
+import type { Schema } from "./schema-type.ts";
 
 const text = (description: string) => ({ type: "string", description }) as const satisfies Schema;
 const time = (description: string) =>

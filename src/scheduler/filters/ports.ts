@@ -1,5 +1,5 @@
-import { formatPort } from "../app-record.ts";
-import { claimants } from "../nominations.ts";
+import { formatPort } from "../host-ports.ts";
+import { claimants } from "./nominations.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import type { AppRecord } from "../types.ts";
 import type { LoadFilter } from "./filter.ts";

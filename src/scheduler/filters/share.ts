@@ -1,4 +1,4 @@
-import { claimants } from "../nominations.ts";
+import { claimants } from "./nominations.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import { formatPoints } from "../points.ts";
 import type { AppRecord } from "../types.ts";

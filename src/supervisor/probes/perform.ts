@@ -2,7 +2,7 @@
  * Makes one probe of whatever kind.
  */
 import type { DefaultedProbe, DefaultedSpec } from "../../api/types.ts";
-import { type InsideResult, LostWayInError, runInside } from "../inside.ts";
+import { type InsideResult, LostWayInError, runInside } from "../run/run.ts";
 import { bareHost } from "./host.ts";
 import { probeHttp } from "./http-get.ts";
 import type { ProbeResult } from "./result.ts";

@@ -1,9 +1,9 @@
 /** Collects the evidence: from the API server, /proc, the witness, the disks of the nodes. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { instanceName } from "../../../src/cli/agent-config.ts";
-import { runOfMark } from "../../../src/supervisor/marks.ts";
-import { decodeRecord } from "../../../src/supervisor/record-store.ts";
+import { instanceName } from "../../../src/cli/config/config.ts";
+import { runOfMark } from "../../../src/supervisor/run/launcher-marks.ts";
+import { decodeRecord } from "../../../src/supervisor/records/record-store.ts";
 import type { Evidence, LineNotes, NodeEvidence, Trace } from "./evidence.ts";
 import { findLive } from "./live.ts";
 import type { StormNode } from "./node.ts";

@@ -1,10 +1,10 @@
 /** What people type, and the settings of the agent. */
 import { parseInvocation } from "../../../src/cli/command-line.ts";
 import type { Command } from "../../../src/cli/command.ts";
-import { readAgentSettings } from "../../../src/cli/agent-config.ts";
-import { manifestFlags, manifestOf } from "../../../src/cli/run-manifest.ts";
+import { readAgentSettings } from "../../../src/cli/config/config.ts";
+import { manifestFlags, manifestOf } from "../../../src/cli/run/run-manifest.ts";
 import { isSafeName } from "../../../src/api/names.ts";
-import { validateNCApp } from "../../../src/api/validate.ts";
+import { validateNCApp } from "../../../src/api/validate/validate.ts";
 import { holds, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";
 

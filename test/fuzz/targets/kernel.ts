@@ -2,10 +2,10 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseCpuStat } from "../../../cgroups/cpu.ts";
+import { parseCpuStat } from "../../../cgroups/limits/cpu.ts";
 import { parseIoStat } from "../../../cgroups/io.ts";
-import { parseMemoryEvents } from "../../../cgroups/memory.ts";
-import { explainMissing, findMount, inMount, ownCgroup } from "../../../cgroups/mounts.ts";
+import { parseMemoryEvents } from "../../../cgroups/limits/memory.ts";
+import { explainMissing, findMount, inMount, ownCgroup } from "../../../cgroups/locate/mounts.ts";
 import { parseAmount, parseFlat, parseNested } from "../../../cgroups/parse.ts";
 import { parsePressure } from "../../../cgroups/pressure.ts";
 import { listProcesses } from "../../../cgroups/processes.ts";
@@ -18,7 +18,7 @@ import {
   parsePressure as parseNodePressure,
   parseThreads,
 } from "../../../src/node/proc.ts";
-import { findIdentity } from "../../../src/supervisor/identity.ts";
+import { findIdentity } from "../../../src/supervisor/identity/identity.ts";
 import { parseStat } from "../../../src/supervisor/processes.ts";
 import { holds, type Session, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";

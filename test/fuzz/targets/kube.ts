@@ -1,15 +1,15 @@
 /** What an API server, a kubeconfig and its plugins say. */
 import { Buffer } from "node:buffer";
-import { decodeAnswer } from "../../../src/kube/answer.ts";
-import type { KubeClient } from "../../../src/kube/client.ts";
-import { execCredentialSource } from "../../../src/kube/exec-credential.ts";
+import { decodeAnswer } from "../../../src/kube/client/answer.ts";
+import type { KubeClient } from "../../../src/kube/client/client.ts";
+import { execCredentialSource } from "../../../src/kube/access/exec-credential.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
-import { parseKubeconfig } from "../../../src/kube/kubeconfig.ts";
-import { listAll } from "../../../src/kube/list.ts";
+import { parseKubeconfig } from "../../../src/kube/access/kubeconfig.ts";
+import { listAll } from "../../../src/kube/watch/list.ts";
 import { keyOf } from "../../../src/kube/objects.ts";
-import { proxyFromEnvironment } from "../../../src/kube/proxy.ts";
+import { proxyFromEnvironment } from "../../../src/kube/access/proxy.ts";
 import { ncapps } from "../../../src/kube/resources.ts";
-import { followList } from "../../../src/kube/watch.ts";
+import { followList } from "../../../src/kube/watch/watch.ts";
 import type { KubeObject } from "../../../src/kube/wire.ts";
 import { bookmark, errorLine, line, listOf, ncapp } from "../../kube/fake-ncapps.ts";
 import { holds, oneLine, type Target } from "../engine.ts";

@@ -1,19 +1,19 @@
 /** What the scheduler reads off objects: amounts, the figures that agents publish, rules of namespaces. */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
-import { applyDefaults } from "../../../src/api/defaults.ts";
+import { applyDefaults } from "../../../src/api/validate/defaults.ts";
 import type { NCApp } from "../../../src/api/types.ts";
 import type { Lease } from "../../../src/kube/lease.ts";
 import type { Wire } from "../../../src/kube/wire.ts";
 import { parsePublished, publish } from "../../../src/node/published.ts";
-import { readApp } from "../../../src/scheduler/app-record.ts";
-import { readLimitRange } from "../../../src/scheduler/limits.ts";
-import { readNode, readReport } from "../../../src/scheduler/node-facts.ts";
+import { readApp } from "../../../src/scheduler/state/app-record.ts";
+import { readLimitRange } from "../../../src/scheduler/namespaces/limit-range.ts";
+import { readNode, readReport } from "../../../src/scheduler/state/node-facts.ts";
 import { formatQuantity, parseQuantity } from "../../../src/scheduler/points.ts";
-import { readPriorityClass } from "../../../src/scheduler/priority.ts";
-import { readQuota } from "../../../src/scheduler/quota.ts";
-import { isLater } from "../../../src/scheduler/resource-version.ts";
+import { readPriorityClass } from "../../../src/scheduler/state/priority.ts";
+import { readQuota } from "../../../src/scheduler/namespaces/quota.ts";
+import { isLater } from "../../../src/kube/resource-version.ts";
 import { goodSpecs } from "../../api/samples.ts";
-import { validateNCApp } from "../../../src/api/validate.ts";
+import { validateNCApp } from "../../../src/api/validate/validate.ts";
 import { holds, type Target } from "../engine.ts";
 import { jsonOf, textOf } from "./decode.ts";
 

@@ -1,8 +1,8 @@
 /** Addresses and tokens that the agent's doors are told, and what a probed app answers. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { isLoopbackHost, parseAddress } from "../../../src/server/listen.ts";
-import { parseTokens } from "../../../src/server/token-file.ts";
+import { isLoopbackHost, parseAddress } from "../../../src/server/listen/listen.ts";
+import { parseTokens } from "../../../src/server/listen/token-file.ts";
 import { probeHttp } from "../../../src/supervisor/probes/http-get.ts";
 import { holds, oneLine, type Session, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";

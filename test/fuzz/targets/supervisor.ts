@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { crc32 } from "node:zlib";
 import { showURL } from "../../../src/api/shown-spec.ts";
-import { validateNCApp } from "../../../src/api/validate.ts";
+import { validateNCApp } from "../../../src/api/validate/validate.ts";
 import { isLinkLocal } from "../../../src/lib/link-local.ts";
 import { readAppFiles } from "../../../src/sources/app-files.ts";
 import {
@@ -17,15 +17,15 @@ import {
   defaultLimits,
   nextHop,
   parseScriptURL,
-} from "../../../src/supervisor/fetch-rules.ts";
-import { statePath } from "../../../src/supervisor/log-parts.ts";
-import { parseBytes, parseCount } from "../../../src/supervisor/log-policy.ts";
-import { readTail } from "../../../src/supervisor/log-reader.ts";
-import { readState } from "../../../src/supervisor/log-state.ts";
-import { readMarks } from "../../../src/supervisor/marks.ts";
-import { decodeRecord, encodeRecord } from "../../../src/supervisor/record-store.ts";
-import { headBytes, isShell, mendText, readHead } from "../../../src/supervisor/script-text.ts";
-import { prepareScript } from "../../../src/supervisor/script.ts";
+} from "../../../src/supervisor/script/fetch-rules.ts";
+import { statePath } from "../../../src/supervisor/logs/parts.ts";
+import { parseBytes, parseCount } from "../../../src/supervisor/logs/policy.ts";
+import { readTail } from "../../../src/supervisor/logs/reader.ts";
+import { readState } from "../../../src/supervisor/logs/log-state.ts";
+import { readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
+import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
+import { headBytes, isShell, mendText, readHead } from "../../../src/supervisor/script/script-text.ts";
+import { prepareScript } from "../../../src/supervisor/script/script.ts";
 import { recordWith, runOf } from "../../supervisor/fixtures.ts";
 import { Broken, holds, oneLine, type Session, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";

@@ -24,7 +24,7 @@ import {
   waitUntilEmpty,
   watchEvents,
 } from "../../../cgroups/mod.ts";
-import { moveProcess } from "../../../cgroups/prepare.ts";
+import { moveProcess } from "../../../cgroups/locate/prepare.ts";
 import { endApp, exitOf, firstLine, makeApp, NODE, startRun, testRoot } from "./cgroups-app.ts";
 
 /** Double-forks into a session of its own, and forks on and on. */

@@ -2,7 +2,7 @@ import { readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fault } from "../fault.ts";
-import { decodeRecord } from "../../../../src/supervisor/record-store.ts";
+import { decodeRecord } from "../../../../src/supervisor/records/record-store.ts";
 
 const damages = ["emptied", "cut in half", "one bit flipped", "overwritten"] as const;
 

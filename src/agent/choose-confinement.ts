@@ -1,0 +1,102 @@
+/**
+ * Chooses how apps are held on this node: by cgroups with all caps, with those whose controllers there are, by cgroups that only
+ * know and end processes, or by markers.
+ */
+import {
+  type LocatedRoot,
+  type LocateFailure,
+  locateRoot,
+  openInstance,
+  releaseRoot,
+} from "../../cgroups/mod.ts";
+import type { Logger } from "../lib/log.ts";
+import {
+  type Confinement,
+  createCgroupConfinement,
+  createMarkerConfinement,
+  createRunPlaces,
+} from "../supervisor/confinement/confinement.ts";
+import type { NodeSize } from "../supervisor/metering.ts";
+
+export interface ConfineOptions {
+  cgroupRoot?: string;
+  /** The name of this agent's own part of the root; undefined for the one agent that a machine usually has. */
+  instance?: string;
+  size: NodeSize;
+  log: Logger;
+  locate?: typeof locateRoot;
+}
+
+export interface Confined {
+  confinement: Confinement;
+  /** Removes the root, if nothing is left in it. */
+  release(): Promise<void>;
+}
+
+/** The part of a given root for the agent with the usual state. */
+const usualPart = "nckubelet";
+
+/** The strongest way that this machine has; says in the log which and why. */
+export async function chooseConfinement(options: ConfineOptions): Promise<Confined> {
+  const { log } = options;
+  const { found, need, why } = await locateMost(options);
+  if (!why && found.ok) log.info("limits are enforced by cgroup v2", { root: found.root, how: found.how });
+  else if (need.length > 0) {
+    log.warn("not all limits can be enforced on this node", { enforced: need.join(", "), why });
+  } else log.warn("limits cannot be enforced on this node", { why });
+  return found.ok ? useRoot(found, { need, why }, options) : useMarkers(why, options);
+}
+
+/** A root with all controllers; else with those that are to be had, or with none, and why. */
+async function locateMost({ cgroupRoot, locate = locateRoot }: ConfineOptions) {
+  let need = ["cpu", "memory", "pids"];
+  let found = await locate({ override: cgroupRoot, need });
+  const causes: string[] = [];
+  const missing = new Set<string>();
+  while (!found.ok && need.length > 0) {
+    causes.push(found.message);
+    found.missing?.forEach((name) => missing.add(name));
+    const rest = need.filter((name) => !missing.has(name));
+    // Trouble that is not about a controller is not mended by asking for fewer of them.
+    need = rest.length < need.length ? rest : [];
+    found = await locate({ override: cgroupRoot, need });
+  }
+  // One that is enabled may still lack what a cap needs, as cpu does in a kernel without cpu.max.
+  if (found.ok) found = { ...found, controllers: found.controllers.filter((name) => !missing.has(name)) };
+  return { found, need, why: causes.join("; ") };
+}
+
+function useRoot(
+  located: LocatedRoot,
+  { need, why }: { need: string[]; why: string },
+  options: ConfineOptions,
+): Confined {
+  const { size, cgroupRoot, locate = locateRoot } = options;
+  const root = ownPart(located, options);
+  if (!root.ok) return useMarkers(root.message, options);
+  const present = createCgroupConfinement({
+    root,
+    size,
+    whyNoLimits: why,
+    async restoreRoot() {
+      const again = await locate({ override: cgroupRoot, need });
+      const part = again.ok ? ownPart(again, options) : again;
+      if (!part.ok) throw new Error(part.message);
+    },
+  });
+  return { confinement: createRunPlaces({ present, size }), release: () => releaseRoot(located, root) };
+}
+
+/** A root that was given may have others in it, agents among them: there every agent keeps to a part of its own. */
+function ownPart(
+  located: LocatedRoot,
+  { cgroupRoot, instance }: ConfineOptions,
+): LocatedRoot | LocateFailure {
+  const part = instance ?? (cgroupRoot === undefined ? undefined : usualPart);
+  return part ? openInstance(located, part) : located;
+}
+
+function useMarkers(why: string, { size }: ConfineOptions): Confined {
+  const markers = createMarkerConfinement(why);
+  return { confinement: createRunPlaces({ present: markers, markers, size }), release: async () => {} };
+}

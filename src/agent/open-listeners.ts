@@ -1,0 +1,92 @@
+/**
+ * Opens the doors of the agent's HTTP endpoint: the unix socket, ports on loopback, and ports with TLS and a token check.
+ */
+import type { KubeClient } from "../kube/client/client.ts";
+import { type Authorize, createServerApp } from "../server/app.ts";
+import {
+  isLoopback,
+  isLoopbackHost,
+  type KeyPairFiles,
+  type Listener,
+  listenOnPort,
+  listenOnSocket,
+  listenWithTLS,
+  parseAddress,
+} from "../server/listen/listen.ts";
+import type { Services } from "../server/services.ts";
+import type { AgentOptions } from "./options.ts";
+
+export interface DoorParts extends Omit<Services, "followers" | "stateDir"> {
+  /** Asked about tokens that no file names. */
+  client?: KubeClient;
+}
+
+const mostFollowers = 64;
+
+/** Opens what the options ask for and returns the addresses; `opened` closes them. What is not safe to open is an error. */
+export async function openDoors(
+  options: AgentOptions,
+  { client, ...parts }: DoorParts,
+  opened: AsyncDisposableStack,
+): Promise<string[]> {
+  const { listen, socket, log } = options;
+  const services: Services = {
+    ...parts,
+    stateDir: options.stateDir,
+    followers: { now: 0, most: mostFollowers },
+  };
+  const addresses = listen.split(",").map((address) => address.trim()).filter(Boolean);
+  const isInside = (address: string) => isLoopback(parseAddress(address).host);
+  const [inside, outside] = [addresses.filter(isInside), addresses.filter((address) => !isInside(address))];
+  const found: string[] = [];
+  const open = async (listening: Promise<Listener>) => {
+    const listener = await listening;
+    opened.defer(() => listener.close());
+    found.push(listener.address);
+  };
+
+  const guard = outside[0] === undefined ? undefined : await createGuard(outside[0], options, client);
+  if (socket) await open(listenOnSocket(createServerApp({ kind: "socket" }, services), socket));
+  for (const address of inside) {
+    const app = createServerApp({ kind: "loopback", isOwnHost: isLoopbackHost }, services);
+    await open(listenOnPort(app, address));
+  }
+  for (const address of guard ? outside : []) {
+    const app = createServerApp({ kind: "tls", authorize: guard!.authorize }, services);
+    await open(listenWithTLS(app, address, guard!.files, { log }));
+  }
+  return found;
+}
+
+interface Guard {
+  files: KeyPairFiles;
+  authorize: Authorize;
+}
+
+/** What it takes to be seen from outside; whatever of it is missing is named. */
+async function createGuard(
+  address: string,
+  { tlsCertFile, tlsKeyFile, tokenFile, nodeName, log }: AgentOptions,
+  client: KubeClient | undefined,
+): Promise<Guard> {
+  const missing = [
+    ...(tlsCertFile ? [] : ["--tls-cert-file"]),
+    ...(tlsKeyFile ? [] : ["--tls-private-key-file"]),
+    ...(tokenFile || client ? [] : ["--token-file or an API server to check tokens"]),
+  ];
+  if (!tlsCertFile || !tlsKeyFile || missing.length > 0) {
+    throw new Error(`--listen ${address} is not on loopback: it needs ${missing.join(", ")}`);
+  }
+  // Loaded by those who need them: most agents are on loopback alone.
+  const { openTokenFile } = await import("../server/listen/token-file.ts");
+  const { createTokenReview } = await import("../server/listen/token-review.ts");
+  const byFile = tokenFile ? await openTokenFile(tokenFile, log) : undefined;
+  const byReview = client && createTokenReview({ client, node: nodeName, log });
+  return {
+    files: { certFile: tlsCertFile, keyFile: tlsKeyFile },
+    async authorize(token, subresource) {
+      const verdict = await byFile?.(token, subresource) ?? "unknown";
+      return verdict === "unknown" && byReview ? await byReview(token, subresource) : verdict;
+    },
+  };
+}

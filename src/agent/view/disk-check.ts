@@ -1,0 +1,58 @@
+/**
+ * Whether the folders that the agent lives on can be written to. Looked at now and then, so that whoever asks is answered from
+ * memory: a disk that hangs must not hang `/readyz`.
+ */
+import { access, constants, statfs } from "node:fs/promises";
+import { errorCode } from "../../lib/files.ts";
+import type { Check } from "../../server/view.ts";
+
+export interface DiskCheck {
+  /** Looks again. While an earlier look hangs, there is no further one. */
+  look(): Promise<void>;
+  check(): Check;
+}
+
+const neededBytes = 32 << 20;
+const hangingMs = 60_000;
+
+/** Makes the check of these folders. */
+export function createDiskCheck(
+  folders: string[],
+  { now = Date.now }: { now?: () => number } = {},
+): DiskCheck {
+  let result = { ok: true, message: "not looked at yet" };
+  let since: number | undefined;
+  return {
+    async look() {
+      if (since !== undefined) return;
+      since = now();
+      const found = await Promise.all(folders.map(lookAt));
+      since = undefined;
+      result = found.find(({ ok }) => !ok) ??
+        { ok: true, message: found.map(({ message }) => message).join(", ") };
+    },
+    check() {
+      const hangs = since !== undefined && now() - since > hangingMs;
+      const message = `no answer from the file system of ${folders.join(", ")} for a minute`;
+      return { name: "disk", ...(hangs ? { ok: false, message } : result) };
+    },
+  };
+}
+
+async function lookAt(folder: string): Promise<{ ok: boolean; message: string }> {
+  try {
+    await access(folder, constants.W_OK);
+    const { bavail, bsize, files, ffree } = await statfs(folder);
+    const free = bavail * bsize;
+    // Some file systems, such as btrfs, do not count inodes.
+    const ok = free >= neededBytes && (files === 0 || ffree > 0);
+    return {
+      ok,
+      message: `${folder} has ${Math.floor(free / (1 << 20))} MiB free${
+        files > 0 && ffree === 0 ? " and no inode" : ""
+      }`,
+    };
+  } catch (error) {
+    return { ok: false, message: `${folder} cannot be written to: ${errorCode(error)}` };
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * What was measured over the last half hour, for the dashboard's charts.
+ *
+ * Memory is fixed: 1.3 kB per app, whatever happens. Shares are kept in hundredths of a percent.
+ */
+import type { AppSeries, History, Series } from "../../server/view.ts";
+
+export interface AppSample {
+  /** Absent while nothing runs. */
+  measured?: { cpuPCT: number; memPCT: number; cpuThrottledPCT: number };
+  /** As counted since the app began. */
+  oomKills: number;
+  restarts: number;
+}
+
+export interface HistoryKeeper {
+  /** Takes one sample; apps that are not in it are forgotten. */
+  add(node: { cpuPCT: number; memPCT: number } | undefined, apps: Map<string, AppSample>): void;
+  /** What came after sample `since`; everything, where `since` is unknown here. */
+  read(since: number): History;
+}
+
+export interface HistoryOptions {
+  periodMs?: number;
+  samples?: number;
+  now?: () => number;
+}
+
+export const samplePeriodMs = 10_000;
+
+/** Makes an empty history. */
+export function createHistory(
+  { periodMs = samplePeriodMs, samples = 180, now = Date.now }: HistoryOptions = {},
+): HistoryKeeper {
+  const node = createRing(samples);
+  const apps = new Map<string, AppRing>();
+  let last = -1;
+  let at = now();
+
+  return {
+    add(nodeUsage, measured) {
+      last++;
+      at = now();
+      const slot = last % samples;
+      node.cpu[slot] = encode(nodeUsage?.cpuPCT);
+      node.mem[slot] = encode(nodeUsage?.memPCT);
+      for (const key of apps.keys()) if (!measured.has(key)) apps.delete(key);
+      for (const [key, sample] of measured) {
+        const ring = apps.get(key) ?? createAppRing(samples, sample);
+        apps.set(key, ring);
+        writeSample(ring, slot, sample);
+      }
+    },
+    read(since) {
+      const oldest = Math.max(0, last - samples + 1);
+      const first = since < oldest || since > last ? oldest : since + 1;
+      const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+      return {
+        periodSeconds: periodMs / 1000,
+        first,
+        last,
+        at,
+        node: readRing(node, numbers, samples),
+        apps: Object.fromEntries([...apps].map(([key, ring]) => [key, readAppRing(ring, numbers, samples)])),
+      };
+    },
+  };
+}
+
+interface Ring {
+  cpu: Uint16Array;
+  mem: Uint16Array;
+}
+
+interface AppRing extends Ring {
+  throttled: Uint16Array;
+  oomKills: Uint8Array;
+  restarts: Uint8Array;
+  /** The counts when the last sample was taken. */
+  before: { oomKills: number; restarts: number };
+}
+
+function createRing(samples: number): Ring {
+  return { cpu: new Uint16Array(samples), mem: new Uint16Array(samples) };
+}
+
+function createAppRing(samples: number, { oomKills, restarts }: AppSample): AppRing {
+  return {
+    ...createRing(samples),
+    throttled: new Uint16Array(samples),
+    oomKills: new Uint8Array(samples),
+    restarts: new Uint8Array(samples),
+    before: { oomKills, restarts },
+  };
+}
+
+function writeSample(ring: AppRing, slot: number, { measured, oomKills, restarts }: AppSample): void {
+  ring.cpu[slot] = encode(measured?.cpuPCT);
+  ring.mem[slot] = encode(measured?.memPCT);
+  ring.throttled[slot] = encode(measured?.cpuThrottledPCT);
+  ring.oomKills[slot] = oomKills > ring.before.oomKills ? 1 : 0;
+  ring.restarts[slot] = restarts > ring.before.restarts ? 1 : 0;
+  ring.before = { oomKills, restarts };
+}
+
+function readRing({ cpu, mem }: Ring, numbers: number[], samples: number): Series {
+  const read = (values: Uint16Array) => numbers.map((number) => decode(values[number % samples]));
+  return { cpuPCT: read(cpu), memPCT: read(mem) };
+}
+
+function readAppRing(ring: AppRing, numbers: number[], samples: number): AppSeries {
+  const throttledPCT = numbers.map((number) => decode(ring.throttled[number % samples]));
+  return {
+    ...readRing(ring, numbers, samples),
+    ...(throttledPCT.some((share) => share !== null && share > 0) && { throttledPCT }),
+    oomKills: numbers.filter((number) => ring.oomKills[number % samples]),
+    restarts: numbers.filter((number) => ring.restarts[number % samples]),
+  };
+}
+
+/** 0 stands for nothing measured. A share over 100, as of a clock that jumped, is kept up to 655. */
+function encode(percent: number | undefined): number {
+  return percent === undefined ? 0 : Math.min(65_535, Math.round(percent * 100) + 1);
+}
+
+function decode(stored: number | undefined): number | null {
+  return stored ? (stored - 1) / 100 : null;
+}

@@ -1,0 +1,65 @@
+/**
+ * Whether the Node is to be called ready, by the checks that are about the node itself.
+ *
+ * It changes only after they have said the other thing for a while without a break: a disk that is full for a moment, or that
+ * has room now and then, must not make the Node flap. Only the first look counts at once: an agent that is started again on a broken
+ * node does not call it ready first. The message is that of the change: one with another number at every look would
+ * be a write to the Node at every look; `/readyz` has the present one.
+ */
+import type { Logger } from "../../lib/log.ts";
+import { steadyNow } from "../../lib/steady-clock.ts";
+import type { Check } from "../../server/view.ts";
+
+export interface Readiness {
+  /** Looks at the checks again; to be called every few seconds. */
+  look(): void;
+  ready(): { ready: boolean; message: string };
+}
+
+export interface ReadinessOptions {
+  log: Logger;
+  holdMs: number;
+  now?: () => number;
+}
+
+interface State {
+  ready: boolean;
+  message: string;
+  /** Since when the checks have said the other thing. */
+  doubtedSince?: number;
+}
+
+const fine: State = { ready: true, message: "nckubelet runs apps" };
+
+/** Makes the judge of these checks. */
+export function createReadiness(
+  checks: () => Check[],
+  { log, holdMs, now = steadyNow }: ReadinessOptions,
+): Readiness {
+  let state: State | undefined;
+  return {
+    look() {
+      const before = state ?? fine;
+      state = step(state, judge(checks()), now(), holdMs);
+      if (before.ready && !state.ready) log.warn("the node is not ready", { why: state.message });
+      if (!before.ready && state.ready) log.info("the node is ready again");
+    },
+    ready() {
+      const { ready, message } = state ?? fine;
+      return { ready, message };
+    },
+  };
+}
+
+function step(before: State | undefined, found: State, now: number, holdMs: number): State {
+  if (!before) return found;
+  if (before.ready === found.ready) return { ...before, doubtedSince: undefined };
+  const { doubtedSince = now } = before;
+  return now - doubtedSince >= holdMs ? found : { ...before, doubtedSince };
+}
+
+function judge(checks: Check[]): State {
+  const failed = checks.filter(({ ok }) => !ok);
+  if (failed.length === 0) return fine;
+  return { ready: false, message: failed.map(({ name, message }) => `${name}: ${message}`).join("; ") };
+}

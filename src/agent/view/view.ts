@@ -1,0 +1,105 @@
+import type { AgentCounters } from "../../server/counters.ts";
+import type { AgentView, AppView } from "../../server/view.ts";
+import type { NodeState } from "../../node/node-agent.ts";
+import type { Source } from "../../sources/source.ts";
+import { capsOf, type Confinement } from "../../supervisor/confinement/confinement.ts";
+import { folderOf, logPath } from "../../supervisor/layout.ts";
+import type { NodeSize } from "../../supervisor/metering.ts";
+import type { SupervisedApp, Supervisor } from "../../supervisor/supervisor.ts";
+import type { AppRecord } from "../../supervisor/types.ts";
+import type { Sync } from "../../sync/sync.ts";
+import { apiServerCheck, cgroupsCheck, sourceCheck, syncCheck } from "./checks.ts";
+import type { DiskCheck } from "./disk-check.ts";
+import type { HistoryKeeper } from "./history.ts";
+import type { Meter } from "./meter.ts";
+import type { AgentOptions } from "../options.ts";
+import type { StatusBoard } from "./status-board.ts";
+
+export { syncCheck } from "./checks.ts";
+export { createDiskCheck } from "./disk-check.ts";
+export { createHistory, samplePeriodMs } from "./history.ts";
+export { createIdleApps } from "./idle-apps.ts";
+export { createMeter, type Meter } from "./meter.ts";
+export { observeStarts, takeSample } from "./observe.ts";
+export { createReadiness } from "./readiness.ts";
+export { createStatusBoard } from "./status-board.ts";
+
+export interface ViewParts {
+  options: AgentOptions;
+  size: NodeSize;
+  confinement: Confinement;
+  supervisor: Supervisor;
+  board: StatusBoard;
+  meter: Meter;
+  sources: Source[];
+  sync: Sync;
+  counters: AgentCounters;
+  disk: DiskCheck;
+  history: HistoryKeeper;
+  node: { state(): NodeState };
+  startedAt: Date;
+  now?: () => number;
+}
+
+/** What the server may show of the agent; everything comes from memory. */
+export function createAgentView(parts: ViewParts): AgentView {
+  const { options, size, confinement, supervisor, sources, sync, counters, startedAt, now = Date.now } =
+    parts;
+  const view = (known: SupervisedApp) => appView(known, parts);
+  return {
+    version: options.version,
+    node: options.nodeName,
+    startedAt,
+    size,
+    limits: {
+      enforced: !confinement.whyNoLimits,
+      message: confinement.whyNoLimits || "enforced by cgroup v2",
+    },
+    sources: () => sources.map((source) => ({ name: source.name, ...source.health() })),
+    problems: () => sync.problems(),
+    apps: () => supervisor.list().map(view).sort(byKey),
+    app(namespace, name) {
+      const known = supervisor.get(`${namespace}/${name}`);
+      return known && view(known);
+    },
+    checks: () => [
+      ...sources.map(sourceCheck),
+      cgroupsCheck(confinement.whyNoLimits, supervisor.list()),
+      parts.disk.check(),
+      ...(options.standalone ? [] : [apiServerCheck(counters.lastRequest(), now())]),
+      syncCheck(sync.lastSync() ?? startedAt.getTime(), now(), options.syncPeriodMs),
+    ],
+    nodeUsage: () => parts.node.state().usage,
+    history: (since) => parts.history.read(since),
+  };
+}
+
+function appView({ key, record }: SupervisedApp, { options, size, board, meter }: ViewParts): AppView {
+  return {
+    app: record.app,
+    source: record.source,
+    origin: record.origin,
+    status: board.status(key) ?? {},
+    logFile: logPath({ stateDir: options.stateDir, logDir: options.logDir }, folderOf(record.app)),
+    limits: limitsOf(record, size),
+    usage: meter.reading(key)?.usage,
+  };
+}
+
+/** The caps as the kernel gets them, but for its rounding to whole pages. */
+function limitsOf({ app, invalid }: AppRecord, { cpus, memoryBytes }: NodeSize): AppView["limits"] {
+  if (invalid) return {};
+  const { cpuPCT, memPCT } = capsOf(app);
+  return {
+    ...(cpuPCT === undefined ? {} : { cores: cpuPCT * cpus / 100 }),
+    ...(memPCT === undefined ? {} : { memoryBytes: Math.floor(memPCT * memoryBytes / 100) }),
+  };
+}
+
+function byKey(one: AppView, other: AppView): number {
+  return keyOf(one) < keyOf(other) ? -1 : 1;
+}
+
+function keyOf({ app }: AppView): string {
+  return `${app.metadata.namespace}/${app.metadata.name}`;
+}

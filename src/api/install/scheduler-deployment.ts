@@ -1,0 +1,70 @@
+import { systemNamespace } from "../names.ts";
+
+/**
+ * The Deployment of the scheduler: two replicas of which one leads, as little privilege as a Pod can have.
+ *
+ * A replica that hangs loses the Lease to the other one, and is restarted by its liveness probe. Readiness is for who looks: an API
+ * server that is away is no reason to restart.
+ */
+export function buildSchedulerDeployment({ image = "nckubelet:latest" }: { image?: string } = {}): object {
+  const port = 10_270;
+  const probe = (path: string) => ({
+    httpGet: { path, port: "health" },
+    periodSeconds: 10,
+    timeoutSeconds: 5,
+  });
+  const labels = { "app.kubernetes.io/name": "nckubelet-scheduler" };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "nckubelet-scheduler", namespace: systemNamespace, labels },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          serviceAccountName: "nckubelet-scheduler",
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 65_532,
+            seccompProfile: { type: "RuntimeDefault" },
+          },
+          affinity: {
+            podAntiAffinity: {
+              preferredDuringSchedulingIgnoredDuringExecution: [{
+                weight: 100,
+                podAffinityTerm: {
+                  labelSelector: { matchLabels: labels },
+                  topologyKey: "kubernetes.io/hostname",
+                },
+              }],
+            },
+          },
+          tolerations: ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"].map((
+            key,
+          ) => ({
+            key,
+            operator: "Exists",
+            effect: "NoSchedule",
+          })),
+          containers: [{
+            name: "scheduler",
+            image,
+            command: ["nckubelet"],
+            args: ["scheduler", `--health-listen=:${port}`],
+            ports: [{ name: "health", containerPort: port }],
+            livenessProbe: { ...probe("/livez"), failureThreshold: 3 },
+            readinessProbe: probe("/readyz"),
+            resources: { requests: { cpu: "50m", memory: "96Mi" }, limits: { memory: "512Mi" } },
+            securityContext: {
+              allowPrivilegeEscalation: false,
+              readOnlyRootFilesystem: true,
+              capabilities: { drop: ["ALL"] },
+            },
+          }],
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,203 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { appKey, defaultSchedulerName, splitAppKey } from "../../api/names.ts";
+import { loadAccess } from "../../kube/access/access.ts";
+import { createKubeClient, type KubeClient } from "../../kube/client/client.ts";
+import type { Listener } from "../../server/listen/listen.ts";
+import { createLogger, type LogFormat, type LogLevel } from "../../lib/log.ts";
+import { version } from "../../lib/version.ts";
+import { duration } from "../config/config.ts";
+import { type Command, type Invocation, type Io, UsageError } from "../command.ts";
+import { formatTable } from "../screen/screen.ts";
+
+const bindPlaces = 16;
+const shortestGraceMs = 20_000;
+
+/** Runs the NCApp scheduler, or explains what it would do with one app. */
+export const schedulerCommand: Command = {
+  name: "scheduler",
+  summary: "Bind NCApps to nodes, or explain why not.",
+  flags: {
+    kubeconfig: { kind: "text", value: "FILE", help: "How to reach the API server." },
+    server: {
+      kind: "text",
+      value: "URL",
+      help: "Address of the API server, such as that of a kubectl proxy.",
+    },
+    "scheduler-name": {
+      kind: "text",
+      value: "NAME",
+      help: "Take the NCApps that name this scheduler.",
+      default: defaultSchedulerName,
+    },
+    policy: {
+      kind: "text",
+      value: "POLICY",
+      help: "spread over all nodes, or binpack on few.",
+      default: "spread",
+    },
+    "default-toleration": {
+      kind: "text",
+      value: "TIME",
+      help: "How long apps bear that their node is lost.",
+      default: "300s",
+    },
+    "node-monitor-grace-period": {
+      kind: "text",
+      value: "TIME",
+      help: "How long a node may be silent before it is lost.",
+      default: "40s, as its Lease says",
+    },
+    "no-leader-elect": { kind: "switch", help: "Work without asking for the leader's Lease." },
+    listen: {
+      kind: "text",
+      value: "ADDR",
+      help: "Where to serve health and metrics, on loopback; '' for nowhere.",
+      default: "127.0.0.1:10269",
+    },
+    "health-listen": {
+      kind: "text",
+      value: "ADDR",
+      help: "Where to serve /healthz, /livez and /readyz alone, to anyone, such as :10270.",
+    },
+    explain: {
+      kind: "text",
+      value: "NS/NAME",
+      help: "Print every node with what speaks for and against it, and end.",
+    },
+    "log-level": { kind: "text", value: "LEVEL", help: "debug, info, warn or error.", default: "info" },
+    "log-format": { kind: "text", value: "FORMAT", help: "text or json.", default: "text" },
+  },
+  examples: [
+    "nckubelet scheduler --kubeconfig /etc/nckubelet/scheduler.kubeconfig",
+    "nckubelet scheduler --policy binpack",
+    "nckubelet scheduler --explain default/web",
+  ],
+  async run(invocation, io) {
+    const { args } = invocation;
+    if (args.length > 0) throw new UsageError(`scheduler takes no operands, not ${JSON.stringify(args[0])}`);
+    const settings = readSettings(invocation, io);
+    const access = await loadAccess({
+      kubeconfig: settings.kubeconfig,
+      server: settings.server,
+      env: io.env,
+    });
+    const userAgent = `nckubelet-scheduler/${version}`;
+    // Leases, status and reads have places of their own beside the binds.
+    const client = createKubeClient(access, { userAgent, places: bindPlaces + 8 });
+    try {
+      return settings.explain
+        ? await explain(settings.explain, settings, client, io)
+        : await schedule(settings, client, io);
+    } finally {
+      client.close();
+    }
+  },
+};
+
+type Settings = ReturnType<typeof readSettings>;
+
+async function schedule(settings: Settings, client: KubeClient, io: Io): Promise<number> {
+  const { logLevel: level, logFormat: format, listen, healthListen, ...rest } = settings;
+  const log = createLogger({ level, format, write: (line) => io.stderr(`${line}\n`) });
+  const [{ runScheduler }, { createHealthApp }, { listenForHealth, listenOnPort }] = await Promise.all([
+    import("../../scheduler/scheduler.ts"),
+    import("../../scheduler/serve/serve.ts"),
+    import("../../server/listen/listen.ts"),
+  ]);
+  const identity = `${hostname().toLowerCase()}_${randomUUID()}`;
+  log.info("starting the scheduler", { version, identity, server: client.access.describe() });
+  await runScheduler({
+    ...rest,
+    client,
+    log,
+    version,
+    identity,
+    bindPlaces,
+    serve: async (app) => {
+      await using listeners = new AsyncDisposableStack();
+      const open = (listener: Listener) => {
+        listeners.defer(() => listener.close());
+        log.info("serving", { address: listener.address });
+      };
+      if (listen) open(await listenOnPort(app, listen));
+      if (healthListen) open(await listenForHealth(createHealthApp(app), healthListen));
+      const all = listeners.move();
+      return { close: () => all.disposeAsync() };
+    },
+  }, io.signal);
+  log.info("the scheduler has ended");
+  return 0;
+}
+
+async function explain(
+  key: string,
+  { schedulerName, policy }: Settings,
+  client: KubeClient,
+  io: Io,
+): Promise<number> {
+  const [{ loadWorld }, { describeRequest, explainApp, explanationRows }] = await Promise.all([
+    import("../../scheduler/follow/load-state.ts"),
+    import("../../scheduler/place/explain.ts"),
+  ]);
+  const world = await loadWorld(client, { schedulerName });
+  const explanation = explainApp(key, world, { policy, now: Date.now(), random: () => 0 });
+  if (!explanation) throw new Error(`there is no NCApp ${key}`);
+  const { app, outcome } = explanation;
+  const lines = [describeRequest(app), outcome, "", ...formatTable(explanationRows(explanation))];
+  io.stdout(`${lines.join("\n")}\n`);
+  return 0;
+}
+
+/** From flags, then `NCKUBELET_…` variables, then the defaults. */
+function readSettings({ flags }: Invocation, { env }: Io) {
+  const raw = (name: string) => {
+    const value = flags[name] ?? env[`NCKUBELET_${name.toUpperCase().replaceAll("-", "_")}`];
+    return value === undefined ? undefined : String(value);
+  };
+  const oneOf = <T extends string>(name: string, allowed: readonly T[]): T => {
+    const value = raw(name) ?? allowed[0];
+    const found = allowed.find((item) => item === value);
+    if (found === undefined) {
+      throw new UsageError(`--${name} ${JSON.stringify(value)}: use ${allowed.join(" or ")}`);
+    }
+    return found;
+  };
+  const server = raw("server");
+  return {
+    server,
+    kubeconfig: raw("kubeconfig") || (server ? undefined : env.KUBECONFIG),
+    schedulerName: raw("scheduler-name") || defaultSchedulerName,
+    policy: oneOf("policy", ["spread", "binpack"]),
+    leaderElect: raw("no-leader-elect") !== "true",
+    defaultTolerationMs: duration("default-toleration", raw("default-toleration") ?? "300s"),
+    nodeGraceMs: nodeGrace(raw("node-monitor-grace-period")),
+    listen: raw("listen") ?? "127.0.0.1:10269",
+    healthListen: raw("health-listen"),
+    explain: explainedApp(raw("explain")),
+    logLevel: oneOf<LogLevel>("log-level", ["info", "debug", "warn", "error"]),
+    logFormat: oneOf<LogFormat>("log-format", ["text", "json"]),
+  };
+}
+
+/** Agents renew every 10 s: who waits for less than two renewals takes a single late one for the loss of a node. */
+function nodeGrace(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = duration("node-monitor-grace-period", text);
+  if (ms >= shortestGraceMs) return ms;
+  throw new UsageError(
+    `--node-monitor-grace-period ${JSON.stringify(text)}: agents renew every 10 s, so it is ${
+      shortestGraceMs / 1000
+    }s at least`,
+  );
+}
+
+function explainedApp(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const { namespace, name } = splitAppKey(text.includes("/") ? text : `default/${text}`);
+    return appKey(namespace, name);
+  } catch (cause) {
+    throw new UsageError(`--explain ${JSON.stringify(text)}: not NAMESPACE/NAME`, { cause });
+  }
+}

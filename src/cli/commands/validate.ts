@@ -1,0 +1,27 @@
+import { appKey } from "../../api/names.ts";
+import type { Command } from "../command.ts";
+import { readManifestFiles } from "../manifest-files.ts";
+
+/**
+ * Checks manifests as the agent and the API server would, and names every problem with file, line, field and value. Objects of
+ * other kinds are named too, and are no problem.
+ */
+export const validateCommand: Command = {
+  name: "validate",
+  summary: "Check manifests without applying them.",
+  operands: "[FILE...]",
+  flags: {
+    filename: { kind: "list", short: "f", value: "FILE", help: "A manifest, a folder of them, or -." },
+  },
+  examples: ["nckubelet validate -f app.yaml", "nckubelet validate examples/*.yaml"],
+  async run(invocation, io) {
+    const files = await readManifestFiles(invocation, io);
+    for (const { file, apps, problems, skipped } of files) {
+      for (const { app: { metadata } } of apps) {
+        io.stdout(`${file}: ${appKey(metadata.namespace ?? "", metadata.name)} is valid\n`);
+      }
+      for (const line of [...skipped, ...problems]) io.stderr(`${line}\n`);
+    }
+    return files.some(({ problems }) => problems.length > 0) ? 1 : 0;
+  },
+};

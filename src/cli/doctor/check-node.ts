@@ -1,0 +1,151 @@
+/** What `nckubelet doctor` looks at on the node itself. Nothing is changed. */
+import { execFile } from "node:child_process";
+import { access, constants, readFile, statfs } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import process from "node:process";
+import { explainMissing, findMount, type LocateFailure, ownCgroup } from "../../../cgroups/mod.ts";
+import { errorCode } from "../../lib/files.ts";
+import { version } from "../../lib/version.ts";
+import { cleanPath } from "../../lib/shell.ts";
+import type { AgentClient } from "../agent-api/agent-api.ts";
+import type { Finding } from "./finding.ts";
+
+const needed = ["cpu", "memory", "pids"];
+const mebibyte = 2 ** 20;
+
+/** Whether limits can be enforced: cgroup v2 with its controllers, and the right to use it. */
+export async function checkCgroups(
+  { cgroupRoot }: { cgroupRoot?: string },
+  { procRoot = "/proc", sysRoot = "/sys/fs/cgroup", uid = process.geteuid?.() ?? 0 } = {},
+): Promise<Finding[]> {
+  const check = "cgroup v2";
+  const mountinfo = await readFile(join(procRoot, "self/mountinfo"), "utf8");
+  const under = cgroupRoot === undefined ? undefined : resolve(cgroupRoot);
+  const found = findMount(mountinfo, { sysRoot, under });
+  if (!found.ok) return [noLimits(found)];
+  const { mount } = found;
+  const own = uid === 0
+    ? mount.point
+    : ownCgroup(await readFile(join(procRoot, "self/cgroup"), "utf8"), mount);
+  const dir = under ?? own ?? mount.point;
+  const offered = (await readFile(join(dir, "cgroup.controllers"), "utf8").catch(() => "")).split(/\s+/);
+  const missing = needed.filter((name) => !offered.includes(name));
+  if (missing.length > 0) {
+    const procCgroups = await readFile(join(procRoot, "cgroups"), "utf8").catch(() => "");
+    const facts = { isTop: dir === mount.point, procCgroups, mountinfo };
+    return [noLimits(explainMissing(dir, missing, facts))];
+  }
+  if (!await canWrite(join(dir, "cgroup.subtree_control"))) {
+    const message = `user ${uid} may not manage ${dir}: run the agent as root, or by ` +
+      "systemd-run --user --scope -p Delegate=yes";
+    return [{ check, level: "problem", message }];
+  }
+  return [{ check, level: "ok", message: `${dir} offers ${needed.join(", ")}` }];
+}
+
+function noLimits({ message }: LocateFailure): Finding {
+  return { check: "cgroup v2", level: "problem", message };
+}
+
+/** The programs that start every app. */
+export async function checkTools(path: string = cleanPath): Promise<Finding[]> {
+  const tools = ["sh", "cat", "setsid", "setpriv"];
+  const places = await Promise.all(tools.map((tool) => findProgram(tool, path)));
+  const missing = tools.filter((_, index) => places[index] === undefined);
+  const check = "programs";
+  if (missing.length > 0) {
+    const message = `${missing.join(", ")} not found in ${path}: install util-linux and coreutils`;
+    return [{ check, level: "problem", message }];
+  }
+  // BusyBox has a setpriv that cannot change users.
+  if (!(await helpOf(places[3]!)).includes("--reuid")) {
+    const message = `${places[3]} cannot change users: install setpriv of util-linux`;
+    return [{ check, level: "problem", message }];
+  }
+  if (await findProgram("script", path) === undefined) {
+    const message = "script not found: exec has no terminal; install util-linux (Debian: bsdutils)";
+    return [{ check, level: "warning", message }];
+  }
+  return [{ check, level: "ok", message: `${tools.join(", ")} and script are there` }];
+}
+
+/** Room for state and logs. */
+export async function checkDisk(
+  { stateDir, logDir }: { stateDir: string; logDir: string },
+): Promise<Finding[]> {
+  return await Promise.all([["state", stateDir], ["logs", logDir]].map(async ([what, folder = ""]) => {
+    const check = `disk for ${what}`;
+    const { path, missing } = await nearest(folder);
+    if (!await canWrite(path)) {
+      const next = missing ? "run the agent as root, or choose another folder" : "run it as the agent's user";
+      return { check, level: "problem", message: `${path} may not be written: ${next}` };
+    }
+    const { bavail, bsize, ffree, files } = await statfs(path);
+    const free = Math.floor(bavail * bsize / mebibyte);
+    const message = `${free} MiB free at ${path}`;
+    if (free < 100) return { check, level: "problem", message: `only ${message}: make room` };
+    if (files > 0 && ffree < 1000) {
+      return { check, level: "problem", message: `only ${ffree} inodes free at ${path}: remove small files` };
+    }
+    if (free < 1024) return { check, level: "warning", message: `only ${message}: logs may fill it` };
+    return { check, level: "ok", message };
+  })) as Finding[];
+}
+
+/** Whether an agent runs, and what it says of itself. */
+export async function checkAgent(client: Pick<AgentClient, "status">): Promise<Finding[]> {
+  const check = "agent";
+  try {
+    const { version: its, node, sources, limits, problems } = await client.status();
+    return [
+      its === version
+        ? { check, level: "ok", message: `version ${its} serves node ${node}` }
+        : { check, level: "warning", message: `version ${its} runs, this is ${version}: restart the agent` },
+      ...(limits.enforced ? [] : [
+        {
+          check: "limits",
+          level: "problem",
+          message: `apps with caps do not start: ${limits.message}`,
+        } as const,
+      ]),
+      ...sources.filter(({ ready }) => !ready).map(({ name, message }): Finding => (
+        { check: `source ${name}`, level: "problem", message }
+      )),
+      ...problems.map(({ message, origin }): Finding => (
+        { check: "manifest", level: "warning", message: origin ? `${origin}: ${message}` : message }
+      )),
+    ];
+  } catch (error) {
+    return [{ check, level: "problem", message: (error as Error).message }];
+  }
+}
+
+async function findProgram(name: string, path: string): Promise<string | undefined> {
+  for (const folder of path.split(":")) {
+    const file = join(folder, name);
+    if (await access(file, constants.X_OK).then(() => true, () => false)) return file;
+  }
+  return undefined;
+}
+
+function helpOf(program: string): Promise<string> {
+  return new Promise((resolve) => {
+    execFile(program, ["--help"], { timeout: 5000 }, (_, stdout, stderr) => resolve(stdout + stderr));
+  });
+}
+
+/** The folder, or the first above it that exists. */
+async function nearest(folder: string): Promise<{ path: string; missing: boolean }> {
+  for (let path = resolve(folder);; path = dirname(path)) {
+    try {
+      await access(path);
+      return { path, missing: path !== resolve(folder) };
+    } catch (error) {
+      if (path === "/" || errorCode(error) !== "ENOENT") return { path, missing: false };
+    }
+  }
+}
+
+function canWrite(path: string): Promise<boolean> {
+  return access(path, constants.W_OK).then(() => true, () => false);
+}

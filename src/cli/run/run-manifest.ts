@@ -1,0 +1,161 @@
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
+import { apiVersion, defaultNamespace, isSafeName, kind } from "../../api/names.ts";
+import type { EnvVar, NCApp } from "../../api/types.ts";
+import { validateNCApp } from "../../api/validate/validate.ts";
+import { closest } from "../../lib/closest.ts";
+import { errorCode } from "../../lib/files.ts";
+import { type Flag, type Invocation, listFlag, textFlag, UsageError } from "../command.ts";
+
+/** The flags of `run` that end up in the NCApp. */
+export const manifestFlags: Record<string, Flag> = {
+  name: { kind: "text", value: "NAME", help: "Name of the app.", default: "that of the script" },
+  namespace: {
+    kind: "text",
+    short: "n",
+    value: "NAME",
+    help: "Namespace of the app.",
+    default: defaultNamespace,
+  },
+  cpu: { kind: "text", value: "PERCENT", help: "Hard cap, in percent of all CPUs of the node." },
+  mem: { kind: "text", value: "PERCENT", help: "Hard cap, in percent of the memory of the node." },
+  "pids-max": {
+    kind: "text",
+    value: "N",
+    help: "Most processes and threads that it may have.",
+    default: "4096",
+  },
+  user: { kind: "text", value: "USER", help: "Name or id to run as.", default: "the agent's user" },
+  group: { kind: "text", value: "GROUP", help: "Name or id to run as.", default: "the user's group" },
+  env: { kind: "list", short: "e", value: "K=V", help: "A variable; K alone takes your own value." },
+  workdir: {
+    kind: "text",
+    short: "w",
+    value: "DIR",
+    help: "Folder to start in.",
+    default: "the current one",
+  },
+  restart: { kind: "text", value: "POLICY", help: "always, on-failure or never.", default: "always" },
+  grace: {
+    kind: "text",
+    value: "SECONDS",
+    help: "From SIGTERM until what is left is killed.",
+    default: "30",
+  },
+  sha256: { kind: "text", value: "HEX", help: "The script is run only with this digest." },
+};
+
+const policies: Record<string, "Always" | "OnFailure" | "Never"> = {
+  always: "Always",
+  onfailure: "OnFailure",
+  never: "Never",
+};
+
+/** The NCApp that a call of `run` asks for; what is wrong with it is a UsageError. */
+export function manifestOf(
+  invocation: Invocation,
+  env: Record<string, string | undefined>,
+  folder: string = resolve("."),
+): NCApp {
+  const [script, ...args] = invocation.args;
+  if (!script) throw new UsageError("no script is named: nckubelet run SCRIPT");
+  const text = (name: string) => textFlag(invocation, name);
+  const isURL = /^https?:\/\//i.test(script);
+  const variables = listFlag(invocation, "env").map((word) => variableOf(word, env));
+  const app: NCApp = {
+    apiVersion,
+    kind,
+    metadata: { name: text("name") ?? nameFrom(script), namespace: text("namespace") ?? defaultNamespace },
+    spec: withoutUndefined({
+      shellFile: isURL ? script : resolve(folder, script),
+      shellFileSHA256: text("sha256"),
+      args: args.length > 0 ? args : undefined,
+      env: variables.length > 0 ? variables : undefined,
+      workingDir: resolve(folder, text("workdir") ?? "."),
+      runAsUser: text("user"),
+      runAsGroup: text("group"),
+      cpuPCT: text("cpu"),
+      memPCT: text("mem"),
+      pidsMax: wholeNumber("pids-max", text("pids-max")),
+      restartPolicy: policyOf(text("restart")),
+      terminationGracePeriodSeconds: wholeNumber("grace", text("grace")),
+    }),
+  };
+  const problems = validateNCApp(app);
+  if (problems.length > 0) throw new UsageError(problems.map(asFlag).join("\nnckubelet: "));
+  return app;
+}
+
+/** A problem of a field, under the name of the flag that it came from. */
+function asFlag({ field, message }: { field: string; message: string }): string {
+  const flag = flagOf[field];
+  return flag ? message.replace(field, flag) : message;
+}
+
+const flagOf: Record<string, string> = {
+  "metadata.name": "--name",
+  "metadata.namespace": "--namespace",
+  "spec.shellFile": "SCRIPT",
+  "spec.shellFileSHA256": "--sha256",
+  "spec.workingDir": "--workdir",
+  "spec.runAsUser": "--user",
+  "spec.runAsGroup": "--group",
+  "spec.cpuPCT": "--cpu",
+  "spec.memPCT": "--mem",
+  "spec.pidsMax": "--pids-max",
+  "spec.terminationGracePeriodSeconds": "--grace",
+};
+
+/** Looks for the script before the agent does: a typo is told at once, with the file that was meant. */
+export async function checkScript(path: string): Promise<void> {
+  if (!path.startsWith("/")) return;
+  try {
+    if ((await stat(path)).isFile()) return;
+  } catch (cause) {
+    const beside = await readdir(dirname(path)).catch(() => []);
+    const near = closest(basename(path), beside);
+    const hint = near ? `; did you mean ${resolve(dirname(path), near)}?` : "";
+    throw new UsageError(
+      `${path}: ${errorCode(cause) === "ENOENT" ? "no such file" : errorCode(cause)}${hint}`,
+      {
+        cause,
+      },
+    );
+  }
+  throw new UsageError(`${path}: not a file`);
+}
+
+/** `/srv/My Server.sh` becomes `my-server`. */
+function nameFrom(script: string): string {
+  const file = basename(script.replace(/[?#].*$/, ""));
+  const name = file.replace(/\.[^.]*$/, "").toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+  if (isSafeName(name)) return name;
+  throw new UsageError(`${JSON.stringify(script)} gives no name for the app: choose one with --name`);
+}
+
+function variableOf(word: string, env: Record<string, string | undefined>): EnvVar {
+  const equals = word.indexOf("=");
+  if (equals >= 0) return { name: word.slice(0, equals), value: word.slice(equals + 1) };
+  const value = env[word];
+  if (value === undefined) {
+    throw new UsageError(`--env ${word}: your environment has no ${word}; use ${word}=VALUE`);
+  }
+  return { name: word, value };
+}
+
+function policyOf(text: string | undefined) {
+  if (text === undefined) return undefined;
+  const policy = policies[text.toLowerCase().replace("-", "")];
+  if (!policy) throw new UsageError(`--restart ${JSON.stringify(text)}: use always, on-failure or never`);
+  return policy;
+}
+
+function wholeNumber(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`--${flag} ${JSON.stringify(text)}: not a whole number`);
+  return Number(text);
+}
+
+function withoutUndefined<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}

@@ -1,0 +1,158 @@
+/**
+ * An app's whole story as text, in the style of kubectl. Pure. Values of the environment are not shown, also where the app is
+ * as the API server has it: kubectl's copy of the manifest, and what a URL says to its server alone, are left out.
+ */
+import { lastAppliedAnnotation } from "../../api/names.ts";
+import { showURL } from "../../api/shown-spec.ts";
+import type { Probe } from "../../api/types.ts";
+import { ageOf, share } from "./app-table.ts";
+import type { NodeApp } from "../agent-api/agent-api.ts";
+import { type Paint, phaseColour, printable, printableLine } from "./paint.ts";
+import { formatTable } from "./table.ts";
+
+type Row = [string, string | undefined];
+
+/** The lines of `nckubelet describe`. */
+export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) => text): string[] {
+  const { metadata, spec, status = {}, agent = {} } = app;
+  const { [lastAppliedAnnotation]: _, ...annotations } = metadata.annotations ?? {};
+  return [
+    ...rows("", [
+      ["Name", metadata.name],
+      ["Namespace", metadata.namespace],
+      ["Node", spec.nodeName],
+      ["Source", [agent.source, agent.origin].filter(Boolean).join(", ")],
+      ["Labels", pairs(metadata.labels)],
+      ["Annotations", pairs(annotations)],
+      ["Phase", status.phase ?? "unknown"],
+      ["Reason", status.reason === status.phase ? undefined : status.reason],
+      ["Message", status.message],
+      ["Log file", agent.logFile],
+    ], (label, value) => label === "Phase" ? paint(phaseColour(value), value) : value),
+    "Program:",
+    ...rows("  ", programRows(app)),
+    "Limits:",
+    ...rows("  ", [
+      ["CPU", cap(spec.cpuPCT, "all CPUs")],
+      ["Memory", cap(spec.memPCT, "the memory")],
+      ["Processes", spec.pidsMax?.toString()],
+      ["Out of memory", spec.oomPolicy === "Process" ? "one process dies" : "all of the app dies"],
+    ]),
+    "Lifecycle:",
+    ...rows("  ", [
+      ["Restart", spec.restartPolicy],
+      ["Grace", `${spec.terminationGracePeriodSeconds ?? 30}s`],
+      ["Stop file", spec.stopFile],
+      ["Schedule", [spec.schedule, spec.timeZone].filter(Boolean).join(" ")],
+      ["Suspended", spec.suspend ? "yes" : undefined],
+      ["Liveness", probe(spec.livenessProbe)],
+      ["Readiness", probe(spec.readinessProbe)],
+      ["Startup", probe(spec.startupProbe)],
+    ]),
+    "State:",
+    ...rows("  ", stateRows(app, now)),
+    ...lastExitLines(status.lastExit, now),
+    ...conditionLines(status.conditions, now),
+  ];
+}
+
+function programRows({ spec }: NodeApp): Row[] {
+  return [
+    ["Script", showURL(spec.shellFile || "none yet")],
+    ["SHA-256", spec.shellFileSHA256],
+    [
+      "Arguments",
+      spec.args?.map((word) => /^[\w./:=@%+,-]+$/.test(word) ? word : JSON.stringify(word)).join(" "),
+    ],
+    ["Folder", spec.workingDir],
+    ["User", [spec.runAsUser, spec.runAsGroup].filter((id) => id !== undefined && id !== "").join(":")],
+    ["Environment", spec.env?.map(({ name }) => name).join(", ")],
+  ];
+}
+
+function stateRows({ spec, status = {} }: NodeApp, now: number): Row[] {
+  const throttled = status.cpuThrottledPCT ? `, held back ${status.cpuThrottledPCT}% of the time` : "";
+  const bytes = status.memoryBytes === undefined ? "" : ` (${mebibytes(status.memoryBytes)})`;
+  return [
+    ["Ready", status.ready ? "True" : "False"],
+    ["PID", status.pid?.toString()],
+    ["Processes", status.processes?.toString()],
+    ["Started", status.startTime && `${status.startTime} (${ageOf(status.startTime, now)} ago)`],
+    ["CPU", status.cpuPCT && share(status.cpuPCT, spec.cpuPCT) + throttled],
+    ["Memory", status.memPCT && share(status.memPCT, spec.memPCT) + bytes],
+    ["Restarts", String(status.restarts ?? 0)],
+    ["OOM kills", String(status.oomKills ?? 0)],
+    ["Last run", status.lastRun],
+    ["Next run", status.nextRun],
+  ];
+}
+
+function lastExitLines(exit: NonNullable<NodeApp["status"]>["lastExit"], now: number): string[] {
+  if (!exit) return [];
+  const code = exit.code === undefined ? "unknown" : String(exit.code);
+  return [
+    "Last exit:",
+    ...rows("  ", [
+      ["Code", exit.signal ? `${code} (${exit.signal})` : code],
+      ["Reason", exit.reason],
+      ["Started", exit.startedAt],
+      ["Finished", exit.finishedAt && `${exit.finishedAt} (${ageOf(exit.finishedAt, now)} ago)`],
+    ]),
+    ...(exit.message
+      ? ["  Message:", ...exit.message.split("\n").map((line) => `    ${printable(line)}`)]
+      : []),
+  ];
+}
+
+function conditionLines(conditions: NonNullable<NodeApp["status"]>["conditions"], now: number): string[] {
+  if (!conditions?.length) return [];
+  const table = conditions.map(({ type, status, reason = "", message = "", lastTransitionTime }) =>
+    [
+      type,
+      status,
+      reason,
+      ageOf(lastTransitionTime, now),
+      message,
+    ].map(printableLine)
+  );
+  const lines = formatTable([["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"], ...table]);
+  return ["Conditions:", ...lines.map((line) => `  ${line}`)];
+}
+
+/** What is absent or empty is left out; `show` may colour a value. */
+function rows(
+  indent: string,
+  all: Row[],
+  show: (label: string, value: string) => string = (_, value) => value,
+): string[] {
+  const known = all.filter(([, value]) => value !== undefined && value !== "");
+  const cells = known.map(([label, value = ""]) => [`${label}:`, show(label, printableLine(value))]);
+  return formatTable(cells).map((line) => indent + line);
+}
+
+function pairs(values: Record<string, string> | undefined): string {
+  return Object.entries(values ?? {}).map(([name, value]) => `${name}=${value}`).join(", ");
+}
+
+function cap(percent: string | number | undefined, whole: string): string {
+  return percent === undefined || percent === ""
+    ? "no cap"
+    : `${String(percent).replace("%", "")}% of ${whole} of the node`;
+}
+
+function probe(probe: Probe | undefined): string | undefined {
+  if (!probe) return undefined;
+  const { httpGet, tcpSocket, exec, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe;
+  const what = httpGet
+    ? `GET ${httpGet.scheme?.toLowerCase() ?? "http"}://${httpGet.host || "127.0.0.1"}:${httpGet.port}${
+      httpGet.path ?? "/"
+    }`
+    : tcpSocket
+    ? `connect to ${tcpSocket.host || "127.0.0.1"}:${tcpSocket.port}`
+    : `run ${exec?.command?.join(" ")}`;
+  return `${what} every ${periodSeconds}s, timeout ${timeoutSeconds}s, gives up after ${failureThreshold}`;
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}

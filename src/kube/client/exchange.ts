@@ -1,0 +1,111 @@
+/** One request and its answer, with a deadline on the whole; every fault becomes a KubeError. */
+import type { KubeAccess } from "../access/access.ts";
+import type { Asked } from "./answer.ts";
+import type { Call } from "./call.ts";
+import type { Deadline } from "./deadline.ts";
+import { KubeError } from "../kube-error.ts";
+import type { Transport, TransportResponse } from "./transport.ts";
+
+export interface ExchangeContext {
+  access: KubeAccess;
+  transport: Transport;
+  onRequest?: (report: RequestReport) => void;
+  now: () => number;
+}
+
+/** How one request went, for metrics. */
+export interface RequestReport {
+  verb: string;
+  resource: string;
+  /** 0 where there was no answer. */
+  code: number;
+  durationMs: number;
+}
+
+/** Sends a call with fresh proof of who asks, and passes the answer to `use` under the same deadline. */
+export async function exchange<T>(
+  { access, transport, onRequest, now }: ExchangeContext,
+  { asked, verb, resource, path, headers, body }: Call,
+  deadline: Deadline,
+  use: (response: TransportResponse) => Promise<T>,
+): Promise<T> {
+  const startedAt = now();
+  let response: TransportResponse | undefined;
+  try {
+    const { tls, proof } = await orAborted(credentials(access, asked), deadline.signal);
+    const { method } = asked;
+    response = await transport.send({
+      method,
+      path,
+      headers: { ...headers, ...proof },
+      body,
+      tls,
+      signal: deadline.signal,
+    });
+    return await use(response);
+  } catch (error) {
+    throw asKubeError(error, asked, deadline, response?.status);
+  } finally {
+    onRequest?.({ verb, resource, code: response?.status ?? 0, durationMs: now() - startedAt });
+  }
+}
+
+/** The bytes of an answer that goes on for long. */
+export async function* readStream(asked: Asked, response: TransportResponse, deadline: Deadline) {
+  try {
+    yield* response.body;
+  } catch (error) {
+    throw asKubeError(error, asked, deadline, response.status);
+  } finally {
+    deadline.release();
+  }
+}
+
+async function credentials(access: KubeAccess, asked: Asked) {
+  try {
+    const [{ headers: proof }, tls] = await Promise.all([access.authorize(), access.tls()]);
+    return { proof, tls };
+  } catch (cause) {
+    throw new KubeError((cause as Error).message, { ...asked, reason: "Credentials", cause });
+  }
+}
+
+/** What a plugin or a file system brings, unless the time is up before: whoever else waits for the same still gets it. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+    // Nobody may be there any more to hear that it failed.
+    work.catch(() => {});
+    aborted.promise.catch(() => {});
+  }
+}
+
+function asKubeError(
+  error: unknown,
+  asked: Asked,
+  deadline: Deadline,
+  status: number | undefined,
+): KubeError {
+  if (error instanceof KubeError) return error;
+  if (deadline.expired) {
+    const what = status === undefined ? "no answer" : "no complete answer";
+    return new KubeError(`${what} within ${deadline.ms} ms`, { ...asked, status, reason: "Timeout" });
+  }
+  if (deadline.signal.aborted) {
+    return new KubeError("given up by the caller", { ...asked, status, reason: "Aborted" });
+  }
+  const what = status === undefined ? "" : "the answer broke off: ";
+  return new KubeError(what + describe(error), { ...asked, status, reason: "Unreachable", cause: error });
+}
+
+/** Where a name has several addresses, the error has no text of its own but one error for each. */
+function describe(error: unknown): string {
+  const { message, code, errors } = error as { message?: string; code?: string; errors?: Error[] };
+  return message || errors?.map(({ message }) => message).join("; ") || code || String(error);
+}

@@ -1,0 +1,80 @@
+/**
+ * HTTP to one API server over undici.
+ *
+ * Guarantees: connections are kept alive and shared; a changed certificate or authority makes new connections, while
+ * requests under way finish on the old ones. HTTP/1.1 only: a watch has a connection of its own, so one that
+ * died in silence takes no other request with it.
+ * Caveat: there is a time limit for connecting only. Deadlines for the rest are the caller's, through `signal`.
+ */
+import { Agent, type Dispatcher, loadProxyAgent, request, type RequestOptions } from "../../lib/undici.ts";
+import type { TlsMaterial } from "../access/access.ts";
+
+export interface TransportRequest {
+  method: string;
+  /** With the query. */
+  path: string;
+  headers: Record<string, string>;
+  body?: string;
+  tls: TlsMaterial;
+  signal: AbortSignal;
+}
+
+export interface TransportResponse {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: AsyncIterable<Uint8Array>;
+}
+
+export interface Transport {
+  send(request: TransportRequest): Promise<TransportResponse>;
+  /** Ends idle connections now and the others when their requests are done. */
+  close(): void;
+}
+
+export interface TransportOptions {
+  server: URL;
+  proxy?: URL;
+  connectTimeoutMs?: number;
+}
+
+/** Makes the transport to one server. */
+export function createTransport({ server, proxy, connectTimeoutMs = 10_000 }: TransportOptions): Transport {
+  let current: { tls: TlsMaterial; dispatcher: Promise<Dispatcher> } | undefined;
+
+  const close = () => {
+    current?.dispatcher.then((old) => old.close()).catch(() => {});
+    current = undefined;
+  };
+  return {
+    async send({ tls, ...rest }) {
+      if (current?.tls !== tls) {
+        close();
+        current = { tls, dispatcher: createDispatcher(tls, proxy, connectTimeoutMs) };
+      }
+      const options = { ...rest, origin: server.origin, headersTimeout: 0, bodyTimeout: 0 };
+      const { statusCode, headers, body } = await request(
+        await current!.dispatcher,
+        options as RequestOptions,
+      );
+      return { status: statusCode, headers, body };
+    },
+    close,
+  };
+}
+
+async function createDispatcher(
+  tls: TlsMaterial,
+  proxy: URL | undefined,
+  timeout: number,
+): Promise<Dispatcher> {
+  // The API server keeps idle connections for minutes; Leases are renewed every 10 s.
+  const options = { keepAliveTimeout: 60_000, allowH2: false };
+  if (!proxy) return new Agent({ ...options, connect: { ...tls, timeout } });
+  const ProxyAgent = await loadProxyAgent();
+  return new ProxyAgent({
+    ...options,
+    uri: proxy.href,
+    connectTimeout: timeout,
+    requestTls: { ...tls, timeout },
+  });
+}

@@ -1,0 +1,101 @@
+/**
+ * Lists a resource, page by page.
+ *
+ * Guarantees: the result is whole, of one snapshot, and checked object by object, or there is none: anything that is not
+ * certainly the list that was asked for is a KubeError, never a shorter or empty list. Only objects that pass `keep` are
+ * held; the rest of a page is dropped before the next is read.
+ * Caveat: a page is decoded at once, so memory follows the page size; pages that are too large are asked for smaller.
+ */
+import type { KubeClient } from "../client/client.ts";
+import { isExpired, KubeError } from "../kube-error.ts";
+import { type Expected, objectProblem, tidy } from "../objects.ts";
+import { apiVersionOf, resourcePath } from "../resources.ts";
+import type { Identified, KubeObject } from "../wire.ts";
+
+export interface ListOptions<T> extends Expected {
+  labelSelector?: string;
+  fieldSelector?: string;
+  keep?: (object: T) => boolean;
+  pageSize?: number;
+  signal?: AbortSignal;
+}
+
+export interface Listed<T extends KubeObject> {
+  items: Identified<T>[];
+  resourceVersion: string;
+}
+
+/** Reads the whole list. */
+export async function listAll<T extends KubeObject>(
+  client: KubeClient,
+  options: ListOptions<T>,
+): Promise<Listed<T>> {
+  let pageSize = options.pageSize ?? 500;
+  for (let expiries = 0;;) {
+    try {
+      return await readPages(client, options, pageSize);
+    } catch (error) {
+      if (error instanceof KubeError && error.reason === "TooLarge" && pageSize > 1) {
+        pageSize = Math.ceil(pageSize / 8);
+      } // The server forgot the snapshot while its pages were read: start over with a new one.
+      else if (!isExpired(error) || ++expiries > 2) throw error;
+    }
+  }
+}
+
+async function readPages<T extends KubeObject>(
+  client: KubeClient,
+  options: ListOptions<T>,
+  limit: number,
+): Promise<Listed<T>> {
+  const { resource, namespace, labelSelector, fieldSelector, keep = () => true, signal } = options;
+  const path = resourcePath(resource, { namespace });
+  const items: Identified<T>[] = [];
+  let resourceVersion: string | undefined;
+  let next: string | undefined;
+  do {
+    const query = { limit, labelSelector, fieldSelector, continue: next };
+    const page = await client.request<Page<T>>({ path, query, signal });
+    const problem = pageProblem(page, options, resourceVersion);
+    if (problem) {
+      const url = client.access.server.origin + path;
+      throw new KubeError(`not the list that was asked for: ${problem}`, {
+        method: "GET",
+        url,
+        reason: "BadAnswer",
+      });
+    }
+    for (const item of page.items) if (keep(item)) items.push(tidy(item, resource));
+    resourceVersion = page.metadata.resourceVersion;
+    next = page.metadata.continue || undefined;
+  } while (next);
+  return { items, resourceVersion };
+}
+
+interface Page<T> {
+  kind: string;
+  apiVersion: string;
+  metadata: { resourceVersion: string; continue?: string };
+  items: T[];
+}
+
+function pageProblem(
+  page: Partial<Page<unknown>>,
+  expected: Expected,
+  earlier: string | undefined,
+): string | undefined {
+  const { resource } = expected;
+  if (page.kind !== `${resource.kind}List`) return `its kind is ${JSON.stringify(page.kind)}`;
+  if (page.apiVersion !== apiVersionOf(resource)) {
+    return `its apiVersion is ${JSON.stringify(page.apiVersion)}`;
+  }
+  const version = page.metadata?.resourceVersion;
+  if (typeof version !== "string" || !version) return "it has no resourceVersion";
+  if (earlier && version !== earlier) return `its pages are of different versions, ${earlier} and ${version}`;
+  if (!Array.isArray(page.items)) return `its items are ${JSON.stringify(page.items)?.slice(0, 40)}`;
+  for (const item of page.items) {
+    const problem = objectProblem(item, expected);
+    if (problem) return problem;
+  }
+  return undefined;
+}

@@ -1,0 +1,185 @@
+/** The steps of `followList`: each goes from a state to an event, if there is one to tell, and the next state. */
+import type { KubeClient } from "../client/client.ts";
+import { isExpired, KubeError } from "../kube-error.ts";
+import { listAll } from "./list.ts";
+import { keyOf, objectProblem, tidy } from "../objects.ts";
+import { resourcePath } from "../resources.ts";
+import type { FollowSettings, WatchEvent } from "./watch-options.ts";
+import { openWatch, type WatchLine, type WatchStream } from "./watch-stream.ts";
+import { asStatus, type KubeObject } from "../wire.ts";
+
+/** As long as the backoff at its longest. */
+const longestRetryMs = 30_000;
+
+export type State = Listing | Opening | Reading | Waiting;
+
+interface Listing {
+  at: "list";
+  /** Where a watch can go on from if the list fails. */
+  resumeFrom?: string;
+}
+
+interface Opening {
+  at: "open";
+  resourceVersion: string;
+  relistAt: number;
+}
+
+interface Reading {
+  at: "read";
+  resourceVersion: string;
+  relistAt: number;
+  openedAt: number;
+  /** A line came: the connection is good for something. */
+  healthy: boolean;
+  stream: WatchStream;
+}
+
+export interface Waiting {
+  at: "wait";
+  ms: number;
+  /** The server gave no answer at all: once it answers anybody there is nothing to wait for. */
+  untilAnswered: boolean;
+  then: State;
+}
+
+export interface Step<T extends KubeObject> {
+  event?: WatchEvent<T>;
+  next: State;
+}
+
+/** Makes the steps for one follower. They share the names they have told and the backoff. */
+export function createSteps<T extends KubeObject>(
+  client: KubeClient,
+  settings: FollowSettings<T>,
+  signal: AbortSignal,
+) {
+  const { resource, namespace, labelSelector, keep, selector, backoff, onRestart, now, random } = settings;
+  const path = resourcePath(resource, { namespace });
+  const asked = { method: "GET", url: client.access.server.origin + path };
+  /** Objects that were told and not taken back: only these can be told as deleted. */
+  let known = new Set<string>();
+  let expiredBefore = false;
+
+  async function list({ resumeFrom }: Listing): Promise<Step<T>> {
+    const { pageSize, relistMs, relistRetryMs } = settings;
+    try {
+      const listed = await selector.use((fieldSelector) =>
+        listAll(client, { resource, namespace, labelSelector, fieldSelector, keep, pageSize, signal })
+      );
+      known = new Set(listed.items.map(keyOf));
+      // Spread, so that the agents of a cluster do not all list at the same time.
+      const relistAt = now() + relistMs * (0.9 + 0.2 * random());
+      const next: State = { at: "open", resourceVersion: listed.resourceVersion, relistAt };
+      return { event: { type: "listed", ...listed }, next };
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      if (resumeFrom === undefined) return trouble("list", error, { at: "list" });
+      const next: State = { at: "open", resourceVersion: resumeFrom, relistAt: now() + relistRetryMs };
+      return { event: { type: "trouble", during: "list", error, retryInMs: relistRetryMs }, next };
+    }
+  }
+
+  async function open(state: Opening): Promise<Step<T>> {
+    const { resourceVersion, relistAt } = state;
+    if (now() >= relistAt) return { next: { at: "list", resumeFrom: resourceVersion } };
+    const query = {
+      watch: true,
+      allowWatchBookmarks: true,
+      resourceVersion,
+      labelSelector,
+      fieldSelector: selector.current(),
+      timeoutSeconds: Math.round(300 + 300 * random()),
+    };
+    try {
+      const { silenceMs } = settings;
+      const stream = await openWatch(client, { path, query, silenceMs, dueMs: relistAt - now(), signal });
+      const next: State = { at: "read", resourceVersion, relistAt, openedAt: now(), healthy: false, stream };
+      return { event: { type: "alive" }, next };
+    } catch (error) {
+      return afterFault(error, state);
+    }
+  }
+
+  async function read(state: Reading): Promise<Step<T>> {
+    const { resourceVersion, relistAt, stream } = state;
+    const reopen: State = { at: "open", resourceVersion, relistAt };
+    try {
+      const line = await stream.next();
+      if (typeof line === "object") return afterLine(line, state);
+      if (line === "due") {
+        onRestart("relist");
+        return { next: { at: "list", resumeFrom: resourceVersion } };
+      }
+      onRestart(line);
+      const lived = state.healthy || now() - state.openedAt >= settings.shortWatchMs;
+      if (lived) backoff.reset();
+      // No server promises bookmarks, so silence alone is no trouble: whether there is any shows when it is opened again.
+      if (lived || line === "silent") return { next: reopen };
+      return trouble("watch", badAnswer("the watch ended at once"), reopen);
+    } catch (error) {
+      stream.stop();
+      return afterFault(error, reopen);
+    }
+  }
+
+  function afterLine({ type, object }: WatchLine, state: Reading): Step<T> {
+    if (type === "ERROR") throw errorEvent(object);
+    const problem = type === "BOOKMARK" ? undefined : objectProblem(object, { resource, namespace });
+    const resourceVersion = (object as T).metadata?.resourceVersion;
+    if (problem || !resourceVersion) {
+      throw badAnswer(`the watch sent ${problem ?? "a bookmark without resourceVersion"}`);
+    }
+    if (!state.healthy) {
+      backoff.reset();
+      expiredBefore = false;
+    }
+    return { event: tell(type, object as T), next: { ...state, resourceVersion, healthy: true } };
+  }
+
+  function tell(type: string, object: T): WatchEvent<T> | undefined {
+    if (type === "BOOKMARK") return { type: "alive" };
+    const key = keyOf(object);
+    if (type !== "DELETED" && keep(object)) {
+      known.add(key);
+      return { type: "applied", object: tidy(object, resource) };
+    }
+    return known.delete(key) ? { type: "deleted", object: tidy(object, resource) } : undefined;
+  }
+
+  /** The connection was refused or broke: go on from where it was, or list, by what the fault tells. */
+  function afterFault(error: unknown, reopen: State): Step<T> {
+    if (!(error instanceof KubeError)) throw error;
+    if (isExpired(error)) {
+      onRestart("expired");
+      const again = expiredBefore;
+      expiredBefore = true;
+      // A list that is outdated as soon as it is there must not be made in a tight loop.
+      return again ? trouble("watch", error, { at: "list" }) : { next: { at: "list" } };
+    }
+    onRestart("lost");
+    // Where the resource is not there, or what comes makes no sense, there is nothing to go on from.
+    const lost = error.status === 404 || error.status === 400 || error.reason === "BadAnswer";
+    return trouble("watch", error, lost ? { at: "list" } : reopen);
+  }
+
+  function trouble(during: "list" | "watch", error: KubeError, then: State): Step<T> {
+    // A proxy that is being repaired may say an hour; meanwhile nothing would be started or stopped here.
+    const retryInMs = Math.max(backoff.next(), Math.min(error.retryAfterMs ?? 0, longestRetryMs));
+    return {
+      event: { type: "trouble", during, error, retryInMs },
+      next: { at: "wait", ms: retryInMs, untilAnswered: error.status === undefined, then },
+    };
+  }
+
+  function badAnswer(message: string): KubeError {
+    return new KubeError(message, { ...asked, reason: "BadAnswer" });
+  }
+
+  function errorEvent(object: unknown): KubeError {
+    const { code, reason = "WatchError", message = "the watch sent an error" } = asStatus(object) ?? {};
+    return new KubeError(message, { ...asked, status: code, reason });
+  }
+
+  return { list, open, read };
+}

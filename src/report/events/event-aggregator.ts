@@ -1,0 +1,129 @@
+/**
+ * Which events are one: the same said again within an hour is counted, and more than ten different messages under one reason
+ * within ten minutes are combined. Messages that differ only in the number of a process are the same, and the last is shown: so
+ * an app that is started again and again has one line in `kubectl describe`. No effects.
+ *
+ * Memory is bounded: the tally that was quiet the longest is dropped when there are too many.
+ */
+import { createHash } from "node:crypto";
+import { appKey } from "../../api/names.ts";
+import { safeMessage } from "./safe-message.ts";
+
+/** The object that events are about. */
+export interface EventTarget {
+  namespace: string;
+  name: string;
+  uid: string;
+  /** Default: an NCApp. */
+  kind?: string;
+  apiVersion?: string;
+}
+
+export interface EventNews {
+  type: "Normal" | "Warning";
+  reason: string;
+  message: string;
+  /** When it happened; absent: now. */
+  at?: number;
+}
+
+/** One Event object and how often it happened. */
+export interface Tally {
+  readonly target: EventTarget;
+  readonly type: string;
+  readonly reason: string;
+  message: string;
+  /** Name of the Event object. */
+  name: string;
+  firstAt: number;
+  lastAt: number;
+  count: number;
+  /** The count that the server has; 0: there is no such Event yet. */
+  stored: number;
+}
+
+export interface Tallies {
+  /** Counts an event; answers the tally that it belongs to. */
+  add(target: EventTarget, news: EventNews): Tally;
+  readonly size: number;
+}
+
+export interface TallyOptions {
+  now: () => number;
+  /** Told of a tally that is dropped to make room. */
+  onDropped?: (tally: Tally) => void;
+  maxTallies?: number;
+  /** Events said again after a longer silence are new ones. API servers forget an Event after an hour by default. */
+  sameMs?: number;
+  /** After a longer silence about a reason its messages are told apart again. */
+  similarMs?: number;
+  maxSimilar?: number;
+}
+
+/** Makes an empty set of tallies. */
+export function createTallies(options: TallyOptions): Tallies {
+  const { now, onDropped = () => {}, maxTallies = 1000, maxSimilar = 10 } = options;
+  const { sameMs = 3_600_000, similarMs = 600_000 } = options;
+  const tallies = new Map<string, Tally>();
+  const similar = new Map<string, { messages: Set<string>; lastAt: number }>();
+
+  let lastTick = 0;
+
+  /** Microseconds, never the same twice: Events of one second have no other order than that of their names. */
+  const nextTick = () => lastTick = Math.max(lastTick + 1, Math.floor(now()) * 1000);
+
+  const isCombined = (reasonKey: string, message: string) => {
+    const known = similar.get(reasonKey);
+    const group = known && now() - known.lastAt <= similarMs
+      ? known
+      : { messages: new Set<string>(), lastAt: 0 };
+    group.lastAt = now();
+    putLast(similar, reasonKey, group, maxTallies);
+    if (group.messages.size >= maxSimilar && !group.messages.has(message)) return true;
+    group.messages.add(message);
+    return false;
+  };
+
+  return {
+    get size() {
+      return tallies.size;
+    },
+    add(target, { type, reason, message: text, at = now() }) {
+      const message = safeMessage(text);
+      const reasonKey = JSON.stringify([appKey(target.namespace, target.name), target.uid, type, reason]);
+      const gist = message.replaceAll(/\bprocess \d+/g, "process");
+      const combined = isCombined(reasonKey, digest(gist));
+      const key = combined ? reasonKey : JSON.stringify([reasonKey, gist]);
+      const shown = combined ? safeMessage(`(combined from similar events): ${message}`) : message;
+      const known = tallies.get(key);
+      const isSame = known && now() - known.lastAt <= sameMs;
+      const tally = isSame ? known : newTally(target, { type, reason, message: shown }, at, nextTick());
+      Object.assign(tally, { message: shown, lastAt: at, count: tally.count + 1 });
+      const dropped = putLast(tallies, key, tally, maxTallies);
+      if (dropped) onDropped(dropped);
+      return tally;
+    },
+  };
+}
+
+function newTally(target: EventTarget, news: Omit<EventNews, "at">, at: number, tick: number): Tally {
+  const unique = `${tick.toString(16)}${digest(JSON.stringify(target)).slice(0, 4)}`;
+  const base = target.name.slice(0, 253 - 1 - unique.length).replace(/[^a-z0-9]+$/, "");
+  return { target, ...news, name: `${base}.${unique}`, firstAt: at, lastAt: at, count: 0, stored: 0 };
+}
+
+/** Puts an entry at the end of a map of bounded size; answers what fell out at its beginning. */
+function putLast<T>(map: Map<string, T>, key: string, value: T, max: number): T | undefined {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size <= max) return undefined;
+  for (const [oldest, dropped] of map) {
+    map.delete(oldest);
+    return dropped;
+  }
+  return undefined;
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}

@@ -1,0 +1,127 @@
+/**
+ * Which mirrors a node needs: the API server's copies of apps that come from files, a URL or the socket. Pure.
+ *
+ * Guarantees: only mirrors of this node are changed or deleted, and only once all local sources are known are any deleted. A mirror
+ * has the name of its app, or, where that name is taken by something else, the name with that of the node behind it.
+ * Secrets are not shown: a file on the node may hold what the cluster must not see.
+ */
+import { createHash } from "node:crypto";
+import { annotations, apiVersion, appKey, defaultNamespace, group, kind } from "../../api/names.ts";
+import { showSpec } from "../../api/shown-spec.ts";
+import type { NCApp } from "../../api/types.ts";
+import { mergePatch } from "../../lib/merge-patch.ts";
+
+/** An app at the API server, as a list or watch brings it. */
+export type ServerApp = NCApp & { metadata: { namespace: string; uid: string; resourceVersion: string } };
+
+export type MirrorAction =
+  | { kind: "create"; key: string; body: NCApp }
+  | { kind: "update"; key: string; mirror: ServerApp; patch: object }
+  | { kind: "delete"; key: string; mirror: ServerApp };
+
+export interface MirrorContext {
+  node: string;
+  /** All local sources have said what they want: what is not among the apps is gone. */
+  complete: boolean;
+  /** Apps, by key, whose name something else has at the API server. */
+  taken?: ReadonlySet<string>;
+  /** The generation that this agent wrote last, by uid: another one is somebody else's change. */
+  written?: ReadonlyMap<string, number | undefined>;
+}
+
+/** Annotation of mirrors: the name of the app that it shows. */
+export const mirrorOfAnnotation = `${group}/config.mirror-of`;
+
+/** Compares the local apps with what the API server has for this node. */
+export function planMirrors(local: NCApp[], existing: ServerApp[], context: MirrorContext): MirrorAction[] {
+  const { node, complete, taken, written } = context;
+  const mirrors = mirrorsByApp(existing, node);
+  const actions: MirrorAction[] = [];
+  for (const app of local) {
+    const key = keyOf(app);
+    const [mirror, ...doubles] = mirrors.get(key) ?? [];
+    mirrors.delete(key);
+    const name = mirror?.metadata.name ?? mirrorName(app, node, taken?.has(key) ?? false);
+    const wanted = mirrorOf(app, node, name);
+    if (!mirror) actions.push({ kind: "create", key, body: wanted });
+    else if (differs(mirror, wanted, written)) {
+      actions.push({ kind: "update", key, mirror, patch: patchTo(mirror, wanted) });
+    }
+    actions.push(...doubles.map((double): MirrorAction => ({ kind: "delete", key, mirror: double })));
+  }
+  if (!complete) return actions;
+  const left = [...mirrors].flatMap(([key, list]) =>
+    list.map((mirror): MirrorAction => ({ kind: "delete", key, mirror }))
+  );
+  return [...actions, ...left];
+}
+
+/** The mirrors of this node by the key of the app that they show, the one with the app's own name first. */
+export function mirrorsByApp(existing: ServerApp[], node: string): Map<string, ServerApp[]> {
+  const mirrors = new Map<string, ServerApp[]>();
+  for (const app of existing.filter((app) => isMirrorOf(node, app))) {
+    const key = appKey(app.metadata.namespace, shownName(app));
+    const known = mirrors.get(key) ?? [];
+    mirrors.set(key, app.metadata.name === shownName(app) ? [app, ...known] : [...known, app]);
+  }
+  return mirrors;
+}
+
+/** True for a mirror that the agent of this node made. */
+export function isMirrorOf(node: string, { metadata, spec }: NCApp): boolean {
+  const mark = metadata.annotations?.[annotations.mirror];
+  return spec?.nodeName === node && mark !== undefined && mark.startsWith(`${node}/`);
+}
+
+/** The key of a local app; one that names no namespace has the default one. */
+export function keyOf({ metadata }: Pick<NCApp, "metadata">): string {
+  return appKey(metadata.namespace || defaultNamespace, metadata.name);
+}
+
+function mirrorOf({ metadata, spec }: NCApp, node: string, name: string): NCApp {
+  const namespace = metadata.namespace || defaultNamespace;
+  const shown = { ...showSpec(spec), nodeName: node };
+  const content = { labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {}, spec: shown };
+  const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex").slice(0, 16);
+  const marks = { [annotations.mirror]: `${node}/${digest}`, [mirrorOfAnnotation]: metadata.name };
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, labels: content.labels, annotations: { ...content.annotations, ...marks } },
+    spec: shown,
+  };
+}
+
+/**
+ * By the digest that it was made with, not by the spec itself: the server adds defaults, and one with an older CRD drops what it
+ * does not know.
+ */
+function differs(mirror: ServerApp, wanted: NCApp, written: MirrorContext["written"]): boolean {
+  const mark = (app: NCApp) => app.metadata.annotations?.[annotations.mirror];
+  const known = written?.get(mirror.metadata.uid);
+  return mark(mirror) !== mark(wanted) || known !== undefined && known !== mirror.metadata.generation;
+}
+
+function patchTo({ metadata, spec }: ServerApp, wanted: NCApp): object {
+  const { uid, resourceVersion, labels = {}, annotations = {} } = metadata;
+  return {
+    metadata: {
+      uid,
+      resourceVersion,
+      labels: mergePatch(labels, wanted.metadata.labels ?? {}),
+      // Others' annotations stay.
+      annotations: mergePatch(annotations, { ...annotations, ...wanted.metadata.annotations }),
+    },
+    spec: mergePatch(spec, wanted.spec),
+  };
+}
+
+function mirrorName({ metadata: { name } }: NCApp, node: string, isTaken: boolean): string {
+  if (!isTaken) return name;
+  const suffix = `-${node}`;
+  return name.slice(0, 253 - suffix.length).replace(/[^a-z0-9]+$/, "") + suffix;
+}
+
+function shownName({ metadata }: NCApp): string {
+  return metadata.annotations?.[mirrorOfAnnotation] ?? metadata.name;
+}

@@ -1,0 +1,201 @@
+/**
+ * Shows local apps in the API server, so that `kubectl get ncapp` lists them.
+ *
+ * Guarantees: a mirror never makes or ends an app; one that somebody deletes or edits comes back; only mirrors of this node are
+ * touched, each by its uid. One request at a time, and what fails is tried again after waits that grow to five minutes.
+ * Caveats: agents may write mirrors only where an admin allowed it (crd/optional/mirrors.yaml); where not, this is said once. An agent
+ * that watches one namespace mirrors the apps of that one alone: of a mirror elsewhere it would not see what becomes of it.
+ */
+import { defaultNamespace } from "../../api/names.ts";
+import type { NCApp } from "../../api/types.ts";
+import type { KubeClient, KubeRequest } from "../../kube/client/client.ts";
+import { hasStatus, wasAnswered } from "../../kube/kube-error.ts";
+import { ncappPath } from "../../kube/resources.ts";
+import { type Backoff, createBackoff } from "../../lib/backoff.ts";
+import type { Logger } from "../../lib/log.ts";
+import { steadyNow } from "../../lib/steady-clock.ts";
+import {
+  isMirrorOf,
+  keyOf,
+  type MirrorAction,
+  mirrorsByApp,
+  planMirrors,
+  type ServerApp,
+} from "./mirror-plan.ts";
+import { isNewer, type ReportedApp } from "../status/status.ts";
+
+export { createLocalReports } from "./local-reports.ts";
+export { isMirrorOf, keyOf, type ServerApp } from "./mirror-plan.ts";
+
+export interface Mirrors {
+  /**
+   * Brings the mirrors in line with the local apps, those that are ending included. `existing`: the NCApps of this node at the API
+   * server; `complete`: all local sources have been read. Never throws; call it again with every change and every sync.
+   */
+  sync(local: NCApp[], existing: ServerApp[], complete: boolean): Promise<void>;
+  /** The mirror of a local app, by the app's key: where its status and its events belong. */
+  targetOf(key: string): ReportedApp | undefined;
+}
+
+export interface MirrorsOptions {
+  client: KubeClient;
+  node: string;
+  log: Logger;
+  /** The only namespace that `existing` is about; undefined: it is about all. */
+  namespace?: string;
+  /** The mirror of an app is there, or is another object than before. */
+  onFound?: (key: string, mirror: ServerApp) => void;
+  /** For waits. */
+  now?: () => number;
+  signal?: AbortSignal;
+}
+
+/** So long a watch may take to bring what was written. */
+const freshMs = 10_000;
+
+/** Makes the keeper of this node's mirrors. */
+export function createMirrors(options: MirrorsOptions): Mirrors {
+  const { client, node, log, namespace, onFound = () => {}, now = steadyNow, signal } = options;
+  const taken = new Set<string>();
+  const written = new Map<string, number | undefined>();
+  const fresh = new Map<string, { mirror: ServerApp; until: number }>();
+  const waits = new Map<string, { until: number; backoff: Backoff }>();
+  let targets = new Map<string, ReportedApp>();
+  let leftOut = new Set<string>();
+  let next: Parameters<Mirrors["sync"]> | undefined;
+  let working: Promise<void> | undefined;
+
+  const ask = (request: KubeRequest) => client.request<ServerApp>({ timeoutMs: 10_000, signal, ...request });
+
+  const learn = (key: string, mirror: ServerApp) => {
+    written.set(mirror.metadata.uid, mirror.metadata.generation);
+    fresh.set(mirror.metadata.uid, { mirror, until: now() + freshMs });
+    const before = targets.get(key);
+    targets.set(key, targetFrom(mirror));
+    if (before?.uid !== mirror.metadata.uid) onFound(key, mirror);
+  };
+
+  /** What the server has, with what was written a moment ago and the watch has not brought yet. */
+  const known = (existing: ServerApp[]): ServerApp[] => {
+    const all = new Map(existing.map((app) => [app.metadata.uid, app]));
+    for (const [uid, { mirror, until }] of fresh) {
+      const seen = all.get(uid);
+      if (now() >= until || seen && !isNewer(mirror.metadata, seen.metadata)) fresh.delete(uid);
+      else all.set(uid, mirror);
+    }
+    for (const uid of written.keys()) if (!all.has(uid)) written.delete(uid);
+    return [...all.values()];
+  };
+
+  const create = async (key: string, body: NCApp) => {
+    const namespace = body.metadata.namespace;
+    try {
+      learn(key, await ask({ method: "POST", path: ncappPath(namespace), body }));
+    } catch (error) {
+      if (!hasStatus(error, 409)) throw error;
+      // The watch may only be late with this node's own mirror.
+      const other = await ask({ path: ncappPath(namespace, body.metadata.name) });
+      if (isMirrorOf(node, other)) return;
+      if (taken.has(key)) throw error;
+      taken.add(key);
+      log.warn("the name of a local app is taken in the API server; its mirror gets another", { app: key });
+    }
+  };
+
+  const change = async (action: Exclude<MirrorAction, { kind: "create" }>) => {
+    const { namespace, name, uid } = action.mirror.metadata;
+    const path = ncappPath(namespace, name);
+    try {
+      if (action.kind === "update") {
+        learn(action.key, await ask({ method: "PATCH", path, body: action.patch }));
+      } else {
+        const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid } };
+        await ask({ method: "DELETE", path, body });
+        fresh.delete(uid);
+      }
+    } catch (error) {
+      // It is gone, changed, or another one has its name: the watch tells, and the next plan knows.
+      if (!hasStatus(error, 404) && !hasStatus(error, 409)) throw error;
+    }
+  };
+
+  /** Whether the API server is there: refused is also an answer. */
+  const attempt = async (action: MirrorAction): Promise<boolean> => {
+    const wait = waits.get(action.key) ??
+      { until: 0, backoff: createBackoff({ initialMs: 1000, maxMs: 300_000, jitter: 0.5 }) };
+    if (now() < wait.until) return true;
+    try {
+      await (action.kind === "create" ? create(action.key, action.body) : change(action));
+      waits.delete(action.key);
+      return true;
+    } catch (error) {
+      if (signal?.aborted) return false;
+      wait.until = now() + wait.backoff.next();
+      waits.set(action.key, wait);
+      const hint = hasStatus(error, 403)
+        ? "may agents write mirrors? see crd/optional/mirrors.yaml"
+        : undefined;
+      log.warn(`cannot ${action.kind} the mirror of a local app; trying again`, {
+        app: action.key,
+        error,
+        hint,
+      });
+      return wasAnswered(error);
+    }
+  };
+
+  /** The apps that are to have a mirror; of each other one it is said once that it has none. */
+  const shownOf = (apps: NCApp[]): NCApp[] => {
+    if (!namespace) return apps;
+    const isShown = ({ metadata }: NCApp) => (metadata.namespace || defaultNamespace) === namespace;
+    const others = apps.filter((app) => !isShown(app)).map(keyOf);
+    for (const app of others.filter((key) => !leftOut.has(key))) {
+      log.info("a local app has no mirror: this agent watches another namespace", { app, namespace });
+    }
+    leftOut = new Set(others);
+    return apps.filter(isShown);
+  };
+
+  const round = async ([wanted, listed, complete]: Parameters<Mirrors["sync"]>) => {
+    const local = shownOf(wanted);
+    const existing = known(listed);
+    const mirrors = mirrorsByApp(existing, node);
+    const before = targets;
+    targets = new Map([...mirrors].map(([key, [mirror]]) => [key, targetFrom(mirror!)]));
+    for (const [key, [mirror]] of mirrors) {
+      if (before.get(key)?.uid !== mirror!.metadata.uid) onFound(key, mirror!);
+    }
+    const actions = planMirrors(local, existing, { node, complete, taken, written });
+    forgetOthers(waits, actions);
+    for (const action of actions) {
+      // Where one request gets no answer the others get none either, each after its whole time.
+      if (signal?.aborted || next || !await attempt(action)) return;
+    }
+  };
+
+  return {
+    targetOf: (key) => targets.get(key),
+    sync(...wanted) {
+      next = wanted;
+      working ??= (async () => {
+        while (next && !signal?.aborted) {
+          const current = next;
+          next = undefined;
+          await round(current);
+        }
+        working = undefined;
+      })();
+      return working;
+    },
+  };
+}
+
+/** An app that needs nothing any more has nothing to wait for. */
+function forgetOthers(waits: Map<string, unknown>, actions: MirrorAction[]): void {
+  const needed = new Set(actions.map(({ key }) => key));
+  for (const key of waits.keys()) if (!needed.has(key)) waits.delete(key);
+}
+
+function targetFrom({ metadata: { namespace, name, uid, resourceVersion } }: ServerApp): ReportedApp {
+  return { namespace, name, uid, resourceVersion };
+}

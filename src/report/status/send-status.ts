@@ -1,0 +1,110 @@
+/**
+ * Brings one status to the server.
+ *
+ * Guarantees: only the object with the given uid is written, and only a version of it that is bound to this node: an agent that
+ * does not know yet that its app was unbound, or bound elsewhere, writes nothing over what comes after. The uid in the patch
+ * alone does not see to that: for custom resources API servers (seen with 1.20) take the patch of `/status` with any uid.
+ * The resourceVersion does: it is in every patch, it is that of an object whose uid and node were looked at, and both are read
+ * anew when the object has changed meanwhile. It also keeps conditions that others wrote in between from being lost.
+ */
+import type { NCApp, NCAppStatus } from "../../api/types.ts";
+import type { KubeClient, KubeRequest, Priority } from "../../kube/client/client.ts";
+import { hasStatus, KubeError } from "../../kube/kube-error.ts";
+import { objectProblem } from "../../kube/objects.ts";
+import { ncappPath, ncapps } from "../../kube/resources.ts";
+import { statusDelta, storedStatus } from "./delta.ts";
+
+/** An object at the API server, that one and no other of its name. */
+export interface ReportTarget {
+  namespace: string;
+  name: string;
+  uid: string;
+}
+
+/** The status as the server has it, bound to this node; without a version it is what was seen some time ago. */
+export interface KnownStatus extends Versioned {
+  status?: NCAppStatus;
+}
+
+interface Versioned {
+  resourceVersion?: string;
+}
+
+/** `missing`: no such object. `foreign`: another object has its name, or it is not bound to this node. */
+export type SendResult =
+  | { kind: "sent" | "same"; known: KnownStatus }
+  | { kind: "missing" }
+  | { kind: "foreign" };
+
+export interface SendOptions {
+  /** The node whose agent this is. */
+  node: string;
+  priority: Priority;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+/** Objects of which somebody writes all the time: after so many vain tries in a row, wait. */
+const maxConflicts = 4;
+
+/** Sends what differs between `known` and `wanted()`, which is asked as late as possible. Throws a KubeError. */
+export async function sendStatus(
+  client: KubeClient,
+  target: ReportTarget,
+  known: KnownStatus,
+  wanted: () => NCAppStatus,
+  { node, ...options }: SendOptions,
+): Promise<SendResult> {
+  const { namespace, name, uid } = target;
+  const read = () => ask(client, target, { path: ncappPath(namespace, name), ...options });
+  const patch = (resourceVersion: string | undefined, status: object) =>
+    ask(client, target, {
+      method: "PATCH",
+      path: ncappPath(namespace, name, "status"),
+      contentType: "application/merge-patch+json",
+      body: { metadata: { uid, resourceVersion }, status },
+      ...options,
+    });
+
+  for (let conflicts = 0;;) {
+    try {
+      if (known.resourceVersion === undefined) {
+        const { metadata, spec, status } = await read();
+        if (metadata.uid !== uid || spec?.nodeName !== node) return { kind: "foreign" };
+        known = { status, resourceVersion: metadata.resourceVersion };
+      }
+      const status = wanted();
+      const delta = statusDelta(known.status, status);
+      if (!delta) return { kind: "same", known };
+      const { metadata, status: stored } = await patch(known.resourceVersion, delta);
+      return {
+        kind: "sent",
+        known: { status: storedStatus(stored, status), resourceVersion: metadata.resourceVersion },
+      };
+    } catch (error) {
+      if (hasStatus(error, 404)) return { kind: "missing" };
+      if (!hasStatus(error, 409) || ++conflicts > maxConflicts) throw error;
+      known = {};
+    }
+  }
+}
+
+/** True where `one` was seen later. Versions are numbers that grow; where one is not, another one counts as newer. */
+export function isNewer(
+  { resourceVersion: one }: KnownStatus,
+  { resourceVersion: other }: KnownStatus,
+): boolean {
+  if (one === undefined || one === other) return false;
+  if (other === undefined || !/^\d+$/.test(one) || !/^\d+$/.test(other)) return true;
+  return BigInt(one) > BigInt(other);
+}
+
+/** What passes for success may still be the page of a proxy: nothing is concluded from it. */
+async function ask(client: KubeClient, { namespace }: ReportTarget, request: KubeRequest): Promise<NCApp> {
+  const object = await client.request<NCApp>(request);
+  const problem = objectProblem(object, { resource: ncapps, namespace });
+  if (!problem) return object;
+  const { method = "GET", path } = request;
+  const url = client.access.server.origin + path;
+  throw new KubeError(`not an NCApp: ${problem}`, { method, url, reason: "BadAnswer" });
+}

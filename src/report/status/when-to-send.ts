@@ -1,0 +1,43 @@
+/** When a status has to go out: changes that people act on at once, usage rarely. Pure. */
+import type { NCAppStatus } from "../../api/types.ts";
+import { statusDelta } from "./delta.ts";
+
+/** `now`: at once, before all usage. `later`: usage only, not before `at`. `not`: the server has it all. */
+export type When = { kind: "now" } | { kind: "later"; at: number } | { kind: "not" };
+
+export interface WhenInput {
+  /** The status as the server has it, as far as is known. */
+  seen: NCAppStatus | undefined;
+  wanted: NCAppStatus;
+  /** When the server got the last one. */
+  sentAt: number;
+  /** The least time between two reports of usage. */
+  periodMs: number;
+  /** After this time even a small change of usage goes out. */
+  refreshMs: number;
+}
+
+/** Fields that change all the time and alone are worth little. */
+const usageFields: ReadonlySet<string> = new Set([
+  "cpuPCT",
+  "memPCT",
+  "memoryBytes",
+  "cpuThrottledPCT",
+  "processes",
+]);
+
+/** Decides when `wanted` has to go out. */
+export function whenToSend({ seen, wanted, sentAt, periodMs, refreshMs }: WhenInput): When {
+  const delta = statusDelta(seen, wanted);
+  if (!delta) return { kind: "not" };
+  if (!Object.keys(delta).every((field) => usageFields.has(field))) return { kind: "now" };
+  const moved = movedByAPoint(seen?.cpuPCT, wanted.cpuPCT) || movedByAPoint(seen?.memPCT, wanted.memPCT);
+  return { kind: "later", at: sentAt + (moved ? Math.min(periodMs, refreshMs) : refreshMs) };
+}
+
+/** A value that appears or disappears has moved. */
+function movedByAPoint(before: string | undefined, after: string | undefined): boolean {
+  if (before === undefined || after === undefined) return before !== after;
+  // Both have one decimal: in tenths, 1.2 - 0.2 is exactly a point.
+  return Math.abs(Math.round(Number(before) * 10) - Math.round(Number(after) * 10)) >= 10;
+}

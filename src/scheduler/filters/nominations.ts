@@ -1,0 +1,10 @@
+import type { NodeEntry } from "../node-entry.ts";
+import type { AppRecord } from "../types.ts";
+
+const none: readonly AppRecord[] = [];
+
+/** Apps for which room was made on the node and which come before `app`: what they need is not free for it. */
+export function claimants(app: AppRecord, { nominated }: NodeEntry): readonly AppRecord[] {
+  if (nominated.length === 0) return none;
+  return nominated.filter(({ key, priority }) => key !== app.key && priority >= app.priority);
+}

@@ -1,0 +1,67 @@
+import type { V1LimitRange, V1ResourceQuota } from "@kubernetes/client-node";
+import type { Wire } from "../../kube/wire.ts";
+import { type LimitRule, readLimitRange } from "./limit-range.ts";
+import { type Quota, readQuota } from "./quota.ts";
+
+export { applyLimits, type WrittenCaps } from "./limit-range.ts";
+export { type Points, type Quota, quotaProblem, quotaStatusPatch } from "./quota.ts";
+
+/** The LimitRanges and ResourceQuotas that speak of NCApps, by namespace. */
+export class NamespaceRules {
+  readonly #limits = new Map<string, Map<string, LimitRule[]>>();
+  readonly #quotas = new Map<string, Map<string, Quota>>();
+
+  /** In the order of their names. */
+  limits(namespace: string): LimitRule[] {
+    const named = [...this.#limits.get(namespace) ?? []];
+    return named.sort(([one], [other]) => one < other ? -1 : 1).flatMap(([, rules]) => rules);
+  }
+
+  quotas(namespace: string): Quota[] {
+    return [...this.#quotas.get(namespace)?.values() ?? []];
+  }
+
+  *allQuotas(): Iterable<Quota> {
+    for (const quotas of this.#quotas.values()) yield* quotas.values();
+  }
+
+  setLimitRange(object: Wire<V1LimitRange>): void {
+    const rules = readLimitRange(object);
+    set(this.#limits, object, rules.length > 0 ? rules : undefined);
+  }
+
+  removeLimitRange(object: Wire<V1LimitRange>): void {
+    set(this.#limits, object, undefined);
+  }
+
+  /** Says whether apps may have more or less than before: most news are about what is used. */
+  setQuota(object: Wire<V1ResourceQuota>): boolean {
+    const next = readQuota(object);
+    const before = set(this.#quotas, object, next);
+    return JSON.stringify(before?.hard) !== JSON.stringify(next?.hard);
+  }
+
+  removeQuota(object: Wire<V1ResourceQuota>): void {
+    set(this.#quotas, object, undefined);
+  }
+}
+
+interface Named {
+  metadata?: { namespace?: string; name?: string };
+}
+
+/** Puts a value under its namespace and name, or takes it away; what was there before. */
+function set<T>(
+  byNamespace: Map<string, Map<string, T>>,
+  { metadata }: Named,
+  value: T | undefined,
+): T | undefined {
+  const { namespace = "", name = "" } = metadata ?? {};
+  const values = byNamespace.get(namespace) ?? new Map<string, T>();
+  const before = values.get(name);
+  if (value === undefined) values.delete(name);
+  else values.set(name, value);
+  if (values.size > 0) byNamespace.set(namespace, values);
+  else byNamespace.delete(namespace);
+  return before;
+}

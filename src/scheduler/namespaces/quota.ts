@@ -1,0 +1,77 @@
+/** ResourceQuotas of a namespace: how many points its bound apps may have together. Pure. */
+import type { V1ResourceQuota } from "@kubernetes/client-node";
+import { quotaKeys } from "../../api/names.ts";
+import type { Wire } from "../../kube/wire.ts";
+import { formatPoints, formatQuantity, parseQuantity } from "../points.ts";
+import type { AppRecord } from "../types.ts";
+
+export interface Quota {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Points; absent: the quota does not speak of this share. */
+  readonly hard: Partial<Points>;
+  /** What its status says, in the server's words. */
+  readonly status: { hard: Record<string, string>; used: Record<string, string> };
+}
+
+/** Points of a namespace's bound apps. */
+export interface Points {
+  cpu: number;
+  mem: number;
+}
+
+const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;
+
+/** A quota that speaks of NCApps; undefined for others. Scopes are about Pods: a quota with one never means NCApps. */
+export function readQuota({ metadata, spec, status }: Wire<V1ResourceQuota>): Quota | undefined {
+  const cpu = parseQuantity(spec?.hard?.[quotaKeys.cpuPCT]);
+  const mem = parseQuantity(spec?.hard?.[quotaKeys.memPCT]);
+  const isScoped = (spec?.scopes?.length ?? 0) > 0 || spec?.scopeSelector !== undefined;
+  if (isScoped || cpu === undefined && mem === undefined) return undefined;
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata ?? {};
+  return {
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    hard: { cpu, mem },
+    status: { hard: status?.hard ?? {}, used: status?.used ?? {} },
+  };
+}
+
+/** Why the app may not be bound beside what is; undefined: it may. As for Pods, whom a quota counts must say how much. */
+export function quotaProblem(app: AppRecord, quotas: readonly Quota[], used: Points): string | undefined {
+  for (const { name, hard } of quotas) {
+    const counted = shares.filter(([share]) => hard[share] !== undefined);
+    const silent = counted.filter(([share]) => app[share] === 0);
+    if (silent.length > 0) {
+      return `failed quota: ${name}: must specify ${silent.map(([, field]) => field).join(",")}`;
+    }
+    const over = counted.filter(([share]) => used[share] + app[share] > hard[share]!);
+    if (over.length === 0) continue;
+    const list = (points: (share: "cpu" | "mem") => number) =>
+      over.map(([share, field]) => `${field}=${formatPoints(points(share))}`).join(",");
+    const [requested, taken, limit] = [
+      list((share) => app[share]),
+      list((share) => used[share]),
+      list((share) => hard[share]!),
+    ];
+    return `exceeded quota: ${name}, requested: ${requested}, used: ${taken}, limited: ${limit}`;
+  }
+  return undefined;
+}
+
+/** The patch of a quota's status that tells the truth about `used`; undefined where it does already. */
+export function quotaStatusPatch({ hard, status }: Quota, used: Points): object | undefined {
+  const wanted = shares.filter(([share]) => hard[share] !== undefined)
+    .map(([share, field]) => ({ key: quotaKeys[field], hard: hard[share]!, used: used[share] }));
+  const isTold = wanted.every(({ key, hard, used }) =>
+    parseQuantity(status.hard[key]) === hard && parseQuantity(status.used[key]) === used
+  );
+  if (isTold) return undefined;
+  const amounts = (points: "hard" | "used") =>
+    Object.fromEntries(wanted.map((item) => [item.key, formatQuantity(item[points])]));
+  return { hard: amounts("hard"), used: amounts("used") };
+}

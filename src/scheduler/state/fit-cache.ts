@@ -1,0 +1,77 @@
+/**
+ * What the filters and scores of the kind "node" said about each node, for apps of one placement. Asked once per node and change of
+ * that node: of thousands of apps with the same rules all but the first find the answers in a table.
+ */
+import { nodeFilters } from "../filters/filters.ts";
+import type { NodeEntry } from "../node-entry.ts";
+import { nodeScores } from "../scores/scores.ts";
+import type { Placement, Policy } from "../types.ts";
+
+const refused = -1;
+
+/** The answers for one placement. */
+export class Verdicts {
+  readonly #placement: Placement;
+  readonly #policy: Policy;
+  /** By the place of the node in the snapshot's list: the version that was judged, and the points that it got. */
+  #versions = new Uint32Array(64);
+  #points = new Int32Array(64);
+
+  constructor(placement: Placement, policy: Policy) {
+    this.#placement = placement;
+    this.#policy = policy;
+  }
+
+  /** The weighted sum of the node's scores, or a negative number where it is refused. */
+  of(node: NodeEntry): number {
+    return this.#versions[node.index] === node.version ? this.#points[node.index]! : this.#judge(node);
+  }
+
+  /** The same by places alone: a node that is refused, as most are for a picky app, is not even touched. */
+  at(index: number, versions: Uint32Array, nodes: readonly NodeEntry[]): number {
+    // A node's version is never 0, which is what fresh tables hold.
+    return this.#versions[index] === versions[index] ? this.#points[index]! : this.#judge(nodes[index]!);
+  }
+
+  #judge(node: NodeEntry): number {
+    if (node.index >= this.#versions.length) this.#grow(node.index + 1);
+    const points = judge(this.#placement, node, this.#policy);
+    this.#versions[node.index] = node.version;
+    this.#points[node.index] = points;
+    return points;
+  }
+
+  #grow(least: number): void {
+    const size = Math.max(least, this.#versions.length * 2);
+    const [versions, points] = [new Uint32Array(size), new Int32Array(size)];
+    versions.set(this.#versions);
+    points.set(this.#points);
+    [this.#versions, this.#points] = [versions, points];
+  }
+}
+
+/** The tables of the placements that were asked for last. */
+export class VerdictCache {
+  readonly #tables = new Map<string, Verdicts>();
+  readonly #max: number;
+
+  constructor(max = 256) {
+    this.#max = max;
+  }
+
+  for(placement: Placement, policy: Policy): Verdicts {
+    const key = policy + placement.key;
+    const table = this.#tables.get(key) ?? new Verdicts(placement, policy);
+    this.#tables.delete(key);
+    this.#tables.set(key, table);
+    if (this.#tables.size > this.#max) this.#tables.delete(this.#tables.keys().next().value!);
+    return table;
+  }
+}
+
+function judge(placement: Placement, node: NodeEntry, policy: Policy): number {
+  for (const filter of nodeFilters) if (!filter.passes(placement, node)) return refused;
+  let points = 0;
+  for (const { weights, score } of nodeScores) points += weights[policy] * score(placement, node);
+  return points;
+}

@@ -1,0 +1,71 @@
+/**
+ * The certificate and key that a server shows, from files that others replace.
+ *
+ * Guarantees: what is read is a certificate with its own key, or an error that says what is wrong with which file. A replacement
+ * that cannot be used, such as one that is half done, leaves the old pair in use.
+ */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Server } from "node:http";
+import { errorCode } from "../../lib/files.ts";
+import { describeError, type Logger } from "../../lib/log.ts";
+import type { KeyPair } from "./bounded-server.ts";
+
+export interface KeyPairFiles {
+  certFile: string;
+  keyFile: string;
+}
+
+const lookAgainMs = 10_000;
+
+/** Reads and checks the pair. */
+export async function readKeyPair({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
+  const cert = await read("--tls-cert-file", certFile);
+  const key = await read("--tls-private-key-file", keyFile);
+  const certificate = parse("--tls-cert-file", certFile, () => new X509Certificate(cert));
+  const privateKey = parse("--tls-private-key-file", keyFile, () => createPrivateKey(key));
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new Error(`--tls-private-key-file ${keyFile}: not the key of the certificate in ${certFile}`);
+  }
+  return { cert, key };
+}
+
+/** Gives the server every new pair; the returned function ends it. */
+export function followKeyPair(
+  server: Server,
+  files: KeyPairFiles,
+  first: KeyPair,
+  log: Logger,
+  { periodMs = lookAgainMs }: { periodMs?: number } = {},
+): () => void {
+  let shown = first;
+  const timer = setInterval(async () => {
+    try {
+      const pair = await readKeyPair(files);
+      if (pair.cert === shown.cert && pair.key === shown.key) return;
+      (server as unknown as { setSecureContext(pair: KeyPair): void }).setSecureContext(pair);
+      shown = pair;
+      log.info("showing a new certificate", { file: files.certFile });
+    } catch (error) {
+      log.warn("going on with the old certificate", { why: describeError(error) });
+    }
+  }, periodMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+async function read(flag: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    throw new Error(`${flag} ${path}: ${errorCode(cause)}`, { cause });
+  }
+}
+
+function parse<T>(flag: string, path: string, make: () => T): T {
+  try {
+    return make();
+  } catch (cause) {
+    throw new Error(`${flag} ${path}: not in PEM form: ${(cause as Error).message}`, { cause });
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * Opens the server's doors: a port on loopback, a port with TLS, a unix socket that only root and the agent's user may use, and a
+ * port for health alone.
+ *
+ * Caveat: who connects to the unix socket is decided by its file mode alone. Node cannot ask the kernel for the peer's user
+ * (SO_PEERCRED), so a process that was handed the connected socket by another is not told apart from it.
+ */
+import type { Hono } from "hono";
+import { once } from "node:events";
+import { chmod, rm } from "node:fs/promises";
+import type { Server } from "node:http";
+import { type AddressInfo, BlockList, connect, isIP } from "node:net";
+import { dirname } from "node:path";
+import process from "node:process";
+import { ensureFolder, errorCode } from "../../lib/files.ts";
+import type { Logger } from "../../lib/log.ts";
+import { type Bounds, createBoundedServer, defaultBounds } from "./bounded-server.ts";
+import { followKeyPair, type KeyPairFiles, readKeyPair } from "./key-pair.ts";
+
+export type { KeyPairFiles } from "./key-pair.ts";
+
+export interface Listener {
+  /** Where it answers: `http://127.0.0.1:10268` or a socket's path. */
+  address: string;
+  close(): Promise<void>;
+}
+
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+
+/** Listens on `host:port`; anything but loopback is refused, since nothing here asks who is calling. */
+export async function listenOnPort(
+  app: Hono,
+  address: string,
+  bounds: Bounds = defaultBounds,
+): Promise<Listener> {
+  if (!isLoopback(parseAddress(address).host)) {
+    throw new Error(`--listen ${address}: only loopback addresses are served without TLS and a token check`);
+  }
+  return await listenAt(createBoundedServer(app, bounds), address, "http");
+}
+
+/** Listens on `host:port` with TLS. Files that are replaced are taken for the connections that come after. */
+export async function listenWithTLS(
+  app: Hono,
+  address: string,
+  files: KeyPairFiles,
+  { log, bounds = defaultBounds }: { log: Logger; bounds?: Bounds },
+): Promise<Listener> {
+  const pair = await readKeyPair(files);
+  const server = createBoundedServer(app, bounds, pair);
+  const listener = await listenAt(server, address, "https");
+  const unfollow = followKeyPair(server, files, pair, log);
+  return {
+    address: listener.address,
+    async close() {
+      unfollow();
+      await listener.close();
+    },
+  };
+}
+
+/** Listens on `host:port`, or `:port` for every address: for an app that tells nothing but whether all is well. */
+export async function listenForHealth(
+  app: Hono,
+  address: string,
+  bounds: Bounds = defaultBounds,
+): Promise<Listener> {
+  const place = address.startsWith(":") ? `[::]${address}` : address;
+  const { host, port } = parseAddress(place);
+  const server = createBoundedServer(app, bounds);
+  // Without a host Node listens on all addresses of both families, or of the one that the machine has.
+  await listening(
+    server,
+    () => server.listen(port, host === "::" ? undefined : host),
+    `--health-listen ${address}`,
+  );
+  return { address: describe(server, host, "http"), close: () => closeServer(server) };
+}
+
+/** Listens on a unix socket of mode 0600. A socket that nobody serves any more is replaced; a living agent's is not. */
+export async function listenOnSocket(
+  app: Hono,
+  path: string,
+  bounds: Bounds = defaultBounds,
+): Promise<Listener> {
+  await ensureFolder(dirname(path), { mode: 0o755 });
+  if (await answers(path)) throw new Error(`--socket ${path}: another agent is serving it`);
+  await rm(path, { force: true });
+  const server = createBoundedServer(app, bounds);
+  await listening(server, () => listenInPrivate(server, path), `--socket ${path}`);
+  await chmod(path, 0o600);
+  return { address: path, close: () => closeServer(server) };
+}
+
+/** Whether a Host header names this machine by a name that only points at itself, whatever DNS says. */
+export function isLoopbackHost(header: string): boolean {
+  const host = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::\d{1,5})?$/.exec(header);
+  return host !== null && isLoopback(host[1] ?? host[2] ?? "");
+}
+
+/** True for the addresses and the one name that never leave the machine. */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === "localhost") return true;
+  return isIP(host) !== 0 && loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4");
+}
+
+/** Takes `host:port` and `[v6]:port` apart. */
+export function parseAddress(address: string): { host: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (!match || port > 65535) {
+    throw new Error(`${JSON.stringify(address)} is not an address such as 127.0.0.1:10268`);
+  }
+  return { host: match[1] ?? match[2] ?? "", port };
+}
+
+async function listenAt(server: Server, address: string, scheme: "http" | "https"): Promise<Listener> {
+  const { host, port } = parseAddress(address);
+  await listening(server, () => server.listen(port, host), `--listen ${address}`);
+  return { address: describe(server, host, scheme), close: () => closeServer(server) };
+}
+
+function describe(server: Server, host: string, scheme: "http" | "https"): string {
+  const { port } = server.address() as AddressInfo;
+  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** The file is made by `listen` itself, before there is a chance to change its mode: it has to be right from the start. */
+function listenInPrivate(server: Server, path: string): void {
+  const before = process.umask(0o177);
+  try {
+    server.listen(path);
+  } finally {
+    process.umask(before);
+  }
+}
+
+async function listening(server: Server, listen: () => void, what: string): Promise<void> {
+  const started = once(server, "listening");
+  listen();
+  await started.catch((cause) => {
+    throw new Error(`${what}: ${errorCode(cause)}`, { cause });
+  });
+}
+
+async function answers(path: string): Promise<boolean> {
+  const socket = connect(path);
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

@@ -1,0 +1,108 @@
+/**
+ * Asks the API server whose token it is (TokenReview) and whether that user may `get` the subresource of this node
+ * (SubjectAccessReview), as the kubelet does.
+ *
+ * Guarantees: an answer counts for two minutes where it is yes and for half a minute where it is no, also while the server
+ * cannot be asked. No more than a few questions are under way at once; whoever comes then is told to come again. Tokens are
+ * kept as digests only.
+ */
+import { createHash } from "node:crypto";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { describeError, type Logger } from "../../lib/log.ts";
+import { steadyNow } from "../../lib/steady-clock.ts";
+import type { Authorize, Verdict } from "../app.ts";
+import type { Subresource } from "../routes/routes.ts";
+
+export interface ReviewOptions {
+  client: KubeClient;
+  node: string;
+  log: Logger;
+  allowedMs?: number;
+  refusedMs?: number;
+  /** For waits. */
+  now?: () => number;
+}
+
+interface User {
+  username?: string;
+  uid?: string;
+  groups?: string[];
+  extra?: Record<string, string[]>;
+}
+
+const mostRemembered = 1000;
+const mostUnderWay = 16;
+const timeoutMs = 10_000;
+
+/** Makes the check by reviews. */
+export function createTokenReview(
+  { client, node, log, allowedMs = 120_000, refusedMs = 30_000, now = steadyNow }: ReviewOptions,
+): Authorize {
+  const known = new Map<string, { verdict: Verdict; until: number }>();
+  const underWay = new Map<string, Promise<Verdict>>();
+
+  const remember = (key: string, verdict: Verdict) => {
+    known.delete(key);
+    known.set(key, { verdict, until: now() + (verdict === "allowed" ? allowedMs : refusedMs) });
+    const oldest = known.keys().next().value;
+    if (known.size > mostRemembered && oldest !== undefined) known.delete(oldest);
+  };
+  const review = async (key: string, token: string, subresource: Subresource): Promise<Verdict> => {
+    try {
+      const user = await findUser(client, token);
+      const allowed = user && await isAllowed(client, user, node, subresource);
+      const verdict = allowed ? "allowed" : user ? "forbidden" : "unknown";
+      remember(key, verdict);
+      return verdict;
+    } catch (error) {
+      log.warn("the API server cannot be asked about a token", { why: describeError(error) });
+      return "unavailable";
+    } finally {
+      underWay.delete(key);
+    }
+  };
+  return async (token, subresource) => {
+    const key = createHash("sha256").update(`${subresource}\0${token}`).digest("base64");
+    const entry = known.get(key);
+    if (entry && entry.until > now()) return entry.verdict;
+    const asked = underWay.get(key);
+    if (asked) return await asked;
+    if (underWay.size >= mostUnderWay) return "unavailable";
+    const answer = review(key, token, subresource);
+    underWay.set(key, answer);
+    return await answer;
+  };
+}
+
+async function findUser(client: KubeClient, token: string): Promise<User | undefined> {
+  const { status } = await client.request<{ status?: { authenticated?: boolean; user?: User } }>({
+    method: "POST",
+    path: "/apis/authentication.k8s.io/v1/tokenreviews",
+    body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token } },
+    timeoutMs,
+    priority: "low",
+  });
+  return status?.authenticated ? status.user : undefined;
+}
+
+async function isAllowed(
+  client: KubeClient,
+  user: User,
+  node: string,
+  subresource: Subresource,
+): Promise<boolean> {
+  const { username, uid, groups, extra } = user;
+  const resourceAttributes = { verb: "get", version: "v1", resource: "nodes", subresource, name: node };
+  const { status } = await client.request<{ status?: { allowed?: boolean } }>({
+    method: "POST",
+    path: "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+    body: {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SubjectAccessReview",
+      spec: { user: username, uid, groups, extra, resourceAttributes },
+    },
+    timeoutMs,
+    priority: "low",
+  });
+  return status?.allowed === true;
+}

@@ -1,0 +1,54 @@
+/** The routes that show apps. */
+import type { Context } from "hono";
+import { apiVersion, listKind } from "../../api/names.ts";
+import { showSpec } from "../../api/shown-spec.ts";
+import { Refusal } from "../refusal.ts";
+import type { Services } from "../services.ts";
+import type { AgentView, AppView } from "../view.ts";
+
+/** The agent and its apps in short. */
+export function showStatus(context: Context, { view, stateDir }: Services): Response {
+  return context.json({
+    version: view.version,
+    node: view.node,
+    startedAt: view.startedAt.toISOString(),
+    stateDir,
+    size: view.size,
+    usage: view.nodeUsage(),
+    limits: view.limits,
+    sources: view.sources().map((source) => ({ ...source, since: source.since.toISOString() })),
+    problems: view.problems(),
+    checks: view.checks(),
+    apps: view.apps().map(({ app, status, source }) => ({
+      namespace: app.metadata.namespace,
+      name: app.metadata.name,
+      source,
+      phase: status.phase,
+      reason: status.reason,
+      ready: status.ready,
+    })),
+  });
+}
+
+/** All apps as an NCAppList. */
+export function listApps(context: Context, { view }: Services): Response {
+  return context.json({ apiVersion, kind: listKind, metadata: {}, items: view.apps().map(appJSON) });
+}
+
+/** One app as an NCApp. */
+export function showApp(context: Context, { view }: Services): Response {
+  return context.json(appJSON(requireApp(context, view)));
+}
+
+/** The app that the path names, or a 404. */
+export function requireApp(context: Context, view: AgentView): AppView {
+  const { namespace = "", name = "" } = context.req.param();
+  const found = view.app(namespace, name);
+  if (found) return found;
+  throw new Refusal(404, `ncapps "${namespace}/${name}" not found on node ${view.node}`, { name });
+}
+
+/** An app as NCApp JSON, without its secrets. */
+export function appJSON({ app, status, source, origin, logFile }: AppView): object {
+  return { ...app, spec: showSpec(app.spec), status, agent: { source, origin, logFile } };
+}

@@ -1,0 +1,24 @@
+/** The routes that monitors ask. They answer from memory: neither disk nor API server can delay them. */
+import type { Context } from "hono";
+import type { Services } from "../services.ts";
+import type { Check } from "../view.ts";
+
+/** Says that the agent is there to answer. */
+export function alive(context: Context): Response {
+  return context.text("ok");
+}
+
+/** Whether the agent can do its work; names each check when one fails or `verbose` is asked for. */
+export function ready(context: Context, { view }: Services): Response {
+  const checks = view.checks();
+  const passed = checks.every(({ ok }) => ok);
+  const verbose = context.req.query("verbose") !== undefined || !passed;
+  return context.text(verbose ? describeChecks(checks, passed) : "ok", passed ? 200 : 503);
+}
+
+function describeChecks(checks: Check[], passed: boolean): string {
+  const lines = checks.map(({ name, ok, message }) =>
+    `[${ok ? "+" : "-"}]${name} ${ok ? "ok" : "failed"}: ${message}`
+  );
+  return `${lines.join("\n")}\nreadyz check ${passed ? "passed" : "failed"}\n`;
+}

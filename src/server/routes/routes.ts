@@ -1,0 +1,68 @@
+/**
+ * Every route of the agent's HTTP endpoint: one table, so that nothing is open that is not written here.
+ *
+ * Who is answered depends on the door that a request came through. On loopback and on the unix socket everybody who gets
+ * that far may read; through TLS only who shows a token that may `get` the node's `subresource`, as with the kubelet. Only the
+ * unix socket, whose file mode lets nobody in but root and the agent's user, takes changes.
+ */
+import type { Context } from "hono";
+import { listApps, showApp, showStatus } from "./apps.ts";
+import { changeApp, deleteApp, putApp } from "./changes.ts";
+import { sendAsset } from "../dashboard/dashboard.ts";
+import { alive, ready } from "./health.ts";
+import { sendLog } from "./logs.ts";
+import { sendHistory, sendMetrics, sendSummary } from "./measurements.ts";
+import type { Services } from "../services.ts";
+
+/** `anyone` on every door; `reader` with a token where the door asks for one; `socket` on that door alone. */
+export type Access = "anyone" | "reader" | "socket";
+/** The parts of a Node that readers are allowed one by one. */
+export type Subresource = "proxy" | "metrics" | "stats";
+
+export interface Route {
+  method: "GET" | "PUT" | "POST" | "DELETE";
+  path: string;
+  access: Access;
+  /** Asked about readers with a token; `proxy` if absent. */
+  subresource?: Subresource;
+  /** Tells of all apps, which takes a while: such answers are made one by one, and small ones between them. */
+  large?: boolean;
+  handle: (context: Context, services: Services) => Response | Promise<Response>;
+}
+
+const app = "/apps/:namespace/:name";
+
+export const routes: readonly Route[] = [
+  { method: "GET", path: "/", access: "anyone", handle: sendAsset("page") },
+  { method: "GET", path: "/dashboard.js", access: "anyone", handle: sendAsset("script") },
+  { method: "GET", path: "/dashboard.css", access: "anyone", handle: sendAsset("style") },
+  { method: "GET", path: "/healthz", access: "anyone", handle: alive },
+  { method: "GET", path: "/livez", access: "anyone", handle: alive },
+  { method: "GET", path: "/readyz", access: "reader", handle: ready },
+  { method: "GET", path: "/status", access: "reader", large: true, handle: showStatus },
+  { method: "GET", path: "/apps", access: "reader", large: true, handle: listApps },
+  { method: "GET", path: app, access: "reader", handle: showApp },
+  { method: "GET", path: `${app}/logs`, access: "reader", handle: sendLog },
+  {
+    method: "GET",
+    path: "/metrics",
+    access: "reader",
+    subresource: "metrics",
+    large: true,
+    handle: sendMetrics,
+  },
+  {
+    method: "GET",
+    path: "/stats/summary",
+    access: "reader",
+    subresource: "stats",
+    large: true,
+    handle: sendSummary,
+  },
+  { method: "GET", path: "/history", access: "reader", large: true, handle: sendHistory },
+  { method: "PUT", path: app, access: "socket", handle: putApp },
+  { method: "DELETE", path: app, access: "socket", handle: deleteApp },
+  { method: "POST", path: `${app}/restart`, access: "socket", handle: changeApp("restart") },
+  { method: "POST", path: `${app}/stop`, access: "socket", handle: changeApp("stop") },
+  { method: "POST", path: `${app}/start`, access: "socket", handle: changeApp("start") },
+];

@@ -1,0 +1,26 @@
+/**
+ * The caps of an app, as numbers and as words.
+ */
+import { parsePercent } from "../../api/percent.ts";
+import { remember } from "../../lib/remember.ts";
+import type { Caps } from "./types.ts";
+import type { RunnableApp } from "../types.ts";
+
+/** The caps of the spec as numbers; for one app the same object each time. */
+export const capsOf: (app: RunnableApp) => Caps = remember(({ spec }) => ({
+  cpuPCT: parsePercent(spec.cpuPCT),
+  memPCT: parsePercent(spec.memPCT),
+  pidsMax: spec.pidsMax,
+  oomPolicy: spec.oomPolicy,
+}));
+
+/** Whether the app asks for a share of the node; the cap on processes alone, which every app has, does not count. */
+export function hasCaps({ cpuPCT, memPCT }: Caps): boolean {
+  return cpuPCT !== undefined || memPCT !== undefined;
+}
+
+/** Such as `cpuPCT 20 and memPCT 10`. */
+export function describeCaps({ cpuPCT, memPCT }: Caps): string {
+  const parts = [cpuPCT !== undefined && `cpuPCT ${cpuPCT}`, memPCT !== undefined && `memPCT ${memPCT}`];
+  return parts.filter(Boolean).join(" and ");
+}

@@ -1,0 +1,139 @@
+/**
+ * Holds apps by cgroup v2: `<root>/<app>` carries the caps, `<root>/<app>/<run>` the processes of one run.
+ *
+ * A root without the controllers still tells exactly which processes belong to a run, and ends them for certain; then
+ * `whyNoLimits` says what is missing for the caps.
+ */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import * as cgroups from "../../../cgroups/mod.ts";
+import { remember } from "../../lib/remember.ts";
+import { sumResidentBytes } from "../processes.ts";
+import { isRunId } from "../run-ref.ts";
+import type { Caps, CapsState, Confinement, Usage } from "./types.ts";
+import type { RunRef } from "../types.ts";
+
+export interface CgroupConfinementOptions {
+  root: cgroups.LocatedRoot;
+  size: cgroups.NodeSize;
+  /** Why caps cannot be enforced below this root; empty where they can. */
+  whyNoLimits?: string;
+  /** Makes the root anew after somebody took it away, such as by `systemctl stop nckubelet-apps.scope`. */
+  restoreRoot?: () => Promise<void>;
+}
+
+const killTimeoutMs = 10_000;
+
+/** A confinement below a root that was located and prepared. */
+export function createCgroupConfinement(
+  { root, size, whyNoLimits = "", restoreRoot }: CgroupConfinementOptions,
+): Confinement {
+  const appDir = (folder: string) => join(root.root, cgroups.checkName(folder));
+  const runDir = ({ folder, runId }: RunRef) => join(appDir(folder), cgroups.checkName(runId));
+
+  const measured = ["memory", "pids"].filter((name) => root.controllers.includes(name));
+
+  const limitsOf = remember((caps: Caps) =>
+    cgroups.splitByControllers(cgroups.limitsFor(caps, size), root.controllers)
+  );
+
+  const ensureCaps = async ({ folder }: RunRef, caps: Caps): Promise<CapsState> => {
+    const { held, unheld } = limitsOf(caps);
+    const { pending } = await cgroups.ensureLimits(appDir(folder), held);
+    if (pending) return { enforced: false, reason: "ResizePending", message: pending.message };
+    const missing = unheld.filter(({ file }) => file !== "pids.max").map(({ file, value }) =>
+      `${file} ${value}`
+    );
+    if (missing.length === 0) return { enforced: true };
+    return {
+      enforced: false,
+      reason: "LimitsUnavailable",
+      message: `cannot set ${missing.join(", ")}: ${whyNoLimits}`,
+    };
+  };
+
+  return {
+    whyNoLimits,
+    async prepare(run, caps) {
+      if (!existsSync(root.keeper)) await restoreRoot?.();
+      await removeIfEmpty(appDir(run.folder));
+      cgroups.openApp(root.root, run.folder);
+      const state = await ensureCaps(run, caps);
+      return { keeper: root.keeper, leaf: cgroups.openRun(appDir(run.folder), run.runId), caps: state };
+    },
+    leafOf: runDir,
+    ensureCaps,
+    processes: async (run) => cgroups.listProcesses(runDir(run)),
+    async terminate(run) {
+      await cgroups.signalAll(runDir(run), "SIGTERM");
+    },
+    async kill(run) {
+      await cgroups.kill(runDir(run));
+    },
+    async thaw(run) {
+      cgroups.thaw(runDir(run));
+    },
+    onEmpty(run, callback) {
+      const watch = cgroups.watchEvents(runDir(run), { onEmpty: callback });
+      return () => watch.close();
+    },
+    usage: async (run) => readUsage(appDir(run.folder), runDir(run), measured),
+    async removeRun(run) {
+      await cgroups.kill(runDir(run));
+      await cgroups.waitUntilEmpty(runDir(run), { timeoutMs: killTimeoutMs });
+      await cgroups.removeTree(runDir(run));
+      await removeIfEmpty(appDir(run.folder));
+    },
+    async removeApp(folder) {
+      await cgroups.kill(appDir(folder));
+      await cgroups.waitUntilEmpty(appDir(folder), { timeoutMs: killTimeoutMs });
+      await cgroups.removeTree(appDir(folder));
+    },
+    listRuns: async () =>
+      folders(root.root).filter(isAppFolder).flatMap((folder) =>
+        folders(join(root.root, folder)).filter(isRunId).map((runId) => ({ folder, runId }))
+      ),
+  };
+}
+
+function readUsage(dir: string, run: string, controllers: string[]): Usage | undefined {
+  const stats = cgroups.readStats(dir, { controllers });
+  const folder = statSync(dir, { throwIfNoEntry: false });
+  if (!stats || !folder) return undefined;
+  // By the kernel's count of folders most apps have one run alone, and so theirs need not be listed.
+  const isOnlyOne = folder.nlink === 3 && existsSync(run);
+  const pids = stats.memory && stats.pids ? [] : cgroups.listProcesses(isOnlyOne ? run : dir);
+  return {
+    counters: String(folder.ino),
+    cpuSeconds: stats.cpu.usageUsec / 1e6,
+    throttledSeconds: stats.cpu.throttledUsec / 1e6,
+    memoryBytes: stats.memory?.currentBytes ?? sumResidentBytes(pids),
+    memoryPeakBytes: stats.memory?.peakBytes,
+    processes: stats.pids?.current ?? pids.length,
+    oomKills: countOomKills(stats.memory),
+  };
+}
+
+/** A group kill is one kill of the app, however many processes it had; before Linux 5.17 there are only processes to count. */
+function countOomKills({ oomKills, oomGroupKills } = { oomKills: 0, oomGroupKills: 0 }): number {
+  return oomGroupKills > 0 ? oomGroupKills : oomKills;
+}
+
+/** An app's cgroup is made anew for every first run, so that the kernel's counters begin at nothing. */
+async function removeIfEmpty(dir: string): Promise<void> {
+  if (existsSync(dir) && folders(dir).length === 0 && !cgroups.isPopulated(dir)) {
+    await cgroups.removeTree(dir);
+  }
+}
+
+/** The agent makes apps' cgroups as `namespace_name`; whatever else is below the root is not an app. */
+function isAppFolder(name: string): boolean {
+  return name.includes("_");
+}
+
+function folders(dir: string): string[] {
+  if (!existsSync(dir)) return [];
+  return readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) =>
+    name
+  );
+}

@@ -1,0 +1,105 @@
+/**
+ * Keeps track of apps without cgroups: by the run's marker in the environment of every process that descends from the script.
+ *
+ * Guarantees: only processes that carry the marker are ever signalled, each checked by its start time.
+ * Caveats: no caps; a process that clears its environment is lost from sight once the script itself has ended; what forks
+ * faster than it is scanned may need several rounds of `kill`.
+ */
+import { sleep } from "../../lib/sleep.ts";
+import type { CapsState, Confinement } from "./types.ts";
+import type { RunRef } from "../types.ts";
+import { isAlive, type ProcessStat, scanMarkers, signalProcess, sumResidentBytes } from "../processes.ts";
+import type { ProcessId } from "../types.ts";
+
+const pollMs = 1000;
+const recentMs = 5000;
+const sameMomentMs = 500;
+const secondLookMs = 20;
+
+/** `why` says what is missing for cgroups, in words for the status of apps with caps. */
+export function createMarkerConfinement(
+  why: string,
+  { scan = scanMarkers, now = Date.now }: { scan?: typeof scanMarkers; now?: () => number } = {},
+): Confinement {
+  const unlimited: CapsState = { enforced: false, reason: "LimitsUnavailable", message: why };
+  const recentScan = reuseScan(scan, now);
+
+  const look = async (run: RunRef): Promise<ProcessId[]> => {
+    const found: ProcessId[] = (await scan()).get(run.runId) ?? [];
+    const known = found.some(({ pid }) => pid === run.main?.pid);
+    return run.main && !known && isAlive(run.main) ? [...found, run.main] : found;
+  };
+  /** A process that is just being forked or executed shows no environment yet: only a second look may say that there is none. */
+  const find = async (run: RunRef): Promise<ProcessId[]> => {
+    const found = await look(run);
+    if (found.length > 0) return found;
+    await sleep(secondLookMs);
+    return await look(run);
+  };
+  /** Some of the processes, if there are any: while one that is known lives, there is no need to look at all of the machine. */
+  const findAny = async (run: RunRef): Promise<ProcessId[]> => {
+    if (run.main && isAlive(run.main)) return [run.main];
+    const lately: ProcessId[] = (await recentScan(recentMs)).get(run.runId) ?? [];
+    const living = lately.filter(isAlive);
+    return living.length > 0 ? living : await find(run);
+  };
+  const signalAll = async (run: RunRef, signal: NodeJS.Signals) => {
+    await Promise.all((await find(run)).map((target) => signalProcess(target, signal)));
+  };
+
+  return {
+    whyNoLimits: why,
+    prepare: async () => ({ keeper: "", leaf: "", caps: unlimited }),
+    leafOf: () => "",
+    ensureCaps: async () => unlimited,
+    processes: async (run) => (await findAny(run)).map(({ pid }) => pid),
+    terminate: (run) => signalAll(run, "SIGTERM"),
+    kill: (run) => signalAll(run, "SIGKILL"),
+    thaw: async () => {},
+    onEmpty: (run, callback) => pollUntilEmpty(() => findAny(run), callback),
+    usage: async (run) => sumUsage((await recentScan(sameMomentMs)).get(run.runId) ?? []),
+    // Visitors may be left; see visitors.ts.
+    removeRun: (run) => signalAll(run, "SIGKILL"),
+    removeApp: async () => {},
+    listRuns: async () => [],
+  };
+}
+
+function sumUsage(processes: ProcessStat[]) {
+  return {
+    cpuSeconds: processes.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
+    throttledSeconds: 0,
+    memoryBytes: sumResidentBytes(processes.map(({ pid }) => pid)),
+    processes: processes.length,
+    oomKills: 0,
+  };
+}
+
+/** Looks once a second; a look that fails says nothing, so the next one comes. */
+function pollUntilEmpty(find: () => Promise<unknown[]>, callback: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let isOpen = true;
+  const look = async () => {
+    const isEmpty = await find().then((found) => found.length === 0, () => false);
+    if (!isOpen) return;
+    if (isEmpty) callback();
+    else timer = setTimeout(look, pollMs);
+  };
+  timer = setTimeout(look, pollMs);
+  return () => {
+    isOpen = false;
+    clearTimeout(timer);
+  };
+}
+
+/** One scan serves all who are content with one that is no older than they say. */
+function reuseScan<T>(scan: () => Promise<T>, now: () => number): (maxAgeMs: number) => Promise<T> {
+  let last: { at: number; result: Promise<T> } | undefined;
+  return (maxAgeMs) => {
+    if (!last || now() - last.at > maxAgeMs) {
+      last = { at: now(), result: scan() };
+      last.result.catch(() => last = undefined);
+    }
+    return last.result;
+  };
+}

@@ -1,0 +1,20 @@
+/**
+ * What decides whether a change of the spec means a restart: the digest of all that the running script was given.
+ */
+import { createHash } from "node:crypto";
+import { annotations } from "../../api/names.ts";
+import { remember } from "../../lib/remember.ts";
+import type { RunnableApp } from "../types.ts";
+
+/** A short digest of what runs; limits, probes, policies and schedules are left out, since they change live. */
+export const runHash: (app: RunnableApp) => string = remember((app) => {
+  const { shellFile, shellFileSHA256, args, env, workingDir, runAsUser, runAsGroup } = app.spec;
+  const restartedAt = app.metadata.annotations?.[annotations.restartedAt];
+  const what = [shellFile, shellFileSHA256, args, env, workingDir, runAsUser, runAsGroup, restartedAt];
+  return createHash("sha256").update(JSON.stringify(what.map(orNull))).digest("hex").slice(0, 16);
+});
+
+/** An empty list and a missing one mean the same. */
+function orNull(part: unknown): unknown {
+  return part === "" || (Array.isArray(part) && part.length === 0) ? null : part ?? null;
+}

@@ -1,0 +1,141 @@
+/**
+ * Records on disk: atomic, versioned, checksummed.
+ *
+ * A torn, empty or foreign file is set aside (`record.json.bad-<time>`) and reported; the app then comes back from its source.
+ * The checksum covers the record's exact text, so a flipped bit is found whatever it hits.
+ */
+import { createHash } from "node:crypto";
+import { readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { appKey } from "../../api/names.ts";
+import { ensureFolder, errorCode, readIfThere, writeFileAtomic, writeNew } from "../../lib/files.ts";
+import { describeError, type Logger } from "../../lib/log.ts";
+import { appFolder, appsFolder, folderOf, type Layout, recordPath } from "../layout.ts";
+import type { AppRecord, RunnableApp } from "../types.ts";
+
+const version = 1;
+
+/** The content of a file is not a record. */
+class BadRecord extends Error {}
+
+/** It is one of a later program: that will read it again. */
+class LaterRecord extends Error {}
+
+export interface RecordStore {
+  load(): Promise<AppRecord[]>;
+  save(record: AppRecord): Promise<void>;
+  remove(record: AppRecord): Promise<void>;
+}
+
+/** Opens the store in the layout's state folder. */
+export function createRecordStore(layout: Layout, log: Logger, now: () => number = Date.now): RecordStore {
+  return {
+    async load() {
+      await ensureFolder(appsFolder(layout));
+      const folders = await readdir(appsFolder(layout));
+      const records = await Promise.all(folders.map((folder) => loadOne(layout, folder, log, now)));
+      return records.filter((record) => record !== undefined);
+    },
+    async save(record) {
+      const folder = folderOf(record.app);
+      const write = () => writeFileAtomic(recordPath(layout, folder), encodeRecord(record));
+      await write().catch(async (error: Error) => {
+        if (errorCode(error.cause) !== "ENOENT") throw error;
+        await ensureFolder(appFolder(layout, folder));
+        await write();
+      });
+    },
+    async remove(record) {
+      await rm(appFolder(layout, folderOf(record.app)), { recursive: true, force: true });
+    },
+  };
+}
+
+/** Leaves a copy with the run, so that the app can be recovered from what is running. */
+export async function saveRunRecord(runFolder: string, record: AppRecord): Promise<void> {
+  await ensureFolder(runFolder);
+  await writeNew(copyPath(runFolder), encodeRecord(record));
+}
+
+/** Writes the copy of a run anew. */
+export async function replaceRunRecord(runFolder: string, record: AppRecord): Promise<void> {
+  await writeFileAtomic(copyPath(runFolder), encodeRecord(record));
+}
+
+/** The copy that a run has; undefined where there is none that can be read. */
+export async function readRunRecord(runFolder: string, log: Logger): Promise<AppRecord | undefined> {
+  try {
+    const text = await readIfThere(copyPath(runFolder));
+    return text === undefined ? undefined : decodeRecord(text);
+  } catch (error) {
+    log.warn("the record of a run cannot be read", { runFolder, why: describeError(error) });
+    return undefined;
+  }
+}
+
+/** A record as the text of its file: a line with version and checksum, then the record. */
+export function encodeRecord(record: AppRecord): string {
+  const body = JSON.stringify(record);
+  return `nckubelet-record ${version} ${checksum(body)}\n${body}\n`;
+}
+
+/** The record in a text, or an error that says what is wrong with it. */
+export function decodeRecord(text: string): AppRecord {
+  const [head = "", body = "", ...rest] = text.split("\n");
+  const [magic, itsVersion = "", sum] = head.split(" ");
+  if (magic !== "nckubelet-record" || rest.length !== 1 || rest[0] !== "") {
+    throw new BadRecord("not a record");
+  }
+  if (sum !== checksum(body)) throw new BadRecord("checksum does not match");
+  if (itsVersion !== String(version)) {
+    const Why = /^\d{1,4}$/.test(itsVersion) && Number(itsVersion) > version ? LaterRecord : BadRecord;
+    throw new Why(`version ${JSON.stringify(itsVersion.slice(0, 20))} is not known`);
+  }
+  try {
+    const record = JSON.parse(body);
+    if (typeof record?.app?.metadata?.name === "string") return record;
+  } catch (cause) {
+    throw new BadRecord("a record that is not JSON", { cause });
+  }
+  throw new BadRecord("a record without an app");
+}
+
+const copyPath = (runFolder: string) => join(runFolder, "record.json");
+
+async function loadOne(
+  layout: Layout,
+  folder: string,
+  log: Logger,
+  now: () => number,
+): Promise<AppRecord | undefined> {
+  const path = recordPath(layout, folder);
+  try {
+    const text = await readIfThere(path);
+    return text === undefined ? undefined : checked(decodeRecord(text), folder);
+  } catch (error) {
+    // The content is wrong, or a link stands in its place. A disk that does not answer is another matter: the file stays.
+    const isBad = error instanceof BadRecord || errorCode(error) === "ELOOP";
+    log.warn(isBad ? "setting a state file aside" : "cannot read a state file", {
+      path,
+      why: describeError(error),
+    });
+    if (isBad) await setAside(path, `${path}.bad-${now()}`, log);
+    return undefined;
+  }
+}
+
+function checked(record: AppRecord, folder: string): AppRecord {
+  if (folderOf(record.app) === folder) return record;
+  const { namespace = "", name } = record.app.metadata;
+  throw new BadRecord(`it is about ${appKey(namespace, name)}`);
+}
+
+async function setAside(path: string, aside: string, log: Logger): Promise<void> {
+  await rename(path, aside).catch((cause) => {
+    log.error("cannot set a state file aside", { path, why: errorCode(cause) });
+  });
+}
+
+function checksum(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,104 @@
+/**
+ * What launchers say, read back: see launcher-script.ts for how each mark is written.
+ */
+import { statSync } from "node:fs";
+import { readdir, rm, symlink } from "node:fs/promises";
+import { performance } from "node:perf_hooks";
+import { errorCode, readNowIfThere, writeNew } from "../../lib/files.ts";
+import { sleep } from "../../lib/sleep.ts";
+import { exitPlaceholder } from "./launcher-script.ts";
+import { isAlive, parseStat } from "../processes.ts";
+import type { ProcessId } from "../types.ts";
+
+export interface Marks {
+  claim: "none" | "launcher" | "cancelled";
+  launcher?: ProcessId;
+  started?: { at: number; main: ProcessId };
+  failure?: string;
+  exit?: { code: number; at: number };
+}
+
+const kinds = ["claim", "started", "failure", "exit"] as const;
+const cancelled = "cancelled";
+
+/** Reads all marks of a run. An empty mark is one that is being written: it counts as not there yet. */
+export function readMarks(mark: string): Marks {
+  // The exit is read first: whoever sees one then sees the start that came before it, too.
+  const exit = readNowIfThere(`${mark}.exit`);
+  const claim = readClaim(`${mark}.claim`);
+  const started = readNowIfThere(`${mark}.started`);
+  const failure = readNowIfThere(`${mark}.failure`);
+  const main = parseStat(started ?? "");
+  const code = /^exit (1?\d?\d|2[0-4]\d|25[0-5])\n/.exec(exit ?? "")?.[1];
+  return {
+    claim: claim === undefined ? "none" : claim === cancelled ? "cancelled" : "launcher",
+    launcher: processOf(claim),
+    started: main &&
+      { at: writtenAt(`${mark}.started`), main: { pid: main.pid, startTime: main.startTime } },
+    failure: failure?.trimEnd() || undefined,
+    exit: code === undefined ? undefined : { code: Number(code), at: writtenAt(`${mark}.exit`) },
+  };
+}
+
+/** Makes room for the exit status, before the launcher is spawned. */
+export async function prepareMarks(mark: string): Promise<void> {
+  await writeNew(`${mark}.exit`, exitPlaceholder);
+}
+
+/**
+ * Calls a run off for good, unless its launcher came first; then nothing changes. A link is made by one step and needs no room for
+ * content on a full disk, and a launcher's O_EXCL refuses it as it would a file.
+ */
+export async function cancelRun(mark: string): Promise<void> {
+  try {
+    await symlink(cancelled, `${mark}.claim`);
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+  }
+}
+
+/** Waits until the launcher of a run whose script is over has ended, too; one that does not is an error. */
+export async function waitForLauncher(mark: string, { timeoutMs = 5000 } = {}): Promise<void> {
+  const { launcher } = readMarks(mark);
+  const deadline = performance.now() + timeoutMs;
+  while (launcher && isAlive(launcher)) {
+    if (performance.now() > deadline) {
+      throw new Error(`the launcher of ${mark}, process ${launcher.pid}, does not end`);
+    }
+    await sleep(10);
+  }
+}
+
+/** Removes the marks of a run that is over. */
+export async function removeMarks(mark: string): Promise<void> {
+  await Promise.all(kinds.map((kind) => rm(`${mark}.${kind}`, { force: true })));
+}
+
+/** The runs that have marks in the folder. */
+export async function listMarkedRuns(folder: string): Promise<string[]> {
+  const runs = (await readdir(folder)).map((file) => runOfMark(file)).filter((run) => run !== undefined);
+  return [...new Set(runs)];
+}
+
+/** The run that a file in the marks folder belongs to. */
+export function runOfMark(file: string): string | undefined {
+  return /^([a-z0-9-]+)\.(claim|started|failure|exit)$/.exec(file)?.[1];
+}
+
+function readClaim(path: string): string | undefined {
+  try {
+    return readNowIfThere(path);
+  } catch (error) {
+    if (errorCode(error) === "ELOOP") return cancelled;
+    throw error;
+  }
+}
+
+function processOf(text: string | undefined): ProcessId | undefined {
+  const parsed = parseStat(text ?? "");
+  return parsed && { pid: parsed.pid, startTime: parsed.startTime };
+}
+
+function writtenAt(path: string): number {
+  return Math.round(statSync(path).mtimeMs);
+}

@@ -1,0 +1,37 @@
+/** The effects, as the runner of an app needs them; run-effects.ts has the real ones. */
+import type { Logger } from "../../lib/log.ts";
+import type { CapsState } from "../confinement/confinement.ts";
+import type { AppEvent, AppRecord, Run, RunView, StartProblem } from "../types.ts";
+
+/** What is done for runs, in the world outside. */
+export interface RunEffects {
+  save: (record: AppRecord) => Promise<void>;
+  /** The cgroup that a new run of the app gets. */
+  leafOf: (record: AppRecord, runId: string) => string;
+  observe: (record: AppRecord, run: Run, waitedMs?: number) => Promise<RunView>;
+  /** Calls off a run whose launcher has not claimed it. */
+  cancel: (run: Run) => Promise<void>;
+  thaw: (record: AppRecord, run: Run) => Promise<void>;
+  launch: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartProblem | undefined>;
+  /** Waits for the end of the stop file, but not beyond the signal: then it is left running. */
+  runStopFile: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<void>;
+  terminate: (record: AppRecord, run: Run) => Promise<void>;
+  kill: (record: AppRecord, run: Run) => Promise<void>;
+  cleanUp: (record: AppRecord, run: Run) => Promise<void>;
+  /** Sets the caps again where they differ; what keeps it from that is in the state. */
+  ensureCaps: (record: AppRecord) => Promise<CapsState>;
+  forget: (record: AppRecord) => Promise<void>;
+  logTail: (record: AppRecord) => Promise<string>;
+  onEmpty: (record: AppRecord, run: Run, callback: () => void) => () => void;
+}
+
+/** The effects, the clock, and who hears what became of the app. */
+export interface RunnerDeps extends RunEffects {
+  now: () => number;
+  bootId: string;
+  newRunId: () => string;
+  log: Logger;
+  onChange: (record: AppRecord) => void;
+  onEvent: (record: AppRecord, event: AppEvent) => void;
+  onForgotten: (record: AppRecord) => void;
+}

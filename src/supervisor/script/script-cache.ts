@@ -1,0 +1,163 @@
+/**
+ * Downloaded scripts, each under the digest of its content.
+ *
+ *   <cache>/<sha256>           a script, 0755
+ *   <cache>/<sha256>.url       for a URL, by its digest: the ETag of the last answer and the script that came with it
+ *   <cache>/.download-*        one that is still coming in; never executable
+ *
+ * Guarantees: a script never changes under its name (a shell reads its script as it goes); it is checked again before each
+ * use, so a flipped bit or a file cut by a power loss leads to a new download; no link is followed.
+ *
+ * The folder can be entered but not listed by others (0711) and its scripts can be read by all (0755), because an app may run
+ * as a user of its own; the folders above must let that user through as well.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import {
+  chmod,
+  constants,
+  type FileHandle,
+  lstat,
+  open,
+  readdir,
+  rename,
+  rm,
+  utimes,
+} from "node:fs/promises";
+import { join } from "node:path";
+import { ensureFolder, readIfThere, writeFileAtomic } from "../../lib/files.ts";
+
+/** What is known of the last answer to a URL. */
+export interface CachedAnswer {
+  etag: string;
+  /** Who gave the ETag; another server may use the same one for something else. */
+  origin: string;
+  digest: string;
+}
+
+/** A file that is coming in. */
+export interface Download {
+  write(chunk: Uint8Array): Promise<void>;
+  digest(): string;
+  /** Makes it executable and gives it its name; returns the path. */
+  keep(): Promise<string>;
+  /** Removes it, unless it was kept. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface ScriptCache {
+  /** The path of the script with this digest, if it is there and whole. */
+  find(digest: string): Promise<string | undefined>;
+  answerOf(url: string): Promise<CachedAnswer | undefined>;
+  remember(url: string, answer: CachedAnswer): Promise<void>;
+  begin(): Promise<Download>;
+  /** Removes what was not used for longest, down to `maxBytes`, and downloads that an agent left unfinished. */
+  prune(maxBytes: number): Promise<void>;
+}
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const abandonedAfterMs = 3_600_000;
+
+/** Opens the cache in a folder, which is made when something comes in. */
+export function createScriptCache(
+  folder: string,
+  { now = Date.now }: { now?: () => number } = {},
+): ScriptCache {
+  const answerPath = (url: string) => join(folder, `${sha256(url)}.url`);
+  return {
+    async find(digest) {
+      const path = join(folder, digest.toLowerCase());
+      if (await digestOf(path) !== digest.toLowerCase()) return undefined;
+      await chmod(path, 0o755);
+      const time = new Date(now());
+      await utimes(path, time, time);
+      return path;
+    },
+    async answerOf(url) {
+      return parseAnswer(await readIfThere(answerPath(url)).catch(() => undefined));
+    },
+    async remember(url, answer) {
+      await writeFileAtomic(answerPath(url), JSON.stringify(answer));
+    },
+    async begin() {
+      await ensureFolder(folder, { mode: 0o711 });
+      await chmod(folder, 0o711);
+      return await beginDownload(folder, now);
+    },
+    async prune(maxBytes) {
+      await prune(folder, maxBytes, now());
+    },
+  };
+}
+
+async function beginDownload(folder: string, now: () => number): Promise<Download> {
+  const path = join(folder, `.download-${randomBytes(8).toString("hex")}`);
+  const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  const hash = createHash("sha256");
+  let kept = false;
+  const digest = () => hash.copy().digest("hex");
+  return {
+    async write(chunk) {
+      hash.update(chunk);
+      await writeAll(file, chunk);
+    },
+    digest,
+    async keep() {
+      const time = new Date(now());
+      await file.utimes(time, time);
+      await file.sync();
+      await file.chmod(0o755);
+      const target = join(folder, digest());
+      await rename(path, target);
+      kept = true;
+      return target;
+    },
+    async [Symbol.asyncDispose]() {
+      await file.close();
+      if (!kept) await rm(path, { force: true });
+    },
+  };
+}
+
+async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let done = 0; done < chunk.length;) done += (await file.write(chunk, done)).bytesWritten;
+}
+
+/** The digest of a regular file's content; undefined where there is no such file. */
+async function digestOf(path: string): Promise<string | undefined> {
+  try {
+    await using file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!(await file.stat()).isFile()) return undefined;
+    return sha256(await file.readFile());
+  } catch {
+    return undefined;
+  }
+}
+
+function sha256(data: string | Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+function parseAnswer(text: string | undefined): CachedAnswer | undefined {
+  try {
+    const { etag, origin, digest } = JSON.parse(text ?? "null");
+    const whole = typeof etag === "string" && typeof origin === "string" && /^[0-9a-f]{64}$/.test(digest);
+    return whole ? { etag, origin, digest } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function prune(folder: string, maxBytes: number, now: number): Promise<void> {
+  const files = await Promise.all((await readdir(folder)).map(async (name) => {
+    const info = await lstat(join(folder, name)).catch(() => undefined);
+    return { name, bytes: info?.size ?? 0, usedAt: info?.mtimeMs ?? now };
+  }));
+  const coming = files.filter(({ name }) => name.startsWith("."));
+  const kept = files.filter((file) => !coming.includes(file)).sort((a, b) => b.usedAt - a.usedAt);
+  let bytes = 0;
+  const unwanted = [
+    ...coming.filter(({ usedAt }) => now - usedAt > abandonedAfterMs),
+    ...kept.filter((file) => (bytes += file.bytes) > maxBytes),
+  ];
+  for (const { name } of unwanted) await rm(join(folder, name), { force: true, recursive: true });
+}

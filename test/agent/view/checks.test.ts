@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { apiServerCheck, cgroupsCheck, sourceCheck, syncCheck } from "../../../src/agent/view/checks.ts";
+import { createDiskCheck } from "../../../src/agent/view/disk-check.ts";
+import { recordWith } from "../../supervisor/fixtures.ts";
+
+test("a source is as ready as it says", () => {
+  const health = () => ({ ready: false, message: "503", since: new Date() });
+  assert.deepEqual(sourceCheck({ name: "api-server", health }), {
+    name: "source-api-server",
+    ok: false,
+    message: "503",
+  });
+});
+
+test("missing limits fail the check only while an app waits for some", () => {
+  const waiting = (key: string) => ({ key, record: recordWith({ reason: "LimitsUnavailable" }) });
+  const fine = { key: "default/fine", record: recordWith() };
+  assert.equal(cgroupsCheck("", [waiting("default/a")]).ok, true);
+  assert.deepEqual(cgroupsCheck("cgroup v1", [fine]), {
+    name: "cgroups",
+    ok: true,
+    message: "limits cannot be enforced, and no app waits for any: cgroup v1",
+  });
+  const one = cgroupsCheck("cgroup v1", [fine, waiting("default/a")]);
+  assert.deepEqual([one.ok, one.message], [
+    false,
+    "default/a is not started, limits cannot be enforced: cgroup v1",
+  ]);
+  const many = cgroupsCheck("cgroup v1", ["d/a", "d/b", "d/c", "d/d", "d/e"].map(waiting));
+  assert.match(many.message, /^d\/a, d\/b, d\/c and 2 more are not started/);
+});
+
+test("the API server is fine while it answers, be it with a refusal", () => {
+  const after = (code: number) =>
+    apiServerCheck({ report: { verb: "list", resource: "ncapps", code, durationMs: 1 }, at: 1000 }, 4000);
+  assert.deepEqual([200, 403, 404, 429].map((code) => after(code).ok), [true, true, true, true]);
+  assert.deepEqual([0, 500, 503].map((code) => after(code).ok), [false, false, false]);
+  assert.equal(after(0).message, "no answer to list ncapps 3 s ago");
+  assert.equal(apiServerCheck(undefined, 0).ok, false);
+});
+
+test("a sync that is three periods late fails", () => {
+  assert.equal(syncCheck(0, 29_999, 10_000).ok, true);
+  assert.deepEqual(syncCheck(0, 30_000, 10_000), {
+    name: "sync",
+    ok: false,
+    message: "last compared 30 s ago",
+  });
+});
+
+test("a disk that can be written to is fine, a folder that is gone is named", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-disk-"));
+  const disk = createDiskCheck([folder]);
+  await disk.look();
+  assert.equal(disk.check().ok, true);
+  assert.match(disk.check().message, /MiB free/);
+  await rm(folder, { recursive: true });
+  await disk.look();
+  assert.deepEqual(disk.check(), {
+    name: "disk",
+    ok: false,
+    message: `${folder} cannot be written to: ENOENT`,
+  });
+});
+
+test("a disk that does not answer fails after a minute, and is not asked again meanwhile", async () => {
+  let now = 0;
+  const hanging = createDiskCheck([tmpdir()], { now: () => now });
+  const look = hanging.look();
+  now = 60_001;
+  assert.equal(hanging.check().ok, false);
+  await look;
+  assert.equal(hanging.check().ok, true);
+});

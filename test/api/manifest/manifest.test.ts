@@ -1,0 +1,222 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatProblem, maxManifestSize, parseManifests } from "../../../src/api/manifest/manifest.ts";
+import { appWith } from "../samples.ts";
+
+const head = "apiVersion: app.example.com/v1alpha1\nkind: NCApp\n";
+const app = (name: string, spec = "{}") => `${head}metadata: {name: ${name}}\nspec: ${spec}\n`;
+
+function read(text: string, options = {}) {
+  const { apps, problems } = parseManifests(text, "apps.yaml", options);
+  return {
+    names: apps.map(({ app }) => `${app.metadata.namespace}/${app.metadata.name}`),
+    problems: problems.map(formatProblem),
+  };
+}
+
+const skipped = (text: string) => parseManifests(text, "apps.yaml").skipped.map(formatProblem);
+const object = (apiVersion: string, kind: string, metadata = "{name: c}") =>
+  `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: ${metadata}\n`;
+
+test("one app comes with its namespace and defaults", () => {
+  const { apps: [found], problems } = parseManifests(
+    app("web", "{shellFile: /x, livenessProbe: {tcpSocket: {port: 1}}}"),
+    "f",
+  );
+  assert.deepEqual(problems, []);
+  assert.deepEqual(found!.app.metadata, { namespace: "default", name: "web" });
+  assert.equal(found!.app.spec.restartPolicy, "Always");
+  assert.equal(found!.app.spec.pidsMax, 4096);
+  assert.equal(found!.app.spec.livenessProbe?.periodSeconds, 10);
+  assert.equal(found!.app.spec.cpuPCT, undefined);
+});
+
+test("documents, Lists and JSON hold many apps", () => {
+  assert.deepEqual(read(`# two\n---\n${app("a")}---\n\n---\n# none\n---\n${app("b")}...\n`).names, [
+    "default/a",
+    "default/b",
+  ]);
+  const items = [appWith({}, { name: "a" }), appWith({}, { name: "b", namespace: "team" })];
+  assert.deepEqual(read(JSON.stringify({ apiVersion: "v1", kind: "List", items }, null, "\t")).names, [
+    "default/a",
+    "team/b",
+  ]);
+  assert.deepEqual(read("\uFEFF" + JSON.stringify(items[1], null, "\t")).names, ["team/b"]);
+  const list = { apiVersion: "app.example.com/v1alpha1", kind: "NCAppList", items };
+  assert.deepEqual(read(JSON.stringify(list), { namespace: "edge" }).names, ["edge/a", "team/b"]);
+  assert.deepEqual(read(`%YAML 1.2\n---\n${app("a")}`), { names: ["default/a"], problems: [] });
+  assert.deepEqual(read("").names, []);
+  assert.deepEqual(read("# nothing\n"), { names: [], problems: [] });
+});
+
+test("a broken document is named by line and does not stop the others", () => {
+  const text = `${app("a")}---\nspec: {shellFile: [\n---\n${app("b")}---\nkey: 1\nkey: 2\n---\n${
+    app("c", "{cpuPCT: '200'}")
+  }`;
+  const { names, problems } = read(text);
+  assert.deepEqual(names, ["default/a", "default/b"]);
+  assert.equal(problems.length, 3);
+  assert.match(problems[0]!, /^apps\.yaml:[67]: not YAML: /);
+  assert.match(problems[1]!, /^apps\.yaml:1[45]: not YAML: .*duplicate/i);
+  assert.match(
+    problems[2]!,
+    /^apps\.yaml:15: default\/c: spec\.cpuPCT: Invalid value: "200": must be a percentage/,
+  );
+});
+
+test("a problem carries origin, index, field and value for programs", () => {
+  const { problems: [problem] } = parseManifests(`${app("a")}---\n${app("b", "{cpuPCT: abc}")}`, "b.yaml");
+  const { message: _, ...rest } = problem!;
+  assert.deepEqual(rest, {
+    origin: "b.yaml",
+    index: 1,
+    line: 5,
+    app: "default/b",
+    field: "spec.cpuPCT",
+    value: "abc",
+  });
+});
+
+test("objects of other kinds are named and skipped, and are no problem", () => {
+  const others = [
+    object("v1", "Namespace"),
+    object("apps/v1", "Deployment", "{name: d, namespace: x}"),
+    object("rbac.authorization.k8s.io/v1", "RoleBinding"),
+    object("monitoring.coreos.com/v1alpha1", "App"),
+  ];
+  const text = [app("a"), ...others, app("b")].join("---\n");
+  assert.deepEqual(read(text), { names: ["default/a", "default/b"], problems: [] });
+  assert.deepEqual(skipped(text), [
+    'apps.yaml:5: Namespace "c" (v1) is not an NCApp of app.example.com/v1alpha1; skipped',
+    'apps.yaml:9: Deployment "d" (apps/v1) is not an NCApp of app.example.com/v1alpha1; skipped',
+    'apps.yaml:13: RoleBinding "c" (rbac.authorization.k8s.io/v1) is not an NCApp of app.example.com/v1alpha1; skipped',
+    'apps.yaml:17: App "c" (monitoring.coreos.com/v1alpha1) is not an NCApp of app.example.com/v1alpha1; skipped',
+  ]);
+  const list = {
+    apiVersion: "v1",
+    kind: "List",
+    items: [{ apiVersion: "v1", kind: "Pod", metadata: { name: "p" } }],
+  };
+  assert.deepEqual([read(JSON.stringify(list)).problems, skipped(JSON.stringify(list)).length], [[], 1]);
+});
+
+test("what may be an NCApp or may hold some is a problem, and is not skipped", () => {
+  const doubtful = [
+    object("app.example.com/v1alpha1", "NCJob"),
+    object("app.example.com/v2", "NCApp"),
+    object("app.exmaple.com/v1alpha1", "Thing"),
+    object("apps/v1", "NCApp"),
+    object("v1", "NCAp"),
+    object("v1alpha1", "ncapp"),
+    object("v1", "configmap"),
+    object("V1", "ConfigMap"),
+    object("1", "ConfigMap"),
+    object("v1", "ConfigMap", "{}"),
+    object("v1", "ConfigMap", "{name: 1}"),
+    object("v1", "ConfigMap", ""),
+    object("v1", "List") + "items: null\n",
+    object("v1", "ConfigMapList") + "items: []\n",
+    "apiVersion: app.example.com/v1alpha1\nkind: NCAppList\n",
+    "apiVersion: v1\nkind: Status\nmetadata: {}\nstatus: Failure\ncode: 403\n",
+    "kind: ConfigMap\nmetadata: {name: c}\n",
+    "apiVersion: v1\nmetadata: {name: c}\n",
+  ];
+  for (const text of doubtful) {
+    const { names, problems } = read(`${text}---\n${app("a")}`);
+    assert.deepEqual([names, problems.length, skipped(text)], [["default/a"], 1, []], text);
+    assert.doesNotMatch(problems[0]!, /skipped/, text);
+  }
+});
+
+test("what is no object, or none of this version, is named", () => {
+  const text =
+    `apiVersion: v1\nkind: List\nmetadata: {name: c}\n---\n${app("a")}---\n- 1\n---\nfoo: bar\n---\n` +
+    `apiVersion: app.example.com/v2\nkind: NCApp\nmetadata: {name: d}\n`;
+  assert.deepEqual(read(text), {
+    names: ["default/a"],
+    problems: [
+      'apps.yaml:1: List "c" (v1) is not an NCApp of app.example.com/v1alpha1',
+      "apps.yaml:9: [1] is not a Kubernetes object",
+      "apps.yaml:11: has no apiVersion or no kind",
+      'apps.yaml:13: apiVersion "app.example.com/v2" is not known: this version reads app.example.com/v1alpha1',
+    ],
+  });
+});
+
+test("a copy whose secrets are hidden is a problem with its field", () => {
+  assert.deepEqual(read(app("a", "{env: [{name: KEY, value: (set on the node)}]}")), {
+    names: [],
+    problems: [
+      'apps.yaml:1: default/a: spec.env[0].value: Invalid value: (set on the node): stands for the value of "KEY", ' +
+      "which is not shown: write that",
+    ],
+  });
+});
+
+test("a name that comes twice counts once", () => {
+  assert.deepEqual(read(`${app("a", "{shellFile: /1}")}---\n${app("a", "{shellFile: /2}")}`), {
+    names: ["default/a"],
+    problems: ["apps.yaml:5: default/a: is defined already at line 1; this one is left out"],
+  });
+});
+
+test("YAML is read as kubectl reads it", () => {
+  const text = `base: &base {oomPolicy: Process}\n`;
+  const spec = `\n  suspend: yes\n  cpuPCT:\n  <<: {oomPolicy: Process}\n  args: ["yes", '1']`;
+  const { apps: [found], problems } = parseManifests(app("a", spec), "f");
+  assert.deepEqual(problems, []);
+  assert.equal(found!.app.spec.suspend, true);
+  assert.equal(found!.app.spec.oomPolicy, "Process");
+  assert.deepEqual(found!.app.spec.args, ["yes", "1"]);
+  assert.ok(!("cpuPCT" in found!.app.spec));
+  assert.equal(parseManifests(text, "f").problems.length, 1);
+});
+
+test("aliases work, but cannot multiply or go in circles", () => {
+  assert.deepEqual(read(app("a", "{args: [&x hello, *x]}")).names, ["default/a"]);
+  const levels = Array.from(
+    { length: 20 },
+    (_, i) => `k${i}: &l${i} [${Array(9).fill(i ? `*l${i - 1}` : "x").join(",")}]`,
+  );
+  const long = `a: &a ${"x".repeat(100_000)}\nb: [${Array(50).fill("*a").join(",")}]`;
+  for (const bomb of [levels.join("\n"), "&x [*x]", "&x {a: *x}", long]) {
+    const { names, problems } = read(`${bomb}\n---\n${app("a")}`);
+    assert.deepEqual(names, ["default/a"]);
+    assert.match(problems[0]!, /^apps\.yaml:1: aliases make it larger than 1048576 characters$/);
+  }
+});
+
+test("deep nesting and long texts are refused", () => {
+  assert.match(read(`a: ${"[".repeat(5_000)}${"]".repeat(5_000)}`).problems[0]!, /nesting exceeded/);
+  assert.match(read(`${"[".repeat(200_000)}`).problems[0]!, /not YAML/);
+  const deep = `{"apiVersion": "v1", "kind": "x", "a": ${"[".repeat(5_000)}${"]".repeat(5_000)}}`;
+  assert.equal(read(deep).problems.length, 1);
+  assert.match(
+    read("# " + "x".repeat(maxManifestSize)).problems[0]!,
+    /1048578 bytes are more than the 1048576 that are read/,
+  );
+});
+
+test("paths that begin with ./ are taken from the folder of the file, if there is one", () => {
+  const text = app("a", "{shellFile: ./scripts/a.sh, stopFile: ./stop.sh, workingDir: /srv}");
+  const { apps: [found] } = parseManifests(text, "f", { baseDir: "/etc/apps" });
+  assert.equal(found!.app.spec.shellFile, "/etc/apps/scripts/a.sh");
+  assert.equal(found!.app.spec.stopFile, "/etc/apps/stop.sh");
+  assert.equal(found!.app.spec.workingDir, "/srv");
+  assert.deepEqual(parseManifests(text, "f").problems.map(({ field }) => field), [
+    "spec.shellFile",
+    "spec.stopFile",
+  ]);
+  for (const path of ["a.sh", "../a.sh", ".hidden"]) {
+    const { problems } = parseManifests(app("a", `{shellFile: ${path}}`), "f", { baseDir: "/etc/apps" });
+    assert.deepEqual(problems.map(({ field }) => field), ["spec.shellFile"], path);
+  }
+});
+
+test("a status, a null and Windows line ends do no harm", () => {
+  const text =
+    `${head}metadata: {name: a, namespace: null, creationTimestamp: null}\nspec:\n  env:\nstatus: {phase: Running}\n`;
+  const { apps: [found] } = parseManifests("\uFEFF" + text.replaceAll("\n", "\r\n"), "f");
+  assert.deepEqual(found!.app.metadata, { namespace: "default", name: "a" });
+  assert.ok(!("status" in found!.app) && !("env" in found!.app.spec));
+});

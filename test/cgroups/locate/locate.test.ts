@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { locateRoot } from "../../../cgroups/mod.ts";
+import { layOutScene } from "../scene.ts";
+
+// What works is shown on real kernels, in test/guest; here is what does not, and that it leaves no trace.
+
+test("locateRoot() says exactly why a hybrid machine has no root, and leaves it as it was", async (t) => {
+  const scene = layOutScene("hybrid", t);
+  const mount = scene.addCgroup("/sys/fs/cgroup/unified");
+  const before = readdirSync(mount);
+  for (const systemdMarker of ["/nowhere", "/"]) {
+    const found = await locateRoot({ ...scene, uid: 0, systemdMarker, showScope: never, startScope: never });
+    assert.ok(!found.ok);
+    assert.equal(found.reason, "hybrid");
+    assert.match(found.message, /^cgroup v1 holds controllers cpu, memory, pids \(/);
+    assert.deepEqual(found.missing, ["cpu", "memory", "pids"]);
+  }
+  assert.deepEqual(readdirSync(mount), before);
+  assert.equal(readFileSync(`${mount}/cgroup.subtree_control`, "utf8"), "");
+});
+
+test("locateRoot() on a hybrid machine still gives a tree that needs no controllers, when asked", async (t) => {
+  const scene = layOutScene("hybrid", t);
+  const mount = scene.addCgroup("/sys/fs/cgroup/unified");
+  scene.addCgroup("/sys/fs/cgroup/unified/nckubelet");
+  const found = await locateRoot({ ...scene, uid: 0, systemdMarker: "/nowhere", need: [] });
+  assert.deepEqual(found, {
+    ok: true,
+    root: `${mount}/nckubelet`,
+    how: "plain",
+    controllers: [],
+    keeper: `${mount}/nckubelet/keeper`,
+  });
+});
+
+test("locateRoot() names a controller that is switched off", async (t) => {
+  const scene = layOutScene("memory-disabled", t);
+  scene.addCgroup("/sys/fs/cgroup");
+  const found = await locateRoot({ ...scene, uid: 0, systemdMarker: "/nowhere" });
+  assert.ok(!found.ok);
+  assert.equal(found.reason, "controller-disabled");
+  assert.deepEqual(found.missing, ["memory"]);
+});
+
+test("locateRoot() says v1-only and read-only before it looks any further", async (t) => {
+  for (const reason of ["v1-only", "read-only"]) {
+    const found = await locateRoot({ ...layOutScene(reason, t), uid: 0 });
+    assert.equal(!found.ok && found.reason, reason);
+  }
+});
+
+test("locateRoot() names the processes that are in the way in a container", async (t) => {
+  const scene = layOutScene("container", t);
+  const top = scene.addCgroup("/sys/fs/cgroup", {
+    "cgroup.procs": "1\n7\n",
+    "cgroup.events": "populated 1\n",
+  });
+  const found = await locateRoot({ ...scene, uid: 0, systemdMarker: "/nowhere" });
+  assert.ok(!found.ok);
+  assert.equal(found.reason, "busy");
+  assert.match(
+    found.message,
+    /processes 1 \(\?\), 7 \(\?\) live in .*: move them to a cgroup below it, or, if it is/,
+  );
+  assert.ok(!existsSync(`${top}/nckubelet`));
+});
+
+test("locateRoot() names the controller that a user session was not given", async (t) => {
+  const scene = layOutScene("user-session", t);
+  const own = scene.addCgroup("/sys/fs/cgroup/user/app");
+  const found = await locateRoot({ ...scene, uid: 1000 });
+  assert.ok(!found.ok);
+  assert.equal(found.reason, "controller-not-delegated");
+  assert.deepEqual(found.missing, ["cpu"]);
+  assert.ok(found.message.includes(own));
+});
+
+test("locateRoot() says that a user may not manage the cgroup it runs in", async (t) => {
+  const scene = layOutScene("user-session", t);
+  const found = await locateRoot({ ...scene, uid: 1000 });
+  assert.ok(!found.ok);
+  assert.equal(found.reason, "not-delegated");
+  assert.match(
+    found.message,
+    /^user 1000 may not manage .*\/user\/app, the cgroup it runs in: run it as root, or/,
+  );
+});
+
+test("locateRoot() refuses a given folder that is no cgroup, and makes nothing there", async (t) => {
+  const scene = layOutScene("unified", t);
+  const found = await locateRoot({ ...scene, override: scene.path("/elsewhere") });
+  assert.equal(!found.ok && found.reason, "not-a-cgroup");
+  assert.ok(!existsSync(scene.path("/elsewhere")));
+});
+
+test("locateRoot() passes on systemd's trouble", async (t) => {
+  const scene = layOutScene("unified", t);
+  scene.addCgroup("/sys/fs/cgroup");
+  const showScope = () => Promise.reject(new Error("Failed to connect to bus"));
+  const found = await locateRoot({ ...scene, uid: 0, systemdMarker: "/", showScope });
+  assert.deepEqual(found, {
+    ok: false,
+    reason: "systemd-failed",
+    message: "cannot start nckubelet-apps.scope: Failed to connect to bus",
+  });
+});
+
+test("locateRoot() says so when systemd's scope is not in sight", async (t) => {
+  const scene = layOutScene("bind-mount", t);
+  scene.addCgroup("/sys/fs/cgroup");
+  const showScope = () =>
+    Promise.resolve({ ActiveState: "active", Delegate: "yes", ControlGroup: "/nckubelet.slice/s" });
+  const found = await locateRoot({ ...scene, uid: 0, systemdMarker: "/", showScope });
+  assert.equal(!found.ok && found.reason, "outside-mount");
+});
+
+test("locateRoot() takes a machine without /proc for an answer, too", async () => {
+  const found = await locateRoot({ procRoot: "/nowhere" });
+  assert.equal(!found.ok && found.reason, "unusable");
+  assert.match(!found.ok ? found.message : "", /ENOENT.*\/nowhere\/self\/mountinfo/);
+});
+
+test("locateRoot() on this machine, if it is hybrid, says so", async (t) => {
+  const mountinfo = readFileSync("/proc/self/mountinfo", "utf8");
+  const isHybrid = mountinfo.includes(" - cgroup2 ") &&
+    /^(cpu|memory|pids)\t[1-9]/m.test(readFileSync("/proc/cgroups", "utf8"));
+  if (!isHybrid) return t.skip("this machine is not hybrid");
+  const found = await locateRoot();
+  assert.equal(!found.ok && found.reason, "hybrid");
+});
+
+function never(): Promise<never> {
+  throw new Error("must not be called");
+}

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { explainMissing, findMount, inMount, ownCgroup } from "../../../cgroups/locate/mounts.ts";
+
+// Captured on Linux 6.1, one folder per scene.
+const read = (scene: string, file: string) =>
+  readFileSync(new URL(`../fixtures/${scene}/${file}`, import.meta.url), "utf8");
+const find = (scene: string, under?: string) =>
+  findMount(read(scene, "mountinfo"), { sysRoot: "/sys/fs/cgroup", under });
+const explain = (scene: string, dir: string, missing: string[], isTop = true) =>
+  explainMissing(dir, missing, {
+    isTop,
+    procCgroups: read(scene, "proc-cgroups"),
+    mountinfo: read(scene, "mountinfo"),
+  });
+
+test("findMount() finds the unified hierarchy", () => {
+  const mount = { point: "/sys/fs/cgroup", root: "/", readOnly: false };
+  assert.deepEqual(find("unified"), { ok: true, mount });
+  assert.deepEqual(find("container"), { ok: true, mount });
+});
+
+test("findMount() finds the hybrid one beside the v1 hierarchies", () => {
+  assert.deepEqual(find("hybrid"), {
+    ok: true,
+    mount: { point: "/sys/fs/cgroup/unified", root: "/", readOnly: false },
+  });
+});
+
+test("findMount() knows which part of the tree a bind mount shows", () => {
+  assert.deepEqual(find("bind-mount"), {
+    ok: true,
+    mount: { point: "/sys/fs/cgroup", root: "/machine", readOnly: false },
+  });
+});
+
+test("findMount() says that there is only v1, and where", () => {
+  const found = find("v1-only");
+  assert.ok(!found.ok);
+  assert.equal(found.reason, "v1-only");
+  assert.match(found.message, /^only cgroup v1 is mounted \(\/sys\/fs\/cgroup\/cpu, .*cgroup_no_v1=all$/);
+});
+
+test("findMount() says that the mount is read-only", () => {
+  const found = find("read-only");
+  assert.ok(!found.ok);
+  assert.equal(found.reason, "read-only");
+  assert.match(found.message, /^cgroup v2 at \/sys\/fs\/cgroup is mounted read-only/);
+});
+
+test("findMount() says that nothing is mounted", () => {
+  const found = findMount("18 16 0:16 / /proc rw,relatime - proc proc rw\n", { sysRoot: "/sys/fs/cgroup" });
+  assert.ok(!found.ok);
+  assert.equal(found.reason, "no-cgroup2");
+  assert.match(found.message, /mount -t cgroup2 none \/sys\/fs\/cgroup$/);
+});
+
+test("findMount() says that a given folder is no cgroup", () => {
+  const found = find("unified", "/tmp/x");
+  assert.ok(!found.ok);
+  assert.equal(found.reason, "not-a-cgroup");
+  assert.equal(
+    found.message,
+    "/tmp/x is not in a cgroup v2 file system (mounted here: /sys/fs/cgroup)",
+  );
+  assert.ok(find("unified", "/sys/fs/cgroup/mine").ok);
+});
+
+test("findMount() sees a mount that a later one hides, and escaped spaces", () => {
+  const hidden = read("unified", "mountinfo") + "30 19 0:30 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n";
+  assert.ok(!findMount(hidden, { sysRoot: "/sys/fs/cgroup" }).ok);
+  const spaced = "20 19 0:18 / /mnt/my\\040cgroups rw,relatime - cgroup2 none rw\n";
+  const found = findMount(spaced, { sysRoot: "/sys/fs/cgroup" });
+  assert.equal(found.ok && found.mount.point, "/mnt/my cgroups");
+});
+
+test("ownCgroup() is the folder of the process, or undefined outside of the namespace or mount", () => {
+  const whole = { point: "/sys/fs/cgroup", root: "/", readOnly: false };
+  const part = { point: "/sys/fs/cgroup", root: "/machine", readOnly: false };
+  assert.equal(ownCgroup(read("unified", "self-cgroup"), whole), "/sys/fs/cgroup");
+  assert.equal(ownCgroup(read("user-session", "self-cgroup"), whole), "/sys/fs/cgroup/user/app");
+  assert.equal(ownCgroup(read("hybrid", "self-cgroup"), whole), "/sys/fs/cgroup");
+  assert.equal(ownCgroup(read("bind-mount", "self-cgroup"), part), "/sys/fs/cgroup");
+  assert.equal(ownCgroup("0::/machine/deep\n", part), "/sys/fs/cgroup/deep");
+  assert.equal(ownCgroup("0::/machinery\n", part), undefined);
+  assert.equal(ownCgroup("0::/../other\n", whole), undefined);
+  assert.equal(ownCgroup("1:cpu:/\n", whole), undefined);
+  assert.equal(inMount("/a/b", whole), "/sys/fs/cgroup/a/b");
+});
+
+test("explainMissing() says which controllers v1 holds, and where", () => {
+  assert.deepEqual(explain("hybrid", "/sys/fs/cgroup/unified", ["cpu", "memory", "pids"]), {
+    ok: false,
+    reason: "hybrid",
+    message: "cgroup v1 holds controllers cpu, memory, pids (/sys/fs/cgroup/cpu, /sys/fs/cgroup/memory, " +
+      "/sys/fs/cgroup/pids), so cgroup v2 cannot enforce: boot with systemd.unified_cgroup_hierarchy=1, or with " +
+      "cgroup_no_v1=all",
+    missing: ["cpu", "memory", "pids"],
+  });
+});
+
+test("explainMissing() names a controller that is switched off at boot", () => {
+  const failure = explain("memory-disabled", "/sys/fs/cgroup", ["memory"]);
+  assert.equal(failure.reason, "controller-disabled");
+  assert.match(
+    failure.message,
+    /^controller memory is switched off on the kernel command line: .*cgroup_enable=memory$/,
+  );
+});
+
+test("explainMissing() names a controller that the kernel was built without", () => {
+  const failure = explain("unified", "/sys/fs/cgroup", ["hugetlb"]);
+  assert.equal(failure.reason, "controller-missing");
+  assert.equal(failure.message, "this kernel is built without controller hugetlb");
+});
+
+test("explainMissing() names a controller that was not delegated, and who must do it", () => {
+  const failure = explain("user-session", "/sys/fs/cgroup/user/app", ["cpu"], false);
+  assert.equal(failure.reason, "controller-not-delegated");
+  assert.deepEqual(failure.missing, ["cpu"]);
+  assert.match(
+    failure.message,
+    /^controller cpu not delegated to \/sys\/fs\/cgroup\/user\/app: its parent \/sys\/fs\/cgroup\/user must/,
+  );
+  assert.match(
+    explain("container", "/sys/fs/cgroup", ["cpu"]).message,
+    /whoever started this container must/,
+  );
+});

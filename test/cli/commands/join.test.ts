@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { createHash, X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { pinnedCertificates } from "../../../src/cli/cluster/ca-pin.ts";
+import { joinCommand, joinedSettings } from "../../../src/cli/commands/join.ts";
+import { createAuthority, createServerCertificate } from "../../harness/certificates.ts";
+
+async function createNode(t: TestContext) {
+  const server = createServer((_, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ gitVersion: "v1.30.1", minor: "30" }));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-join-"));
+  t.after(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(dir, { recursive: true, force: true });
+  });
+  const config = join(dir, "config.yaml");
+  await writeFile(config, "standalone: true\nlog-level: debug # mine\n");
+  let output = "";
+  const io = {
+    stdout: (text: string | Uint8Array) => void (output += text),
+    stderr: () => {},
+    env: {} as Record<string, string>,
+    columns: 0,
+    signal: new AbortController().signal,
+  };
+  return {
+    dir,
+    config,
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    run: (flags: Record<string, string>, env = {}) =>
+      joinCommand.run({ flags: { config, ...flags }, args: [] }, { ...io, env }),
+    output: () => output,
+  };
+}
+
+test("join writes a kubeconfig for the owner alone and points the settings at it", async (t) => {
+  const node = await createNode(t);
+  assert.equal(await node.run({ server: node.address }), 0);
+  assert.match(node.output(), /reaches an API server v1\.30\.1/);
+  const kubeconfig = join(node.dir, "kubeconfig");
+  assert.equal((await stat(kubeconfig)).mode & 0o777, 0o600);
+  assert.match(await readFile(kubeconfig, "utf8"), new RegExp(`server: ["']?${node.address}`));
+  assert.equal(await readFile(node.config, "utf8"), `log-level: debug # mine\nkubeconfig: ${kubeconfig}\n`);
+});
+
+test("join leaves it to the settings who may read them, and opens only new ones", async (t) => {
+  const node = await createNode(t);
+  const modeAfterJoin = async () => {
+    assert.equal(await node.run({ server: node.address }), 0);
+    return (await stat(node.config)).mode & 0o777;
+  };
+  await chmod(node.config, 0o600);
+  assert.equal(await modeAfterJoin(), 0o600);
+  await rm(node.config);
+  assert.equal(await modeAfterJoin(), 0o644);
+});
+
+test("join changes nothing when the API server does not answer", async (t) => {
+  const node = await createNode(t);
+  await assert.rejects(node.run({ server: "http://127.0.0.1:1" }), /127\.0\.0\.1:1/);
+  assert.deepEqual(await readdir(node.dir), ["config.yaml"]);
+  assert.match(await readFile(node.config, "utf8"), /^standalone: true$/m);
+});
+
+test("join sends no token over an open line", async (t) => {
+  const node = await createNode(t);
+  await assert.rejects(node.run({ server: node.address }, { NCKUBELET_TOKEN: "secret" }), /is not encrypted/);
+});
+
+test("join wants to know which API server, and only once", async (t) => {
+  const node = await createNode(t);
+  await assert.rejects(node.run({}), /say which API server/);
+  await assert.rejects(node.run({ kubeconfig: "x", server: "y" }), /leave the others out/);
+});
+
+test("joinedSettings replaces only what names an API server", () => {
+  assert.equal(
+    joinedSettings("a: 1\n\nserver: x\nkubeconfig: y\n  server: nested\n", "/k"),
+    "a: 1\n\n  server: nested\nkubeconfig: /k\n",
+  );
+  assert.equal(joinedSettings("", "/k"), "kubeconfig: /k\n");
+});
+
+/** An API server with a CA of its own, which it publishes for all who ask, and the lines of what it was asked. */
+async function createCluster(t: TestContext) {
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-join-"));
+  const authority = await createAuthority(dir, "ca");
+  const { certFile, keyFile } = await createServerCertificate(dir, "server", authority, ["IP:127.0.0.1"]);
+  const ca = await readFile(authority.certFile, "utf8");
+  const asked: string[] = [];
+  const identity = { cert: await readFile(certFile), key: await readFile(keyFile) };
+  const server = createTlsServer(identity, (request, response) => {
+    asked.push(`${request.url} ${request.headers.authorization ?? "by nobody"}`);
+    response.setHeader("content-type", "application/json");
+    const published = JSON.stringify({
+      clusters: [{ cluster: { "certificate-authority-data": btoa(ca) } }],
+    });
+    const answer = request.url === "/version"
+      ? { gitVersion: "v1.30.1" }
+      : { data: { kubeconfig: published } };
+    response.end(JSON.stringify(answer));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  t.after(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(dir, { recursive: true, force: true });
+  });
+  return {
+    dir,
+    ca,
+    caFile: authority.certFile,
+    pin: digest(ca),
+    asked,
+    address: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  };
+}
+
+function digest(certificate: string): string {
+  const key = new X509Certificate(certificate).publicKey.export({ type: "spki", format: "der" });
+  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
+}
+
+test("join asks a cluster for its CA where the digest is known, and shows its token only after that", async (t) => {
+  const [node, cluster] = [await createNode(t), await createCluster(t)];
+  const flags = { server: cluster.address, "ca-hash": cluster.pin };
+  assert.equal(await node.run(flags, { NCKUBELET_TOKEN: "secret" }), 0);
+  assert.deepEqual(cluster.asked, [
+    "/api/v1/namespaces/kube-public/configmaps/cluster-info by nobody",
+    "/version Bearer secret",
+  ]);
+  assert.ok((await readFile(join(node.dir, "kubeconfig"), "utf8")).includes(btoa(cluster.ca)));
+});
+
+test("join refuses a CA with another digest in one line, whoever gave it, and changes nothing", async (t) => {
+  const [node, cluster] = [await createNode(t), await createCluster(t)];
+  const other = `sha256:${"0".repeat(64)}`;
+  const says = `the CA of ${cluster.address} has the hash ${cluster.pin}, not ${other}`;
+  for (const file of [{}, { "ca-file": cluster.caFile }] as Record<string, string>[]) {
+    const flags = { server: cluster.address, "ca-hash": other, ...file };
+    await assert.rejects(node.run(flags, { NCKUBELET_TOKEN: "secret" }), { message: says });
+  }
+  assert.ok(cluster.asked.every((line) => line.endsWith("by nobody")), cluster.asked.join("\n"));
+  assert.deepEqual(await readdir(node.dir), ["config.yaml"]);
+});
+
+test("join takes no digest in another form, and none for an open line", async (t) => {
+  const node = await createNode(t);
+  const flags = { server: "https://127.0.0.1:1", "ca-hash": "sha256:00" };
+  await assert.rejects(node.run(flags), /--ca-hash "sha256:00": not sha256: and 64 hex digits/);
+  const pin = `sha256:${"0".repeat(64)}`;
+  await assert.rejects(node.run({ server: node.address, "ca-hash": pin }), /has no CA to check/);
+});
+
+test("join with an output writes the kubeconfig there and leaves the settings alone", async (t) => {
+  const node = await createNode(t);
+  const output = join(node.dir, "staged");
+  assert.equal(await node.run({ server: node.address, output }), 0);
+  assert.equal((await stat(output)).mode & 0o777, 0o600);
+  assert.deepEqual((await readdir(node.dir)).sort(), ["config.yaml", "staged"]);
+  assert.match(await readFile(node.config, "utf8"), /^standalone: true$/m);
+});
+
+test("pinnedCertificates trusts the pinned one alone, not what came along with it", async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), "nckubelet-join-"));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  const [right = "", wrong = ""] = await Promise.all(
+    ["right", "wrong"].map(async (name) =>
+      await readFile((await createAuthority(dir, name)).certFile, "utf8")
+    ),
+  );
+  assert.equal(pinnedCertificates(`${wrong}\n${right}`, digest(right), "x").trim(), right.trim());
+  assert.throws(() => pinnedCertificates("no PEM", digest(right), "x"), /the CA of x is not a certificate/);
+});

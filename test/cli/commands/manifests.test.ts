@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { loadAll } from "js-yaml";
+import { json, withServer } from "../../kube/fake-server.ts";
+import { call } from "../call.ts";
+
+async function manifests(words: string[], env: Record<string, string>) {
+  const { code, stdout, stderr } = await call(["manifests", ...words], { env }).done;
+  assert.equal(code, 0, stderr);
+  const kinds = loadAll(stdout).map((document) => (document as { kind: string }).kind);
+  return { kinds: [...new Set(kinds)], stderr };
+}
+
+async function createHome(t: TestContext): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
+  t.after(() => rm(home, { recursive: true, force: true }));
+  await mkdir(join(home, ".kube"));
+  return home;
+}
+
+const kubeconfigOf = (server: string) =>
+  JSON.stringify({
+    "current-context": "x",
+    contexts: [{ name: "x", context: { cluster: "x", user: "x" } }],
+    clusters: [{ name: "x", cluster: { server } }],
+    users: [{ name: "x", user: {} }],
+  });
+
+const withVersion = (minor: string, use: (url: string) => Promise<void>) =>
+  withServer((_, response) => json(response, { gitVersion: `v1.${minor}`, minor }), ({ url }) => use(url));
+
+const noDeployment = "the scheduler's Deployment is left out: --image IMAGE brings it";
+
+test("manifests fit any server, and more of them one that is new enough", async (t) => {
+  const HOME = await createHome(t);
+  const { kinds } = await manifests([], { HOME });
+  assert.ok(kinds.includes("CustomResourceDefinition") && kinds.includes("ClusterRole"), kinds.join());
+  assert.ok(!kinds.includes("ValidatingAdmissionPolicy") && !kinds.includes("Deployment"), kinds.join());
+  const full = await manifests(["--server-minor", "34"], { HOME });
+  assert.ok(full.kinds.includes("ValidatingAdmissionPolicy") && !full.kinds.includes("Deployment"));
+  assert.equal(full.stderr, `nckubelet: ${noDeployment}\n`);
+  const image = await manifests(["--server-minor", "34", "--image", "example.com/nckubelet:1"], { HOME });
+  assert.ok(image.kinds.includes("Deployment"));
+  assert.equal(image.stderr, "");
+});
+
+test("manifests asks the server for its version", async (t) => {
+  const HOME = await createHome(t);
+  await withVersion("31+", async (url) => {
+    const { kinds, stderr } = await manifests(["--server", url], { HOME });
+    assert.ok(kinds.includes("ValidatingAdmissionPolicy"));
+    assert.equal(stderr, `nckubelet: ${noDeployment}\n`);
+  });
+  const gone = await call(["manifests", "--server", "http://127.0.0.1:1"]).done;
+  assert.deepEqual([gone.code, gone.stdout], [1, ""]);
+});
+
+test("manifests asks kubectl's own server where the flags name none: that of KUBECONFIG, else of the home folder", async (t) => {
+  const HOME = await createHome(t);
+  const [own, other] = [join(HOME, ".kube/config"), join(HOME, "other")];
+  await withVersion("31", async (recent) => {
+    await writeFile(own, kubeconfigOf(recent));
+    const { kinds, stderr } = await manifests([], { HOME, KUBECONFIG: "" });
+    assert.ok(kinds.includes("ValidatingAdmissionPolicy"), kinds.join());
+    assert.equal(stderr, `nckubelet: ${noDeployment}\n`);
+    await withVersion("20", async (old) => {
+      await writeFile(other, kubeconfigOf(old));
+      const { kinds, stderr } = await manifests([], { HOME, KUBECONFIG: `${other}:${own}` });
+      assert.ok(!kinds.includes("ValidatingAdmissionPolicy"), kinds.join());
+      assert.equal(stderr, `nckubelet: ${noDeployment}\n`);
+    });
+  });
+});
+
+test("manifests says in one line what it left out where no server can be asked, and what brings it", async (t) => {
+  const HOME = await createHome(t);
+  const left =
+    "these are for any server, without CEL rules, selectable fields, admission policies and the binding for mirrors; " +
+    "--server-minor N or --kubeconfig FILE brings those from 1.31 on";
+  const bare = await manifests([], { HOME });
+  assert.ok(
+    bare.stderr.startsWith(`nckubelet: cannot read kubeconfig ${HOME}/.kube/config: ENOENT`),
+    bare.stderr,
+  );
+  assert.ok(bare.stderr.endsWith(`: ${left}; ${noDeployment}\n`), bare.stderr);
+  assert.equal(bare.stderr.split("\n").length, 2, bare.stderr);
+
+  await writeFile(join(HOME, ".kube/config"), kubeconfigOf("http://127.0.0.1:1"));
+  const gone = await manifests(["--image", "example.com/nckubelet:1"], { HOME });
+  assert.match(gone.stderr, /^nckubelet: GET http:\/\/127\.0\.0\.1:1\/version: /);
+  assert.ok(gone.stderr.endsWith(`: ${left}\n`), gone.stderr);
+  assert.equal(gone.stderr.split("\n").length, 2, gone.stderr);
+});

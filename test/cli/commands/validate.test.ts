@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { call } from "../call.ts";
+
+const app = "apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: web}\nspec: {}\n";
+const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n";
+
+function validate(text: string) {
+  async function* stdin() {
+    yield new TextEncoder().encode(text);
+  }
+  return call(["validate", "-f", "-"], { stdin }).done;
+}
+
+const skipped =
+  'standard input:1: ConfigMap "settings" (v1) is not an NCApp of app.example.com/v1alpha1; skipped\n';
+
+test("objects of other kinds are named and are no problem", async () => {
+  assert.deepEqual(await validate(`${config}---\n${app}`), {
+    code: 0,
+    stdout: "-: default/web is valid\n",
+    stderr: skipped,
+  });
+  assert.deepEqual(await validate(config), { code: 0, stdout: "", stderr: skipped });
+});
+
+test("what may have been meant as an NCApp is a problem", async () => {
+  const slips = [
+    app.replace("v1alpha1", "v1"),
+    app.replace("NCApp", "NCApps"),
+    app.replace("app.example", "app.exmaple"),
+    app.replace(/^kind.*\n/m, ""),
+  ];
+  for (const slip of slips) {
+    const { code, stdout, stderr } = await validate(slip);
+    assert.deepEqual([code, stdout], [1, ""], slip);
+    assert.doesNotMatch(stderr, /skipped/);
+  }
+});
+
+test("a copy whose secrets are hidden is a problem with its field", async () => {
+  const { code, stderr } = await validate(
+    app.replace("{}", "{env: [{name: KEY, value: (set on the node)}]}"),
+  );
+  assert.equal(code, 1);
+  assert.match(stderr, /^standard input:1: default\/web: spec\.env\[0\]\.value: .*"KEY"/);
+});

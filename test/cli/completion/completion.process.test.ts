@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { visibleCommands } from "../../../src/cli/command-line.ts";
+import { commands } from "../../../src/cli/commands/commands.ts";
+import { waitFor } from "../../wait-for.ts";
+import { call } from "../call.ts";
+
+const run = promisify(execFile);
+
+/** The program, as the scripts call it: it lists two apps. */
+const program = "nckubelet() { printf 'default/web\\nshop/web\\n'; }";
+
+/** What a shell offers for the last of these words. */
+type Offer = (...words: string[]) => Promise<string[]>;
+
+const inBash: Offer = async (...words) => {
+  const { stdout: script } = await call(["completion", "bash"]).done;
+  const lines = [
+    program,
+    script,
+    `COMP_WORDS=(nckubelet ${words.map((word) => `'${word}'`).join(" ")}) COMP_CWORD=${words.length}`,
+    '_nckubelet; printf "%s\\n" "${COMPREPLY[@]}"',
+  ];
+  const { stdout } = await run("bash", ["-c", lines.join("\n")]);
+  return stdout.trim().split("\n");
+};
+
+const inFish: Offer = async (...words) => {
+  const { stdout: script } = await call(["completion", "fish"]).done;
+  const line = ["nckubelet", ...words].join(" ");
+  const lines = [
+    "function nckubelet; printf 'default/web\\nshop/web\\n'; end",
+    script,
+    `complete -C '${line}'`,
+  ];
+  const { stdout } = await run("fish", ["--no-config", "-c", lines.join("\n")]);
+  return stdout.trim().split("\n").map((row) => row.split("\t")[0] ?? "");
+};
+
+/** What is asked of each shell, and what it has to offer. */
+const cases: { words: string[]; offered: string[] }[] = [
+  { words: ["de"], offered: ["delete", "describe"] },
+  { words: ["logs", "--f"], offered: ["--follow"] },
+  { words: ["logs", ""], offered: ["shop/web", "web"] },
+  { words: ["restart", "w"], offered: ["web"] },
+  { words: ["completion", "z"], offered: ["zsh"] },
+  { words: ["help", "vali"], offered: ["validate"] },
+];
+
+for (const [shell, offer] of Object.entries({ bash: inBash, fish: inFish })) {
+  test(
+    `${shell} completes commands, flags of a command, and apps`,
+    { skip: await missing(shell) },
+    async () => {
+      for (const { words, offered } of cases) {
+        assert.deepEqual((await offer(...words)).sort(), offered, words.join(" "));
+      }
+    },
+  );
+}
+
+test("zsh completes commands, flags of a command, and apps", {
+  skip: await missing("zsh") || await missing("script"),
+}, async () => {
+  const { stdout: script } = await call(["completion", "zsh"]).done;
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-zsh-"));
+  // The line, as the keys have left it, goes to a file: on the screen it is mixed with colours and moves.
+  const setup = [
+    "autoload -Uz compinit && compinit -D -u",
+    program,
+    script,
+    `answer() { print -r -- "$BUFFER" >> ${join(folder, "answers")}; BUFFER= }`,
+    "zle -N answer && bindkey '^T' answer",
+    "PROMPT='READY> '",
+  ];
+  await writeFile(join(folder, "setup"), setup.join("\n"));
+  const shell = spawn("script", ["-qec", "zsh -f -i", "/dev/null"], {
+    env: { PATH: process.env.PATH, HOME: folder, TERM: "dumb" },
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  const ended = once(shell, "close");
+  let screen = "";
+  shell.stdout.setEncoding("utf8").on("data", (text) => screen += text);
+  try {
+    shell.stdin.write(`source ${join(folder, "setup")}\n`);
+    await waitFor("zsh is ready", () => screen.includes("\nREADY> ") || screen.includes("\rREADY> "));
+    const single = cases.filter(({ offered }) => offered.length === 1);
+    const answers = () =>
+      readFile(join(folder, "answers"), "utf8").then((text) => text.trim().split("\n"), () => []);
+    for (const [index, { words }] of single.entries()) {
+      shell.stdin.write(`nckubelet ${words.join(" ")}\t\x14`);
+      await waitFor("an answer", async () => (await answers()).length === index + 1);
+    }
+    assert.deepEqual(
+      (await answers()).map((line) => line.trim()),
+      single.map(({ words, offered }) => ["nckubelet", ...words.slice(0, -1), ...offered].join(" ")),
+    );
+  } finally {
+    shell.kill();
+    await ended;
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("each shell's script knows every command", async () => {
+  for (const shell of ["bash", "zsh", "fish"]) {
+    const { code, stdout } = await call(["completion", shell]).done;
+    assert.equal(code, 0);
+    for (const name of Object.keys(visibleCommands(commands))) {
+      assert.ok(stdout.includes(name), `${shell}: ${name}`);
+    }
+  }
+  assert.match((await call(["completion", "csh"]).done).stderr, /name one shell: bash, zsh or fish/);
+});
+
+/** Why a shell cannot be tried here, or false. Scripts for shells that few have are no reason for CI to fail. */
+async function missing(shell: string): Promise<string | false> {
+  const found = await run("sh", ["-c", `command -v ${shell}`]).then(() => true, () => false);
+  return !found && `no ${shell} here: apt-get install ${shell}`;
+}

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { buildRBAC } from "../../../src/api/install/rbac.ts";
+import { agentPermissions, checkCluster } from "../../../src/cli/doctor/check-cluster.ts";
+import { checkAgent, checkCgroups, checkDisk, checkTools } from "../../../src/cli/doctor/check-node.ts";
+import type { Finding } from "../../../src/cli/doctor/finding.ts";
+import { version } from "../../../src/lib/version.ts";
+import { type Answer, json, refuse, withServer } from "../../kube/fake-server.ts";
+import { call } from "../call.ts";
+
+/** An API server that allows all, or what `allows` says. */
+function cluster(
+  { allows = () => true, crd = true, ahead = 0 }: {
+    allows?: (attributes: { verb: string; resource: string }) => boolean;
+    crd?: boolean;
+    ahead?: number;
+  } = {},
+): Answer {
+  return ({ path, body }, response) => {
+    const headers = { date: new Date(Date.now() + ahead).toUTCString() };
+    if (path === "/version") return json(response, { gitVersion: "v1.34.1", minor: "34" }, 200, headers);
+    if (path.endsWith("/selfsubjectaccessreviews")) {
+      const allowed = allows(JSON.parse(body).spec.resourceAttributes);
+      return json(response, { status: { allowed } }, 201, headers);
+    }
+    if (path.endsWith("/ncapps") && crd) return json(response, { items: [] }, 200, headers);
+    refuse(response, 404, "NotFound", "the server could not find the requested resource", headers);
+  };
+}
+
+const check = (answer: Answer) => withServer(answer, ({ url }) => checkCluster({ server: url, env: {} }));
+const line = ({ level, check, message }: Finding) => `${level} ${check}: ${message}`;
+
+test("a cluster that has all is all well", async () => {
+  const findings = await check(cluster());
+  assert.deepEqual(findings.map(({ check, level }) => [check, level]), [
+    ["api server", "ok"],
+    ["crd", "ok"],
+    ["rbac", "ok"],
+    ["clock", "ok"],
+  ]);
+  assert.match(findings[0]!.message, /^v1\.34\.1 at http:\/\/127/);
+});
+
+test("each thing that a cluster lacks is named with what to do", async () => {
+  const allows = ({ verb, resource }: { verb: string; resource: string }) =>
+    verb !== "patch" || resource !== "nodes";
+  const findings = (await check(cluster({ allows, crd: false, ahead: 60_000 }))).map(line);
+  assert.match(findings[1]!, /^problem crd: .*not installed: nckubelet manifests \| kubectl apply -f -$/);
+  assert.match(findings[2]!, /^problem rbac: may not patch nodes, patch nodes\/status: .*nckubelet:agents/);
+  assert.match(findings[3]!, /^problem clock: (59|60) s behind the API server's: set it/);
+});
+
+test("a server that is not there, and no way to one, end the checks of the cluster", async () => {
+  const gone = await checkCluster({ server: "http://127.0.0.1:1", env: {} });
+  assert.match(gone.map(line).join(), /^problem api server: .*ECONNREFUSED.*check address, network/);
+  const none = await checkCluster({ kubeconfig: "/none/kubeconfig", env: {} });
+  assert.match(
+    none.map(line).join(),
+    /cannot read kubeconfig \/none\/kubeconfig.*--standalone works without/,
+  );
+});
+
+test("the permissions that are asked for are those that the installed roles grant", () => {
+  type Rule = { apiGroups: string[]; resources: string[]; verbs: string[] };
+  const rules = buildRBAC().flatMap((object) => (object as { rules?: Rule[] }).rules ?? []);
+  for (const { verb, group, resource, subresource } of agentPermissions) {
+    const full = subresource ? `${resource}/${subresource}` : resource;
+    const granted = rules.some(({ apiGroups, resources, verbs }) =>
+      apiGroups.includes(group) && resources.includes(full) && verbs.includes(verb)
+    );
+    assert.ok(granted, `${verb} ${full}`);
+  }
+});
+
+test("the node is looked at without touching it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-doctor-"));
+  try {
+    const cgroup = join(folder, "cgroup");
+    await mkdir(join(folder, "proc/self"), { recursive: true });
+    await mkdir(cgroup);
+    const procRoot = join(folder, "proc");
+    const mount = (type: string) => `30 1 0:26 / ${cgroup} rw - ${type} none rw\n`;
+    const look = async (mountinfo: string, controllers: string) => {
+      await writeFile(join(procRoot, "self/mountinfo"), mountinfo);
+      await writeFile(join(cgroup, "cgroup.controllers"), controllers);
+      await writeFile(join(cgroup, "cgroup.subtree_control"), "");
+      return (await checkCgroups({}, { procRoot, sysRoot: cgroup, uid: 0 })).map(line).join();
+    };
+    assert.equal(
+      await look(mount("cgroup2"), "cpu io memory pids\n"),
+      `ok cgroup v2: ${cgroup} offers cpu, memory, pids`,
+    );
+    assert.match(await look(mount("cgroup2"), "cpu pids\n"), /^problem cgroup v2: .*memory/);
+    assert.match(await look(mount("cgroup"), ""), /^problem cgroup v2: only cgroup v1 is mounted/);
+    assert.match(
+      (await checkTools(folder)).map(line).join(),
+      /^problem programs: sh, cat, setsid, setpriv not found/,
+    );
+    const disk = await checkDisk({ stateDir: join(folder, "not/yet"), logDir: folder });
+    assert.deepEqual(disk.map(({ check }) => check), ["disk for state", "disk for logs"]);
+    assert.match(disk[0]!.message, new RegExp(`free at ${folder}`));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("the agent's own troubles are passed on", async () => {
+  const status = {
+    version: "0.0.1",
+    node: "edge-7",
+    startedAt: "",
+    stateDir: "/var/lib/nckubelet",
+    limits: { enforced: false, message: "no cgroup v2" },
+    sources: [{ name: "api-server", ready: false, message: "403 Forbidden" }],
+    problems: [{ message: "not YAML", origin: "/etc/a.yaml" }],
+  };
+  assert.deepEqual((await checkAgent({ status: async () => status })).map(line), [
+    `warning agent: version 0.0.1 runs, this is ${version}: restart the agent`,
+    "problem limits: apps with caps do not start: no cgroup v2",
+    "problem source api-server: 403 Forbidden",
+    "warning manifest: /etc/a.yaml: not YAML",
+  ]);
+});
+
+test("doctor has a line for each check, and its exit code says whether all is well", async () => {
+  const said = await call(["doctor", "--standalone", "--socket", "/none.sock"]).done;
+  assert.equal(said.code, 1);
+  assert.match(said.stdout, /^FAIL +agent +no agent is running at \/none\.sock: start one/m);
+  assert.match(said.stdout, /^OK +api server +standalone/m);
+});

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Io } from "../../../src/cli/command.ts";
+import { pluginCommands } from "../../../src/cli/plugin/plugin.ts";
+import { type FakeServer, json, refuse, withServer } from "../../kube/fake-server.ts";
+import { call } from "../call.ts";
+
+const app = (name: string, node: string, annotations = {}) => ({
+  apiVersion: "app.example.com/v1alpha1",
+  kind: "NCApp",
+  metadata: { name, namespace: "shop", uid: `uid-${name}`, resourceVersion: "7", annotations },
+  spec: { shellFile: "/srv/web.sh", nodeName: node, cpuPCT: "20" },
+  status: { phase: "Running", ready: true, cpuPCT: "3.0", memPCT: "1.0" },
+});
+const apps = [
+  app("web", "edge-7"),
+  {
+    ...app("local", "edge-8", { "app.example.com/config.mirror": "x" }),
+    status: { phase: "Running", cpuPCT: "9.0" },
+  },
+];
+
+/** A page as the API server gives it: at most as many as are asked for, and small ones here. */
+function pageOf(all: typeof apps, query: URLSearchParams) {
+  const from = Number(query.get("continue") ?? 0);
+  const next = from + (query.has("limit") ? 1 : all.length);
+  return {
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCAppList",
+    metadata: { resourceVersion: "9", ...(next < all.length ? { continue: `${next}` } : {}) },
+    items: all.slice(from, next),
+  };
+}
+
+/** Calls `kubectl ncapp` with a kubeconfig whose context has the namespace `shop`. */
+function plugin(...words: string[]) {
+  return pluginOf({}, ...words);
+}
+
+/** The same as a user who may not list events, or on a terminal. */
+async function pluginOf(
+  { mayListEvents = true, ...io }: Partial<Io> & { mayListEvents?: boolean },
+  ...words: string[]
+) {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-plugin-"));
+  let requests: FakeServer["requests"] = [];
+  const said = await withServer(({ method, path, query }, response) => {
+    const name = /\/namespaces\/shop\/ncapps\/(.+)$/.exec(path)?.[1];
+    if (path.endsWith("/ncapps")) return json(response, pageOf(path.includes("/shop/") ? apps : [], query));
+    if (path.endsWith("/events") && !mayListEvents) {
+      return refuse(
+        response,
+        403,
+        "Forbidden",
+        'events is forbidden: User "ann" cannot list resource "events"',
+      );
+    }
+    if (path.endsWith("/shop/events")) {
+      return json(response, {
+        items: [{ type: "Normal", reason: "Started", message: "it began", count: 2 }],
+      });
+    }
+    const found = apps.find(({ metadata }) => metadata.name === name);
+    if (found && (method === "GET" || method === "PATCH")) return json(response, found);
+    refuse(response, 404, "NotFound", "not found");
+  }, async (server) => {
+    requests = server.requests;
+    const KUBECONFIG = join(folder, "config");
+    await writeFile(
+      KUBECONFIG,
+      `current-context: c
+clusters: [{name: k, cluster: {server: "${server.url}"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
+`,
+    );
+    const world = { table: pluginCommands, program: "kubectl ncapp", env: { KUBECONFIG }, ...io };
+    return await call(words, world).done;
+  });
+  await rm(folder, { recursive: true });
+  return { ...said, requests };
+}
+
+test("kubectl ncapp ps and top list the NCApps of the context's namespace with their nodes", async () => {
+  for (const command of ["ps", "top"]) {
+    const { code, stdout } = await plugin(command);
+    assert.equal(code, 0);
+    assert.match(stdout, /^NAMESPACE +NAME +NODE +PHASE/);
+    assert.match(stdout, /^shop +web +edge-7 +Running +True +3\.0\/20%/m);
+  }
+  assert.match((await plugin("ps", "-n", "empty")).stdout, /^No NCApps in the namespace empty/);
+});
+
+test("kubectl ncapp describe ends with the events", async () => {
+  const { stdout } = await plugin("describe", "web");
+  assert.match(stdout, /^Node: +edge-7$/m);
+  assert.match(stdout, /Events:\n.*\n {2}Normal +Started +- \(x2\) +it began\n$/);
+});
+
+test("kubectl ncapp describe tells the rest to a user who may not list events", async () => {
+  const { code, stdout, stderr } = await pluginOf({ mayListEvents: false }, "describe", "web");
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.match(stdout, /^Node: +edge-7$/m);
+  assert.match(stdout, /^Events: cannot be read: GET \S+: 403 Forbidden: .*User "ann" cannot list.*\n$/m);
+});
+
+test("kubectl ncapp top -o gives programs a list, the greediest first, once also on a terminal", async () => {
+  // What is watched all the same would end at once, and be no JSON.
+  const terminal = { columns: 80, signal: AbortSignal.abort() };
+  const { code, stdout } = await pluginOf(terminal, "top", "-o", "json");
+  const { kind, items } = JSON.parse(stdout);
+  assert.deepEqual([code, kind], [0, "NCAppList"]);
+  assert.deepEqual(items.map(({ metadata }: { metadata: { name: string } }) => metadata.name), [
+    "local",
+    "web",
+  ]);
+  assert.equal(items[0].status.cpuPCT, "9.0");
+  assert.match((await plugin("top", "-o", "yaml")).stdout, /^kind: NCAppList$/m);
+  assert.equal((await plugin("top", "-o", "name")).stdout, "shop/local\nshop/web\n");
+  assert.match((await plugin("top", "-o", "wide")).stdout, /^NAMESPACE .* THROTTLED +OOM +SCRIPT +MESSAGE\n/);
+  assert.equal((await plugin("top", "-o", "xml")).code, 2);
+});
+
+test("kubectl ncapp restart sets the annotation, but not on a mirror", async () => {
+  const { code, stdout, requests } = await plugin("restart", "shop/web");
+  assert.deepEqual([code, stdout], [0, "shop/web is being restarted\n"]);
+  const patch = requests.find(({ method }) => method === "PATCH");
+  assert.equal(patch?.headers["content-type"], "application/merge-patch+json");
+  assert.match(patch?.body ?? "", /^\{"metadata":\{"annotations":\{"app\.example\.com\/restartedAt":"20/);
+  const mirror = await plugin("restart", "local");
+  assert.equal(mirror.code, 1);
+  assert.match(
+    mirror.stderr,
+    /kept on edge-8, this is its mirror: use 'nckubelet restart shop\/local' there/,
+  );
+  assert.ok(!mirror.requests.some(({ method }) => method === "PATCH"));
+});
+
+test("an NCApp that is not there is answered with the one that was meant, in the plugin's own name", async () => {
+  const { code, stderr } = await plugin("describe", "wb");
+  assert.deepEqual([code, stderr], [1, "kubectl ncapp: no NCApp shop/wb; did you mean web?\n"]);
+  assert.match((await plugin("ps", "--help")).stdout, /^Usage: kubectl ncapp ps /m);
+});
+
+test("kubectl ncapp lists page by page, as large clusters need it, also to find the name that was meant", async () => {
+  for (const words of [["ps"], ["top"], ["describe", "wb"]]) {
+    const { requests, stdout, stderr } = await plugin(...words);
+    const lists = requests.filter(({ path }) => path.endsWith("/ncapps"));
+    assert.deepEqual(
+      lists.map(({ query }) => [query.get("limit"), query.get("continue")]),
+      [["500", null], ["500", "1"]],
+    );
+    assert.match(stdout + stderr, /local|did you mean web/);
+  }
+});
+
+test("kubectl ncapp restart takes each name without a namespace from that of the context", async () => {
+  const mixed = await plugin("restart", "shop/web", "web");
+  assert.deepEqual([mixed.stdout, mixed.stderr], ["shop/web is being restarted\n".repeat(2), ""]);
+  const flagged = await plugin("restart", "-n", "shop", "shop/web", "web");
+  assert.deepEqual([flagged.stdout, flagged.stderr], ["shop/web is being restarted\n".repeat(2), ""]);
+  const elsewhere = await plugin("restart", "-n", "other", "shop/web");
+  assert.match(elsewhere.stderr, /shop\/web is not in the namespace other that --namespace says/);
+});
+
+test("a word that is no app is told as it was typed", async () => {
+  assert.match((await plugin("restart", "We b")).stderr, /^kubectl ncapp: "We b" is not an app/);
+});

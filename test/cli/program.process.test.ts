@@ -1,0 +1,151 @@
+/** What only the program as a process shows: folders that are relative to its own, and standard streams that go away. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { shellQuote } from "../../src/lib/shell.ts";
+import { waitFor } from "../wait-for.ts";
+import { call } from "./call.ts";
+import { startTestAgent } from "./test-agent.ts";
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const runtime = "deno" in process.versions ? ["run", "--allow-all", "--no-check", "--quiet", main] : [main];
+const program = [process.execPath, ...runtime];
+/** All in the folder that it is started in. */
+const agentWords = [
+  ...["agent", "--standalone", "--stop-apps-on-exit", "--listen", "", "--socket", "agent.sock"],
+  ...["--state-dir", "./state", "--log-dir", "log", "--cgroup-root", "none", "--node-name", "test-node"],
+];
+const env = { PATH: process.env.PATH, SHELL: "/bin/sh" };
+
+interface RunningAgent {
+  child: ChildProcess;
+  folder: string;
+  command(...words: string[]): ReturnType<typeof call>["done"];
+  /** Has it run an app that lives until it is stopped. */
+  runApp(): Promise<number>;
+}
+
+/** An agent in a temporary folder, behind other words where some are given; what is left of it at the end is ended. */
+async function withAgent(words: string[], use: (agent: RunningAgent) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-program-"));
+  const [file = "", ...args] = words;
+  const child = spawn(file, args, { cwd: folder, env, stdio: "pipe" });
+  const ended = once(child, "close");
+  let [said, app] = ["", 0];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => said += text);
+  }
+  const command: RunningAgent["command"] = (...words) =>
+    call(words, { env: { NCKUBELET_SOCKET: join(folder, "agent.sock") } }).done;
+  try {
+    await waitFor("the agent serves", () => {
+      if (child.exitCode !== null) throw new Error(`the agent ended:\n${said}`);
+      return said.includes("agent.sock");
+    });
+    await use({
+      child,
+      folder,
+      command,
+      async runApp() {
+        const script = join(folder, "app.sh");
+        await writeFile(script, "#!/bin/sh\necho hello\nexec sleep 600\n", { mode: 0o755 });
+        const { code, stderr } = await command("run", script);
+        assert.deepEqual([code, stderr], [0, ""]);
+        const { stdout } = await command("ps", "-o", "json");
+        return app = JSON.parse(stdout).items[0].status.pid;
+      },
+    });
+  } finally {
+    child.kill("SIGTERM");
+    await ended;
+    if (isThere(app)) process.kill(app, "SIGKILL");
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function isThere(pid: number): boolean {
+  return pid > 0 && existsSync(`/proc/${pid}`);
+}
+
+test("an agent with relative folders runs apps, and keeps all of them where it was started", async () => {
+  await withAgent([...program, ...agentWords], async ({ folder, runApp }) => {
+    assert.ok(isThere(await runApp()));
+    const log = join(folder, "log/default_app/app.log");
+    assert.equal(await waitFor("a line of the log", () => readFile(log, "utf8")), "hello\n");
+  });
+});
+
+test("an agent whose terminal is lost stops its apps where it is to", {
+  skip: !existsSync("/usr/bin/script") && "no script(1) here",
+}, async () => {
+  const line = `exec ${[...program, ...agentWords].map(shellQuote).join(" ")}`;
+  await withAgent(["script", "-qec", line, "/dev/null"], async ({ child, folder, runApp }) => {
+    const app = await runApp();
+    // With its master gone the terminal hangs up, and every write to it fails with EIO.
+    child.kill("SIGKILL");
+    await waitFor("the app is stopped", () => !isThere(app), 20_000);
+    await waitFor("the agent has closed", () => !existsSync(join(folder, "state/agent.lock")), 20_000);
+  });
+});
+
+test("an agent whose log nobody reads any more goes on, and closes as ever", async () => {
+  await withAgent([...program, ...agentWords], async ({ child, command, runApp }) => {
+    const app = await runApp();
+    child.stderr?.destroy();
+    assert.equal((await command("restart", "app")).code, 0);
+    assert.equal(isThere(app), false);
+    const again = JSON.parse((await command("ps", "-o", "json")).stdout).items[0].status.pid;
+    // Deno takes every child that it has signalled for killed, so the signal is not sent through it.
+    process.kill(child.pid!, "SIGTERM");
+    assert.deepEqual(await once(child, "exit"), [0, null]);
+    assert.equal(isThere(again), false);
+  });
+});
+
+for (
+  const { reader, readBy } of [
+    { reader: "pipe", readBy: (words: string) => ["sh", "-c", `${words} 2>&1 | head -n 1`] },
+    // In a session of its own it hears no SIGHUP: that nobody reads any more, only its writes tell it.
+    {
+      reader: "terminal",
+      readBy: (words: string) => ["script", "-qec", `exec setsid -w ${words}`, "/dev/null"],
+    },
+  ]
+) {
+  test(`run --attach stops the app when both of its streams have lost their ${reader}`, {
+    skip: reader === "terminal" && !existsSync("/usr/bin/script") && "no script(1) here",
+  }, async () => {
+    await using agent = await startTestAgent();
+    const script = await agent.script("ticker.sh", "while echo tick; do sleep 0.05; done");
+    const words = [...program, "run", "--attach", "--socket", agent.socket, script].map(shellQuote).join(" ");
+    const [file = "", ...args] = readBy(words);
+    const child = spawn(file, args, { env, stdio: "pipe" });
+    child.stdout.setEncoding("utf8").once("data", (text) => {
+      assert.match(text, /^tick\r?\n/);
+      if (reader === "terminal") child.kill("SIGKILL");
+    });
+    await once(child, "close");
+    const stateOfApp = async () => {
+      const { status } = JSON.parse((await agent.command("ps", "-o", "json")).stdout).items[0];
+      return `${status.phase} ${status.reason}`;
+    };
+    await waitFor("the app is stopped", async () => await stateOfApp() === "Pending Suspended", 20_000);
+  });
+}
+
+test("a full disk under the output is told in one line, and is a failure", async () => {
+  const words = [...program, "version"].map(shellQuote).join(" ");
+  const shell = spawn("sh", ["-c", `${words} >/dev/full`], { env, stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  shell.stderr.setEncoding("utf8").on("data", (text) => said += text);
+  const [code] = await once(shell, "close");
+  assert.equal(code, 1);
+  assert.match(said, /^nckubelet: .*(?:ENOSPC|No space left).*\n$/);
+});

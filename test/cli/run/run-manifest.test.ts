@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { manifestFlags, manifestOf } from "../../../src/cli/run/run-manifest.ts";
+import { parseInvocation } from "../../../src/cli/command-line.ts";
+import { runCommand } from "../../../src/cli/run/run.ts";
+
+const from = (...words: string[]) =>
+  manifestOf(parseInvocation(runCommand, words), { HOME: "/root" }, "/srv");
+
+test("manifestOf() makes an NCApp of a script and its flags", () => {
+  assert.deepEqual(
+    from(
+      ...[
+        "./bin/My Server.sh",
+        "--cpu",
+        "20",
+        "--mem",
+        "12.5%",
+        "--user",
+        "web",
+        "--group",
+        "33",
+        "-n",
+        "shop",
+      ],
+      ...[
+        "-e",
+        "A=b=c",
+        "-e",
+        "HOME",
+        "--restart",
+        "on-failure",
+        "--grace",
+        "5",
+        "--pids-max",
+        "9",
+        "-w",
+        "data",
+      ],
+      ...["--", "--port", "80"],
+    ),
+    {
+      apiVersion: "app.example.com/v1alpha1",
+      kind: "NCApp",
+      metadata: { name: "my-server", namespace: "shop" },
+      spec: {
+        shellFile: "/srv/bin/My Server.sh",
+        args: ["--port", "80"],
+        env: [{ name: "A", value: "b=c" }, { name: "HOME", value: "/root" }],
+        workingDir: "/srv/data",
+        runAsUser: "web",
+        runAsGroup: "33",
+        cpuPCT: "20",
+        memPCT: "12.5%",
+        pidsMax: 9,
+        restartPolicy: "OnFailure",
+        terminationGracePeriodSeconds: 5,
+      },
+    },
+  );
+});
+
+test("manifestOf() says only what was asked for, so that defaults stay the agent's", () => {
+  assert.deepEqual(from("web.sh").spec, { shellFile: "/srv/web.sh", workingDir: "/srv" });
+  assert.deepEqual(from("https://example.com/a/web.sh?x=1", "--name", "w").spec, {
+    shellFile: "https://example.com/a/web.sh?x=1",
+    workingDir: "/srv",
+  });
+});
+
+for (
+  const [words, message] of [
+    [[], /no script is named/],
+    [["web.sh", "--cpu", "0"], /^--cpu: Invalid value: "0"/],
+    [["web.sh", "--name", "Web"], /^--name: Invalid value: "Web"/],
+    [["web.sh", "--restart", "sometimes"], /--restart "sometimes": use always, on-failure or never/],
+    [["web.sh", "--grace", "soon"], /--grace "soon": not a whole number/],
+    [["web.sh", "-e", "MISSING"], /your environment has no MISSING; use MISSING=VALUE/],
+    [["web.sh", "-e", "1x=2"], /spec\.env\[0\]\.name/],
+    [["http://example.com/x.sh"], /--sha256: Required value/],
+    [["...sh"], /gives no name for the app: choose one with --name/],
+  ] as const
+) {
+  test(`run ${words.join(" ")} is refused with the flag to change`, () => {
+    assert.throws(
+      () => from(...words),
+      (error: Error) => error.name === "UsageError" && message.test(error.message),
+    );
+  });
+}
+
+test("every flag of run has help", () => {
+  for (const [name, { help }] of Object.entries(manifestFlags)) assert.ok(help.endsWith("."), name);
+});

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describeApp } from "../../../src/cli/screen/describe-app.ts";
+import type { NodeApp } from "../../../src/cli/agent-api/node-app.ts";
+import { topLines } from "../../../src/cli/screen/top-screen.ts";
+
+const now = Date.parse("2026-01-01T00:10:00Z");
+const web: NodeApp = {
+  apiVersion: "app.example.com/v1alpha1",
+  kind: "NCApp",
+  metadata: { name: "web", namespace: "shop", labels: { tier: "front" } },
+  spec: {
+    shellFile: "/srv/web.sh",
+    args: ["--name", "two words"],
+    env: [{ name: "TOKEN" }],
+    cpuPCT: "20",
+    restartPolicy: "Always",
+    livenessProbe: { httpGet: { port: 8080, path: "/health" }, periodSeconds: 5 },
+  },
+  status: {
+    phase: "BackOff",
+    reason: "OOMKilled",
+    message: "Ended with status 137 (SIGKILL): OOMKilled; restarting in 10 s",
+    restarts: 3,
+    oomKills: 2,
+    lastExit: {
+      code: 137,
+      signal: "SIGKILL",
+      reason: "OOMKilled",
+      finishedAt: "2026-01-01T00:09:00Z",
+      message: "first line\nsecond \x1b[31mline",
+    },
+    conditions: [{
+      type: "Ready",
+      status: "False",
+      reason: "OOMKilled",
+      lastTransitionTime: "2026-01-01T00:09:00Z",
+    }],
+  },
+  agent: { source: "socket", logFile: "/var/log/nckubelet/shop_web/app.log" },
+};
+
+test("describeApp() tells the whole story of an app that was killed", () => {
+  assert.deepEqual(describeApp(web, now), [
+    "Name:        web",
+    "Namespace:   shop",
+    "Source:      socket",
+    "Labels:      tier=front",
+    "Phase:       BackOff",
+    "Reason:      OOMKilled",
+    "Message:     Ended with status 137 (SIGKILL): OOMKilled; restarting in 10 s",
+    "Log file:    /var/log/nckubelet/shop_web/app.log",
+    "Program:",
+    "  Script:        /srv/web.sh",
+    '  Arguments:     --name "two words"',
+    "  Environment:   TOKEN",
+    "Limits:",
+    "  CPU:             20% of all CPUs of the node",
+    "  Memory:          no cap",
+    "  Out of memory:   all of the app dies",
+    "Lifecycle:",
+    "  Restart:    Always",
+    "  Grace:      30s",
+    "  Liveness:   GET http://127.0.0.1:8080/health every 5s, timeout 1s, gives up after 3",
+    "State:",
+    "  Ready:       False",
+    "  Restarts:    3",
+    "  OOM kills:   2",
+    "Last exit:",
+    "  Code:       137 (SIGKILL)",
+    "  Reason:     OOMKilled",
+    "  Finished:   2026-01-01T00:09:00Z (60s ago)",
+    "  Message:",
+    "    first line",
+    "    second \ufffd[31mline",
+    "Conditions:",
+    "  TYPE    STATUS   REASON      SINCE   MESSAGE",
+    "  Ready   False    OOMKilled   60s",
+  ]);
+});
+
+test("describeApp() shows no value of a variable of an NCApp as the API server has it, and nothing that moves the cursor", () => {
+  const manifest = JSON.stringify({ spec: { env: [{ name: "TOKEN", value: "opensesame" }] } });
+  const lines = describeApp({
+    ...web,
+    metadata: {
+      name: "web",
+      annotations: {
+        "kubectl.kubernetes.io/last-applied-configuration": manifest,
+        team: "night\nPhase: Running",
+      },
+    },
+    spec: { shellFile: "https://me:opensesame@example.com/web.sh?signature=opensesame" },
+    status: {
+      phase: "Failed",
+      message: "was \x1b[2Jhere",
+      conditions: [{ type: "Ready", status: "False", reason: "\x9b2J", message: "\x1b]0;title\x07" }],
+    },
+  }, now);
+  const text = lines.join("\n");
+  assert.ok(!text.includes("opensesame"), text);
+  assert.deepEqual(lines.filter((line) => /^ *(Annotations|Phase|Message|Script): /.test(line)), [
+    "Annotations:   team=night Phase: Running",
+    "Phase:         Failed",
+    "Message:       was \ufffd[2Jhere",
+    "  Script:   https://***@example.com/web.sh?***",
+  ]);
+  assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f\x7f-\x9f]/);
+});
+
+test("describeApp() colours the phase alone", () => {
+  const coloured = describeApp(web, now, (colour, text) => `<${colour}>${text}</>`);
+  assert.deepEqual(coloured.filter((line) => line.includes("<")), ["Phase:       <red>BackOff</>"]);
+});
+
+test("topLines() shows the greediest first and cuts lines to the terminal", () => {
+  const app = (name: string, cpuPCT: string, memoryBytes: number): NodeApp => ({
+    ...web,
+    metadata: { name, namespace: "default" },
+    status: { phase: "Running", cpuPCT, memPCT: "1.5", memoryBytes, startTime: "2026-01-01T00:09:00Z" },
+  });
+  const agent = {
+    version: "1.0",
+    node: "edge-7",
+    startedAt: "2026-01-01T00:00:00Z",
+    stateDir: "/var/lib/nckubelet",
+    limits: { enforced: true, message: "" },
+    sources: [],
+    problems: [],
+  };
+  const apps = [
+    app("small", "0.5", 2 ** 20),
+    app("big", "12.5", 3 * 2 ** 20),
+    app("fat", "0.5", 9 * 2 ** 20),
+  ];
+  const lines = topLines({ agent, apps }, { now });
+  assert.deepEqual(lines.slice(0, 2), [
+    "node edge-7, agent 1.0, up 10m",
+    "3 apps, 3 running; together 13.5% CPU, 4.5% memory",
+  ]);
+  assert.deepEqual(lines.slice(4).map((line) => line.split(/ {2,}/).slice(0, 3)), [
+    ["default/big", "Running", "12.5/20%"],
+    ["default/fat", "Running", "0.5/20%"],
+    ["default/small", "Running", "0.5/20%"],
+  ]);
+  const [, , , head, big] = topLines({ agent, apps }, { now, wide: true });
+  assert.match(head ?? "", / AGE +PID +SOURCE +SCRIPT$/);
+  assert.match(big ?? "", /^default\/big .* 60s +- +socket +\/srv\/web\.sh$/);
+  const narrow = topLines({ agent, apps }, { now, columns: 20 });
+  assert.ok(narrow.every((line) => [...line].length <= 20), narrow.join("\n"));
+});

@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { loadAccess } from "../../../src/kube/access/access.ts";
+import { alice, bob, ca } from "./certificates.ts";
+
+async function withFolder(use: (folder: string) => Promise<void>) {
+  const folder = await mkdtemp(join(tmpdir(), "access-"));
+  try {
+    await use(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Replaces a file as everyone who writes tokens does. */
+async function replace(path: string, content: string) {
+  await writeFile(`${path}.new`, content);
+  await rename(`${path}.new`, path);
+}
+
+const kubeconfig = (user: string, cluster = 'server: "https://k8s.test:6443"') => `
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
+clusters: [{name: k, cluster: {${cluster}}}]
+users: [{name: u, user: {${user}}}]
+`;
+
+test("loadAccess() takes a plain server as it is", async () => {
+  const access = await loadAccess({ server: "http://127.0.0.1:8001" });
+  assert.deepEqual(await access.authorize(), { headers: {} });
+  assert.equal(access.describe(), "http://127.0.0.1:8001 (--server, anonymous)");
+});
+
+test("loadAccess() sees a replaced token file, and keeps the last token while the file is gone or empty", async () => {
+  await withFolder(async (folder) => {
+    const tokenFile = join(folder, "token");
+    await writeFile(tokenFile, "first\n");
+    const access = await loadAccess({ server: "https://k8s.test", tokenFile });
+    const header = async () => (await access.authorize()).headers.authorization;
+    assert.equal(await header(), "Bearer first");
+    await replace(tokenFile, "second\n");
+    assert.equal(await header(), "Bearer second");
+    await rm(tokenFile);
+    assert.equal(await header(), "Bearer second");
+    await writeFile(tokenFile, "");
+    assert.equal(await header(), "Bearer second");
+    await replace(tokenFile, "third");
+    assert.equal(await header(), "Bearer third");
+  });
+});
+
+test("loadAccess() names a token file that was never there", async () => {
+  const access = await loadAccess({ server: "https://k8s.test", tokenFile: "/nowhere/token" });
+  await assert.rejects(access.authorize(), /cannot read token file \/nowhere\/token: .*ENOENT/);
+});
+
+test("loadAccess() shows a changed client certificate only when its key fits", async () => {
+  await withFolder(async (folder) => {
+    const cert = join(folder, "client.crt");
+    const key = join(folder, "client.key");
+    await writeFile(
+      join(folder, "config"),
+      kubeconfig("client-certificate: client.crt, client-key: client.key"),
+    );
+    await writeFile(cert, alice.cert);
+    await writeFile(key, alice.key);
+    const access = await loadAccess({ kubeconfig: join(folder, "config") });
+    const first = await access.tls();
+    assert.equal(first.cert, alice.cert);
+    assert.equal(await access.tls(), first, "nothing changed: the same object");
+    await replace(cert, bob.cert);
+    assert.equal(await access.tls(), first, "the key does not fit yet");
+    await replace(key, bob.key);
+    const second = await access.tls();
+    assert.deepEqual([second.cert, second.key], [bob.cert, bob.key]);
+  });
+});
+
+test("loadAccess() refuses a first certificate with another key", async () => {
+  await withFolder(async (folder) => {
+    await writeFile(
+      join(folder, "config"),
+      kubeconfig("client-certificate: client.crt, client-key: client.key"),
+    );
+    await writeFile(join(folder, "client.crt"), alice.cert);
+    await writeFile(join(folder, "client.key"), bob.key);
+    const access = await loadAccess({ kubeconfig: join(folder, "config") });
+    await assert.rejects(
+      access.tls(),
+      /client certificate .*client\.crt: its key belongs to another certificate/,
+    );
+  });
+});
+
+test("loadAccess() uses basic auth, namespace, server name and a changed authority of a kubeconfig", async () => {
+  await withFolder(async (folder) => {
+    const authority = join(folder, "ca.crt");
+    await writeFile(authority, ca);
+    const cluster =
+      'server: "https://k8s.test/base/", certificate-authority: ca.crt, tls-server-name: kube.test';
+    await writeFile(join(folder, "config"), kubeconfig("username: me, password: s3cret", cluster));
+    const access = await loadAccess({ kubeconfig: join(folder, "config") });
+    assert.deepEqual(await access.authorize(), { headers: { authorization: `Basic ${btoa("me:s3cret")}` } });
+    assert.equal(access.namespace, "shop");
+    const tls = await access.tls();
+    assert.deepEqual([tls.ca, tls.servername, tls.rejectUnauthorized], [ca, "kube.test", true]);
+    await replace(authority, `${ca}${ca}`);
+    assert.notEqual(await access.tls(), tls);
+    const shown = `https://k8s.test/base (context "c" of ${join(folder, "config")}, basic auth)`;
+    assert.equal(access.describe(), shown);
+  });
+});
+
+test("loadAccess() lets flags win over the kubeconfig", async () => {
+  await withFolder(async (folder) => {
+    await writeFile(join(folder, "config"), kubeconfig("token: old"));
+    const access = await loadAccess({
+      kubeconfig: join(folder, "config"),
+      server: "https://other.test",
+      token: "new",
+      insecureSkipTlsVerify: true,
+    });
+    assert.equal(access.server.href, "https://other.test/");
+    assert.deepEqual(await access.authorize(), { headers: { authorization: "Bearer new" } });
+    assert.equal((await access.tls()).rejectUnauthorized, false);
+  });
+});
+
+test("loadAccess() uses the service account of a Pod", async () => {
+  await withFolder(async (folder) => {
+    const serviceAccountDir = join(folder, "sa");
+    await mkdir(serviceAccountDir);
+    await writeFile(join(serviceAccountDir, "token"), "pod-token");
+    await writeFile(join(serviceAccountDir, "ca.crt"), ca);
+    await writeFile(join(serviceAccountDir, "namespace"), "nckubelet\n");
+    const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
+    const access = await loadAccess({ env, serviceAccountDir });
+    assert.equal(access.server.origin, "https://[fd00::1]:6443");
+    assert.equal(access.namespace, "nckubelet");
+    assert.deepEqual(await access.authorize(), { headers: { authorization: "Bearer pod-token" } });
+    assert.equal((await access.tls()).ca, ca);
+  });
+});
+
+test("loadAccess() lets proxy-url win over the environment", async () => {
+  await withFolder(async (folder) => {
+    const cluster = 'server: "https://k8s.test", proxy-url: "http://mine.test:1"';
+    await writeFile(join(folder, "config"), kubeconfig("", cluster));
+    const env = { HTTPS_PROXY: "http://env.test:2" };
+    assert.equal((await loadAccess({ kubeconfig: join(folder, "config"), env })).proxy?.host, "mine.test:1");
+    assert.equal((await loadAccess({ server: "https://k8s.test", env })).proxy?.host, "env.test:2");
+  });
+});
+
+test("loadAccess() says what is missing", async () => {
+  await assert.rejects(loadAccess({}), /give a kubeconfig or a server/);
+  await assert.rejects(loadAccess({ kubeconfig: "/nowhere" }), /cannot read kubeconfig \/nowhere: .*ENOENT/);
+  await assert.rejects(
+    loadAccess({ server: "k8s.test:6443" }),
+    /must be an http:\/\/ or https:\/\/ address, not "k8s/,
+  );
+  await assert.rejects(loadAccess({ server: "https://me:s3cret@k8s.test" }), (error: Error) => {
+    assert.match(error.message, /k8s\.test must not hold a password/);
+    return !error.message.includes("s3cret");
+  });
+});

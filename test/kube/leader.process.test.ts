@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubeClient } from "../../src/kube/client/client.ts";
+import { lead, type LeaderOptions, type Leadership } from "../../src/kube/leader.ts";
+import { type Lease, renewed } from "../../src/kube/lease.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { waitFor } from "../wait-for.ts";
+import { type Answer, json, refuse, withClient } from "./fake-server.ts";
+
+/** A server with one Lease that checks versions as the API server does, and can be made to fail. */
+function createLeaseServer(stored?: Lease) {
+  /** `unanswered`: set to 0, the next write is taken and not answered. */
+  const state = { lease: stored, version: 1, broken: false, writes: 0, unanswered: 1 };
+  const answer: Answer = ({ method, body }, response) => {
+    if (state.broken) return refuse(response, 500, "InternalError", "broken");
+    const { lease } = state;
+    if (method === "GET") return lease ? json(response, lease) : refuse(response, 404, "NotFound", "none");
+    const sent: Lease = JSON.parse(body);
+    const sameVersion = sent.metadata?.resourceVersion === lease?.metadata?.resourceVersion;
+    if (method === "POST" ? lease !== undefined : !sameVersion) {
+      return refuse(response, 409, "Conflict", "changed");
+    }
+    state.writes++;
+    state.lease = { ...sent, metadata: { ...sent.metadata, resourceVersion: `${++state.version}` } };
+    if (state.unanswered === 0) return void state.unanswered++;
+    return json(response, state.lease);
+  };
+  return { state, answer };
+}
+
+/** So long that no machine, however busy, lets a deadline pass by itself. */
+const times = { leaseSeconds: 120, renewDeadlineMs: 90_000, retryMs: 50 };
+/** For who has to see a deadline pass. */
+const short = { leaseSeconds: 1, renewDeadlineMs: 600 };
+const options = (identity: string, more: Partial<LeaderOptions> = {}): LeaderOptions => ({
+  namespace: "nckubelet",
+  name: "nc-scheduler",
+  identity,
+  log: silentLogger,
+  ...times,
+  ...more,
+});
+
+/** A candidate that works until it is told to stop, and how it stands. */
+function candidate(client: KubeClient, identity: string, more: Partial<LeaderOptions> = {}) {
+  const stopping = new AbortController();
+  const terms: Leadership[] = [];
+  const done = lead(client, options(identity, more), async (leadership) => {
+    terms.push(leadership);
+    if (!leadership.signal.aborted) {
+      await new Promise((resolve) => leadership.signal.addEventListener("abort", resolve, { once: true }));
+    }
+  }, stopping.signal);
+  return {
+    terms,
+    leads: () => terms.at(-1)?.isLeader() ?? false,
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+}
+
+const heldBy = (holder: string, seconds = 1): Lease =>
+  renewed({ metadata: { resourceVersion: "1" } } as Lease, {
+    namespace: "nckubelet",
+    name: "nc-scheduler",
+    holder,
+    seconds,
+  }, Date.now());
+
+test("lead() creates the Lease, renews it, and gives it back at the end", async () => {
+  const { state, answer } = createLeaseServer();
+  await withClient(answer, async (client) => {
+    const one = candidate(client, "one");
+    await waitFor("one leads", () => one.leads());
+    await waitFor("it renews", () => state.writes >= 3);
+    assert.equal(state.lease?.spec?.holderIdentity, "one");
+    await one.stop();
+    assert.equal(state.lease?.spec?.holderIdentity, undefined);
+    assert.equal(one.terms.length, 1);
+  });
+});
+
+test("of two candidates one leads, and the other follows when it ends", async () => {
+  const { answer } = createLeaseServer();
+  await withClient(answer, async (client) => {
+    const one = candidate(client, "one");
+    await waitFor("one leads", () => one.leads());
+    const two = candidate(client, "two");
+    assert.equal(two.terms.length, 0);
+    await one.stop();
+    await waitFor("two leads", () => two.leads());
+    await two.stop();
+  });
+});
+
+test("a Lease that nobody renews is taken once its time is over, whatever its own clock says", async () => {
+  const { state, answer } = createLeaseServer(heldBy("dead"));
+  state.lease!.spec!.renewTime = "2099-01-01T00:00:00.000000Z";
+  await withClient(answer, async (client) => {
+    const one = candidate(client, "one");
+    await waitFor("one leads", () => one.leads());
+    assert.equal(state.lease?.spec?.leaseTransitions, 1);
+    await one.stop();
+  });
+});
+
+test("a Lease that is renewed is never taken", async () => {
+  const { state, answer } = createLeaseServer(heldBy("other"));
+  await withClient(answer, async (client, { requests }) => {
+    const one = candidate(client, "one");
+    const seen = () => requests.length;
+    // Three times as long as the Lease lasts.
+    for (let round = 1; round <= 60; round++) {
+      await waitFor("it looks again", () => seen() >= round);
+      state.lease = { ...heldBy("other"), metadata: { resourceVersion: `${++state.version}` } };
+    }
+    assert.equal(one.terms.length, 0);
+    await one.stop();
+  });
+});
+
+test("a leader that cannot renew stops working, and leads again when it can", async () => {
+  const { state, answer } = createLeaseServer();
+  await withClient(answer, async (client) => {
+    const one = candidate(client, "one", short);
+    await waitFor("one leads", () => one.leads());
+    state.broken = true;
+    await waitFor("it has stopped", () => one.terms.at(-1)!.signal.aborted);
+    assert.equal(one.leads(), false);
+    const before = one.terms.length;
+    state.broken = false;
+    await waitFor("it leads again", () => one.terms.length > before && one.leads());
+    await one.stop();
+  });
+});
+
+test("a leader whose Lease was taken stops working and does not take it back", async () => {
+  const { state, answer } = createLeaseServer();
+  await withClient(answer, async (client) => {
+    const one = candidate(client, "one");
+    await waitFor("one leads", () => one.leads());
+    state.lease = { ...heldBy("usurper", 3600), metadata: { resourceVersion: `${++state.version}` } };
+    await waitFor("it has stopped", () => one.terms[0]!.signal.aborted);
+    assert.equal(state.lease.spec?.holderIdentity, "usurper");
+    await one.stop();
+    assert.equal(state.lease.spec?.holderIdentity, "usurper");
+  });
+});
+
+test("isLeader() is false as soon as the deadline is over by either clock, before anything else has run", async () => {
+  const hour = 3_600_000;
+  const moved = [{ wall: hour, steady: 0 }, { wall: 0, steady: hour }, { wall: -hour, steady: hour }];
+  for (const { wall, steady } of moved) {
+    const { answer } = createLeaseServer();
+    await withClient(answer, async (client) => {
+      const clock = { wall: 0, steady: 0 };
+      const stopping = new AbortController();
+      let seen: boolean[] = [];
+      const clocks = { now: () => Date.now() + clock.wall, steady: () => performance.now() + clock.steady };
+      await lead(client, options("one", clocks), async ({ isLeader }) => {
+        const before = isLeader();
+        Object.assign(clock, { wall, steady });
+        seen = [before, isLeader()];
+        stopping.abort();
+      }, stopping.signal);
+      assert.deepEqual(seen, [true, false]);
+    });
+  }
+});
+
+test("a clock that is set forward does not take a Lease that is alive", async () => {
+  const { state, answer } = createLeaseServer(heldBy("other", 3600));
+  await withClient(answer, async (client) => {
+    let asked = 0;
+    const now = () => Date.now() + 10 * 3_600_000 * asked++;
+    const stopping = new AbortController();
+    const done = lead(client, options("one", { now }), async () => {}, stopping.signal);
+    await waitFor("it has asked several times", () => asked > 5);
+    stopping.abort();
+    await done;
+    assert.equal(state.lease?.spec?.holderIdentity, "other");
+    assert.equal(state.writes, 0);
+  });
+});
+
+test("a Lease whose last renewal was called off half way is given back all the same", async () => {
+  const { state, answer } = createLeaseServer();
+  await withClient(answer, async (client) => {
+    const one = candidate(client, "one");
+    await waitFor("one leads", () => one.leads());
+    state.unanswered = 0;
+    await waitFor("a renewal has arrived and is not answered", () => state.unanswered === 1);
+    await one.stop();
+    assert.equal(state.lease?.spec?.holderIdentity, undefined);
+  });
+});

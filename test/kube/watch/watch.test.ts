@@ -1,0 +1,508 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import type { ServerResponse } from "node:http";
+import { test } from "node:test";
+import type { NCApp } from "../../../src/api/types.ts";
+import type { ClientOptions } from "../../../src/kube/client/client.ts";
+import type { FollowOptions } from "../../../src/kube/watch/watch.ts";
+import { accept, apiServer, bookmark, errorLine, isWatch, line, lists, ncapp } from "../fake-ncapps.ts";
+import { type Event, follow, type Follower } from "../follower.ts";
+import { type Answer, type FakeServer, json, refuse, withClient } from "../fake-server.ts";
+
+/** Follows the NCApps of node-a on a fake server. */
+function following(
+  answer: Answer,
+  use: (follower: Follower, server: FakeServer) => Promise<void>,
+  options: Partial<FollowOptions<NCApp>> = {},
+  clientOptions: ClientOptions = {},
+): Promise<void> {
+  return withClient(answer, async (client, server) => {
+    const follower = follow(client, options);
+    try {
+      await use(follower, server);
+    } finally {
+      await follower.stop();
+    }
+  }, clientOptions);
+}
+
+const watchesOf = ({ requests }: FakeServer) => requests.filter(isWatch);
+const listsOf = ({ requests }: FakeServer) => requests.filter((request) => !isWatch(request));
+const names = ({ items }: Event<"listed">) => items.map(({ metadata }) => metadata.name);
+
+/** A watch that sends these lines and is then ended by the server. */
+const ends = (...lines: string[]): Answer => (_, response) => {
+  accept(response, ...lines);
+  response.end();
+};
+const stays = (...lines: (string | Uint8Array)[]): Answer => (_, response) => accept(response, ...lines);
+const limit = { timeout: 30_000 };
+
+test("followList() lists, then tells changes in their order", limit, async () => {
+  const server = apiServer({
+    lists: [lists([ncapp("a")], "10")],
+    watches: [stays(
+      line("ADDED", ncapp("b", "node-a", { version: "11" })),
+      line("MODIFIED", ncapp("a", "node-a", { version: "12" })),
+      line("DELETED", ncapp("b", "node-a", { version: "13" })),
+    )],
+  });
+  await following(server, async ({ next }, seen) => {
+    assert.deepEqual(names(await next("listed")), ["a"]);
+    const added = await next("applied");
+    assert.equal(added.object.metadata.name, "b");
+    assert.ok(!("managedFields" in added.object.metadata));
+    assert.equal((await next("applied")).object.metadata.resourceVersion, "12");
+    assert.equal((await next("deleted")).object.metadata.uid, "uid-b");
+    const { query } = watchesOf(seen)[0]!;
+    assert.equal(query.get("resourceVersion"), "10");
+    assert.equal(query.get("allowWatchBookmarks"), "true");
+    const seconds = Number(query.get("timeoutSeconds"));
+    assert.ok(seconds >= 300 && seconds <= 600, `${seconds}`);
+  });
+});
+
+test("a watch that the server ends goes on at once from the last event, without a list", limit, async () => {
+  const server = apiServer({
+    lists: [lists([], "10")],
+    watches: [
+      ends(line("ADDED", ncapp("a", "node-a", { version: "11" })), bookmark("15")),
+      stays(line("MODIFIED", ncapp("a", "node-a", { version: "16" }))),
+    ],
+  });
+  await following(server, async ({ next, restarts }, seen) => {
+    await next("listed");
+    await next("applied");
+    assert.equal((await next("applied")).object.metadata.resourceVersion, "16");
+    assert.deepEqual(watchesOf(seen).map(({ query }) => query.get("resourceVersion")), ["10", "15"]);
+    assert.equal(listsOf(seen).length, 1);
+    assert.deepEqual(restarts, ["ended"]);
+  });
+});
+
+const expiries: [string, Answer][] = [
+  ["an ERROR event 410", stays(errorLine(410, "Expired", "too old resource version"))],
+  ["an HTTP 410", (_, response) => refuse(response, 410, "Gone", "too old resource version")],
+];
+for (const [what, expired] of expiries) {
+  test(`${what} leads to exactly one list`, limit, async () => {
+    const server = apiServer({
+      lists: [lists([ncapp("a")], "10"), lists([ncapp("b")], "20")],
+      watches: [expired, stays(line("ADDED", ncapp("c", "node-a", { version: "21" })))],
+    });
+    await following(server, async ({ next, restarts }, seen) => {
+      assert.deepEqual(names(await next("listed")), ["a"]);
+      assert.deepEqual(names(await next("listed")), ["b"]);
+      await next("applied");
+      assert.equal(listsOf(seen).length, 2);
+      assert.deepEqual(watchesOf(seen).map(({ query }) => query.get("resourceVersion")), ["10", "20"]);
+      assert.deepEqual(restarts, ["expired"]);
+    });
+  });
+}
+
+test("a server that forgets every version at once is not asked in a tight loop", limit, async () => {
+  const server = apiServer({ lists: [lists([])], watches: [stays(errorLine(410, "Expired", "too old"))] });
+  await following(server, async ({ next }) => {
+    await next("listed");
+    for (const pause of [1, 2, 3]) {
+      await next("listed");
+      assert.equal((await next("trouble")).retryInMs, pause);
+    }
+  });
+});
+
+test(
+  "a connection that breaks inside a line goes on before that line, and nothing of it is told",
+  limit,
+  async () => {
+    const whole = line("ADDED", ncapp("b", "node-a", { version: "12" }));
+    const cut: Answer = (_, response) => {
+      accept(response, line("ADDED", ncapp("a", "node-a", { version: "11" })));
+      response.write(whole.slice(0, 40), () => response.socket!.destroy());
+    };
+    const server = apiServer({ lists: [lists([], "10")], watches: [cut, stays(whole)] });
+    await following(server, async ({ next, restarts }, seen) => {
+      await next("listed");
+      assert.equal((await next("applied")).object.metadata.name, "a");
+      const { during, error } = await next("trouble");
+      assert.deepEqual([during, error.reason], ["watch", "Unreachable"]);
+      await next("alive");
+      assert.equal((await next("applied")).object.metadata.name, "b");
+      assert.deepEqual(watchesOf(seen).map(({ query }) => query.get("resourceVersion")), ["10", "11"]);
+      assert.equal(listsOf(seen).length, 1);
+      assert.deepEqual(restarts, ["lost"]);
+    });
+  },
+);
+
+test("a body that ends cleanly inside a line counts as a lost connection", limit, async () => {
+  const whole = line("ADDED", ncapp("a", "node-a", { version: "11" }));
+  const server = apiServer({ lists: [lists([], "10")], watches: [ends(whole.slice(0, -1)), stays(whole)] });
+  await following(server, async ({ next }, seen) => {
+    await next("listed");
+    assert.match((await next("trouble")).error.message, /broke off inside a line/);
+    await next("applied");
+    assert.equal(listsOf(seen).length, 1);
+  });
+});
+
+test("characters that are cut between chunks arrive whole", limit, async () => {
+  const app = ncapp("a");
+  app.spec.args = ["größe 世界 🦀"];
+  const bytes = Buffer.from(line("ADDED", app));
+  const server = apiServer({
+    lists: [lists([])],
+    watches: [async (_, response) => {
+      accept(response);
+      for (const byte of bytes) await new Promise((resolve) => response.write(Uint8Array.of(byte), resolve));
+    }],
+  });
+  await following(server, async ({ next }) => {
+    await next("listed");
+    assert.deepEqual((await next("applied")).object.spec.args, ["größe 世界 🦀"]);
+  });
+});
+
+test(
+  "silence leads to a new connection from the same place, and is no trouble by itself",
+  limit,
+  async () => {
+    const server = apiServer({
+      lists: [lists([], "10")],
+      watches: [stays(), stays(line("ADDED", ncapp("a", "node-a", { version: "11" })))],
+    });
+    await following(server, async ({ next, restarts }, seen) => {
+      await next("listed");
+      await next("applied");
+      assert.deepEqual(watchesOf(seen).map(({ query }) => query.get("resourceVersion")), ["10", "10"]);
+      assert.deepEqual(restarts, ["silent"]);
+    }, { silenceMs: 50 });
+  },
+);
+
+test("bytes that come now and then are no silence", limit, async () => {
+  const server = apiServer({
+    lists: [lists([])],
+    watches: [(_, response) => {
+      accept(response);
+      let version = 0;
+      const timer = setInterval(() => response.write(bookmark(`${++version}`)), 20);
+      response.on("close", () => clearInterval(timer));
+    }],
+  });
+  await following(server, async ({ next, restarts }) => {
+    await next("listed");
+    for (let i = 0; i < 15; i++) await next("alive");
+    assert.deepEqual(restarts, []);
+  }, { silenceMs: 200 });
+});
+
+test("a half-open server is trouble once a new connection gets no answer", limit, async () => {
+  const server = apiServer({ lists: [lists([])], watches: [stays(), () => {}] });
+  await following(
+    server,
+    async ({ next, restarts }) => {
+      await next("listed");
+      assert.equal((await next("trouble")).error.reason, "Timeout");
+      assert.deepEqual(restarts, ["silent", "lost"]);
+    },
+    { silenceMs: 50 },
+    { timeoutMs: 1000 },
+  );
+});
+
+test("an object that goes to another node is told as deleted, once, and others never", limit, async () => {
+  const server = apiServer({
+    lists: [lists([ncapp("a"), ncapp("other", "node-b")], "10")],
+    watches: [stays(
+      line("MODIFIED", ncapp("other", "node-b", { version: "11" })),
+      line("MODIFIED", ncapp("a", "node-b", { version: "12" })),
+      line("MODIFIED", ncapp("a", "node-b", { version: "13" })),
+      line("DELETED", ncapp("a", "node-b", { version: "14" })),
+      line("DELETED", ncapp("other", "node-b", { version: "15" })),
+      line("ADDED", ncapp("last", "node-a", { version: "16" })),
+    )],
+  });
+  await following(server, async ({ next }) => {
+    assert.deepEqual(names(await next("listed")), ["a"]);
+    const moved = await next("deleted");
+    assert.deepEqual([moved.object.metadata.uid, moved.object.spec.nodeName], ["uid-a", "node-b"]);
+    assert.equal((await next("applied")).object.metadata.name, "last");
+  });
+});
+
+test("a recreated object is deleted with its old uid and applied with its new one", limit, async () => {
+  const server = apiServer({
+    lists: [lists([ncapp("a", "node-a", { uid: "one" })], "10")],
+    watches: [stays(
+      line("DELETED", ncapp("a", "node-a", { uid: "one", version: "11" })),
+      line("ADDED", ncapp("a", "node-a", { uid: "two", version: "12" })),
+    )],
+  });
+  await following(server, async ({ next }) => {
+    await next("listed");
+    assert.equal((await next("deleted")).object.metadata.uid, "one");
+    assert.equal((await next("applied")).object.metadata.uid, "two");
+  });
+});
+
+test("a field selector is used for list and watch where the server takes it", limit, async () => {
+  await following(apiServer({ lists: [lists([])] }), async ({ next }, { requests }) => {
+    await next("listed");
+    await next("alive");
+    const wanted = "spec.nodeName=node-a";
+    assert.deepEqual(requests.map(({ query }) => query.get("fieldSelector")), [wanted, wanted]);
+  }, { fieldSelector: "spec.nodeName=node-a" });
+});
+
+test("a refused field selector is left out, and tried again after a while", limit, async () => {
+  let supported = false;
+  let time = 0;
+  const server: Answer = (request, response, index) => {
+    if (request.query.has("fieldSelector") && !supported) {
+      return refuse(
+        response,
+        400,
+        "BadRequest",
+        'Unable to find "ncapps": field label not supported: spec.nodeName',
+      );
+    }
+    return isWatch(request)
+      ? ends(bookmark("10"))(request, response, index)
+      : lists([ncapp("a"), ncapp("b", "b")])(request, response, index);
+  };
+  await following(server, async ({ next }, seen) => {
+    assert.deepEqual(names(await next("listed")), ["a"]);
+    await next("alive");
+    const selectors = () => seen.requests.map(({ query }) => query.has("fieldSelector"));
+    assert.deepEqual(selectors(), [true, false, false]);
+    time += 1_100;
+    await next("listed");
+    assert.equal(selectors().filter(Boolean).length, 1, "too early to try again");
+    supported = true;
+    time += 10_000;
+    await next("listed");
+    assert.ok(listsOf(seen).at(-1)?.query.has("fieldSelector"), "tried again");
+  }, { fieldSelector: "spec.nodeName=node-a", relistMs: 1_000, selectorRetryMs: 10_000, now: () => time });
+});
+
+test("another 400 is trouble, and the selector stays", limit, async () => {
+  const server = apiServer({
+    lists: [(_, response) => refuse(response, 400, "BadRequest", "limit is bad"), lists([])],
+  });
+  await following(server, async ({ next }, { requests }) => {
+    assert.match((await next("trouble")).error.message, /limit is bad/);
+    await next("listed");
+    assert.ok(requests.every(({ query }) => query.has("fieldSelector")));
+  }, { fieldSelector: "spec.nodeName=node-a" });
+});
+
+test("the periodic list heals what the watch missed, while the watch is quiet", limit, async () => {
+  const server = apiServer({ lists: [lists([ncapp("a")], "10"), lists([ncapp("b")], "20")] });
+  await following(server, async ({ next, restarts }) => {
+    assert.deepEqual(names(await next("listed")), ["a"]);
+    assert.deepEqual(names(await next("listed")), ["b"]);
+    assert.equal(restarts[0], "relist");
+  }, { relistMs: 50 });
+});
+
+test("a periodic list that fails is trouble, and the watch goes on meanwhile", limit, async () => {
+  const server = apiServer({
+    lists: [lists([ncapp("a")], "10"), lists(null)],
+    watches: [stays(), stays(line("ADDED", ncapp("b", "node-a", { version: "11" })))],
+  });
+  await following(server, async ({ next }, seen) => {
+    await next("listed");
+    const { during, error, retryInMs } = await next("trouble");
+    assert.deepEqual([during, retryInMs], ["list", 60_000]);
+    assert.match(error.message, /its items are null/);
+    assert.equal((await next("applied")).object.metadata.name, "b");
+    assert.deepEqual(watchesOf(seen).map(({ query }) => query.get("resourceVersion")), ["10", "10"]);
+  }, { relistMs: 50, relistRetryMs: 60_000 });
+});
+
+const raw = (type: string, body: string, status = 200): Answer => (_, response) => {
+  response.writeHead(status, { "content-type": type }).end(body);
+};
+const badLists: [string, Answer, RegExp][] = [
+  ["401", (_, response) => refuse(response, 401, "Unauthorized", "no"), /401 Unauthorized/],
+  ["403", (_, response) => refuse(response, 403, "Forbidden", "no"), /403 Forbidden/],
+  ["404 without a Status", raw("text/plain", "404 page not found", 404), /404 NotFound: 404 page not found/],
+  ["429", (_, response) => refuse(response, 429, "TooManyRequests", "no"), /429 TooManyRequests/],
+  ["500", (_, response) => refuse(response, 500, "InternalError", "no"), /500 InternalError/],
+  ["503", (_, response) => refuse(response, 503, "ServiceUnavailable", "no"), /503 ServiceUnavailable/],
+  ["items null", lists(null), /its items are null/],
+  ["cut JSON", raw("application/json", '{"kind":"NCAppList"'), /cut or broken JSON/],
+  ["HTML", raw("text/html", "<html>"), /not JSON but text\/html/],
+  ["an empty body", raw("application/json", ""), /an empty body/],
+  [
+    "another list",
+    (_, response) => json(response, { kind: "PodList", apiVersion: "v1", items: [] }),
+    /kind is "PodList"/,
+  ],
+];
+for (const [what, bad, expected] of badLists) {
+  test(`a list answered with ${what} is trouble, and the next good one is told`, limit, async () => {
+    // A 401 is asked once more, with fresh credentials.
+    const answers = what === "401" ? [bad, bad] : [bad];
+    await following(apiServer({ lists: [...answers, lists([ncapp("a")])] }), async ({ next }) => {
+      const { during, error } = await next("trouble");
+      assert.equal(during, "list");
+      assert.match(error.message, expected);
+      assert.deepEqual(names(await next("listed")), ["a"]);
+    });
+  });
+}
+
+test(
+  "an ERROR event that is not 410 is trouble, and the watch goes on from where it was",
+  limit,
+  async () => {
+    const server = apiServer({
+      lists: [lists([], "10")],
+      watches: [
+        stays(bookmark("12"), errorLine(500, "InternalError", "etcd is unhappy")),
+        stays(line("ADDED", ncapp("a", "node-a", { version: "13" }))),
+      ],
+    });
+    await following(server, async ({ next }, seen) => {
+      await next("listed");
+      assert.match((await next("trouble")).error.message, /500 InternalError: etcd is unhappy/);
+      await next("applied");
+      assert.deepEqual(watchesOf(seen).map(({ query }) => query.get("resourceVersion")), ["10", "12"]);
+      assert.equal(listsOf(seen).length, 1);
+    });
+  },
+);
+
+const nonsense: [string, Answer, RegExp][] = [
+  [
+    "an object of another kind",
+    stays(line("ADDED", { ...ncapp("x"), kind: "Pod" })),
+    /an object has kind "Pod"/,
+  ],
+  ["a line that is no JSON", stays("<html>\n"), /is no event: <html>/],
+  ["a line that is no event", stays('{"hello":1}\n'), /is no event/],
+  ["HTML", raw("text/html", "<html>"), /not JSON but text\/html/],
+  ["404", (_, response) => refuse(response, 404, "NotFound", "no such resource"), /404 NotFound/],
+];
+for (const [what, bad, expected] of nonsense) {
+  test(`a watch answered with ${what} is trouble, and is followed by a list`, limit, async () => {
+    const server = apiServer({ lists: [lists([ncapp("a")], "10")], watches: [bad, stays()] });
+    await following(server, async ({ next }) => {
+      await next("listed");
+      const { during, error } = await next("trouble");
+      assert.equal(during, "watch");
+      assert.match(error.message, expected);
+      assert.deepEqual(names(await next("listed")), ["a"]);
+    });
+  });
+}
+
+test("a watch that ends at once, again and again, is trouble with growing pauses", limit, async () => {
+  await following(apiServer({ lists: [lists([])], watches: [ends()] }), async ({ next }, seen) => {
+    await next("listed");
+    for (const pause of [1, 2, 3]) {
+      const { error, retryInMs } = await next("trouble");
+      assert.match(error.message, /the watch ended at once/);
+      assert.equal(retryInMs, pause);
+    }
+    assert.equal(listsOf(seen).length, 1);
+  });
+});
+
+test("the pauses start over after a watch that worked", limit, async () => {
+  const broken: Answer = (_, response) => refuse(response, 500, "InternalError", "no");
+  const cut: Answer = (_, response) => {
+    accept(response, bookmark("11"));
+    response.write("{", () => response.socket!.destroy());
+  };
+  const server = apiServer({ lists: [lists([])], watches: [broken, broken, cut, broken] });
+  await following(server, async ({ next }) => {
+    await next("listed");
+    assert.deepEqual([(await next("trouble")).retryInMs, (await next("trouble")).retryInMs], [1, 2]);
+    assert.equal((await next("trouble")).retryInMs, 1);
+  });
+});
+
+test("a wait that the server asks for is kept", limit, async () => {
+  const busy: Answer = (_, response) =>
+    refuse(response, 429, "TooManyRequests", "no", { "retry-after": "7" });
+  await following(apiServer({ lists: [lists([])], watches: [busy] }), async ({ next, stop }) => {
+    await next("listed");
+    assert.equal((await next("trouble")).retryInMs, 7_000);
+    await stop();
+  });
+});
+
+test("followList() ends with its signal, and closes its connection", limit, async () => {
+  let closed: () => void;
+  const connectionClosed = new Promise<void>((resolve) => closed = resolve);
+  const watch: Answer = (_, response) => {
+    accept(response);
+    response.on("close", closed);
+  };
+  await following(apiServer({ lists: [lists([])], watches: [watch] }), async ({ next, stop }) => {
+    await next("listed");
+    await next("alive");
+    await stop();
+    await connectionClosed;
+  });
+});
+
+test(
+  "followList() waits no longer for a silent server once that has answered somebody else",
+  limit,
+  async () => {
+    const server = apiServer({
+      lists: [(_, response) => void response.destroy(), lists([ncapp("a")], "10")],
+      watches: [stays()],
+    });
+    const hour = 3_600_000;
+    const options = { backoff: { next: () => hour, reset() {} }, answered: answerAtOnce };
+    await following(server, async ({ next }) => {
+      assert.equal((await next("trouble")).retryInMs, hour);
+      assert.deepEqual(names(await next("listed")), ["a"]);
+    }, options);
+  },
+);
+
+function answerAtOnce(callback: () => void): () => void {
+  queueMicrotask(callback);
+  return () => {};
+}
+
+test(
+  "followList() lets go of who would tell it that the server answers, after each wait in vain",
+  limit,
+  async () => {
+    const server = apiServer({
+      lists: [
+        ...Array(5).fill((_: unknown, response: ServerResponse) => void response.destroy()),
+        lists([], "10"),
+      ],
+      watches: [stays()],
+    });
+    const waiting = new Set<object>();
+    const answered = () => {
+      const waiter = {};
+      waiting.add(waiter);
+      return () => void waiting.delete(waiter);
+    };
+    await following(server, async ({ next }) => {
+      for (let time = 0; time < 5; time++) await next("trouble");
+      await next("listed");
+      assert.equal(waiting.size, 0);
+    }, { backoff: { next: () => 1, reset() {} }, answered });
+  },
+);
+
+test("followList() asks again within half a minute, whatever Retry-After says", limit, async () => {
+  const busy = (_: unknown, response: ServerResponse) =>
+    refuse(response, 503, "ServiceUnavailable", "maintenance", { "retry-after": "3600" });
+  const server = apiServer({ lists: [busy], watches: [] });
+  await following(server, async ({ next }) => {
+    assert.equal((await next("trouble")).retryInMs, 30_000);
+  }, { backoff: { next: () => 1, reset() {} } });
+});

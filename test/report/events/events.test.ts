@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createEventRecorder } from "../../../src/report/events/events.ts";
+import type { EventNews, EventTarget } from "../../../src/report/events/event-aggregator.ts";
+import { FakeClock, settled } from "../fake-clock.ts";
+import { applyMergePatch, type Asked, FakeServer, pending, problem } from "../fake-server.ts";
+import { createTestLog } from "../test-log.ts";
+
+const minute = 60_000;
+const web: EventTarget = { namespace: "default", name: "web", uid: "u1" };
+const started: EventNews = { type: "Normal", reason: "Started", message: "Started /bin/run as process 7" };
+
+// deno-lint-ignore no-explicit-any
+type StoredEvent = any;
+
+const setUp = () => {
+  const clock = new FakeClock();
+  const server = new FakeServer();
+  const stored = new Map<string, StoredEvent>();
+  let trouble: (request: Asked) => unknown = () => undefined;
+  server.intercept = async (request) => {
+    await trouble(request);
+    return storeEvent(stored, request);
+  };
+  const log = createTestLog();
+  const { client } = server;
+  const recorder = createEventRecorder({
+    client,
+    component: "nckubelet",
+    node: "n1",
+    log,
+    clock,
+    random: () => 0,
+  });
+  const record = (message: string, name = "web") =>
+    recorder.record({ ...web, name, uid: name }, { ...started, message });
+  return {
+    clock,
+    server,
+    stored,
+    log,
+    recorder,
+    record,
+    setTrouble: (next: typeof trouble) => void (trouble = next),
+  };
+};
+
+function storeEvent(stored: Map<string, StoredEvent>, request: Asked): StoredEvent {
+  if (request.method === "POST") {
+    const { name } = request.body.metadata;
+    if (stored.has(name)) throw problem(request, 409, "AlreadyExists");
+    stored.set(name, request.body);
+    return request.body;
+  }
+  const name = request.path.split("/").at(-1)!;
+  if (!stored.has(name)) throw problem(request, 404, "NotFound");
+  stored.set(name, applyMergePatch(stored.get(name), request.body));
+  return stored.get(name);
+}
+
+test("record() creates an Event in the namespace of the app, as kubectl describe looks for it", async () => {
+  const { server, recorder } = setUp();
+  recorder.record(web, started);
+  await settled();
+  const { path, method, body } = server.asked[0]!;
+  assert.equal(`${method} ${path}`, "POST /api/v1/namespaces/default/events");
+  const { name } = body.metadata;
+  assert.match(name, /^web\.[0-9a-f]{17}$/);
+  assert.deepEqual(body, {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name, namespace: "default" },
+    involvedObject: {
+      apiVersion: "app.example.com/v1alpha1",
+      kind: "NCApp",
+      namespace: "default",
+      name: "web",
+      uid: "u1",
+    },
+    type: "Normal",
+    reason: "Started",
+    message: "Started /bin/run as process 7",
+    firstTimestamp: "2030-01-01T00:00:00Z",
+    lastTimestamp: "2030-01-01T00:00:00Z",
+    count: 1,
+    source: { component: "nckubelet", host: "n1" },
+    reportingComponent: "nckubelet",
+    reportingInstance: "n1",
+  });
+});
+
+test("record() says the same again as a count, and what comes while a request is in flight as one", async () => {
+  const { clock, server, stored, recorder, setTrouble } = setUp();
+  recorder.record(web, started);
+  await clock.advance(5000);
+  const hold = pending();
+  setTrouble(() => hold.promise);
+  for (let times = 0; times < 20; times++) recorder.record(web, started);
+  await settled();
+  hold.resolve();
+  await settled();
+  assert.deepEqual(server.asked.map(({ method }) => method), ["POST", "PATCH", "PATCH"]);
+  assert.deepEqual(server.asked[1]!.body, {
+    count: 2,
+    lastTimestamp: "2030-01-01T00:00:05Z",
+    message: started.message,
+  });
+  assert.deepEqual([...stored.values()].map(({ count }) => count), [21]);
+});
+
+test("record() creates the Event again when the server has forgotten it", async () => {
+  const { clock, stored, recorder } = setUp();
+  recorder.record(web, started);
+  await clock.advance(50 * minute);
+  stored.clear();
+  recorder.record(web, started);
+  await settled();
+  assert.deepEqual([...stored.values()].map(({ count }) => count), [2]);
+});
+
+test("record() makes no second Event where the answer to the first try was lost", async () => {
+  const { clock, stored, recorder, server } = setUp();
+  const { intercept } = server;
+  server.intercept = async (request) => {
+    const answer = await intercept(request);
+    if (server.asked.length === 1) throw problem(request, undefined, "Timeout");
+    return answer;
+  };
+  recorder.record(web, started);
+  await clock.advance(5000);
+  assert.deepEqual(server.asked.map(({ method }) => method), ["POST", "POST", "PATCH"]);
+  assert.equal(stored.size, 1);
+});
+
+test("record() slows down an app that says too much, loses no count, and leaves the others alone", async () => {
+  const { clock, server, stored, record } = setUp();
+  for (let times = 0; times < 300; times++) {
+    record("says the same");
+    await clock.advance(1000);
+  }
+  assert.ok(server.asked.length >= 25 && server.asked.length <= 31, `${server.asked.length} requests`);
+  record("Started", "other");
+  await settled();
+  assert.equal(server.asked.at(-1)!.body.involvedObject.name, "other");
+  await clock.advance(2 * minute);
+  assert.equal([...stored.values()][0].count, 300);
+});
+
+test("record() waits out a server in trouble, with few requests, and then tells all", async () => {
+  const { clock, server, stored, log, record, setTrouble } = setUp();
+  setTrouble((request) => {
+    throw problem(request, server.asked.length % 2 ? 503 : undefined, "Broken");
+  });
+  for (let number = 0; number < 100; number++) record("Started", `app${number}`);
+  await clock.advance(10 * minute);
+  assert.ok(server.asked.length < 60, `${server.asked.length} requests in 10 minutes`);
+  assert.equal(log.lines.filter((line) => line.includes("going on slowly")).length, 1);
+  setTrouble(() => undefined);
+  await clock.advance(minute);
+  assert.equal(stored.size, 100);
+});
+
+test("record() gives an event up that the server refuses, and tries when it happens again", async () => {
+  const { clock, server, stored, recorder, setTrouble } = setUp();
+  setTrouble((request) => {
+    throw problem(request, 403, "Forbidden");
+  });
+  recorder.record(web, started);
+  await clock.advance(30 * minute);
+  assert.equal(server.asked.length, 3);
+  setTrouble(() => undefined);
+  recorder.record(web, started);
+  await settled();
+  assert.deepEqual([...stored.values()].map(({ count }) => count), [2]);
+});
+
+for (
+  const [what, status, message] of [
+    ["is being deleted", 403, "unable to create new content in namespace ci because it is being terminated"],
+    ["is gone", 404, 'namespaces "ci" not found'],
+  ] as const
+) {
+  test(`record() gives events up whose namespace ${what}, and those of others go out at once`, async () => {
+    const { server, recorder, record, stored, setTrouble } = setUp();
+    setTrouble((request) => {
+      if (request.path.includes("/ci/")) throw problem(request, status, "Refused", message);
+    });
+    for (let n = 0; n < 30; n++) {
+      recorder.record({ namespace: "ci", name: `app-${n}`, uid: `u${n}` }, started);
+    }
+    record("Started");
+    await settled();
+    assert.deepEqual([...stored.values()].map(({ metadata }) => metadata.namespace), ["default"]);
+    assert.equal(server.asked.length, 31);
+  });
+}
+
+test("record() holds a bounded number of events while nothing goes through", async () => {
+  const { clock, stored, record, setTrouble } = setUp();
+  setTrouble((request) => {
+    throw problem(request, undefined, "Unreachable");
+  });
+  for (let number = 0; number < 5000; number++) record("Started", `app${number}`);
+  await clock.advance(minute);
+  setTrouble(() => undefined);
+  await clock.advance(minute);
+  assert.ok(stored.size <= 1010, `${stored.size} events`);
+  assert.ok([...stored.values()].some(({ involvedObject }) => involvedObject.name === "app4999"));
+});
+
+test("record() lets no secret through that is part of an address", async () => {
+  const { stored, record } = setUp();
+  record("cannot fetch https://me:secret@host/run.sh?token=abc");
+  await settled();
+  assert.doesNotMatch(JSON.stringify([...stored.values()]), /secret|abc/);
+});
+
+test("flush() waits for what is due; close() sends nothing more and leaves no timer", async () => {
+  const { clock, server, stored, recorder, record, setTrouble } = setUp();
+  record("one");
+  await recorder.flush(1000);
+  assert.equal(stored.size, 1);
+  setTrouble(() => new Promise((resolve) => setImmediate(resolve)));
+  record("two");
+  recorder.close();
+  record("three");
+  await clock.advance(minute);
+  assert.equal(server.asked.length, 2);
+  assert.equal(clock.timers, 0);
+});

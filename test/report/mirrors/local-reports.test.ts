@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NCAppStatus } from "../../../src/api/types.ts";
+import type { EventNews } from "../../../src/report/events/event-aggregator.ts";
+import { createLocalReports } from "../../../src/report/mirrors/local-reports.ts";
+import type { ReportedApp } from "../../../src/report/status/status.ts";
+
+const key = "default/job";
+const mirror = (uid: string): ReportedApp => ({
+  namespace: "default",
+  name: "job",
+  uid,
+  resourceVersion: "7",
+});
+const succeeded: NCAppStatus = { phase: "Succeeded", ready: false };
+const event = (reason: string): EventNews => ({ type: "Normal", reason, message: `${reason} it` });
+
+const setUp = () => {
+  const said: unknown[] = [];
+  let target: ReportedApp | undefined;
+  let time = 1000;
+  const reports = createLocalReports({
+    reporter: { report: (app, status, seen) => void said.push([app.uid, status.phase, seen]) },
+    recorder: { record: ({ uid }, { reason, at }) => void said.push([uid, reason, at]) },
+    targetOf: () => target,
+    now: () => time++,
+  });
+  const find = (uid: string, seen?: NCAppStatus) => {
+    target = mirror(uid);
+    reports.found(key, target, seen);
+  };
+  return { reports, find, take: () => said.splice(0) };
+};
+
+test("found() tells a mirror the last status of its app, though the app is at rest, and the events before it with their times", () => {
+  const { reports, find, take } = setUp();
+  reports.record(key, event("Started"));
+  reports.report(key, { phase: "Running" });
+  reports.record(key, event("Completed"));
+  reports.report(key, succeeded);
+  assert.deepEqual(take(), []);
+  find("u1");
+  assert.deepEqual(take(), [["u1", "Succeeded", {}], ["u1", "Started", 1000], ["u1", "Completed", 1001]]);
+});
+
+test("found() tells another mirror the status again, and no event a second time", () => {
+  const { reports, find, take } = setUp();
+  reports.record(key, event("Started"));
+  reports.report(key, succeeded);
+  find("u1");
+  take();
+  find("u2", { phase: "Unknown" });
+  assert.deepEqual(take(), [["u2", "Succeeded", { phase: "Unknown" }]]);
+});
+
+test("report() and record() go to the mirror that is there", () => {
+  const { reports, find, take } = setUp();
+  find("u1");
+  reports.report(key, succeeded);
+  reports.record(key, event("Completed"));
+  assert.deepEqual(take(), [["u1", "Succeeded", undefined], ["u1", "Completed", undefined]]);
+  assert.deepEqual([reports.has(key), reports.has("default/other")], [true, false]);
+});
+
+test("record() keeps the last ten events of an app that has no mirror", () => {
+  const { reports, find, take } = setUp();
+  for (let number = 0; number < 12; number++) reports.record(key, event(`Event${number}`));
+  find("u1");
+  assert.deepEqual(
+    take().map((words) => (words as string[])[1]),
+    Array.from({ length: 10 }, (_, number) => `Event${number + 2}`),
+  );
+});
+
+test("forget() leaves nothing to tell a mirror that comes later", () => {
+  const { reports, find, take } = setUp();
+  reports.record(key, event("Started"));
+  reports.report(key, succeeded);
+  reports.forget(key);
+  find("u1");
+  assert.deepEqual(take(), []);
+  assert.equal(reports.has(key), false);
+});

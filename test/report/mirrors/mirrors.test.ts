@@ -1,0 +1,306 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NCApp } from "../../../src/api/types.ts";
+import { type MirrorAction, planMirrors, type ServerApp } from "../../../src/report/mirrors/mirror-plan.ts";
+import { createMirrors, type MirrorsOptions } from "../../../src/report/mirrors/mirrors.ts";
+import { FakeApi, problem } from "../../node/fake-api.ts";
+import { takeMachineClock } from "../../machine-clock.ts";
+import { waitFor } from "../../wait-for.ts";
+import { createTestLog } from "../test-log.ts";
+
+const folder = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
+const markKey = "app.example.com/config.mirror";
+
+const local = (name: string, spec: NCApp["spec"] = { shellFile: "/opt/run.sh" }): NCApp => ({
+  apiVersion: "app.example.com/v1alpha1",
+  kind: "NCApp",
+  metadata: { name, namespace: "default", uid: "made-up-locally", labels: { team: "edge" } },
+  spec,
+});
+
+/** The mirror that `planMirrors` wants, as if the server had it. */
+const mirrored = (app: NCApp, change: { uid?: string; node?: string; taken?: boolean } = {}): ServerApp => {
+  const { node = "n1", taken = false } = change;
+  const [action] = planMirrors([app], [], {
+    node,
+    complete: false,
+    taken: new Set(taken ? [`default/${app.metadata.name}`] : []),
+  });
+  assert.equal(action?.kind, "create");
+  const { body } = action as Extract<MirrorAction, { kind: "create" }>;
+  const metadata = {
+    ...body.metadata,
+    namespace: "default",
+    uid: change.uid ?? "u1",
+    resourceVersion: "5",
+    generation: 1,
+  };
+  // The server adds defaults.
+  return { ...body, metadata, spec: { ...body.spec, pidsMax: 4096 } };
+};
+const plan = (apps: NCApp[], existing: ServerApp[], complete = true) =>
+  planMirrors(apps, existing, { node: "n1", complete }).map((action) =>
+    `${action.kind} ${action.kind === "create" ? action.body.metadata.name : action.mirror.metadata.uid}`
+  );
+
+test("planMirrors() creates a mirror, bound to the node and marked, without the uid and without values of variables", () => {
+  const spec: NCApp["spec"] = { shellFile: "/opt/run.sh", env: [{ name: "PASSWORD", value: "secret" }] };
+  const [action] = planMirrors([local("web", spec)], [], { node: "n1", complete: true });
+  assert.deepEqual(action, {
+    kind: "create",
+    key: "default/web",
+    body: {
+      apiVersion: "app.example.com/v1alpha1",
+      kind: "NCApp",
+      metadata: {
+        name: "web",
+        namespace: "default",
+        labels: { team: "edge" },
+        annotations: {
+          [markKey]: (action as { body: NCApp }).body.metadata.annotations![markKey],
+          "app.example.com/config.mirror-of": "web",
+        },
+      },
+      spec: {
+        shellFile: "/opt/run.sh",
+        nodeName: "n1",
+        env: [{ name: "PASSWORD", value: "(set on the node)" }],
+      },
+    },
+  });
+  assert.match(JSON.stringify(action), /"n1\/[0-9a-f]{16}"/);
+});
+
+test("planMirrors() wants nothing where all is there, whatever the server added", () => {
+  assert.deepEqual(plan([local("web")], [mirrored(local("web"))]), []);
+});
+
+test("planMirrors() updates a mirror whose app changed, in spec, labels or annotations", () => {
+  const mirror = mirrored(local("web"));
+  assert.deepEqual(plan([local("web", { shellFile: "/opt/other.sh" })], [mirror]), ["update u1"]);
+  const app = local("web");
+  assert.deepEqual(plan([{ ...app, metadata: { ...app.metadata, labels: {} } }], [mirror]), ["update u1"]);
+  const annotations = { "app.example.com/restartedAt": "now" };
+  assert.deepEqual(plan([{ ...app, metadata: { ...app.metadata, annotations } }], [mirror]), ["update u1"]);
+});
+
+test("planMirrors() updates by a patch that removes what is gone and names uid and version", () => {
+  const mirror = mirrored(local("web", { shellFile: "/opt/run.sh", cpuPCT: "20" }));
+  mirror.metadata.annotations!.others = "stay";
+  const [action] = planMirrors([local("web")], [mirror], { node: "n1", complete: true });
+  const { metadata, spec } =
+    (action as { patch: { metadata: NCApp["metadata"]; spec: NCApp["spec"] } }).patch;
+  assert.deepEqual(spec, { cpuPCT: null, pidsMax: null });
+  assert.deepEqual([metadata.uid, metadata.resourceVersion, metadata.labels], ["u1", "5", undefined]);
+  assert.deepEqual(Object.keys(metadata.annotations!), [markKey]);
+});
+
+test("planMirrors() heals a mirror that somebody edited after this agent wrote it", () => {
+  const mirror = mirrored(local("web"));
+  mirror.metadata.generation = 3;
+  const context = { node: "n1", complete: true };
+  const kinds = (generation: number) =>
+    planMirrors([local("web")], [mirror], { ...context, written: new Map([["u1", generation]]) }).map((
+      { kind },
+    ) => kind);
+  assert.deepEqual([kinds(3), kinds(2)], [[], ["update"]]);
+});
+
+test("planMirrors() deletes a mirror whose app is gone, once all local sources are known", () => {
+  assert.deepEqual(plan([], [mirrored(local("web"))], false), []);
+  assert.deepEqual(plan([], [mirrored(local("web"))], true), ["delete u1"]);
+});
+
+test("planMirrors() never touches apps that are no mirrors, nor mirrors of other nodes", () => {
+  const real = mirrored(local("real"));
+  delete real.metadata.annotations![markKey];
+  const foreign = mirrored(local("foreign"), { node: "n2" });
+  const claimed = mirrored(local("claimed"), { node: "n2" });
+  claimed.spec.nodeName = "n1";
+  const longer = mirrored(local("longer"), { node: "n11" });
+  longer.spec.nodeName = "n1";
+  const moved = mirrored(local("moved"));
+  moved.spec.nodeName = "n2";
+  assert.deepEqual(plan([], [real, foreign, claimed, longer, moved]), []);
+});
+
+test("planMirrors() gives a mirror the node's name where its own is taken, keeps it, and leaves no double", () => {
+  const app = local("web");
+  const [action] = planMirrors([app], [], { node: "n1", complete: true, taken: new Set(["default/web"]) });
+  assert.equal((action as { body: NCApp }).body.metadata.name, "web-n1");
+  const suffixed = mirrored(app, { taken: true, uid: "u2" });
+  assert.deepEqual(plan([app], [suffixed]), []);
+  assert.deepEqual(plan([app], [suffixed, mirrored(app)]), ["delete u2"]);
+  assert.deepEqual(plan([], [suffixed]), ["delete u2"]);
+});
+
+const setUp = (options: Partial<MirrorsOptions> = {}) => {
+  const api = new FakeApi();
+  const log = createTestLog();
+  let time = 1_000_000;
+  const mirrors = createMirrors({ client: api.client, node: "n1", log, now: () => time, ...options });
+  const existing = () =>
+    [...api.objects.values()].filter(({ spec }) => spec.nodeName === "n1") as ServerApp[];
+  return { api, log, mirrors, existing, pass: (ms: number) => void (time += ms) };
+};
+
+test("sync() makes mirrors and says where the status of their apps belongs", async () => {
+  const { api, mirrors } = setUp();
+  await mirrors.sync([local("web")], [], true);
+  const { uid, resourceVersion } = api.get(`${folder}/web`).metadata;
+  assert.deepEqual(mirrors.targetOf("default/web"), {
+    namespace: "default",
+    name: "web",
+    uid,
+    resourceVersion,
+  });
+  assert.equal(mirrors.targetOf("default/other"), undefined);
+});
+
+test("sync() asks nothing again while the watch has not brought what it made", async () => {
+  const { api, mirrors, existing } = setUp();
+  for (let times = 0; times < 3; times++) await mirrors.sync([local("web")], [], true);
+  assert.deepEqual(api.takeAsked(), [`POST ${folder}`]);
+  assert.ok(mirrors.targetOf("default/web"));
+  const old = existing();
+  const changed = local("web", { shellFile: "/opt/new.sh" });
+  for (let times = 0; times < 3; times++) await mirrors.sync([changed], old, true);
+  assert.deepEqual(api.takeAsked(), [`PATCH ${folder}/web`]);
+  assert.equal(api.get(`${folder}/web`).spec.shellFile, "/opt/new.sh");
+});
+
+test("sync() makes a mirror again that somebody deleted, and heals one that somebody edited", async () => {
+  const { api, mirrors, existing } = setUp();
+  const apps = [local("web")];
+  await mirrors.sync(apps, [], true);
+  await mirrors.sync(apps, existing(), true);
+  api.objects.clear();
+  await mirrors.sync(apps, existing(), true);
+  assert.ok(api.get(`${folder}/web`));
+
+  await mirrors.sync(apps, existing(), true);
+  const mirror = api.get(`${folder}/web`);
+  api.put(`${folder}/web`, {
+    ...mirror,
+    spec: { ...mirror.spec, cpuPCT: "99" },
+    metadata: { ...mirror.metadata, generation: 2 },
+  });
+  await mirrors.sync(apps, existing(), true);
+  assert.equal(api.get(`${folder}/web`).spec.cpuPCT, undefined);
+});
+
+test("sync() tells of each mirror once: when it finds it, when it makes it, and when it makes it again", async () => {
+  const found: string[] = [];
+  const onFound = (key: string, { metadata }: ServerApp) => found.push(`${key} ${metadata.uid}`);
+  const { api, mirrors, existing } = setUp({ onFound });
+  const apps = [local("web"), local("job")];
+  api.put(`${folder}/web`, mirrored(local("web"), { uid: "earlier" }));
+  const uidOf = (name: string) => api.get(`${folder}/${name}`).metadata.uid;
+  for (let times = 0; times < 3; times++) await mirrors.sync(apps, existing(), true);
+  assert.deepEqual(found.splice(0), [`default/web ${uidOf("web")}`, `default/job ${uidOf("job")}`]);
+  api.objects.delete(`${folder}/job`);
+  for (let times = 0; times < 3; times++) await mirrors.sync(apps, existing(), true);
+  assert.deepEqual(found, [`default/job ${uidOf("job")}`]);
+});
+
+test("sync() makes no mirror outside of the namespace that is watched, asks nothing for it, and says so once", async () => {
+  const { api, log, mirrors, existing, pass } = setUp({ namespace: "default" });
+  const elsewhere = { ...local("web"), metadata: { name: "web", namespace: "edge" } };
+  for (let times = 0; times < 3; times++) {
+    await mirrors.sync([local("web"), elsewhere], existing(), true);
+    pass(20_000);
+  }
+  assert.deepEqual(api.takeAsked(), [`POST ${folder}`]);
+  assert.equal(mirrors.targetOf("edge/web"), undefined);
+  assert.ok(mirrors.targetOf("default/web"));
+  assert.deepEqual(log.lines, ["info a local app has no mirror: this agent watches another namespace"]);
+});
+
+test("sync() deletes the mirror of an app that is gone, by its uid", async () => {
+  const { api, mirrors, existing } = setUp();
+  await mirrors.sync([local("web")], [], true);
+  const seen = existing();
+  api.put(`${folder}/web`, { ...seen[0], metadata: { ...seen[0]!.metadata, uid: "another" } });
+  await mirrors.sync([], seen, true);
+  assert.equal(api.get(`${folder}/web`).metadata.uid, "another");
+  await mirrors.sync([], existing(), true);
+  assert.equal(api.objects.size, 0);
+});
+
+test("sync() leaves an app of the same name alone and shows the local one under another name", async () => {
+  const { api, mirrors, existing } = setUp();
+  const real = {
+    ...local("web", { shellFile: "/real.sh", nodeName: "n2" }),
+    metadata: { name: "web", namespace: "default" },
+  };
+  api.put(`${folder}/web`, real);
+  await mirrors.sync([local("web")], existing(), true);
+  await mirrors.sync([local("web")], existing(), true);
+  assert.equal(api.get(`${folder}/web`).spec.shellFile, "/real.sh");
+  assert.equal(mirrors.targetOf("default/web")?.name, "web-n1");
+});
+
+test("sync() tries again after waits that grow, says what may be missing, and never throws", async () => {
+  const { api, log, mirrors, existing, pass } = setUp();
+  api.intercept = (request) => {
+    throw problem(request, 403, "Forbidden");
+  };
+  for (let seconds = 0; seconds < 3600; seconds += 10) {
+    await mirrors.sync([local("web")], existing(), true);
+    pass(10_000);
+  }
+  assert.ok(api.asked.length < 30, `${api.asked.length} requests in an hour`);
+  assert.match(log.text(), /crd\/optional\/mirrors\.yaml/);
+  api.intercept = () => undefined;
+  pass(300_000);
+  await mirrors.sync([local("web")], existing(), true);
+  assert.ok(api.get(`${folder}/web`));
+});
+
+test("sync() goes on with the other apps where one fails, and with the newest wish", async () => {
+  const { api, mirrors } = setUp();
+  api.intercept = (request) => {
+    if (JSON.stringify(request.body).includes('"bad"')) throw problem(request, 500, "InternalError");
+  };
+  const first = mirrors.sync([local("bad"), local("old")], [], true);
+  await Promise.all([first, mirrors.sync([local("bad"), local("good")], [], true)]);
+  assert.ok(api.get(`${folder}/good`));
+});
+
+test("sync() asks once, not once for each app, where there is no answer", async () => {
+  const { api, mirrors } = setUp();
+  api.intercept = (request) => {
+    throw problem(request, undefined, "Timeout");
+  };
+  await mirrors.sync(["a", "b", "c"].map((name) => local(name)), [], true);
+  assert.equal(api.asked.length, 1);
+});
+
+test("planMirrors() shows no secret of a URL or of a probe", () => {
+  const httpHeaders = [{ name: "Authorization", value: "Bearer hunter2" }];
+  const [action] = planMirrors(
+    [local("web", {
+      shellFile: "https://me:hunter2@example.com/run.sh?sig=hunter2",
+      livenessProbe: { httpGet: { port: 80, httpHeaders } },
+    })],
+    [],
+    { node: "n1", complete: true },
+  );
+  assert.doesNotMatch(JSON.stringify(action), /hunter2/);
+});
+
+test("sync() tries again in time though the clock is set back", async () => {
+  using clock = takeMachineClock();
+  const api = new FakeApi();
+  const mirrors = createMirrors({ client: api.client, node: "n1", log: createTestLog() });
+  api.intercept = (request) => {
+    throw problem(request, 500, "InternalError");
+  };
+  await mirrors.sync([local("web")], [], true);
+  api.intercept = () => undefined;
+  clock.setBack(3_600_000);
+  await waitFor("the mirror is there", async () => {
+    await mirrors.sync([local("web")], [], true);
+    return api.get(`${folder}/web`) !== undefined;
+  }, 10_000);
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Condition, NCAppStatus } from "../../../src/api/types.ts";
+import { mergeConditions, statusDelta, storedStatus } from "../../../src/report/status/delta.ts";
+
+const ready = (status: Condition["status"], more: Partial<Condition> = {}): Condition => ({
+  type: "Ready",
+  status,
+  lastTransitionTime: "2030-01-01T00:00:00Z",
+  ...more,
+});
+
+test("statusDelta() is the whole status where the server has none", () => {
+  assert.deepEqual(statusDelta(undefined, { phase: "Running", ready: false, restarts: 0 }), {
+    phase: "Running",
+    ready: false,
+    restarts: 0,
+  });
+});
+
+test("statusDelta() removes a field that the app no longer has, and leaves the scheduler's alone", () => {
+  const seen: NCAppStatus = { phase: "Running", pid: 4, nominatedNodeName: "n2" };
+  assert.deepEqual(statusDelta(seen, { phase: "Succeeded" }), { phase: "Succeeded", pid: null });
+});
+
+test("statusDelta() takes an empty text or list for none", () => {
+  assert.equal(
+    statusDelta({ phase: "Running" }, { phase: "Running", message: "", conditions: [] }),
+    undefined,
+  );
+  assert.equal(statusDelta({ phase: "Running", message: "" }, { phase: "Running" }), undefined);
+  assert.deepEqual(statusDelta({ message: "no shell" }, { message: "" }), { message: null });
+  assert.deepEqual(statusDelta({}, { conditions: [ready("True", { message: "" })] }), {
+    conditions: [ready("True")],
+  });
+});
+
+test("statusDelta() sends conditions whole, with those of other writers in their places", () => {
+  const other: Condition = { type: "Audited", status: "True", reason: "ByHand" };
+  const seen = [other, ready("False")];
+  assert.deepEqual(statusDelta({ conditions: seen }, { conditions: [ready("True")] }), {
+    conditions: [other, ready("True")],
+  });
+});
+
+test("mergeConditions() keeps the time of the last change while the status stays", () => {
+  const later = "2030-02-02T00:00:00Z";
+  assert.deepEqual(mergeConditions([ready("True")], [ready("True", { lastTransitionTime: later })]), [
+    ready("True"),
+  ]);
+  assert.deepEqual(mergeConditions([ready("True")], [ready("False", { lastTransitionTime: later })]), [
+    ready("False", { lastTransitionTime: later }),
+  ]);
+});
+
+test("mergeConditions() keeps the scheduler's words about a scheduled app", () => {
+  const scheduled: Condition = {
+    type: "Scheduled",
+    status: "True",
+    reason: "Bound",
+    message: "best of 5 nodes",
+  };
+  const own: Condition = { type: "Scheduled", status: "True", reason: "Bound" };
+  assert.deepEqual(mergeConditions([scheduled], [own]), [scheduled]);
+  assert.deepEqual(mergeConditions([{ ...scheduled, status: "False" }], [own]), [own]);
+});
+
+test("mergeConditions() drops a condition of the agent's own that no longer holds", () => {
+  const limits: Condition = { type: "LimitsEnforced", status: "True" };
+  assert.deepEqual(mergeConditions([limits, ready("True")], [ready("True")]), [ready("True")]);
+});
+
+test("mergeConditions() finds no difference in order alone", () => {
+  const limits: Condition = { type: "LimitsEnforced", status: "True" };
+  assert.deepEqual(mergeConditions([limits, ready("True")], [ready("True"), limits]), [
+    limits,
+    ready("True"),
+  ]);
+});
+
+test("storedStatus() counts a field that the server dropped as stored, and keeps others' conditions", () => {
+  const other: Condition = { type: "Audited", status: "True" };
+  const sent: NCAppStatus = {
+    phase: "Pending",
+    nextRun: "2030-01-01T00:00:00Z",
+    conditions: [ready("False")],
+  };
+  const stored = storedStatus({ phase: "Pending", conditions: [other, ready("False")] }, sent);
+  assert.equal(statusDelta(stored, sent), undefined);
+  assert.deepEqual(stored.conditions, [other, ready("False")]);
+});

@@ -1,0 +1,416 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NCAppStatus } from "../../../src/api/types.ts";
+import { createStatusReporter, type ReportedApp } from "../../../src/report/status/status.ts";
+import { FakeClock, settled } from "../fake-clock.ts";
+import { FakeServer, pending, problem, type Stored } from "../fake-server.ts";
+import { createTestLog } from "../test-log.ts";
+
+const minute = 60_000;
+const running: NCAppStatus = {
+  phase: "Running",
+  ready: true,
+  restarts: 0,
+  cpuPCT: "1.0",
+  memPCT: "5.0",
+  processes: 2,
+};
+
+const setUp = ({ random = () => 0 }: { random?: () => number } = {}) => {
+  const clock = new FakeClock();
+  const server = new FakeServer();
+  const log = createTestLog();
+  const reporter = createStatusReporter({
+    client: server.client,
+    node: "node-a",
+    log,
+    clock,
+    reportPeriodMs: 10_000,
+    random,
+  });
+  return { clock, server, log, reporter };
+};
+const refTo = ({ metadata: { namespace, name, uid, resourceVersion } }: Stored): ReportedApp => ({
+  namespace,
+  name,
+  uid,
+  resourceVersion,
+});
+
+test("report() patches the status with uid, version and only what differs, as a merge patch of high priority", async () => {
+  const { server, reporter } = setUp();
+  const app = server.add("web", running);
+  reporter.report(refTo(app), { ...running, phase: "Stopping" }, running);
+  await settled();
+  const { method, path, contentType, body, priority } = server.asked[0]!;
+  assert.deepEqual({ method, path, contentType, priority }, {
+    method: "PATCH",
+    path: "/apis/app.example.com/v1alpha1/namespaces/default/ncapps/web/status",
+    contentType: "application/merge-patch+json",
+    priority: "high",
+  });
+  assert.deepEqual(body, {
+    metadata: { uid: "uid-of-web", resourceVersion: "101" },
+    status: { phase: "Stopping" },
+  });
+});
+
+test("report() causes no request for a thousand idle apps after an agent start, nor later", async () => {
+  const { clock, server, reporter } = setUp();
+  for (let number = 0; number < 1000; number++) server.add(`app${number}`, { ...running });
+  for (let round = 0; round < 3; round++) {
+    for (const app of server.objects.values()) reporter.report(refTo(app), { ...running }, app.status);
+    await clock.advance(10 * minute);
+  }
+  assert.equal(server.asked.length, 0);
+});
+
+test("report() sends usage that moves a little once in five minutes, with low priority", async () => {
+  const { clock, server, reporter } = setUp();
+  const app = server.add("web", running);
+  for (let round = 0; round < 90; round++) {
+    const status = { ...running, cpuPCT: round % 2 ? "1.1" : "1.4", memoryBytes: 1000 + round };
+    reporter.report(refTo(app), status, running);
+    await clock.advance(10_000);
+  }
+  assert.equal(server.patches.length, 3);
+  assert.deepEqual([...new Set(server.patches.map(({ priority }) => priority))], ["low"]);
+});
+
+test("report() sends usage that moves by points at most once per period", async () => {
+  const { clock, server, reporter } = setUp();
+  const app = server.add("web", running);
+  for (let round = 0; round < 60; round++) {
+    reporter.report(refTo(app), { ...running, cpuPCT: round % 2 ? "30.0" : "60.0" }, running);
+    await clock.advance(1000);
+  }
+  assert.ok(server.patches.length <= 7, `${server.patches.length} patches in 60 s`);
+  assert.ok(server.patches.length >= 5, `${server.patches.length} patches in 60 s`);
+});
+
+test("report() never has two requests in flight for one app, and the newest state wins", async () => {
+  const { server, reporter } = setUp();
+  const app = server.add("web");
+  const first = pending();
+  server.intercept = () => server.asked.length === 1 ? first.promise : undefined;
+  for (const phase of ["Pending", "Starting", "Running", "Stopping"] as const) {
+    reporter.report(refTo(app), { phase }, {});
+    await settled();
+  }
+  assert.equal(server.asked.length, 1);
+  first.resolve();
+  await settled();
+  assert.deepEqual(server.patches.map(({ body }) => body.status), [{ phase: "Pending" }, {
+    phase: "Stopping",
+  }]);
+  assert.equal(server.mostInFlight, 1);
+});
+
+test("report() tries again after failures, with the newest state and growing waits", async () => {
+  const { clock, server, reporter, log } = setUp();
+  const app = server.add("web");
+  server.intercept = (request) => {
+    if (server.asked.length <= 4) {
+      throw problem(request, [500, 503, 401, undefined][server.asked.length - 1], "Broken");
+    }
+  };
+  reporter.report(refTo(app), { phase: "Starting" }, {});
+  const times: number[] = [];
+  for (let second = 0; second < 20; second++) {
+    const before = server.asked.length;
+    await clock.advance(1000);
+    if (server.asked.length > before) times.push(second);
+    if (second === 2) reporter.report(refTo(app), { phase: "Running" }, {});
+  }
+  assert.deepEqual(times, [0, 2, 6, 14]);
+  assert.deepEqual(server.status("web"), { phase: "Running" });
+  assert.ok(log.lines.every((line) => line.startsWith("warn status reports fail for one app")));
+});
+
+test("report() never touches an object that was recreated under the same name", async () => {
+  const { clock, server, reporter } = setUp();
+  const old = refTo(server.add("web", undefined, "old"));
+  server.add("web", undefined, "new");
+  reporter.report(old, { phase: "Running" }, {});
+  await clock.advance(20 * minute);
+  assert.equal(server.objects.get("web")!.status, undefined);
+  assert.deepEqual(server.asked.map(({ method }) => method), ["PATCH", "GET"]);
+
+  reporter.report(refTo(server.objects.get("web")!), { phase: "Starting" }, {});
+  await settled();
+  assert.deepEqual(server.status("web"), { phase: "Starting" });
+});
+
+test("report() leaves an object alone that was unbound, or bound elsewhere, before the agent could know", async () => {
+  for (const nodeName of ["node-b", undefined]) {
+    const { clock, server, reporter } = setUp();
+    const app = refTo(server.add("web", running));
+    const theirs = { phase: "Starting" } as const;
+    server.touch("web", (object) => Object.assign(object, { spec: { nodeName }, status: theirs }));
+    reporter.report(app, { ...running, phase: "Stopping" }, running);
+    await clock.advance(minute);
+    reporter.report(app, { phase: "Failed" });
+    await clock.advance(20 * minute);
+    assert.deepEqual(server.status("web"), theirs);
+    assert.deepEqual(server.asked.map(({ method }) => method), ["PATCH", "GET"]);
+  }
+});
+
+test("lost() ends the reports of an app without a request, until it is seen to be bound to this node again", async () => {
+  const { clock, server, reporter } = setUp();
+  const app = server.add("web", running);
+  reporter.report(refTo(app), running, running);
+  reporter.lost({ ...refTo(app), uid: "another" });
+  reporter.report(refTo(app), { ...running, phase: "Stopping" });
+  await settled();
+  assert.equal(server.patches.length, 1);
+  reporter.lost(refTo(app));
+  reporter.report(refTo(app), { phase: "Failed" });
+  await clock.advance(20 * minute);
+  assert.equal(server.asked.length, 1);
+  reporter.saw(refTo(app), app.status);
+  await settled();
+  assert.equal(server.status("web").phase, "Failed");
+});
+
+test("report() looks before it writes where it knows no version", async () => {
+  const { clock, server, reporter } = setUp();
+  server.add("web", running, "right");
+  reporter.report({ namespace: "default", name: "web", uid: "wrong" }, { phase: "Failed" });
+  await clock.advance(2000);
+  assert.deepEqual(server.status("web"), running);
+  reporter.report({ namespace: "default", name: "web", uid: "right" }, { ...running });
+  await clock.advance(2000);
+  assert.deepEqual(server.asked.map(({ method }) => method), ["GET", "GET"]);
+});
+
+test("report() waits a moment for the list after a restart, so that it need not ask for each app", async () => {
+  const { clock, server, reporter } = setUp();
+  const apps = Array.from({ length: 100 }, (_, number) => server.add(`app${number}`, { ...running }));
+  for (const app of apps) reporter.report({ ...refTo(app), resourceVersion: undefined }, { ...running });
+  await clock.advance(1000);
+  for (const app of apps) reporter.saw(refTo(app), app.status);
+  await clock.advance(minute);
+  assert.equal(server.asked.length, 0);
+});
+
+test("report() goes on where another writer came between, and keeps what that one wrote", async () => {
+  const { server, reporter } = setUp();
+  const app = refTo(server.add("web", running));
+  const scheduled = { type: "Audited", status: "True" } as const;
+  server.touch(
+    "web",
+    ({ status }) => Object.assign(status!, { conditions: [scheduled], nominatedNodeName: "n2" }),
+  );
+  const ready = { type: "Ready", status: "False" } as const;
+  reporter.report(app, { ...running, phase: "Stopping", conditions: [ready] }, running);
+  await settled();
+  assert.deepEqual(server.asked.map(({ method }) => method), ["PATCH", "GET", "PATCH"]);
+  const { phase, conditions, nominatedNodeName } = server.status("web");
+  assert.deepEqual({ phase, conditions, nominatedNodeName }, {
+    phase: "Stopping",
+    conditions: [scheduled, ready],
+    nominatedNodeName: "n2",
+  });
+});
+
+test("report() drops what is about a missing object, and tries once more when five minutes have passed", async () => {
+  const { clock, server, reporter } = setUp();
+  const app: ReportedApp = { namespace: "default", name: "gone", uid: "u" };
+  reporter.report(app, { phase: "Running" }, {});
+  await clock.advance(4 * minute);
+  reporter.report(app, { phase: "Stopping" }, {});
+  await clock.advance(30_000);
+  assert.equal(server.asked.length, 1);
+  await clock.advance(minute);
+  assert.equal(server.asked.length, 2);
+});
+
+test("report() goes on at once with a missing object when it is seen again", async () => {
+  const { server, reporter } = setUp();
+  const app: ReportedApp = { namespace: "default", name: "web", uid: "uid-of-web" };
+  reporter.report(app, { phase: "Running" }, {});
+  await settled();
+  reporter.saw(refTo(server.add("web")), undefined);
+  await settled();
+  assert.deepEqual(server.status("web"), { phase: "Running" });
+});
+
+test("saw() has a status corrected that somebody else wrote, but not more than once per period", async () => {
+  const { clock, server, reporter } = setUp();
+  const app = server.add("web");
+  reporter.report(refTo(app), running, {});
+  await clock.advance(20_000);
+  const before = server.patches.length;
+  for (let times = 0; times < 100; times++) {
+    const touched = server.touch("web", (object) => object.status = { ...running, phase: "Unknown" });
+    reporter.saw(refTo(touched), { ...touched.status });
+    await clock.advance(100);
+  }
+  await clock.advance(10_000);
+  assert.equal(server.status("web").phase, "Running");
+  assert.ok(server.patches.length - before <= 3, `${server.patches.length - before} corrections`);
+});
+
+test("saw() of what the agent wrote itself, or of something older, causes nothing", async () => {
+  const { server, reporter } = setUp();
+  const app = server.add("web");
+  const old = refTo(app);
+  reporter.report(old, running, {});
+  await settled();
+  // An API server whose CRD is older than the agent has dropped a field.
+  reporter.saw(refTo(app), { phase: "Running" });
+  reporter.saw(old, undefined);
+  await settled();
+  assert.equal(server.asked.length, 1);
+});
+
+test("report() counts a field that the server drops as sent", async () => {
+  const { clock, server, reporter } = setUp();
+  const app = server.add("web");
+  server.intercept = (request) => void delete request.body?.status.restarts;
+  for (let times = 0; times < 10; times++) {
+    reporter.report(refTo(app), running, {});
+    await clock.advance(10_000);
+  }
+  assert.equal(server.patches.length, 1);
+});
+
+test("report() brings changes of phase before usage, and never takes more than its places", async () => {
+  // The agent before sent usage long ago, so usage is due at once.
+  const { server, reporter } = setUp({ random: () => 1 });
+  for (const kind of ["usage", "phase"]) {
+    for (let number = 0; number < 20; number++) server.add(`${kind}${number}`, running);
+  }
+  const hold = pending();
+  let most = 0;
+  let busy = 0;
+  server.intercept = async () => {
+    most = Math.max(most, ++busy);
+    await hold.promise;
+    busy--;
+  };
+  for (const app of server.objects.values()) {
+    const change: NCAppStatus = app.metadata.name.startsWith("usage")
+      ? { cpuPCT: "50.0" }
+      : { phase: "Stopping" };
+    reporter.report(refTo(app), { ...running, ...change }, running);
+  }
+  await settled();
+  assert.equal(server.asked.length, 4);
+  hold.resolve();
+  await settled();
+  const order = server.asked.slice(4).map(({ path }) => path.match(/ncapps\/(usage|phase)/)![1]);
+  assert.deepEqual(order, [...Array(20).fill("phase"), ...Array(16).fill("usage")]);
+  assert.equal(most, 4);
+});
+
+test("report() asks a dead server about once a second at most for all apps together, and catches up when it is back", async () => {
+  const { clock, server, reporter, log } = setUp();
+  const apps = Array.from({ length: 500 }, (_, number) => refTo(server.add(`app${number}`)));
+  server.intercept = (request) => {
+    throw problem(request, undefined, "Unreachable");
+  };
+  for (const app of apps) reporter.report(app, { phase: "Running" }, {});
+  await clock.advance(5 * minute);
+  assert.ok(server.asked.length < 30, `${server.asked.length} requests in 5 minutes`);
+  assert.equal(log.lines.filter((line) => line.includes("going on slowly")).length, 1);
+
+  server.intercept = () => undefined;
+  for (const app of apps) reporter.saw(app, undefined);
+  await clock.advance(1000);
+  assert.deepEqual([...new Set(apps.map(({ name }) => server.status(name).phase))], ["Running"]);
+  assert.equal(log.lines.at(-1), "info status reports go through again");
+});
+
+test("heard() ends the wait of what got no answer, not of what was refused", async () => {
+  const { clock, server, reporter } = setUp();
+  const [web, refused] = [refTo(server.add("web")), refTo(server.add("refused"))];
+  server.intercept = (request) => {
+    throw request.path.includes("refused")
+      ? problem(request, 422, "Invalid")
+      : problem(request, undefined, "Unreachable");
+  };
+  for (const app of [web, refused]) reporter.report(app, { phase: "Running" }, {});
+  await clock.advance(5 * minute);
+  const asked = server.asked.length;
+  server.intercept = () => undefined;
+  reporter.heard();
+  await settled();
+  assert.deepEqual(server.asked.slice(asked).map(({ path }) => path.includes("web")), [true]);
+  assert.deepEqual(server.status("web"), { phase: "Running" });
+});
+
+test("report() is not held up by one app that the server always refuses", async () => {
+  const { clock, server, reporter } = setUp();
+  server.intercept = (request) => {
+    if (request.path.includes("refused")) throw problem(request, 403, "Forbidden");
+  };
+  reporter.report(refTo(server.add("refused")), { phase: "Running" });
+  await clock.advance(5 * minute);
+  reporter.report(refTo(server.add("web")), { phase: "Running" }, {});
+  await settled();
+  assert.deepEqual(server.status("web"), { phase: "Running" });
+});
+
+test("report() concludes nothing from an answer that is no NCApp", async () => {
+  const { clock, server, reporter } = setUp();
+  const app = server.add("web");
+  server.intercept = () => server.asked.length < 3 ? { metadata: { name: "web" } } : undefined;
+  reporter.report({ ...refTo(app), resourceVersion: undefined }, { phase: "Running" });
+  await clock.advance(10_000);
+  assert.deepEqual(server.status("web"), { phase: "Running" });
+});
+
+test("forget() drops what is pending, for this uid only", async () => {
+  const { clock, server, reporter } = setUp();
+  const [app, kept] = [refTo(server.add("web")), refTo(server.add("kept"))];
+  server.intercept = (request) => {
+    throw problem(request, 500, "InternalError");
+  };
+  reporter.report(kept, { phase: "Running" }, {});
+  reporter.report(app, { phase: "Running" }, {});
+  await settled();
+  server.intercept = () => undefined;
+  reporter.forget("default", "kept", "another");
+  reporter.forget("default", "web", app.uid);
+  await clock.advance(minute);
+  assert.equal(server.status("web").phase, undefined);
+  assert.equal(server.status("kept").phase, "Running");
+});
+
+test("flush() waits for what is due and no longer than its time", async () => {
+  const { clock, server, reporter } = setUp();
+  await reporter.flush(1000);
+  const hold = pending();
+  server.intercept = () => hold.promise;
+  reporter.report(refTo(server.add("web")), { phase: "Running" }, {});
+  let state = "waiting";
+  const flushed = reporter.flush(5000).then(() => state = "flushed");
+  await clock.advance(1000);
+  assert.equal(state, "waiting");
+  hold.resolve();
+  await flushed;
+  assert.deepEqual(server.status("web"), { phase: "Running" });
+
+  server.intercept = () => new Promise(() => {});
+  reporter.report(refTo(server.objects.get("web")!), { phase: "Stopping" });
+  const late = reporter.flush(5000);
+  await clock.advance(5000);
+  await late;
+});
+
+test("close() sends nothing more and leaves no timer", async () => {
+  const { clock, server, reporter } = setUp();
+  server.intercept = (request) => {
+    throw problem(request, 500, "InternalError");
+  };
+  const app = refTo(server.add("web"));
+  reporter.report(app, { phase: "Running" }, {});
+  await settled();
+  reporter.close();
+  reporter.report(app, { phase: "Stopping" }, {});
+  await clock.advance(minute);
+  assert.equal(server.asked.length, 1);
+  assert.equal(clock.timers, 0);
+});

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubeClient } from "../../../src/kube/client/client.ts";
+import { silentLogger } from "../../../src/lib/log.ts";
+import { createFollowers } from "../../../src/scheduler/follow/follow.ts";
+import { accept, errorLine, isWatch, line } from "../../kube/fake-ncapps.ts";
+import { withClient } from "../../kube/fake-server.ts";
+import { waitFor } from "../../wait-for.ts";
+import { ncapp } from "../cluster.ts";
+import { answerList, pluralOf, quietServer } from "../quiet-server.ts";
+import { createTestWorld } from "../test-world.ts";
+
+/** Follows into the world while `use` runs. */
+async function following(
+  client: KubeClient,
+  { world }: Pick<ReturnType<typeof createTestWorld>, "world">,
+  use: () => Promise<unknown>,
+): Promise<void> {
+  const stopping = new AbortController();
+  const running = createFollowers(client, world, silentLogger, () => {}).run(stopping.signal);
+  try {
+    await use();
+  } finally {
+    stopping.abort();
+    await running;
+  }
+}
+
+test("an etcd that was restored is believed: its apps wait again, though their versions are lower", async () => {
+  const scene = createTestWorld(["a"]);
+  const versioned = (version: string, nodeName?: string) => {
+    const object = ncapp("web", { nodeName });
+    object.metadata.resourceVersion = version;
+    return object;
+  };
+  let lists = 0;
+  const server = quietServer({}, (request, response) => {
+    if (pluralOf(request) !== "ncapps") return false;
+    const expired = errorLine(410, "Expired", "too old resource version");
+    // What it goes back to is later than the first list, but not than what the watch has brought.
+    if (!isWatch(request) && lists++ === 0) answerList(response, "ncapps", [versioned("20")], "30");
+    else if (!isWatch(request)) answerList(response, "ncapps", [versioned("40")], "50");
+    else if (lists === 1) accept(response, line("MODIFIED", versioned("90", "a")), expired);
+    else accept(response);
+    return true;
+  });
+  await withClient(server, (client) =>
+    following(client, scene, async () => {
+      await waitFor("the list is taken over", () => scene.world.app("default/web")?.resourceVersion === "40");
+      assert.equal(scene.world.app("default/web")?.nodeName, undefined);
+      assert.equal(scene.takeSaid().at(-1), "default/web waits anew");
+    }));
+});
+
+test("a watch of Leases is given up after 10 s without an answer: until then one's own blindness counts as silence of nodes", async () => {
+  const scene = createTestWorld();
+  const limits = new Map<string, number | undefined>();
+  await withClient(quietServer({}, () => false), (client) => {
+    const seen: KubeClient = {
+      ...client,
+      stream(request) {
+        limits.set(request.path.split("/").at(-1)!, request.timeoutMs);
+        return client.stream(request);
+      },
+    };
+    return following(seen, scene, () => waitFor("all are followed", () => limits.size === 6));
+  });
+  assert.deepEqual([limits.get("leases"), limits.get("ncapps")], [10_000, undefined]);
+});

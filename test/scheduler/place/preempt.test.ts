@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { preempt } from "../../../src/scheduler/place/preempt.ts";
+import type { AppRecord } from "../../../src/scheduler/types.ts";
+import { app, facts, snapshotOf } from "../cluster.ts";
+
+const options = { policy: "spread" } as const;
+const at = (priority: number, cpuPCT: number, name: string, more: Partial<AppRecord> = {}) =>
+  app(name, { cpuPCT }, { priority, ...more });
+const keys = (victims: AppRecord[] | undefined) => victims?.map(({ key }) => key).sort();
+
+test("preempt() takes the node whose most important victim matters least", () => {
+  const snapshot = snapshotOf({ a: {}, b: {} });
+  snapshot.place(at(50, 100, "dear"), "a");
+  for (const name of ["one", "two"]) snapshot.place(at(10, 50, name), "b");
+  assert.deepEqual(keys(preempt(at(100, 80, "vip"), snapshot, options)?.victims), [
+    "default/one",
+    "default/two",
+  ]);
+});
+
+test("of equal priorities the fewest go", () => {
+  const snapshot = snapshotOf({ a: {}, b: {} });
+  for (const name of ["a1", "a2", "a3", "a4"]) snapshot.place(at(10, 25, name), "a");
+  snapshot.place(at(10, 90, "b1"), "b");
+  snapshot.place(at(10, 10, "b2"), "b");
+  const found = preempt(at(100, 60, "vip"), snapshot, options);
+  assert.deepEqual([found?.node, keys(found?.victims)], ["b", ["default/b1"]]);
+});
+
+test("nobody of equal or higher priority is ended, nor a node's own app, another scheduler's, or one that goes anyway", () => {
+  for (
+    const more of [{}, { mirror: true, priority: 1 }, { ours: false, priority: 1 }, {
+      deleting: true,
+      priority: 1,
+    }]
+  ) {
+    const snapshot = snapshotOf({ a: {} });
+    snapshot.place(at(100, 100, "there", more), "a");
+    assert.equal(preempt(at(100, 10, "vip"), snapshot, options), undefined, JSON.stringify(more));
+  }
+});
+
+test("no filter of the node itself is overruled", () => {
+  const snapshot = snapshotOf({ a: { cordoned: true } });
+  snapshot.place(at(1, 100, "low"), "a");
+  assert.equal(preempt(at(100, 10, "vip"), snapshot, options), undefined);
+});
+
+test("a host port can be won", () => {
+  const snapshot = snapshotOf({ a: {} });
+  snapshot.place(app("old", { ports: [{ port: 80 }] }, { priority: 1 }), "a");
+  snapshot.place(app("bystander", { cpuPCT: 50 }, { priority: 0 }), "a");
+  const found = preempt(app("new", { ports: [{ port: 80 }] }, { priority: 2 }), snapshot, options);
+  assert.deepEqual(keys(found?.victims), ["default/old"]);
+});
+
+test("room that is being made already is waited for", () => {
+  const snapshot = snapshotOf({ a: {}, b: {} });
+  snapshot.place(at(1, 100, "low"), "a");
+  snapshot.hold(at(1, 100, "leaving"), "b");
+  assert.deepEqual(preempt(at(100, 50, "vip"), snapshot, options), { node: "b", victims: [] });
+});
+
+test("room that is being made for an app is waited for, wherever the search begins", () => {
+  const snapshot = snapshotOf({ a: {}, b: {}, c: {} });
+  const vip = at(100, 50, "vip");
+  for (const name of ["b", "c"]) snapshot.place(at(1, 80, `low-${name}`), name);
+  snapshot.hold(at(1, 80, "leaving"), "a");
+  snapshot.nominate(vip, "a");
+  const few = { ...options, enough: () => 1 };
+  for (const start of [0, 1, 2]) {
+    assert.deepEqual(preempt(vip, snapshot, { ...few, start }), { node: "a", victims: [] }, `from ${start}`);
+  }
+  snapshot.setNode("a", facts({ cordoned: true }));
+  assert.equal(preempt(vip, snapshot, { ...few, start: 0 })?.node, "b", "it takes no apps any more");
+});
+
+test("what others of higher priority were promised is not given away", () => {
+  const snapshot = snapshotOf({ a: {} });
+  snapshot.place(at(1, 60, "low"), "a");
+  snapshot.nominate(at(200, 70, "first"), "a");
+  assert.equal(preempt(at(100, 50, "second"), snapshot, options), undefined);
+});

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { filters } from "../../../src/scheduler/filters/filters.ts";
+import { Heap } from "../../../src/scheduler/queue/heap.ts";
+import { helps } from "../../../src/scheduler/helps.ts";
+import { SchedulingQueue } from "../../../src/scheduler/queue/queue.ts";
+import { seededRandom } from "../../../src/scheduler/random.ts";
+import { takeMachineClock } from "../../machine-clock.ts";
+import { waitFor } from "../../wait-for.ts";
+
+function createQueue() {
+  const clock = { now: 0 };
+  const queue = new SchedulingQueue({ now: () => clock.now });
+  const add = (key: string, priority = 0, createdAt = 0, changed = false) =>
+    queue.add({ key, priority, createdAt }, changed);
+  const takeAll = () => {
+    const taken: string[] = [];
+    for (let key = queue.take(); key; key = queue.take()) taken.push(key);
+    return taken;
+  };
+  return { queue, clock, add, takeAll };
+}
+
+test("a heap gives in order whatever is put in and taken out", () => {
+  const random = seededRandom(1);
+  const heap = new Heap<{ value: number }>((one, other) => one.value < other.value);
+  const kept = Array.from({ length: 500 }, () => ({ value: random() }));
+  for (const item of kept) heap.push(item);
+  const removed = new Set(kept.filter(() => random() < 0.3));
+  for (const item of removed) assert.ok(heap.remove(item));
+  const expected = kept.filter((item) => !removed.has(item)).sort((one, other) => one.value - other.value);
+  assert.deepEqual(Array.from({ length: heap.size }, () => heap.pop()), expected);
+  assert.equal(heap.pop(), undefined);
+});
+
+test("the highest priority comes first, then the oldest", () => {
+  const { add, takeAll } = createQueue();
+  add("young", 5, 20);
+  add("low", 1, 0);
+  add("old", 5, 10);
+  add("high", 9, 99);
+  assert.deepEqual(takeAll(), ["high", "old", "young", "low"]);
+});
+
+test("a priority that changes moves an app that waits", () => {
+  const { add, takeAll } = createQueue();
+  add("a", 1);
+  add("b", 2);
+  add("a", 3);
+  assert.deepEqual(takeAll(), ["a", "b"]);
+});
+
+test("failures back off from 1 s to 10 s", () => {
+  const { queue, clock, add } = createQueue();
+  add("a");
+  const waits: number[] = [];
+  for (let tries = 0; tries < 6; tries++) {
+    assert.equal(queue.take(), "a");
+    queue.retryLater("a");
+    waits.push(queue.waitMs());
+    clock.now += queue.waitMs() - 1;
+    assert.equal(queue.take(), undefined, "not before its time");
+    clock.now++;
+  }
+  assert.deepEqual(waits, [1000, 2000, 4000, 8000, 10_000, 10_000]);
+});
+
+test("a parked app is tried again only on an event that helps, and after its backoff unless it is certain to fit", () => {
+  const { queue, clock, add } = createQueue();
+  for (const key of ["cpu", "zone"]) add(key);
+  assert.deepEqual([queue.take(), queue.take()], ["cpu", "zone"]);
+  queue.park("cpu", ["cpuPCT", "ready"]);
+  queue.park("zone", ["nodeSelector"]);
+  assert.deepEqual(queue.helpedBy("capacity").map(({ key }) => key), ["cpu"]);
+  assert.deepEqual(queue.helpedBy("node").map(({ key }) => key), ["cpu", "zone"]);
+  assert.deepEqual(queue.helpedBy("quota"), []);
+  queue.wake("cpu");
+  assert.equal(queue.take(), undefined, "its backoff is not over");
+  queue.wake("zone", { certain: true });
+  assert.equal(queue.take(), "zone");
+  clock.now = 1000;
+  assert.equal(queue.take(), "cpu");
+});
+
+test("news about a parked app wake it only where it asks for something else", () => {
+  const { queue, add } = createQueue();
+  add("a");
+  queue.take();
+  queue.park("a", ["cpuPCT"]);
+  add("a");
+  assert.equal(queue.take(), undefined, "only its status changed");
+  add("a", 0, 0, true);
+  assert.equal(queue.take(), "a");
+});
+
+test("an app that is being bound is not taken twice", () => {
+  const { queue, add } = createQueue();
+  add("a");
+  assert.equal(queue.take(), "a");
+  add("a", 0, 0, true);
+  assert.equal(queue.take(), undefined);
+  queue.remove("a");
+  add("a", 0, 0, true);
+  assert.equal(queue.take(), "a");
+});
+
+test("apps that are gone are dropped wherever they wait", () => {
+  const { queue, clock, add } = createQueue();
+  for (const key of ["active", "backoff", "parked"]) add(key);
+  assert.equal(queue.take(), "active");
+  queue.take();
+  queue.take();
+  queue.retryLater("backoff");
+  queue.park("parked", []);
+  for (const key of ["active", "backoff", "parked"]) queue.remove(key);
+  clock.now = 1e9;
+  assert.equal(queue.take(), undefined);
+  assert.deepEqual(queue.sizes, { active: 0, backoff: 0, parked: 0 });
+});
+
+test("after five minutes a parked app is tried again in any case", () => {
+  const { queue, clock, add } = createQueue();
+  add("a");
+  queue.take();
+  queue.park("a", ["spec"]);
+  assert.equal(queue.waitMs(), 300_000);
+  clock.now = 300_000;
+  assert.equal(queue.take(), "a");
+});
+
+test("every filter and gate has an event that can help it, but for what only the app itself can change", () => {
+  const helped = new Set(Object.values(helps).flat());
+  for (const name of [...filters.map(({ name }) => name), "nodes", "leaving", "quota", "limitRange"]) {
+    assert.ok(helped.has(name), `nothing ever helps an app that ${name} refused`);
+  }
+});
+
+test("a clock that is set back does not make the backoff longer", async () => {
+  using clock = takeMachineClock();
+  const queue = new SchedulingQueue({ initialBackoffMs: 1, flushMs: 1 });
+  for (const key of ["failed", "parked"]) queue.add({ key, priority: 0, createdAt: 0 }, false);
+  queue.take();
+  queue.take();
+  queue.retryLater("failed");
+  queue.park("parked", []);
+  clock.setBack(3_600_000);
+  assert.ok(queue.waitMs() <= 1, `waits for ${queue.waitMs()} ms`);
+  const taken = new Set<string>();
+  await waitFor("both are tried again", () => taken.add(queue.take() ?? "").size === 3, 5000);
+  assert.deepEqual([...taken].sort(), ["", "failed", "parked"]);
+});

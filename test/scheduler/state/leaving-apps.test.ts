@@ -1,0 +1,190 @@
+/** Apps that were unbound and may still be stopping: what they had stays taken, and they go nowhere else. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NCAppSpec, NCAppStatus } from "../../../src/api/types.ts";
+import { decide } from "../../../src/scheduler/place/place.ts";
+import { lease } from "../objects.ts";
+import { createTestWorld } from "../test-world.ts";
+
+const key = "default/web";
+/** As its agent writes it: about the spec that is there now. */
+const running: NCAppStatus = { phase: "Running", observedGeneration: 1 };
+
+/** A world in which `a` says what is free ten seconds after what it said last. */
+function createScene() {
+  const scene = createTestWorld(["a", "b"]);
+  const { world, clock, beat, apply } = scene;
+  return {
+    ...scene,
+    say: (free: number) => {
+      clock.now += 10_000;
+      beat("a", { free });
+    },
+    /** Binds an app to `a`, and takes it off again. */
+    leave: (name: string, spec: NCAppSpec, status: NCAppStatus = running) => {
+      apply(name, { ...spec, nodeName: "a" }, status);
+      apply(name, spec, status);
+    },
+    leaving: () => [...world.snapshot.node("a")!.leaving.keys()],
+    decide: () =>
+      decide(world.app(key)!, world, { policy: "spread", random: () => 0, start: 0, now: clock.now }),
+  };
+}
+
+const caps = (percent: number): NCAppSpec => ({ cpuPCT: percent, memPCT: percent });
+
+test("an app that leaves a living node keeps its share there until it has stopped", () => {
+  const { world, apply, say, leaving, takeHappened } = createScene();
+  say(80);
+  apply("web", { nodeName: "a", ...caps(20) }, running);
+  takeHappened();
+  apply("web", caps(20), running);
+  assert.equal(world.snapshot.node("a")?.usedCpu, 20_000);
+  assert.equal(world.accounts.ledger.of("default").cpu, 0);
+  assert.deepEqual(leaving(), [key]);
+
+  // The agent has not let go of it, then it has.
+  say(80);
+  assert.deepEqual(leaving(), [key]);
+  takeHappened();
+  say(100);
+  assert.deepEqual(leaving(), []);
+  assert.deepEqual(takeHappened().filter((line) => line.startsWith("left")), [`left ${key}`]);
+});
+
+test("without word from the agent, a share is free again 5 s after the grace period", () => {
+  const { world, clock, leave } = createScene();
+  leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
+  clock.now += 9999;
+  world.releaseLeft();
+  assert.equal(world.snapshot.node("a")?.usedCpu, 20_000);
+  clock.now += 1;
+  world.releaseLeft();
+  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
+});
+
+test("an app without caps is bound again, and its port given away, when its grace period is over and not before", () => {
+  const { world, clock, leave, say, decide } = createScene();
+  leave("web", { ports: [{ port: 8080 }], terminationGracePeriodSeconds: 60 });
+  for (const _ of Array(6)) {
+    say(100);
+    world.releaseLeft();
+    const verdict = decide();
+    assert.equal(verdict.kind === "refuse" && verdict.message, "waiting until it has stopped on node a");
+    assert.equal(world.snapshot.node("a")?.ports.size, 1);
+  }
+  clock.now += 5000;
+  world.releaseLeft();
+  assert.equal(decide().kind, "bind");
+  assert.equal(world.snapshot.node("a")?.ports.size, 0);
+});
+
+test("caps that rounding may hide prove nothing, and larger ones do, also of one share alone", () => {
+  const { leave, say, leaving } = createScene();
+  leave("hidden", caps(0.2));
+  leave("cpu", { cpuPCT: 0.3 });
+  leave("mem", { memPCT: 0.3 });
+  // What 0.2 may look like at the least, the agent having rounded twice.
+  say(99.9);
+  assert.deepEqual(leaving(), ["default/hidden"]);
+});
+
+test("one app that is gone says nothing about one without caps that leaves at the same time", () => {
+  const { leave, say, leaving } = createScene();
+  leave("capped", caps(20));
+  leave("free", {});
+  say(100);
+  assert.deepEqual(leaving(), ["default/free"]);
+});
+
+test("of several that leave none is gone while the agent still has one of them", () => {
+  const { leave, say, leaving } = createScene();
+  leave("one", caps(20));
+  leave("two", caps(20));
+  say(80);
+  assert.deepEqual(leaving(), ["default/one", "default/two"]);
+});
+
+test("an app that was just bound is not taken for what the agent has promised to one that leaves", () => {
+  const { apply, leave, say, leaving } = createScene();
+  leave("web", caps(20));
+  // The status is that of the node that it was on before.
+  apply("next", { nodeName: "a", ...caps(20) }, { phase: "Running", observedGeneration: 0 });
+  say(80);
+  assert.deepEqual(leaving(), [key]);
+  // Its agent has it, and the other one no more.
+  apply("next", { nodeName: "a", ...caps(20) }, running);
+  say(80);
+  assert.deepEqual(leaving(), []);
+});
+
+test("an app that ended, or cannot begin, is not taken for what the agent has promised to one that leaves", () => {
+  for (
+    const status of [
+      { phase: "Succeeded", observedGeneration: 1 },
+      { phase: "Pending", reason: "InvalidSpec", observedGeneration: 1 },
+    ] satisfies NCAppStatus[]
+  ) {
+    const { apply, leave, say, leaving } = createScene();
+    leave("web", caps(20));
+    apply("other", { nodeName: "a", schedule: "@daily", ...caps(20) }, status);
+    say(80);
+    assert.deepEqual(leaving(), [key], status.phase);
+  }
+});
+
+test("an agent that has promised less than to the apps that run proves nothing", () => {
+  const { apply, leave, say, leaving } = createScene();
+  apply("other", { nodeName: "a", ...caps(30) }, running);
+  leave("web", caps(20));
+  say(80);
+  assert.deepEqual(leaving(), [key]);
+  say(70);
+  assert.deepEqual(leaving(), []);
+});
+
+test("a node without anything free may be overfull, which proves nothing", () => {
+  const { apply, leave, say, leaving } = createScene();
+  apply("other", { nodeName: "a", ...caps(100) }, running);
+  leave("web", caps(20));
+  say(0);
+  assert.deepEqual(leaving(), [key]);
+});
+
+test("an app that was just bound is waited for too: its agent may have started it and not said so yet", () => {
+  const { leave, say, leaving } = createScene();
+  leave("new", { cpuPCT: 20 }, { phase: "Pending", reason: "Unschedulable" });
+  say(100);
+  assert.deepEqual(leaving(), ["default/new"]);
+});
+
+test("a report that comes again with a list is older than the app that left since", () => {
+  const { world, clock, leave, say, leaving } = createScene();
+  say(100);
+  leave("web", caps(20));
+  world.liveness.replaceLeases([lease("a", clock.now, { free: 100 })]);
+  assert.deepEqual(leaving(), [key]);
+});
+
+test("nothing is held for an app that has ended, nor on a node that is lost, nor after a deletion", () => {
+  const { world, clock, apply, leave, leaving } = createScene();
+  leave("done", { cpuPCT: 20 }, { phase: "Succeeded" });
+  assert.deepEqual(leaving(), []);
+  apply("web", { nodeName: "a", cpuPCT: 20 }, running);
+  world.removeApp(key, "uid-web");
+  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
+  apply("lost", { nodeName: "a", cpuPCT: 20 }, { phase: "Unknown" });
+  clock.now += 41_000;
+  world.liveness.states();
+  apply("lost", { cpuPCT: 20 }, running);
+  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
+});
+
+test("a clock that is set back does not keep a share for longer", () => {
+  const { world, clock, leave } = createScene();
+  leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
+  clock.corrected = -3_600_000;
+  clock.now += 10_000;
+  world.releaseLeft();
+  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
+});

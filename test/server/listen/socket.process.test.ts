@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import type { NCApp } from "../../../src/api/types.ts";
+import { waitFor } from "../../wait-for.ts";
+import { ncapp, startLocalAgent } from "../local-agent.ts";
+
+const isRunning = ({ status }: NCApp) => status?.phase === "Running";
+const sleeping = "echo up\nexec sleep 600";
+const quick = { terminationGracePeriodSeconds: 1 };
+
+test("an app that is put runs, outlives the agent with its process, and goes when it is deleted", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("web.sh", sleeping);
+  const answer = await agent.put("web", { shellFile, ...quick });
+  assert.equal(answer.status, 201);
+  const pid = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  await agent.replace();
+  const adopted = await agent.reach("web", "Running", isRunning);
+  assert.equal(adopted.status?.pid, pid);
+  assert.equal((await agent.ask("DELETE", "/apps/default/web")).status, 200);
+  await waitFor("it is gone", async () => await agent.get("web") === undefined);
+  await agent.replace();
+  assert.equal(await agent.get("web"), undefined);
+});
+
+test("an app whose source is not followed any more runs on, is named, and can be deleted", async () => {
+  const manifests = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
+  await using agent = await startLocalAgent({ manifests });
+  const shellFile = await agent.script("web.sh", sleeping);
+  await writeFile(join(manifests, "web.json"), JSON.stringify(ncapp("web", { shellFile, ...quick })));
+  const pid = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  delete agent.options.manifests;
+  await agent.replace(() => rm(manifests, { recursive: true }));
+  assert.equal((await agent.reach("web", "Running", isRunning)).status?.pid, pid);
+  const { problems } = JSON.parse((await agent.ask("GET", "/status")).text);
+  assert.match(problems[0].message, /^default\/web came from manifests.*nckubelet delete web/);
+  const refused = await agent.ask("POST", "/apps/default/web/restart");
+  assert.deepEqual([refused.status, JSON.parse(refused.text).message], [
+    409,
+    "default/web came from manifests, which this agent does not follow any more: delete it, or apply it anew",
+  ]);
+  assert.equal((await agent.ask("DELETE", "/apps/default/web")).status, 200);
+  await waitFor("it is gone", async () => await agent.get("web") === undefined);
+});
+
+test("stop ends an app and keeps it so, start and restart run it anew", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("web.sh", sleeping);
+  await agent.put("web", { shellFile, ...quick });
+  const first = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  const change = async (verb: string) => {
+    const { status, text } = await agent.ask("POST", `/apps/default/web/${verb}`);
+    assert.equal(status, 200, text);
+    return JSON.parse(text) as NCApp;
+  };
+  assert.equal((await change("stop")).spec.suspend, true);
+  const isSuspended = ({ status }: NCApp) => status?.phase === "Pending" && status.reason === "Suspended";
+  await agent.reach("web", "Suspended", isSuspended);
+  await agent.replace();
+  await agent.reach("web", "still Suspended", isSuspended);
+  await change("start");
+  const second = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  assert.notEqual(second, first);
+  await change("restart");
+  await agent.reach("web", "another process", (app) => isRunning(app) && app.status?.pid !== second);
+});
+
+test("start runs an app again that has ended for good", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("once.sh", "echo ran");
+  await agent.put("once", { shellFile, restartPolicy: "Never" });
+  const isDone = ({ status }: NCApp) => status?.phase === "Succeeded";
+  await agent.reach("once", "Succeeded", isDone);
+  await agent.ask("POST", "/apps/default/once/start");
+  await waitFor(
+    "it ran twice",
+    async () => (await agent.ask("GET", "/apps/default/once/logs")).text === "ran\nran\n",
+  );
+});
+
+test("an app of a manifest is not the socket's to change: 409 says where it is", async () => {
+  await using agent = await startLocalAgent();
+  const manifests = join(agent.folder, "manifests");
+  await mkdir(manifests);
+  const shellFile = await agent.script("web.sh", sleeping);
+  await writeFile(join(manifests, "web.json"), JSON.stringify(ncapp("web", { shellFile, ...quick })));
+  agent.options.manifests = manifests;
+  await agent.replace();
+  await agent.reach("web", "Running", isRunning);
+  for (
+    const [method, path, body] of [
+      ["PUT", "", ncapp("web", { shellFile })],
+      ["DELETE", ""],
+      ["POST", "/restart"],
+      ["POST", "/stop"],
+    ] as const
+  ) {
+    const { status, text } = await agent.ask(method, `/apps/default/web${path}`, body);
+    assert.equal(status, 409, `${method} ${path}`);
+    assert.match(JSON.parse(text).message, /default\/web comes from manifests: change it in .*web\.json/);
+  }
+});
+
+test("an unknown app is 404, and --max-apps is 403 for the one too many", async () => {
+  await using agent = await startLocalAgent({ maxApps: 1 });
+  for (const verb of ["restart", "stop", "start"]) {
+    assert.equal((await agent.ask("POST", `/apps/default/nobody/${verb}`)).status, 404);
+  }
+  assert.equal((await agent.ask("DELETE", "/apps/default/nobody")).status, 404);
+  assert.equal((await agent.put("one", {})).status, 201);
+  const { status, text } = await agent.put("two", {});
+  assert.equal(status, 403);
+  assert.match(JSON.parse(text).message, /1 apps.*--max-apps/);
+  assert.equal((await agent.put("one", { cpuPCT: 5 })).status, 200);
+});
+
+test("a broken file in the state leaves its app running, and its problem in /status", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("web.sh", sleeping);
+  await agent.put("web", { shellFile, ...quick });
+  const pid = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  const file = join(agent.options.stateDir, "socket-apps/default_web.json");
+  await agent.replace(() => writeFile(file, "{"));
+  const problems = await waitFor("the problem is shown", async () => {
+    const status = JSON.parse((await agent.ask("GET", "/status")).text);
+    return status.problems.length > 0 && status.problems;
+  });
+  assert.match(problems[0].message, /default_web\.json/);
+  assert.equal((await agent.get("web"))?.status?.pid, pid);
+  assert.equal((await agent.put("web", { shellFile, ...quick })).status, 200);
+  assert.equal(JSON.parse((await agent.ask("GET", "/status")).text).problems.length, 0);
+  assert.equal((await agent.get("web"))?.status?.pid, pid);
+});
+
+test("a body of 100 MB is refused before it is sent where it is announced, else once it is over 1 MiB", async () => {
+  await using agent = await startLocalAgent();
+  const head = "PUT /apps/default/web HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+  const requests = {
+    announced: `${head}content-length: 100000000\r\n\r\n`,
+    endless: `${head}transfer-encoding: chunked\r\n\r\n100001\r\n${" ".repeat(0x100001)}\r\n`,
+  };
+  for (const [what, request] of Object.entries(requests)) {
+    const socket = connect(agent.options.socket).on("error", () => {});
+    let answer = "";
+    socket.setEncoding("utf8").on("data", (text) => answer += text);
+    socket.write(request);
+    await waitFor(`the ${what} one is answered and its connection ended`, () => socket.closed);
+    assert.match(answer, /^HTTP\/1\.1 413 [^]*"code":413/);
+  }
+  assert.equal((await agent.ask("GET", "/healthz")).text, "ok");
+});
+
+const isRoot = process.getuid?.() === 0 && !("deno" in process.versions);
+
+test("another user of the machine gets nothing through the socket", {
+  skip: !isRoot && "only root can be another user",
+}, async () => {
+  await using agent = await startLocalAgent();
+  await chmod(agent.folder, 0o755);
+  const code =
+    `require("net").connect(process.argv[1]).on("connect", () => { console.log("let in"); process.exit(); }).on("error", (error) => console.log(error.code))`;
+  // A copy that nobody else may be kept from running: the checkout can be in a private folder.
+  const node = join(agent.folder, "node");
+  await copyFile(process.execPath, node);
+  const asUser = (user: string) =>
+    promisify(execFile)("setpriv", [
+      `--reuid=${user}`,
+      "--clear-groups",
+      node,
+      "-e",
+      code,
+      agent.options.socket,
+    ], { timeout: 20_000 });
+  assert.equal((await asUser("nobody")).stdout, "EACCES\n");
+  assert.match((await asUser("root")).stdout, /^let in/);
+});

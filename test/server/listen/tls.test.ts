@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { test } from "node:test";
+import { openDoors } from "../../../src/agent/open-listeners.ts";
+import type { AgentOptions } from "../../../src/agent/options.ts";
+import { ca, server as pair } from "../../kube/access/certificates.ts";
+import { servicesWith } from "../fake-agent.ts";
+import { ask, startLocalAgent } from "../local-agent.ts";
+
+const token = "the-token-of-the-monitors";
+
+async function get(
+  url: string,
+  path: string,
+  authorization?: string,
+): Promise<{ status: number; text: string }> {
+  const headers = authorization ? { authorization } : {};
+  const call = request(`${url.replace("0.0.0.0", "127.0.0.1")}${path}`, { ca, headers, agent: false }).end();
+  const [response] = await once(call, "response");
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8")) text += chunk;
+  return { status: response.statusCode, text };
+}
+
+test("off loopback an agent serves with TLS to who has a token, and on loopback and socket as ever", async () => {
+  await using agent = await startLocalAgent({ listen: "" });
+  const file = async (name: string, text: string) => {
+    await writeFile(join(agent.folder, name), text, { mode: 0o600 });
+    return join(agent.folder, name);
+  };
+  Object.assign(agent.options, {
+    listen: "127.0.0.1:0, 0.0.0.0:0",
+    tlsCertFile: await file("tls.crt", pair.cert),
+    tlsKeyFile: await file("tls.key", pair.key),
+    tokenFile: await file("tokens", token),
+  });
+  await agent.replace();
+  const [, plain = "", outside = ""] = agent.addresses();
+  assert.match(outside, /^https:\/\/0\.0\.0\.0:\d+$/);
+  assert.deepEqual(await get(outside, "/healthz"), { status: 200, text: "ok" });
+  assert.equal((await get(outside, "/apps")).status, 401);
+  assert.equal((await get(outside, "/apps", "Bearer something-else-entirely")).status, 401);
+  assert.equal((await get(outside, "/apps", `Bearer ${token}`)).status, 200);
+  assert.equal((await get(outside, "/metrics", `Bearer ${token}`)).status, 200);
+  assert.equal((await fetch(`${plain}/apps`)).status, 200);
+  assert.equal((await ask(agent.options.socket, "GET", "/apps")).status, 200);
+});
+
+test("off loopback nothing is opened while anything is missing, and one line names all of it", async () => {
+  const refused = async (fields: Partial<AgentOptions>) => {
+    await using opened = new AsyncDisposableStack();
+    const options = {
+      socket: "",
+      listen: "0.0.0.0:0",
+      log: { warn() {} },
+      ...fields,
+    } as unknown as AgentOptions;
+    return await openDoors(options, servicesWith(), opened).then(
+      () => "opened",
+      (error: Error) => error.message,
+    );
+  };
+  assert.equal(
+    await refused({}),
+    "--listen 0.0.0.0:0 is not on loopback: it needs --tls-cert-file, --tls-private-key-file, " +
+      "--token-file or an API server to check tokens",
+  );
+  assert.match(await refused({ tlsCertFile: "/a", tokenFile: "/b" }), /it needs --tls-private-key-file$/);
+  assert.match(
+    await refused({ tlsCertFile: "/a", tlsKeyFile: "/b" }),
+    /it needs --token-file or an API server/,
+  );
+  assert.match(
+    await refused({ tlsCertFile: "/a", tlsKeyFile: "/b", tokenFile: "/nowhere" }),
+    /--token-file \/nowhere/,
+  );
+  assert.match(await refused({ listen: "nonsense" }), /"nonsense" is not an address/);
+});

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type Logger, silentLogger } from "../../../src/lib/log.ts";
+import { openTokenFile, parseTokens } from "../../../src/server/listen/token-file.ts";
+import { createTokenReview } from "../../../src/server/listen/token-review.ts";
+import { json, refuse, withClient } from "../../kube/fake-server.ts";
+import { takeMachineClock } from "../../machine-clock.ts";
+import { waitFor } from "../../wait-for.ts";
+
+const [first, second] = ["first-token-of-the-test", "second-token-of-the-test"];
+
+async function tokenFile(text: string) {
+  const folder = await mkdtemp(join(tmpdir(), "nckubelet-tokens-"));
+  const path = join(folder, "tokens");
+  await writeFile(path, text, { mode: 0o600 });
+  return { path, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+}
+
+function recordingLog() {
+  const lines: string[] = [];
+  const log: Logger = {
+    ...silentLogger,
+    warn: (message, fields) => void lines.push(`${message} ${JSON.stringify(fields)}`),
+  };
+  return { log, lines };
+}
+
+test("a token of the file may read, any other is unknown", async () => {
+  await using file = await tokenFile(`# monitors\n${first}\n\n  ${second}  \n`);
+  const authorize = await openTokenFile(file.path, silentLogger);
+  assert.equal(await authorize(first, "proxy"), "allowed");
+  assert.equal(await authorize(second, "metrics"), "allowed");
+  for (const token of ["", "# monitors", first.slice(1), `${first}x`]) {
+    assert.equal(await authorize(token, "proxy"), "unknown");
+  }
+});
+
+test("a changed file counts at once; one without a usable token leaves the old ones", async () => {
+  await using file = await tokenFile(first);
+  const { log, lines } = recordingLog();
+  const authorize = await openTokenFile(file.path, log);
+  await writeFile(file.path, `${second}\n`);
+  assert.deepEqual([await authorize(first, "proxy"), await authorize(second, "proxy")], [
+    "unknown",
+    "allowed",
+  ]);
+  await writeFile(file.path, "short\n");
+  assert.equal(await authorize(second, "proxy"), "allowed");
+  assert.match(lines.join("\n"), /going on with the old tokens.*tokens:1/);
+});
+
+test("a file that cannot be used is refused at the start, by line and never by token", async () => {
+  await assert.rejects(openTokenFile("/nowhere/tokens", silentLogger), /--token-file \/nowhere\/tokens/);
+  assert.throws(
+    () => parseTokens(`${first}\nsecret\n`, "t"),
+    (error: Error) => error.message.includes("t:2:") && !error.message.includes("secret"),
+  );
+  assert.throws(() => parseTokens("two words that are long enough", "t"), /t:1/);
+  assert.throws(() => parseTokens("# nothing\n", "t"), /holds no token/);
+});
+
+test("a file that others may read is warned of", async () => {
+  await using file = await tokenFile(first);
+  await chmod(file.path, 0o644);
+  const { log, lines } = recordingLog();
+  await openTokenFile(file.path, log);
+  assert.match(lines[0] ?? "", /others may read/);
+});
+
+const user = { username: "prometheus", uid: "7", groups: ["monitors"], extra: { scopes: ["a"] } };
+
+test("the API server is asked whose token it is and what that user may do; the answers are kept for a while", async () => {
+  let now = 0;
+  await withClient((request, response) => {
+    const { spec } = JSON.parse(request.body);
+    if (request.path.endsWith("/tokenreviews")) {
+      return json(response, { status: spec.token === "good" ? { authenticated: true, user } : {} }, 201);
+    }
+    json(response, { status: { allowed: spec.resourceAttributes.subresource === "metrics" } }, 201);
+  }, async (client, { requests }) => {
+    const authorize = createTokenReview({ client, node: "node-a", log: silentLogger, now: () => now });
+    assert.equal(await authorize("good", "metrics"), "allowed");
+    assert.equal(await authorize("good", "proxy"), "forbidden");
+    assert.equal(await authorize("bad", "metrics"), "unknown");
+    const access = JSON.parse(requests[1]!.body).spec;
+    assert.deepEqual(access, {
+      user: "prometheus",
+      uid: "7",
+      groups: ["monitors"],
+      extra: { scopes: ["a"] },
+      resourceAttributes: {
+        verb: "get",
+        version: "v1",
+        resource: "nodes",
+        subresource: "metrics",
+        name: "node-a",
+      },
+    });
+    const asked = requests.length;
+    now = 29_000;
+    await Promise.all([
+      authorize("good", "metrics"),
+      authorize("good", "proxy"),
+      authorize("bad", "metrics"),
+    ]);
+    assert.equal(requests.length, asked);
+    now = 119_000;
+    await authorize("good", "metrics");
+    assert.equal(requests.length, asked);
+    now = 121_000;
+    await authorize("good", "metrics");
+    assert.equal(requests.length, asked + 2);
+  });
+});
+
+test("while the API server cannot be asked, a token that it knew stays good and a new one is told to come again", async () => {
+  let broken = false;
+  await withClient((request, response) => {
+    if (broken) return refuse(response, 500, "InternalError", "no");
+    json(response, {
+      status: request.path.endsWith("/tokenreviews") ? { authenticated: true, user } : { allowed: true },
+    });
+  }, async (client) => {
+    const authorize = createTokenReview({ client, node: "node-a", log: silentLogger, now: () => 0 });
+    assert.equal(await authorize("good", "proxy"), "allowed");
+    broken = true;
+    assert.equal(await authorize("good", "proxy"), "allowed");
+    assert.equal(await authorize("other", "proxy"), "unavailable");
+    broken = false;
+    assert.equal(await authorize("other", "proxy"), "allowed");
+  });
+});
+
+test("the same question is asked once, and too many at once are not asked at all", async () => {
+  const release = Promise.withResolvers<void>();
+  await withClient(async (request, response) => {
+    await release.promise;
+    json(response, {
+      status: request.path.endsWith("/tokenreviews") ? { authenticated: true, user } : { allowed: true },
+    });
+  }, async (client, { requests }) => {
+    const authorize = createTokenReview({ client, node: "node-a", log: silentLogger });
+    const same = Promise.all([authorize("good", "proxy"), authorize("good", "proxy")]);
+    const others = Array.from({ length: 15 }, (_, n) => authorize(`token-${n}`, "proxy"));
+    assert.equal(await authorize("one too many", "proxy"), "unavailable");
+    release.resolve();
+    assert.deepEqual(await same, ["allowed", "allowed"]);
+    await Promise.all(others);
+    const reviews = requests.filter(({ path, body }) =>
+      path.endsWith("/tokenreviews") && body.includes('"good"')
+    );
+    assert.equal(reviews.length, 1);
+  });
+});
+
+test("a clock that is set back does not make an answer count for longer", async () => {
+  using clock = takeMachineClock();
+  await withClient((request, response) => {
+    const reviewed = request.path.endsWith("/tokenreviews");
+    json(response, { status: reviewed ? { authenticated: true, user } : { allowed: true } });
+  }, async (client, { requests }) => {
+    const authorize = createTokenReview({ client, node: "node-a", log: silentLogger, allowedMs: 1 });
+    await authorize("good", "proxy");
+    const asked = requests.length;
+    clock.setBack(3_600_000);
+    await waitFor("it is asked again", async () => {
+      await authorize("good", "proxy");
+      return requests.length > asked;
+    }, 5000);
+  });
+});

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
+import { newRunId } from "../../../src/supervisor/run-ref.ts";
+
+/** The files of an app's cgroup as Linux 6.1 shows them after a group kill of five processes. */
+const afterGroupKill = {
+  "cpu.stat": "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n",
+  "memory.current": "4096\n",
+  "pids.current": "0\n",
+};
+const events = (kills: number, groupKills: string) =>
+  `low 0\nhigh 0\nmax 120\noom 1\noom_kill ${kills}\n${groupKills}`;
+
+async function usageWith(memoryEvents: string) {
+  const root = await mkdtemp(join(tmpdir(), "nckubelet-cgroup-"));
+  try {
+    await mkdir(join(root, "default_web"));
+    const files = { ...afterGroupKill, "memory.events": memoryEvents };
+    for (const [file, text] of Object.entries(files)) await writeFile(join(root, "default_web", file), text);
+    const keeper = join(root, "keeper");
+    const confinement = createCgroupConfinement({
+      root: { ok: true, root, how: "override", controllers: ["cpu", "memory", "pids"], keeper },
+      size: { cpus: 1, memoryBytes: 2 ** 30 },
+    });
+    return await confinement.usage({ folder: "default_web", runId: "run-1" });
+  } finally {
+    await rm(root, { recursive: true });
+  }
+}
+
+test("a group kill counts once, not once for each process", async () => {
+  assert.equal((await usageWith(events(6, "oom_group_kill 1\n")))?.oomKills, 1);
+  assert.equal((await usageWith(events(6, "oom_group_kill 1\n")))?.cpuSeconds, 2.5);
+});
+
+test("kills of single processes, and those of kernels that count no group kills, count each", async () => {
+  assert.equal((await usageWith(events(2, "oom_group_kill 0\n")))?.oomKills, 2);
+  assert.equal((await usageWith(events(3, "")))?.oomKills, 3);
+  assert.equal((await usageWith(events(0, "oom_group_kill 0\n")))?.oomKills, 0);
+});
+
+test("only what is named as the agent names apps and runs is listed: whatever else is below the root is not its own", async (t) => {
+  const root = await mkdtemp(join(tmpdir(), "nckubelet-cgroup-"));
+  t.after(() => rm(root, { recursive: true }));
+  const own = { folder: "default_web", runId: newRunId(Date.now()) };
+  const foreign = [
+    "other_tool.service/worker",
+    "default_web/tasks-of-web",
+    "system.slice/mf3k2x9a-0123456789",
+    "keeper",
+  ];
+  for (const path of [`${own.folder}/${own.runId}`, ...foreign]) {
+    await mkdir(join(root, path), { recursive: true });
+  }
+  const confinement = createCgroupConfinement({
+    root: { ok: true, root, how: "override", controllers: [], keeper: join(root, "keeper") },
+    size: { cpus: 1, memoryBytes: 2 ** 30 },
+  });
+  assert.deepEqual(await confinement.listRuns(), [own]);
+});

@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import type { LocatedRoot } from "../../../cgroups/mod.ts";
+import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
+import type { Confinement } from "../../../src/supervisor/confinement/types.ts";
+import { recordPath } from "../../../src/supervisor/layout.ts";
+import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
+import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
+import { createRunPlaces } from "../../../src/supervisor/confinement/confinement.ts";
+import { waitFor } from "../../wait-for.ts";
+import { createTestNode, type TestNode } from "../test-node.ts";
+
+const size = { cpus: 2, memoryBytes: 2 ** 30 };
+const markers = createMarkerConfinement("this test uses markers");
+const run = { folder: "default_web", runId: "mf3k2x9a-0123456789" };
+
+function locatedAt(root: string, controllers: string[] = []): LocatedRoot {
+  return { ok: true, root, how: "override", controllers, keeper: join(root, "keeper") };
+}
+
+/** A plain folder where a cgroup file system would be, with the cgroups of one run below each of two roots. */
+function layOutRoots(t: { after(fn: () => void): void }) {
+  const mount = mkdtempSync(join(tmpdir(), "nckubelet-places-"));
+  t.after(() => rmSync(mount, { recursive: true }));
+  const files = {
+    "cgroup.events": "populated 1\nfrozen 0\n",
+    "cgroup.procs": "4194000\n",
+    "cgroup.kill": "",
+  };
+  for (const root of ["now", "before"]) {
+    const app = join(mount, root, run.folder);
+    const leaf = join(app, run.runId);
+    mkdirSync(leaf, { recursive: true });
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(leaf, file), text);
+    writeFileSync(join(app, "pids.max"), "max");
+    writeFileSync(join(app, "cpu.max"), "max 100000");
+    writeFileSync(join(app, "cpu.stat"), "usage_usec 1000000\n");
+  }
+  const recalled: string[] = [];
+  const places = createRunPlaces({
+    present: createCgroupConfinement({ root: locatedAt(join(mount, "now")), size }),
+    markers: createMarkerConfinement("this test has no processes", { scan: async () => new Map() }),
+    size,
+    recall(root) {
+      recalled.push(root);
+      return dirname(root) === mount ? locatedAt(root, ["pids"]) : undefined;
+    },
+  });
+  const read = (file: string) => readFileSync(join(mount, file), "utf8");
+  return { mount, places, recalled, read };
+}
+
+test("a run is looked for, ended, limited and measured where it was begun; one that says nothing of it, where new ones go", async (t) => {
+  const { mount, places, recalled, read } = layOutRoots(t);
+  const before = { ...run, leaf: join(mount, "before", run.folder, run.runId) };
+  writeFileSync(join(mount, "before", run.folder, run.runId, "cgroup.procs"), "4194001\n");
+  assert.deepEqual(await places.processes(before), [4194001]);
+  assert.deepEqual(await places.processes(run), [4194000]);
+  assert.deepEqual(await places.processes({ ...run, leaf: places.leafOf(run) }), [4194000]);
+  await places.kill(before);
+  assert.equal(read(`before/${run.folder}/${run.runId}/cgroup.kill`), "1");
+  assert.equal(read(`now/${run.folder}/${run.runId}/cgroup.kill`), "");
+  assert.equal((await places.usage(before))?.cpuSeconds, 1);
+  const caps = { cpuPCT: 25, pidsMax: 100, oomPolicy: "Group" } as const;
+  const state = await places.ensureCaps(before, caps);
+  assert.ok(!state.enforced);
+  assert.match(
+    state.message,
+    /^cannot set cpu\.max 50000 100000: the app was started below .*before, which lacks/,
+  );
+  assert.equal(read(`before/${run.folder}/pids.max`), "100");
+  assert.equal(read(`now/${run.folder}/pids.max`), "max");
+  assert.deepEqual(recalled, [join(mount, "before")]);
+});
+
+test("a place that cannot be that of the run is never touched: the run is looked for by its marker", async (t) => {
+  const { mount, places, read } = layOutRoots(t);
+  const leaf = join(mount, "before", run.folder, run.runId);
+  const outside = join(mount, "outside/deeper");
+  mkdirSync(join(outside, run.folder, run.runId), { recursive: true });
+  for (const file of ["cgroup.events", "cgroup.procs", "cgroup.kill"]) {
+    writeFileSync(join(outside, run.folder, run.runId, file), read(`now/${run.folder}/${run.runId}/${file}`));
+  }
+  const strange = [
+    { ...run, leaf: join(outside, run.folder, run.runId) },
+    { ...run, leaf: `${mount}/outside/../before/${run.folder}/${run.runId}` },
+    { ...run, leaf: `${leaf}/` },
+    { ...run, leaf: leaf.slice(1) },
+    { ...run, leaf: dirname(leaf) },
+    { ...run, leaf: mount },
+    { ...run, leaf: "/" },
+    { ...run, leaf, folder: "default_other" },
+    { ...run, leaf, folder: "" },
+    { ...run, leaf, runId: "mf3k2x9a-9876543210" },
+    { ...run, leaf: join(mount, "before", run.folder, "worker"), runId: "worker" },
+  ];
+  for (const one of strange) {
+    assert.deepEqual(await places.processes(one), [], one.leaf);
+    await places.terminate(one);
+    await places.kill(one);
+    await places.removeRun(one);
+  }
+  assert.equal(read(`before/${run.folder}/${run.runId}/cgroup.kill`), "");
+  assert.equal(read(`outside/deeper/${run.folder}/${run.runId}/cgroup.kill`), "");
+});
+
+test("a folder outside of the cgroup file system is no place, by what the kernel says of mounts", async (t) => {
+  const { mount, read } = layOutRoots(t);
+  const present = createCgroupConfinement({ root: locatedAt(join(mount, "now")), size });
+  const places = createRunPlaces({ present, size });
+  const before = { ...run, leaf: join(mount, "before", run.folder, run.runId) };
+  await places.kill(before);
+  assert.equal(read(`before/${run.folder}/${run.runId}/cgroup.kill`), "");
+  const state = await places.ensureCaps(before, { oomPolicy: "Group" });
+  assert.deepEqual(state, {
+    enforced: false,
+    reason: "LimitsUnavailable",
+    message: "the app was started without cgroups: restart it to have its caps enforced",
+  });
+});
+
+/** An agent without cgroups is followed by one that has them: on a plain folder, where nothing new is started in these tests. */
+async function haveCgroups(node: TestNode, whileDown?: () => Promise<void>): Promise<void> {
+  const root = join(node.folder, "cgroups");
+  mkdirSync(root);
+  const present: Confinement = createCgroupConfinement({ root: locatedAt(root), size });
+  await node.restartAgent(whileDown, createRunPlaces({ present, size }));
+}
+
+/** The record as an agent from before has it: without the place of the run. */
+async function forgetPlace(node: TestNode, name: string): Promise<void> {
+  const path = recordPath(node.layout, `default_${name}`);
+  const record = decodeRecord(await readFile(path, "utf8"));
+  delete record.run?.leaf;
+  await writeFile(path, encodeRecord(record));
+}
+
+for (const older of [false, true]) {
+  const said = older ? ", by an agent that did not write down where" : "";
+
+  test(`an app that was started without cgroups${said} is ended by an agent that has them`, async () => {
+    await using node = await createTestNode(markers);
+    const shellFile = await node.script("app.sh", "#!/bin/sh\nexec sleep 300\n");
+    await node.assign("app", { shellFile, terminationGracePeriodSeconds: 1 });
+    const { run } = await node.reach("app", "Running");
+    await haveCgroups(node, async () => {
+      if (older) await forgetPlace(node, "app");
+    });
+    assert.equal((await node.reach("app", "Running")).run?.id, run?.id);
+    const processes = async () => (await node.supervisor.readUsage("default/app"))?.processes;
+    await waitFor("it is measured", async () => await processes() === 1);
+    node.supervisor.withdraw("default/app");
+    await node.gone("app");
+    await node.liveRuns(0);
+  });
+
+  test(`a daemon that was started without cgroups${said} is not started a second time by an agent that has them`, async () => {
+    await using node = await createTestNode(markers);
+    const starts = join(node.folder, "starts");
+    const shellFile = await node.script(
+      "daemon.sh",
+      `#!/bin/sh\necho begun >>${starts}\nsetsid sleep 300 &\n`,
+    );
+    await node.assign("daemon", { shellFile, restartPolicy: "Always", backoffSeconds: 0 });
+    const { run } = await node.reach("daemon", "Running", ({ run }) => run?.survivor !== undefined);
+    await haveCgroups(node, async () => {
+      if (older) await forgetPlace(node, "daemon");
+    });
+    for (let look = 0; look < 3; look++) await node.supervisor.tick();
+    assert.equal((await node.reach("daemon", "Running")).run?.id, run?.id);
+    assert.equal(await readFile(starts, "utf8"), "begun\n");
+    await node.liveRuns(1);
+    node.supervisor.withdraw("default/daemon");
+    await node.gone("daemon");
+    await node.liveRuns(0);
+  });
+}
+
+test("a run without cgroups that no record knows any more is ended by an agent that has them", async () => {
+  await using node = await createTestNode(markers);
+  const shellFile = await node.script("lost.sh", "#!/bin/sh\nexec sleep 300\n");
+  await node.assign("lost", { shellFile });
+  const { run } = await node.reach("lost", "Running");
+  await node.liveRuns(1);
+  await haveCgroups(node, async () => {
+    rmSync(join(node.layout.stateDir, "apps"), { recursive: true });
+    rmSync(join(node.layout.stateDir, "runs", run!.id), { recursive: true });
+  });
+  await waitFor("the run is ended", async () => await node.livingRuns() === 0);
+});

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { nextRun } from "../../src/supervisor/cron-times.ts";
+
+/** The next three times, in UTC. */
+function three(expression: string, zone: string, after: string): string[] {
+  const times: string[] = [];
+  for (let at = Date.parse(after); times.length < 3;) {
+    at = nextRun(expression, zone, at) ?? assert.fail("no next time");
+    times.push(new Date(at).toISOString().replace(":00.000Z", "Z"));
+  }
+  return times;
+}
+
+for (
+  const [expression, zone, after, expected] of [
+    ["*/20 * * * *", "UTC", "2026-01-01T00:00:00Z", [
+      "2026-01-01T00:20Z",
+      "2026-01-01T00:40Z",
+      "2026-01-01T01:00Z",
+    ]],
+    ["0 9 * * 1-5", "UTC", "2026-11-13T10:00:00Z", [
+      "2026-11-16T09:00Z",
+      "2026-11-17T09:00Z",
+      "2026-11-18T09:00Z",
+    ]],
+    ["@monthly", "UTC", "2026-11-16T00:00:00Z", [
+      "2026-12-01T00:00Z",
+      "2027-01-01T00:00Z",
+      "2027-02-01T00:00Z",
+    ]],
+    ["0 0 13 * 5", "UTC", "2026-11-01T00:00:00Z", [
+      "2026-11-06T00:00Z",
+      "2026-11-13T00:00Z",
+      "2026-11-20T00:00Z",
+    ]],
+    ["0 12 29 2 *", "UTC", "2026-01-01T00:00:00Z", [
+      "2028-02-29T12:00Z",
+      "2032-02-29T12:00Z",
+      "2036-02-29T12:00Z",
+    ]],
+    ["30 8 * * *", "Asia/Shanghai", "2026-01-01T00:00:00Z", [
+      "2026-01-01T00:30Z",
+      "2026-01-02T00:30Z",
+      "2026-01-03T00:30Z",
+    ]],
+    ["0 0 * * *", "Asia/Kathmandu", "2026-01-01T00:00:00Z", [
+      "2026-01-01T18:15Z",
+      "2026-01-02T18:15Z",
+      "2026-01-03T18:15Z",
+    ]],
+    // Berlin, 29 March 2026: 02:00 becomes 03:00.
+    ["30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", [
+      "2026-03-28T01:30Z",
+      "2026-03-30T00:30Z",
+      "2026-03-31T00:30Z",
+    ]],
+    ["0 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", [
+      "2026-03-29T01:00Z",
+      "2026-03-29T02:00Z",
+      "2026-03-29T03:00Z",
+    ]],
+    // Berlin, 25 October 2026: 03:00 becomes 02:00.
+    ["30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", [
+      "2026-10-25T00:30Z",
+      "2026-10-26T01:30Z",
+      "2026-10-27T01:30Z",
+    ]],
+    ["0 * * * *", "Europe/Berlin", "2026-10-24T23:30:00Z", [
+      "2026-10-25T00:00Z",
+      "2026-10-25T01:00Z",
+      "2026-10-25T02:00Z",
+    ]],
+  ] as const
+) {
+  test(`${expression} in ${zone} after ${after} is due at ${expected.join(", ")}`, () => {
+    assert.deepEqual(three(expression, zone, after), expected);
+  });
+}
+
+test("the next time is always later, and nothing due lies between, in 300 random cases", () => {
+  let seed = 7;
+  const random = (below: number) => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) % below;
+  for (let round = 0; round < 300; round++) {
+    const expression = `${random(60)} ${random(24)} * * ${random(7)}`;
+    const zone = ["UTC", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia"][random(4)]!;
+    const after = Date.UTC(2026, 0, 1) + random(400) * 86_400_000 + random(86_400_000);
+    const next = nextRun(expression, zone, after) ?? assert.fail(expression);
+    assert.ok(
+      next > after && next - after <= 15 * 86_400_000,
+      `${expression} ${zone} ${new Date(after).toISOString()}`,
+    );
+    assert.equal(nextRun(expression, zone, next - 1000), next);
+  }
+});

@@ -1,0 +1,526 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { annotations } from "../../../src/api/names.ts";
+import type { NCAppSpec } from "../../../src/api/types.ts";
+import type { Situation } from "../../../src/supervisor/decide/situation.ts";
+import { decide } from "../../../src/supervisor/decide/decide.ts";
+import { backoffMs } from "../../../src/supervisor/decide/transitions.ts";
+import type { AppRecord, Run } from "../../../src/supervisor/types.ts";
+import { appWith, recordWith, runOf, start, viewWith } from "../fixtures.ts";
+
+function situation(fields: Partial<Situation> = {}): Situation {
+  return { now: start, bootId: "boot-1", newRunId: () => "run-2", ...fields };
+}
+
+function running(fields: Partial<AppRecord> = {}): AppRecord {
+  const app = fields.app ?? appWith();
+  return recordWith({ app, phase: "Running", reason: "Running", run: runOf(app), ...fields });
+}
+
+const kinds = (decision: ReturnType<typeof decide>) => decision.effects.map(({ kind }) => kind);
+const exited = (code: number) => viewWith({ exit: { code, at: start }, processes: [], launcherAlive: false });
+
+describe("a pending app", () => {
+  test("without a script stays, and says that there is nothing to run", () => {
+    const { record, effects } = decide(recordWith({ app: appWith({ shellFile: "" }) }), situation());
+    assert.equal(record.phase, "Pending");
+    assert.equal(record.reason, "NoShellFile");
+    assert.deepEqual(effects, []);
+  });
+
+  test("is not written again while nothing changes", () => {
+    const first = decide(recordWith({ app: appWith({ shellFile: "" }) }), situation()).record;
+    assert.equal(decide(first, situation({ now: start + 5000 })).record, first);
+  });
+
+  test("has its run in the record before the launch is asked for", () => {
+    const decision = decide(recordWith(), situation());
+    assert.equal(decision.record.phase, "Starting");
+    assert.equal(decision.record.run?.id, "run-2");
+    assert.deepEqual(kinds(decision), ["launch"]);
+  });
+
+  test("that is suspended is not started", () => {
+    const { record, effects } = decide(recordWith({ app: appWith({ suspend: true }) }), situation());
+    assert.equal(record.reason, "Suspended");
+    assert.deepEqual(effects, []);
+  });
+
+  test("with an invalid spec is not started, and says what is wrong", () => {
+    const { record, effects, events } = decide(recordWith({ invalid: "spec.cpuPCT: 200" }), situation());
+    assert.deepEqual([record.reason, record.message, effects], ["InvalidSpec", "spec.cpuPCT: 200", []]);
+    assert.deepEqual(events.map(({ type, reason }) => [type, reason]), [["Warning", "InvalidSpec"]]);
+    assert.deepEqual(decide(record, situation()), { record, effects: [], events: [] });
+  });
+
+  test("is not started from an invalid spec, whatever it did before", () => {
+    const scheduled = { schedule: "* * * * * ", nextRun: start - 1 };
+    const now = situation({ nextRun: (after) => after + 60_000 });
+    for (const phase of ["BackOff", "Failed", "Succeeded"] as const) {
+      for (const app of [appWith(), appWith({ schedule: "* * * * *" })]) {
+        const record = recordWith({ app, phase, invalid: "spec.cpuPCT: 200", retryAt: start - 1, scheduled });
+        const first = decide(record, now);
+        assert.deepEqual([first.effects, decide(first.record, now).effects], [[], []], phase);
+      }
+    }
+  });
+});
+
+describe("an app with an invalid edit", () => {
+  const invalidEdit = "spec.cpuPCT: 200";
+
+  test("runs on, and tells of the edit once", () => {
+    const first = decide(running({ invalidEdit }), situation({ view: viewWith() }));
+    assert.deepEqual([first.record.phase, first.record.run, kinds(first)], [
+      "Running",
+      running().run,
+      ["limits"],
+    ]);
+    assert.deepEqual(first.events.map(({ reason }) => reason), ["InvalidSpec"]);
+    const second = decide(first.record, situation({ view: viewWith() }));
+    assert.deepEqual([second.record === first.record, second.events], [true, []]);
+  });
+
+  test("is started again by its last valid spec when it has ended", () => {
+    const ended = decide(running({ invalidEdit }), situation({ view: exited(1) })).record;
+    assert.equal(ended.phase, "BackOff");
+    assert.equal(decide(ended, situation({ now: ended.retryAt! })).record.phase, "Starting");
+  });
+});
+
+describe("an app that is starting", () => {
+  const app = appWith({ backoffSeconds: 10 });
+  const starting = recordWith({
+    app,
+    phase: "Starting",
+    run: runOf(app, { startedAt: undefined, main: undefined }),
+  });
+
+  test("runs when its launcher says so, with the script's process in the record", () => {
+    const { record, events } = decide(starting, situation({ view: viewWith() }));
+    assert.equal(record.phase, "Running");
+    assert.deepEqual(record.run?.main, { pid: 100, startTime: "7" });
+    assert.deepEqual(events.map(({ reason }) => reason), ["Started"]);
+  });
+
+  test("waits while its launcher has not said anything", () => {
+    const decision = decide(starting, situation({ view: viewWith({ started: undefined, processes: [] }) }));
+    assert.equal(decision.record, starting);
+    assert.ok(decision.wakeAt);
+  });
+
+  test("that could not be started is pending with the reason, and tried again after the backoff", () => {
+    const problem = { reason: "ScriptNotFound", message: "no such file" };
+    const { record } = decide(starting, situation({ view: viewWith({ started: undefined }), problem }));
+    assert.deepEqual([record.phase, record.reason, record.retryAt, record.run], [
+      "Pending",
+      "ScriptNotFound",
+      start + 10_000,
+      undefined,
+    ]);
+    assert.equal(decide(record, situation({ now: start + 9999 })).record, record);
+    assert.equal(decide(record, situation({ now: start + 10_000 })).record.phase, "Starting");
+  });
+
+  test("that failed is tried at once when its spec changes", () => {
+    const problem = { reason: "ScriptNotFound", message: "no such file" };
+    const { record } = decide(starting, situation({ view: viewWith({ started: undefined }), problem }));
+    const changed = { ...record, app: appWith({ shellFile: "/opt/other.sh" }) };
+    assert.equal(decide(changed, situation({ now: start + 1 })).record.phase, "Starting");
+  });
+
+  test("whose run was called off begins anew with another run", () => {
+    const cancelled =
+      decide(starting, situation({ view: viewWith({ claim: "cancelled", started: undefined }) })).record;
+    assert.deepEqual([cancelled.phase, cancelled.run], ["Pending", undefined]);
+    assert.equal(decide(cancelled, situation()).record.run?.id, "run-2");
+  });
+});
+
+describe("an app whose launcher says nothing", () => {
+  const app = appWith();
+  const starting = recordWith({
+    app,
+    phase: "Starting",
+    run: runOf(app, { startedAt: undefined, main: undefined }),
+  });
+  const silent = viewWith({ claim: "none", launcherAlive: false, started: undefined, processes: [] });
+
+  test("is called off after ten seconds, so that it can be tried anew or deleted", () => {
+    assert.deepEqual(kinds(decide(starting, situation({ view: silent, waitedMs: 9000 }))), []);
+    assert.deepEqual(kinds(decide(starting, situation({ view: silent, waitedMs: 11_000 }))), ["cancel"]);
+  });
+
+  test("is not called off for the time that its preparation took, nor for a clock that was set", () => {
+    for (const now of [start + 11_000, start - 86_400_000]) {
+      assert.deepEqual(kinds(decide(starting, situation({ view: silent, now, waitedMs: 5 }))), []);
+    }
+  });
+
+  test("runs all the same where its processes are there and only the mark of the start is lost", () => {
+    const lives = viewWith({ started: undefined });
+    assert.equal(decide(starting, situation({ view: lives, waitedMs: 9000 })).record, starting);
+    const { record, effects } = decide(starting, situation({ view: lives, waitedMs: 11_000 }));
+    assert.deepEqual([record.phase, record.run?.id, effects], ["Running", "run-1", []]);
+  });
+});
+
+describe("an agent that takes its apps with it", () => {
+  const halted = (fields: Partial<Situation> = {}) => situation({ halted: true, ...fields });
+
+  test("ends what runs, begins nothing, and keeps what is known", () => {
+    const stopping = decide(running(), halted({ view: viewWith() })).record;
+    assert.equal(stopping.run?.stop?.reason, "AgentStopped");
+    const stopped = decide(stopping, halted({ view: exited(143) })).record;
+    assert.deepEqual([stopped.phase, stopped.run, stopped.withdrawn], ["Pending", undefined, undefined]);
+    assert.equal(decide(stopped, halted()).record, stopped);
+    assert.equal(decide(stopped, situation()).record.phase, "Starting");
+  });
+
+  test("does not wake what waits or has ended", () => {
+    for (const phase of ["Pending", "BackOff", "Succeeded", "Failed"] as const) {
+      const record = recordWith({ phase });
+      assert.equal(decide(record, halted()).record, record);
+    }
+  });
+});
+
+describe("a running app", () => {
+  test("with nothing to do keeps its record and its limits", () => {
+    const record = running();
+    const decision = decide(record, situation({ view: viewWith() }));
+    assert.equal(decision.record, record);
+    assert.deepEqual(kinds(decision), ["limits"]);
+  });
+
+  test("whose script ended well but left processes lives on: it daemonized", () => {
+    const record = running();
+    const view = viewWith({ exit: { code: 0, at: start }, launcherAlive: false, processes: [103, 101] });
+    const next = decide(record, situation({ view })).record;
+    assert.deepEqual([next.phase, next.run], ["Running", { ...record.run, survivor: 101 }]);
+    assert.equal(decide(next, situation({ view })).record, next);
+  });
+
+  test("that daemonized shows another of its processes only when the one that was shown is gone", () => {
+    const ended = { exit: { code: 0, at: start }, launcherAlive: false };
+    const shown = (record: AppRecord, processes: number[]) =>
+      decide(record, situation({ view: viewWith({ ...ended, processes }) })).record;
+    const first = shown(running(), [100, 103]);
+    assert.equal(first.run?.survivor, 103);
+    assert.equal(shown(first, [102, 103]), first);
+    assert.equal(shown(first, [104, 105]).run?.survivor, 104);
+    assert.equal(decide(running(), situation({ view: viewWith() })).record.run?.survivor, undefined);
+  });
+
+  test("whose script failed and left processes is put down as failed", () => {
+    const view = viewWith({ exit: { code: 3, at: start }, launcherAlive: false, processes: [101] });
+    const { record } = decide(running(), situation({ view }));
+    assert.equal(record.phase, "Stopping");
+    assert.equal(record.run?.stop?.reason, "ScriptFailed");
+  });
+
+  test("is not taken for ended while its launcher is about to say how", () => {
+    const record = running();
+    const decision = decide(record, situation({ view: viewWith({ processes: [] }) }));
+    assert.equal(decision.record, record);
+    assert.ok(decision.wakeAt);
+  });
+
+  for (
+    const [what, changed] of Object.entries({
+      "limits": appWith({ cpuPCT: "20", memPCT: "10" }),
+      "probes": appWith({ livenessProbe: { tcpSocket: { port: 80 } } }),
+      "policies": appWith({ restartPolicy: "Never", backoffSeconds: 1 }),
+      "grace": appWith({ terminationGracePeriodSeconds: 1 }),
+    })
+  ) {
+    test(`goes on through a change of its ${what}`, () => {
+      const record = { ...running(), app: changed };
+      assert.equal(decide(record, situation({ view: viewWith() })).record.phase, "Running");
+    });
+  }
+
+  for (
+    const [what, changed] of Object.entries({
+      "script": appWith({ shellFile: "/opt/other.sh" }),
+      "digest": appWith({ shellFileSHA256: "0".repeat(64) }),
+      "arguments": appWith({ args: ["--fast"] }),
+      "environment": appWith({ env: [{ name: "A", value: "1" }] }),
+      "user": appWith({ runAsUser: "nobody" }),
+      "folder": appWith({ workingDir: "/srv" }),
+      "restartedAt annotation": appWith({}, { annotations: { [annotations.restartedAt]: "now" } }),
+    })
+  ) {
+    test(`is stopped for a change of its ${what}`, () => {
+      const { record } = decide({ ...running(), app: changed }, situation({ view: viewWith() }));
+      assert.deepEqual([record.phase, record.run?.stop?.reason], ["Stopping", "Updated"]);
+    });
+  }
+
+  test("is stopped with a word of its own where a restart was asked for", () => {
+    const { createdAt } = running().run!;
+    const asked = (at: number) =>
+      decide({
+        ...running(),
+        app: appWith({}, { annotations: { [annotations.restartedAt]: new Date(at).toISOString() } }),
+      }, situation({ view: viewWith() }));
+    assert.equal(asked(createdAt + 1000).record.run?.stop?.reason, "Restarted");
+    assert.match(asked(createdAt + 1000).events[0]!.message, /^Stopping: a restart was asked for/);
+    assert.equal(asked(createdAt - 1000).record.run?.stop?.reason, "Updated");
+  });
+
+  test("gets its grace period from the spec", () => {
+    const app = appWith({ terminationGracePeriodSeconds: 7 });
+    const { record } = decide(running({ app, withdrawn: true }), situation({ view: viewWith() }));
+    assert.equal(record.run?.stop?.deadline, start + 7000);
+  });
+
+  test("that a probe gave up is stopped with the probe's words", () => {
+    const { record } = decide(
+      running(),
+      situation({ view: viewWith(), probeFailure: "Liveness probe failed: 503" }),
+    );
+    assert.deepEqual([record.run?.stop?.reason, record.message], [
+      "ProbeFailed",
+      "Liveness probe failed: 503",
+    ]);
+  });
+});
+
+describe("an app that is stopping", () => {
+  const app = appWith({ terminationGracePeriodSeconds: 5, stopFile: "/opt/stop.sh" });
+  const stop = { reason: "Deleted" as const, message: "", since: start, deadline: start + 5000 };
+  const stopping = recordWith({ app, phase: "Stopping", withdrawn: true, run: runOf(app, { stop }) });
+
+  test("has its stop file run, then SIGTERM", () => {
+    assert.deepEqual(kinds(decide(stopping, situation({ view: viewWith() }))), ["stopFile", "terminate"]);
+  });
+
+  test("gets no second SIGTERM from the same agent", () => {
+    assert.deepEqual(kinds(decide(stopping, situation({ view: viewWith(), terminated: true }))), []);
+  });
+
+  test("is killed when the grace period is over", () => {
+    const decision = decide(stopping, situation({ view: viewWith(), terminated: true, now: start + 5000 }));
+    assert.deepEqual(kinds(decision), ["kill"]);
+  });
+
+  test("is killed, not waited for, when the clock was set back", () => {
+    const decision = decide(
+      stopping,
+      situation({ view: viewWith(), terminated: true, now: start - 86_400_000 }),
+    );
+    assert.deepEqual(kinds(decision), ["kill"]);
+  });
+
+  test("is forgotten only when nothing of it is left", () => {
+    const gone = decide(stopping, situation({ view: exited(143) }));
+    assert.deepEqual(kinds(gone), ["cleanUp"]);
+    assert.deepEqual(kinds(decide(gone.record, situation())), ["forget"]);
+  });
+
+  test("for an update starts again at once, and it counts as no restart", () => {
+    const updated = {
+      ...stopping,
+      withdrawn: undefined,
+      run: runOf(app, { stop: { ...stop, reason: "Updated" as const } }),
+    };
+    const gone = decide(updated, situation({ view: exited(143) })).record;
+    const again = decide(gone, situation()).record;
+    assert.deepEqual([again.phase, again.restarts, again.failures], ["Starting", 0, 0]);
+  });
+
+  test("that is wanted again meanwhile is not forgotten", () => {
+    const wanted = { ...stopping, withdrawn: undefined };
+    const gone = decide(wanted, situation({ view: exited(143) })).record;
+    assert.equal(decide(gone, situation()).record.phase, "Starting");
+  });
+});
+
+describe("an app that has ended", () => {
+  const daemonized = (restartPolicy: NCAppSpec["restartPolicy"], fields: Partial<Run> = {}) => {
+    const app = appWith({ restartPolicy });
+    return running({ app, run: runOf(app, { survivor: 101, ...fields }) });
+  };
+  const end = (spec: Parameters<typeof appWith>[0], code: number, fields: Partial<AppRecord> = {}) =>
+    decide(
+      running({ app: appWith(spec), ...fields }),
+      situation({ view: exited(code), logTail: "last words" }),
+    ).record;
+
+  test("waits for the backoff and is started again under Always, whatever its status", () => {
+    for (const code of [0, 1]) {
+      const record = end({ restartPolicy: "Always" }, code);
+      assert.deepEqual([record.phase, record.retryAt], ["BackOff", start + 10_000]);
+      const again = decide(record, situation({ now: start + 10_000 })).record;
+      assert.deepEqual([again.phase, again.restarts], ["Starting", 1]);
+    }
+  });
+
+  test("follows OnFailure and Never", () => {
+    assert.equal(end({ restartPolicy: "OnFailure" }, 0).phase, "Succeeded");
+    assert.equal(end({ restartPolicy: "OnFailure" }, 1).phase, "BackOff");
+    assert.equal(end({ restartPolicy: "Never" }, 0).phase, "Succeeded");
+    assert.equal(end({ restartPolicy: "Never" }, 1).phase, "Failed");
+  });
+
+  test("by a status above that of any signal is not said to have got one", () => {
+    const signalOf = (code: number) => end({ restartPolicy: "Never" }, code).lastExit?.signal;
+    assert.deepEqual([signalOf(128), signalOf(143), signalOf(192), signalOf(193), signalOf(255)], [
+      undefined,
+      "SIGTERM",
+      "SIG64",
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test("keeps its status, signal, reason and last log lines", () => {
+    const { lastExit } = end({ restartPolicy: "Never" }, 137);
+    assert.deepEqual([lastExit?.code, lastExit?.signal, lastExit?.reason, lastExit?.message], [
+      137,
+      "SIGKILL",
+      "Error",
+      "last words",
+    ]);
+  });
+
+  test("by the kernel's own count was OOM killed", () => {
+    const view = { ...exited(137), oomKills: 3 };
+    const { record, events } = decide(running(), situation({ view }));
+    assert.deepEqual([record.lastExit?.reason, record.oomKills, events[0]?.reason], [
+      "OOMKilled",
+      3,
+      "OOMKilled",
+    ]);
+  });
+
+  test("by the kernel says so first, with the cap, whether or not it had left processes behind", () => {
+    const app = appWith({ memPCT: "10%" });
+    const killed = viewWith({ exit: { code: 137, at: start }, oomKills: 1, launcherAlive: false });
+    const dying = decide(running({ app }), situation({ view: killed }));
+    const words = "the kernel killed it: out of memory (memPCT 10)";
+    assert.equal(dying.record.phase, "Stopping");
+    assert.equal(dying.events[0]?.message, `Stopping: the script failed: ${words}`);
+    const over = { view: { ...killed, processes: [] }, logTail: "last words" };
+    assert.equal(decide(dying.record, situation(over)).record.lastExit?.message, `${words}\nlast words`);
+    assert.equal(decide(running({ app }), situation(over)).record.lastExit?.message, `${words}\nlast words`);
+    const uncapped = decide(running(), situation(over)).record.lastExit?.message ?? "";
+    assert.match(uncapped, /^the kernel killed it: out of memory \(no memPCT\)\n/);
+  });
+
+  test("was OOM killed also where it had daemonized and its script ended well", () => {
+    const { record } = decide(daemonized("OnFailure"), situation({ view: { ...exited(0), oomKills: 1 } }));
+    assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "OOMKilled"]);
+  });
+
+  test("after it daemonized ended when its last process was seen gone, also by another agent than saw it daemonize", () => {
+    const { record } = decide(daemonized("Never"), situation({ view: exited(0), now: start + 5000 }));
+    assert.equal(record.lastExit?.finishedAt, new Date(start + 5000).toISOString().replace(".000", ""));
+  });
+
+  test("with the machine, after it daemonized, has not completed: it starts again without a wait", () => {
+    const view = { ...exited(0), rebooted: true };
+    for (const policy of ["OnFailure", "Always"] as const) {
+      const { record } = decide(daemonized(policy), situation({ view }));
+      assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
+        "BackOff",
+        "NodeRebooted",
+        start,
+      ]);
+    }
+    assert.equal(decide(daemonized("Never"), situation({ view })).record.phase, "Failed");
+    const stop = { reason: "Suspended" as const, message: "", since: start, deadline: start + 1 };
+    const asked = daemonized("OnFailure", { stop });
+    assert.equal(decide(asked, situation({ view })).record.lastExit?.reason, "Stopped");
+  });
+
+  test("before the machine went down keeps its own status", () => {
+    const view = { ...exited(0), rebooted: true };
+    const app = appWith({ restartPolicy: "OnFailure" });
+    assert.equal(decide(running({ app }), situation({ view })).record.phase, "Succeeded");
+  });
+
+  test("with nobody to say how is lost, and is not called a success", () => {
+    const view = viewWith({ processes: [], launcherAlive: false });
+    const { record } = decide(running({ app: appWith({ restartPolicy: "OnFailure" }) }), situation({ view }));
+    assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "Lost"]);
+  });
+
+  test("with the machine starts again without a wait after the reboot", () => {
+    const view = viewWith({ processes: [], launcherAlive: false, rebooted: true });
+    const { record } = decide(running(), situation({ view }));
+    assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
+      "BackOff",
+      "NodeRebooted",
+      start,
+    ]);
+    assert.equal(decide(record, situation()).record.phase, "Starting");
+  });
+
+  test("for good stays so, until what runs is changed", () => {
+    const done = end({ restartPolicy: "Never" }, 0);
+    assert.equal(decide(done, situation({ now: start + 1e9 })).record, done);
+    const changed =
+      decide({ ...done, app: appWith({ restartPolicy: "Never", args: ["again"] }) }, situation()).record;
+    assert.equal(decide(changed, situation()).record.phase, "Starting");
+    const suspended =
+      decide({ ...done, app: appWith({ args: ["again"], suspend: true }) }, situation()).record;
+    assert.equal(decide(suspended, situation()).record.reason, "Suspended");
+  });
+
+  test("begins with the first backoff again after ten healthy minutes", () => {
+    const app = appWith();
+    const record = running({ app, failures: 5, run: runOf(app) });
+    const now = start + 600_000;
+    const view = { ...exited(1), exit: { code: 1, at: now } };
+    assert.equal(decide(record, situation({ view, now })).record.retryAt, now + 10_000);
+  });
+
+  test("long before an agent came to see it has no healthy time from that", () => {
+    const app = appWith();
+    const now = start + 600_000;
+    const record = decide(running({ app, failures: 5 }), situation({ view: exited(1), now })).record;
+    assert.deepEqual([record.failures, record.retryAt], [6, now + 300_000]);
+  });
+
+  test("by an eviction waits for its longest backoff", () => {
+    const app = appWith({ maxBackoffSeconds: 120 });
+    const stopping =
+      decide(running({ app }), situation({ view: viewWith(), eviction: "memory is short" })).record;
+    assert.deepEqual([stopping.phase, stopping.run?.stop?.reason], ["Stopping", "Evicted"]);
+    const { record } = decide(stopping, situation({ view: exited(143) }));
+    assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
+      "BackOff",
+      "Evicted",
+      start + 120_000,
+    ]);
+    assert.equal(decide(record, situation({ now: start + 60_000 })).record, record);
+  });
+
+  test("is not kept waiting by a clock that was set back", () => {
+    const record = end({}, 1);
+    assert.equal(decide(record, situation({ now: start - 3_600_000 })).record.phase, "Starting");
+  });
+
+  test("in its backoff is not started from an edit that leaves nothing to run", () => {
+    const edited = { ...end({}, 1), app: appWith({ shellFile: "" }) };
+    const { record, effects } = decide(edited, situation());
+    assert.deepEqual([record.phase, record.reason, effects], ["Pending", "NoShellFile", []]);
+  });
+
+  test("in its backoff is forgotten when it is withdrawn", () => {
+    assert.deepEqual(kinds(decide({ ...end({}, 1), withdrawn: true }, situation())), ["forget"]);
+  });
+});
+
+test("the backoff doubles from 10 s to 300 s", () => {
+  const waits = [1, 2, 3, 4, 5, 6, 7, 60].map((failures) => backoffMs(appWith(), failures) / 1000);
+  assert.deepEqual(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
+  assert.equal(
+    backoffMs(appWith({ backoffSeconds: 0, maxBackoffSeconds: 0 }), 5),
+    1000,
+    "never without a pause",
+  );
+  assert.equal(backoffMs(appWith({ backoffSeconds: 1, maxBackoffSeconds: 4 }), 9), 4000);
+});

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { mergeDesired, newRecord, tellInvalid } from "../../../src/supervisor/decide/merge-desired.ts";
+import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
+import type { AppRecord, RunnableApp } from "../../../src/supervisor/types.ts";
+import { appWith, recordWith, runOf } from "../fixtures.ts";
+
+const problem = 'spec.cpuPCT: Invalid value: "200"';
+const good = appWith({ args: ["a"] });
+const running = recordWith({ app: good, phase: "Running", reason: "Running", run: runOf(good) });
+
+function edited(
+  generation = 2,
+  spec: Parameters<typeof appWith>[0] = { args: ["b"], cpuPCT: 200 },
+): RunnableApp {
+  const app = appWith(spec);
+  return { ...app, metadata: { ...app.metadata, generation } };
+}
+
+const merge = (record: AppRecord, app: RunnableApp, invalid?: string) =>
+  mergeDesired(record, { app, source: "test", ...(invalid ? { invalid } : {}) }).record;
+
+describe("an invalid edit", () => {
+  const told = merge(running, edited(), problem);
+
+  test("leaves the spec and the run alone, and is in the record with its generation", () => {
+    assert.deepEqual(told.app.spec, good.spec);
+    assert.equal(told.run, running.run);
+    assert.deepEqual([told.phase, told.invalid, told.invalidEdit, told.app.metadata.generation], [
+      "Running",
+      undefined,
+      problem,
+      2,
+    ]);
+  });
+
+  test("takes no annotation over, which could ask for a restart", () => {
+    const app = appWith({}, { annotations: { "app.example.com/restartedAt": "2030-01-01T00:00:00Z" } });
+    assert.deepEqual(merge(running, app, problem).app.metadata.annotations, good.metadata.annotations);
+  });
+
+  test("that comes with another source leaves the spec alone, too", () => {
+    const { record } = mergeDesired(running, { app: edited(), source: "other", invalid: problem });
+    assert.deepEqual([record.source, record.app.spec, record.invalidEdit], ["other", good.spec, problem]);
+  });
+
+  test("is forgotten when the spec is valid again", () => {
+    const record = merge(told, edited(3, { args: ["c"] }));
+    assert.deepEqual([record.invalidEdit, record.invalid, record.app.spec.args], [undefined, undefined, [
+      "c",
+    ]]);
+  });
+
+  test("of an app that never had a valid spec is taken, since there is nothing else to keep", () => {
+    const first = newRecord({ app: edited(1), source: "test", invalid: problem });
+    const record = merge(first, edited(2, { memPCT: 200 }), "spec.memPCT");
+    assert.deepEqual([record.invalid, record.invalidEdit, record.app.spec.memPCT], [
+      "spec.memPCT",
+      undefined,
+      200,
+    ]);
+  });
+});
+
+describe("tellInvalid()", () => {
+  const events = (record: AppRecord) => tellInvalid(record).events;
+  const after = (record: AppRecord) => tellInvalid(record).record;
+
+  test("makes one warning of an edit, also over a restart of the agent", () => {
+    const record = merge(running, edited(), problem);
+    assert.deepEqual(events(record), [{
+      type: "Warning",
+      reason: "InvalidSpec",
+      message: `${problem}; the last valid spec stays in force`,
+    }]);
+    const kept = decodeRecord(encodeRecord(after(record)));
+    assert.equal(tellInvalid(kept).record, kept);
+    assert.deepEqual(events(kept), []);
+    assert.deepEqual(events(merge(kept, edited(3), problem)), []);
+  });
+
+  test("makes one warning of a new app whose spec is invalid", () => {
+    const record = newRecord({ app: edited(1), source: "test", invalid: problem });
+    assert.deepEqual(events(record), [{ type: "Warning", reason: "InvalidSpec", message: problem }]);
+    assert.deepEqual(events(after(record)), []);
+  });
+
+  test("tells another problem, and the same one when it came back", () => {
+    const record = after(merge(running, edited(), problem));
+    assert.equal(events(merge(record, edited(3), "spec.memPCT")).length, 1);
+    const valid = merge(record, edited(4, {}));
+    assert.deepEqual(events(valid), []);
+    assert.equal(events(merge(after(valid), edited(5), problem)).length, 1);
+  });
+
+  test("says nothing about an app that goes, and leaves the record of a valid one alone", () => {
+    const going = { ...merge(running, edited(), problem), withdrawn: true };
+    assert.deepEqual(events(going), []);
+    assert.equal(after(running), running);
+  });
+});

@@ -1,0 +1,10 @@
+/** A process of its own that rotates a log again and again, to be killed by a test. Arguments: the log, the limit. */
+import process from "node:process";
+import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
+
+const [logPath = "", maxBytes = "0"] = process.argv.slice(2);
+for (;;) {
+  const { problem } = await rotateIfNeeded(logPath, { maxBytes: Number(maxBytes), maxFiles: 10_000 });
+  if (problem) throw problem;
+  process.stdout.write(".");
+}

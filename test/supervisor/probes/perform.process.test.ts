@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { DefaultedProbe } from "../../../src/api/types.ts";
+import { createAppProber } from "../../../src/supervisor/probes/probes.ts";
+import { saveInside } from "../../../src/supervisor/run/enter.ts";
+import { runFolder } from "../../../src/supervisor/layout.ts";
+import { performProbe } from "../../../src/supervisor/probes/perform.ts";
+import { waitFor } from "../../wait-for.ts";
+import { appWith, recordWith, runOf } from "../fixtures.ts";
+
+const probe: DefaultedProbe = {
+  exec: { command: ["true"] },
+  initialDelaySeconds: 0,
+  periodSeconds: 1,
+  timeoutSeconds: 60,
+  successThreshold: 1,
+  failureThreshold: 1,
+};
+
+async function enterable() {
+  const folder = await mkdtemp(join(tmpdir(), "run-"));
+  const environment = join(folder, "environment");
+  await writeFile(environment, "");
+  await saveInside(folder, { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 0, environment });
+  return { folder, environment, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+}
+
+test("a command ends with its status, and a lost environment is the app's failure, since a restart mends it", async () => {
+  await using run = await enterable();
+  const ask = (command: string[]) =>
+    performProbe({ ...probe, exec: { command } }, { ports: undefined, runFolder: run.folder });
+  assert.deepEqual(await ask(["echo", "fine"]), { ok: true, message: "fine" });
+  assert.deepEqual(await ask(["false"]), { ok: false, message: 'command "false" ended with status 1' });
+  await rm(run.environment);
+  const { ok, message } = await ask(["true"]);
+  assert.equal(ok, false);
+  assert.match(message, /cannot read the environment .*ENOENT; a restart of the app writes it anew/);
+});
+
+test("a way in that cannot be read is thrown: it says nothing about the app", async () => {
+  await using run = await enterable();
+  await rm(join(run.folder, "inside.json"));
+  await mkdir(join(run.folder, "inside.json"));
+  await assert.rejects(performProbe(probe, { ports: undefined, runFolder: run.folder }), /EISDIR/);
+});
+
+test("an agent without a descriptor left can make no probe, and blames no app for it", async () => {
+  await using run = await enterable();
+  const server = createServer((_request, response) => void response.end()).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const runtime = "deno" in process.versions ? ["run", "-A", "--no-check"] : [];
+  const script = fileURLToPath(new URL("without-descriptors.ts", import.meta.url));
+  const child = [process.execPath, ...runtime, script, run.folder, String(port)];
+  try {
+    const { stdout } = await promisify(execFile)("/bin/sh", [
+      "-c",
+      'ulimit -n 256; exec "$@"',
+      "sh",
+      ...child,
+    ]);
+    const { before, without } = JSON.parse(stdout);
+    assert.deepEqual(before, ["true", "true", "true"]);
+    for (const outcome of without) assert.match(outcome, /^thrown: .*(EMFILE|Too many open files)/);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+test("a probe that ended with its run is not told of the app, nor of the run after it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "prober-"));
+  const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
+  const app = appWith({ livenessProbe: { exec: { command: ["true"] }, failureThreshold: 1 } });
+  const probed = recordWith({ app, phase: "Running", run: runOf(app) });
+  const later = recordWith({ app, phase: "Starting", run: runOf(app, { id: "run-2" }) });
+  try {
+    // None of these runs can be entered, so that every probe fails.
+    await mkdir(runFolder(layout, "run-1"), { recursive: true });
+    for (const [now, told] of [[probed, 1], [later, 0], [recordWith({ app }), 0]] as const) {
+      const [failed, unhealthy]: string[][] = [[], []];
+      const prober = createAppProber({
+        layout,
+        find: () => ({ record: now, failProbe: (runId) => failed!.push(runId), setProbed: () => {} }),
+        onUnhealthy: (_key, message) => unhealthy!.push(message),
+      });
+      prober.follow(probed);
+      await waitFor("the probe's failure", () => failed!.length > 0, 10_000).finally(() => prober.close());
+      assert.deepEqual([failed, unhealthy!.length], [["run-1"], told]);
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

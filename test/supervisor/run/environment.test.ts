@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+import { buildEnvironment, encodeEnvironment } from "../../../src/supervisor/run/environment.ts";
+import { appWith } from "../fixtures.ts";
+
+const identity = { uid: 1, gid: 1, groups: [1], user: "daemon", home: "/usr/sbin" };
+const base = { identity, nodeName: "node-a", runId: "run-1", resolve: async () => undefined };
+
+test("the shell reads every value exactly as it is", () => {
+  const values = [
+    "",
+    "plain",
+    "it's",
+    '"$HOME" `id` $(id) \\',
+    "two\nlines\n",
+    " spaces ",
+    "-n",
+    "ü€😀",
+    "'",
+    "!*?[]{}~#;&|<>",
+  ];
+  for (const shell of ["sh", "bash"]) {
+    for (const value of values) {
+      const text = `${encodeEnvironment({ VALUE: value })}printf '%s' "$VALUE"`;
+      assert.equal(
+        execFileSync(shell, ["-c", text], { encoding: "utf8" }),
+        value,
+        `${shell}: ${JSON.stringify(value)}`,
+      );
+    }
+  }
+});
+
+test("the spec may set anything but the marker of the run", async () => {
+  const app = appWith({ env: [{ name: "PATH", value: "/opt/bin" }, { name: "NCAPP_RUN", value: "forged" }] });
+  const environment = await buildEnvironment(app, base);
+  assert.deepEqual([environment.PATH, environment.NCAPP_RUN, environment.USER], [
+    "/opt/bin",
+    "run-1",
+    "daemon",
+  ]);
+});
+
+test("an optional value that is missing is left out", async () => {
+  const app = appWith({
+    env: [{ name: "MAYBE", valueFrom: { secretKeyRef: { name: "s", key: "k", optional: true } } }],
+  });
+  assert.equal("MAYBE" in await buildEnvironment(app, base), false);
+});
+
+test("a NUL in a value is refused by the name of the variable", async () => {
+  const app = appWith({ env: [{ name: "BAD", valueFrom: { configMapKeyRef: { name: "c", key: "k" } } }] });
+  await assert.rejects(
+    buildEnvironment(app, { ...base, resolve: async () => "a\0b" }),
+    /spec\.env: BAD: the value holds a NUL/,
+  );
+});

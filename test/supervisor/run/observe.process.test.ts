@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { markPath, marksFolder } from "../../../src/supervisor/layout.ts";
+import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
+import { observeRun } from "../../../src/supervisor/run/observe.ts";
+import { runMarker } from "../../../src/supervisor/processes.ts";
+import { newRunId } from "../../../src/supervisor/run-ref.ts";
+import type { Run } from "../../../src/supervisor/types.ts";
+import { visitorMarker } from "../../../src/supervisor/run/exec-processes.ts";
+import { appWith, runOf, start } from "../fixtures.ts";
+
+test("a claim that is not signed yet is that of a living launcher, for ten seconds of waiting, whatever the clock says", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "observe-"));
+  const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
+  const run = runOf(appWith(), { id: "run-unsigned", createdAt: start - 60_000, main: undefined });
+  try {
+    await mkdir(marksFolder(layout), { recursive: true });
+    await writeFile(`${markPath(layout, run.id)}.claim`, "");
+    const deps = { layout, bootId: run.bootId, confinement: createMarkerConfinement("no cgroups here") };
+    const lives = async (waitedMs?: number) =>
+      (await observeRun("default_web", run, { ...deps, waitedMs })).launcherAlive;
+    assert.deepEqual([await lives(0), await lives(9999), await lives(10_000)], [true, true, false]);
+    assert.equal(await lives(), false, "nobody waits for it any more");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("when the script has ended, a probe or a session inside is not a process that it left behind", async () => {
+  for (const status of [0, 1]) {
+    await using seen = await endedRun({ exit: `exit ${status}\n` });
+    const probe = await seen.visitor();
+    assert.deepEqual(await seen.processes([probe]), []);
+    assert.deepEqual(await seen.processes([probe, await seen.visitor()]), []);
+  }
+});
+
+test("what the script did leave behind is seen among visitors, the oldest or the one that is known first", async () => {
+  await using seen = await endedRun();
+  const [visitor, daemon, other] = [await seen.visitor(), await seen.own(), await seen.own()];
+  const all = [other, visitor, daemon];
+  assert.deepEqual(await seen.processes(all), [Math.min(daemon, other)]);
+  for (const survivor of [daemon, other]) {
+    assert.deepEqual(await seen.processes(all, { survivor }), [survivor]);
+  }
+  assert.deepEqual(await seen.processes(all, { survivor: visitor }), [Math.min(daemon, other)]);
+});
+
+test("a process counts as a visitor's only by the marker of this very run", async () => {
+  await using seen = await endedRun();
+  const environments: Record<string, string>[] = [{}, { [visitorMarker]: "run-of-another" }, {
+    [`X${visitorMarker}`]: seen.run.id,
+  }];
+  for (const environment of environments) {
+    const pid = await seen.process(environment);
+    assert.deepEqual(await seen.processes([pid]), [pid], JSON.stringify(environment));
+  }
+});
+
+test("a process that ends between the list and the look may have left a child: the list is made again", async () => {
+  await using seen = await endedRun();
+  const [visitor, daemon] = [await seen.visitor(), await seen.process({ PATH: "/" })];
+  const lists = [[seen.main, visitor], [ended, visitor], [visitor, daemon]];
+  assert.deepEqual(await seen.processes(() => lists.shift() ?? []), [daemon]);
+  assert.deepEqual(await seen.processes(() => lists.shift() ?? []), [], "there is nobody at all");
+});
+
+test("a list of visitors alone is not enough: a process that is known by its marker lives, too", async () => {
+  await using seen = await endedRun();
+  const [visitor, daemon] = [await seen.visitor(), await seen.own()];
+  assert.deepEqual(await seen.processes([visitor]), [daemon]);
+});
+
+test("while the script lives everybody is seen, and nobody is looked at", async () => {
+  const alive = await readFile("/proc/self/stat", "utf8");
+  await using seen = await endedRun({ claim: alive, exit: "" });
+  const visitor = await seen.visitor();
+  assert.deepEqual(await seen.processes([seen.main, visitor]), [seen.main, visitor]);
+  await using orphan = await endedRun({ exit: "" });
+  const inside = await orphan.visitor();
+  assert.deepEqual(
+    await orphan.processes([orphan.main, inside]),
+    [orphan.main, inside],
+    "its launcher is gone",
+  );
+  assert.deepEqual(await orphan.processes([inside]), [], "and now it is gone, too");
+});
+
+/** A pid that no process has: pids end at 2^22. */
+const ended = 2 ** 22 + 1;
+
+/** The marks of a run whose launcher has ended, with processes to find in its cgroup; all end with the test. */
+async function endedRun({ claim = statOf(ended), exit = "exit 0\n" } = {}) {
+  const folder = await mkdtemp(join(tmpdir(), "observe-"));
+  const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
+  const id = newRunId(start);
+  const run = runOf(appWith(), { id, leaf: `/sys/fs/cgroup/test/default_web/${id}` });
+  const main = ended + 1;
+  await mkdir(marksFolder(layout), { recursive: true });
+  for (const [kind, text] of Object.entries({ claim, exit, started: statOf(main) })) {
+    await writeFile(`${markPath(layout, id)}.${kind}`, text);
+  }
+  const children: ReturnType<typeof spawn>[] = [];
+  const process = async (env: Record<string, string>): Promise<number> => {
+    const child = spawn("/bin/sleep", ["300"], { env, stdio: "ignore" });
+    await once(child, "spawn");
+    children.push(child);
+    return child.pid!;
+  };
+  return {
+    run,
+    main,
+    process,
+    visitor: () => process({ [runMarker]: id, [visitorMarker]: id }),
+    own: () => process({ [runMarker]: id }),
+    /** What is seen where the cgroup lists these. */
+    async processes(listed: number[] | (() => number[]), fields: Partial<Run> = {}): Promise<number[]> {
+      const list = Array.isArray(listed) ? () => listed : listed;
+      const confinement = { ...createMarkerConfinement("no cgroups here"), processes: async () => list() };
+      const deps = { layout, bootId: run.bootId, confinement };
+      return (await observeRun("default_web", { ...run, ...fields }, deps)).processes;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const child of children) child.kill("SIGKILL");
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+function statOf(pid: number): string {
+  return `${pid} (sh) S ${"1 ".repeat(48)}\n`;
+}

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isStillQuiet, quietSince } from "../../../src/supervisor/runner/quick-check.ts";
+import type { AppRecord, RunView } from "../../../src/supervisor/types.ts";
+
+const now = 1_000_000;
+const minute = 60_000;
+const launcher = { pid: 10, startTime: "1" };
+const main = { pid: 11, startTime: "2" };
+const running = { phase: "Running" } as AppRecord;
+const view: RunView = {
+  claim: "launcher",
+  launcher,
+  launcherAlive: true,
+  rebooted: false,
+  started: { at: now, main },
+  processes: [11, 12],
+  oomKills: 0,
+};
+const everybody = () => true;
+
+test("a running app is quiet while its launcher lives, for two minutes", () => {
+  const quiet = quietSince(running, view, now)!;
+  assert.deepEqual(quiet.processes, [launcher]);
+  assert.equal(isStillQuiet(quiet, now + minute, everybody), true);
+  assert.equal(isStillQuiet(quiet, now + minute, ({ pid }) => pid !== launcher.pid), false);
+  assert.equal(isStillQuiet(quiet, now + 2 * minute, everybody), false);
+});
+
+test("a script whose launcher is gone is asked for itself", () => {
+  const orphan = quietSince(running, { ...view, launcherAlive: false }, now)!;
+  assert.deepEqual(orphan.processes, [main]);
+  assert.equal(isStillQuiet(orphan, now + minute, ({ pid }) => pid !== main.pid), false);
+});
+
+test("a clock that was set back ends the quiet", () => {
+  assert.equal(isStillQuiet(quietSince(running, view, now)!, now - 1, everybody), false);
+});
+
+test("where children outlive their script, a glance asks for the one that stands for the run", () => {
+  const daemon = { ...view, launcherAlive: false, exit: { code: 0, at: now }, processes: [12] };
+  const pids = (record: AppRecord) => quietSince(record, daemon, now)?.processes.map(({ pid }) => pid);
+  assert.deepEqual(pids(running), [12]);
+  assert.deepEqual(pids({ ...running, run: { survivor: 13 } } as AppRecord), [13]);
+});
+
+test("an app that does not run, has nothing left, or has other runs beside it is never quiet", () => {
+  assert.equal(quietSince({ ...running, phase: "Stopping" }, view, now), undefined);
+  assert.equal(quietSince(running, { ...view, processes: [] }, now), undefined);
+  assert.equal(quietSince(running, undefined, now), undefined);
+  assert.equal(quietSince({ ...running, others: [{}] } as AppRecord, view, now), undefined);
+});

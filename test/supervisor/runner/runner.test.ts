@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "../../../src/lib/log.ts";
+import type { RunnerDeps } from "../../../src/supervisor/runner/effects.ts";
+import { AppRunner } from "../../../src/supervisor/runner/runner.ts";
+import type { AppRecord } from "../../../src/supervisor/types.ts";
+import { waitFor } from "../../wait-for.ts";
+import { appWith, recordWith, runOf, start, viewWith } from "../fixtures.ts";
+
+/** A runner whose effects are noted down, in order, and do nothing but for those that are given. */
+function runnerOf(record: AppRecord, given: Partial<RunnerDeps> = {}) {
+  const done: string[] = [];
+  const note = (what: string) => async (_: AppRecord, run: { id: string }) =>
+    void done.push(`${what} ${run.id}`);
+  const deps: RunnerDeps = {
+    save: async () => {},
+    leafOf: () => "",
+    observe: async () => viewWith(),
+    cancel: async ({ id }) => void done.push(`cancel ${id}`),
+    thaw: note("thaw"),
+    launch: async (_, { id }) => void done.push(`launch ${id}`),
+    runStopFile: note("stopFile"),
+    terminate: note("terminate"),
+    kill: note("kill"),
+    cleanUp: note("cleanUp"),
+    ensureCaps: async () => ({ enforced: true }),
+    forget: async () => {},
+    logTail: async () => "",
+    onEmpty: () => () => {},
+    now: () => start,
+    bootId: "boot-1",
+    newRunId: () => "run-2",
+    log: silentLogger,
+    onChange: () => {},
+    onEvent: () => {},
+    onForgotten: () => {},
+    ...given,
+  };
+  return { runner: new AppRunner(record, deps), done };
+}
+
+/** A gate that effects wait at, and that says when one has come. */
+function createGate() {
+  const [reached, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  return {
+    reached: reached.promise,
+    open: opened.resolve,
+    async pass() {
+      reached.resolve();
+      await opened.promise;
+    },
+  };
+}
+
+test("a launcher is given its time from when it is on its way, however long the start took by the clock", async () => {
+  let now = start;
+  const looks: number[] = [];
+  const { runner, done } = runnerOf(recordWith(), {
+    now: () => now,
+    launch: async () => {
+      now += 60_000;
+      return undefined;
+    },
+    observe: async (_record, _run, waitedMs = Infinity) => {
+      looks.push(waitedMs);
+      return viewWith({ claim: "none", launcherAlive: false, started: undefined, processes: [] });
+    },
+  });
+  runner.poke();
+  await waitFor("the run is looked at", () => looks.length > 0);
+  await runner.close();
+  assert.deepEqual(done, []);
+  assert.ok(looks[0]! < 10_000, `${looks[0]} ms`);
+});
+
+for (const end of ["halt", "close"] as const) {
+  test(`a start that is being written down when the agent stops is called off: ${end}()`, async () => {
+    const gate = createGate();
+    const launches: boolean[] = [];
+    const { runner } = runnerOf(recordWith(), {
+      save: () => gate.pass(),
+      launch: async (_record, _run, signal) => void launches.push(signal.aborted),
+    });
+    runner.poke();
+    await gate.reached;
+    const ended = runner[end]();
+    gate.open();
+    await ended;
+    await runner.close();
+    assert.deepEqual(launches, [true]);
+  });
+}
+
+test("an agent that ends does not wait for a stop file, and leaves what comes after it to the next", async () => {
+  const app = appWith({ stopFile: "/opt/stop.sh" });
+  const stop = { reason: "Deleted" as const, message: "", since: start, deadline: start + 600_000 };
+  const record = recordWith({ app, phase: "Stopping", withdrawn: true, run: runOf(app, { stop }) });
+  const begun = Promise.withResolvers<void>();
+  const { runner, done } = runnerOf(record, {
+    runStopFile: async (_record, _run, signal) => {
+      begun.resolve();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    },
+  });
+  runner.poke();
+  await begun.promise;
+  await runner.close();
+  assert.deepEqual(done, []);
+});
+
+test("a freeze that a crash left behind is undone for every run of an app that is stopping", async () => {
+  const app = appWith();
+  const others = [runOf(app, { id: "run-0" })];
+  const { runner, done } = runnerOf(recordWith({ app, phase: "Stopping", run: runOf(app), others }));
+  await runner.adopt();
+  await runner.close();
+  assert.deepEqual(done.filter((what) => what.startsWith("thaw")), ["thaw run-1", "thaw run-0"]);
+});
+
+test("an app is not forgotten before all of its runs are cleared away", async () => {
+  const app = appWith();
+  const record = recordWith({ app, phase: "Running", run: runOf(app), withdrawn: true });
+  const done: string[] = [];
+  let isStuck = true;
+  const { runner } = runnerOf(record, {
+    observe: async () => viewWith({ processes: [], launcherAlive: false, exit: { code: 0, at: start } }),
+    cleanUp: async () => {
+      done.push("cleanUp");
+      if (isStuck) throw new Error("the launcher has not ended");
+    },
+    forget: async () => void done.push("forget"),
+  });
+  runner.poke();
+  // Once when the run ends, and again in the step that would forget it.
+  await waitFor("it is tried again", () => done.length >= 2);
+  assert.deepEqual(done, ["cleanUp", "cleanUp"]);
+  isStuck = false;
+  runner.poke();
+  await waitFor("it is forgotten", () => done.includes("forget"));
+  assert.deepEqual(done, ["cleanUp", "cleanUp", "cleanUp", "forget"]);
+  await runner.close();
+});

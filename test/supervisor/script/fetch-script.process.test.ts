@@ -1,0 +1,464 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import type { RequestListener } from "node:http";
+import type { LookupFunction } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import type { StartError } from "../../../src/supervisor/start-error.ts";
+import {
+  createScriptFetcher,
+  type ScriptFetcherOptions,
+} from "../../../src/supervisor/script/fetch-script.ts";
+import { type ScriptServer, serve, serveSecure } from "./script-server.ts";
+
+const script = "#!/bin/sh\necho hello\n";
+const digestOf = (text: string | Uint8Array) => createHash("sha256").update(text).digest("hex");
+const digest = digestOf(script);
+const never = new AbortController().signal;
+
+let root = "";
+before(async () => root = await mkdtemp(join(tmpdir(), "fetch-script-")));
+after(() => rm(root, { recursive: true }));
+
+async function newFetcher(options: Partial<ScriptFetcherOptions> = {}) {
+  const cacheDir = join(await mkdtemp(join(root, "case-")), "cache");
+  return { cacheDir, fetch: createScriptFetcher({ cacheDir, ...options }) };
+}
+
+/** Expects a refusal after which nothing is left on the disk. */
+async function assertRefused(
+  listener: RequestListener,
+  expected: { reason: string; message?: RegExp },
+  { path = "/app.sh", sha256 = digest as string | undefined, ...options }: Partial<ScriptFetcherOptions> & {
+    path?: string;
+    sha256?: string;
+  } = {},
+): Promise<ScriptServer> {
+  await using server = await serve(listener);
+  const { cacheDir, fetch } = await newFetcher(options);
+  await assert.rejects(fetch(server.origin + path, sha256, never), { name: "StartError", ...expected });
+  assert.deepEqual(await readdir(cacheDir).catch(() => []), []);
+  return server;
+}
+
+test("a script comes in executable, readable by every user, under its digest", async () => {
+  await using server = await serve((_request, response) => response.end(script));
+  const { cacheDir, fetch } = await newFetcher();
+  await mkdir(cacheDir, { mode: 0o700 });
+  const path = await fetch(`${server.origin}/app.sh`, digest, never);
+  assert.equal(path, join(cacheDir, digest));
+  assert.equal(await readFile(path, "utf8"), script);
+  assert.equal((await stat(path)).mode & 0o7777, 0o755);
+  assert.equal((await stat(cacheDir)).mode & 0o7777, 0o711);
+  assert.deepEqual(await readdir(cacheDir), [digest]);
+  assert.equal(server.requests[0]?.headers["accept-encoding"], "identity");
+});
+
+test("a digest in capitals is the same digest", async () => {
+  await using server = await serve((_request, response) => response.end(script));
+  const { fetch } = await newFetcher();
+  assert.equal(await readFile(await fetch(server.origin, digest.toUpperCase(), never), "utf8"), script);
+  await fetch(server.origin, digest.toUpperCase(), never);
+  assert.equal(server.requests.length, 1);
+});
+
+test("a script in the cache is not asked for again, also when the server is gone", async () => {
+  const { fetch } = await newFetcher();
+  let origin = "";
+  {
+    await using server = await serve((_request, response) => response.end(script));
+    origin = server.origin;
+    await fetch(origin, digest, never);
+    await fetch(origin, digest, never);
+    assert.equal(server.requests.length, 1);
+  }
+  assert.equal(await readFile(await fetch(origin, digest, never), "utf8"), script);
+});
+
+test("a cached script that was altered or cut is downloaded again", async () => {
+  await using server = await serve((_request, response) => response.end(script));
+  const { fetch } = await newFetcher();
+  const path = await fetch(server.origin, digest, never);
+  for (const [i, damaged] of [script.replace("hello", "hellp"), "", script.slice(0, -1)].entries()) {
+    await writeFile(path, damaged);
+    assert.equal(await readFile(await fetch(server.origin, digest, never), "utf8"), script);
+    assert.equal(server.requests.length, i + 2);
+  }
+});
+
+test("a link in the place of a cached script is neither used nor written through", async () => {
+  await using server = await serve((_request, response) => response.end(script));
+  const { cacheDir, fetch } = await newFetcher();
+  const elsewhere = join(root, "elsewhere");
+  await mkdir(cacheDir);
+  await writeFile(elsewhere, script);
+  await symlink(elsewhere, join(cacheDir, digest));
+  const path = await fetch(server.origin, digest, never);
+  assert.equal(server.requests.length, 1);
+  assert.equal((await stat(elsewhere)).mode & 0o111, 0);
+  assert.equal(await readFile(path, "utf8"), script);
+});
+
+test("a cached script that lost its permissions gets them back", async () => {
+  await using server = await serve((_request, response) => response.end(script));
+  const { fetch } = await newFetcher();
+  await chmod(await fetch(server.origin, digest, never), 0o600);
+  assert.equal((await stat(await fetch(server.origin, digest, never))).mode & 0o777, 0o755);
+});
+
+test("redirects are followed, five of them", async () => {
+  await using server = await serve((request, response) => {
+    const left = Number(request.url?.slice(1));
+    if (left === 0) return response.end(script);
+    response.writeHead([301, 302, 303, 307, 308][left - 1]!, { location: `/${left - 1}` }).end("moved");
+  });
+  const { fetch } = await newFetcher();
+  assert.equal(await readFile(await fetch(`${server.origin}/5`, digest, never), "utf8"), script);
+});
+
+test("a sixth redirect is refused", async () => {
+  const server = await assertRefused(
+    (_request, response) => response.writeHead(302, { location: "/again" }).end(),
+    {
+      reason: "ForbiddenRedirect",
+      message: /more than 5/,
+    },
+  );
+  assert.equal(server.requests.length, 6);
+});
+
+test("a redirect to file: is refused", async () => {
+  await assertRefused(
+    (_request, response) => response.writeHead(302, { location: "file:///etc/passwd" }).end(),
+    {
+      reason: "ForbiddenRedirect",
+      message: /file:\/\/\/etc\/passwd/,
+    },
+  );
+});
+
+test("a redirect to 169.254.169.254 is refused", async () => {
+  await assertRefused(
+    (_request, response) => response.writeHead(302, { location: "http://169.254.169.254/x" }).end(),
+    {
+      reason: "ForbiddenAddress",
+      message: /169\.254\.169\.254/,
+    },
+  );
+});
+
+test("a redirect from https to plain http is refused, though a digest is given", async () => {
+  await using plain = await serve((_request, response) => response.end(script));
+  await using server = await serveSecure((_request, response) => {
+    response.writeHead(302, { location: `${plain.origin}/app.sh` }).end();
+  });
+  const { fetch } = await newFetcher({ ca: server.ca });
+  await assert.rejects(fetch(server.origin, digest, never), { reason: "ForbiddenRedirect" });
+  assert.equal(plain.requests.length, 0);
+});
+
+test("https works with a certificate that is trusted and fails with one that is not", async () => {
+  await using server = await serveSecure((_request, response) => response.end(script));
+  const trusting = await newFetcher({ ca: server.ca });
+  assert.equal(await readFile(await trusting.fetch(server.origin, undefined, never), "utf8"), script);
+  const { fetch } = await newFetcher();
+  await assert.rejects(fetch(server.origin, digest, never), {
+    reason: "DownloadFailed",
+    message: /certificate/i,
+  });
+});
+
+test("a name that resolves to a link-local address is refused when it is connected to, also beside a good one", async () => {
+  await using server = await serve((_request, response) => response.end(script));
+  const good = { address: "127.0.0.1", family: 4 };
+  for (const bad of [{ address: "169.254.169.254", family: 4 }, { address: "fe80::1", family: 6 }]) {
+    const lookup: LookupFunction = (_name, _options, callback) => callback(null, [good, bad]);
+    const { fetch } = await newFetcher({ lookup });
+    const url = `http://scripts.test:${new URL(server.origin).port}/`;
+    await assert.rejects(fetch(url, digest, never), {
+      reason: "ForbiddenAddress",
+      message: new RegExp(bad.address),
+    });
+  }
+  assert.equal(server.requests.length, 0);
+});
+
+test("a name is connected to at the address that was checked", async () => {
+  await using server = await serve((_request, response) => response.end(script));
+  let lookups = 0;
+  const lookup: LookupFunction = (_name, _options, callback) => {
+    const address = lookups++ === 0 ? "127.0.0.1" : "169.254.169.254";
+    callback(null, [{ address, family: 4 }]);
+  };
+  const { fetch } = await newFetcher({ lookup });
+  await fetch(`http://scripts.test:${new URL(server.origin).port}/`, digest, never);
+  assert.equal(lookups, 1);
+});
+
+test("a name without an address is a failed download", async () => {
+  const lookup: LookupFunction = (name, _options, callback) =>
+    callback(new Error(`getaddrinfo ENOTFOUND ${name}`), "");
+  const { fetch } = await newFetcher({ lookup });
+  await assert.rejects(fetch("https://nowhere.test/", digest, never), {
+    reason: "DownloadFailed",
+    message: /ENOTFOUND/,
+  });
+});
+
+test("a wrong digest is never kept", async () => {
+  await assertRefused((_request, response) => response.end("#!/bin/sh\nrm -rf /\n"), {
+    reason: "DigestMismatch",
+    message: new RegExp(`not ${digest}`),
+  });
+});
+
+test("404 is a failed download that names status and URL", async () => {
+  await assertRefused((_request, response) => response.writeHead(404).end("no"), {
+    reason: "DownloadFailed",
+    message: /spec\.shellFile: "http:\/\/127\.0\.0\.1:\d+\/app\.sh": the server answered 404/,
+  });
+});
+
+test("nobody listening is a failed download", async () => {
+  const { origin } = await assertRefused((_request, response) => response.writeHead(404).end(), {
+    reason: "DownloadFailed",
+  });
+  const { fetch } = await newFetcher();
+  await assert.rejects(fetch(origin, digest, never), { reason: "DownloadFailed", message: /ECONNREFUSED/ });
+});
+
+test("a web page is not a script, by its type or by its first bytes", async () => {
+  await assertRefused((_request, response) => response.end("\n<!DOCTYPE html><html>log in</html>"), {
+    reason: "NotAScript",
+  });
+  await using server = await serveSecure((_request, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end("please log in");
+  });
+  const { fetch } = await newFetcher({ ca: server.ca });
+  await assert.rejects(fetch(server.origin, undefined, never), {
+    reason: "NotAScript",
+    message: /text\/html/,
+  });
+});
+
+test("an empty file is not a script", async () => {
+  await assertRefused((_request, response) => response.end(), { reason: "NotAScript", message: /empty/ });
+});
+
+test("10 GB are refused by their announced length before the body is read", async () => {
+  await assertRefused(
+    (_request, response) => void response.writeHead(200, { "content-length": 10e9 }).write("#!/bin/sh\n"),
+    {
+      reason: "DownloadTooLarge",
+      message: /10000000000/,
+    },
+  );
+});
+
+test("a body without end is cut at 10 MiB", async () => {
+  let sent = 0;
+  await assertRefused((_request, response) => {
+    const chunk = Buffer.alloc(65_536, "#");
+    const more = () => {
+      while (!response.destroyed && response.write(chunk)) sent += chunk.length;
+      sent += chunk.length;
+    };
+    response.on("drain", more);
+    more();
+  }, { reason: "DownloadTooLarge", message: /10485760/ });
+  assert.ok(sent > 10 * 2 ** 20 && sent < 40 * 2 ** 20, `${sent} bytes were sent`);
+});
+
+test("10 MiB exactly are taken", async () => {
+  const body = Buffer.alloc(10 * 2 ** 20, "#");
+  await using server = await serve((_request, response) => response.end(body));
+  const { fetch } = await newFetcher();
+  assert.equal((await stat(await fetch(server.origin, digestOf(body), never))).size, body.length);
+});
+
+test("a body that drips is given up when the time for the whole is over", async () => {
+  await assertRefused(
+    (_request, response) => {
+      const drip = setInterval(() => response.write("#"), 20);
+      response.on("close", () => clearInterval(drip));
+    },
+    { reason: "DownloadTimeout", message: /not complete after 0\.3 s/ },
+    { limits: { totalMs: 300 } },
+  );
+});
+
+test("a server that never answers is given up too", async () => {
+  await assertRefused(() => {}, { reason: "DownloadTimeout" }, { limits: { totalMs: 100 } });
+});
+
+test("a gzip bomb is refused by its encoding, unread", async () => {
+  const bomb = gzipSync(Buffer.alloc(50 * 2 ** 20));
+  await assertRefused(
+    (_request, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(bomb),
+    {
+      reason: "DownloadFailed",
+      message: /compressed \("gzip"\)/,
+    },
+  );
+});
+
+test("a body that breaks off is a failed download", async () => {
+  await assertRefused((_request, response) => {
+    response.writeHead(200, { "content-length": script.length + 1 }).write(script, () => response.destroy());
+  }, { reason: "DownloadFailed" });
+  await assertRefused((_request, response) => void response.write(script, () => response.destroy()), {
+    reason: "DownloadFailed",
+  });
+});
+
+test("plain http without a digest asks nobody", async () => {
+  await using server = await serve((_request, response) => response.end(script));
+  const { fetch } = await newFetcher();
+  await assert.rejects(fetch(server.origin, undefined, never), {
+    reason: "DigestRequired",
+    message: /shellFileSHA256/,
+  });
+  assert.equal(server.requests.length, 0);
+});
+
+test("credentials of the URL are sent to its server only, and are in no message", async () => {
+  await using other = await serve((_request, response) => response.writeHead(403).end());
+  await using server = await serve((request, response) => {
+    if (request.url === "/a") return response.writeHead(302, { location: "/b?secret" }).end();
+    response.writeHead(302, { location: `${other.origin}/c?secret` }).end();
+  });
+  const { fetch } = await newFetcher();
+  const url = `${server.origin.replace("//", "//me:secret%20word@")}/a`;
+  const error = await fetch(url, digest, never).catch((error) => error) as StartError;
+  assert.equal(error.reason, "DownloadFailed");
+  assert.doesNotMatch(error.message, /secret|me:/);
+  const expected = `Basic ${Buffer.from("me:secret word").toString("base64")}`;
+  assert.deepEqual(server.requests.map(({ headers }) => headers.authorization), [expected, expected]);
+  assert.deepEqual(other.requests.map(({ headers }) => headers.authorization), [undefined]);
+});
+
+test("an aborted signal ends the download with its own reason and leaves nothing", async () => {
+  const stop = new AbortController();
+  await using server = await serve((_request, response) => {
+    response.write("#!/bin/sh\n");
+    stop.abort(new Error("the app was withdrawn"));
+  });
+  const { cacheDir, fetch } = await newFetcher();
+  await assert.rejects(fetch(server.origin, digest, stop.signal), { message: "the app was withdrawn" });
+  assert.deepEqual(await readdir(cacheDir).catch(() => []), []);
+});
+
+/** A server over TLS whose answer can be changed, with a fetcher that trusts it. */
+async function newChanging(onStale?: (problem: StartError) => void) {
+  const current: { body: string; etag?: string; status: number } = { body: script, etag: '"1"', status: 200 };
+  const server = await serveSecure((request, response) => {
+    const { body, etag, status } = current;
+    if (status === 0) return;
+    if (status === 200 && etag && request.headers["if-none-match"] === etag) {
+      return response.writeHead(304).end();
+    }
+    response.writeHead(status, etag ? { etag } : {}).end(body);
+  });
+  return { server, current, ...await newFetcher({ ca: server.ca, onStale, limits: { totalMs: 5000 } }) };
+}
+
+test("without a digest the ETag saves the body, and a change is noticed", async () => {
+  const { server, current, fetch } = await newChanging();
+  await using _server = server;
+  const first = await fetch(server.origin, undefined, never);
+  assert.equal(await fetch(server.origin, undefined, never), first);
+  assert.deepEqual(server.requests.map(({ headers }) => headers["if-none-match"]), [undefined, '"1"']);
+
+  Object.assign(current, { body: "#!/bin/sh\necho new\n", etag: '"2"' });
+  const second = await fetch(server.origin, undefined, never);
+  assert.equal(await readFile(second, "utf8"), current.body);
+  assert.equal(await readFile(first, "utf8"), script, "a script that may be running stays as it is");
+});
+
+test("an ETag is not sent when the script that came with it is damaged", async () => {
+  const { server, fetch } = await newChanging();
+  await using _server = server;
+  await writeFile(await fetch(server.origin, undefined, never), "damaged");
+  assert.equal(await readFile(await fetch(server.origin, undefined, never), "utf8"), script);
+  assert.equal(server.requests[1]?.headers["if-none-match"], undefined);
+});
+
+test("a damaged note about an ETag is as good as none", async () => {
+  const { server, cacheDir, fetch } = await newChanging();
+  await using _server = server;
+  await fetch(server.origin, undefined, never);
+  const [note] = (await readdir(cacheDir)).filter((name) => name.endsWith(".url"));
+  for (const text of ["", "{", "null", '{"etag":"1","origin":"x","digest":"../../etc/passwd"}']) {
+    await writeFile(join(cacheDir, note!), text);
+    assert.equal(await readFile(await fetch(server.origin, undefined, never), "utf8"), script);
+  }
+});
+
+test("while the server cannot answer, the last script is used; when it says 404, it is not", async () => {
+  const problems: string[] = [];
+  const { server, current, fetch } = await newChanging(({ message }) => problems.push(message));
+  {
+    await using _server = server;
+    const path = await fetch(server.origin, undefined, never);
+    for (const status of [500, 503, 429]) {
+      current.status = status;
+      assert.equal(await fetch(server.origin, undefined, never), path);
+      assert.match(problems.at(-1) ?? "", new RegExp(`answered ${status}`));
+    }
+    current.status = 404;
+    await assert.rejects(fetch(server.origin, undefined, never), {
+      reason: "DownloadFailed",
+      message: /404/,
+    });
+  }
+  assert.equal(await readFile(await fetch(server.origin, undefined, never), "utf8"), script);
+  assert.match(problems.at(-1) ?? "", /ECONNREFUSED/);
+});
+
+test("the last script of a server that sends no ETag is used as well, and nothing is said of a tag", async () => {
+  const { server, current, fetch } = await newChanging();
+  await using _server = server;
+  delete current.etag;
+  const path = await fetch(server.origin, undefined, never);
+  current.status = 503;
+  assert.equal(await fetch(server.origin, undefined, never), path);
+  assert.ok(server.requests.every(({ headers }) => headers["if-none-match"] === undefined));
+});
+
+test("the last script is used as well when the server is too slow", async () => {
+  const { server, current, cacheDir, fetch } = await newChanging();
+  await using _server = server;
+  const path = await fetch(server.origin, undefined, never);
+  current.status = 0;
+  const problems: string[] = [];
+  const onStale = ({ reason }: StartError) => problems.push(reason);
+  const impatient = createScriptFetcher({ cacheDir, ca: server.ca, limits: { totalMs: 100 }, onStale });
+  assert.equal(await impatient(server.origin, undefined, never), path);
+  assert.deepEqual(problems, ["DownloadTimeout"]);
+});
+
+test("the cache forgets what was not used for longest, and downloads that were left unfinished", async () => {
+  let clock = Date.now() + 7_200_000;
+  const bodies = ["a", "b", "c"].map((letter) => `#!/bin/sh\n${letter.repeat(1000)}\n`);
+  await using server = await serve((request, response) =>
+    response.end(bodies[Number(request.url?.slice(1))])
+  );
+  const { cacheDir, fetch } = await newFetcher({ limits: { cacheBytes: 2500 }, now: () => clock });
+  await mkdir(cacheDir);
+  await writeFile(join(cacheDir, ".download-left"), "half");
+  const get = (i: number) => {
+    clock += 1000;
+    return fetch(`${server.origin}/${i}`, digestOf(bodies[i]!), never);
+  };
+  await get(0);
+  await get(1);
+  await get(0);
+  await get(1);
+  await get(0);
+  await get(2);
+  assert.deepEqual((await readdir(cacheDir)).sort(), [digestOf(bodies[0]!), digestOf(bodies[2]!)].sort());
+});
