@@ -8,7 +8,7 @@ import { createAgentCounters } from "../server/counters.ts";
 import type { AgentView } from "../server/view.ts";
 import type { Source } from "../sources/source.ts";
 import { createScriptFetcher } from "../supervisor/script/script.ts";
-import { keyOf, Supervisor } from "../supervisor/supervisor.ts";
+import { Supervisor } from "../supervisor/supervisor.ts";
 import { createSync } from "../sync/sync.ts";
 import {
   createAgentView,
@@ -108,19 +108,18 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     if (known && status) cluster?.report(known, status);
   };
   supervisor.listen({
-    changed(key) {
+    changed({ key, record }) {
       report(key);
-      if (supervisor.get(key)?.record.phase === "Running" && !meter.latest(key)) {
+      if (record.phase === "Running" && !meter.latest(key)) {
         meter.read(key).catch((error) => log.error("measuring failed", { app: key, error }));
       }
     },
-    event(app, event) {
+    event({ key, record }, event) {
       const say = event.type === "Warning" ? log.warn : log.info;
-      say(event.message, { app: keyOf(app), reason: event.reason });
-      const known = supervisor.get(keyOf(app))?.record;
-      if (known) cluster?.recordEvent(known, event);
+      say(event.message, { app: key, reason: event.reason });
+      cluster?.recordEvent(record, event);
     },
-    forgotten(key, record) {
+    forgotten({ key, record }) {
       board.forget(key);
       idle.forget(key);
       cluster?.forget(record);

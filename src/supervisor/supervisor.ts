@@ -43,17 +43,18 @@ export interface SupervisorOptions extends Omit<RunEffectsOptions, "now"> {
   decorate?: (deps: RunnerDeps) => RunnerDeps;
 }
 
-export interface SupervisorListener {
-  changed(key: string): void;
-  event(app: RunnableApp, event: AppEvent): void;
-  forgotten(key: string, record: AppRecord): void;
-}
-
-/** An app as the supervisor knows it. */
+/** An app as the supervisor knows it now. */
 export interface SupervisedApp {
   key: string;
   record: AppRecord;
   caps?: CapsState;
+}
+
+/** Receives every change of an app's record or caps, its events, and its removal. */
+export interface SupervisorListener {
+  changed(app: SupervisedApp): void;
+  event(app: SupervisedApp, event: AppEvent): void;
+  forgotten(app: SupervisedApp): void;
 }
 
 export class Supervisor {
@@ -74,7 +75,8 @@ export class Supervisor {
     this.#prober = createAppProber({
       layout: options.layout,
       find: (key) => this.#runners.get(key),
-      onUnhealthy: (key, message) => this.#tell(key, { type: "Warning", reason: "Unhealthy", message }),
+      onUnhealthy: (key, message) =>
+        this.#emit(this.get(key), { type: "Warning", reason: "Unhealthy", message }),
     });
   }
 
@@ -137,11 +139,11 @@ export class Supervisor {
 
   get(key: string): SupervisedApp | undefined {
     const runner = this.#runners.get(key);
-    return runner && { key, record: runner.record, caps: runner.caps };
+    return runner && this.#describe(runner.record);
   }
 
   list(): SupervisedApp[] {
-    return [...this.#runners].map(([key, runner]) => ({ key, record: runner.record, caps: runner.caps }));
+    return [...this.#runners.values()].map(({ record }) => this.#describe(record));
   }
 
   /**
@@ -209,25 +211,28 @@ export class Supervisor {
       log,
       newRunId: () => newRunId(now()),
       onChange: (record) => this.#changed(record),
-      onEvent: (record, event) => {
-        for (const listener of this.#listeners) listener.event(record.app, event);
-      },
+      onEvent: (record, event) => this.#emit(this.#describe(record), event),
       onForgotten: (record) => {
-        const key = keyOf(record.app);
-        this.#prober.stop(key);
-        this.#runners.delete(key);
-        for (const listener of this.#listeners) listener.forgotten(key, record);
+        const app = this.#describe(record);
+        this.#prober.stop(app.key);
+        this.#runners.delete(app.key);
+        for (const listener of this.#listeners) listener.forgotten(app);
       },
     };
   }
 
-  #changed(record: AppRecord): void {
-    this.#prober.follow(record);
-    for (const listener of this.#listeners) listener.changed(keyOf(record.app));
+  #describe(record: AppRecord): SupervisedApp {
+    const key = keyOf(record.app);
+    return { key, record, caps: this.#runners.get(key)?.caps };
   }
 
-  #tell(key: string, event: AppEvent): void {
-    const app = this.#runners.get(key)?.record.app;
+  #changed(record: AppRecord): void {
+    this.#prober.follow(record);
+    const app = this.#describe(record);
+    for (const listener of this.#listeners) listener.changed(app);
+  }
+
+  #emit(app: SupervisedApp | undefined, event: AppEvent): void {
     if (app) { for (const listener of this.#listeners) listener.event(app, event); }
   }
 

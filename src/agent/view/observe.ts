@@ -12,14 +12,13 @@ import type { Meter } from "./meter.ts";
 export function observeStarts(supervisor: Supervisor, starts: Histogram, agentStartedAt: number): void {
   const seen = new Map<string, string>();
   supervisor.listen({
-    changed(key) {
-      const run = supervisor.get(key)?.record.run;
+    changed({ key, record: { run } }) {
       if (!run?.startedAt || run.createdAt < agentStartedAt || seen.get(key) === run.id) return;
       seen.set(key, run.id);
       starts.observe(Math.max(0, run.startedAt - run.createdAt) / 1000);
     },
     event() {},
-    forgotten: (key) => void seen.delete(key),
+    forgotten: ({ key }) => void seen.delete(key),
   });
 }
 

@@ -11,7 +11,7 @@ import { appKey } from "../../api/names.ts";
 import { ensureFolder, errorCode, readIfThere, writeFileAtomic, writeNew } from "../../lib/files.ts";
 import { describeError, type Logger } from "../../lib/log.ts";
 import { appFolder, appsFolder, folderOf, type Layout, recordPath } from "../layout.ts";
-import type { AppRecord, RunnableApp } from "../types.ts";
+import type { AppRecord } from "../types.ts";
 
 const version = 1;
 
