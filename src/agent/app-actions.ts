@@ -2,7 +2,7 @@
  * What the unix socket may have done to apps. Only apps of the socket itself are changed here: those of another source would be
  * changed back by it, so the answer says where to change them.
  */
-import { annotations, appKey } from "../api/names.ts";
+import { annotations, appKey, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { describeError } from "../lib/log.ts";
 import type { ActionResult, AppActions } from "../server/actions.ts";
@@ -59,7 +59,7 @@ export function createAppActions(
 
   return {
     async put(app) {
-      const key = appKey(app.metadata.namespace ?? "", app.metadata.name);
+      const key = keyOf(app);
       if (!supervisor.get(key) && supervisor.list().length >= maxApps) {
         return refuse(403, `this node has ${maxApps} apps, as many as it may (--max-apps)`);
       }

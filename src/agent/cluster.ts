@@ -2,6 +2,7 @@
  * The agent's side that speaks with the API server: the client, the status reports, the events, and the mirrors that show local
  * apps there.
  */
+import { keyOf } from "../api/names.ts";
 import type { NCApp, NCAppStatus } from "../api/types.ts";
 import { loadAccess } from "../kube/access/access.ts";
 import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client/client.ts";
@@ -9,13 +10,7 @@ import { createPulse } from "../lib/pulse.ts";
 import { sleep } from "../lib/sleep.ts";
 import { version } from "../lib/version.ts";
 import { createEventRecorder } from "../report/events/events.ts";
-import {
-  createLocalReports,
-  createMirrors,
-  isMirrorOf,
-  keyOf,
-  type ServerApp,
-} from "../report/mirrors/mirrors.ts";
+import { createLocalReports, createMirrors, isMirrorOf, type ServerApp } from "../report/mirrors/mirrors.ts";
 import { createStatusReporter, type ReportedApp } from "../report/status/status.ts";
 import type { SourceSink } from "../sources/source.ts";
 import type { AppEvent, AppRecord } from "../supervisor/types.ts";

@@ -89,6 +89,11 @@ export function appKey(namespace: string, name: string): string {
   return `${namespace}/${name}`;
 }
 
+/** The `appKey` of an app. Objects of the API server always have a namespace; in a manifest it may be missing. */
+export function keyOf({ metadata }: { metadata: { namespace?: string; name: string } }): string {
+  return appKey(metadata.namespace || defaultNamespace, metadata.name);
+}
+
 /** Takes an `appKey` apart. */
 export function splitAppKey(key: string): { namespace: string; name: string } {
   const slash = key.indexOf("/");

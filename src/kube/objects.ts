@@ -44,6 +44,6 @@ export function tidy<T extends KubeObject>(object: T, resource: KubeResource): I
 }
 
 /** `namespace/name`, or `name` for what has no namespace. */
-export function keyOf({ metadata }: KubeObject): string {
+export function objectKey({ metadata }: KubeObject): string {
   return metadata?.namespace ? `${metadata.namespace}/${metadata.name}` : `${metadata?.name}`;
 }

@@ -7,7 +7,7 @@
  * CRD may have them.
  * Caveat: mirrors of local apps are passed on too; who unites the sources knows them by their annotation.
  */
-import { appKey } from "../api/names.ts";
+import { keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { validateNCApp } from "../api/validate/validate.ts";
 import type { KubeClient } from "../kube/client/client.ts";
@@ -110,8 +110,4 @@ function explain(error: KubeError): string {
     ? " (is the NCApp CRD installed? `nckubelet manifests | kubectl apply -f -`)"
     : "";
   return error.message + hint;
-}
-
-function keyOf({ metadata }: NCApp): string {
-  return appKey(metadata.namespace ?? "", metadata.name);
 }

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { appKey, isSafeName, isSafeNamespace, isSafeUid } from "../api/names.ts";
+import { appKey, isSafeName, isSafeNamespace, isSafeUid, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { validateNCApp } from "../api/validate/validate.ts";
 import { ensureFolder, readIfThere, writeFileAtomic } from "../lib/files.ts";
@@ -85,7 +85,7 @@ async function readApp(path: string, file: string): Promise<NCApp> {
   if (error) throw new Error(error.message);
   if (!isSafeUid(object.metadata.uid ?? "")) throw new Error("metadata.uid is missing");
   if (fileNameOf(object) !== file) {
-    throw new Error(`it is about ${appKey(object.metadata.namespace ?? "", object.metadata.name)}`);
+    throw new Error(`it is about ${keyOf(object)}`);
   }
   return object;
 }

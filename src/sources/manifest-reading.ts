@@ -3,7 +3,7 @@
  */
 import { createHash } from "node:crypto";
 import { formatProblem, parseManifests } from "../api/manifest/manifest.ts";
-import { appKey } from "../api/names.ts";
+import { keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { DesiredApp, SourceProblem } from "./source.ts";
 
@@ -41,8 +41,8 @@ export function unreadable(message: string, origin: string): ManifestReading {
 
 /** The apps that are wanted now, with the last good version of what is broken. */
 export function mergeWithLastGood({ apps, broken, unreadable }: ManifestReading, lastGood: NCApp[]): NCApp[] {
-  const fresh = new Set(apps.map(nameOf));
-  const kept = lastGood.filter((app) => !fresh.has(nameOf(app)) && (broken.has(nameOf(app)) || unreadable));
+  const fresh = new Set(apps.map(keyOf));
+  const kept = lastGood.filter((app) => !fresh.has(keyOf(app)) && (broken.has(keyOf(app)) || unreadable));
   return [...apps, ...kept];
 }
 
@@ -53,10 +53,6 @@ export function tellSkipped(count: number): string {
 
 /** Local apps have no API server to give them a uid: name and place make one that stays the same over restarts. */
 export function localApp(app: NCApp, source: string, origin: string): DesiredApp {
-  const uid = createHash("sha256").update(`${source}\0${origin}\0${nameOf(app)}`).digest("hex").slice(0, 32);
+  const uid = createHash("sha256").update(`${source}\0${origin}\0${keyOf(app)}`).digest("hex").slice(0, 32);
   return { app: { ...app, metadata: { ...app.metadata, uid } }, source, origin };
-}
-
-function nameOf({ metadata }: NCApp): string {
-  return appKey(metadata.namespace ?? "default", metadata.name);
 }

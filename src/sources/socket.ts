@@ -8,7 +8,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { annotations, appKey } from "../api/names.ts";
+import { annotations, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { errorCode } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
@@ -164,8 +164,4 @@ function successor(
     },
     spec,
   };
-}
-
-function keyOf({ metadata }: NCApp): string {
-  return appKey(metadata.namespace ?? "", metadata.name);
 }

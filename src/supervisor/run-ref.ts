@@ -1,14 +1,8 @@
 /** How apps and their runs are named to one another. */
 import { randomBytes } from "node:crypto";
-import { appKey } from "../api/names.ts";
 import type { RunRef } from "./types.ts";
 import { folderOf } from "./layout.ts";
-import type { AppRecord, Run, RunnableApp } from "./types.ts";
-
-/** How an app is named everywhere: `namespace/name`. */
-export function keyOf(app: RunnableApp): string {
-  return appKey(app.metadata.namespace ?? "default", app.metadata.name);
-}
+import type { AppRecord, Run } from "./types.ts";
 
 /** All runs of an app: the one it is judged by, and those that live beside it. */
 export function runsOf({ run, others = [] }: AppRecord): Run[] {

@@ -30,10 +30,9 @@ import {
   type RunnerDeps,
   spread,
 } from "./runner/runner.ts";
-import { keyOf, newRunId, refOf, runsOf } from "./run-ref.ts";
+import { keyOf } from "../api/names.ts";
+import { newRunId, refOf, runsOf } from "./run-ref.ts";
 import type { AppEvent, AppRecord, RunnableApp } from "./types.ts";
-
-export { keyOf } from "./run-ref.ts";
 
 export interface SupervisorOptions extends Omit<RunEffectsOptions, "now"> {
   /** How long logs may get, unless an app says otherwise. */

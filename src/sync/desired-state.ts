@@ -4,7 +4,7 @@
  * Where two want the same name, the one that comes first wins and the other is reported: by the order of sources, and within a source by
  * the order of its list, such as that of file names. The other takes over when the first is gone.
  */
-import { appKey } from "../api/names.ts";
+import { keyOf } from "../api/names.ts";
 import type { DesiredApp, SourceProblem, SourceSink } from "../sources/source.ts";
 import type { Desired } from "../supervisor/runner/runner.ts";
 import { toRunnable } from "./runnable.ts";
@@ -42,13 +42,16 @@ export function createDesiredState(order: string[], onChange: () => void): Desir
     sinkFor: (source) => ({
       replace(list) {
         const wanted = new Map<string, Desired[]>();
-        for (const item of list) wanted.set(keyOf(item), [...wanted.get(keyOf(item)) ?? [], prepare(item)]);
+        for (const item of list) {
+          const key = keyOf(item.app);
+          wanted.set(key, [...wanted.get(key) ?? [], prepare(item)]);
+        }
         apps.set(source, wanted);
         complete.add(source);
         onChange();
       },
       upsert(item) {
-        appsOf(source).set(keyOf(item), [prepare(item)]);
+        appsOf(source).set(keyOf(item.app), [prepare(item)]);
         onChange();
       },
       remove(key, uid) {
@@ -91,10 +94,6 @@ function conflict(key: string, winner: Desired, other: Desired): string {
   const [first, second] = [placeOf(winner), placeOf(other)];
   const who = first === second ? `more than once by ${first}` : `by ${first} and by ${second}`;
   return `${key} is wanted ${who}: the first is taken`;
-}
-
-function keyOf({ app }: DesiredApp): string {
-  return appKey(app.metadata.namespace ?? "default", app.metadata.name);
 }
 
 function prepare({ app, source, origin, problems }: DesiredApp): Desired {

@@ -1,11 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { appKey, isSafeName, isSafeNamespace, isSafeUid, splitAppKey } from "../../src/api/names.ts";
+import { appKey, isSafeName, isSafeNamespace, isSafeUid, keyOf, splitAppKey } from "../../src/api/names.ts";
 
 test("an app key is taken apart as it was put together", () => {
   assert.equal(appKey("default", "web.1"), "default/web.1");
   assert.deepEqual(splitAppKey("default/web.1"), { namespace: "default", name: "web.1" });
   for (const key of ["", "web", "/web", "default/"]) assert.throws(() => splitAppKey(key), /not an app key/);
+});
+
+test("keyOf() puts an app without a namespace into the default one", () => {
+  assert.equal(keyOf({ metadata: { namespace: "team", name: "web" } }), "team/web");
+  for (const namespace of [undefined, ""]) {
+    assert.equal(keyOf({ metadata: { namespace, name: "web" } }), "default/web");
+  }
 });
 
 test("a safe name cannot leave its folder", () => {

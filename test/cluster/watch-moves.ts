@@ -1,4 +1,4 @@
-import { appKey } from "../../src/api/names.ts";
+import { keyOf } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncapps } from "../../src/kube/resources.ts";
@@ -20,7 +20,7 @@ export async function watchMoves(client: KubeClient): Promise<Moves> {
   let ready = () => {};
   const alive = new Promise<void>((resolve) => ready = resolve);
   const note = ({ metadata, spec }: NCApp) => {
-    const key = appKey(metadata.namespace ?? "", metadata.name);
+    const key = keyOf({ metadata });
     const before = places.get(key);
     if (before && spec.nodeName !== before) moved.push(`${key}: ${before} to ${spec.nodeName}`);
     if (spec.nodeName) places.set(key, spec.nodeName);

@@ -1,3 +1,4 @@
+import { keyOf } from "../../api/names.ts";
 import type { AgentCounters } from "../../server/counters.ts";
 import type { AgentView, AppView } from "../../server/view.ts";
 import type { NodeState } from "../../node/node-agent.ts";
@@ -97,9 +98,5 @@ function limitsOf({ app, invalid }: AppRecord, { cpus, memoryBytes }: NodeSize):
 }
 
 function byKey(one: AppView, other: AppView): number {
-  return keyOf(one) < keyOf(other) ? -1 : 1;
-}
-
-function keyOf({ app }: AppView): string {
-  return `${app.metadata.namespace}/${app.metadata.name}`;
+  return keyOf(one.app) < keyOf(other.app) ? -1 : 1;
 }

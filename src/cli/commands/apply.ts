@@ -1,4 +1,4 @@
-import { appKey } from "../../api/names.ts";
+import { keyOf } from "../../api/names.ts";
 import { appFlags, connectAgent } from "../agent-api/agent-api.ts";
 import { type Command, textFlag } from "../command.ts";
 import { readManifestFiles } from "../manifest-files.ts";
@@ -32,7 +32,7 @@ export const applyCommand: Command = {
     }
     const client = await connectAgent(invocation, io);
     for (const { app } of apps) {
-      const key = appKey(app.metadata.namespace ?? "", app.metadata.name);
+      const key = keyOf(app);
       const isNew = await client.put(app).catch((cause) => {
         throw new Error(`${key} was not applied: ${(cause as Error).message}`, { cause });
       });

@@ -1,4 +1,4 @@
-import { apiVersion, appKey, listKind } from "../../api/names.ts";
+import { apiVersion, keyOf, listKind } from "../../api/names.ts";
 import { appFlags, connectAgent, type NodeApp } from "../agent-api/agent-api.ts";
 import {
   appTable,
@@ -60,7 +60,7 @@ export function formatApps(
     return formatObject({ apiVersion, kind: listKind, metadata: {}, items: apps }, format);
   }
   if (format === "name") {
-    return apps.map(({ metadata }) => `${appKey(metadata.namespace ?? "", metadata.name)}\n`).join("");
+    return apps.map((app) => `${keyOf(app)}\n`).join("");
   }
   if (apps.length === 0) return `${none}\n`;
   const lines = appTable(apps, { now: Date.now(), wide: format === "wide", cluster, paint: paintFor(io) });

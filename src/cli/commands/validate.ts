@@ -1,4 +1,4 @@
-import { appKey } from "../../api/names.ts";
+import { keyOf } from "../../api/names.ts";
 import type { Command } from "../command.ts";
 import { readManifestFiles } from "../manifest-files.ts";
 
@@ -18,7 +18,7 @@ export const validateCommand: Command = {
     const files = await readManifestFiles(invocation, io);
     for (const { file, apps, problems, skipped } of files) {
       for (const { app: { metadata } } of apps) {
-        io.stdout(`${file}: ${appKey(metadata.namespace ?? "", metadata.name)} is valid\n`);
+        io.stdout(`${file}: ${keyOf({ metadata })} is valid\n`);
       }
       for (const line of [...skipped, ...problems]) io.stderr(`${line}\n`);
     }

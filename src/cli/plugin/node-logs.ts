@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { appKey } from "../../api/names.ts";
+import { keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import { errorCode } from "../../lib/files.ts";
 import { logPath, oneApp } from "../agent-api/agent-api.ts";
@@ -51,7 +51,7 @@ async function findEndpoint(
   invocation: Invocation,
   cluster: ClusterApps,
 ): Promise<NodeEndpoint> {
-  const key = appKey(metadata.namespace ?? "", metadata.name);
+  const key = keyOf({ metadata });
   const node = spec.nodeName;
   if (!node) {
     const why = status?.message ? ` (${status.message})` : "";

@@ -1,5 +1,5 @@
 /** What `nckubelet top` shows. Pure. */
-import { appKey } from "../../api/names.ts";
+import { keyOf } from "../../api/names.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import type { AgentStatus, NodeApp } from "../agent-api/agent-api.ts";
 import { ageOf, share } from "./app-table.ts";
@@ -46,7 +46,7 @@ export function topLines(
 
 function topRow({ metadata, spec, status = {} }: NodeApp, now: number): string[] {
   return [
-    appKey(metadata.namespace ?? "", metadata.name),
+    keyOf({ metadata }),
     status.phase ?? "",
     share(status.cpuPCT, spec.cpuPCT),
     status.cpuThrottledPCT === undefined ? "-" : `${status.cpuThrottledPCT}%`,
@@ -68,8 +68,7 @@ function wideCells({ spec, status = {}, agent }: NodeApp): string[] {
 export function byUse(one: NodeApp, other: NodeApp): number {
   const use = ({ status }: NodeApp) => Number(status?.cpuPCT ?? -1);
   const memory = ({ status }: NodeApp) => status?.memoryBytes ?? -1;
-  const key = ({ metadata }: NodeApp) => appKey(metadata.namespace ?? "", metadata.name);
-  return use(other) - use(one) || memory(other) - memory(one) || (key(one) < key(other) ? -1 : 1);
+  return use(other) - use(one) || memory(other) - memory(one) || (keyOf(one) < keyOf(other) ? -1 : 1);
 }
 
 function cut(line: string, columns: number): string {

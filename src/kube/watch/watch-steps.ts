@@ -2,7 +2,7 @@
 import type { KubeClient } from "../client/client.ts";
 import { isExpired, KubeError } from "../kube-error.ts";
 import { listAll } from "./list.ts";
-import { keyOf, objectProblem, tidy } from "../objects.ts";
+import { objectKey, objectProblem, tidy } from "../objects.ts";
 import { resourcePath } from "../resources.ts";
 import type { FollowSettings, WatchEvent } from "./watch-options.ts";
 import { openWatch, type WatchLine, type WatchStream } from "./watch-stream.ts";
@@ -67,7 +67,7 @@ export function createSteps<T extends KubeObject>(
       const listed = await selector.use((fieldSelector) =>
         listAll(client, { resource, namespace, labelSelector, fieldSelector, keep, pageSize, signal })
       );
-      known = new Set(listed.items.map(keyOf));
+      known = new Set(listed.items.map(objectKey));
       // Spread, so that the agents of a cluster do not all list at the same time.
       const relistAt = now() + relistMs * (0.9 + 0.2 * random());
       const next: State = { at: "open", resourceVersion: listed.resourceVersion, relistAt };
@@ -139,7 +139,7 @@ export function createSteps<T extends KubeObject>(
 
   function tell(type: string, object: T): WatchEvent<T> | undefined {
     if (type === "BOOKMARK") return { type: "alive" };
-    const key = keyOf(object);
+    const key = objectKey(object);
     if (type !== "DELETED" && keep(object)) {
       known.add(key);
       return { type: "applied", object: tidy(object, resource) };

@@ -6,7 +6,7 @@
  * Secrets are not shown: a file on the node may hold what the cluster must not see.
  */
 import { createHash } from "node:crypto";
-import { annotations, apiVersion, appKey, defaultNamespace, group, kind } from "../../api/names.ts";
+import { annotations, apiVersion, appKey, defaultNamespace, group, keyOf, kind } from "../../api/names.ts";
 import { showSpec } from "../../api/shown-spec.ts";
 import type { NCApp } from "../../api/types.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
@@ -71,11 +71,6 @@ export function mirrorsByApp(existing: ServerApp[], node: string): Map<string, S
 export function isMirrorOf(node: string, { metadata, spec }: NCApp): boolean {
   const mark = metadata.annotations?.[annotations.mirror];
   return spec?.nodeName === node && mark !== undefined && mark.startsWith(`${node}/`);
-}
-
-/** The key of a local app; one that names no namespace has the default one. */
-export function keyOf({ metadata }: Pick<NCApp, "metadata">): string {
-  return appKey(metadata.namespace || defaultNamespace, metadata.name);
 }
 
 function mirrorOf({ metadata, spec }: NCApp, node: string, name: string): NCApp {

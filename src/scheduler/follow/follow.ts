@@ -4,7 +4,7 @@ import { leaseNamespace } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Lease } from "../../kube/lease.ts";
-import { keyOf } from "../../kube/objects.ts";
+import { objectKey } from "../../kube/objects.ts";
 import {
   type KubeResource,
   leases,
@@ -81,7 +81,7 @@ export function createFollowers(
     options: { keep: slim },
     replace: (items, rewound) => world.replaceApps(items, { rewound }),
     apply: (object) => world.applyApp(object),
-    remove: (object) => world.removeApp(keyOf(object), object.metadata.uid),
+    remove: (object) => world.removeApp(objectKey(object), object.metadata.uid),
   });
   follow<Wire<V1Node>>({
     resource: nodes,
@@ -164,18 +164,18 @@ async function followInto<T extends KubeObject>(
 function eachOf<T extends KubeObject>(put: (object: T) => void, take: (object: T) => void) {
   const known = new Map<string, T>();
   const apply = (object: T) => {
-    known.set(keyOf(object), object);
+    known.set(objectKey(object), object);
     put(object);
   };
   const remove = (object: T) => {
-    known.delete(keyOf(object));
+    known.delete(objectKey(object));
     take(object);
   };
   return {
     apply,
     remove,
     replace(items: T[]) {
-      const listed = new Set(items.map(keyOf));
+      const listed = new Set(items.map(objectKey));
       for (const [key, object] of [...known]) if (!listed.has(key)) remove(object);
       items.forEach(apply);
     },

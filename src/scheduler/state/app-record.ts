@@ -1,5 +1,5 @@
 /** From an NCApp to what the scheduler keeps of it. Pure. */
-import { annotations, appKey, defaultSchedulerName } from "../../api/names.ts";
+import { annotations, defaultNamespace, defaultSchedulerName, keyOf } from "../../api/names.ts";
 import { parsePercent } from "../../api/percent.ts";
 import type { NCApp, NCAppSpec, NCAppStatus, Phase } from "../../api/types.ts";
 import { portNumber } from "../host-ports.ts";
@@ -9,11 +9,11 @@ import type { AppRecord, AppStatus, Placement } from "../types.ts";
 /** Reads an app as the API server has it. Its priority is 0 until its PriorityClass is looked up. */
 export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName): AppRecord {
   const { metadata, spec, status = {} } = app;
-  const { namespace = "", name, uid = "", resourceVersion = "", generation = 0 } = metadata;
+  const { namespace = defaultNamespace, name, uid = "", resourceVersion = "", generation = 0 } = metadata;
   const { caps, problem } = readCaps(spec);
   const mirror = metadata.annotations?.[annotations.mirror] !== undefined;
   return {
-    key: appKey(namespace, name),
+    key: keyOf(app),
     namespace,
     name,
     uid,

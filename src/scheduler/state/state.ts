@@ -6,7 +6,7 @@
  * namespace are those of the apps that are known. No effects: whoever listens decides what to do.
  */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
-import { appKey } from "../../api/names.ts";
+import { keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { Wire } from "../../kube/wire.ts";
 import { steadyNow } from "../../lib/steady-clock.ts";
@@ -93,8 +93,8 @@ export class World {
 
   /** Takes over an app as the API server has it. */
   applyApp(object: NCApp): void {
-    const { namespace = "", name, uid, resourceVersion = "" } = object.metadata;
-    const before = this.#apps.get(appKey(namespace, name));
+    const { uid, resourceVersion = "" } = object.metadata;
+    const before = this.#apps.get(keyOf(object));
     // Among others the watch's echo of every bind, whose answer was quicker.
     if (before && before.uid === uid && !isLater(resourceVersion, before.resourceVersion)) return;
     this.#takeOver(object);
@@ -105,14 +105,13 @@ export class World {
    * app's end, or with another app of its name.
    */
   applyAnswer(object: NCApp): void {
-    const { namespace = "", name, resourceVersion = "" } = object.metadata;
-    const known = this.#apps.get(appKey(namespace, name));
+    const { resourceVersion = "" } = object.metadata;
+    const known = this.#apps.get(keyOf(object));
     if (known && isLater(resourceVersion, known.resourceVersion)) this.#takeOver(object);
   }
 
   #takeOver(object: NCApp): void {
-    const { namespace = "", name } = object.metadata;
-    const before = this.#apps.get(appKey(namespace, name));
+    const before = this.#apps.get(keyOf(object));
     const next = withPriority(readApp(object, this.#schedulerName), this.#classes);
     if (before && before.uid !== next.uid) this.#forget(before);
     this.#apps.set(next.key, next);

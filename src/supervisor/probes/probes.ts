@@ -4,7 +4,7 @@
 import { type Layout, runFolder } from "../layout.ts";
 import { performProbe } from "./perform.ts";
 import { createProber, hasProbes } from "./prober.ts";
-import { keyOf } from "../run-ref.ts";
+import { keyOf } from "../../api/names.ts";
 import type { AppRecord, Run } from "../types.ts";
 
 /** Who hears what the probes of an app found. */

@@ -9,7 +9,8 @@ import type { RunRef } from "../types.ts";
 import { type Layout, markPath, marksFolder, runFolder, type RunLayout, runsFolder } from "../layout.ts";
 import { cancelRun, listEnvironments, listMarkedRuns, readLeaf } from "../run/run.ts";
 import { readRunRecord, type RecordStore, replaceRunRecord } from "./record-store.ts";
-import { keyOf, runsOf } from "../run-ref.ts";
+import { runsOf } from "../run-ref.ts";
+import { keyOf } from "../../api/names.ts";
 import type { AppRecord, Run } from "../types.ts";
 
 /**

@@ -4,7 +4,7 @@
 import type { Logger } from "../../lib/log.ts";
 import { readInside, runInside } from "./enter.ts";
 import { folderOf, type Layout, logPath, runFolder, stopCopyPath } from "../layout.ts";
-import { keyOf } from "../run-ref.ts";
+import { keyOf } from "../../api/names.ts";
 import { prepareScript } from "../script/script.ts";
 import type { AppRecord, Run } from "../types.ts";
 

@@ -6,7 +6,7 @@ import { execCredentialSource } from "../../../src/kube/access/exec-credential.t
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import { parseKubeconfig } from "../../../src/kube/access/kubeconfig.ts";
 import { listAll } from "../../../src/kube/watch/list.ts";
-import { keyOf } from "../../../src/kube/objects.ts";
+import { objectKey } from "../../../src/kube/objects.ts";
 import { proxyFromEnvironment } from "../../../src/kube/access/proxy.ts";
 import { ncapps } from "../../../src/kube/resources.ts";
 import { followList } from "../../../src/kube/watch/watch.ts";
@@ -48,7 +48,7 @@ function checkObject(object: KubeObject): void {
       `an object was taken with ${JSON.stringify(object.metadata)?.slice(0, 200)}`,
     );
   }
-  holds(keyOf(object) === `${namespace}/${name}`, "an object has another key than its name");
+  holds(objectKey(object) === `${namespace}/${name}`, "an object has another key than its name");
 }
 
 const watch: Target = {
