@@ -4,7 +4,6 @@
  */
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import { keyOf } from "../api/names.ts";
 import { createAgentCounters } from "../server/counters.ts";
 import type { AgentView } from "../server/view.ts";
 import type { Source } from "../sources/source.ts";
