@@ -7,14 +7,14 @@
  * Each figure is judged by its slope over the second half (`endurance/trend.ts`); and when the load is over and every app is gone,
  * what is left is held against what there was before. The exit code is 1 where something grew or was left.
  */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { startAgentProcess } from "../test/agent-process.ts";
+import { tempFolder } from "../test/temp-folder.ts";
 import { waitFor } from "../test/wait-for.ts";
 import { checkout } from "../tools/checkout.ts";
 import { renderChart } from "./chart.ts";
@@ -82,14 +82,11 @@ process.exitCode = await main();
 
 async function main(): Promise<number> {
   process.env.NCKUBELET_BIN = await ensureExecutable(console.log);
-  const scripts = await mkdtemp(join(tmpdir(), "nckubelet-endurance-"));
+  using temp = tempFolder();
+  const scripts = temp.path;
   const shellFile = join(scripts, "app.sh");
   await writeFile(shellFile, `#!/bin/sh\necho up\nexec sleep 86400\n`, { mode: 0o755 });
-  try {
-    return await withClusterScene((scene) => endure(scene, shellFile));
-  } finally {
-    await rm(scripts, { recursive: true, force: true });
-  }
+  return await withClusterScene((scene) => endure(scene, shellFile));
 }
 
 async function endure({ client, agentFlags }: ClusterScene, shellFile: string): Promise<number> {

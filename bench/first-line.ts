@@ -1,9 +1,9 @@
 /** Scripts that write down the moment of their first line, in nanoseconds, and then stay. */
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
+import { tempFolder } from "../test/temp-folder.ts";
 import { waitFor } from "../test/wait-for.ts";
 
 export interface FirstLines extends AsyncDisposable {
@@ -18,7 +18,8 @@ export interface FirstLines extends AsyncDisposable {
 
 /** Makes the script. The stamp is taken by `date`, so each moment is late by the start of that program: a millisecond or two. */
 export async function createFirstLines(): Promise<FirstLines> {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-first-line-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const shellFile = join(folder, "stamp.sh");
   await writeFile(shellFile, `#!/bin/sh\ndate +%s%N >"$1"\nexec sleep 3600\n`, { mode: 0o755 });
   const bare: ReturnType<typeof spawn>[] = [];
@@ -38,7 +39,7 @@ export async function createFirstLines(): Promise<FirstLines> {
     },
     async [Symbol.asyncDispose]() {
       for (const child of bare) child.kill("SIGKILL");
-      await rm(folder, { recursive: true, force: true });
+      temp.remove();
     },
   };
 }

@@ -1,10 +1,10 @@
 /** The built agent with apps that sleep, from a manifest folder. */
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { get as getHTTP } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { type AgentProcess, startAgentProcess } from "../test/agent-process.ts";
+import { tempFolder } from "../test/temp-folder.ts";
 import { waitFor } from "../test/wait-for.ts";
 import { createStartedFiles, type StartedFiles } from "./started-files.ts";
 
@@ -19,7 +19,8 @@ export interface LocalAgent extends AsyncDisposable {
 
 /** Starts an agent without apps; standalone unless the flags say where the API server is. */
 export async function startLocalAgent(flags: string[] = ["--standalone"]): Promise<LocalAgent> {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const files = await createStartedFiles();
   const agent = await startAgentProcess(["--manifests", folder, "--enforce", "best-effort", ...flags]);
   return {
@@ -40,8 +41,8 @@ export async function startLocalAgent(flags: string[] = ["--standalone"]): Promi
     },
     async [Symbol.asyncDispose]() {
       await agent[Symbol.asyncDispose]();
-      await files[Symbol.asyncDispose]();
-      await rm(folder, { recursive: true, force: true });
+      files[Symbol.dispose]();
+      temp.remove();
     },
   };
 }

@@ -1,10 +1,10 @@
 /** Other process managers, each as a daemon that runs already and is then given many apps at once. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { tempFolder } from "../test/temp-folder.ts";
 import { must } from "../tools/command.ts";
 import { waitFor } from "../test/wait-for.ts";
 import { findPm2, findSupervisor, pathWithNode } from "./peers.ts";
@@ -21,7 +21,8 @@ export interface PeerDaemon extends AsyncDisposable {
 export async function startPm2(): Promise<PeerDaemon | { missing: string }> {
   const found = await findPm2();
   if ("missing" in found) return found;
-  const home = await mkdtemp(join(tmpdir(), "nckubelet-pm2-"));
+  const temp = tempFolder();
+  const home = temp.path;
   const env = { PATH: pathWithNode(), PM2_HOME: home, HOME: home };
   const pm2 = (...words: string[]) => must(join(found.folder, "node_modules/.bin/pm2"), words, { env });
   await pm2("ping");
@@ -39,7 +40,7 @@ export async function startPm2(): Promise<PeerDaemon | { missing: string }> {
     },
     async [Symbol.asyncDispose]() {
       await pm2("kill");
-      await rm(home, { recursive: true, force: true });
+      temp.remove();
     },
   };
 }
@@ -48,7 +49,8 @@ export async function startPm2(): Promise<PeerDaemon | { missing: string }> {
 export async function startSupervisor(): Promise<PeerDaemon | { missing: string }> {
   const found = await findSupervisor();
   if ("missing" in found) return found;
-  const home = await mkdtemp(join(tmpdir(), "nckubelet-supervisor-"));
+  const temp = tempFolder();
+  const home = temp.path;
   const config = join(home, "supervisord.conf");
   const socket = join(home, "socket");
   const head =
@@ -75,7 +77,7 @@ export async function startSupervisor(): Promise<PeerDaemon | { missing: string 
       const ended = once(daemon, "exit");
       daemon.kill("SIGTERM");
       await ended;
-      await rm(home, { recursive: true, force: true });
+      temp.remove();
     },
   };
 }

@@ -1,10 +1,10 @@
 /** Scripts whose first act is to create a file: cheap, so that what is measured is the start and not the measurement. */
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { tempFolder } from "../test/temp-folder.ts";
 import { waitFor } from "../test/wait-for.ts";
 
-export interface StartedFiles extends AsyncDisposable {
+export interface StartedFiles extends Disposable {
   folder: string;
   shellFile: string;
   /** The path that an app of this name creates. */
@@ -15,7 +15,8 @@ export interface StartedFiles extends AsyncDisposable {
 
 /** Makes the script and the folder that it writes to. */
 export async function createStartedFiles(): Promise<StartedFiles> {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-started-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const shellFile = join(folder, "start.sh");
   const started = join(folder, "started");
   await mkdir(started);
@@ -31,6 +32,6 @@ export async function createStartedFiles(): Promise<StartedFiles> {
       await rm(started, { recursive: true });
       await mkdir(started);
     },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+    [Symbol.dispose]: temp.remove,
   };
 }

@@ -5,13 +5,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { scanMarkers } from "../src/supervisor/processes.ts";
 import { processesNaming } from "./harness/processes.ts";
+import { tempFolder } from "./temp-folder.ts";
 import { waitFor } from "./wait-for.ts";
 
 const bootIdFile = "/proc/sys/kernel/random/boot_id";
@@ -36,7 +36,8 @@ export interface AgentProcess extends AsyncDisposable {
 
 /** Starts an agent with these flags on temporary folders; at the end of the block it stops with all its apps. */
 export async function startAgentProcess(flags: string[]): Promise<AgentProcess> {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-agent-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const socket = join(folder, "agent.sock");
   const own = ["--state-dir", join(folder, "state"), "--log-dir", join(folder, "log"), "--socket", socket];
   let child: ChildProcess | undefined;
@@ -97,7 +98,7 @@ export async function startAgentProcess(flags: string[]): Promise<AgentProcess> 
         () => said.includes("serving address=") || child?.exitCode !== null,
       );
       await agent.kill("SIGTERM");
-      await rm(folder, { recursive: true, force: true });
+      temp.remove();
     },
   };
   await agent.start();

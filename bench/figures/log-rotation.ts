@@ -3,8 +3,7 @@
  * joined and for each follower, or there is no figure. The limit is the same lines written with nobody looking.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
@@ -12,6 +11,7 @@ import { listParts } from "../../src/supervisor/logs/parts.ts";
 import { followLog, readLog } from "../../src/supervisor/logs/reader.ts";
 import { rotateIfNeeded } from "../../src/supervisor/logs/rotation.ts";
 import { createNumberCheck, writeNumbers } from "../../test/supervisor/logs/numbered-log.ts";
+import { tempFolder } from "../../test/temp-folder.ts";
 import type { Benchmark, Figure } from "../benchmark.ts";
 
 const megabytes = 200;
@@ -28,16 +28,13 @@ export const logRotation: Benchmark = {
 };
 
 async function measure(): Promise<Figure[]> {
-  const folder = await mkdtemp(join(tmpdir(), "bench-log-rotation-"));
-  try {
-    const plain = performance.now();
-    await writeNumbers(join(folder, "plain"), count);
-    const plainSeconds = (performance.now() - plain) / 1000;
-    await rm(join(folder, "plain"));
-    return describe(await rotateAll(join(folder, "app.log"), folder), plainSeconds);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  using temp = tempFolder();
+  const folder = temp.path;
+  const plain = performance.now();
+  await writeNumbers(join(folder, "plain"), count);
+  const plainSeconds = (performance.now() - plain) / 1000;
+  await rm(join(folder, "plain"));
+  return describe(await rotateAll(join(folder, "app.log"), folder), plainSeconds);
 }
 
 interface Rotated {

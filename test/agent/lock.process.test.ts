@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { spawn } from "node:child_process";
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test, type TestContext } from "node:test";
 import { lockState } from "../../src/agent/lock.ts";
 import { readBootId } from "../../src/supervisor/processes.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 async function createState(t: TestContext) {
-  const dir = await mkdtemp(join(tmpdir(), "nckubelet-lock-"));
-  t.after(() => rm(dir, { recursive: true, force: true }));
+  const dir = tempFolder(t).path;
   const path = join(dir, "agent.lock");
   return {
     dir,

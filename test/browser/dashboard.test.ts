@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createServerApp } from "../../src/server/app.ts";
@@ -10,6 +9,7 @@ import { startAgentProcess } from "../agent-process.ts";
 import { server as pair } from "../kube/access/certificates.ts";
 import { doors, servicesWith } from "../server/fake-agent.ts";
 import { ncapp } from "../server/local-agent.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { noBrowser, openPage, until } from "./open-browser.ts";
 import { sampleApps, serveSampleNode } from "./sample-node.ts";
 
@@ -20,7 +20,8 @@ const card = (key: string) =>
 test("apps of a real agent appear, their charts move, their log is followed, and one that dies shows why", {
   skip,
 }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-browser-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const manifests = join(folder, "manifests");
   await mkdir(manifests);
   const script = async (name: string, text: string) => {
@@ -73,11 +74,11 @@ test("apps of a real agent appear, their charts move, their log is followed, and
 
   assert.deepEqual(browser.complaints, []);
   assert.deepEqual(browser.asked.filter((url) => !url.startsWith(agent.url) && !url.startsWith("data:")), []);
-  await rm(folder, { recursive: true });
 });
 
 test("what apps are called and write is shown as text, never run", { skip }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-browser-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const evil = `<img src=x onerror="window.hacked = true"><script>window.hacked = true</script>`;
   const logFile = join(folder, "app.log");
   await writeFile(logFile, `${evil}\n\u001b[31mred\u001b[0m\n`);
@@ -104,7 +105,6 @@ test("what apps are called and write is shown as text, never run", { skip }, asy
   assert.match(await page.innerText("dialog"), /window\.hacked/);
   assert.equal(await page.evaluate(`document.querySelectorAll("body img, body script").length`), 0);
   assert.equal(await page.evaluate(`window.hacked`), undefined);
-  await rm(folder, { recursive: true });
 });
 
 test("a phone sees all of it without scrolling sideways, and the dark have it dark", { skip }, async () => {
@@ -153,7 +153,8 @@ test(
 );
 
 test("where the agent asks for a token, so does the page", { skip }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-browser-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const [certFile, keyFile] = [join(folder, "tls.crt"), join(folder, "tls.key")];
   await writeFile(certFile, pair.cert);
   await writeFile(keyFile, pair.key);
@@ -170,5 +171,4 @@ test("where the agent asks for a token, so does the page", { skip }, async () =>
     assert.equal(await page.evaluate(`document.querySelector("#token-form").hidden`), true);
   }
   await listener.close();
-  await rm(folder, { recursive: true });
 });

@@ -1,12 +1,11 @@
 /** A folder of plain files in the place of a cgroup, for what needs no kernel. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { tempFolder } from "../temp-folder.ts";
 
 /** Makes the folder with these files; it is removed after the test. */
 export function fakeCgroup(t: { after(fn: () => void): void }, files: Record<string, string> = {}): string {
-  const dir = mkdtempSync(join(tmpdir(), "cgroup-"));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempFolder(t).path;
   for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text);
   return dir;
 }

@@ -1,13 +1,12 @@
 /** A captured scene as folders: its `/proc`, and a tree of plain files where its cgroup mount would be. */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { tempFolder } from "../temp-folder.ts";
 
 /** Lays out the scene in a new folder. `path` turns a path of the captured machine into one below it. */
 export function layOutScene(name: string, t: { after(fn: () => void): void }) {
   const fixtures = new URL(`./fixtures/${name}/`, import.meta.url).pathname;
-  const base = mkdtempSync(join(tmpdir(), "scene-"));
-  t.after(() => rmSync(base, { recursive: true }));
+  const base = tempFolder(t).path;
   const path = (original: string) => join(base, original);
   const procRoot = path("/proc");
   mkdirSync(join(procRoot, "self"), { recursive: true });

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
@@ -11,6 +10,7 @@ import {
   type Stats,
   throttledPercentSince,
 } from "../../cgroups/mod.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 // Read from a cgroup on Linux 6.1 that was throttled, wrote 10 MiB and lost three processes to one OOM kill;
 // the pressure files are from 6.18.
@@ -33,8 +33,7 @@ test("readStats() reads the figures of every controller", () => {
 });
 
 test("readStats() leaves out what the kernel or the cgroup does not have", (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "cgroup-"));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempFolder(t).path;
   copyFileSync(join(fixtures, "cpu.stat"), join(dir, "cpu.stat"));
   const stats = readStats(dir, { pressure: true })!;
   assert.ok(stats.cpu.usageUsec > 0);

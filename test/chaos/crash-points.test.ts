@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const agent = fileURLToPath(new URL("./crashing-agent.ts", import.meta.url));
@@ -14,7 +14,8 @@ const run = promisify(execFile);
 
 /** The folder of one test, with a script that says which process it is. */
 async function createPlace() {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-crash-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const script = join(folder, "app.sh");
   await writeFile(script, `#!/bin/sh\necho $$ >>${folder}/instances\nwhile :; do sleep 0.2; done\n`, {
     mode: 0o755,
@@ -38,7 +39,7 @@ async function createPlace() {
       );
       return [...state.flat(), ...await this.living()];
     },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+    [Symbol.dispose]: temp.remove,
   };
 }
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
 import { decodeRecord, encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { startBystander } from "./bystander.ts";
 import { createRandom, writeDamaged } from "./damage.ts";
@@ -78,7 +78,8 @@ test("1,000 torn, empty and bit-flipped state files: the agent starts every time
 
 /** A folder with a script that says which process it is, and the manifests of all apps. */
 async function createPlace() {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-damaged-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const manifests = join(folder, "manifests");
   const shellFile = join(folder, "app.sh");
   await mkdir(manifests);
@@ -100,7 +101,7 @@ async function createPlace() {
     want,
     /** The processes that each app has had so far. */
     instances: () => Promise.all(names.map((name) => readFile(join(folder, `${name}.instances`), "utf8"))),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+    [Symbol.dispose]: temp.remove,
   };
 }
 

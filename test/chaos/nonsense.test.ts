@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
 import { startAgentProcess } from "../agent-process.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { type Answer, json, list, startNonsenseServer } from "./nonsense-server.ts";
 
@@ -40,7 +40,8 @@ const answers: Record<string, Answer> = {
 };
 
 test("whatever the API server answers, no app is stopped; only a valid empty list stops them", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-nonsense-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const shellFile = join(folder, "app.sh");
   await writeFile(shellFile, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
   let items = [1, 2, 3].map((n) => ({
@@ -89,5 +90,4 @@ test("whatever the API server answers, no app is stopped; only a valid empty lis
   items = [];
   server.answer((response) => json(response, 200, list([])));
   await waitFor("a valid empty list stops all", async () => (await pids()).length === 0);
-  await rm(folder, { recursive: true });
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
 import { startAgentProcess } from "../agent-process.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const writers = 40;
@@ -17,7 +17,8 @@ const writer = "#!/bin/sh\nn=0\nwhile :; do n=$((n + 1)); echo $n; sleep 0.05; d
 const ender = '#!/bin/sh\nwhile [ ! -e "$2" ]; do sleep 0.05; done\nexit "$1"\n';
 
 test(`${writers + enders} apps and ${kills} x kill -9 of the agent: no restart, no lost exit status, no lost line, no second instance`, async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-outlive-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   await writeFile(join(folder, "writer.sh"), writer, { mode: 0o755 });
   await writeFile(join(folder, "ender.sh"), ender, { mode: 0o755 });
   const app = (name: string, spec: object) => ({
@@ -72,7 +73,6 @@ test(`${writers + enders} apps and ${kills} x kill -9 of the agent: no restart, 
       .trimEnd().split("\n");
     assert.deepEqual(lines, range(lines.length).map((n) => String(n + 1)), metadata.name);
   }
-  await rm(folder, { recursive: true });
 });
 
 function range(count: number): number[] {

@@ -12,11 +12,11 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
+import { tempFolder } from "../temp-folder.ts";
 import { createEvents } from "./storm/events.ts";
 import { faults } from "./storm/faults/list.ts";
 import { describe, describeFailure } from "./storm/report.ts";
@@ -31,7 +31,7 @@ async function main(words: string[]): Promise<number> {
   const canMount = process.getuid?.() === 0;
   if (canMount && process.env[inside] === undefined) return await enterNamespace(settings);
   const { minutes, seed, json, keep, only } = settings;
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-storm-"));
+  const { path: folder, remove } = tempFolder();
   const events = createEvents({ file: join(folder, "events.txt"), print: console.log });
   const stopping = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) {
@@ -51,7 +51,7 @@ async function main(words: string[]): Promise<number> {
   if (json !== undefined) await writeFile(json, `${JSON.stringify(summary, null, 2)}\n`);
   const isGood = summary.violations.length === 0;
   if (!isGood) console.log(describeFailure(seed, folder, events.last()).join("\n"));
-  else if (!keep) await rm(folder, { recursive: true, force: true });
+  else if (!keep) remove();
   return isGood ? 0 : 1;
 }
 

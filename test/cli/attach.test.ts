@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { followAppLog } from "../../src/cli/agent-api/followed-log.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { call } from "./call.ts";
 
 /** An agent whose follower is behind when the app ends: `late` comes after somebody has looked at what is `kept` of the log. */
 async function attachTo({ early, late, kept }: { early: string; late: string; kept: string }) {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-attach-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   let phase: string | undefined;
   let follower: ServerResponse | undefined;
   const server = createServer((request, response) => {
@@ -38,7 +39,6 @@ async function attachTo({ early, late, kept }: { early: string; late: string; ke
   } finally {
     server.closeAllConnections();
     server.close();
-    await rm(folder, { recursive: true });
   }
 }
 

@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { shellQuote } from "../../src/lib/shell.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { call } from "./call.ts";
 import { startTestAgent } from "./test-agent.ts";
@@ -34,7 +34,8 @@ interface RunningAgent {
 
 /** An agent in a temporary folder, behind other words where some are given; what is left of it at the end is ended. */
 async function withAgent(words: string[], use: (agent: RunningAgent) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-program-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const [file = "", ...args] = words;
   const child = spawn(file, args, { cwd: folder, env, stdio: "pipe" });
   const ended = once(child, "close");
@@ -66,7 +67,6 @@ async function withAgent(words: string[], use: (agent: RunningAgent) => Promise<
     child.kill("SIGTERM");
     await ended;
     if (isThere(app)) process.kill(app, "SIGKILL");
-    await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -2,13 +2,13 @@
  * An agent within the test's own process, and commands called as main.ts calls them. Quick: nothing is started but the apps.
  * Its cgroup root is none, so that it leaves the machine's tree alone and no cap can be enforced.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startAgent } from "../../src/agent/agent.ts";
 import { readAgentSettings } from "../../src/cli/config/config.ts";
 import type { Io } from "../../src/cli/command.ts";
 import { silentLogger } from "../../src/lib/log.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { call, type Said } from "./call.ts";
 
 export interface TestAgent extends AsyncDisposable {
@@ -25,7 +25,8 @@ export interface TestAgent extends AsyncDisposable {
 
 /** Starts an agent; at the end of the block it stops with all its apps. */
 export async function startTestAgent(): Promise<TestAgent> {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-cli-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const socket = join(folder, "agent.sock");
   const stateDir = join(folder, "state");
   const flags = {
@@ -59,7 +60,7 @@ export async function startTestAgent(): Promise<TestAgent> {
     },
     async [Symbol.asyncDispose]() {
       await agent.close();
-      await rm(folder, { recursive: true, force: true });
+      temp.remove();
     },
   };
 }

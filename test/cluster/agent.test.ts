@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { agentUser } from "../../src/api/names.ts";
@@ -9,11 +8,13 @@ import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const skip = skipUnless("control-plane");
 let cluster: Cluster;
-let scripts = "";
+const temp = tempFolder();
+const scripts = temp.path;
 /** Of an agent under the roles that crd/ ships, not of an admin. */
 let kubeconfig = "";
 
@@ -22,12 +23,11 @@ before(async () => {
   cluster = await startControlPlane();
   await cluster.kubectl(["apply", "-f", "crd/"]);
   kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
-  scripts = await mkdtemp(join(tmpdir(), "nckubelet-scripts-"));
 });
 
 after(async () => {
   await cluster?.stop();
-  await rm(scripts, { recursive: true, force: true });
+  temp.remove();
 });
 
 async function script(name: string, text: string): Promise<string> {
@@ -148,7 +148,8 @@ test(
 
 test("a local app is shown by a mirror, which neither starts nor stops it", { skip }, async () => {
   await cluster.kubectl(["apply", "-f", "crd/optional/mirrors.yaml"]);
-  const manifests = await mkdtemp(join(tmpdir(), "nckubelet-local-"));
+  using temp = tempFolder();
+  const manifests = temp.path;
   const shellFile = await script("local.sh", "#!/bin/sh\nsleep 600\n");
   const app = {
     apiVersion: "app.example.com/v1alpha1",
@@ -187,7 +188,6 @@ test("a local app is shown by a mirror, which neither starts nor stops it", { sk
   await rm(join(manifests, "local.json"));
   await waitFor("the mirror goes with the app", async () => !await isThere("local"), 60_000);
   assert.equal(await isAlive(status!.pid!), false);
-  await rm(manifests, { recursive: true });
 });
 
 test(

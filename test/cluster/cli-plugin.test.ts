@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -13,6 +12,7 @@ import { withControlPlane } from "../harness/control-plane.ts";
 import { checkout, findControlPlane, skipUnless } from "../harness/parts.ts";
 import { quote } from "../harness/shell-quote.ts";
 import { ca, server as pair } from "../kube/access/certificates.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const deadlineMs = 60_000;
@@ -21,7 +21,8 @@ test("kubectl ncapp ps, top, logs, describe and restart work from an admin's mac
   skip: skipUnless("control-plane"),
 }, () =>
   withControlPlane(async (cluster) => {
-    const folder = await mkdtemp(join(tmpdir(), "nckubelet-plugin-"));
+    using temp = tempFolder();
+    const folder = temp.path;
     const file = async (name: string, text: string, mode = 0o600) => {
       await writeFile(join(folder, name), text, { mode });
       return join(folder, name);
@@ -92,7 +93,6 @@ test("kubectl ncapp ps, top, logs, describe and restart work from an admin's mac
       (await ncapp("logs", "wbe", ...endpoint)).stderr,
       /no NCApp default\/wbe; did you mean web\?/,
     );
-    await rm(folder, { recursive: true });
   }));
 
 /** The executable that is tested, or the source, under the name by which kubectl looks for it. */

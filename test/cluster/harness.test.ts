@@ -1,28 +1,21 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
 import process from "node:process";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { hasFeature, parseVersion } from "../harness/kubernetes-version.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { processesNaming, waitUntilNoProcess } from "../harness/processes.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 const skip = skipUnless("control-plane");
 
 // Its name is in the command lines of etcd and kube-apiserver, and all of their files are in it.
-let temp: string;
-
-before(async () => {
-  temp = await mkdtemp(join(tmpdir(), "nckubelet-harness-"));
-  process.env.TMPDIR = temp;
-});
-
-after(() => rm(temp, { recursive: true, force: true }));
+const temp = tempFolder({ after }).path;
+process.env.TMPDIR = temp;
 
 test("withControlPlane() gives a real cluster and leaves nothing behind", { skip }, async (t) => {
   await withControlPlane(async (cluster) => {

@@ -3,8 +3,7 @@
  * Node of an agent whose disk is broken.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { agentUser } from "../../src/api/names.ts";
@@ -13,24 +12,25 @@ import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const patienceMs = 120_000;
 
 describe("local apps at a real API server", { skip: skipUnless("control-plane"), timeout: 400_000 }, () => {
   let cluster: Cluster;
-  let folder = "";
+  const temp = tempFolder();
+  const folder = temp.path;
   let kubeconfig = "";
 
   before(async () => {
     cluster = await startControlPlane();
     for (const path of ["crd/", "crd/optional/mirrors.yaml"]) await cluster.kubectl(["apply", "-f", path]);
     kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
-    folder = await mkdtemp(join(tmpdir(), "nckubelet-scripts-"));
   });
   after(async () => {
     await cluster?.stop();
-    await rm(folder, { recursive: true, force: true });
+    temp.remove();
   });
 
   const start = (...flags: string[]) =>

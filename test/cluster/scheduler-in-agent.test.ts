@@ -1,7 +1,6 @@
 /** `agent --with-scheduler` on a real API server, with the roles of crd/rbac.yaml. */
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -17,6 +16,7 @@ import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 describe(
@@ -24,19 +24,19 @@ describe(
   { skip: skipUnless("control-plane"), timeout: 240_000 },
   () => {
     let cluster: Cluster;
-    let folder = "";
+    const temp = tempFolder();
+    const folder = temp.path;
     let shellFile = "";
 
     before(async () => {
       cluster = await startControlPlane();
       await cluster.kubectl(["apply", "-f", "crd/"]);
-      folder = await mkdtemp(join(tmpdir(), "nckubelet-scripts-"));
       shellFile = join(folder, "app.sh");
       await writeFile(shellFile, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
     });
     after(async () => {
       await cluster?.stop();
-      await rm(folder, { recursive: true, force: true });
+      temp.remove();
     });
 
     const apply = (name: string, nodeName?: string) => {

@@ -2,12 +2,12 @@
  * Writes docs/kubectl.md from a real run: etcd, kube-apiserver, agent and scheduler in one guest with cgroup v2, and what kubectl
  * shows there. Takes some minutes: `node_modules/.bin/node test/cluster/story.ts`.
  */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { inGuest } from "../harness/guest.ts";
 import { checkout } from "../harness/parts.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 const opening = `# What kubectl shows
 
@@ -22,20 +22,17 @@ CPU and MEM are in percent of the node.
 
 // Files of the guest are in its memory, so that nothing is left of the scripts in /srv.
 process.env.NCKUBELET_GUEST = "uml";
-const share = await mkdtemp(join(tmpdir(), "nckubelet-story-"));
-try {
-  const script = "node test/cluster/story-inside.ts $SHARE/story.md";
-  const { code, output } = await inGuest(script, {
-    memory: "3072M",
-    timeoutMs: 1_500_000,
-    share,
-    hide: ["/srv"],
-  });
-  if (code !== 0) throw new Error(`the guest ended with ${code}:\n${output}`);
-  await writeFile(
-    join(checkout, "docs", "kubectl.md"),
-    opening + await readFile(join(share, "story.md"), "utf8"),
-  );
-} finally {
-  await rm(share, { recursive: true, force: true });
-}
+using temp = tempFolder();
+const share = temp.path;
+const script = "node test/cluster/story-inside.ts $SHARE/story.md";
+const { code, output } = await inGuest(script, {
+  memory: "3072M",
+  timeoutMs: 1_500_000,
+  share,
+  hide: ["/srv"],
+});
+if (code !== 0) throw new Error(`the guest ended with ${code}:\n${output}`);
+await writeFile(
+  join(checkout, "docs", "kubectl.md"),
+  opening + await readFile(join(share, "story.md"), "utf8"),
+);

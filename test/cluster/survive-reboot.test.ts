@@ -2,8 +2,7 @@
  * A node that comes up after a power cut while its API server is away: the agent has only what it wrote down.
  */
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -12,6 +11,7 @@ import type { NCApp } from "../../src/api/types.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -31,7 +31,8 @@ test(
       "--timeout=30s",
       "crd/ncapps.app.example.com",
     ]);
-    const folder = await mkdtemp(join(tmpdir(), "nckubelet-reboot-"));
+    using temp = tempFolder();
+    const folder = temp.path;
     const manifests = join(folder, "manifests");
     await mkdir(manifests);
     const starts = async (name: string) =>
@@ -96,6 +97,5 @@ test(
     const mirror = await reach("local", "Running", ofServer);
     assert.match(mirror.metadata.annotations?.["app.example.com/config.mirror"] ?? "", /^node-a/);
     assert.deepEqual([await starts("web"), await starts("local"), await starts("once")], [2, 2, 1]);
-    await rm(folder, { recursive: true, force: true });
   },
 );

@@ -3,9 +3,8 @@
  * tell it what happened meanwhile. The agent has the shipped roles and no more.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { agentUser, apiVersion, kind } from "../../src/api/names.ts";
@@ -14,6 +13,7 @@ import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const path = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
@@ -26,7 +26,8 @@ const patienceMs = 60_000;
 describe("an agent whose API server dies again and again", { skip: skipUnless("control-plane") }, () => {
   let cluster: Cluster;
   let agent: AgentProcess;
-  let folder: string;
+  const temp = tempFolder();
+  const folder = temp.path;
   let pids: Map<string, number | undefined>;
   const ended = new Set<string>();
 
@@ -39,7 +40,6 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
       "--timeout=30s",
       "crd/ncapps.app.example.com",
     ]);
-    folder = await mkdtemp(join(tmpdir(), "nckubelet-survive-"));
     const kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
     agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
     const script = async (name: string, text: string) => {
@@ -59,7 +59,7 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
   after(async () => {
     await agent?.[Symbol.asyncDispose]();
     await cluster?.stop();
-    await rm(folder, { recursive: true, force: true });
+    temp.remove();
   });
 
   const create = async (name: string, spec: object) => {

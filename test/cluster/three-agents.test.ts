@@ -5,8 +5,7 @@
  * moved lives twice until the agent is back; its status tells of the one that is bound.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
@@ -19,6 +18,7 @@ import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { startSchedulerCommand } from "./scheduler-command.ts";
 import { watchStories } from "./watch-stories.ts";
@@ -40,8 +40,7 @@ test(
     const admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     await using opened = new AsyncDisposableStack();
     opened.defer(() => admin.close());
-    const folder = await mkdtemp(join(tmpdir(), "nckubelet-three-"));
-    opened.defer(() => rm(folder, { recursive: true }));
+    const folder = opened.use(tempFolder()).path;
     const shellFile = join(folder, "app.sh");
     // It takes its whole grace period to stop, so that there is time to see who speaks meanwhile.
     await writeFile(shellFile, "#!/bin/sh\ntrap '' TERM\nexec sleep 86399\n", { mode: 0o755 });

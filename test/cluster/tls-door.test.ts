@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { request } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { startAgentProcess } from "../agent-process.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { ca, server as pair } from "../kube/access/certificates.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const users = [
@@ -32,7 +32,8 @@ test(
         "--clusterrole=metrics",
         "--user=monitor",
       ]);
-      const folder = await mkdtemp(join(tmpdir(), "nckubelet-tls-"));
+      using temp = tempFolder();
+      const folder = temp.path;
       const [certFile, keyFile] = [join(folder, "tls.crt"), join(folder, "tls.key")];
       await writeFile(certFile, pair.cert);
       await writeFile(keyFile, pair.key);
@@ -70,6 +71,5 @@ test(
       assert.deepEqual(await all(admin), [200, 200, 200, 200]);
       assert.deepEqual(await all(stranger), [200, 403, 403, 403]);
       assert.deepEqual(await all(monitor), [200, 403, 200, 403]);
-      await rm(folder, { recursive: true });
     }, { users }),
 );

@@ -1,19 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { skipUnless } from "../harness/parts.ts";
 import { processesNaming } from "../harness/processes.ts";
 import { createMachine } from "../harness/systemd-guest.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 test("a machine with systemd keeps its disk over boots and leaves nothing behind", {
   skip: skipUnless("systemd-guest"),
 }, async (t) => {
-  const temp = await mkdtemp(join(tmpdir(), "nckubelet-harness-"));
+  const temp = tempFolder(t).path;
   process.env.TMPDIR = temp;
-  t.after(() => rm(temp, { recursive: true, force: true }));
   const machine = await createMachine();
   t.after(() => machine.remove());
 
@@ -40,7 +39,7 @@ test("a machine with systemd keeps its disk over boots and leaves nothing behind
     assert.deepEqual({ code, timedOut }, { code: 124, timedOut: true });
   });
 
-  await machine.remove();
+  machine.remove();
   assert.deepEqual(await processesNaming(temp), []);
   assert.deepEqual(await readdir(temp), []);
 });

@@ -2,29 +2,23 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { guestKind, inGuest } from "../harness/guest.ts";
 import { asTree, runTestsInGuest } from "../harness/guest-tests.ts";
 import { checkout, findGuest, skipUnless } from "../harness/parts.ts";
 import { processesNaming, waitUntilNoProcess } from "../harness/processes.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 const skip = skipUnless("guest");
 const notUml = skip || (guestKind() === "direct" && "this machine runs guest scripts directly");
 
 // Its name is in the command line of every process of a guest, and all files of a guest are in it.
-let temp: string;
-
-before(async () => {
-  temp = await mkdtemp(join(tmpdir(), "nckubelet-harness-"));
-  process.env.TMPDIR = temp;
-});
-
-after(() => rm(temp, { recursive: true, force: true }));
+const temp = tempFolder({ after }).path;
+process.env.TMPDIR = temp;
 
 runTestsInGuest(["test/guest/inside/harness.ts"]);
 
@@ -69,9 +63,9 @@ describe("inGuest()", { skip }, () => {
     const share = await mkdtemp(join(temp, "share-"));
     const holder = spawn(process.execPath, [file, share], { stdio: "ignore" });
     while (!existsSync(join(share, "begun")) && holder.exitCode === null) await sleep(20);
-    assert.notEqual((await processesNaming(`${temp}/nckubelet-guest-`)).length, 0);
+    assert.notEqual((await processesNaming(`${temp}/nckubelet-test-`)).length, 0);
     holder.kill("SIGKILL");
-    await waitUntilNoProcess(`${temp}/nckubelet-guest-`);
+    await waitUntilNoProcess(`${temp}/nckubelet-test-`);
   });
 });
 

@@ -9,10 +9,10 @@
  * About 550 MB of memory each. A test process that is killed leaves its temporary folder.
  */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { agentGroup, agentUser, schedulerGroup } from "../../src/api/names.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { type Certificate, createAuthority, createKey, createServerCertificate } from "./certificates.ts";
 import { Cluster, type User } from "./cluster.ts";
 import { Daemon } from "./daemon.ts";
@@ -66,11 +66,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 }
 
 async function startOnce(parts: ControlPlaneParts, options: ControlPlaneOptions): Promise<Cluster> {
-  const dir = await mkdtemp(join(tmpdir(), "nckubelet-cluster-"));
+  const temp = tempFolder();
   try {
-    return await startIn(dir, parts, options);
+    return await startIn(temp.path, parts, options);
   } catch (error) {
-    await rm(dir, { recursive: true, force: true });
+    temp.remove();
     throw error;
   }
 }

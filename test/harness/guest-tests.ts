@@ -7,12 +7,12 @@
  * Caveats: results show when the guest has ended; durations are those of the replay. Files for a guest are kept
  * in test/guest/inside/ and are not named *.test.ts, so that no runner takes them on this side.
  */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { ReportedTest } from "./guest-reporter.ts";
 import { compileCache } from "../../tools/test/program.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { putGuestProgram } from "./guest-program.ts";
 import { type GuestOptions, inGuest } from "./guest.ts";
 import { checkout, skipUnless } from "./parts.ts";
@@ -36,27 +36,24 @@ async function replayGuest(
   files: string[],
   { program = false, ...options }: GuestTestsOptions,
 ): Promise<void> {
-  const share = await mkdtemp(join(tmpdir(), "nckubelet-results-"));
-  try {
-    if (program) await putGuestProgram(share);
-    const { code, output, timedOut } = await inGuest(testCommand(files, program), {
-      timeoutMs: 300_000,
-      ...options,
-      share,
-    });
-    const report = await readFile(join(share, "report"), "utf8").catch(() => "");
-    const results = timedOut ? [] : asTree(report);
-    for (const result of results) await replay(t, result);
-    const explained = results.length > 0 &&
-      (code === 0) === results.every((result) => result.passed || result.todo);
-    if (!explained) {
-      const what = timedOut
-        ? "ended at its time limit"
-        : `ended with code ${code} and ${results.length} results`;
-      throw new Error(`the guest ${what}; its output:\n${output}`);
-    }
-  } finally {
-    await rm(share, { recursive: true, force: true });
+  using temp = tempFolder();
+  const share = temp.path;
+  if (program) await putGuestProgram(share);
+  const { code, output, timedOut } = await inGuest(testCommand(files, program), {
+    timeoutMs: 300_000,
+    ...options,
+    share,
+  });
+  const report = await readFile(join(share, "report"), "utf8").catch(() => "");
+  const results = timedOut ? [] : asTree(report);
+  for (const result of results) await replay(t, result);
+  const explained = results.length > 0 &&
+    (code === 0) === results.every((result) => result.passed || result.todo);
+  if (!explained) {
+    const what = timedOut
+      ? "ended at its time limit"
+      : `ended with code ${code} and ${results.length} results`;
+    throw new Error(`the guest ${what}; its output:\n${output}`);
   }
 }
 

@@ -11,10 +11,10 @@
  * the machine itself has a delegated cgroup v2 hierarchy the script runs on it directly ("direct") and then its
  * files are real: write to a temporary folder.
  */
-import { chmod, copyFile, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, copyFile, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { tempFolder } from "../temp-folder.ts";
 import { runInCgroup, type ScriptResult } from "./delegated-cgroup.ts";
 import { cacheDir, checkout, findGuest } from "./parts.ts";
 import { quote } from "./shell-quote.ts";
@@ -56,32 +56,29 @@ const guestPath =
 type UmlRun = GuestOptions & { timeoutMs: number; cwd: string };
 
 async function inUserModeLinux(linux: string, script: string, options: UmlRun): Promise<ScriptResult> {
-  const job = await mkdtemp(join(tmpdir(), "nckubelet-guest-"));
-  try {
-    const init = join(job, "init");
-    await copyFile(fileURLToPath(new URL("guest-init.sh", import.meta.url)), init);
-    await chmod(init, 0o755);
-    await writeFile(join(job, "script"), script);
-    await writeFile(join(job, "settings"), await settings(options));
-    const { memory = "1024M", timeoutMs } = options;
-    const parameters = [`nckubelet_job=${job}`];
-    const booted = await bootUserModeLinux({
-      linux,
-      root: { folder: "/" },
-      init,
-      memory,
-      parameters,
-      timeoutMs,
-    });
-    if (booted.timedOut) return { code: 124, output: booted.output, timedOut: true };
-    const code = await readFile(join(job, "code"), "utf8").catch((cause) => {
-      const told = `${booted.output}\n${booted.console}`.trim().slice(-4000);
-      throw new Error(`the guest halted without an exit code; it said:\n${told}`, { cause });
-    });
-    return { code: Number(code), output: booted.output, timedOut: false };
-  } finally {
-    await rm(job, { recursive: true, force: true });
-  }
+  using temp = tempFolder();
+  const job = temp.path;
+  const init = join(job, "init");
+  await copyFile(fileURLToPath(new URL("guest-init.sh", import.meta.url)), init);
+  await chmod(init, 0o755);
+  await writeFile(join(job, "script"), script);
+  await writeFile(join(job, "settings"), await settings(options));
+  const { memory = "1024M", timeoutMs } = options;
+  const parameters = [`nckubelet_job=${job}`];
+  const booted = await bootUserModeLinux({
+    linux,
+    root: { folder: "/" },
+    init,
+    memory,
+    parameters,
+    timeoutMs,
+  });
+  if (booted.timedOut) return { code: 124, output: booted.output, timedOut: true };
+  const code = await readFile(join(job, "code"), "utf8").catch((cause) => {
+    const told = `${booted.output}\n${booted.console}`.trim().slice(-4000);
+    throw new Error(`the guest halted without an exit code; it said:\n${told}`, { cause });
+  });
+  return { code: Number(code), output: booted.output, timedOut: false };
 }
 
 // Shell that guest-init.sh reads.

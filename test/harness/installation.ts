@@ -3,11 +3,11 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFile, copyFile, mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, copyFile, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { assembleRelease } from "../../tools/release/assemble.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { builtExecutable } from "./built-executable.ts";
 import { checkout, type InitSystem, skipUnless } from "./parts.ts";
 import { createMachine } from "./systemd-guest.ts";
@@ -15,8 +15,7 @@ import { createMachine } from "./systemd-guest.ts";
 /** Registers a test that boots one machine once for each of the files in test/guest/inside and runs the file there. */
 export function testInstallation(name: string, init: InitSystem, files: string[]): void {
   test(name, { skip: skipUnless("systemd-guest") }, async (t) => {
-    const share = await mkdtemp(join(tmpdir(), "nckubelet-install-"));
-    t.after(() => rm(share, { recursive: true, force: true }));
+    const share = tempFolder(t).path;
     await fillShare(share);
     const machine = await createMachine({ init });
     t.after(() => machine.remove());

@@ -4,10 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
+import { tempFolder } from "../temp-folder.ts";
 import { putGuestProgram } from "./guest-program.ts";
 import { checkout, skipUnless } from "./parts.ts";
 import { inSystemdGuest } from "./systemd-guest.ts";
@@ -22,8 +20,7 @@ export function runTestsInSystemdGuest(name: string, files: string[], { timeoutM
     ldconfig
     exec node_modules/.bin/node --test --test-isolation=none ${files.map((file) => `'${file}'`).join(" ")}`;
   test(name, { skip: skipUnless("systemd-guest") }, async (t) => {
-    const share = await mkdtemp(join(tmpdir(), "nckubelet-share-"));
-    t.after(() => rm(share, { recursive: true, force: true }));
+    const share = tempFolder(t).path;
     await putGuestProgram(share);
     const env = { NODE_COMPILE_CACHE: "/var/tmp/nckubelet-compile-cache" };
     const { code, output } = await inSystemdGuest(script, { files: nodeLibraries(), share, env, timeoutMs });

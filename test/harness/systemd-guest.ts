@@ -8,10 +8,10 @@
  * the background ends with its unit, as systemd does it: start services with systemctl or systemd-run. A daemon-reload there runs
  * no generators.
  */
-import { copyFile, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, mkdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { tempFolder } from "../temp-folder.ts";
 import type { ScriptResult } from "./delegated-cgroup.ts";
 import { findSystemdGuest, type InitSystem, type SystemdGuestParts } from "./parts.ts";
 import { quote } from "./shell-quote.ts";
@@ -38,31 +38,26 @@ export type Machine = {
   /** Boots the machine, runs the bash script in it, and halts it. */
   boot(script: string, options?: BootOptions): Promise<ScriptResult>;
   /** Throws the machine's disk away. */
-  remove(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
+  remove(): void;
+  [Symbol.dispose](): void;
 };
 
 /** Boots a new machine, runs the script in it, and throws it away. */
 export async function inSystemdGuest(script: string, options: BootOptions = {}): Promise<ScriptResult> {
-  const machine = await createMachine();
-  try {
-    // Nobody will see what an orderly end leaves on the disk.
-    return await machine.boot(script, { halt: "sudden", ...options });
-  } finally {
-    await machine.remove();
-  }
+  using machine = await createMachine();
+  // Its disk is thrown away, so that an orderly halt is a waste of time.
+  return await machine.boot(script, { halt: "sudden", ...options });
 }
 
 /** Makes a machine that has never been booted. */
 export async function createMachine({ init = "systemd" }: { init?: InitSystem } = {}): Promise<Machine> {
   const parts = findSystemdGuest();
   if ("missing" in parts) throw new Error(parts.missing);
-  const dir = await mkdtemp(join(tmpdir(), "nckubelet-machine-"));
-  const remove = () => rm(dir, { recursive: true, force: true });
+  const { path: dir, remove } = tempFolder();
   return {
     boot: (script, options = {}) => boot(parts, init, dir, script, options),
     remove,
-    [Symbol.asyncDispose]: remove,
+    [Symbol.dispose]: remove,
   };
 }
 

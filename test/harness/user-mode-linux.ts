@@ -10,11 +10,9 @@
 import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import process from "node:process";
 import type { Readable } from "node:stream";
+import { tempFolder } from "../temp-folder.ts";
 
 /** What to boot. */
 export type Boot = {
@@ -40,12 +38,9 @@ export type Booted = { output: string; console: string; timedOut: boolean };
 
 /** Boots the guest and waits until it has halted, or was ended at its time limit. */
 export async function bootUserModeLinux(boot: Boot): Promise<Booted> {
-  const dir = await mkdtemp(join(tmpdir(), "nckubelet-uml-"));
-  try {
-    return await run(boot, dir);
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
+  using temp = tempFolder();
+  const dir = temp.path;
+  return await run(boot, dir);
 }
 
 function run(boot: Boot, dir: string): Promise<Booted> {

@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { addressInstaller, assembleRelease } from "../../tools/release/assemble.ts";
 import { buildSbom } from "../../tools/release/sbom.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { installScript } from "./sandbox.ts";
 
 test("a release is the same byte for byte when it is made twice, and its sums are right", async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), "nckubelet-release-"));
-  t.after(() => rm(dir, { recursive: true, force: true }));
+  const dir = tempFolder(t).path;
   const executable = join(dir, "executable");
   await writeFile(executable, "the executable ".repeat(1000));
   const read = async () => {

@@ -7,14 +7,14 @@
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { tempFolder } from "../temp-folder.ts";
 
 /** The script under test. */
 export const installScript = fileURLToPath(new URL("../../install.sh", import.meta.url));
@@ -80,7 +80,8 @@ esac
 
 /** Makes a machine that runs systemd and has cgroup v2. */
 export async function createSandbox(): Promise<Sandbox> {
-  const dir = await mkdtemp(join(tmpdir(), "nckubelet-install-"));
+  const temp = tempFolder();
+  const dir = temp.path;
   const [root, tools, release] = [join(dir, "root"), join(dir, "tools"), join(dir, "release")];
   for (const folder of ["etc/systemd/system", "usr/local/bin", "sys/fs/cgroup", "run/systemd/system"]) {
     await mkdir(join(root, folder), { recursive: true });
@@ -143,7 +144,7 @@ export async function createSandbox(): Promise<Sandbox> {
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await rm(dir, { recursive: true, force: true });
+      temp.remove();
     },
   };
 }

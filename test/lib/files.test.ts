@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ensureFolder, errorCode, readIfThere, writeFileAtomic, writeNew } from "../../src/lib/files.ts";
-
-async function folder() {
-  const path = await mkdtemp(join(tmpdir(), "nckubelet-files-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
-}
+import { tempFolder } from "../temp-folder.ts";
 
 test("writeFileAtomic() replaces the content, is private, and leaves no other file", async () => {
-  await using place = await folder();
+  using place = tempFolder();
   const path = join(place.path, "record");
   await writeFileAtomic(path, "one");
   await writeFileAtomic(path, "two");
@@ -21,7 +16,7 @@ test("writeFileAtomic() replaces the content, is private, and leaves no other fi
 });
 
 test("writeFileAtomic() replaces a planted link instead of writing through it", async () => {
-  await using place = await folder();
+  using place = tempFolder();
   const victim = join(place.path, "victim");
   await writeFile(victim, "mine");
   await symlink(victim, join(place.path, "record"));
@@ -37,7 +32,7 @@ test("writeFileAtomic() names the path when it cannot write", async () => {
 });
 
 test("readIfThere() follows no link and tells missing from unreadable", async () => {
-  await using place = await folder();
+  using place = tempFolder();
   await writeFile(join(place.path, "file"), "text");
   await symlink(join(place.path, "file"), join(place.path, "link"));
   assert.equal(await readIfThere(join(place.path, "file")), "text");
@@ -46,13 +41,13 @@ test("readIfThere() follows no link and tells missing from unreadable", async ()
 });
 
 test("writeNew() refuses a file that is there", async () => {
-  await using place = await folder();
+  using place = tempFolder();
   await writeNew(join(place.path, "claim"), "one");
   await assert.rejects(writeNew(join(place.path, "claim"), "two"), (error) => errorCode(error) === "EEXIST");
 });
 
 test("ensureFolder() makes a private folder and refuses a link in its place", async () => {
-  await using place = await folder();
+  using place = tempFolder();
   await ensureFolder(join(place.path, "state"));
   assert.equal((await stat(join(place.path, "state"))).mode & 0o777, 0o700);
   await symlink("/tmp", join(place.path, "link"));

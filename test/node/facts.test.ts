@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { nodeAddresses } from "../../src/node/addresses.ts";
 import { goArchitecture, type OperatingSystem, prettyName, readNodeFacts } from "../../src/node/facts.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 const v4 = (address: string, internal = false) => ({ address, family: "IPv4", internal }) as const;
 const v6 = (address: string, internal = false) => ({ address, family: "IPv6", internal }) as const;
@@ -29,16 +29,13 @@ const os: OperatingSystem = {
 };
 
 async function withRoot(files: Record<string, string>, use: (root: string) => Promise<void>) {
-  const root = await mkdtemp(join(tmpdir(), "facts-"));
-  try {
-    for (const [path, text] of Object.entries(files)) {
-      await mkdir(dirname(join(root, path)), { recursive: true });
-      await writeFile(join(root, path), text);
-    }
-    await use(root);
-  } finally {
-    await rm(root, { recursive: true });
+  using temp = tempFolder();
+  const root = temp.path;
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
   }
+  await use(root);
 }
 
 test("readNodeFacts() tells what the machine is", async () => {

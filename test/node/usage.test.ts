@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { parseCpuTimes, parseMemory, parsePressure, parseThreads } from "../../src/node/proc.ts";
 import { createUsageReader } from "../../src/node/usage.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 const stat = (user: number, idle: number, iowait = 0) =>
   `cpu  ${user} 0 0 ${idle} ${iowait} 0 0 0 0 0\ncpu0 ${user} 0 0 ${idle} ${iowait} 0 0 0 0 0\nintr 1\n`;
@@ -13,18 +13,15 @@ const meminfo = "MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:
 async function withProc(
   use: (proc: string, write: (path: string, text: string) => Promise<void>) => Promise<void>,
 ) {
-  const proc = await mkdtemp(join(tmpdir(), "proc-"));
+  using temp = tempFolder();
+  const proc = temp.path;
   const write = async (path: string, text: string) => {
     await mkdir(dirname(join(proc, path)), { recursive: true });
     await writeFile(join(proc, path), text);
   };
-  try {
-    await write("stat", stat(100, 300));
-    await write("meminfo", meminfo);
-    await use(proc, write);
-  } finally {
-    await rm(proc, { recursive: true });
-  }
+  await write("stat", stat(100, 300));
+  await write("meminfo", meminfo);
+  await use(proc, write);
 }
 
 test("createUsageReader() measures CPU between two readings and memory by what is available", async () => {

@@ -1,12 +1,12 @@
 /** A whole agent in the process of the test, with real apps, and the way to ask it. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RunningAgent, startAgent } from "../../src/agent/agent.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import { silentLogger } from "../../src/lib/log.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 export interface Answer {
@@ -34,7 +34,8 @@ export function ask(socketPath: string, method: string, path: string, body?: unk
 
 /** Starts an agent on a temporary folder; at the end of the block it ends with all its apps. */
 export async function startLocalAgent(fields: Partial<AgentOptions> = {}) {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-local-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const socket = join(folder, "agent.sock");
   const options: AgentOptions = {
     version: "1.2.3",
@@ -90,7 +91,7 @@ export async function startLocalAgent(fields: Partial<AgentOptions> = {}) {
     async [Symbol.asyncDispose]() {
       await agent.close();
       await (await startAgent({ ...options, stopAppsOnExit: true })).close();
-      await rm(folder, { recursive: true, force: true });
+      temp.remove();
     },
   };
   return local;

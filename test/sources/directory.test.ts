@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createDirectorySource, isManifestName } from "../../src/sources/directory.ts";
 import type { DesiredApp, LastKnown, SourceProblem } from "../../src/sources/source.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 function manifest(name: string, fields = ""): string {
@@ -15,7 +15,8 @@ async function follow(
   prepare: (directory: string) => Promise<LastKnown[]> = async () => [],
   rereadMs = 20_000,
 ) {
-  const directory = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
+  const temp = tempFolder();
+  const directory = temp.path;
   const known = await prepare(directory);
   const source = createDirectorySource(directory, { rereadMs, settleMs: 1, lastKnown: () => known });
   const stop = new AbortController();
@@ -47,7 +48,7 @@ async function follow(
     async [Symbol.asyncDispose]() {
       stop.abort();
       await running;
-      await rm(directory, { recursive: true, force: true });
+      temp.remove();
     },
   };
 }

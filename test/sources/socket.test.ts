@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { annotations } from "../../src/api/names.ts";
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import { fileNameOf } from "../../src/sources/app-files.ts";
 import { createSocketSource, type SocketOptions } from "../../src/sources/socket.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const ncapp = (name: string, spec: NCAppSpec = {}, metadata: Partial<NCApp["metadata"]> = {}): NCApp => ({
@@ -15,11 +15,6 @@ const ncapp = (name: string, spec: NCAppSpec = {}, metadata: Partial<NCApp["meta
   metadata: { name, namespace: "default", ...metadata },
   spec: { shellFile: `/opt/${name}.sh`, ...spec },
 });
-
-async function place() {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-socket-apps-"));
-  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
-}
 
 /** A source that runs, and all that it told. */
 function follow(folder: string, options: SocketOptions = {}) {
@@ -46,16 +41,16 @@ function follow(folder: string, options: SocketOptions = {}) {
 }
 
 test("what is put is told, kept in a private file, and there again in the next life", async () => {
-  await using at = await place();
+  using at = tempFolder();
   {
-    await using life = follow(at.folder);
+    await using life = follow(at.path);
     assert.deepEqual(await life.source.put(ncapp("web")), { created: true });
     assert.deepEqual(await life.source.put(ncapp("web", { cpuPCT: 20 })), { created: false });
     assert.deepEqual(life.told, ["replace ", "upsert web /default_web.json", "upsert web /default_web.json"]);
-    const { mode } = await stat(join(at.folder, "default_web.json"));
+    const { mode } = await stat(join(at.path, "default_web.json"));
     assert.equal(mode & 0o777, 0o600);
   }
-  await using life = follow(at.folder);
+  await using life = follow(at.path);
   await life.source.opened();
   assert.deepEqual(life.told, ["replace web"]);
   assert.equal(life.source.get("default/web")?.spec.cpuPCT, 20);
@@ -63,8 +58,8 @@ test("what is put is told, kept in a private file, and there again in the next l
 });
 
 test("an app keeps its uid and creation over changes; its generation counts changes of the spec", async () => {
-  await using at = await place();
-  await using life = follow(at.folder);
+  using at = tempFolder();
+  await using life = follow(at.path);
   const metadata = () => life.source.get("default/web")!.metadata;
   await life.source.put(ncapp("web", {}, { uid: "mine", generation: 7, resourceVersion: "5" }));
   const { uid, creationTimestamp, generation } = metadata();
@@ -85,8 +80,8 @@ test("an app keeps its uid and creation over changes; its generation counts chan
 });
 
 test("applying a manifest again is no restart: the last restart stays, unless the manifest names one", async () => {
-  await using at = await place();
-  await using life = follow(at.folder);
+  using at = tempFolder();
+  await using life = follow(at.path);
   const restartedAt = () => life.source.get("default/web")?.metadata.annotations?.[annotations.restartedAt];
   await life.source.put(ncapp("web"));
   await life.source.edit(
@@ -100,19 +95,19 @@ test("applying a manifest again is no restart: the last restart stays, unless th
 });
 
 test("what is removed is gone from the disk and told with its uid; what is not there is neither", async () => {
-  await using at = await place();
-  await using life = follow(at.folder);
+  using at = tempFolder();
+  await using life = follow(at.path);
   await life.source.put(ncapp("web"));
   assert.equal(await life.source.remove("default/web"), true);
   assert.equal(await life.source.remove("default/web"), false);
   assert.equal(await life.source.edit("default/web", (app) => app), false);
-  assert.deepEqual(await readdir(at.folder), []);
+  assert.deepEqual(await readdir(at.path), []);
   assert.equal(life.told.at(-1), "remove default/web by uid");
 });
 
 test("changes that come together are made one after the other", async () => {
-  await using at = await place();
-  await using life = follow(at.folder);
+  using at = tempFolder();
+  await using life = follow(at.path);
   await life.source.put(ncapp("web", { args: [] }));
   const add = (word: string) =>
     life.source.edit(
@@ -121,12 +116,12 @@ test("changes that come together are made one after the other", async () => {
     );
   await Promise.all(["a", "b", "c", "d"].map(add));
   assert.deepEqual(life.source.get("default/web")?.spec.args, ["a", "b", "c", "d"]);
-  const kept = JSON.parse(await readFile(join(at.folder, "default_web.json"), "utf8"));
+  const kept = JSON.parse(await readFile(join(at.path, "default_web.json"), "utf8"));
   assert.deepEqual(kept.spec.args, ["a", "b", "c", "d"]);
 });
 
 test("a broken file keeps the app as it was last known, leaves the others alone, and is reported until it is written", async () => {
-  await using at = await place();
+  using at = tempFolder();
   const [good, known] = [ncapp("good", {}, { uid: "u1" }), ncapp("known", {}, { uid: "u2" })];
   const files: Record<string, string> = {
     "default_good.json": JSON.stringify(good),
@@ -136,8 +131,8 @@ test("a broken file keeps the app as it was last known, leaves the others alone,
     "default_nouid.json": JSON.stringify(ncapp("nouid")),
     ".default_good.json.12.0.tmp": "half",
   };
-  for (const [name, text] of Object.entries(files)) await writeFile(join(at.folder, name), text);
-  await using life = follow(at.folder, { lastKnown: () => [known, good] });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(at.path, name), text);
+  await using life = follow(at.path, { lastKnown: () => [known, good] });
   await life.source.opened();
   assert.deepEqual(life.told, ["replace good,known"]);
   assert.equal(life.problems().length, 4);
@@ -145,7 +140,7 @@ test("a broken file keeps the app as it was last known, leaves the others alone,
   assert.match(life.problems()[1]!, /default_lost\.json: spec\.cpuPCT.*200.*; nothing is run from it$/);
   assert.match(life.problems()[2]!, /default_nouid\.json: metadata\.uid is missing/);
   assert.match(life.problems()[3]!, /default_other\.json: it is about default\/elsewhere/);
-  assert.ok(!(await readdir(at.folder)).some((name) => name.endsWith(".tmp")));
+  assert.ok(!(await readdir(at.path)).some((name) => name.endsWith(".tmp")));
   assert.ok(life.source.health().ready);
 
   await life.source.put(ncapp("known"));
@@ -154,8 +149,8 @@ test("a broken file keeps the app as it was last known, leaves the others alone,
 });
 
 test("a folder that cannot be read removes nothing and takes no change, until it can", async () => {
-  await using at = await place();
-  const folder = join(at.folder, "apps");
+  using at = tempFolder();
+  const folder = join(at.path, "apps");
   await writeFile(folder, "not a folder");
   await using life = follow(folder, { retryMs: 5 });
   await waitFor("the trouble is told", () => life.problems().length > 0);
@@ -169,8 +164,8 @@ test("a folder that cannot be read removes nothing and takes no change, until it
 });
 
 test("a change that cannot be kept is told to nobody", async () => {
-  await using at = await place();
-  const folder = join(at.folder, "apps");
+  using at = tempFolder();
+  const folder = join(at.path, "apps");
   await using life = follow(folder);
   await life.source.opened();
   await rm(folder, { recursive: true });

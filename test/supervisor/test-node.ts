@@ -2,8 +2,7 @@
  * A supervisor on a temporary folder with real scripts, for tests: `await using node = await createTestNode(confinement)`.
  * Whatever a test leaves running is killed at its end.
  */
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import process from "node:process";
 import type { NCAppSpec } from "../../src/api/types.ts";
@@ -15,6 +14,7 @@ import { listMarkedRuns, waitForLauncher } from "../../src/supervisor/run/launch
 import { isAlive } from "../../src/supervisor/processes.ts";
 import { Supervisor, type SupervisorOptions } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord, Phase } from "../../src/supervisor/types.ts";
+import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { appWith } from "./fixtures.ts";
 
@@ -22,7 +22,8 @@ export type TestNode = Awaited<ReturnType<typeof createTestNode>>;
 
 export async function createTestNode(confinement: Confinement, options: Partial<SupervisorOptions> = {}) {
   let present = confinement;
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-test-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   await chmod(folder, 0o755);
   // Tells the processes of this test from those of others that run at the same time.
   const nodeName = basename(folder).toLowerCase();
@@ -145,7 +146,7 @@ export async function createTestNode(confinement: Confinement, options: Partial<
       for (const runId of await listMarkedRuns(marksFolder(layout))) {
         await waitForLauncher(markPath(layout, runId), { timeoutMs: 60_000 });
       }
-      await rm(folder, { recursive: true, force: true });
+      temp.remove();
     },
   };
   return node;

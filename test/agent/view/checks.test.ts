@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { apiServerCheck, cgroupsCheck, sourceCheck, syncCheck } from "../../../src/agent/view/checks.ts";
 import { createDiskCheck } from "../../../src/agent/view/disk-check.ts";
 import { recordWith } from "../../supervisor/fixtures.ts";
+import { tempFolder } from "../../temp-folder.ts";
 
 test("a source is as ready as it says", () => {
   const health = () => ({ ready: false, message: "503", since: new Date() });
@@ -53,17 +52,17 @@ test("a sync that is three periods late fails", () => {
 });
 
 test("a disk that can be written to is fine, a folder that is gone is named", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-disk-"));
-  const disk = createDiskCheck([folder]);
+  using temp = tempFolder();
+  const disk = createDiskCheck([temp.path]);
   await disk.look();
   assert.equal(disk.check().ok, true);
   assert.match(disk.check().message, /MiB free/);
-  await rm(folder, { recursive: true });
+  temp.remove();
   await disk.look();
   assert.deepEqual(disk.check(), {
     name: "disk",
     ok: false,
-    message: `${folder} cannot be written to: ENOENT`,
+    message: `${temp.path} cannot be written to: ENOENT`,
   });
 });
 

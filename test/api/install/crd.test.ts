@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadAll } from "js-yaml";
@@ -11,6 +10,7 @@ import { rules } from "../../../src/api/rules/rules.ts";
 import type { Schema } from "../../../src/api/schema/schema-type.ts";
 import { ncapp } from "../../../src/api/schema/schema.ts";
 import { generate } from "../../../tools/generate.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { badSpecs, goodSpecs } from "../samples.ts";
 
 // deno-lint-ignore no-explicit-any
@@ -23,8 +23,7 @@ test("the files in crd/ are those of the source", async () => {
 });
 
 test("generate --check shows what is stale and writes nothing; generate makes it right", async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), "crd-"));
-  t.after(() => rm(dir, { recursive: true }));
+  const dir = tempFolder(t).path;
   const said: string[] = [];
   const say = (line: string) => said.push(line);
   assert.equal(await generate({ check: true, dir, say }), 1);

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash, X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { pinnedCertificates } from "../../../src/cli/cluster/ca-pin.ts";
 import { joinCommand, joinedSettings } from "../../../src/cli/commands/join.ts";
 import { createAuthority, createServerCertificate } from "../../harness/certificates.ts";
+import { tempFolder } from "../../temp-folder.ts";
 
 async function createNode(t: TestContext) {
   const server = createServer((_, response) => {
@@ -18,11 +18,12 @@ async function createNode(t: TestContext) {
     response.end(JSON.stringify({ gitVersion: "v1.30.1", minor: "30" }));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
-  const dir = await mkdtemp(join(tmpdir(), "nckubelet-join-"));
+  const temp = tempFolder();
+  const dir = temp.path;
   t.after(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-    await rm(dir, { recursive: true, force: true });
+    temp.remove();
   });
   const config = join(dir, "config.yaml");
   await writeFile(config, "standalone: true\nlog-level: debug # mine\n");
@@ -94,7 +95,8 @@ test("joinedSettings replaces only what names an API server", () => {
 
 /** An API server with a CA of its own, which it publishes for all who ask, and the lines of what it was asked. */
 async function createCluster(t: TestContext) {
-  const dir = await mkdtemp(join(tmpdir(), "nckubelet-join-"));
+  const temp = tempFolder();
+  const dir = temp.path;
   const authority = await createAuthority(dir, "ca");
   const { certFile, keyFile } = await createServerCertificate(dir, "server", authority, ["IP:127.0.0.1"]);
   const ca = await readFile(authority.certFile, "utf8");
@@ -115,7 +117,7 @@ async function createCluster(t: TestContext) {
   t.after(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-    await rm(dir, { recursive: true, force: true });
+    temp.remove();
   });
   return {
     dir,
@@ -173,8 +175,7 @@ test("join with an output writes the kubeconfig there and leaves the settings al
 });
 
 test("pinnedCertificates trusts the pinned one alone, not what came along with it", async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), "nckubelet-join-"));
-  t.after(() => rm(dir, { recursive: true, force: true }));
+  const dir = tempFolder(t).path;
   const [right = "", wrong = ""] = await Promise.all(
     ["right", "wrong"].map(async (name) =>
       await readFile((await createAuthority(dir, name)).certFile, "utf8")

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { loadAll } from "js-yaml";
 import { json, withServer } from "../../kube/fake-server.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { call } from "../call.ts";
 
 async function manifests(words: string[], env: Record<string, string>) {
@@ -15,8 +15,7 @@ async function manifests(words: string[], env: Record<string, string>) {
 }
 
 async function createHome(t: TestContext): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
-  t.after(() => rm(home, { recursive: true, force: true }));
+  const home = tempFolder(t).path;
   await mkdir(join(home, ".kube"));
   return home;
 }

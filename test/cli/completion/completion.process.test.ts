@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { visibleCommands } from "../../../src/cli/command-line.ts";
 import { commands } from "../../../src/cli/commands/commands.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { call } from "../call.ts";
 
@@ -70,7 +70,8 @@ test("zsh completes commands, flags of a command, and apps", {
   skip: await missing("zsh") || await missing("script"),
 }, async () => {
   const { stdout: script } = await call(["completion", "zsh"]).done;
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-zsh-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   // The line, as the keys have left it, goes to a file: on the screen it is mixed with colours and moves.
   const setup = [
     "autoload -Uz compinit && compinit -D -u",
@@ -105,7 +106,6 @@ test("zsh completes commands, flags of a command, and apps", {
   } finally {
     shell.kill();
     await ended;
-    await rm(folder, { recursive: true });
   }
 });
 

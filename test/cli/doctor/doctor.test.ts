@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { buildRBAC } from "../../../src/api/install/rbac.ts";
@@ -9,6 +8,7 @@ import { checkAgent, checkCgroups, checkDisk, checkTools } from "../../../src/cl
 import type { Finding } from "../../../src/cli/doctor/finding.ts";
 import { version } from "../../../src/lib/version.ts";
 import { type Answer, json, refuse, withServer } from "../../kube/fake-server.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { call } from "../call.ts";
 
 /** An API server that allows all, or what `allows` says. */
@@ -77,35 +77,32 @@ test("the permissions that are asked for are those that the installed roles gran
 });
 
 test("the node is looked at without touching it", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-doctor-"));
-  try {
-    const cgroup = join(folder, "cgroup");
-    await mkdir(join(folder, "proc/self"), { recursive: true });
-    await mkdir(cgroup);
-    const procRoot = join(folder, "proc");
-    const mount = (type: string) => `30 1 0:26 / ${cgroup} rw - ${type} none rw\n`;
-    const look = async (mountinfo: string, controllers: string) => {
-      await writeFile(join(procRoot, "self/mountinfo"), mountinfo);
-      await writeFile(join(cgroup, "cgroup.controllers"), controllers);
-      await writeFile(join(cgroup, "cgroup.subtree_control"), "");
-      return (await checkCgroups({}, { procRoot, sysRoot: cgroup, uid: 0 })).map(line).join();
-    };
-    assert.equal(
-      await look(mount("cgroup2"), "cpu io memory pids\n"),
-      `ok cgroup v2: ${cgroup} offers cpu, memory, pids`,
-    );
-    assert.match(await look(mount("cgroup2"), "cpu pids\n"), /^problem cgroup v2: .*memory/);
-    assert.match(await look(mount("cgroup"), ""), /^problem cgroup v2: only cgroup v1 is mounted/);
-    assert.match(
-      (await checkTools(folder)).map(line).join(),
-      /^problem programs: sh, cat, setsid, setpriv not found/,
-    );
-    const disk = await checkDisk({ stateDir: join(folder, "not/yet"), logDir: folder });
-    assert.deepEqual(disk.map(({ check }) => check), ["disk for state", "disk for logs"]);
-    assert.match(disk[0]!.message, new RegExp(`free at ${folder}`));
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  using temp = tempFolder();
+  const folder = temp.path;
+  const cgroup = join(folder, "cgroup");
+  await mkdir(join(folder, "proc/self"), { recursive: true });
+  await mkdir(cgroup);
+  const procRoot = join(folder, "proc");
+  const mount = (type: string) => `30 1 0:26 / ${cgroup} rw - ${type} none rw\n`;
+  const look = async (mountinfo: string, controllers: string) => {
+    await writeFile(join(procRoot, "self/mountinfo"), mountinfo);
+    await writeFile(join(cgroup, "cgroup.controllers"), controllers);
+    await writeFile(join(cgroup, "cgroup.subtree_control"), "");
+    return (await checkCgroups({}, { procRoot, sysRoot: cgroup, uid: 0 })).map(line).join();
+  };
+  assert.equal(
+    await look(mount("cgroup2"), "cpu io memory pids\n"),
+    `ok cgroup v2: ${cgroup} offers cpu, memory, pids`,
+  );
+  assert.match(await look(mount("cgroup2"), "cpu pids\n"), /^problem cgroup v2: .*memory/);
+  assert.match(await look(mount("cgroup"), ""), /^problem cgroup v2: only cgroup v1 is mounted/);
+  assert.match(
+    (await checkTools(folder)).map(line).join(),
+    /^problem programs: sh, cat, setsid, setpriv not found/,
+  );
+  const disk = await checkDisk({ stateDir: join(folder, "not/yet"), logDir: folder });
+  assert.deepEqual(disk.map(({ check }) => check), ["disk for state", "disk for logs"]);
+  assert.match(disk[0]!.message, new RegExp(`free at ${folder}`));
 });
 
 test("the agent's own troubles are passed on", async () => {

@@ -1,7 +1,6 @@
 /** `kubectl ncapp logs`, with an API server that is played and the agent's real TLS door. */
 import assert from "node:assert/strict";
-import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { endpointAddresses } from "../../../src/cli/cluster/node-endpoint.ts";
@@ -13,6 +12,7 @@ import { freePort } from "../../harness/free-port.ts";
 import { ca, server as pair } from "../../kube/access/certificates.ts";
 import { json, refuse, withServer } from "../../kube/fake-server.ts";
 import { doors, servicesWith, viewWith, web } from "../../server/fake-agent.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { call, type Said } from "../call.ts";
 
@@ -49,7 +49,8 @@ async function inScene(
   use: (scene: Scene) => Promise<void>,
   { user = { token: "good" } as object, mayReadNodes = true, host = "127.0.0.1" } = {},
 ): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-plugin-logs-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const file = (name: string) => join(folder, name);
   await writeFile(file("tls.crt"), pair.cert);
   await writeFile(file("tls.key"), pair.key);
@@ -109,7 +110,6 @@ async function inScene(
     });
   } finally {
     await listener.close();
-    await rm(folder, { recursive: true });
   }
 }
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Io } from "../../../src/cli/command.ts";
 import { pluginCommands } from "../../../src/cli/plugin/plugin.ts";
 import { type FakeServer, json, refuse, withServer } from "../../kube/fake-server.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { call } from "../call.ts";
 
 const app = (name: string, node: string, annotations = {}) => ({
@@ -45,7 +45,8 @@ async function pluginOf(
   { mayListEvents = true, ...io }: Partial<Io> & { mayListEvents?: boolean },
   ...words: string[]
 ) {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-plugin-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   let requests: FakeServer["requests"] = [];
   const said = await withServer(({ method, path, query }, response) => {
     const name = /\/namespaces\/shop\/ncapps\/(.+)$/.exec(path)?.[1];
@@ -80,7 +81,6 @@ contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
     const world = { table: pluginCommands, program: "kubectl ncapp", env: { KUBECONFIG }, ...io };
     return await call(words, world).done;
   });
-  await rm(folder, { recursive: true });
   return { ...said, requests };
 }
 

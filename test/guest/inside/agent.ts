@@ -2,25 +2,26 @@
  * The whole agent on a real cgroup v2 kernel: caps hold, are resized live, outlive the agent, and their end is told truly.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir, totalmem } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { NCApp, NCAppSpec } from "../../../src/api/types.ts";
 import { type AgentProcess, startAgentProcess } from "../../agent-process.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
-let folder = "";
+const temp = tempFolder();
+const folder = temp.path;
 let agent: AgentProcess;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "nckubelet-guest-"));
   agent = await startAgentProcess(["--standalone", "--manifests", folder, "--report-period", "2s"]);
 });
 
 after(async () => {
   await agent[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
+  temp.remove();
 });
 
 async function script(name: string, text: string): Promise<string> {

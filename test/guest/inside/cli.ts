@@ -1,25 +1,25 @@
 /** The commands on a real cgroup v2 kernel, as root. */
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type AgentProcess, startAgentProcess } from "../../agent-process.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
 let agent: AgentProcess;
 /** Scripts lie where every user may read them. */
-let scripts = "";
+const temp = tempFolder();
+const scripts = temp.path;
 
 before(async () => {
-  scripts = await mkdtemp(join(tmpdir(), "nckubelet-scripts-"));
   await chmod(scripts, 0o755);
   agent = await startAgentProcess(["--standalone", "--report-period", "2s"]);
 });
 
 after(async () => {
   await agent[Symbol.asyncDispose]();
-  await rm(scripts, { recursive: true });
+  temp.remove();
 });
 
 const command = (name: string, ...words: string[]) => agent.command(name, "--socket", agent.socket, ...words);

@@ -1,18 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadAccess } from "../../../src/kube/access/access.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { alice, bob, ca } from "./certificates.ts";
 
 async function withFolder(use: (folder: string) => Promise<void>) {
-  const folder = await mkdtemp(join(tmpdir(), "access-"));
-  try {
-    await use(folder);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  using temp = tempFolder();
+  const folder = temp.path;
+  await use(folder);
 }
 
 /** Replaces a file as everyone who writes tokens does. */

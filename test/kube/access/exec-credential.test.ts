@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { execCredentialSource } from "../../../src/kube/access/exec-credential.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { alice } from "./certificates.ts";
 
 const apiVersion = "client.authentication.k8s.io/v1";
@@ -12,15 +12,12 @@ const printed = (status: Record<string, unknown>, version = apiVersion) =>
 
 /** Runs `use` with a plugin that is this shell script. */
 async function withPlugin(script: string, use: (plugin: Plugin, folder: string) => Promise<void>) {
-  const folder = await mkdtemp(join(tmpdir(), "exec-plugin-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const command = join(folder, "plugin");
   await writeFile(command, `#!/bin/sh\n${script}\n`);
   await chmod(command, 0o755);
-  try {
-    await use({ apiVersion, command, args: [], env: { FOLDER: folder }, provideClusterInfo: false }, folder);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  await use({ apiVersion, command, args: [], env: { FOLDER: folder }, provideClusterInfo: false }, folder);
 }
 
 type Plugin = Parameters<typeof execCredentialSource>[0];

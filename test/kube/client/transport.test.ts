@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { type AccessOptions, loadAccess } from "../../../src/kube/access/access.ts";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { alice, bob, ca } from "../access/certificates.ts";
 import { type Answer, json, withServer } from "../fake-server.ts";
 
@@ -20,13 +20,10 @@ const whoAsks: Answer = (_, response) => {
 };
 
 async function withFolder(use: (folder: string) => Promise<void>) {
-  const folder = await mkdtemp(join(tmpdir(), "transport-"));
-  try {
-    await writeFile(join(folder, "ca.crt"), ca);
-    await use(folder);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  using temp = tempFolder();
+  const folder = temp.path;
+  await writeFile(join(folder, "ca.crt"), ca);
+  await use(folder);
 }
 
 async function ask(options: AccessOptions): Promise<{ name: string }> {

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import type { Server } from "node:http";
 import { request as requestTLS } from "node:https";
 import { type AddressInfo, connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connect as connectTLS, type PeerCertificate } from "node:tls";
@@ -21,17 +20,19 @@ import {
 } from "../../../src/server/listen/listen.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { alice, bob, ca, server as serverPair } from "../../kube/access/certificates.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
 const app = new Hono().get("/", (context) => context.text("here"));
 
 async function folderWith(files: Record<string, string>) {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-listen-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   return {
     folder,
     files: { certFile: join(folder, "tls.crt"), keyFile: join(folder, "tls.key") },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+    [Symbol.dispose]: temp.remove,
   };
 }
 
@@ -69,14 +70,14 @@ test("listenOnPort() names a port that is taken", async () => {
 });
 
 test("listenOnSocket() is private, replaces a dead socket, and leaves a living one alone", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-socket-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const path = join(folder, "agent.sock");
   const first = await listenOnSocket(app, path);
   assert.equal((await stat(path)).mode & 0o777, 0o600);
   await assert.rejects(listenOnSocket(app, path), /another agent is serving it/);
   await first.close();
   await (await listenOnSocket(app, path)).close();
-  await rm(folder, { recursive: true });
 });
 
 test("parseAddress() takes names, IPv4 and IPv6 apart, and quotes what it cannot", () => {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createServerApp } from "../../../src/server/app.ts";
 import { defaultBounds } from "../../../src/server/listen/bounded-server.ts";
 import { isLoopbackHost, listenOnPort } from "../../../src/server/listen/listen.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { servicesWith, viewWith, web } from "../fake-agent.ts";
 
@@ -34,7 +34,8 @@ const ways: ((socket: Socket) => void)[] = [
 ];
 
 test(`${clients} slow clients of ${ways.length} kinds do not keep others from being served`, async () => {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-slow-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const logFile = join(folder, "app.log");
   await writeFile(logFile, `${"x".repeat(1023)}\n`.repeat(4096));
   const view = viewWith({ app: () => ({ ...web, logFile }) });
@@ -60,7 +61,6 @@ test(`${clients} slow clients of ${ways.length} kinds do not keep others from be
   } finally {
     for (const socket of sockets) socket.destroy();
     await listener.close();
-    await rm(folder, { recursive: true });
   }
 });
 

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import type { NCApp } from "../../../src/api/types.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { ncapp, startLocalAgent } from "../local-agent.ts";
 
@@ -31,13 +31,14 @@ test("an app that is put runs, outlives the agent with its process, and goes whe
 });
 
 test("an app whose source is not followed any more runs on, is named, and can be deleted", async () => {
-  const manifests = await mkdtemp(join(tmpdir(), "nckubelet-manifests-"));
+  using temp = tempFolder();
+  const manifests = temp.path;
   await using agent = await startLocalAgent({ manifests });
   const shellFile = await agent.script("web.sh", sleeping);
   await writeFile(join(manifests, "web.json"), JSON.stringify(ncapp("web", { shellFile, ...quick })));
   const pid = (await agent.reach("web", "Running", isRunning)).status?.pid;
   delete agent.options.manifests;
-  await agent.replace(() => rm(manifests, { recursive: true }));
+  await agent.replace(async () => temp.remove());
   assert.equal((await agent.reach("web", "Running", isRunning)).status?.pid, pid);
   const { problems } = JSON.parse((await agent.ask("GET", "/status")).text);
   assert.match(problems[0].message, /^default\/web came from manifests.*nckubelet delete web/);

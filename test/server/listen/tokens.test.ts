@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type Logger, silentLogger } from "../../../src/lib/log.ts";
@@ -8,15 +7,17 @@ import { openTokenFile, parseTokens } from "../../../src/server/listen/token-fil
 import { createTokenReview } from "../../../src/server/listen/token-review.ts";
 import { json, refuse, withClient } from "../../kube/fake-server.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
 const [first, second] = ["first-token-of-the-test", "second-token-of-the-test"];
 
 async function tokenFile(text: string) {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-tokens-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const path = join(folder, "tokens");
   await writeFile(path, text, { mode: 0o600 });
-  return { path, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+  return { path, [Symbol.dispose]: temp.remove };
 }
 
 function recordingLog() {

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
-import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { AppView } from "../../../src/server/view.ts";
 import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { serverWith, servicesWith, viewWith, web } from "../fake-agent.ts";
 
 async function appWithLog(text?: string) {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-logs-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const logFile = join(folder, "app.log");
   if (text !== undefined) await writeFile(logFile, text);
   let known: AppView | undefined = { ...web, logFile };
@@ -21,7 +22,7 @@ async function appWithLog(text?: string) {
     services,
     get: (query: string) => app.request(`/apps/default/web/logs${query}`),
     forget: () => known = undefined,
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+    [Symbol.dispose]: temp.remove,
   };
 }
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
 import { newRunId } from "../../../src/supervisor/run-ref.ts";
+import { tempFolder } from "../../temp-folder.ts";
 
 /** The files of an app's cgroup as Linux 6.1 shows them after a group kill of five processes. */
 const afterGroupKill = {
@@ -16,20 +16,17 @@ const events = (kills: number, groupKills: string) =>
   `low 0\nhigh 0\nmax 120\noom 1\noom_kill ${kills}\n${groupKills}`;
 
 async function usageWith(memoryEvents: string) {
-  const root = await mkdtemp(join(tmpdir(), "nckubelet-cgroup-"));
-  try {
-    await mkdir(join(root, "default_web"));
-    const files = { ...afterGroupKill, "memory.events": memoryEvents };
-    for (const [file, text] of Object.entries(files)) await writeFile(join(root, "default_web", file), text);
-    const keeper = join(root, "keeper");
-    const confinement = createCgroupConfinement({
-      root: { ok: true, root, how: "override", controllers: ["cpu", "memory", "pids"], keeper },
-      size: { cpus: 1, memoryBytes: 2 ** 30 },
-    });
-    return await confinement.usage({ folder: "default_web", runId: "run-1" });
-  } finally {
-    await rm(root, { recursive: true });
-  }
+  using temp = tempFolder();
+  const root = temp.path;
+  await mkdir(join(root, "default_web"));
+  const files = { ...afterGroupKill, "memory.events": memoryEvents };
+  for (const [file, text] of Object.entries(files)) await writeFile(join(root, "default_web", file), text);
+  const keeper = join(root, "keeper");
+  const confinement = createCgroupConfinement({
+    root: { ok: true, root, how: "override", controllers: ["cpu", "memory", "pids"], keeper },
+    size: { cpus: 1, memoryBytes: 2 ** 30 },
+  });
+  return await confinement.usage({ folder: "default_web", runId: "run-1" });
 }
 
 test("a group kill counts once, not once for each process", async () => {
@@ -44,8 +41,7 @@ test("kills of single processes, and those of kernels that count no group kills,
 });
 
 test("only what is named as the agent names apps and runs is listed: whatever else is below the root is not its own", async (t) => {
-  const root = await mkdtemp(join(tmpdir(), "nckubelet-cgroup-"));
-  t.after(() => rm(root, { recursive: true }));
+  const root = tempFolder(t).path;
   const own = { folder: "default_web", runId: newRunId(Date.now()) };
   const foreign = [
     "other_tool.service/worker",

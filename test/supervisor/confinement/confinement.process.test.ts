@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { LocatedRoot } from "../../../cgroups/mod.ts";
@@ -11,6 +10,7 @@ import { recordPath } from "../../../src/supervisor/layout.ts";
 import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
 import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
 import { createRunPlaces } from "../../../src/supervisor/confinement/confinement.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { createTestNode, type TestNode } from "../test-node.ts";
 
@@ -24,8 +24,7 @@ function locatedAt(root: string, controllers: string[] = []): LocatedRoot {
 
 /** A plain folder where a cgroup file system would be, with the cgroups of one run below each of two roots. */
 function layOutRoots(t: { after(fn: () => void): void }) {
-  const mount = mkdtempSync(join(tmpdir(), "nckubelet-places-"));
-  t.after(() => rmSync(mount, { recursive: true }));
+  const mount = tempFolder(t).path;
   const files = {
     "cgroup.events": "populated 1\nfrozen 0\n",
     "cgroup.procs": "4194000\n",

@@ -1,18 +1,16 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { parseGroup, parsePasswd } from "../../../src/supervisor/identity/passwd.ts";
 import { findIdentity, resolveIdentity } from "../../../src/supervisor/identity/identity.ts";
 import { createNameService } from "../../../src/supervisor/identity/nss.ts";
 import { waitUntilNoProcess } from "../../harness/processes.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { findProgram } from "../real-programs/find-program.ts";
 
-let root = "";
-before(async () => root = await mkdtemp(join(tmpdir(), "name-service-")));
-after(() => rm(root, { recursive: true, force: true }));
+const root = tempFolder({ after }).path;
 
 /** A machine whose getent and id are these scripts. `asked` tells their arguments. */
 async function machineWith(programs: { getent?: string; id?: string }) {

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { networkInterfaces, tmpdir } from "node:os";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type HttpTarget, probeHttp } from "../../../src/supervisor/probes/http-get.ts";
 import { probeTcp } from "../../../src/supervisor/probes/tcp-socket.ts";
+import { tempFolder } from "../../temp-folder.ts";
 
 const host = "127.0.0.1";
 
@@ -85,7 +86,8 @@ test("a body without an end is not waited for", async () => {
 });
 
 test("https is asked without a look at the certificate", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "nckubelet-tls-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const [key, cert] = [join(folder, "key"), join(folder, "cert")];
   const words = [
     "req",
@@ -110,7 +112,6 @@ test("https is asked without a look at the certificate", async () => {
     ),
   );
   assert.equal((await ask(server.port, { scheme: "HTTPS" })).ok, true);
-  rmSync(folder, { recursive: true });
 });
 
 test("a TCP port that is open is success, a closed one is not", async () => {

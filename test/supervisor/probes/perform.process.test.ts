@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -15,6 +14,7 @@ import { createAppProber } from "../../../src/supervisor/probes/probes.ts";
 import { saveInside } from "../../../src/supervisor/run/enter.ts";
 import { runFolder } from "../../../src/supervisor/layout.ts";
 import { performProbe } from "../../../src/supervisor/probes/perform.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { appWith, recordWith, runOf } from "../fixtures.ts";
 
@@ -28,11 +28,12 @@ const probe: DefaultedProbe = {
 };
 
 async function enterable() {
-  const folder = await mkdtemp(join(tmpdir(), "run-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const environment = join(folder, "environment");
   await writeFile(environment, "");
   await saveInside(folder, { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 0, environment });
-  return { folder, environment, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+  return { folder, environment, [Symbol.dispose]: temp.remove };
 }
 
 test("a command ends with its status, and a lost environment is the app's failure, since a restart mends it", async () => {
@@ -79,26 +80,23 @@ test("an agent without a descriptor left can make no probe, and blames no app fo
 });
 
 test("a probe that ended with its run is not told of the app, nor of the run after it", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "prober-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
   const app = appWith({ livenessProbe: { exec: { command: ["true"] }, failureThreshold: 1 } });
   const probed = recordWith({ app, phase: "Running", run: runOf(app) });
   const later = recordWith({ app, phase: "Starting", run: runOf(app, { id: "run-2" }) });
-  try {
-    // None of these runs can be entered, so that every probe fails.
-    await mkdir(runFolder(layout, "run-1"), { recursive: true });
-    for (const [now, told] of [[probed, 1], [later, 0], [recordWith({ app }), 0]] as const) {
-      const [failed, unhealthy]: string[][] = [[], []];
-      const prober = createAppProber({
-        layout,
-        find: () => ({ record: now, failProbe: (runId) => failed!.push(runId), setProbed: () => {} }),
-        onUnhealthy: (_key, message) => unhealthy!.push(message),
-      });
-      prober.follow(probed);
-      await waitFor("the probe's failure", () => failed!.length > 0, 10_000).finally(() => prober.close());
-      assert.deepEqual([failed, unhealthy!.length], [["run-1"], told]);
-    }
-  } finally {
-    await rm(folder, { recursive: true });
+  // None of these runs can be entered, so that every probe fails.
+  await mkdir(runFolder(layout, "run-1"), { recursive: true });
+  for (const [now, told] of [[probed, 1], [later, 0], [recordWith({ app }), 0]] as const) {
+    const [failed, unhealthy]: string[][] = [[], []];
+    const prober = createAppProber({
+      layout,
+      find: () => ({ record: now, failProbe: (runId) => failed!.push(runId), setProbed: () => {} }),
+      onUnhealthy: (_key, message) => unhealthy!.push(message),
+    });
+    prober.follow(probed);
+    await waitFor("the probe's failure", () => failed!.length > 0, 10_000).finally(() => prober.close());
+    assert.deepEqual([failed, unhealthy!.length], [["run-1"], told]);
   }
 });

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { appFolder, folderName, type Layout, recordPath } from "../../../src/supervisor/layout.ts";
@@ -10,13 +8,15 @@ import {
   decodeRecord,
   encodeRecord,
 } from "../../../src/supervisor/records/record-store.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { recordWith } from "../fixtures.ts";
 
 async function storeIn() {
-  const stateDir = await mkdtemp(join(tmpdir(), "nckubelet-store-"));
+  const temp = tempFolder();
+  const stateDir = temp.path;
   const layout: Layout = { stateDir, logDir: stateDir };
   const store = createRecordStore(layout, silentLogger, () => 5);
-  return { layout, store, [Symbol.asyncDispose]: () => rm(stateDir, { recursive: true }) };
+  return { layout, store, [Symbol.dispose]: temp.remove };
 }
 
 test("a record comes back as it was saved", async () => {

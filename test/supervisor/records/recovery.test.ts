@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
@@ -13,51 +12,46 @@ import {
 import { folderOf } from "../../../src/supervisor/layout.ts";
 import { recoverRecords } from "../../../src/supervisor/records/recovery.ts";
 import { runsOf } from "../../../src/supervisor/run-ref.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { appWith, recordWith, runOf, start } from "../fixtures.ts";
 
 test("an app with several runs and no state file is taken over from the newest, which knows the others", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "recovery-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
-  try {
-    // In whatever order a folder is listed, for one of the two apps the newest run does not come first.
-    const names = { up: ["run-a", "run-b", "run-c"], down: ["run-z", "run-y", "run-x"] };
-    for (const [name, ids] of Object.entries(names)) {
-      const app = appWith({ concurrencyPolicy: "Allow" }, { name });
-      const runs = ids.map((id, index) => runOf(app, { id, createdAt: start + index }));
-      for (const [index, run] of runs.entries()) {
-        const record = recordWith({ app, phase: "Starting", run, others: runs.slice(0, index) });
-        await saveRunRecord(runFolder(layout, run.id), record);
-      }
+  // In whatever order a folder is listed, for one of the two apps the newest run does not come first.
+  const names = { up: ["run-a", "run-b", "run-c"], down: ["run-z", "run-y", "run-x"] };
+  for (const [name, ids] of Object.entries(names)) {
+    const app = appWith({ concurrencyPolicy: "Allow" }, { name });
+    const runs = ids.map((id, index) => runOf(app, { id, createdAt: start + index }));
+    for (const [index, run] of runs.entries()) {
+      const record = recordWith({ app, phase: "Starting", run, others: runs.slice(0, index) });
+      await saveRunRecord(runFolder(layout, run.id), record);
     }
-    const store = createRecordStore(layout, silentLogger);
-    const found = await recoverRecords({ store, layout, log: silentLogger });
-    const known = found.map((record) => [record.app.metadata.name, runsOf(record).map(({ id }) => id)])
-      .sort();
-    assert.deepEqual(known, [["down", ["run-x", "run-z", "run-y"]], ["up", ["run-c", "run-a", "run-b"]]]);
-  } finally {
-    await rm(folder, { recursive: true });
   }
+  const store = createRecordStore(layout, silentLogger);
+  const found = await recoverRecords({ store, layout, log: silentLogger });
+  const known = found.map((record) => [record.app.metadata.name, runsOf(record).map(({ id }) => id)])
+    .sort();
+  assert.deepEqual(known, [["down", ["run-x", "run-z", "run-y"]], ["up", ["run-c", "run-a", "run-b"]]]);
 });
 
 for (const lost of ["state file", "copy with the run"]) {
   test(`the ${lost} of an app is written anew from what is left`, async () => {
-    const folder = await mkdtemp(join(tmpdir(), "recovery-"));
+    using temp = tempFolder();
+    const folder = temp.path;
     const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
-    try {
-      const app = appWith();
-      const record = recordWith({ app, phase: "Running", run: runOf(app, { id: "run-a" }) });
-      const store = createRecordStore(layout, silentLogger);
-      await store.save(record);
-      await saveRunRecord(runFolder(layout, "run-a"), record);
-      const path = lost === "state file"
-        ? recordPath(layout, folderOf(app))
-        : runFolder(layout, "run-a/record.json");
-      await writeFile(path, "nonsense");
-      assert.deepEqual(await recoverRecords({ store, layout, log: silentLogger }), [record]);
-      assert.deepEqual(await store.load(), [record]);
-      assert.deepEqual(await readRunRecord(runFolder(layout, "run-a"), silentLogger), record);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    const app = appWith();
+    const record = recordWith({ app, phase: "Running", run: runOf(app, { id: "run-a" }) });
+    const store = createRecordStore(layout, silentLogger);
+    await store.save(record);
+    await saveRunRecord(runFolder(layout, "run-a"), record);
+    const path = lost === "state file"
+      ? recordPath(layout, folderOf(app))
+      : runFolder(layout, "run-a/record.json");
+    await writeFile(path, "nonsense");
+    assert.deepEqual(await recoverRecords({ store, layout, log: silentLogger }), [record]);
+    assert.deepEqual(await store.load(), [record]);
+    assert.deepEqual(await readRunRecord(runFolder(layout, "run-a"), silentLogger), record);
   });
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -14,11 +13,11 @@ import {
   runInside,
   saveInside,
 } from "../../../src/supervisor/run/enter.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
 test("what a run's folder says of its start is taken only if it can be of this run", async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "run-"));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = tempFolder(t).path;
   const runId = basename(folder);
   const inside: Inside = { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 1 };
   for (const leaf of ["", `/sys/fs/cgroup/nckubelet/default_web/${runId}`]) {
@@ -47,7 +46,8 @@ const timeoutMs = 60_000;
 
 /** The folder of a run that can be entered, below `leaf` if one is given. */
 async function enterable(leafIn = "") {
-  const folder = await mkdtemp(join(tmpdir(), "run-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const runId = basename(folder);
   const environment = join(folder, "environment");
   await writeFile(environment, "export APP='web'\n");
@@ -59,7 +59,7 @@ async function enterable(leafIn = "") {
     leaf,
     environment,
     inside: join(folder, "inside.json"),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+    [Symbol.dispose]: temp.remove,
   };
 }
 
@@ -76,30 +76,27 @@ test("probes and sessions carry the marker of visitors and leave it to what they
 });
 
 test("a visitor carries its marker before it enters the cgroup", async () => {
-  const root = await mkdtemp(join(tmpdir(), "cgroup-"));
-  try {
-    await using run = await enterable(root);
-    const gate = join(run.leaf, "cgroup.procs");
-    await mkdir(run.leaf);
-    // Whoever enters waits here until somebody reads.
-    execFileSync("mkfifo", [gate]);
-    const [file = "", ...args] = await insideCommand(run.folder, ["true"]);
-    const visits = [
-      () => runInside(run.folder, ["true"], { timeoutMs }),
-      () => promisify(execFile)(file, args),
-    ];
-    for (const visit of visits) {
-      const visited = visit();
-      try {
-        const look = () => isMarked(`NCAPP_VISITOR=${run.runId}`, gate);
-        await waitFor("a marked process at the gate", look, 10_000);
-      } finally {
-        assert.equal(await readFile(gate, "utf8"), "0\n");
-        await visited;
-      }
+  using temp = tempFolder();
+  const root = temp.path;
+  await using run = await enterable(root);
+  const gate = join(run.leaf, "cgroup.procs");
+  await mkdir(run.leaf);
+  // Whoever enters waits here until somebody reads.
+  execFileSync("mkfifo", [gate]);
+  const [file = "", ...args] = await insideCommand(run.folder, ["true"]);
+  const visits = [
+    () => runInside(run.folder, ["true"], { timeoutMs }),
+    () => promisify(execFile)(file, args),
+  ];
+  for (const visit of visits) {
+    const visited = visit();
+    try {
+      const look = () => isMarked(`NCAPP_VISITOR=${run.runId}`, gate);
+      await waitFor("a marked process at the gate", look, 10_000);
+    } finally {
+      assert.equal(await readFile(gate, "utf8"), "0\n");
+      await visited;
     }
-  } finally {
-    await rm(root, { recursive: true });
   }
 });
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { waitFor } from "../../wait-for.ts";
@@ -15,9 +14,11 @@ import {
   removeMarks,
   waitForLauncher,
 } from "../../../src/supervisor/run/launcher-marks.ts";
+import { tempFolder } from "../../temp-folder.ts";
 
 async function place() {
-  const folder = await mkdtemp(join(tmpdir(), "nckubelet-marks-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const paths = {
     mark: join(folder, "marks-run-1"),
     log: join(folder, "log"),
@@ -41,7 +42,7 @@ async function place() {
     ], { stdio: "ignore" });
     return (await once(child, "exit"))[0] as number;
   };
-  return { folder, ...paths, launch, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+  return { folder, ...paths, launch, [Symbol.dispose]: temp.remove };
 }
 
 for (

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { markPath, marksFolder } from "../../../src/supervisor/layout.ts";
@@ -12,23 +11,21 @@ import { runMarker } from "../../../src/supervisor/processes.ts";
 import { newRunId } from "../../../src/supervisor/run-ref.ts";
 import type { Run } from "../../../src/supervisor/types.ts";
 import { visitorMarker } from "../../../src/supervisor/run/exec-processes.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { appWith, runOf, start } from "../fixtures.ts";
 
 test("a claim that is not signed yet is that of a living launcher, for ten seconds of waiting, whatever the clock says", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "observe-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
   const run = runOf(appWith(), { id: "run-unsigned", createdAt: start - 60_000, main: undefined });
-  try {
-    await mkdir(marksFolder(layout), { recursive: true });
-    await writeFile(`${markPath(layout, run.id)}.claim`, "");
-    const deps = { layout, bootId: run.bootId, confinement: createMarkerConfinement("no cgroups here") };
-    const lives = async (waitedMs?: number) =>
-      (await observeRun("default_web", run, { ...deps, waitedMs })).launcherAlive;
-    assert.deepEqual([await lives(0), await lives(9999), await lives(10_000)], [true, true, false]);
-    assert.equal(await lives(), false, "nobody waits for it any more");
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  await mkdir(marksFolder(layout), { recursive: true });
+  await writeFile(`${markPath(layout, run.id)}.claim`, "");
+  const deps = { layout, bootId: run.bootId, confinement: createMarkerConfinement("no cgroups here") };
+  const lives = async (waitedMs?: number) =>
+    (await observeRun("default_web", run, { ...deps, waitedMs })).launcherAlive;
+  assert.deepEqual([await lives(0), await lives(9999), await lives(10_000)], [true, true, false]);
+  assert.equal(await lives(), false, "nobody waits for it any more");
 });
 
 test("when the script has ended, a probe or a session inside is not a process that it left behind", async () => {
@@ -96,7 +93,8 @@ const ended = 2 ** 22 + 1;
 
 /** The marks of a run whose launcher has ended, with processes to find in its cgroup; all end with the test. */
 async function endedRun({ claim = statOf(ended), exit = "exit 0\n" } = {}) {
-  const folder = await mkdtemp(join(tmpdir(), "observe-"));
+  const temp = tempFolder();
+  const folder = temp.path;
   const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
   const id = newRunId(start);
   const run = runOf(appWith(), { id, leaf: `/sys/fs/cgroup/test/default_web/${id}` });
@@ -127,7 +125,7 @@ async function endedRun({ claim = statOf(ended), exit = "exit 0\n" } = {}) {
     },
     async [Symbol.asyncDispose]() {
       for (const child of children) child.kill("SIGKILL");
-      await rm(folder, { recursive: true });
+      temp.remove();
     },
   };
 }

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import type { LookupFunction } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { StartError } from "../../../src/supervisor/start-error.ts";
 import {
   createScriptFetcher,
   type ScriptFetcherOptions,
 } from "../../../src/supervisor/script/fetch-script.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { type ScriptServer, serve, serveSecure } from "./script-server.ts";
 
 const script = "#!/bin/sh\necho hello\n";
@@ -20,9 +20,7 @@ const digestOf = (text: string | Uint8Array) => createHash("sha256").update(text
 const digest = digestOf(script);
 const never = new AbortController().signal;
 
-let root = "";
-before(async () => root = await mkdtemp(join(tmpdir(), "fetch-script-")));
-after(() => rm(root, { recursive: true }));
+const root = tempFolder({ after }).path;
 
 async function newFetcher(options: Partial<ScriptFetcherOptions> = {}) {
   const cacheDir = join(await mkdtemp(join(root, "case-")), "cache");

@@ -1,13 +1,13 @@
 /** Servers on loopback for the tests of downloads. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { tempFolder } from "../../temp-folder.ts";
 
 export interface ScriptServer {
   /** Without a slash at the end. */
@@ -49,22 +49,19 @@ async function listen(server: Server, scheme: string, listener: RequestListener)
 }
 
 async function makeCertificate(): Promise<{ key: string; certificate: string }> {
-  const folder = await mkdtemp(join(tmpdir(), "certificate-"));
+  using temp = tempFolder();
+  const folder = temp.path;
   const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
-  try {
-    const request =
-      "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1";
-    const names = ["-addext", "subjectAltName=IP:127.0.0.1,DNS:scripts.test"];
-    await promisify(execFile)("openssl", [
-      ...request.split(" "),
-      ...names,
-      "-keyout",
-      key,
-      "-out",
-      certificate,
-    ]);
-    return { key: await readFile(key, "utf8"), certificate: await readFile(certificate, "utf8") };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const request =
+    "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1";
+  const names = ["-addext", "subjectAltName=IP:127.0.0.1,DNS:scripts.test"];
+  await promisify(execFile)("openssl", [
+    ...request.split(" "),
+    ...names,
+    "-keyout",
+    key,
+    "-out",
+    certificate,
+  ]);
+  return { key: await readFile(key, "utf8"), certificate: await readFile(certificate, "utf8") };
 }

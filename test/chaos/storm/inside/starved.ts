@@ -3,14 +3,14 @@
  * invariants of the storm. The other apps must not notice.
  */
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { after, before, test } from "node:test";
 import { apiVersion } from "../../../../src/api/names.ts";
 import type { NCApp } from "../../../../src/api/types.ts";
 import { type AgentProcess, startAgentProcess } from "../../../agent-process.ts";
+import { tempFolder } from "../../../temp-folder.ts";
 import { waitFor } from "../../../wait-for.ts";
 import { gather, type Sources } from "../gather.ts";
 import { agentsReady } from "../invariants/agents-ready.ts";
@@ -27,14 +27,14 @@ const rounds = 3;
 const patienceMs = 120_000;
 const invariants = [oneInstance, stoppedForAReason, exitCodes, logLines, noLeaks, agentsReady];
 const stormId = `${process.pid}-starved`;
-let folder = "";
+const temp = tempFolder();
+const folder = temp.path;
 let agent: AgentProcess;
 let sources: Sources;
 const apps = new Map<string, StormApp>();
 const past: StormApp[] = [];
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "nckubelet-starved-"));
   for (const name of ["manifests", "lines"]) await mkdir(join(folder, name));
   await writeFile(join(folder, "witness"), "");
   agent = await startAgentProcess([
@@ -61,7 +61,7 @@ before(async () => {
 
 after(async () => {
   await agent[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
+  temp.remove();
 });
 
 async function objects(): Promise<NCApp[]> {
