@@ -12,8 +12,7 @@ import { steadyNow } from "../../lib/steady-clock.ts";
 import type { KubeAccess } from "../access/access.ts";
 import { decodeAnswer, expectStream } from "./answer.ts";
 import { type Call, prepareCall, type Query } from "./call.ts";
-import { type Deadline, startDeadline } from "./deadline.ts";
-import { exchange, readStream, type RequestReport } from "./exchange.ts";
+import { type Deadline, exchange, readStream, type RequestReport, startDeadline } from "./exchange.ts";
 import { hasStatus, KubeError } from "../kube-error.ts";
 import { createLimiter, type Priority } from "./limiter.ts";
 import { createTransport, type Transport, type TransportResponse } from "./transport.ts";
@@ -95,7 +94,7 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
     try {
       return await send(call, deadline, (response) => decodeAnswer(call.asked, response, maxBodyBytes));
     } finally {
-      deadline.release();
+      deadline.stop();
     }
   };
 
@@ -131,11 +130,9 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
           deadline,
           (response) => expectStream(call.asked, response, maxBodyBytes),
         );
-        deadline.stop();
         return readStream(call.asked, response, deadline);
-      } catch (error) {
-        deadline.release();
-        throw error;
+      } finally {
+        deadline.stop();
       }
     },
     close: () => transport.close(),

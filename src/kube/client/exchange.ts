@@ -2,7 +2,6 @@
 import type { KubeAccess } from "../access/access.ts";
 import type { Asked } from "./answer.ts";
 import type { Call } from "./call.ts";
-import type { Deadline } from "./deadline.ts";
 import { KubeError } from "../kube-error.ts";
 import type { Transport, TransportResponse } from "./transport.ts";
 
@@ -20,6 +19,29 @@ export interface RequestReport {
   /** 0 where there was no answer. */
   code: number;
   durationMs: number;
+}
+
+/** The time limit of a request. Its signal aborts when the time is up, or with the caller's own. */
+export interface Deadline {
+  readonly ms: number;
+  readonly signal: AbortSignal;
+  /** Reports whether the time ran out, as opposed to an abort by the caller. */
+  expired(): boolean;
+  /** Stops the clock; the caller's signal still counts. */
+  stop(): void;
+}
+
+/** Starts a deadline. Unlike `AbortSignal.timeout` it can be stopped: a watch outlives the deadline of its first byte. */
+export function startDeadline(ms: number, outer?: AbortSignal): Deadline {
+  const clock = new AbortController();
+  const timer = setTimeout(() => clock.abort(), ms);
+  const signal = AbortSignal.any([clock.signal, ...outer ? [outer] : []]);
+  return {
+    ms,
+    signal,
+    expired: () => signal.aborted && signal.reason === clock.signal.reason,
+    stop: () => clearTimeout(timer),
+  };
 }
 
 /** Sends a call with fresh proof of who asks, and passes the answer to `use` under the same deadline. */
@@ -56,8 +78,6 @@ export async function* readStream(asked: Asked, response: TransportResponse, dea
     yield* response.body;
   } catch (error) {
     throw asKubeError(error, asked, deadline, response.status);
-  } finally {
-    deadline.release();
   }
 }
 
@@ -93,7 +113,7 @@ function asKubeError(
   status: number | undefined,
 ): KubeError {
   if (error instanceof KubeError) return error;
-  if (deadline.expired) {
+  if (deadline.expired()) {
     const what = status === undefined ? "no answer" : "no complete answer";
     return new KubeError(`${what} within ${deadline.ms} ms`, { ...asked, status, reason: "Timeout" });
   }
