@@ -1,13 +1,21 @@
 /**
- * True where `one` is later than `other`. Versions are numbers of etcd that grow, without leading zeros, so the longer one is the
- * larger. Where one is no number nothing is known, and what came last counts as later.
+ * The order of resourceVersions. They are numbers that grow, without leading zeros, so the longer one is the larger; they
+ * may be too long for a JavaScript number. A server may use other texts, whose order nobody knows: there the version that
+ * arrived last counts as the later one.
  */
-export function isLater(one: string, other: string): boolean {
-  if (!/^\d+$/.test(one) || !/^\d+$/.test(other)) return true;
-  return one.length === other.length ? one > other : one.length > other.length;
+
+/** Reports whether version `a`, which arrived after `b`, is later. A missing version is earlier than any other. */
+export function isLater(a: string | undefined, b: string | undefined): boolean {
+  if (!a || a === b) return false;
+  if (!b || !isNumber(a) || !isNumber(b)) return true;
+  return a.length === b.length ? a > b : a.length > b.length;
 }
 
-/** True where `one` is certainly earlier than `other`. */
-export function isEarlier(one: string, other: string): boolean {
-  return isLater(other, one) && !isLater(one, other);
+/** Reports whether version `a` is certainly earlier than `b`. */
+export function isEarlier(a: string, b: string): boolean {
+  return isLater(b, a) && !isLater(a, b);
+}
+
+function isNumber(version: string): boolean {
+  return /^\d+$/.test(version);
 }

@@ -10,12 +10,13 @@ import { defaultNamespace, keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient, KubeRequest } from "../../kube/client/client.ts";
 import { hasStatus, wasAnswered } from "../../kube/kube-error.ts";
+import { isLater } from "../../kube/resource-version.ts";
 import { ncappPath } from "../../kube/resources.ts";
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import { steadyNow } from "../../lib/steady-clock.ts";
 import { isMirrorOf, type MirrorAction, mirrorsByApp, planMirrors, type ServerApp } from "./mirror-plan.ts";
-import { isNewer, type ReportedApp } from "../status/status.ts";
+import type { ReportedApp } from "../status/status.ts";
 
 export { createLocalReports } from "./local-reports.ts";
 export { isMirrorOf, type ServerApp } from "./mirror-plan.ts";
@@ -73,7 +74,9 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     const all = new Map(existing.map((app) => [app.metadata.uid, app]));
     for (const [uid, { mirror, until }] of fresh) {
       const seen = all.get(uid);
-      if (now() >= until || seen && !isNewer(mirror.metadata, seen.metadata)) fresh.delete(uid);
+      if (
+        now() >= until || seen && !isLater(mirror.metadata.resourceVersion, seen.metadata.resourceVersion)
+      ) fresh.delete(uid);
       else all.set(uid, mirror);
     }
     for (const uid of written.keys()) if (!all.has(uid)) written.delete(uid);

@@ -1,9 +1,10 @@
 /** What is known of one app that is reported about, and what follows from it. No effects. */
 import { appKey } from "../../api/names.ts";
 import type { NCAppStatus } from "../../api/types.ts";
+import { isLater } from "../../kube/resource-version.ts";
 import type { Backoff } from "../../lib/backoff.ts";
 import { createRetryBackoff } from "../circuit-breaker.ts";
-import { isNewer, type KnownStatus, type ReportTarget, type SendResult } from "./send-status.ts";
+import type { KnownStatus, ReportTarget, SendResult } from "./send-status.ts";
 import type { Turn } from "../due-queue.ts";
 import { whenToSend } from "./when-to-send.ts";
 
@@ -88,7 +89,8 @@ export function learnResult(
   } else {
     if (result.kind === "sent") entry.sentAt = now;
     // A watch may have brought something newer than this answer.
-    const isOvertaken = entry.known !== before && isNewer(entry.known, result.known);
+    const isOvertaken = entry.known !== before &&
+      isLater(entry.known.resourceVersion, result.known.resourceVersion);
     if (!isOvertaken) entry.known = result.known;
   }
 }
@@ -96,6 +98,6 @@ export function learnResult(
 /** Takes in what a list or watch brought, which tells only of objects that are bound to this node. */
 export function learnSeen(entry: Entry, next: KnownStatus): void {
   const isFirst = !entry.known.status && !entry.known.resourceVersion;
-  if (isFirst || isNewer(next, entry.known)) entry.known = next;
+  if (isFirst || isLater(next.resourceVersion, entry.known.resourceVersion)) entry.known = next;
   entry.foreign = false;
 }

@@ -89,16 +89,6 @@ export async function sendStatus(
   }
 }
 
-/** True where `one` was seen later. Versions are numbers that grow; where one is not, another one counts as newer. */
-export function isNewer(
-  { resourceVersion: one }: KnownStatus,
-  { resourceVersion: other }: KnownStatus,
-): boolean {
-  if (one === undefined || one === other) return false;
-  if (other === undefined || !/^\d+$/.test(one) || !/^\d+$/.test(other)) return true;
-  return BigInt(one) > BigInt(other);
-}
-
 /** What passes for success may still be the page of a proxy: nothing is concluded from it. */
 async function ask(client: KubeClient, { namespace }: ReportTarget, request: KubeRequest): Promise<NCApp> {
   const object = await client.request<NCApp>(request);

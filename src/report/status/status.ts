@@ -20,8 +20,6 @@ import { type Entry, learnResult, learnSeen, newEntry, type ReportedApp, turnOf 
 import { sendStatus } from "./send-status.ts";
 import { createTurns } from "../due-queue.ts";
 
-export { isNewer } from "./send-status.ts";
-
 export type { ReportedApp } from "./report-entry.ts";
 
 export interface StatusReporter {
