@@ -1,5 +1,6 @@
 /** The Node object as the agent wants it. Pure. */
 import type { V1Node, V1NodeCondition } from "@kubernetes/client-node";
+import { withTransitionTime } from "../api/conditions.ts";
 import { group, labels as nodeLabels, nodeTaint } from "../api/names.ts";
 import type { Wire } from "../kube/wire.ts";
 import { isoSeconds } from "../lib/time.ts";
@@ -97,7 +98,9 @@ export function nodeStatus(
   const left = (share: number) => Math.max(0, 100 - share) / 100;
   // No Pods: without a kubelet nobody would start them.
   const storage: Record<string, string> = diskBytes ? { "ephemeral-storage": formatBytes(diskBytes) } : {};
-  const conditions = conditionsOf(picture).map((condition) => withTimes(condition, before.conditions, now));
+  const conditions = conditionsOf(picture, now).map((condition) =>
+    withTransitionTime(condition, before.conditions, isoSeconds(now))
+  );
   const others = (before.conditions ?? []).filter(({ type }) => !conditions.some((own) => own.type === type));
   return {
     ...before,
@@ -146,12 +149,14 @@ function annotationsOf({ hardware }: NodePicture): Record<string, string> {
   };
 }
 
-function conditionsOf({ pressures, ready }: NodePicture): Omit<NodeCondition, "lastHeartbeatTime">[] {
+function conditionsOf({ pressures, ready }: NodePicture, now: number): NodeCondition[] {
+  const lastHeartbeatTime = isoSeconds(now);
   const pressure = (type: string, what: string, { active, message }: PressureState) => ({
     type,
     status: active ? "True" : "False",
     reason: active ? `Insufficient${what}` : `Sufficient${what}`,
     message: active ? message : `the node has sufficient ${what}`,
+    lastHeartbeatTime,
   });
   return [
     pressure("MemoryPressure", "Memory", pressures.memory),
@@ -162,16 +167,7 @@ function conditionsOf({ pressures, ready }: NodePicture): Omit<NodeCondition, "l
       status: ready.ready ? "True" : "False",
       reason: ready.ready ? "AgentReady" : "AgentNotReady",
       message: ready.message,
+      lastHeartbeatTime,
     },
   ];
-}
-
-function withTimes(
-  condition: Omit<NodeCondition, "lastHeartbeatTime">,
-  before: NodeCondition[] | undefined,
-  now: number,
-): NodeCondition {
-  const old = before?.find(({ type }) => type === condition.type);
-  const since = old?.status === condition.status ? old.lastTransitionTime : undefined;
-  return { ...condition, lastHeartbeatTime: isoSeconds(now), lastTransitionTime: since ?? isoSeconds(now) };
 }

@@ -1,6 +1,7 @@
 /**
  * The status of an app as people see it, from what is known about it. Pure.
  */
+import { withTransitionTime } from "../api/conditions.ts";
 import { formatPercent } from "../api/percent.ts";
 import type { Condition, NCAppStatus } from "../api/types.ts";
 import { isoSeconds } from "../lib/time.ts";
@@ -95,10 +96,6 @@ export function withTransitions(
   before: Condition[] | undefined,
   now: number,
 ): NCAppStatus {
-  const conditions = (status.conditions ?? []).map((condition) => {
-    const old = before?.find(({ type }) => type === condition.type);
-    const since = old?.status === condition.status ? old.lastTransitionTime : undefined;
-    return { ...condition, lastTransitionTime: since ?? isoSeconds(now) };
-  });
-  return { ...status, conditions };
+  const dated = status.conditions?.map((condition) => withTransitionTime(condition, before, isoSeconds(now)));
+  return { ...status, conditions: dated ?? [] };
 }

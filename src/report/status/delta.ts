@@ -4,6 +4,7 @@
  * Guarantees: applied to `seen`, the delta makes every field of the agent as wanted and leaves alone what others write: the
  * scheduler's fields, and conditions of types that the agent does not have.
  */
+import { withTransitionTime } from "../../api/conditions.ts";
 import type { Condition, NCAppStatus } from "../../api/types.ts";
 import { isPlainObject, type MergePatch, mergePatch } from "../../lib/merge-patch.ts";
 
@@ -34,10 +35,8 @@ export function storedStatus(answered: NCAppStatus | undefined, sent: NCAppStatu
 export function mergeConditions(seen: Condition[] = [], wanted: Condition[] = []): Condition[] {
   const merged = wanted.map((condition) => {
     const before = seen.find(({ type }) => type === condition.type);
-    if (!before || before.status !== condition.status) return condition;
-    if (condition.type === "Scheduled") return before;
-    const { lastTransitionTime = condition.lastTransitionTime } = before;
-    return lastTransitionTime === undefined ? condition : { ...condition, lastTransitionTime };
+    if (condition.type === "Scheduled" && before?.status === condition.status) return before;
+    return withTransitionTime(condition, seen, condition.lastTransitionTime);
   });
   const isKept = ({ type }: Condition) =>
     !ownConditions.has(type) && !wanted.some((own) => own.type === type);

@@ -1,4 +1,5 @@
 /** What the scheduler writes into the status of apps. Pure. */
+import { withTransitionTime } from "../../api/conditions.ts";
 import type { Condition } from "../../api/types.ts";
 import { isoSeconds } from "../../lib/time.ts";
 import type { AppRecord } from "../types.ts";
@@ -107,9 +108,8 @@ function patchOf(
 
 function withCondition(list: Condition[], next: Condition, now: number): Condition[] {
   const before = list.find(({ type }) => type === next.type);
-  const since = before?.status === next.status ? before.lastTransitionTime : undefined;
   const isSame = before && before.status === next.status && before.reason === next.reason &&
     before.message === next.message;
-  const dated = isSame ? before : { ...next, lastTransitionTime: since ?? isoSeconds(now) };
+  const dated = isSame ? before : withTransitionTime(next, list, isoSeconds(now));
   return before ? list.map((condition) => condition === before ? dated : condition) : [...list, dated];
 }
