@@ -1,8 +1,8 @@
 /**
- * The syntax of `spec.schedule`: the five fields of cron (with a sixth, seconds, in front if wanted) or a nickname.
+ * The syntax of `spec.schedule`: the five cron fields, optionally preceded by seconds, or a nickname.
  *
- * It is a strict part of what node-cron takes. The difference matters: node-cron expands ranges before it checks
- * them, so that `0-999999999 * * * *` costs gigabytes; nothing reaches it that has not passed here.
+ * It is a strict subset of what node-cron accepts. node-cron expands ranges before it checks them, so
+ * `0-999999999 * * * *` would cost gigabytes; every expression passes this check first.
  */
 
 import { quote } from "./field-error.ts";
@@ -23,12 +23,12 @@ const fields: readonly Field[] = [
   { name: "day of week", min: 0, max: 7, names: weekdays },
 ];
 
-/** What is wrong with a cron expression, or undefined. */
+/** Returns what is wrong with a cron expression, or undefined. */
 export function cronProblem(expression: string): string | undefined {
   if (expression.startsWith("@")) {
     return nicknames.includes(expression)
       ? undefined
-      : `must be one of ${nicknames.join(", ")}, or five fields`;
+      : `must be one of ${nicknames.join(", ")}, or have five fields`;
   }
   const texts = expression.split(" ").filter((text) => text !== "");
   if (texts.length < 5 || texts.length > 6) {
@@ -45,7 +45,9 @@ export function cronProblem(expression: string): string | undefined {
 function fieldProblem(text: string, field: Field): string | undefined {
   if (text === "?" && field.name.startsWith("day")) return undefined;
   const bad = text.split(",").find((part) => !isPart(part, field));
-  return bad === undefined ? undefined : `${quote(bad)} is no ${field.name} (${field.min} to ${field.max})`;
+  return bad === undefined
+    ? undefined
+    : `${quote(bad)} is not a valid ${field.name} (${field.min} to ${field.max})`;
 }
 
 // One of: *  */15  7  7-12  7-12/2
@@ -66,16 +68,16 @@ function valueOf(text: string, field: Field): number | undefined {
   return value >= field.min && value <= field.max ? value : undefined;
 }
 
-// "0 0 31 2 *" would wait for ever.
+// "0 0 31 2 *" would wait forever.
 function neverDue(daysText: string, monthsText: string): string | undefined {
   const days = plainNumbers(daysText, fields[3]!);
   const monthNumbers = plainNumbers(monthsText, fields[4]!);
   if (!days || !monthNumbers) return undefined;
   const due = monthNumbers.some((month) => days.some((day) => day <= longestMonths[month - 1]!));
-  return due ? undefined : `day ${daysText} does not come in month ${monthsText}`;
+  return due ? undefined : `month ${monthsText} has no day ${daysText}`;
 }
 
-// A list without stars and steps as the numbers at which its parts begin; each part's first is its smallest.
+// The first, and so smallest, number of each part of a list; undefined if the list has a star.
 function plainNumbers(text: string, field: Field): number[] | undefined {
   if (/[*?]/.test(text)) return undefined;
   return text.split(",").map((part) => valueOf(part.split(/[-/]/)[0]!, field)!);

@@ -1,19 +1,19 @@
 import { closest } from "../lib/closest.ts";
 import { hiddenValue } from "./shown-spec.ts";
 
-/** One thing that is wrong with one field. */
+/** One problem with one field. */
 export type FieldError = {
-  /** Where, such as `spec.env[2].name`. */
+  /** The path of the field, such as `spec.env[2].name`. */
   field: string;
-  /** Which value, without credentials and shortened where it is long; undefined where a value is missing. */
+  /** The value, without credentials and shortened; undefined if it is missing. */
   value: unknown;
-  /** The kind of trouble, as in the `causes` of a Kubernetes Status. */
+  /** The kind of problem, as in the `causes` of a Kubernetes Status. */
   reason: FieldErrorReason;
-  /** The whole story for people: `spec.cpuPCT: Invalid value: "200": must be …`. */
+  /** The whole message: `spec.cpuPCT: Invalid value: "200": must be …`. */
   message: string;
 };
 
-/** The reasons, as the API server names them; FieldUnknown is what its strict decoding complains about. */
+/** The reasons as the API server names them; FieldUnknown is what its strict decoding reports. */
 export type FieldErrorReason =
   | "FieldValueInvalid"
   | "FieldValueTypeInvalid"
@@ -22,12 +22,12 @@ export type FieldErrorReason =
   | "FieldValueDuplicate"
   | "FieldUnknown";
 
-/** The value is of the right type, but not one of those that the field takes. */
+/** The value has the right type, but the field does not accept it. */
 export function invalid(field: string, value: unknown, detail: string): FieldError {
   return fieldError(field, value, "FieldValueInvalid", `Invalid value: ${quoteOf(field, value)}: ${detail}`);
 }
 
-/** The value is of another type than the field. */
+/** The value has the wrong type. */
 export function wrongType(field: string, value: unknown, detail: string): FieldError {
   return fieldError(
     field,
@@ -37,19 +37,19 @@ export function wrongType(field: string, value: unknown, detail: string): FieldE
   );
 }
 
-/** The field must be there. */
+/** The field is missing. */
 export function required(field: string, detail = ""): FieldError {
   return fieldError(field, undefined, "FieldValueRequired", `Required value${detail && `: ${detail}`}`);
 }
 
-/** The value is none of the few that the field takes. */
+/** The value is not in the field's enum. */
 export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
   const hint = suggestion(String(value), supported);
   const detail = `supported values: ${supported.map(quote).join(", ")}${hint}`;
   return fieldError(field, value, "FieldValueNotSupported", `Unsupported value: ${quote(value)}: ${detail}`);
 }
 
-/** The value must come once and comes again. */
+/** The value must be unique and is not. */
 export function duplicate(field: string, value: unknown, detail = ""): FieldError {
   return fieldError(
     field,
@@ -64,35 +64,35 @@ export function unknownField(field: string, name: string, known: readonly string
   return fieldError(field, undefined, "FieldUnknown", `Unknown field${suggestion(name, known)}`);
 }
 
-/** A value for people: as JSON, without the credentials of a URL, not longer than a line or two. */
+/** Returns a value for a message: as JSON, without the credentials of a URL, at most 200 characters. */
 export function quote(value: unknown): string {
   const text = JSON.stringify(withoutCredentials(value)) ?? String(value);
   return text.length > 200 ? `${text.slice(0, 200)}… (${text.length} characters)` : text;
 }
 
-/** The value, unless it may be a secret: what is wrong with it ends up in logs and in status. */
+// Messages end up in logs and in status, so they never show a value that may be secret.
 function quoteOf(field: string, value: unknown): string {
   return isSecret(field) ? hiddenValue : quote(value);
 }
 
-/** Values of variables and of headers, and whatever stands where a list of them should be. */
+// Values of variables and headers, and whatever replaces a list of them.
 function isSecret(field: string): boolean {
   return /\.(env|httpHeaders)(\[\d+\](\.value)?)?$/.test(field);
 }
 
-function fieldError(field: string, value: unknown, reason: FieldErrorReason, story: string): FieldError {
+function fieldError(field: string, value: unknown, reason: FieldErrorReason, text: string): FieldError {
   return {
     field,
-    // What comes twice is the name.
+    // The duplicate is the name, not the value.
     value: isSecret(field) && reason !== "FieldValueDuplicate"
       ? hiddenValue
       : short(withoutCredentials(value)),
     reason,
-    message: field === "" ? story : `${field}: ${story}`,
+    message: field === "" ? text : `${field}: ${text}`,
   };
 }
 
-// A URL such as https://user:password@host/ is refused, and the refusal ends up in logs and in status.
+// A URL such as https://user:password@host/ is invalid, and the message ends up in logs and in status.
 function withoutCredentials(value: unknown): unknown {
   return typeof value === "string" ? value.replace(/(:\/\/)[^/?#]*@/g, "$1***@") : value;
 }

@@ -4,10 +4,10 @@ import { explainMismatch, percent } from "./schema/schema.ts";
 const form = new RegExp(percent);
 
 /**
- * The number of percent in a share: `"20"`, `"12.5"`, `"20%"`, `20` → 20, 12.5, 20, 20. No share at all (absent or
- * `""`) → undefined. Anything else, zero and what lies over 100 included, throws with the value.
+ * Parses a share: `"20"`, `"12.5"`, `"20%"`, `20` → 20, 12.5, 20, 20. Absent or `""` → undefined. Anything else,
+ * including zero and values over 100, throws an error with the value.
  *
- * Shares are read by one pattern here and in the API server, so that both accept the same strings.
+ * The pattern is the one in the CRD, so the agent and the API server accept the same strings.
  */
 export function parsePercent(value: string | number | undefined | null): number | undefined {
   if (value === undefined || value === null || value === "") return undefined;
@@ -16,10 +16,10 @@ export function parsePercent(value: string | number | undefined | null): number 
   throw notAPercentage(value);
 }
 
-/** Percent for people and for `status`: one decimal, no sign. */
+/** Formats a percentage for messages and `status`: one decimal, no percent sign. */
 export function formatPercent(percent: number): string {
   if (!Number.isFinite(percent)) throw new RangeError(`not a percentage: ${percent}`);
-  // A tiny negative, as from a counter that was reset, would print "-0.0".
+  // A counter reset can yield a tiny negative number, which would print "-0.0".
   return Math.max(0, percent).toFixed(1);
 }
 

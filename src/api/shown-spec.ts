@@ -1,14 +1,15 @@
 /**
- * What may be shown of a spec to everybody: any user of a machine can ask a loopback port, and a mirror is read by a whole cluster.
+ * A spec without its secrets, for readers that may be anyone: every user of a machine can query a loopback port, and every
+ * user of a cluster can read a mirror.
  */
 import type { NCAppSpec, Probe } from "./types.ts";
 
-/** What stands for a value that only the node is to know. */
+/** Placeholder of a value that only the node knows. */
 export const hiddenValue = "(set on the node)";
-/** What stands for the query of a URL. */
+/** Placeholder of the query of a URL. */
 export const hiddenQuery = "?***";
 
-/** The spec without values of variables, without headers of probes, and without what a URL says to its server alone. */
+/** Returns the spec without values of variables, headers of probes, and credentials and query of a URL. */
 export function showSpec<Spec extends NCAppSpec>(spec: Spec): Spec {
   const { shellFile, env, livenessProbe, readinessProbe, startupProbe } = spec;
   return {
@@ -21,7 +22,7 @@ export function showSpec<Spec extends NCAppSpec>(spec: Spec): Spec {
   };
 }
 
-/** A URL without user, password and query, where signed links and tokens are; a path as it is. */
+/** Returns a URL without user, password and query, which may hold tokens; a path unchanged. */
 export function showURL(url: URL | string): string {
   const text = String(url);
   if (!/^[a-z][a-z0-9+.-]*:/i.test(text)) return text;

@@ -1,4 +1,4 @@
-/** The types of NCApp, derived from its schema. None is written by hand. */
+/** The types of NCApp, all derived from its schema. */
 import type {
   affinity,
   condition,
@@ -19,13 +19,13 @@ import type {
   toleration,
 } from "./schema/schema.ts";
 
-/** An NCApp as people write it and as the API server returns it. */
+/** An NCApp as users write it and as the API server returns it. */
 export type NCApp = FromSchema<typeof ncapp>;
-/** What to run. */
+/** The spec of an NCApp. */
 export type NCAppSpec = FromSchema<typeof spec>;
-/** What to run, with every default filled in. */
+/** A spec with every default filled in. */
 export type DefaultedSpec = FromSchema<typeof spec, "defaulted">;
-/** What the agent saw. */
+/** The status of an NCApp. */
 export type NCAppStatus = FromSchema<typeof status>;
 /** Name, namespace, uid and so on. */
 export type ObjectMeta = FromSchema<typeof metadata>;
@@ -37,29 +37,29 @@ export type LastExit = FromSchema<typeof lastExit>;
 /** One of `status.conditions`. */
 export type Condition = FromSchema<typeof condition>;
 
-/** A variable of the environment. */
+/** An environment variable. */
 export type EnvVar = FromSchema<typeof envVar>;
-/** Where its value comes from. */
+/** The source of a variable's value. */
 export type EnvVarSource = FromSchema<typeof envVarSource>;
 
-/** A probe as people write it. */
+/** A probe as users write it. */
 export type Probe = FromSchema<ReturnType<typeof probe>>;
 /** A probe with every default filled in. */
 export type DefaultedProbe = FromSchema<ReturnType<typeof probe>, "defaulted">;
-/** A command. */
+/** A command probe. */
 export type ExecAction = FromSchema<typeof execAction>;
-/** A GET request. */
+/** An HTTP probe. */
 export type HTTPGetAction = FromSchema<typeof httpGetAction>;
-/** A TCP connection. */
+/** A TCP probe. */
 export type TCPSocketAction = FromSchema<typeof tcpSocketAction>;
 
-/** A port of the host. */
+/** A host port. */
 export type Port = FromSchema<typeof port>;
-/** A taint that the app bears. */
+/** A taint that the app tolerates. */
 export type Toleration = FromSchema<typeof toleration>;
 /** Rules about where the app runs. */
 export type Affinity = FromSchema<typeof affinity>;
-/** Requirements on a node that must all hold. */
+/** Requirements that a node must meet, all of them. */
 export type NodeSelectorTerm = FromSchema<typeof nodeSelectorTerm>;
-/** What a label of a node must be. */
+/** A requirement on a node label. */
 export type NodeSelectorRequirement = NonNullable<NodeSelectorTerm["matchExpressions"]>[number];

@@ -7,7 +7,7 @@ import { parseManifests } from "../../src/api/manifest/manifest.ts";
 
 const examples = fileURLToPath(new URL("../../examples", import.meta.url));
 
-test("every example is a valid manifest whose scripts are there and executable", async () => {
+test("every example is a valid manifest, and its scripts exist and are executable", async () => {
   for (const name of (await readdir(examples)).filter((name) => name.endsWith(".yaml"))) {
     const { apps, problems } = parseManifests(await read(name), name, { baseDir: examples });
     assert.deepEqual(problems, [], name);
@@ -21,7 +21,7 @@ test("every example is a valid manifest whose scripts are there and executable",
   }
 });
 
-test("every example for a cluster has an NCApp, and paths that an API server accepts", async () => {
+test("every cluster example has an NCApp with paths that an API server accepts", async () => {
   for (const name of await readdir(join(examples, "cluster"))) {
     const { apps, problems } = parseManifests(await read(join("cluster", name)), name);
     assert.equal(apps.length, 1, name);
@@ -29,7 +29,7 @@ test("every example for a cluster has an NCApp, and paths that an API server acc
   }
 });
 
-test("no two examples have the same name, and the README tells of each", async () => {
+test("example names are unique, and the README lists each", async () => {
   const readme = await read("README.md");
   const paths = (await readdir(examples, { recursive: true })).filter((path) => path.endsWith(".yaml"));
   const names = new Set<string>();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatPercent, parsePercent } from "../../src/api/percent.ts";
 
-test("parsePercent() reads each form of a share", () => {
+test("parsePercent() parses each form of a share", () => {
   const forms: Array<[string | number, number]> = [
     ["20", 20],
     ["12.5", 12.5],
@@ -19,11 +19,11 @@ test("parsePercent() reads each form of a share", () => {
   for (const [value, percent] of forms) assert.equal(parsePercent(value), percent, String(value));
 });
 
-test("parsePercent() takes no share at all for no cap", () => {
+test("parsePercent() returns undefined for no share", () => {
   for (const value of ["", undefined, null]) assert.equal(parsePercent(value), undefined);
 });
 
-test("parsePercent() refuses everything else and says which value", () => {
+test("parsePercent() rejects everything else with the value", () => {
   const bad = [
     "200",
     "abc",
@@ -52,7 +52,7 @@ test("parsePercent() refuses everything else and says which value", () => {
   }
 });
 
-test("formatPercent() gives one decimal", () => {
+test("formatPercent() prints one decimal", () => {
   assert.equal(formatPercent(0), "0.0");
   assert.equal(formatPercent(19.94), "19.9");
   assert.equal(formatPercent(100), "100.0");

@@ -1,13 +1,13 @@
 /**
- * Good and bad specs. The unit tests hold the validator to them, the cluster test a real API server; so they show that
- * both decide alike.
+ * Good and bad specs. The unit tests check the validator with them and the cluster tests a real API server, so both must
+ * agree.
  */
 
-/** Who refuses a bad spec: the schema (every server), a CEL rule (newer servers), or only the validator itself. */
+/** What rejects a bad spec: the schema (every server), a CEL rule (newer servers), or only the validator. */
 export type RefusedBy = "schema" | "cel" | "validator";
 export type BadSpec = { spec: unknown; field: string; by: RefusedBy };
 
-/** Specs that everyone accepts. */
+/** Valid specs. */
 export const goodSpecs: readonly unknown[] = [
   {},
   { shellFile: "", cpuPCT: "", memPCT: "" },
@@ -117,7 +117,7 @@ const term = (requirement: unknown) => ({
 });
 const at = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
 
-/** Specs that are refused, with the field that gets the blame. */
+/** Invalid specs, with the field that the error names. */
 export const badSpecs: readonly BadSpec[] = [
   ...bad("schema", "spec", 5, "x", [], true),
   ...[
@@ -309,7 +309,7 @@ export const badSpecs: readonly BadSpec[] = [
   ...bad("schema", "spec.priorityClassName", { priorityClassName: "High Priority" }),
 ];
 
-/** A whole NCApp around a spec. */
+/** Returns a whole NCApp with this spec. */
 export function appWith(spec: unknown, metadata: object = { name: "sample" }): { [name: string]: unknown } {
   return { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata, spec };
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { hiddenValue, showSpec, showURL } from "../../src/api/shown-spec.ts";
 import type { NCAppSpec } from "../../src/api/types.ts";
 
-test("showURL() hides user, password and query, and shows a path as it is", () => {
+test("showURL() hides user, password and query, and leaves a path unchanged", () => {
   assert.equal(
     showURL("https://me:secret@example.com/a?token=secret#part"),
     "https://***@example.com/a?***#part",
@@ -14,7 +14,7 @@ test("showURL() hides user, password and query, and shows a path as it is", () =
   assert.equal(showURL("/opt/what?/me@home.sh"), "/opt/what?/me@home.sh");
 });
 
-test("showSpec() hides values of variables and of headers, and what a URL says to its server alone", () => {
+test("showSpec() hides values of variables and headers, and credentials and query of a URL", () => {
   const httpGet = { port: 80, httpHeaders: [{ name: "Authorization", value: "Bearer secret" }] };
   const spec: NCAppSpec = {
     shellFile: "https://me:secret@example.com/a?sig=secret",
@@ -39,7 +39,7 @@ test("showSpec() hides values of variables and of headers, and what a URL says t
   assert.deepEqual(spec, before, "the spec itself stays as it is");
 });
 
-test("showSpec() leaves a spec without secrets as it is", () => {
+test("showSpec() leaves a spec without secrets unchanged", () => {
   const spec: NCAppSpec = { shellFile: "/opt/web.sh", livenessProbe: { tcpSocket: { port: 80 } } };
   assert.deepEqual(showSpec(spec), spec);
   assert.deepEqual(showSpec({}), {});

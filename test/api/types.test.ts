@@ -28,7 +28,7 @@ test("fields have the types of the schema", () => {
   holds<Equal<NCApp["kind"], "NCApp">>();
 });
 
-test("what the schema refuses does not compile", () => {
+test("values that the schema rejects do not compile", () => {
   // @ts-expect-error: not one of the enum
   const policy: NCAppSpec = { restartPolicy: "Sometimes" };
   // @ts-expect-error: no such field

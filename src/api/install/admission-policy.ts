@@ -1,9 +1,9 @@
 /**
- * ValidatingAdmissionPolicies (API servers 1.30 and later) that hold each agent to its own node: what NodeRestriction
- * is for kubelets. They speak only about requests of agents; everyone else passes.
+ * ValidatingAdmissionPolicies (API servers 1.30 and later) that restrict each agent to its own node, as NodeRestriction
+ * does for kubelets. They apply to agents only.
  *
- * An agent is a member of `nckubelet:agents` (client certificates, user `nckubelet:NODE`), or a service account of the
- * namespace `nckubelet-agents` that is named as its node.
+ * An agent is a member of the group `nckubelet:agents` (client certificates, user `nckubelet:NODE`), or a service account
+ * in the namespace `nckubelet-agents` with the name of its node.
  */
 import {
   agentGroup,
@@ -19,7 +19,7 @@ import {
 type Validation = { expression: string; message: string };
 type ResourceRule = { apiGroups: string[]; apiVersions: string[]; operations: string[]; resources: string[] };
 
-/** The policies, each with its binding. */
+/** Returns the policies, each with its binding. */
 export function buildAdmissionPolicies(): object[] {
   return [
     ...policy(

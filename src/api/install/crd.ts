@@ -2,17 +2,17 @@ import { group, kind, listKind, plural, shortName, singular, version } from "../
 import { rules } from "../rules/rules.ts";
 import { ncapp, type Schema } from "../schema/schema.ts";
 
-/** What of the newer API servers' abilities a CRD makes use of. */
+/** Features of newer API servers that a CRD may use. */
 export type CRDFeatures = {
-  /** Rules between fields as CEL: 1.25 and later, `fieldPath` in them 1.28. */
+  /** CEL rules between fields: 1.25 and later; with `fieldPath`: 1.28. */
   cel?: boolean;
-  /** Watches by `spec.nodeName`, so that an agent is sent only its own apps: 1.31 and later. */
+  /** Watches by `spec.nodeName`, so that an agent receives only its own apps: 1.31 and later. */
   selectableFields?: boolean;
 };
 
 /**
- * The CustomResourceDefinition of NCApp. Without features it is for every server since 1.16; kubectl refuses fields
- * that its server does not know, so they are in only where they are asked for.
+ * Returns the CustomResourceDefinition of NCApp. Without features it fits every server since 1.16. The features are
+ * optional because kubectl rejects fields that its server does not know.
  */
 export function buildCRD({ cel = false, selectableFields = false }: CRDFeatures = {}): object {
   return {
@@ -38,51 +38,61 @@ export function buildCRD({ cel = false, selectableFields = false }: CRDFeatures 
 
 const printerColumns = [
   { name: "Node", type: "string", jsonPath: ".spec.nodeName", description: "Node that runs the app." },
-  { name: "Phase", type: "string", jsonPath: ".status.phase", description: "State in one word." },
-  { name: "Ready", type: "boolean", jsonPath: ".status.ready", description: "Whether it can serve." },
-  { name: "CPU", type: "string", jsonPath: ".status.cpuPCT", description: "CPU used, percent of the node." },
+  { name: "Phase", type: "string", jsonPath: ".status.phase", description: "State of the app in one word." },
+  {
+    name: "Ready",
+    type: "boolean",
+    jsonPath: ".status.ready",
+    description: "Whether the app can serve requests.",
+  },
+  {
+    name: "CPU",
+    type: "string",
+    jsonPath: ".status.cpuPCT",
+    description: "CPU usage in percent of the node.",
+  },
   {
     name: "Mem",
     type: "string",
     jsonPath: ".status.memPCT",
-    description: "Memory used, percent of the node.",
+    description: "Memory usage in percent of the node.",
   },
   {
     name: "Restarts",
     type: "integer",
     jsonPath: ".status.restarts",
-    description: "How often it was started again.",
+    description: "Number of restarts.",
   },
   {
     name: "Age",
     type: "date",
     jsonPath: ".metadata.creationTimestamp",
-    description: "Since when it is known.",
+    description: "Time since the NCApp was created.",
   },
   {
     name: "CPU-Cap",
     type: "string",
     jsonPath: ".spec.cpuPCT",
     priority: 1,
-    description: "Most CPU that it may use.",
+    description: "CPU cap in percent of the node.",
   },
   {
     name: "Mem-Cap",
     type: "string",
     jsonPath: ".spec.memPCT",
     priority: 1,
-    description: "Most memory that it may use.",
+    description: "Memory cap in percent of the node.",
   },
   {
     name: "Reason",
     type: "string",
     jsonPath: ".status.reason",
     priority: 1,
-    description: "Why it is in this phase.",
+    description: "Why the app is in this phase.",
   },
 ];
 
-// The server has its own schema of metadata, and refuses any other here.
+// The server has its own schema of metadata and rejects any other here.
 const serverSchema: Schema = {
   ...ncapp,
   required: ["spec"],
@@ -120,7 +130,7 @@ function withRule(schema: Schema, path: readonly string[], validation: Validatio
   }
   const name = step.replace("[]", "");
   const field = schema.properties?.[name];
-  if (!field) throw new Error(`a rule is about ${path.join(".")}, which the schema does not have`);
+  if (!field) throw new Error(`a rule names ${path.join(".")}, which is not in the schema`);
   const changed = step.endsWith("[]")
     ? { ...field, items: withRule(field.items ?? {}, rest, validation) }
     : withRule(field, rest, validation);

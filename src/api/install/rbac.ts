@@ -1,10 +1,10 @@
 /**
- * What agents and schedulers may do: what they need, and no more.
+ * The permissions of agents and schedulers: the minimum that they need.
  *
- * RBAC cannot say "only its own": an agent may change the status of every NCApp and every Node. The admission policy
- * (`admission-policy.ts`) says it, on servers that have such policies. What would let one node run code on another,
- * writing NCApps for the mirrors, is therefore granted only together with that policy. Secrets and ConfigMaps
- * are granted namespace by namespace, by an admin, with the role `nckubelet-env-reader`.
+ * RBAC cannot express "only its own": an agent may change the status of every NCApp and every Node. The admission policy
+ * (`admission-policy.ts`) adds that restriction on servers that support it. Writing NCApps, which mirrors need, would let
+ * one node run code on another, so agents get it only together with the policy. For Secrets and ConfigMaps, an
+ * administrator binds the role `nckubelet-env-reader` in each namespace.
  */
 import {
   agentGroup,
@@ -63,8 +63,8 @@ const nodeLeaseReaderRules: Rule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: read },
 ];
 
-// A Lease that does not exist yet cannot be named, so "create" stands alone. Schedulers of other names need a role for their own Lease:
-// RBAC knows no patterns.
+// RBAC cannot restrict "create" by name. Schedulers with another name need a role for their own Lease: RBAC has no
+// patterns.
 const leaderRules: Rule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
   {
@@ -84,7 +84,7 @@ const scheduler = [
   { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: schedulerGroup },
 ];
 
-/** Namespaces, service account, roles and bindings for every server. */
+/** Returns namespaces, service account, roles and bindings for every server. */
 export function buildRBAC(): object[] {
   return [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: systemNamespace } },
@@ -109,7 +109,7 @@ export function buildRBAC(): object[] {
   ];
 }
 
-/** The binding that lets agents write mirrors. Safe only beside the admission policy. */
+/** Returns the binding that lets agents write mirrors. Safe only together with the admission policy. */
 export function buildMirrorBinding(): object {
   return clusterRoleBinding("nckubelet-mirror", agents);
 }

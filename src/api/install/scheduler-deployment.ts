@@ -1,10 +1,10 @@
 import { systemNamespace } from "../names.ts";
 
 /**
- * The Deployment of the scheduler: two replicas of which one leads, as little privilege as a Pod can have.
+ * Returns the Deployment of the scheduler: two replicas, one of them the leader, with minimal privileges.
  *
- * A replica that hangs loses the Lease to the other one, and is restarted by its liveness probe. Readiness is for who looks: an API
- * server that is away is no reason to restart.
+ * A replica that hangs loses the Lease to the other, and its liveness probe restarts it. An unreachable API server only
+ * makes it unready: a restart would not help.
  */
 export function buildSchedulerDeployment({ image = "nckubelet:latest" }: { image?: string } = {}): object {
   const port = 10_270;

@@ -1,27 +1,26 @@
 /**
- * The documents of a YAML or JSON text, each parsed on its own: a broken one does not take the others with it.
+ * Parses the documents of a YAML or JSON text one by one, so that a broken document does not affect the others.
  *
- * Guarantees: what comes out is plain JSON data without shared parts, not larger than `maxSize` in all, so that
- * whoever walks or prints it is safe from aliases that multiply. YAML is read as kubectl reads it: `yes` and `on` are
- * booleans, `<<` merges.
+ * Guarantees: the result is plain JSON data without shared parts, at most `maxSize` in all, so aliases cannot blow up code
+ * that walks or prints it. YAML means what it means to kubectl: `yes` and `on` are booleans, `<<` merges.
  */
 import { Buffer } from "node:buffer";
 import { boolYaml11Tag, CORE_SCHEMA, load, mergeTag, YAMLException } from "js-yaml";
 
-/** A document, or why there is none; `line` is where it begins, or where the trouble is. */
+/** A document or a problem; `line` is where the document starts or where the problem is. */
 export type ParsedDocument = { line: number } & ({ value: unknown } | { problem: string });
 
-/** Longest text, and largest result of aliases, in bytes and characters. */
+/** Maximum size of a text, in bytes, and of the expanded result, in characters. */
 export const maxSize = 1024 * 1024;
 
 const maxDepth = 64;
 const schema = CORE_SCHEMA.withTags(boolYaml11Tag, mergeTag);
 
-/** Reads every document that holds more than comments and directives. */
+/** Parses every document that has more than comments and directives. */
 export function parseDocuments(text: string): ParsedDocument[] {
   const size = Buffer.byteLength(text);
   if (size > maxSize) {
-    return [{ line: 1, problem: `${size} bytes are more than the ${maxSize} that are read` }];
+    return [{ line: 1, problem: `too large: ${size} bytes, at most ${maxSize} are allowed` }];
   }
   const json = parseJSON(text);
   if (json) return [json];
@@ -30,7 +29,7 @@ export function parseDocuments(text: string): ParsedDocument[] {
 
 type Chunk = { text: string; line: number };
 
-// "---" at the beginning of a line ends a document wherever it stands, even within a block of text.
+// "---" at the start of a line ends a document, even within a block scalar.
 function split(text: string): Chunk[] {
   const chunks: Chunk[] = [];
   let line = 1;
@@ -62,29 +61,29 @@ function parseYAML({ text, line }: Chunk): ParsedDocument {
   }
 }
 
-/** The parser's words quote what it stumbled over, whatever that is. */
+// The parser's messages quote the input.
 function oneLine(text: string): string {
   return text.slice(0, 300).replaceAll(/[\u0000-\u001f]+/g, " ");
 }
 
 function bounded(value: unknown, line: number): ParsedDocument {
-  const budget = { left: maxSize };
+  const budget = { remaining: maxSize };
   const copy = copyWithin(budget, value, 0);
-  return budget.left >= 0
+  return budget.remaining >= 0
     ? { line, value: copy }
-    : { line, problem: `aliases make it larger than ${maxSize} characters` };
+    : { line, problem: `too large: aliases expand it beyond ${maxSize} characters` };
 }
 
-// Aliases come as shared objects, even as cycles; the budget and the depth end the walk in either case.
-function copyWithin(budget: { left: number }, value: unknown, depth: number): unknown {
-  budget.left -= typeof value === "string" ? value.length + 1 : 1;
-  if (depth > maxDepth) budget.left = -1;
-  if (budget.left < 0) return undefined;
+// Aliases become shared objects, even cycles; budget and depth bound the walk.
+function copyWithin(budget: { remaining: number }, value: unknown, depth: number): unknown {
+  budget.remaining -= typeof value === "string" ? value.length + 1 : 1;
+  if (depth > maxDepth) budget.remaining = -1;
+  if (budget.remaining < 0) return undefined;
   if (Array.isArray(value)) return value.map((item) => copyWithin(budget, item, depth + 1));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, field]) => {
-      budget.left -= name.length;
+      budget.remaining -= name.length;
       return [name, copyWithin(budget, field, depth + 1)];
     }),
   );

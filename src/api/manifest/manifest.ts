@@ -1,3 +1,9 @@
+/**
+ * Reads manifests: the NCApps in a YAML or JSON text, from a file, a URL or standard input.
+ *
+ * `documents.ts` parses the text, `other-kind.ts` tells objects of other kinds from misspelled NCApps, and `api/validate`
+ * checks the rest. A problem concerns one object; the others are read.
+ */
 import { resolve } from "node:path";
 import { isObject, validateWritten, withDefaults } from "../validate/validate.ts";
 import { maxSize, parseDocuments } from "./documents.ts";
@@ -7,34 +13,34 @@ import { otherKind } from "./other-kind.ts";
 import { spec as specSchema } from "../schema/schema.ts";
 import type { NCApp } from "../types.ts";
 
-/** Something in a manifest that is not as it should be. */
+/** A problem in a manifest. */
 export type ManifestProblem = {
   /** The file or URL. */
   origin: string;
-  /** Which object of the text, from 0; the items of a List count one by one. */
+  /** Index of the object in the text; each item of a List counts. */
   index: number;
-  /** The line where the document of the object begins, or where its syntax breaks. */
+  /** The line where the object's document starts, or of the syntax error. */
   line: number;
-  /** `namespace/name`, where it has one. */
+  /** `namespace/name`, if the object has a name. */
   app?: string;
   field?: string;
   value?: unknown;
   message: string;
 };
 
-/** What a text of manifests holds: the apps that are valid, what is not our business, and everything else as problems. */
+/** The contents of a manifest: valid apps, objects of other kinds, and problems. */
 export type ParsedManifests = {
   apps: Array<{ app: NCApp; index: number; line: number }>;
   problems: ManifestProblem[];
-  /** Objects that certainly are no NCApps and were not meant as such, each with a message that says so. */
+  /** Objects that certainly are of another kind, each with a message. */
   skipped: ManifestProblem[];
 };
 
 /**
- * The NCApps in a YAML or JSON text: many documents, Lists, whatever is broken beside whatever is good.
+ * Reads the NCApps of a YAML or JSON text with any number of documents and Lists.
  *
- * Apps come with namespace and defaults filled in, as from an API server. With `baseDir`, paths that begin with `./`
- * are taken from there; the API server refuses them, so that they work only in files beside their scripts.
+ * Apps have namespace and defaults filled in, as from an API server. With `baseDir`, paths that start with `./` are
+ * relative to it. The API server rejects such paths, so they work only in files next to their scripts.
  */
 export function parseManifests(
   text: string,
@@ -56,7 +62,7 @@ export function parseManifests(
       const first = read.app && seen.get(read.app);
       if (read.app && first === undefined) seen.set(read.app, line);
       if (first !== undefined) {
-        const message = `is defined already at line ${first}; this one is left out`;
+        const message = `is already defined at line ${first}; ignoring this one`;
         found.problems.push({ ...where, app: read.app, message });
       } else if ("value" in read) {
         found.apps.push({ app: read.value, index: where.index, line });
@@ -70,17 +76,17 @@ export function parseManifests(
   return found;
 }
 
-/** A problem in one line: `web.yaml:12: default/web: spec.cpuPCT: Invalid value: "200": must be …`. */
+/** Formats a problem as one line: `web.yaml:12: default/web: spec.cpuPCT: Invalid value: "200": must be …`. */
 export function formatProblem({ origin, line, app, message }: ManifestProblem): string {
   const named = app === undefined || /^[!-~]{1,320}$/.test(app) ? app : quote(app);
   return [`${origin}:${line}`, named, message].filter((part) => part !== undefined).join(": ");
 }
 
-/** The longest text that `parseManifests` reads, in bytes. */
+/** Maximum size of a text for `parseManifests`, in bytes. */
 export const maxManifestSize: number = maxSize;
 
-type Trouble = { field?: string; value?: unknown; message: string };
-type Read = { app?: string } & ({ value: NCApp } | { problems: Trouble[] } | { skipped: string });
+type Problem = { field?: string; value?: unknown; message: string };
+type Read = { app?: string } & ({ value: NCApp } | { problems: Problem[] } | { skipped: string });
 
 function objectsIn(value: unknown): unknown[] {
   const isList = isObject(value) && (value.kind === "List" || value.kind === listKind);

@@ -1,23 +1,23 @@
 /**
- * Objects in a manifest that are no NCApps. Many are meant to be there: a Namespace, a ConfigMap, whatever else kubectl applies
- * from the same file.
+ * Classifies objects in a manifest that are not NCApps. Many belong there: a Namespace, a ConfigMap, whatever else kubectl
+ * applies from the same file.
  *
- * An app that is no longer in a file stops only if everything in the file is understood. So `foreign` is said of what
- * certainly is none of ours, and of nothing else: not of what may be an NCApp with a slip of the pen, nor of what is no object
- * of its own, such as a List without items or a Status that an API server gave in place of an answer.
+ * The agent stops an app that disappeared from a file only if it understands everything in the file. So `foreign` means
+ * certainly not ours. A possibly misspelled NCApp is not foreign, nor is something that is not an object of its own, such
+ * as a List without items or a Status that an API server returned instead of an answer.
  */
 import { closest } from "../../lib/closest.ts";
 import { isObject } from "../validate/validate.ts";
 import { quote } from "../field-error.ts";
 import { apiVersion, group, kind, listKind } from "../names.ts";
 
-/** What an object is if it is no NCApp of the version that is read here, in words; undefined for one that is. */
+/** Describes an object that is not an NCApp of this version; undefined for one that is. */
 export function otherKind(
   { apiVersion: version, kind: name, metadata }: { [name: string]: unknown },
 ): { message: string; foreign: boolean } | undefined {
   if (name === kind && version === apiVersion) return undefined;
   if (name === kind && typeof version === "string" && version.startsWith(`${group}/`)) {
-    const message = `apiVersion ${quote(version)} is not known: this version reads ${apiVersion}`;
+    const message = `unknown apiVersion ${quote(version)}: use ${apiVersion}`;
     return { message, foreign: false };
   }
   if (name === undefined || version === undefined) {

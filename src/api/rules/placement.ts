@@ -7,21 +7,21 @@ const tolerations: Rule[] = [
   {
     at: "spec.tolerations[]",
     blames: "operator",
-    message: "must be Exists where key is empty",
+    message: "must be Exists if key is empty",
     cel: "self.operator == 'Exists' || (has(self.key) && size(self.key) > 0)",
     holds: ({ key = "", operator }: Toleration) => key !== "" || operator === "Exists",
   },
   {
     at: "spec.tolerations[]",
     blames: "value",
-    message: "must be empty where operator is Exists",
+    message: "must be empty if operator is Exists",
     cel: "self.operator != 'Exists' || !has(self.value) || size(self.value) == 0",
     holds: ({ operator, value = "" }: Toleration) => operator !== "Exists" || value === "",
   },
   {
     at: "spec.tolerations[]",
     blames: "effect",
-    message: "must be NoExecute where tolerationSeconds is given",
+    message: "must be NoExecute if tolerationSeconds is set",
     cel: "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
     holds: ({ effect, tolerationSeconds }: Toleration) =>
       tolerationSeconds === undefined || effect === "NoExecute",
@@ -38,7 +38,7 @@ const requirements = requirementPlaces.flatMap((at): Rule[] => [
   {
     at,
     blames: "values",
-    message: "must not be empty where operator is In or NotIn",
+    message: "must not be empty if operator is In or NotIn",
     cel: "!(self.operator in ['In', 'NotIn']) || (has(self.values) && size(self.values) > 0)",
     holds: ({ operator, values = [] }: NodeSelectorRequirement) =>
       !["In", "NotIn"].includes(operator) || values.length > 0,
@@ -46,7 +46,7 @@ const requirements = requirementPlaces.flatMap((at): Rule[] => [
   {
     at,
     blames: "values",
-    message: "must be empty where operator is Exists or DoesNotExist",
+    message: "must be empty if operator is Exists or DoesNotExist",
     cel: "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",
     holds: ({ operator, values = [] }: NodeSelectorRequirement) =>
       !["Exists", "DoesNotExist"].includes(operator) || values.length === 0,
@@ -54,7 +54,7 @@ const requirements = requirementPlaces.flatMap((at): Rule[] => [
   {
     at,
     blames: "values",
-    message: "must be one whole number where operator is Gt or Lt",
+    message: "must be one integer if operator is Gt or Lt",
     cel: "!(self.operator in ['Gt', 'Lt']) || " +
       "(has(self.values) && size(self.values) == 1 && self.values[0].matches('^-?[0-9]{1,18}$'))",
     holds: ({ operator, values = [] }: NodeSelectorRequirement) =>
@@ -67,7 +67,7 @@ export const placementRules: readonly Rule[] = [
   {
     at: "spec",
     blames: "ports",
-    message: "must not use a name twice",
+    message: "must have unique names",
     cel:
       "!has(self.ports) || self.ports.all(a, !has(a.name) || self.ports.exists_one(b, has(b.name) && b.name == a.name))",
     holds: ({ ports = [] }: NCAppSpec) => {
@@ -81,14 +81,14 @@ export const placementRules: readonly Rule[] = [
     message: "must have label keys such as 'zone' or 'example.com/zone'",
     holds: ({ nodeSelector = {} }: NCAppSpec) => {
       const bad = Object.keys(nodeSelector).find((key) => !isLabelKey(key));
-      return bad === undefined || `${quote(bad)} is no label key`;
+      return bad === undefined || `${quote(bad)} is not a valid label key`;
     },
   },
   ...tolerations,
   ...requirements,
 ];
 
-// 253 for the prefix, 63 for the name, and the slash.
+// A prefix of 253 characters, a slash and a name of 63.
 function isLabelKey(key: string): boolean {
   return key.length <= 317 && new RegExp(qualifiedName).test(key);
 }

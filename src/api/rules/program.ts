@@ -15,7 +15,7 @@ const env: Rule[] = [
   {
     at: "spec.env[]",
     blames: "valueFrom",
-    message: "must not be given together with a value",
+    message: "must not be set together with value",
     cel: "!has(self.valueFrom) || !has(self.value) || size(self.value) == 0",
     holds: ({ value = "", valueFrom }: EnvVar) => !valueFrom || value === "",
   },
@@ -27,13 +27,12 @@ const env: Rule[] = [
   },
 ];
 
-/** Rules about what runs, and when. */
+/** Rules about what runs and when. */
 export const programRules: readonly Rule[] = [
   {
     at: "spec",
     blames: "shellFileSHA256",
-    message:
-      "must be given where shellFile is a plain http:// URL: anyone on the way could change the script",
+    message: "must be set if shellFile is an http:// URL: anyone on the network path could change the script",
     cel: "!has(self.shellFile) || !self.shellFile.startsWith('http://') || " +
       "(has(self.shellFileSHA256) && size(self.shellFileSHA256) > 0)",
     holds: ({ shellFile = "", shellFileSHA256 = "" }: NCAppSpec) =>

@@ -1,24 +1,24 @@
-/** One rule about the value at a place in the spec. */
+/** One rule about a value in the spec. */
 export type Rule = {
-  /** The value that the rule is about; `[]` stands for each item of a list. */
+  /** The path of the value; `[]` means each item of a list. */
   at: string;
-  /** The field below it that gets the blame, such as `shellFileSHA256`. */
+  /** The field below `at` to report, such as `shellFileSHA256`. Default: `at` itself. */
   blames?: string;
-  /** What to tell a person. A rule without CEL may find its words in the value. */
+  /** The message. A rule without CEL may return a more specific one from `holds`. */
   message: string;
-  /** The rule for API servers; absent where CEL cannot say it, or only at a cost that the server refuses. */
+  /** The rule for API servers; absent if CEL cannot express it, or only at a cost that the server rejects. */
   cel?: string;
-  /** True, or the words why not. */
+  /** Returns true if the rule holds, or else false or a message. */
   // deno-lint-ignore no-explicit-any
   holds: (self: any) => boolean | string;
 };
 
-/** CEL: exactly one of these fields is there. */
+/** Returns CEL that checks that exactly one of these fields is set. */
 export function exactlyOneOf(...names: string[]): string {
   return `[${names.map((name) => `has(self.${name})`).join(", ")}].filter(given, given).size() == 1`;
 }
 
-/** Exactly one of these values is there. */
+/** Reports whether exactly one of these values is defined. */
 export function one(...values: unknown[]): boolean {
   return values.filter((value) => value !== undefined).length === 1;
 }

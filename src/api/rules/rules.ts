@@ -1,8 +1,8 @@
 /**
- * The rules between fields, which a schema cannot say. Each stands once, in both of its forms: as CEL for API servers
- * that have it (1.25 and later), and as TypeScript for manifests and for what older servers let through.
+ * Rules between fields, which a schema cannot express. Each has two forms: CEL for API servers that support it (1.25 and
+ * later), and TypeScript for manifests and for older servers.
  *
- * Rules see the spec with its defaults filled in, here as in the server.
+ * Both forms see the spec with its defaults filled in.
  */
 import { placementRules } from "./placement.ts";
 import { probeRules } from "./probe.ts";
@@ -11,5 +11,5 @@ import type { Rule } from "./rule.ts";
 
 export type { Rule } from "./rule.ts";
 
-/** Every rule, in the order in which its trouble is reported. */
+/** Every rule, in the order of the reports. */
 export const rules: readonly Rule[] = [...programRules, ...probeRules, ...placementRules];

@@ -8,25 +8,25 @@ const keyOf = (holder: string) =>
     required: ["name", "key"],
     properties: {
       name: { type: "string", description: `Name of the ${holder}.`, pattern: subdomain, maxLength: 253 },
-      key: { type: "string", description: `The key to take.`, pattern: dataKey, maxLength: 253 },
+      key: { type: "string", description: "Key whose value is used.", pattern: dataKey, maxLength: 253 },
       optional: {
         type: "boolean",
         description:
-          `True: the variable is left out where the ${holder} or the key is missing. False: the app waits.`,
+          `If true, a missing ${holder} or key leaves the variable out. If false, the app waits for it.`,
       },
     },
   }) as const satisfies Schema;
 
-/** Where the value of a variable comes from. */
+/** The source of a variable's value. */
 export const envVarSource = {
   type: "object",
-  description: "Where the value comes from, in place of `value`. Exactly one source.",
+  description: "Source of the value, instead of `value`. Set exactly one.",
   properties: {
     secretKeyRef: keyOf("Secret"),
     configMapKeyRef: keyOf("ConfigMap"),
     fieldRef: {
       type: "object",
-      description: "A field of the app itself.",
+      description: "A field of the app.",
       required: ["fieldPath"],
       properties: {
         fieldPath: {
@@ -42,21 +42,21 @@ export const envVarSource = {
   },
 } as const satisfies Schema;
 
-/** One variable of the environment. */
+/** One environment variable. */
 export const envVar = {
   type: "object",
-  description: "One variable: a name with a value, or with the place of its value.",
+  description: "One variable: a name, and a value or the source of its value.",
   required: ["name"],
   properties: {
     name: {
       type: "string",
-      description: "A C identifier; sh drops variables of other names.",
+      description: "Name of the variable, a C identifier; sh drops variables with other names.",
       pattern: identifier,
       maxLength: 256,
     },
     value: {
       type: "string",
-      description: "The value, taken as it is: $(NAME) is not expanded.",
+      description: "Value, passed unchanged: $(NAME) is not expanded.",
       pattern: withoutNUL,
       maxLength: 131_072,
     },

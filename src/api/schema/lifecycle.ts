@@ -2,13 +2,12 @@ import type { Schema } from "./schema-type.ts";
 import { path } from "./patterns.ts";
 import { probe } from "./probe.ts";
 
-/** When it starts again, and how it stops: applied live. */
+/** When the app restarts and how it stops. Changes apply without a restart. */
 export const lifecycle = {
   restartPolicy: {
     type: "string",
-    description:
-      "When an app that has ended is started again. Always, OnFailure (exit code other than 0) or Never. " +
-      "With `schedule`, a run that ended well is not repeated before its time under any policy.",
+    description: "When to restart an app that ended: Always, OnFailure (exit code other than 0) or Never. " +
+      "With `schedule`, a run that succeeded is never repeated before the next scheduled time.",
     enum: ["Always", "OnFailure", "Never"],
     default: "Always",
   },
@@ -16,7 +15,7 @@ export const lifecycle = {
     type: "integer",
     format: "int32",
     description:
-      "Seconds before the first restart; doubled at each further one, reset after 600 s of running.",
+      "Seconds before the first restart. Doubles with each restart; resets after the app ran for 600 s.",
     minimum: 0,
     maximum: 86_400,
     default: 10,
@@ -24,7 +23,7 @@ export const lifecycle = {
   maxBackoffSeconds: {
     type: "integer",
     format: "int32",
-    description: "Most seconds before a restart. At least `backoffSeconds`.",
+    description: "Maximum seconds before a restart. Must be at least `backoffSeconds`.",
     minimum: 0,
     maximum: 86_400,
     default: 300,
@@ -32,45 +31,45 @@ export const lifecycle = {
   terminationGracePeriodSeconds: {
     type: "integer",
     format: "int64",
-    description: "Seconds from SIGTERM to every process of the app until what is left is killed.",
+    description: "Seconds between SIGTERM to every process of the app and SIGKILL to those that remain.",
     minimum: 0,
     maximum: 86_400,
     default: 30,
   },
   stopFile: {
     type: "string",
-    description:
-      "Script run first when the app is stopped, an absolute path on the node. Its time counts as grace period.",
+    description: "Script that runs before SIGTERM when the app stops: an absolute path on the node. " +
+      "Its run time counts toward the grace period.",
     pattern: path,
     maxLength: 4_096,
   },
-  livenessProbe: probe("Asks whether the app works. Failure restarts it.", 1),
-  readinessProbe: probe("Asks whether the app can serve. Sets `status.ready`.", 1_000_000),
+  livenessProbe: probe("Checks that the app works. Failure restarts the app.", 1),
+  readinessProbe: probe("Checks that the app can serve requests. Sets `status.ready`.", 1_000_000),
   startupProbe: probe(
-    "Asks whether the app has started. The other probes wait for it; failure restarts the app.",
+    "Checks that the app has started. The other probes wait for it. Failure restarts the app.",
     1,
   ),
   schedule: {
     type: "string",
-    description: "Cron expression of five fields, or @hourly, @daily, @weekly, @monthly, @yearly: " +
-      "the script runs to completion at these times. Empty: it runs all the time.",
+    description: "Cron expression with five fields, or @hourly, @daily, @weekly, @monthly or @yearly. " +
+      "The script runs to completion at these times. Empty: the app runs continuously.",
     maxLength: 256,
   },
   timeZone: {
     type: "string",
-    description: "Time zone of `schedule`, such as Europe/Berlin. Empty: that of the node.",
+    description: "Time zone of `schedule`, such as Europe/Berlin. Empty: the time zone of the node.",
     maxLength: 64,
   },
   concurrencyPolicy: {
     type: "string",
-    description: "When a scheduled run is due and the last one has not ended. Forbid: skip it. " +
-      "Allow: run both. Replace: stop the old one.",
+    description: "What to do when a scheduled run is due while the previous one is still running. " +
+      "Forbid: skip the new run. Allow: run both. Replace: stop the old run.",
     enum: ["Forbid", "Allow", "Replace"],
     default: "Forbid",
   },
   suspend: {
     type: "boolean",
-    description: "True: the app is stopped and kept, and not started.",
+    description: "If true, the agent stops the app and does not start it. The NCApp stays.",
     default: false,
   },
 } as const satisfies { [field: string]: Schema };

@@ -1,7 +1,7 @@
 import type { Schema } from "./schema-type.ts";
 import { percent } from "./patterns.ts";
 
-/** A share of the node. The API server has no type "decimal or string", so a fraction is written as a string. */
+/** A share of the node. The API server has no type "decimal or string", so fractions are strings. */
 const share = (description: string) =>
   ({
     description,
@@ -13,21 +13,21 @@ const share = (description: string) =>
     maxLength: 32,
   }) as const satisfies Schema;
 
-/** How much of the node it may use: applied live. */
+/** How much of the node the app may use. Changes apply without a restart. */
 export const limits = {
   cpuPCT: share(
     'Hard cap on CPU time, in percent of all CPUs of the node: "20", "12.5" or 20, with or without a percent sign. ' +
-      'Over 0 to 100; "" or absent: no cap.',
+      "More than 0, at most 100. Empty or absent: no cap.",
   ),
   memPCT: share(
     'Hard cap on memory, in percent of the physical memory of the node: "20", "12.5" or 20, with or without a percent sign. ' +
-      'Over 0 to 100; "" or absent: no cap. Swap is not extra.',
+      "More than 0, at most 100. Empty or absent: no cap. Swap counts toward the cap.",
   ),
   pidsMax: {
     type: "integer",
     format: "int32",
     description:
-      "Cap on the number of processes and threads, at least 2: an app starts with a shell and what that runs.",
+      "Maximum number of processes and threads. At least 2: the app starts with a shell and what the shell runs.",
     minimum: 2,
     // The kernel's own highest pid_max.
     maximum: 4_194_304,
@@ -36,7 +36,7 @@ export const limits = {
   oomPolicy: {
     type: "string",
     description:
-      "What dies when the app is out of memory. Group: all of its processes together. Process: one of them.",
+      "What the kernel kills when the app is out of memory. Group: all processes of the app. Process: one process.",
     enum: ["Group", "Process"],
     default: "Group",
   },

@@ -1,21 +1,21 @@
 /**
- * The patterns of the schema, each with the words that a person needs when it does not match.
+ * The patterns of the schema, each with the message for a value that does not match.
  *
- * They run in two engines: RE2 in the API server, JavaScript's in the local validator. So they use only what both
- * read alike: no look-around, no back references, and `^`, `$` for the whole text.
+ * They run in two engines: RE2 in the API server, JavaScript's in the local validator. They use only what both
+ * interpret alike: no look-around, no back references, and `^`, `$` for the whole text.
  */
 
 const dnsLabel = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const dnsSubdomain = `${dnsLabel}(\\.${dnsLabel})*`;
 
-/** Over 0 to 100 with any decimals, an optional percent sign, or nothing. */
+/** More than 0, at most 100, any decimals, an optional percent sign; or nothing. */
 export const percent = "^((100(\\.0+)?|[1-9][0-9]?(\\.[0-9]+)?|0\\.0*[1-9][0-9]*)%?)?$";
 /** An absolute path, a web address, or nothing. */
 export const pathOrURL =
   "^(/[^\\x00-\\x1f\\x7f]*|https?://[^\\x00-\\x20\\x7f/?#@]+([/?#][^\\x00-\\x20\\x7f]*)?)?$";
 /** An absolute path, or nothing. */
 export const path = "^(/[^\\x00-\\x1f\\x7f]*)?$";
-/** What execve can pass on. */
+/** Text that execve accepts. */
 export const withoutNUL = "^[^\\x00]*$";
 /** A SHA-256 digest in hex, or nothing. */
 export const sha256 = "^([0-9A-Fa-f]{64})?$";
@@ -44,7 +44,7 @@ export const headerName = "^[-A-Za-z0-9!#$%&'*+.^_`|~]+$";
 /** The value of an HTTP header: one line. */
 export const headerValue = "^[^\\x00\\r\\n]*$";
 
-/** What to tell a person whose value does not match the pattern. */
+/** Returns the message for a value that does not match the pattern. */
 export function explainMismatch(pattern: string, value: string): string {
   if (pattern === pathOrURL) return explainPathOrURL(value);
   return meaning.get(pattern) ?? `must match ${pattern}`;
@@ -53,11 +53,11 @@ export function explainMismatch(pattern: string, value: string): string {
 const meaning: ReadonlyMap<string, string> = new Map([
   [percent, 'must be a percentage over 0 to 100, such as "20", "12.5" or "20%", or "" for no cap'],
   [path, "must be an absolute path without control characters"],
-  [withoutNUL, "must not contain a NUL character: no program can be given one"],
+  [withoutNUL, "must not contain a NUL character: programs cannot receive one"],
   [sha256, "must be the 64 hex digits of a SHA-256 digest"],
   [
     identifier,
-    "must be letters, digits and underscores, not starting with a digit: sh drops other variables",
+    "must be letters, digits and underscores, not starting with a digit: sh drops other names",
   ],
   [account, "must be the name or the number of a user or group"],
   [portName, "must be lower-case letters, digits and single hyphens, with at least one letter"],
@@ -68,7 +68,7 @@ const meaning: ReadonlyMap<string, string> = new Map([
   [qualifiedNameOrEmpty, "must be a qualified name such as 'zone' or 'example.com/zone'"],
   [labelValue, "must be letters, digits, '-', '_' and '.', with a letter or digit at both ends"],
   [dataKey, "must be letters, digits, '-', '_' and '.'"],
-  [headerName, "must be the name of an HTTP header"],
+  [headerName, "must be a valid HTTP header name"],
   [headerValue, "must be one line"],
 ]);
 
@@ -80,7 +80,7 @@ function explainPathOrURL(value: string): string {
     return `the scheme "${scheme}" is not supported: use https or http`;
   }
   if (/^https?:\/\/[^/?#]*@/.test(value)) {
-    return "must not contain credentials: everyone who can read the app could read them";
+    return "must not contain credentials: everyone who can read the NCApp can read them";
   }
-  return "must be a URL with a host name, and without spaces";
+  return "must be a URL with a host name and without spaces";
 }

@@ -3,18 +3,17 @@ import type { Schema } from "./schema-type.ts";
 import { labelValue, subdomainOrEmpty } from "./patterns.ts";
 import { affinity, port, toleration } from "./scheduling.ts";
 
-/** Where it runs. */
+/** Where the app runs. */
 export const placement = {
   nodeName: {
     type: "string",
-    description: "The node that the app is bound to. Set by the scheduler, or by hand.",
+    description: "Node that runs the app. The scheduler sets it unless you do.",
     pattern: subdomainOrEmpty,
     maxLength: 253,
   },
   schedulerName: {
     type: "string",
-    description:
-      "The scheduler that binds the app. Another name than the default is left for another scheduler.",
+    description: "Scheduler that binds the app. nc-scheduler ignores apps that name another scheduler.",
     pattern: subdomainOrEmpty,
     maxLength: 253,
     default: defaultSchedulerName,
@@ -29,20 +28,22 @@ export const placement = {
   affinity,
   tolerations: {
     type: "array",
-    description: "Taints that the app bears.",
+    description: "Taints that the app tolerates.",
     "x-kubernetes-list-type": "atomic",
     maxItems: 256,
     items: toleration,
   },
   priorityClassName: {
     type: "string",
-    description: "PriorityClass of the app. Empty: the cluster's default class, else priority 0.",
+    description:
+      "PriorityClass of the app. Empty: the default class of the cluster, or priority 0 if there is none.",
     pattern: subdomainOrEmpty,
     maxLength: 253,
   },
   ports: {
     type: "array",
-    description: "Ports of the host that the app listens on. No port is given twice on a node.",
+    description:
+      "Host ports that the app listens on. The scheduler assigns each port of a node to one app only.",
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["port", "protocol"],
     maxItems: 64,

@@ -10,15 +10,16 @@ const probedPort = {
   maxLength: 15,
 } as const satisfies Schema;
 
-/** Runs a command in the app's cgroup, as its user. */
+/** Runs a command in the app's cgroup, as the app's user. */
 export const execAction = {
   type: "object",
-  description: "A command run in the app's cgroup, as its user, in its folder. Exit code 0 is success.",
+  description:
+    "Command to run in the app's cgroup and working directory, as the app's user. Exit code 0 means success.",
   required: ["command"],
   properties: {
     command: {
       type: "array",
-      description: "The program and its arguments. No shell is put around it.",
+      description: "Program and arguments. It does not run in a shell.",
       "x-kubernetes-list-type": "atomic",
       minItems: 1,
       maxItems: 256,
@@ -27,28 +28,29 @@ export const execAction = {
   },
 } as const satisfies Schema;
 
-/** Asks over HTTP. */
+/** Sends an HTTP request. */
 export const httpGetAction = {
   type: "object",
-  description: "A GET request. A status of 200 to 399 is success. Certificates are not verified.",
+  description:
+    "HTTP GET request. A status code from 200 to 399 means success. Certificates are not verified.",
   required: ["port"],
   properties: {
     path: {
       type: "string",
-      description: "Path and query.",
+      description: "Path and query of the request.",
       default: "/",
       pattern: "^(/[^\\x00-\\x20\\x7f]*)?$",
     },
     port: probedPort,
     host: {
       type: "string",
-      description: "Host to ask; the node itself if empty.",
+      description: "Host to connect to. Empty: the node itself.",
       pattern: "^[^\\x00-\\x20\\x7f/?#@]*$",
     },
     scheme: { type: "string", description: "HTTP or HTTPS.", enum: ["HTTP", "HTTPS"], default: "HTTP" },
     httpHeaders: {
       type: "array",
-      description: "Headers to send; one name may come more than once.",
+      description: "Headers to send. A name may repeat.",
       "x-kubernetes-list-type": "atomic",
       maxItems: 64,
       items: {
@@ -63,16 +65,16 @@ export const httpGetAction = {
   },
 } as const satisfies Schema;
 
-/** Opens a connection. */
+/** Opens a TCP connection. */
 export const tcpSocketAction = {
   type: "object",
-  description: "A TCP connection. That it opens is success.",
+  description: "TCP connection. Opening it means success.",
   required: ["port"],
   properties: {
     port: probedPort,
     host: {
       type: "string",
-      description: "Host to connect to; the node itself if empty.",
+      description: "Host to connect to. Empty: the node itself.",
       pattern: "^[^\\x00-\\x20\\x7f/?#@]*$",
     },
   },
@@ -81,23 +83,23 @@ export const tcpSocketAction = {
 const seconds = (description: string, minimum: number, value: number) =>
   ({ type: "integer", format: "int32", description, minimum, maximum: 86_400, default: value }) as const;
 
-/** A probe with the given story, one mechanism, and the timing fields of a Pod's. */
+/** A probe with the given description, one mechanism, and the timing fields of a Pod's probe. */
 export const probe = (description: string, maxSuccessThreshold: number) =>
   ({
     type: "object",
-    description: `${description} Exactly one of exec, httpGet, tcpSocket.`,
+    description: `${description} Set exactly one of exec, httpGet and tcpSocket.`,
     properties: {
       exec: execAction,
       httpGet: httpGetAction,
       tcpSocket: tcpSocketAction,
-      initialDelaySeconds: seconds("Seconds from the start of the app to the first probe.", 0, 0),
-      periodSeconds: seconds("Seconds from one probe to the next.", 1, 10),
-      timeoutSeconds: seconds("Seconds after which a probe has failed.", 1, 1),
+      initialDelaySeconds: seconds("Seconds between the start of the app and the first probe.", 0, 0),
+      periodSeconds: seconds("Seconds between probes.", 1, 10),
+      timeoutSeconds: seconds("Seconds after which a probe times out and fails.", 1, 1),
       successThreshold: {
         type: "integer",
         format: "int32",
         description:
-          "Successes in a row, after a failure, that count as success. 1 for liveness and startup.",
+          "Consecutive successes, after a failure, that count as success. Must be 1 for liveness and startup probes.",
         minimum: 1,
         maximum: maxSuccessThreshold,
         default: 1,
@@ -105,7 +107,7 @@ export const probe = (description: string, maxSuccessThreshold: number) =>
       failureThreshold: {
         type: "integer",
         format: "int32",
-        description: "Failures in a row that count as failure.",
+        description: "Consecutive failures that count as failure.",
         minimum: 1,
         maximum: 1_000_000,
         default: 3,

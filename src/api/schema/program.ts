@@ -13,34 +13,33 @@ const userOrGroup = (description: string) =>
     maxLength: 64,
   }) as const satisfies Schema;
 
-/** What to run: these fields restart the app when they change. */
+/** What to run. A change of these fields restarts the app. */
 export const program = {
   shellFile: {
     type: "string",
-    description:
-      "Script that deploys and starts the app: an absolute path on the node, or an https:// or http:// URL. " +
-      "It is run by its shebang if it is executable, else by sh. It may stay in the foreground, or put the app in the " +
-      "background and exit 0: the app lives while any process in its cgroup lives. Empty: nothing to run yet.",
+    description: "Script that starts the app: an absolute path on the node, or an https:// or http:// URL. " +
+      "An executable script runs with its shebang, any other with sh. The script may stay in the foreground, or start " +
+      "background processes and exit 0: the app runs while any process in its cgroup runs. Empty: nothing to run yet.",
     pattern: pathOrURL,
     maxLength: 4_096,
   },
   shellFileSHA256: {
     type: "string",
     description:
-      "SHA-256 digest of the script in hex. A script with another digest is never run. Required for http://.",
+      "SHA-256 digest of the script in hex. The agent never runs a script with another digest. Required for http:// URLs.",
     pattern: sha256,
     maxLength: 64,
   },
   args: {
     type: "array",
-    description: "Arguments of the script, taken as they are.",
+    description: "Arguments of the script, passed unchanged.",
     "x-kubernetes-list-type": "atomic",
     maxItems: 4_096,
     items: { type: "string", pattern: withoutNUL, maxLength: 131_072 },
   },
   env: {
     type: "array",
-    description: "Variables of the app's environment. Nothing of the agent's own environment is passed on.",
+    description: "Environment variables of the app. The app inherits nothing from the agent's environment.",
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["name"],
     maxItems: 1_024,
@@ -48,12 +47,12 @@ export const program = {
   },
   workingDir: {
     type: "string",
-    description: "Folder in which the script starts, an absolute path. Default: /.",
+    description: "Working directory of the script, an absolute path. Default: /.",
     pattern: path,
     maxLength: 4_096,
   },
-  runAsUser: userOrGroup("Name or id of the user that the app runs as. Default: the agent's user."),
+  runAsUser: userOrGroup("Name or ID of the user that runs the app. Default: the user of the agent."),
   runAsGroup: userOrGroup(
-    "Name or id of the group that the app runs as. Default: the primary group of the user.",
+    "Name or ID of the group that the app runs with. Default: the primary group of the user.",
   ),
 } as const satisfies { [field: string]: Schema };

@@ -3,19 +3,19 @@ import { labelValue, portName, qualifiedName, qualifiedNameOrEmpty } from "./pat
 
 const requirement = {
   type: "object",
-  description: "What a label must be.",
+  description: "Requirement on a node label.",
   required: ["key", "operator"],
   properties: {
-    key: { type: "string", description: "Key of the label.", pattern: qualifiedName, maxLength: 317 },
+    key: { type: "string", description: "Label key.", pattern: qualifiedName, maxLength: 317 },
     operator: {
       type: "string",
-      description: "How the value relates to `values`.",
+      description: "How the label relates to `values`.",
       enum: ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"],
     },
     values: {
       type: "array",
       description:
-        "One or more for In and NotIn, none for Exists and DoesNotExist, one whole number for Gt and Lt.",
+        "Values to compare with: one or more for In and NotIn, none for Exists and DoesNotExist, one integer for Gt and Lt.",
       "x-kubernetes-list-type": "atomic",
       maxItems: 256,
       items: { type: "string", maxLength: 253 },
@@ -25,14 +25,18 @@ const requirement = {
 
 const fieldRequirement = {
   type: "object",
-  description: "What the name of the node must be.",
+  description: "Requirement on the node name.",
   required: ["key", "operator", "values"],
   properties: {
-    key: { type: "string", description: "The field.", enum: ["metadata.name"] },
-    operator: { type: "string", description: "In or NotIn.", enum: ["In", "NotIn"] },
+    key: { type: "string", description: "Field of the Node. Only metadata.name.", enum: ["metadata.name"] },
+    operator: {
+      type: "string",
+      description: "How the field relates to `values`: In or NotIn.",
+      enum: ["In", "NotIn"],
+    },
     values: {
       type: "array",
-      description: "One name of a node.",
+      description: "One node name.",
       "x-kubernetes-list-type": "atomic",
       minItems: 1,
       maxItems: 1,
@@ -41,22 +45,22 @@ const fieldRequirement = {
   },
 } as const satisfies Schema;
 
-/** Requirements on a node that must all hold. */
+/** Requirements that a node must meet, all of them. */
 export const nodeSelectorTerm = {
   type: "object",
-  description: "Requirements that must all hold. A term without any matches no node.",
+  description: "Requirements that the node must meet, all of them. An empty term matches no node.",
   "x-kubernetes-map-type": "atomic",
   properties: {
     matchExpressions: {
       type: "array",
-      description: "Requirements on the labels of the node.",
+      description: "Requirements on node labels.",
       "x-kubernetes-list-type": "atomic",
       maxItems: 64,
       items: requirement,
     },
     matchFields: {
       type: "array",
-      description: "Requirements on the name of the node.",
+      description: "Requirements on the node name.",
       "x-kubernetes-list-type": "atomic",
       maxItems: 64,
       items: fieldRequirement,
@@ -71,17 +75,17 @@ export const affinity = {
   properties: {
     nodeAffinity: {
       type: "object",
-      description: "Rules about the node.",
+      description: "Rules about the node, by its labels and name.",
       properties: {
         requiredDuringSchedulingIgnoredDuringExecution: {
           type: "object",
-          description: "The app goes only to nodes that match. Apps that run already stay.",
+          description: "Nodes that the scheduler may choose. Apps that already run stay where they are.",
           "x-kubernetes-map-type": "atomic",
           required: ["nodeSelectorTerms"],
           properties: {
             nodeSelectorTerms: {
               type: "array",
-              description: "Terms of which one must hold.",
+              description: "Terms. The node must match at least one.",
               "x-kubernetes-list-type": "atomic",
               minItems: 1,
               maxItems: 64,
@@ -91,7 +95,7 @@ export const affinity = {
         },
         preferredDuringSchedulingIgnoredDuringExecution: {
           type: "array",
-          description: "Terms that a node gains points for.",
+          description: "Terms that raise the score of matching nodes.",
           "x-kubernetes-list-type": "atomic",
           maxItems: 64,
           items: {
@@ -101,7 +105,7 @@ export const affinity = {
               weight: {
                 type: "integer",
                 format: "int32",
-                description: "Points, 1 to 100.",
+                description: "Weight of the term, 1 to 100.",
                 minimum: 1,
                 maximum: 100,
               },
@@ -114,54 +118,59 @@ export const affinity = {
   },
 } as const satisfies Schema;
 
-/** A taint that the app bears. */
+/** A taint that the app tolerates. */
 export const toleration = {
   type: "object",
-  description: "A taint that the app bears.",
+  description: "Taint that the app tolerates.",
   properties: {
     key: {
       type: "string",
-      description: "Key of the taint; empty with Exists for every taint.",
+      description: "Key of the taint. Empty, with operator Exists: every taint.",
       pattern: qualifiedNameOrEmpty,
       maxLength: 317,
     },
     operator: {
       type: "string",
-      description: "Equal: key and value are those of the taint. Exists: any value.",
+      description: "Equal: key and value match the taint. Exists: the key matches, any value.",
       enum: ["Equal", "Exists"],
       default: "Equal",
     },
     value: {
       type: "string",
-      description: "Value of the taint, for Equal.",
+      description: "Value of the taint, for operator Equal.",
       pattern: labelValue,
       maxLength: 63,
     },
     effect: {
       type: "string",
-      description: "Effect of the taint; empty for every effect.",
+      description: "Effect of the taint. Empty: every effect.",
       enum: ["", "NoSchedule", "PreferNoSchedule", "NoExecute"],
     },
     tolerationSeconds: {
       type: "integer",
       format: "int64",
       description:
-        "How long a NoExecute taint, or a lost node, is borne. Absent: for ever. 0 or less: not at all.",
+        "How long the app tolerates a NoExecute taint or a lost node. Absent: forever. 0 or less: not at all.",
     },
   },
 } as const satisfies Schema;
 
-/** A port of the host that the app listens on. */
+/** A host port that the app listens on. */
 export const port = {
   type: "object",
-  description: "A port of the host that the app listens on.",
+  description: "Host port that the app listens on.",
   required: ["port"],
   properties: {
-    name: { type: "string", description: "Name that probes may use.", pattern: portName, maxLength: 15 },
-    port: { type: "integer", format: "int32", description: "Port of the host.", minimum: 1, maximum: 65_535 },
+    name: {
+      type: "string",
+      description: "Name by which probes refer to the port.",
+      pattern: portName,
+      maxLength: 15,
+    },
+    port: { type: "integer", format: "int32", description: "Port number.", minimum: 1, maximum: 65_535 },
     protocol: {
       type: "string",
-      description: "TCP, UDP or SCTP.",
+      description: "Protocol: TCP, UDP or SCTP.",
       enum: ["TCP", "UDP", "SCTP"],
       default: "TCP",
     },

@@ -1,9 +1,9 @@
 /**
- * From a schema to its TypeScript type. The schema is data (`as const`), the type follows from it: neither can
- * change without the other.
+ * The TypeScript type of a schema. The schema is data (`as const`) and the type is derived from it, so the two cannot
+ * disagree.
  */
 
-/** The part of Kubernetes' structural OpenAPI v3 schema that NCApp uses; `validate.ts` understands all of it. */
+/** The part of Kubernetes' structural OpenAPI v3 schema that NCApp uses; `check-schema.ts` implements all of it. */
 export type Schema = {
   readonly description?: string;
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
@@ -33,8 +33,8 @@ export type Schema = {
 /**
  * The type of the values that a schema accepts.
  *
- * `Mode` "sent" is what people write: fields with a default may be left out. "defaulted" is what `applyDefaults`
- * returns: they are there.
+ * `Mode` "sent" is what users write: fields with a default are optional. "defaulted" is what `applyDefaults` returns:
+ * these fields are set.
  */
 export type FromSchema<S, Mode extends "sent" | "defaulted" = "sent"> = S extends
   { readonly "x-kubernetes-int-or-string": true } ? string | number

@@ -1,11 +1,18 @@
 /**
- * The one source of truth about NCApp: the OpenAPI v3 structural schema. The TypeScript types (`types.ts`), the
- * CRD (`crd.ts`), the validator (`validate.ts`) and the defaults (`defaults.ts`) all follow from it.
+ * The single source of truth about NCApp: its OpenAPI v3 structural schema. Everything else follows from it: the
+ * TypeScript types (`api/types.ts`), the CRD (`api/install`), the validator and the defaults (`api/validate`).
+ *
+ * A field belongs to one of four files by what its change means: `program.ts` (restarts the app), `limits.ts` and
+ * `lifecycle.ts` (apply without a restart), `placement.ts` (where the app runs). `kubectl explain` prints the
+ * descriptions.
  */
 import { apiVersion, kind } from "../names.ts";
 import type { Schema } from "./schema-type.ts";
 import { label, subdomain } from "./patterns.ts";
-import { spec } from "./spec.ts";
+import { lifecycle } from "./lifecycle.ts";
+import { limits } from "./limits.ts";
+import { placement } from "./placement.ts";
+import { program } from "./program.ts";
 import { status } from "./status.ts";
 
 export type { envVar, envVarSource } from "./env.ts";
@@ -13,12 +20,11 @@ export { explainMismatch, percent, qualifiedName } from "./patterns.ts";
 export type { execAction, httpGetAction, probe, tcpSocketAction } from "./probe.ts";
 export type { affinity, nodeSelectorTerm, port, toleration } from "./scheduling.ts";
 export type { FromSchema, Schema } from "./schema-type.ts";
-export { spec } from "./spec.ts";
 export type { condition, lastExit, status } from "./status.ts";
 
 /**
- * The metadata that NC-Kubelet reads. The API server has its own, fuller idea, so a CRD says only `type: object`
- * here, and fields beyond these pass.
+ * The metadata fields that NC-Kubelet reads; other fields pass. The API server has its own schema of metadata, so the
+ * CRD says only `type: object` here.
  */
 export const metadata = {
   type: "object",
@@ -38,11 +44,18 @@ export const metadata = {
   },
 } as const satisfies Schema;
 
+/** The schema of `spec`. */
+export const spec = {
+  type: "object",
+  description: "What to run, and how much of the node it may use.",
+  properties: { ...program, ...limits, ...lifecycle, ...placement },
+} as const satisfies Schema;
+
 /** The schema of a whole NCApp. */
 export const ncapp = {
   type: "object",
   description:
-    "NCApp is an application that is not containerized: a script to run, and the share of the node that it may use.",
+    "NCApp is a non-containerized application: a script to run, and the share of the node that it may use.",
   required: ["apiVersion", "kind", "metadata", "spec"],
   properties: {
     apiVersion: { type: "string", enum: [apiVersion] },

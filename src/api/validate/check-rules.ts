@@ -3,8 +3,8 @@ import { type FieldError, invalid, required } from "../field-error.ts";
 import { type Rule, rules } from "../rules/rules.ts";
 
 /**
- * What the rules between fields find in a spec with its defaults. `errors` is what the schema found: a rule is left
- * out where a value that it may look at has the wrong type, since it could only guess.
+ * Checks a spec with its defaults against the rules between fields. `errors` are the findings of the schema: a rule is
+ * skipped if a value that it may read has the wrong type.
  */
 export function checkRules(spec: unknown, errors: readonly FieldError[]): FieldError[] {
   const mistyped = errors.filter(({ reason }) => reason === "FieldValueTypeInvalid").map(({ field }) =>
@@ -12,29 +12,29 @@ export function checkRules(spec: unknown, errors: readonly FieldError[]): FieldE
   );
   return rules.flatMap((rule) =>
     placesOf(rule.at, spec)
-      .filter(({ field }) => !mistyped.some((bad) => isWithin(field, bad)))
-      .flatMap((place) => breach(rule, place))
-      // One trouble with a field is enough: a value of the wrong form breaks the rules about it, too.
+      .filter(({ field }) => !mistyped.some((path) => isWithin(field, path)))
+      .flatMap((place) => violation(rule, place))
+      // One error per field is enough: a malformed value also breaks the rules about it.
       .filter(({ field }) => !errors.some((error) => error.field === field))
   );
 }
 
-function isWithin(field: string, other: string): boolean {
-  return other === field || other.startsWith(`${field}.`) || other.startsWith(`${field}[`);
+function isWithin(field: string, path: string): boolean {
+  return path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`);
 }
 
 type Place = { field: string; value: unknown };
 
-function breach(rule: Rule, { field, value: self }: Place): FieldError[] {
-  const verdict = rule.holds(self);
-  if (verdict === true) return [];
-  const detail = verdict === false ? rule.message : verdict;
+function violation(rule: Rule, { field, value: self }: Place): FieldError[] {
+  const result = rule.holds(self);
+  if (result === true) return [];
+  const detail = result === false ? rule.message : result;
   const blamed = rule.blames ? `${field}.${rule.blames}` : field;
   const value = rule.blames ? lookUp(self, rule.blames) : self;
   return [value === undefined ? required(blamed, detail) : invalid(blamed, value, detail)];
 }
 
-// spec.env[].valueFrom → the valueFrom of each item of env that has one.
+// spec.env[].valueFrom → the valueFrom of each item of env that sets it.
 function placesOf(at: string, spec: unknown): Place[] {
   let places: Place[] = [{ field: "spec", value: spec }];
   for (const step of at.split(".").slice(1)) {

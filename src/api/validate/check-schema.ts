@@ -1,12 +1,11 @@
 /**
  * Checks a value against a schema, as the API server does with a CRD.
  *
- * Guarantees: every trouble is reported, not only the first (of unknown fields, 20 per object), in the order of the
- * schema; a value that passes is accepted by an API server that has the same schema. A `null` in place of a field counts
- * as absent: the server drops it. Unknown fields are reported, which the server does only when it is asked to
- * (kubectl asks since 1.25).
+ * Guarantees: reports every problem, not only the first, in the order of the schema (at most 20 unknown fields per object).
+ * An API server with the same schema accepts a value that passes. A field that is `null` counts as absent: the server drops
+ * it. Unknown fields are errors; the server reports them only on request (kubectl requests it since 1.25).
  *
- * Caveat: `format` is not checked; the server checks only date-time, which no field that people write has.
+ * Caveat: does not check `format`. The server checks only date-time, which no field that users write has.
  */
 import {
   duplicate,
@@ -20,10 +19,10 @@ import {
 } from "../field-error.ts";
 import { explainMismatch, type Schema } from "../schema/schema.ts";
 
-// Enough to see what went wrong: a hostile document could hold a hundred thousand, each compared with every name.
+// A hostile document could hold a hundred thousand, and each is compared with every known name.
 const maxUnknown = 20;
 
-/** What is wrong with `value`, which stands at `field`. Empty: nothing. */
+/** Returns what is wrong with `value`, the value at path `field`. */
 export function checkSchema(schema: Schema, value: unknown, field: string): FieldError[] {
   if (schema["x-kubernetes-int-or-string"]) return checkIntOrString(schema, value, field);
   switch (schema.type) {
@@ -51,7 +50,7 @@ export function checkSchema(schema: Schema, value: unknown, field: string): Fiel
   }
 }
 
-/** True for a JSON object: neither null nor an array. */
+/** Reports whether a value is a JSON object: neither null nor an array. */
 export function isObject(value: unknown): value is { [name: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -59,9 +58,11 @@ export function isObject(value: unknown): value is { [name: string]: unknown } {
 function checkIntOrString(schema: Schema, value: unknown, field: string): FieldError[] {
   if (typeof value === "string") return checkString(schema, value, field);
   if (typeof value !== "number") {
-    return [wrongType(field, value, `must be a whole number or a string, not ${typeName(value)}`)];
+    return [wrongType(field, value, `must be an integer or a string, not ${typeName(value)}`)];
   }
-  if (!Number.isInteger(value)) return [wrongType(field, value, `write a fraction as a string: "${value}"`)];
+  if (!Number.isInteger(value)) {
+    return [wrongType(field, value, `must be a string if it is a fraction: "${value}"`)];
+  }
   return checkNumber(schema, value, field);
 }
 
@@ -166,13 +167,13 @@ function child(field: string, name: string): string {
   return field === "" ? shown(name) : `${field}.${shown(name)}`;
 }
 
-/** Messages are one line of a bounded length, whatever the keys of an object are. */
+// Keeps messages on one line of bounded length, whatever the keys of an object are.
 function shown(name: string): string {
   if (!/^[!-~]+$/.test(name)) return quote(name);
   return name.length > longestKey ? `${name.slice(0, longestKey)}…` : name;
 }
 
-/** That of a label with its prefix. */
+/** The length of a label key with a prefix. */
 const longestKey = 317;
 
 function isNumber(schema: Schema, value: unknown): value is number {
@@ -184,7 +185,7 @@ function mustBe(schema: Schema, value: unknown): string {
     object: "an object",
     array: "a list",
     string: "a string",
-    integer: "a whole number",
+    integer: "an integer",
     number: "a number",
   };
   const wanted = schema.type === "boolean" ? "true or false" : names[schema.type ?? "object"];

@@ -3,14 +3,14 @@ import { type Schema, spec as specSchema } from "../schema/schema.ts";
 import type { DefaultedSpec, NCAppSpec } from "../types.ts";
 
 /**
- * A copy of a valid spec with the schema's defaults filled in and nulls left out: what the API server makes of it.
- * Apps from files, URLs and the socket never pass the API server; by this they mean the same.
+ * Returns a copy of a valid spec with the schema's defaults filled in and nulls dropped, as the API server stores it. Apps
+ * from files, URLs and the socket never pass the API server; this gives them the same meaning.
  */
 export function applyDefaults(spec: NCAppSpec): DefaultedSpec {
   return withDefaults(specSchema, spec) as DefaultedSpec;
 }
 
-/** `value` as the API server would store it under `schema`. Parts of another type than the schema's stay as they are. */
+/** Returns `value` as the API server would store it under `schema`. Parts with the wrong type stay unchanged. */
 export function withDefaults(schema: Schema, value: unknown): unknown {
   if (Array.isArray(value)) {
     return schema.items ? value.map((item) => withDefaults(schema.items!, item)) : value;
@@ -21,7 +21,7 @@ export function withDefaults(schema: Schema, value: unknown): unknown {
   const missing = Object.entries(properties).filter(([name, field]) =>
     field.default !== undefined && value[name] == null
   );
-  // fromEntries makes own fields even of names such as __proto__.
+  // fromEntries makes own fields even for names such as __proto__.
   return Object.fromEntries([
     ...given.map(([name, field]) => {
       const fieldSchema = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;

@@ -1,15 +1,15 @@
 /**
- * Finds what stands in for secrets in a copy that was made to be looked at: a mirror at the API server, an answer of the agent.
+ * Finds the placeholders of secrets in a copy of an app: a mirror in the API server, or an answer of the agent.
  *
- * Applied, such a copy would put the stand-ins in the place of the true values. The schema cannot say so, since mirrors
- * themselves have to pass it.
+ * Applying such a copy would replace the real values with placeholders. The schema cannot forbid them, since mirrors have
+ * to pass it.
  */
 import { isObject } from "./check-schema.ts";
 import { type FieldError, invalid, quote } from "../field-error.ts";
 import { annotations } from "../names.ts";
 import { hiddenQuery, hiddenValue } from "../shown-spec.ts";
 
-/** One error per field by which the object is such a copy; none for what a person wrote. */
+/** Returns one error per placeholder, and one for the mirror annotation. */
 export function findHiddenValues(object: unknown): FieldError[] {
   if (!isObject(object)) return [];
   const spec = isObject(object.spec) ? object.spec : {};
@@ -17,27 +17,31 @@ export function findHiddenValues(object: unknown): FieldError[] {
     hiddenHeaders(spec[name], `spec.${name}`)
   );
   return [
-    ...mirrorMark(object.metadata),
+    ...mirrorAnnotation(object.metadata),
     ...hiddenURL(spec.shellFile),
     ...hiddenIn(spec.env, "spec.env"),
     ...probes,
   ];
 }
 
-function mirrorMark(metadata: unknown): FieldError[] {
-  const notes = isObject(metadata) && isObject(metadata.annotations) ? metadata.annotations : {};
-  const mark = notes[annotations.mirror];
-  if (mark === undefined) return [];
-  const detail = "this is the API server's copy of an app that its node keeps, without what is secret: " +
-    "apply the manifest that the app was made from";
-  return [invalid(`metadata.annotations[${annotations.mirror}]`, mark, detail)];
+function mirrorAnnotation(metadata: unknown): FieldError[] {
+  const present = isObject(metadata) && isObject(metadata.annotations) ? metadata.annotations : {};
+  const mirror = present[annotations.mirror];
+  if (mirror === undefined) return [];
+  const detail = "this is a mirror of an app on its node, without its secrets: " +
+    "apply the original manifest";
+  return [invalid(`metadata.annotations[${annotations.mirror}]`, mirror, detail)];
 }
 
 function hiddenURL(shellFile: unknown): FieldError[] {
   const [url = ""] = typeof shellFile === "string" ? shellFile.split("#") : [];
   if (!/^[a-z][a-z0-9+.-]*:/i.test(url) || url.slice(url.indexOf("?")) !== hiddenQuery) return [];
   return [
-    invalid("spec.shellFile", shellFile, "stands for a URL with a query that is not shown: write that"),
+    invalid(
+      "spec.shellFile",
+      shellFile,
+      "is the placeholder of a URL with a hidden query: write the whole URL",
+    ),
   ];
 }
 
@@ -50,7 +54,7 @@ function hiddenIn(list: unknown, field: string): FieldError[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((item, index) => {
     if (!isObject(item) || item.value !== hiddenValue) return [];
-    const detail = `stands for the value of ${quote(item.name)}, which is not shown: write that`;
+    const detail = `is the placeholder of the hidden value of ${quote(item.name)}: write the value`;
     return [invalid(`${field}[${index}].value`, item.value, detail)];
   });
 }

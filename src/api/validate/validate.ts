@@ -1,23 +1,28 @@
+/**
+ * Decides whether an object is a valid NCApp, as the API server does.
+ *
+ * `check-schema.ts` checks it against the schema, `check-rules.ts` against the rules between fields, after `defaults.ts`
+ * filled in the defaults. `hidden-values.ts` rejects copies whose secrets are hidden.
+ */
 import { checkRules } from "./check-rules.ts";
 import { checkSchema, isObject } from "./check-schema.ts";
 import { withDefaults } from "./defaults.ts";
 import type { FieldError } from "../field-error.ts";
 import { findHiddenValues } from "./hidden-values.ts";
 import { ncapp, type Schema, spec as specSchema } from "../schema/schema.ts";
-import type { NCApp } from "../types.ts";
 
 export { isObject } from "./check-schema.ts";
 export { applyDefaults, withDefaults } from "./defaults.ts";
 
 export type { FieldError } from "../field-error.ts";
 
-// A status in a manifest is somebody's old output: the API server ignores it, and so do we.
+// A status in a manifest is old output: the API server ignores it, and so does the agent.
 const written: Schema = {
   ...ncapp,
   properties: { ...ncapp.properties, status: { "x-kubernetes-preserve-unknown-fields": true } },
 };
 
-/** Everything that is wrong with an object that wants to be an NCApp. Empty: it is one, and `isNCApp` agrees. */
+/** Returns everything that is wrong with an NCApp. */
 export function validateNCApp(object: unknown): FieldError[] {
   const errors = checkSchema(written, object, "");
   if (!isObject(object) || !isObject(object.spec)) return errors;
@@ -25,8 +30,8 @@ export function validateNCApp(object: unknown): FieldError[] {
 }
 
 /**
- * Everything that is wrong with an object that a person hands in: also that it is a copy whose secrets are hidden, which no
- * schema can tell, since the API server has to take such copies as mirrors.
+ * Returns everything that is wrong with an NCApp that a user wrote. Unlike `validateNCApp`, rejects copies whose secrets are
+ * hidden; the API server has to accept these as mirrors.
  */
 export function validateWritten(object: unknown): FieldError[] {
   const errors = validateNCApp(object);
@@ -34,9 +39,4 @@ export function validateWritten(object: unknown): FieldError[] {
     !errors.some((error) => error.field === field)
   );
   return [...errors, ...hidden];
-}
-
-/** True for a valid NCApp. */
-export function isNCApp(object: unknown): object is NCApp {
-  return validateNCApp(object).length === 0;
 }

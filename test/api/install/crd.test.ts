@@ -17,12 +17,12 @@ import { badSpecs, goodSpecs } from "../samples.ts";
 const crd = (features = {}): any => buildCRD(features);
 const schemaOf = (features = {}): Schema => crd(features).spec.versions[0].schema.openAPIV3Schema;
 
-test("the files in crd/ are those of the source", async () => {
+test("the files in crd/ are up to date", async () => {
   const lines: string[] = [];
   assert.equal(await generate({ check: true, say: (line) => lines.push(line) }), 0, lines.join("\n"));
 });
 
-test("generate --check shows what is stale and writes nothing; generate makes it right", async (t) => {
+test("generate --check reports stale files and writes nothing; generate updates them", async (t) => {
   const dir = tempFolder(t).path;
   const said: string[] = [];
   const say = (line: string) => said.push(line);
@@ -42,7 +42,7 @@ test("generate --check shows what is stale and writes nothing; generate makes it
   assert.match(said[1]!, /crd\/old\.yaml is not made by the generator/);
 });
 
-test("the YAML of the CRD holds exactly the schema that the validator reads", () => {
+test("the CRD has exactly the schema of the validator", () => {
   const [file] = installFiles();
   const [read] = loadAll(renderInstallFile(file!)) as [ReturnType<typeof crd>];
   const schema = read.spec.versions[0].schema.openAPIV3Schema;
@@ -50,7 +50,7 @@ test("the YAML of the CRD holds exactly the schema that the validator reads", ()
   assert.deepEqual(schema.properties.status, JSON.parse(JSON.stringify(ncapp.properties.status)));
 });
 
-test("the schema is structural, described throughout, and says nothing that the validator does not check", () => {
+test("the schema is structural and fully described, and the validator implements all of it", () => {
   const understood = new Set([
     ..."description type format enum default pattern minLength maxLength minimum exclusiveMinimum maximum"
       .split(" "),
@@ -84,7 +84,7 @@ test("the schema is structural, described throughout, and says nothing that the 
   walk(schemaOf(), "");
 });
 
-test("the schema alone refuses what the samples say that it refuses", () => {
+test("the schema alone rejects the samples that it should", () => {
   const spec = schemaOf().properties!.spec!;
   for (const good of goodSpecs) assert.deepEqual(checkSchema(spec, good, "spec"), []);
   for (const { spec: bad, by } of badSpecs) {
@@ -92,7 +92,7 @@ test("the schema alone refuses what the samples say that it refuses", () => {
   }
 });
 
-test("columns, names and subresources are those of the design", () => {
+test("the CRD has the documented columns, names and subresources", () => {
   const { spec } = crd();
   const [version] = spec.versions;
   // deno-lint-ignore no-explicit-any
@@ -111,7 +111,7 @@ test("columns, names and subresources are those of the design", () => {
   }]);
 });
 
-test("every CEL rule is in the CRD for newer servers, none in the one for all", () => {
+test("every CEL rule is in the CRD for newer servers, none in the CRD for all servers", () => {
   const count = (features: object) => JSON.stringify(crd(features)).split('"rule":').length - 1;
   assert.equal(count({ cel: true }), rules.filter(({ cel }) => cel).length);
   assert.equal(count({}), 0);
@@ -142,7 +142,7 @@ test("RBAC grants no Secrets in the cluster, no wildcard, and no NCApp writes to
   }
 });
 
-test("renderInstallManifests() gives a server what it understands", () => {
+test("renderInstallManifests() returns what the server accepts", () => {
   const kinds = (options: object) =>
     // deno-lint-ignore no-explicit-any
     new Set((loadAll(renderInstallManifests(options)) as any[]).map(({ kind }) => kind));

@@ -18,7 +18,7 @@ const skipped = (text: string) => parseManifests(text, "apps.yaml").skipped.map(
 const object = (apiVersion: string, kind: string, metadata = "{name: c}") =>
   `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: ${metadata}\n`;
 
-test("one app comes with its namespace and defaults", () => {
+test("an app gets its namespace and defaults", () => {
   const { apps: [found], problems } = parseManifests(
     app("web", "{shellFile: /x, livenessProbe: {tcpSocket: {port: 1}}}"),
     "f",
@@ -31,7 +31,7 @@ test("one app comes with its namespace and defaults", () => {
   assert.equal(found!.app.spec.cpuPCT, undefined);
 });
 
-test("documents, Lists and JSON hold many apps", () => {
+test("documents, Lists and JSON may hold many apps", () => {
   assert.deepEqual(read(`# two\n---\n${app("a")}---\n\n---\n# none\n---\n${app("b")}...\n`).names, [
     "default/a",
     "default/b",
@@ -49,7 +49,7 @@ test("documents, Lists and JSON hold many apps", () => {
   assert.deepEqual(read("# nothing\n"), { names: [], problems: [] });
 });
 
-test("a broken document is named by line and does not stop the others", () => {
+test("a broken document is reported with its line and does not affect the others", () => {
   const text = `${app("a")}---\nspec: {shellFile: [\n---\n${app("b")}---\nkey: 1\nkey: 2\n---\n${
     app("c", "{cpuPCT: '200'}")
   }`;
@@ -77,7 +77,7 @@ test("a problem carries origin, index, field and value for programs", () => {
   });
 });
 
-test("objects of other kinds are named and skipped, and are no problem", () => {
+test("objects of other kinds are named and skipped without a problem", () => {
   const others = [
     object("v1", "Namespace"),
     object("apps/v1", "Deployment", "{name: d, namespace: x}"),
@@ -100,7 +100,7 @@ test("objects of other kinds are named and skipped, and are no problem", () => {
   assert.deepEqual([read(JSON.stringify(list)).problems, skipped(JSON.stringify(list)).length], [[], 1]);
 });
 
-test("what may be an NCApp or may hold some is a problem, and is not skipped", () => {
+test("a possible NCApp or list of NCApps is a problem and is not skipped", () => {
   const doubtful = [
     object("app.example.com/v1alpha1", "NCJob"),
     object("app.example.com/v2", "NCApp"),
@@ -128,7 +128,7 @@ test("what may be an NCApp or may hold some is a problem, and is not skipped", (
   }
 });
 
-test("what is no object, or none of this version, is named", () => {
+test("non-objects and other versions are reported", () => {
   const text =
     `apiVersion: v1\nkind: List\nmetadata: {name: c}\n---\n${app("a")}---\n- 1\n---\nfoo: bar\n---\n` +
     `apiVersion: app.example.com/v2\nkind: NCApp\nmetadata: {name: d}\n`;
@@ -138,29 +138,29 @@ test("what is no object, or none of this version, is named", () => {
       'apps.yaml:1: List "c" (v1) is not an NCApp of app.example.com/v1alpha1',
       "apps.yaml:9: [1] is not a Kubernetes object",
       "apps.yaml:11: has no apiVersion or no kind",
-      'apps.yaml:13: apiVersion "app.example.com/v2" is not known: this version reads app.example.com/v1alpha1',
+      'apps.yaml:13: unknown apiVersion "app.example.com/v2": use app.example.com/v1alpha1',
     ],
   });
 });
 
-test("a copy whose secrets are hidden is a problem with its field", () => {
+test("a copy with hidden secrets is a problem of that field", () => {
   assert.deepEqual(read(app("a", "{env: [{name: KEY, value: (set on the node)}]}")), {
     names: [],
     problems: [
-      'apps.yaml:1: default/a: spec.env[0].value: Invalid value: (set on the node): stands for the value of "KEY", ' +
-      "which is not shown: write that",
+      "apps.yaml:1: default/a: spec.env[0].value: Invalid value: (set on the node): is the placeholder of the " +
+      'hidden value of "KEY": write the value',
     ],
   });
 });
 
-test("a name that comes twice counts once", () => {
+test("a duplicate name counts once", () => {
   assert.deepEqual(read(`${app("a", "{shellFile: /1}")}---\n${app("a", "{shellFile: /2}")}`), {
     names: ["default/a"],
-    problems: ["apps.yaml:5: default/a: is defined already at line 1; this one is left out"],
+    problems: ["apps.yaml:5: default/a: is already defined at line 1; ignoring this one"],
   });
 });
 
-test("YAML is read as kubectl reads it", () => {
+test("YAML is parsed as kubectl parses it", () => {
   const text = `base: &base {oomPolicy: Process}\n`;
   const spec = `\n  suspend: yes\n  cpuPCT:\n  <<: {oomPolicy: Process}\n  args: ["yes", '1']`;
   const { apps: [found], problems } = parseManifests(app("a", spec), "f");
@@ -172,7 +172,7 @@ test("YAML is read as kubectl reads it", () => {
   assert.equal(parseManifests(text, "f").problems.length, 1);
 });
 
-test("aliases work, but cannot multiply or go in circles", () => {
+test("aliases work, but neither explode nor form cycles", () => {
   assert.deepEqual(read(app("a", "{args: [&x hello, *x]}")).names, ["default/a"]);
   const levels = Array.from(
     { length: 20 },
@@ -182,22 +182,22 @@ test("aliases work, but cannot multiply or go in circles", () => {
   for (const bomb of [levels.join("\n"), "&x [*x]", "&x {a: *x}", long]) {
     const { names, problems } = read(`${bomb}\n---\n${app("a")}`);
     assert.deepEqual(names, ["default/a"]);
-    assert.match(problems[0]!, /^apps\.yaml:1: aliases make it larger than 1048576 characters$/);
+    assert.match(problems[0]!, /^apps\.yaml:1: too large: aliases expand it beyond 1048576 characters$/);
   }
 });
 
-test("deep nesting and long texts are refused", () => {
+test("deep nesting and long texts are rejected", () => {
   assert.match(read(`a: ${"[".repeat(5_000)}${"]".repeat(5_000)}`).problems[0]!, /nesting exceeded/);
   assert.match(read(`${"[".repeat(200_000)}`).problems[0]!, /not YAML/);
   const deep = `{"apiVersion": "v1", "kind": "x", "a": ${"[".repeat(5_000)}${"]".repeat(5_000)}}`;
   assert.equal(read(deep).problems.length, 1);
   assert.match(
     read("# " + "x".repeat(maxManifestSize)).problems[0]!,
-    /1048578 bytes are more than the 1048576 that are read/,
+    /too large: 1048578 bytes, at most 1048576 are allowed/,
   );
 });
 
-test("paths that begin with ./ are taken from the folder of the file, if there is one", () => {
+test("paths that start with ./ are relative to the folder of the file, if there is one", () => {
   const text = app("a", "{shellFile: ./scripts/a.sh, stopFile: ./stop.sh, workingDir: /srv}");
   const { apps: [found] } = parseManifests(text, "f", { baseDir: "/etc/apps" });
   assert.equal(found!.app.spec.shellFile, "/etc/apps/scripts/a.sh");
@@ -213,7 +213,7 @@ test("paths that begin with ./ are taken from the folder of the file, if there i
   }
 });
 
-test("a status, a null and Windows line ends do no harm", () => {
+test("a status, a null and CRLF line endings are accepted", () => {
   const text =
     `${head}metadata: {name: a, namespace: null, creationTimestamp: null}\nspec:\n  env:\nstatus: {phase: Running}\n`;
   const { apps: [found] } = parseManifests("\uFEFF" + text.replaceAll("\n", "\r\n"), "f");

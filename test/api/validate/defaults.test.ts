@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { applyDefaults } from "../../../src/api/validate/defaults.ts";
 import type { DefaultedProbe, NCAppSpec } from "../../../src/api/types.ts";
 
-test("applyDefaults() fills in what the design promises", () => {
+test("applyDefaults() fills in the documented defaults", () => {
   assert.deepEqual(applyDefaults({}), {
     pidsMax: 4096,
     oomPolicy: "Group",
@@ -36,7 +36,7 @@ test("applyDefaults() gives probes, ports and tolerations the defaults of a Pod"
   assert.deepEqual(spec.tolerations, [{ key: "a", operator: "Equal" }]);
 });
 
-test("applyDefaults() keeps what is given, drops nulls and leaves its argument alone", () => {
+test("applyDefaults() keeps given values, drops nulls and does not change its argument", () => {
   const given = { suspend: true, pidsMax: 7, cpuPCT: "", nodeSelector: { a: "b" }, restartPolicy: null };
   const before = structuredClone(given);
   const spec = applyDefaults(given as unknown as NCAppSpec);

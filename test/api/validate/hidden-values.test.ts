@@ -19,35 +19,35 @@ const spec: NCAppSpec = {
 };
 const mirror = { [annotations.mirror]: "node-a/0123456789abcdef" };
 
-test("a copy whose secrets are hidden is refused by each field that stands for one, though it is a valid mirror", () => {
+test("a copy with hidden secrets is a valid mirror, but is rejected as a manifest for each placeholder", () => {
   const copy = appWith(showSpec(spec), { name: "web", annotations: mirror });
   assert.deepEqual(validateNCApp(copy), []);
   assert.deepEqual(validateWritten(copy).map(({ message }) => message), [
-    'metadata.annotations[app.example.com/config.mirror]: Invalid value: "node-a/0123456789abcdef": this is the API ' +
-    "server's copy of an app that its node keeps, without what is secret: apply the manifest that the app was made from",
-    'spec.shellFile: Invalid value: "https://example.com/run.sh?***#part": stands for a URL with a query that is not ' +
-    "shown: write that",
-    'spec.env[0].value: Invalid value: (set on the node): stands for the value of "PASSWORD", which is not shown: write that',
+    'metadata.annotations[app.example.com/config.mirror]: Invalid value: "node-a/0123456789abcdef": this is a ' +
+    "mirror of an app on its node, without its secrets: apply the original manifest",
+    'spec.shellFile: Invalid value: "https://example.com/run.sh?***#part": is the placeholder of ' +
+    "a URL with a hidden query: write the whole URL",
+    'spec.env[0].value: Invalid value: (set on the node): is the placeholder of the hidden value of "PASSWORD": write the value',
     ...["livenessProbe", "readinessProbe", "startupProbe"].map((probe) =>
-      `spec.${probe}.httpGet.httpHeaders[0].value: Invalid value: (set on the node): stands for the value of "Accept", ` +
-      "which is not shown: write that"
+      `spec.${probe}.httpGet.httpHeaders[0].value: Invalid value: (set on the node): is the placeholder of the hidden ` +
+      'value of "Accept": write the value'
     ),
   ]);
 });
 
-test("a mirror is refused also where nothing in it is hidden", () => {
+test("a mirror is rejected as a manifest even if it hides nothing", () => {
   const copy = appWith({ shellFile: "/opt/web.sh" }, { name: "web", annotations: mirror });
   assert.deepEqual(validateWritten(copy).map(({ field }) => field), [
     "metadata.annotations[app.example.com/config.mirror]",
   ]);
 });
 
-test("a URL with hidden credentials is refused once", () => {
+test("a URL with hidden credentials is rejected once", () => {
   const copy = appWith(showSpec({ shellFile: "https://me:secret@example.com/run.sh?sig=secret" }));
   assert.deepEqual(validateWritten(copy).map(({ field }) => field), ["spec.shellFile"]);
 });
 
-test("what people write is taken, however near it comes", () => {
+test("values that only resemble placeholders are accepted", () => {
   const near = [
     "/opt/what?***",
     "https://example.com/a?b=***",
@@ -66,7 +66,7 @@ test("what people write is taken, however near it comes", () => {
   assert.deepEqual(validateWritten(annotated), []);
 });
 
-test("what has not the form of an app is told as before", () => {
+test("malformed apps are reported by the schema", () => {
   for (
     const object of [null, 1, [], {}, { spec: [] }, { metadata: { annotations: [] }, spec: { env: {} } }]
   ) {

@@ -46,7 +46,7 @@ describe("apply on a node with an agent", () => {
     assert.deepEqual([said.code, said.stdout], [1, ""]);
     assert.match(
       said.stderr,
-      /slip\.yaml:4: apiVersion "app\.example\.com\/v1" is not known.*\n.*nothing was applied\n$/,
+      /slip\.yaml:4: unknown apiVersion "app\.example\.com\/v1".*\n.*nothing was applied\n$/,
     );
   });
 
@@ -77,7 +77,7 @@ describe("apply on a node with an agent", () => {
     const [first, second, last] = said.stderr.split("\n");
     assert.match(
       first!,
-      /default\/secretive: metadata\.annotations\[app\.example\.com\/config\.mirror\]: .*copy/,
+      /default\/secretive: metadata\.annotations\[app\.example\.com\/config\.mirror\]: .*mirror of an app/,
     );
     assert.match(second!, /default\/secretive: spec\.env\[0\]\.value: .*"PASSWORD"/);
     assert.equal(last, "nckubelet: nothing was applied");
