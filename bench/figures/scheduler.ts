@@ -6,8 +6,8 @@
  */
 import process from "node:process";
 import { seededRandom } from "../../src/scheduler/random.ts";
-import { schedule } from "../../src/scheduler/place/choose-node.ts";
-import { mixedApps, mixedNodes } from "../../test/scheduler/cluster.ts";
+import { chooseNode } from "../../src/scheduler/place/choose-node.ts";
+import { mixedApps, mixedNodes } from "../../test/scheduler/sample-cluster.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";
 import { growthPerUnit } from "../statistics.ts";
 
@@ -84,7 +84,7 @@ function fill(tally: Tally, nodes: number, seed: number): void {
   let start = 0;
   const before = process.cpuUsage();
   for (const app of apps) {
-    const decision = schedule(app, snapshot, { policy: "spread", now: 0, random, start });
+    const decision = chooseNode(app, snapshot, { policy: "spread", now: 0, random, start });
     if (!("node" in decision)) continue;
     snapshot.place(app, decision.node);
     start = (start + decision.examined) % nodes;

@@ -8,13 +8,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "../lib/log.ts";
 import type { EventRecorder } from "../report/events/events.ts";
 import { type Bell, createBell } from "./bell.ts";
-import { type Binder, eventTarget, type Evictor, type StatusWriter } from "./write/write.ts";
-import { decide, type Preemption, type Verdict } from "./place/place.ts";
-import type { AppRecord, ClusterEvent, Policy } from "./types.ts";
+import { type Binder, type Evictor, type StatusWriter } from "./write/write.ts";
+import { placeApp, type PlacementDecision, type Preemption } from "./place/place.ts";
+import { type ClusterEvent, eventTarget, type Policy, type SchedulerApp } from "./types.ts";
 import type { SchedulerMetrics } from "./serve/serve.ts";
 import { type SchedulingQueue } from "./queue/queue.ts";
-import { type Happenings, wakeHelped } from "./wake.ts";
-import type { World } from "./state/state.ts";
+import { type EventSubjects, requeueUnblocked } from "./requeue.ts";
+import type { ClusterState } from "./state/state.ts";
 
 /** After so many decisions in a row the watches get a turn. */
 const turnEvery = 64;
@@ -24,31 +24,31 @@ const longestWaitMs = 1000;
 export interface Inbox {
   readonly bell: Bell;
   /** What happened since it was asked last. */
-  takeHappenings(): Happenings;
+  takeEvents(): EventSubjects;
 }
 
-/** Connects the world to the queue: who waits is put in, what happened is kept for the loop. */
-export function createInbox(world: World, queue: SchedulingQueue): Inbox {
+/** Connects the cluster to the queue: who waits is put in, what happened is kept for the loop. */
+export function createInbox(cluster: ClusterState, queue: SchedulingQueue): Inbox {
   const bell = createBell();
-  let happenings: Happenings = new Map();
-  world.listener = {
+  let events: EventSubjects = new Map();
+  cluster.listener = {
     waits(app, changed) {
       queue.add(app, changed);
       bell.ring();
     },
     settled: (key) => queue.remove(key),
     happened(event: ClusterEvent, subject) {
-      const subjects = happenings.get(event);
+      const subjects = events.get(event);
       if (subjects) subjects.add(subject);
-      else happenings.set(event, new Set([subject]));
+      else events.set(event, new Set([subject]));
       bell.ring();
     },
   };
   return {
     bell,
-    takeHappenings() {
-      const taken = happenings;
-      happenings = new Map();
+    takeEvents() {
+      const taken = events;
+      events = new Map();
       return taken;
     },
   };
@@ -56,7 +56,7 @@ export function createInbox(world: World, queue: SchedulingQueue): Inbox {
 
 export interface LoopOptions {
   log: Logger;
-  world: World;
+  cluster: ClusterState;
   queue: SchedulingQueue;
   inbox: Inbox;
   binder: Binder;
@@ -72,7 +72,7 @@ export interface LoopOptions {
 
 /** Schedules until the signal aborts. */
 export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<void> {
-  const { world, queue, inbox, binder, policy, bindPlaces } = options;
+  const { cluster, queue, inbox, binder, policy, bindPlaces } = options;
   let broken: { error: unknown } | undefined;
   const step = createStep(options, (error) => {
     broken = { error };
@@ -80,7 +80,7 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
   });
   for (let decisions = 1; !signal.aborted; decisions++) {
     if (broken) throw broken.error;
-    wakeHelped(queue, world, inbox.takeHappenings(), policy);
+    requeueUnblocked(queue, cluster, inbox.takeEvents(), policy);
     const key = binder.inFlight < bindPlaces ? queue.take() : undefined;
     if (key !== undefined) step(key);
     else await inbox.bell.wait(Math.min(longestWaitMs, waitMs()), signal);
@@ -92,29 +92,29 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
   }
 }
 
-type Refusal = Extract<Verdict, { kind: "refuse" }>;
+type Refusal = Extract<PlacementDecision, { kind: "refuse" }>;
 
 /** What goes on after a step has returned ends in `fail` if it breaks: a loop over wrong sums must not go on. */
 function createStep(options: LoopOptions, fail: (error: unknown) => void): (key: string) => void {
-  const { log, world, queue, inbox, binder, evictor, writer, recorder, metrics, policy, random } = options;
+  const { log, cluster, queue, inbox, binder, evictor, writer, recorder, metrics, policy, random } = options;
   const { now = Date.now } = options;
   let start = 0;
 
   const refuse = ({ app, refusedBy, message, preemption }: Refusal) => {
     queue.park(app.key, refusedBy);
-    world.snapshot.nominate(app, preemption?.node);
+    cluster.snapshot.nominate(app, preemption?.node);
     // To wait for one's own end is nothing to complain about.
     if (refusedBy.includes("leaving")) return;
     log.debug("an app fits nowhere", { app: app.key, message });
-    writer.put(app.key, { kind: "refused", message, nominated: preemption?.node });
+    writer.write(app.key, { kind: "refused", message, nominated: preemption?.node });
     recorder.record(eventTarget(app), { type: "Warning", reason: "FailedScheduling", message });
     if (preemption && preemption.victims.length > 0) makeRoom(app, preemption).catch(fail);
   };
 
-  const makeRoom = async (app: AppRecord, { node, victims }: Preemption) => {
+  const makeRoom = async (app: SchedulerApp, { node, victims }: Preemption) => {
     const why = `Preempted by ${app.key} on node ${node}`;
     const ends = victims.map(({ key }) => {
-      const victim = world.app(key);
+      const victim = cluster.app(key);
       return victim ? evictor.evict(victim, "Preempted", why) : false;
     });
     // One that could not go, such as one whose bind is not confirmed yet: all is to be looked at again.
@@ -122,19 +122,19 @@ function createStep(options: LoopOptions, fail: (error: unknown) => void): (key:
   };
 
   return (key) => {
-    const app = world.app(key);
+    const app = cluster.app(key);
     if (!app || app.nodeName) return queue.remove(key);
     const startedAt = performance.now();
-    const verdict = decide(app, world, { policy, random, start, now: now() });
+    const decision = placeApp(app, cluster, { policy, random, start, now: now() });
     const ms = performance.now() - startedAt;
-    if (verdict.kind === "bind") {
-      start = (start + verdict.examined) % Math.max(1, world.snapshot.nodes.length);
+    if (decision.kind === "bind") {
+      start = (start + decision.examined) % Math.max(1, cluster.snapshot.nodes.length);
       metrics.decided("bound", ms);
-      const bound = binder.bind(verdict.app, verdict.node, verdict.defaults);
+      const bound = binder.bind(decision.app, decision.node, decision.defaults);
       bound.catch(fail).finally(() => inbox.bell.ring());
     } else {
-      metrics.decided(verdict.preemption?.victims.length ? "preempting" : "refused", ms);
-      refuse(verdict);
+      metrics.decided(decision.preemption?.victims.length ? "preempting" : "refused", ms);
+      refuse(decision);
     }
   };
 }

@@ -3,12 +3,12 @@
  * compares numbers.
  */
 import { leastForSpreading, wholeNode } from "./points.ts";
-import type { AgentState, AppRecord, NodeFacts, NodeReport } from "./types.ts";
+import type { AgentState, NodeProperties, NodeReport, SchedulerApp } from "./types.ts";
 
 /** Agents round what they publish to a tenth of a percent: what is free, and what is reserved. */
 const roundingPoints = 100;
 
-const nothingKnown: NodeFacts = { labels: {}, taints: [], ready: false, cordoned: false, pressures: [] };
+const nothingKnown: NodeProperties = { labels: {}, taints: [], ready: false, cordoned: false, pressures: [] };
 
 /** A node. Only the snapshot changes it, and preemption its own copies. */
 export class NodeEntry {
@@ -20,7 +20,7 @@ export class NodeEntry {
   spreadCpu = 0;
   spreadMem = 0;
   /** Apps that wait for room here, which was made for them. A list: mostly there is none. */
-  nominated: readonly AppRecord[] = [];
+  nominated: readonly SchedulerApp[] = [];
   report: NodeReport | undefined;
   /** `spread` when the last report came. */
   reportedSpreadCpu = 0;
@@ -30,7 +30,7 @@ export class NodeEntry {
   /** Changes with all that the filters of the kind "node" look at. */
   version = 0;
   readonly name: string;
-  facts: NodeFacts = nothingKnown;
+  facts: NodeProperties = nothingKnown;
   agent: AgentState = "none";
   /** Points that apps may have. */
   roomCpu = wholeNode;
@@ -42,15 +42,15 @@ export class NodeEntry {
   hiddenCpu = 0;
   hiddenMem = 0;
   readonly ports = new Map<number, number>();
-  readonly apps = new Map<string, AppRecord>();
+  readonly apps = new Map<string, SchedulerApp>();
   /** Apps that were unbound and may still be stopping. */
-  readonly leaving = new Map<string, AppRecord>();
+  readonly leaving = new Map<string, SchedulerApp>();
 
   constructor(name: string) {
     this.name = name;
   }
 
-  add(app: AppRecord): void {
+  add(app: SchedulerApp): void {
     this.apps.set(app.key, app);
     this.#count(app, 1);
   }
@@ -65,7 +65,7 @@ export class NodeEntry {
   }
 
   /** Keeps what an app had until it has certainly stopped. */
-  hold(app: AppRecord): void {
+  hold(app: SchedulerApp): void {
     this.release(app.key);
     this.leaving.set(app.key, app);
     this.#count(app, 1);
@@ -84,7 +84,7 @@ export class NodeEntry {
    * others its sum leaves a range, and what was hidden before stays as far as that allows.
    * Caveat: a report that comes later than the status of an app which it does not count yet hides too little, until the next one.
    */
-  heard(report: NodeReport): void {
+  applyReport(report: NodeReport): void {
     this.report = report;
     this.roomCpu = wholeNode - report.reservedCpu;
     this.roomMem = wholeNode - report.reservedMem;
@@ -106,10 +106,10 @@ export class NodeEntry {
   }
 
   /** Holds the last report against the apps that are known now, as if it were the first. */
-  hearAgain(): void {
+  reapplyReports(): void {
     if (!this.report) return;
     this.hiddenCpu = this.hiddenMem = 0;
-    this.heard(this.report);
+    this.applyReport(this.report);
   }
 
   /**
@@ -118,7 +118,7 @@ export class NodeEntry {
    * the agent had perhaps not seen the app yet: about those the report says nothing.
    * Caveat: where another app of the same caps has ended a moment ago, and its status has not come yet, the sum is the same.
    */
-  shed(): AppRecord[] {
+  stoppedApps(): SchedulerApp[] {
     const { report } = this;
     if (!report) return [];
     const { cpu, mem } = this.#observed();
@@ -155,7 +155,7 @@ export class NodeEntry {
     return { cpu, mem };
   }
 
-  #count({ cpu, mem, ports }: AppRecord, sign: 1 | -1): void {
+  #count({ cpu, mem, ports }: SchedulerApp, sign: 1 | -1): void {
     this.usedCpu += sign * cpu;
     this.usedMem += sign * mem;
     this.spreadCpu += sign * (cpu || leastForSpreading);

@@ -12,15 +12,15 @@ import { lead, type LeaderOptions, type Leadership } from "../kube/leader.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { createEventRecorder } from "../report/events/events.ts";
-import { createAttentionClock, createLossKeeper } from "./node-loss/node-loss.ts";
+import { createLossKeeper, createObservedClock } from "./node-loss/node-loss.ts";
 import {
   createBinder,
+  createDeferredWork,
   createEvictor,
-  createLate,
   createQuotaKeeper,
   createStatusWriter,
 } from "./write/write.ts";
-import { World } from "./state/state.ts";
+import { ClusterState } from "./state/state.ts";
 import { createFollowers } from "./follow/follow.ts";
 import { createSchedulerApp, createSchedulerMetrics, missingRights } from "./serve/serve.ts";
 import { SchedulingQueue } from "./queue/queue.ts";
@@ -68,23 +68,23 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     tickMs = 1000,
   } = options;
   const { seed = Date.now(), defaultTolerationMs, nodeGraceMs } = options;
-  const attention = createAttentionClock();
-  const clocks = () => ({ watched: attention.now(), wall: Date.now() });
-  const world = new World({ schedulerName, clocks, nodeGraceMs });
+  const observedClock = createObservedClock();
+  const clocks = () => ({ watched: observedClock.now(), wall: Date.now() });
+  const cluster = new ClusterState({ schedulerName, clocks, nodeGraceMs });
   const queue = new SchedulingQueue();
-  const inbox = createInbox(world, queue);
+  const inbox = createInbox(cluster, queue);
   const metrics = createSchedulerMetrics();
-  const followers = createFollowers(client, world, log, () => inbox.bell.ring());
+  const followers = createFollowers(client, cluster, log, () => inbox.bell.ring());
   const random = seededRandom(seed);
   let leading = false;
 
   /** What is done once a second, by a leader and by a standby. */
-  let onTick: ((states: ReturnType<typeof world.liveness.states>) => void) | undefined;
+  let onTick: ((states: ReturnType<typeof cluster.liveness.states>) => void) | undefined;
   const tick = () => {
-    attention.tick(followers.seesLeases);
+    observedClock.tick(followers.seesLeases);
     if (!followers.ready) return;
-    const states = world.liveness.states();
-    world.releaseLeft();
+    const states = cluster.liveness.states();
+    cluster.releaseOverdue();
     onTick?.(states);
   };
 
@@ -96,16 +96,19 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
       client,
       log,
       signal,
-      lookup: (key) => world.app(key),
-      apply: (object) => world.applyAnswer(object),
-      gone: (key, uid) => world.removeApp(key, uid),
+      lookup: (key) => cluster.app(key),
+      apply: (object) => cluster.applyAnswer(object),
+      gone: (key, uid) => cluster.removeApp(key, uid),
     });
-    const shared = { client, log, world, writer, recorder, metrics, mayWrite, signal };
-    const late = createLate({ isBusy: () => binder.inFlight > 0 || queue.sizes.active > 0, signal });
-    const binder = createBinder({ ...shared, late, onUnbound: (key) => queue.retryLater(key) });
+    const shared = { client, log, cluster, writer, recorder, metrics, mayWrite, signal };
+    const deferred = createDeferredWork({
+      isBusy: () => binder.inFlight > 0 || queue.sizes.active > 0,
+      signal,
+    });
+    const binder = createBinder({ ...shared, deferred, onUnbound: (key) => queue.retryLater(key) });
     const evictor = createEvictor(shared);
-    const losses = createLossKeeper({ world, writer, evictor, recorder, log, defaultTolerationMs });
-    const quotas = createQuotaKeeper({ client, world, log, signal });
+    const losses = createLossKeeper({ cluster, writer, evictor, recorder, log, defaultTolerationMs });
+    const quotas = createQuotaKeeper({ client, cluster, log, signal });
     onTick = (states) => {
       // Not seen is not silent: while the Leases are out of sight, nothing is concluded from what they said last.
       if (followers.seesLeases) losses.tick(states);
@@ -119,7 +122,7 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     } finally {
       leading = false;
       onTick = undefined;
-      late.flush();
+      deferred.flush();
       await recorder.flush(lastEventsMs);
       recorder.close();
     }
@@ -132,14 +135,14 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     leading: () => leading,
     followers: () => followers.states,
     queues: () => queue.sizes,
-    nodes: () => countNodes(world),
-    apps: () => world.appCount,
+    nodes: () => countNodes(cluster),
+    apps: () => cluster.appCount,
     metrics: () =>
       metrics.render({
         leader: leading,
         queues: queue.sizes,
-        nodes: countNodes(world),
-        apps: world.appCount,
+        nodes: countNodes(cluster),
+        apps: cluster.appCount,
       }),
   }));
   // One part that breaks takes the others with it: half a scheduler is worse than none.
@@ -188,7 +191,7 @@ async function repeat(ms: number, work: () => void, signal: AbortSignal): Promis
   }
 }
 
-function countNodes({ snapshot }: World): Record<string, number> {
+function countNodes({ snapshot }: ClusterState): Record<string, number> {
   const counts = { fresh: 0, stale: 0, none: 0 };
   for (const { agent } of snapshot.nodes) counts[agent]++;
   return counts;

@@ -1,4 +1,5 @@
 /** What the scheduler knows about apps and nodes: only what it decides by. */
+import type { EventTarget } from "../report/events/events.ts";
 import type { Affinity, Condition, NodeSelectorTerm, Phase, Toleration } from "../api/types.ts";
 
 /** How apps are laid out: over all nodes, or on as few as possible. */
@@ -16,7 +17,7 @@ export interface Placement {
 }
 
 /** An NCApp, as far as the scheduler reads it. Never changed: news make a new one. */
-export interface AppRecord {
+export interface SchedulerApp {
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
@@ -53,6 +54,11 @@ export interface AppRecord {
   readonly status: AppStatus;
 }
 
+/** Returns the app as the object of an Event. */
+export function eventTarget({ namespace, name, uid }: SchedulerApp): EventTarget {
+  return { namespace, name, uid };
+}
+
 /** The fields of a status that the scheduler reads or writes. */
 export interface AppStatus {
   readonly phase?: Phase;
@@ -72,7 +78,7 @@ export interface Taint {
 }
 
 /** A Node object, as far as the scheduler reads it. */
-export interface NodeFacts {
+export interface NodeProperties {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly ready: boolean;

@@ -2,25 +2,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppStatus } from "../../src/api/types.ts";
-import { decide } from "../../src/scheduler/place/place.ts";
-import { ncapp } from "./cluster.ts";
+import { placeApp } from "../../src/scheduler/place/place.ts";
+import { ncapp } from "./sample-cluster.ts";
 import { lease, node, priorityClass } from "./objects.ts";
-import { createTestWorld } from "./test-world.ts";
+import { createTestCluster } from "./test-cluster.ts";
 
 /** As its agent writes it: about the spec that is there now. */
 const running: NCAppStatus = { phase: "Running", observedGeneration: 1 };
 
-/** A world in which `a` says what is free ten seconds after what it said last. */
+/** A cluster in which `a` says what is free ten seconds after what it said last. */
 function createScene() {
-  const scene = createTestWorld(["a"]);
-  const { world, clock, beat } = scene;
+  const scene = createTestCluster(["a"]);
+  const { cluster, clock, beat } = scene;
   return {
     ...scene,
     say: (free: number) => {
       clock.now += 10_000;
       beat("a", { free });
     },
-    free: () => world.snapshot.node("a")!.freeCpu / 1000,
+    free: () => cluster.snapshot.node("a")!.freeCpu / 1000,
   };
 }
 
@@ -28,34 +28,34 @@ const caps = (percent: number) => ({ cpuPCT: percent, memPCT: percent });
 
 for (const order of [["apps", "leases"], ["leases", "apps"]]) {
   test(`what runs is counted once, and nothing is ended in vain, where a start brings ${order.join(" before ")}`, () => {
-    const { world, clock } = createTestWorld();
-    world.applyPriorityClass(priorityClass("gold", 1000));
-    world.replaceNodes([node("a")]);
+    const { cluster, clock } = createTestCluster();
+    cluster.applyPriorityClass(priorityClass("gold", 1000));
+    cluster.replaceNodes([node("a")]);
     const lists: Record<string, () => void> = {
-      leases: () => world.liveness.replaceLeases([lease("a", clock.now, { free: 40 })]),
+      leases: () => cluster.liveness.replaceLeases([lease("a", clock.now, { free: 40 })]),
       apps: () =>
-        world.replaceApps([
+        cluster.replaceApps([
           ncapp("one", { nodeName: "a", ...caps(30) }, running),
           ncapp("two", { nodeName: "a", ...caps(30) }, running),
           ncapp("waits", { ...caps(30), priorityClassName: "gold" }),
         ]),
     };
     for (const name of order) lists[name]!();
-    assert.equal(world.snapshot.node("a")?.freeCpu, 40_000);
-    const verdict = decide(world.app("default/waits")!, world, {
+    assert.equal(cluster.snapshot.node("a")?.freeCpu, 40_000);
+    const decision = placeApp(cluster.app("default/waits")!, cluster, {
       policy: "spread",
       random: () => 0,
       now: clock.now,
     });
-    assert.equal(verdict.kind, "bind", JSON.stringify(verdict));
+    assert.equal(decision.kind, "bind", JSON.stringify(decision));
   });
 }
 
 test("a report from before a bind does not take the new app for one of the node's own", () => {
-  const { world, apply, say, free } = createScene();
+  const { cluster, apply, say, free } = createScene();
   say(60);
   apply("web", caps(30));
-  world.assume(world.app("default/web")!, "a");
+  cluster.assume(cluster.app("default/web")!, "a");
   assert.equal(free(), 30);
   say(60);
   assert.equal(free(), 30, "the agent has not seen the app yet");
@@ -79,11 +79,11 @@ test("what the node's own apps had is free when they are gone, as soon as that i
 });
 
 test("an app of the node's own is not counted beside its mirror", () => {
-  const { world, say, free } = createScene();
+  const { cluster, say, free } = createScene();
   say(60);
   const mirror = ncapp("local", { nodeName: "a", ...caps(40) }, { phase: "Running", observedGeneration: 7 });
   mirror.metadata.annotations = { "app.example.com/config.mirror": "local" };
-  world.applyApp(mirror);
+  cluster.applyApp(mirror);
   say(60);
   assert.equal(free(), 60);
 });

@@ -4,15 +4,15 @@ import { silentLogger } from "../../src/lib/log.ts";
 import { createSchedulerMetrics } from "../../src/scheduler/serve/metrics.ts";
 import { SchedulingQueue } from "../../src/scheduler/queue/queue.ts";
 import { createInbox, type LoopOptions, runLoop } from "../../src/scheduler/loop.ts";
-import { createTestWorld } from "./test-world.ts";
+import { createTestCluster } from "./test-cluster.ts";
 
 test("a bind that breaks in an unforeseen way ends the loop, not the process", async () => {
-  const { world, apply } = createTestWorld(["a"]);
+  const { cluster, apply } = createTestCluster(["a"]);
   const queue = new SchedulingQueue();
-  const inbox = createInbox(world, queue);
+  const inbox = createInbox(cluster, queue);
   const unused = new Proxy({}, { get: () => () => {} });
   const options = {
-    world,
+    cluster,
     queue,
     inbox,
     log: silentLogger,

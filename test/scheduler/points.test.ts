@@ -7,7 +7,7 @@ test("toPoints() rounds up what is finer than a point, and nothing that is not",
 });
 
 test("ten tenths are a whole: sums of points are exact", () => {
-  const sum = Array.from({ length: 1000 }, () => toPoints(0.1)).reduce((one, other) => one + other);
+  const sum = Array.from({ length: 1000 }, () => toPoints(0.1)).reduce((a, b) => a + b);
   assert.equal(sum, toPoints(100));
 });
 

@@ -13,7 +13,7 @@ import {
   withClient,
 } from "../kube/fake-server.ts";
 import { waitFor } from "../wait-for.ts";
-import { ncapp } from "./cluster.ts";
+import { ncapp } from "./sample-cluster.ts";
 import { lease, node, quota } from "./objects.ts";
 import { answerList, pluralOf, quietServer } from "./quiet-server.ts";
 

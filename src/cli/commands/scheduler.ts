@@ -136,12 +136,12 @@ async function explain(
   client: KubeClient,
   io: Io,
 ): Promise<number> {
-  const [{ loadWorld }, { describeRequest, explainApp, explanationRows }] = await Promise.all([
-    import("../../scheduler/follow/load-state.ts"),
+  const [{ loadCluster }, { describeRequest, explainApp, explanationRows }] = await Promise.all([
+    import("../../scheduler/follow/load-cluster.ts"),
     import("../../scheduler/place/explain.ts"),
   ]);
-  const world = await loadWorld(client, { schedulerName });
-  const explanation = explainApp(key, world, { policy, now: Date.now(), random: () => 0 });
+  const cluster = await loadCluster(client, { schedulerName });
+  const explanation = explainApp(key, cluster, { policy, now: Date.now(), random: () => 0 });
   if (!explanation) throw new Error(`there is no NCApp ${key}`);
   const { app, outcome } = explanation;
   const lines = [describeRequest(app), outcome, "", ...formatTable(explanationRows(explanation))];
@@ -180,7 +180,7 @@ function readSettings({ flags }: Invocation, { env }: Io) {
   };
 }
 
-/** Agents renew every 10 s: who waits for less than two renewals takes a single late one for the loss of a node. */
+/** Agents renew every 10 s: who waits for less than two renewals takes a single deferred one for the loss of a node. */
 function nodeGrace(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ms = duration("node-monitor-grace-period", text);

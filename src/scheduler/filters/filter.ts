@@ -1,6 +1,6 @@
 /** What a filter is: a reason for which a node may not have an app. One file each beside this one; filters.ts is their list. */
 import type { NodeEntry } from "../node-entry.ts";
-import type { AppRecord, Placement } from "../types.ts";
+import type { Placement, SchedulerApp } from "../types.ts";
 
 /** Looks at the node itself and the app's rules alone, so that its answer is remembered until the Node changes. */
 export interface NodeFilter {
@@ -15,10 +15,10 @@ export interface NodeFilter {
 export interface LoadFilter {
   readonly kind: "load";
   readonly name: string;
-  passes(app: AppRecord, node: NodeEntry): boolean;
-  why(app: AppRecord, node: NodeEntry): string;
+  passes(app: SchedulerApp, node: NodeEntry): boolean;
+  why(app: SchedulerApp, node: NodeEntry): string;
   /** One reason for all the nodes that it refused. Default: equal ones are counted together. */
-  whyAll?(app: AppRecord, nodes: readonly NodeEntry[]): string;
+  whyAll?(app: SchedulerApp, nodes: readonly NodeEntry[]): string;
 }
 
 export type Filter = NodeFilter | LoadFilter;

@@ -1,7 +1,7 @@
 import { formatPort } from "../host-ports.ts";
 import { claimants } from "./nominations.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import type { AppRecord } from "../types.ts";
+import type { SchedulerApp } from "../types.ts";
 import type { LoadFilter } from "./filter.ts";
 
 /** A port of the host is given to one app only. */
@@ -12,7 +12,7 @@ export const ports: LoadFilter = {
   why: (app, node) => `host port ${formatPort(takenPort(app, node)!)}`,
 };
 
-function takenPort(app: AppRecord, node: NodeEntry): number | undefined {
+function takenPort(app: SchedulerApp, node: NodeEntry): number | undefined {
   const claimed = claimants(app, node);
   return app.ports.find((port) =>
     node.ports.has(port) || claimed.some((other) => other.ports.includes(port))

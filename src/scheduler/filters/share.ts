@@ -1,21 +1,21 @@
 import { claimants } from "./nominations.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import { formatPoints } from "../points.ts";
-import type { AppRecord } from "../types.ts";
+import type { SchedulerApp } from "../types.ts";
 import type { LoadFilter } from "./filter.ts";
 
 /** A filter on a share: what an app asks for must be free, over all apps of the node. An app without a cap always fits. */
 export function shareFilter(
   name: string,
-  asked: (app: AppRecord) => number,
+  asked: (app: SchedulerApp) => number,
   unused: (node: NodeEntry) => number,
 ): LoadFilter {
-  const free = (app: AppRecord, node: NodeEntry) => {
+  const free = (app: SchedulerApp, node: NodeEntry) => {
     let points = unused(node);
     for (const other of claimants(app, node)) points -= asked(other);
     return Math.max(0, points);
   };
-  const need = (app: AppRecord) => `${name} (need ${formatPoints(asked(app))}`;
+  const need = (app: SchedulerApp) => `${name} (need ${formatPoints(asked(app))}`;
   return {
     kind: "load",
     name,

@@ -1,4 +1,4 @@
-/** Follows the six resources that the scheduler decides by, into the world. */
+/** Follows the six resources that the scheduler decides by, into the cluster. */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
 import { leaseNamespace } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
@@ -17,7 +17,7 @@ import {
 import { followList, type FollowOptions } from "../../kube/watch/watch.ts";
 import type { Identified, KubeObject, Wire } from "../../kube/wire.ts";
 import type { Logger } from "../../lib/log.ts";
-import { isAgentLease, type World } from "../state/state.ts";
+import { type ClusterState, isAgentLease } from "../state/state.ts";
 import { isEarlier, isLater } from "../../kube/resource-version.ts";
 import { slim } from "./slim.ts";
 
@@ -60,7 +60,7 @@ const leaseOpenMs = 10_000;
 
 export function createFollowers(
   client: KubeClient,
-  world: World,
+  cluster: ClusterState,
   log: Logger,
   onNews: () => void,
 ): Followers {
@@ -79,38 +79,38 @@ export function createFollowers(
     resource: ncapps,
     // Pages are slimmed as they come: of 50,000 apps only what is read stays in memory.
     options: { keep: slim },
-    replace: (items, rewound) => world.replaceApps(items, { rewound }),
-    apply: (object) => world.applyApp(object),
-    remove: (object) => world.removeApp(objectKey(object), object.metadata.uid),
+    replace: (items, rewound) => cluster.replaceApps(items, { rewound }),
+    apply: (object) => cluster.applyApp(object),
+    remove: (object) => cluster.removeApp(objectKey(object), object.metadata.uid),
   });
   follow<Wire<V1Node>>({
     resource: nodes,
-    replace: (items) => world.replaceNodes(items),
-    apply: (object) => world.applyNode(object),
-    remove: ({ metadata }) => world.removeNode(metadata.name),
+    replace: (items) => cluster.replaceNodes(items),
+    apply: (object) => cluster.applyNode(object),
+    remove: ({ metadata }) => cluster.removeNode(metadata.name),
   });
   const leaseState = follow<Lease>({
     resource: leases,
     options: { namespace: leaseNamespace, keep: isAgentLease, silenceMs: leaseSilenceMs },
     openMs: leaseOpenMs,
-    replace: (items) => world.liveness.replaceLeases(items),
-    apply: (object) => world.liveness.applyLease(object),
-    remove: (object) => world.liveness.removeLease(object),
+    replace: (items) => cluster.liveness.replaceLeases(items),
+    apply: (object) => cluster.liveness.applyLease(object),
+    remove: (object) => cluster.liveness.removeLease(object),
   });
   follow<Wire<V1PriorityClass>>({
     resource: priorityClasses,
     ...eachOf(
-      (object) => world.applyPriorityClass(object),
-      ({ metadata }) => world.removePriorityClass(metadata?.name ?? ""),
+      (object) => cluster.applyPriorityClass(object),
+      ({ metadata }) => cluster.removePriorityClass(metadata?.name ?? ""),
     ),
   });
   follow<Wire<V1LimitRange>>({
     resource: limitRanges,
-    ...eachOf((object) => world.applyLimitRange(object), (object) => world.removeLimitRange(object)),
+    ...eachOf((object) => cluster.applyLimitRange(object), (object) => cluster.removeLimitRange(object)),
   });
   follow<Wire<V1ResourceQuota>>({
     resource: resourceQuotas,
-    ...eachOf((object) => world.applyQuota(object), (object) => world.removeQuota(object)),
+    ...eachOf((object) => cluster.applyQuota(object), (object) => cluster.removeQuota(object)),
   });
 
   return {

@@ -3,7 +3,7 @@ import type { V1LimitRange } from "@kubernetes/client-node";
 import { limitRangeKeys, limitRangeType } from "../../api/names.ts";
 import type { Wire } from "../../kube/wire.ts";
 import { formatPoints, parseQuantity } from "../points.ts";
-import type { AppRecord } from "../types.ts";
+import type { SchedulerApp } from "../types.ts";
 
 export interface LimitRule {
   readonly name: string;
@@ -25,7 +25,7 @@ export interface WrittenCaps {
 }
 
 /** The app with the caps that it will have, and those of them that its spec does not say yet; or why it may not be. */
-export type Limited = { app: AppRecord; defaults: WrittenCaps } | { refusal: string };
+export type Limited = { app: SchedulerApp; defaults: WrittenCaps } | { refusal: string };
 
 const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;
 
@@ -41,7 +41,7 @@ export function readLimitRange({ metadata, spec }: Wire<V1LimitRange>): LimitRul
 }
 
 /** Fills in what an app leaves open and holds it to its bounds. Of several defaults the first counts, in the order of names. */
-export function applyLimits(app: AppRecord, rules: readonly LimitRule[]): Limited {
+export function applyLimits(app: SchedulerApp, rules: readonly LimitRule[]): Limited {
   let limited = app;
   const defaults: WrittenCaps = {};
   for (const [share, field] of shares) {

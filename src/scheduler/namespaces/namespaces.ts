@@ -14,7 +14,7 @@ export class NamespaceRules {
   /** In the order of their names. */
   limits(namespace: string): LimitRule[] {
     const named = [...this.#limits.get(namespace) ?? []];
-    return named.sort(([one], [other]) => one < other ? -1 : 1).flatMap(([, rules]) => rules);
+    return named.sort(([a], [b]) => a < b ? -1 : 1).flatMap(([, rules]) => rules);
   }
 
   quotas(namespace: string): Quota[] {

@@ -3,7 +3,7 @@ import type { V1ResourceQuota } from "@kubernetes/client-node";
 import { quotaKeys } from "../../api/names.ts";
 import type { Wire } from "../../kube/wire.ts";
 import { formatPoints, formatQuantity, parseQuantity } from "../points.ts";
-import type { AppRecord } from "../types.ts";
+import type { SchedulerApp } from "../types.ts";
 
 export interface Quota {
   readonly namespace: string;
@@ -42,7 +42,7 @@ export function readQuota({ metadata, spec, status }: Wire<V1ResourceQuota>): Qu
 }
 
 /** Why the app may not be bound beside what is; undefined: it may. As for Pods, whom a quota counts must say how much. */
-export function quotaProblem(app: AppRecord, quotas: readonly Quota[], used: Points): string | undefined {
+export function quotaProblem(app: SchedulerApp, quotas: readonly Quota[], used: Points): string | undefined {
   for (const { name, hard } of quotas) {
     const counted = shares.filter(([share]) => hard[share] !== undefined);
     const silent = counted.filter(([share]) => app[share] === 0);

@@ -2,19 +2,20 @@
 import { systemNamespace } from "../../api/names.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { EventRecorder } from "../../report/events/events.ts";
-import { eventTarget, type Evictor, type StatusWriter } from "../write/write.ts";
+import type { Evictor, StatusWriter } from "../write/write.ts";
 import { type LossPlan, planNodeLoss } from "./plan.ts";
-import type { NodeState, World } from "../state/state.ts";
+import type { ClusterState, NodeLiveness } from "../state/state.ts";
+import { eventTarget } from "../types.ts";
 
-export { createAttentionClock } from "./observed-clock.ts";
+export { createObservedClock } from "./observed-clock.ts";
 
 export interface LossKeeper {
   /** One look at all nodes, and what follows from it. */
-  tick(states: NodeState[]): void;
+  tick(states: NodeLiveness[]): void;
 }
 
 export interface LossKeeperOptions {
-  world: World;
+  cluster: ClusterState;
   writer: StatusWriter;
   evictor: Evictor;
   recorder: EventRecorder;
@@ -24,7 +25,7 @@ export interface LossKeeperOptions {
 }
 
 export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
-  const { world, writer, evictor, recorder, log, defaultTolerationMs, now = Date.now } = options;
+  const { cluster, writer, evictor, recorder, log, defaultTolerationMs, now = Date.now } = options;
   let lost = new Set<string>();
   let paused = false;
   /** Apps that were told to be on a lost node. */
@@ -35,7 +36,7 @@ export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
     for (const node of next) if (!lost.has(node)) log.warn("a node is lost", { node });
     for (const node of lost) if (!next.has(node)) log.info("a node is no longer lost", { node });
     lost = next;
-    for (const key of told) if (!next.has(world.app(key)?.nodeName ?? "")) told.delete(key);
+    for (const key of told) if (!next.has(cluster.app(key)?.nodeName ?? "")) told.delete(key);
   };
 
   const tellPause = (plan: LossPlan, nodes: number) => {
@@ -68,12 +69,12 @@ export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
       tellPause(plan, states.filter(({ health }) => health !== undefined).length);
       for (const action of plan.actions) {
         const { app, message } = action;
-        const current = world.app(app.key);
+        const current = cluster.app(app.key);
         if (!current) continue;
         if (action.kind === "unbind") {
           void evictor.evict(current, action.reason, message);
         } else {
-          writer.put(app.key, { kind: "lost", message });
+          writer.write(app.key, { kind: "lost", message });
           if (told.has(app.key)) continue;
           told.add(app.key);
           recorder.record(eventTarget(app), { type: "Warning", reason: "NodeLost", message });

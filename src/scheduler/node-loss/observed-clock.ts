@@ -1,4 +1,4 @@
-export interface AttentionClock {
+export interface ObservedClock {
   /** Milliseconds in which the scheduler was looking. */
   now(): number;
   /** To be called again and again: the time since the last call counts if `looking`. */
@@ -9,9 +9,9 @@ export interface AttentionClock {
  * A clock that runs only while the scheduler can see: not while the API server is out of reach, nor while this process or machine
  * was stopped. By it a silence of nodes is measured, so that one's own blindness is never taken for theirs.
  */
-export function createAttentionClock(
+export function createObservedClock(
   { now = Date.now, longestStepMs = 3000 }: { now?: () => number; longestStepMs?: number } = {},
-): AttentionClock {
+): ObservedClock {
   let attended = 0;
   let last = now();
   return {

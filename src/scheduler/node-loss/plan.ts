@@ -4,14 +4,14 @@
  * An app on a lost node is marked Unknown at once, and unbound after the time that it bears: 300 s unless its tolerations say otherwise.
  * When more than half of the nodes are lost, the network is more likely broken than the nodes, and nothing is unbound.
  */
-import { isMovable, type NodeState } from "../state/state.ts";
+import { isMovable, type NodeLiveness } from "../state/state.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import { formatTaint, tolerationMs, unreachableKeys } from "../tolerations.ts";
-import type { AppRecord, Taint } from "../types.ts";
+import type { SchedulerApp, Taint } from "../types.ts";
 
 export type LossAction =
-  | { kind: "mark"; app: AppRecord; message: string }
-  | { kind: "unbind"; app: AppRecord; reason: "NodeLost" | "TaintEviction"; message: string };
+  | { kind: "mark"; app: SchedulerApp; message: string }
+  | { kind: "unbind"; app: SchedulerApp; reason: "NodeLost" | "TaintEviction"; message: string };
 
 export interface LossPlan {
   actions: LossAction[];
@@ -30,7 +30,7 @@ const kubeletTaints: readonly string[] = ["node.kubernetes.io/unreachable", "nod
 const unreachable = unreachableKeys.map((key): Taint => ({ key, effect: "NoExecute" }));
 
 /** Looks at all nodes and says what is to be done about their apps. */
-export function planNodeLoss(states: Iterable<NodeState>, options: LossOptions): LossPlan {
+export function planNodeLoss(states: Iterable<NodeLiveness>, options: LossOptions): LossPlan {
   const { now, defaultTolerationMs = 300_000 } = options;
   const all = [...states].filter(({ health }) => health !== undefined);
   const lost = all.filter(({ health }) => health?.state === "lost");
@@ -50,7 +50,7 @@ export function planNodeLoss(states: Iterable<NodeState>, options: LossOptions):
 }
 
 function afterLoss(
-  app: AppRecord,
+  app: SchedulerApp,
   node: NodeEntry,
   { silentMs, lostMs }: { silentMs: number; lostMs: number },
   paused: boolean,
@@ -69,7 +69,7 @@ function drivesAway({ effect, key }: Taint): boolean {
 }
 
 function afterTaints(
-  app: AppRecord,
+  app: SchedulerApp,
   node: NodeEntry,
   taints: readonly Taint[],
   now: number,

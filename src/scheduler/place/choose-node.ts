@@ -9,9 +9,9 @@ import type { NodeEntry } from "../node-entry.ts";
 import { collectRefusals, type Refusals } from "./refusals.ts";
 import { loadScores, type ScoreContext } from "../scores/scores.ts";
 import type { Snapshot } from "../state/state.ts";
-import type { AppRecord, Policy } from "../types.ts";
+import type { Policy, SchedulerApp } from "../types.ts";
 
-export interface ScheduleOptions {
+export interface PlaceOptions {
   policy: Policy;
   now: number;
   /** Chooses among nodes of equal score. */
@@ -22,21 +22,21 @@ export interface ScheduleOptions {
   enough?: (nodes: number) => number;
 }
 
-export type Decision =
+export type NodeChoice =
   | { node: string; score: number; feasible: number; examined: number }
   | { refusals: Refusals };
 
 /** The best node of those that were looked at, or why no node will do. */
-export function schedule(app: AppRecord, snapshot: Snapshot, options: ScheduleOptions): Decision {
+export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: PlaceOptions): NodeChoice {
   const { policy, now, random, start = 0, enough = enoughNodes } = options;
   const { nodes, versions } = snapshot;
-  const verdicts = snapshot.verdicts.for(app.placement, policy);
+  const fitTable = snapshot.fitCache.for(app.placement, policy);
   const context: ScoreContext = { policy, now };
   const weights = loadWeights[policy];
 
   // Room was made there for this app: another choice would have ended the others in vain.
   const nominated = snapshot.nominatedNode(app.key);
-  if (nominated && nominated.index >= 0 && verdicts.of(nominated) >= 0 && fits(app, nominated)) {
+  if (nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 && fits(app, nominated)) {
     return { node: nominated.name, score: 0, feasible: 1, examined: 0 };
   }
 
@@ -48,7 +48,7 @@ export function schedule(app: AppRecord, snapshot: Snapshot, options: ScheduleOp
   let examined = 0;
   for (let at = start; examined < nodes.length && feasible < wanted; examined++, at++) {
     if (at >= nodes.length) at = 0;
-    const points = verdicts.at(at, versions, nodes);
+    const points = fitTable.at(at, versions, nodes);
     if (points < 0) continue;
     const node = nodes[at]!;
     if (!fits(app, node)) continue;
@@ -70,7 +70,7 @@ export function enoughNodes(nodes: number): number {
 }
 
 /** Whether the node has room for the app, whatever else it is like. */
-export function fits(app: AppRecord, node: NodeEntry): boolean {
+export function fits(app: SchedulerApp, node: NodeEntry): boolean {
   for (let at = 0; at < loadFilters.length; at++) if (!loadFilters[at]!.passes(app, node)) return false;
   return true;
 }
@@ -82,7 +82,7 @@ const loadWeights: Record<Policy, readonly number[]> = {
 };
 
 function loadPoints(
-  app: AppRecord,
+  app: SchedulerApp,
   node: NodeEntry,
   weights: readonly number[],
   context: ScoreContext,

@@ -1,15 +1,15 @@
 /** Why an app is where it is, or nowhere: every node with what speaks against it, or how it scores. Pure. */
-import { decide } from "./place.ts";
+import { placeApp } from "./place.ts";
 import { formatPoints } from "../points.ts";
 import { allRefusals } from "./refusals.ts";
 import { scores } from "../scores/scores.ts";
-import type { ScheduleOptions } from "./choose-node.ts";
+import type { PlaceOptions } from "./choose-node.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import type { AppRecord } from "../types.ts";
-import type { World } from "../state/state.ts";
+import type { SchedulerApp } from "../types.ts";
+import type { ClusterState } from "../state/state.ts";
 
 export interface Explanation {
-  app: AppRecord;
+  app: SchedulerApp;
   /** What the scheduler would do now, in a sentence. */
   outcome: string;
   nodes: NodeExplanation[];
@@ -25,16 +25,23 @@ export interface NodeExplanation {
 }
 
 /** Explains one app; where it is bound, as if it were not. All nodes are scored, also in a large cluster. */
-export function explainApp(key: string, world: World, options: ScheduleOptions): Explanation | undefined {
-  const app = world.app(key);
+export function explainApp(
+  key: string,
+  cluster: ClusterState,
+  options: PlaceOptions,
+): Explanation | undefined {
+  const app = cluster.app(key);
   if (!app) return undefined;
-  world.accounts.take(key);
-  const verdict = decide({ ...app, nodeName: undefined }, world, { ...options, enough: (nodes) => nodes });
-  const outcome = verdict.kind === "bind" ? `it would be bound to ${verdict.node}` : verdict.message;
-  const nodes = world.snapshot.nodes.map((node) => explainNode(verdict.app, node, options));
-  nodes.sort((one, other) => other.total - one.total || (one.node < other.node ? -1 : 1));
+  cluster.accounts.take(key);
+  const decision = placeApp({ ...app, nodeName: undefined }, cluster, {
+    ...options,
+    enough: (nodes) => nodes,
+  });
+  const outcome = decision.kind === "bind" ? `it would be bound to ${decision.node}` : decision.message;
+  const nodes = cluster.snapshot.nodes.map((node) => explainNode(decision.app, node, options));
+  nodes.sort((a, b) => b.total - a.total || (a.node < b.node ? -1 : 1));
   const bound = app.nodeName ? `bound to ${app.nodeName}; were it not, ` : "";
-  return { app: verdict.app, outcome: bound + outcome, nodes };
+  return { app: decision.app, outcome: bound + outcome, nodes };
 }
 
 /** The explanation as rows of a table, below a row of heads. */
@@ -49,13 +56,13 @@ export function explanationRows({ nodes }: Explanation): string[][] {
 }
 
 /** One line about what the app asks for. */
-export function describeRequest({ key, cpu, mem, ports, priority }: AppRecord): string {
+export function describeRequest({ key, cpu, mem, ports, priority }: SchedulerApp): string {
   const cap = (points: number) => points === 0 ? "no cap" : formatPoints(points);
   const list = ports.length > 0 ? `, ${ports.length} host ports` : "";
   return `${key}: cpuPCT ${cap(cpu)}, memPCT ${cap(mem)}${list}, priority ${priority}`;
 }
 
-function explainNode(app: AppRecord, node: NodeEntry, { policy, now }: ScheduleOptions): NodeExplanation {
+function explainNode(app: SchedulerApp, node: NodeEntry, { policy, now }: PlaceOptions): NodeExplanation {
   const refusals = allRefusals(app, node);
   if (refusals.length > 0) return { node: node.name, refusals, scores: {}, total: -1 };
   const weighted = scores.map((score) => {

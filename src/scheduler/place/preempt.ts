@@ -9,12 +9,12 @@
 import { isMovable, type Snapshot } from "../state/state.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import { fits } from "./choose-node.ts";
-import type { AppRecord, Policy } from "../types.ts";
+import type { Policy, SchedulerApp } from "../types.ts";
 
 export interface Preemption {
   node: string;
   /** Empty: the room is being made already, by apps that are leaving. */
-  victims: AppRecord[];
+  victims: SchedulerApp[];
 }
 
 export interface PreemptOptions {
@@ -26,14 +26,18 @@ export interface PreemptOptions {
 }
 
 /** The cheapest way to make room, or undefined. */
-export function preempt(app: AppRecord, snapshot: Snapshot, options: PreemptOptions): Preemption | undefined {
+export function preempt(
+  app: SchedulerApp,
+  snapshot: Snapshot,
+  options: PreemptOptions,
+): Preemption | undefined {
   const { policy, start = 0, enough = (nodes) => Math.max(100, nodes / 10) } = options;
   const { nodes } = snapshot;
-  const verdicts = snapshot.verdicts.for(app.placement, policy);
+  const fitTable = snapshot.fitCache.for(app.placement, policy);
   // What is leaving that node was ended for this app. Elsewhere others would have to go, and those would have gone in vain.
   const nominated = snapshot.nominatedNode(app.key);
   if (
-    nominated && nominated.index >= 0 && verdicts.of(nominated) >= 0 &&
+    nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 &&
     victimsOn(app, nominated)?.length === 0
   ) {
     return { node: nominated.name, victims: [] };
@@ -43,7 +47,7 @@ export function preempt(app: AppRecord, snapshot: Snapshot, options: PreemptOpti
   let found = 0;
   for (let examined = 0; examined < nodes.length && found < enough(nodes.length); examined++) {
     const node = nodes[(start + examined) % nodes.length]!;
-    if (verdicts.of(node) < 0) continue;
+    if (fitTable.of(node) < 0) continue;
     const victims = victimsOn(app, node);
     if (!victims) continue;
     found++;
@@ -53,7 +57,7 @@ export function preempt(app: AppRecord, snapshot: Snapshot, options: PreemptOpti
 }
 
 /** Those who would have to leave the node, or undefined where even that would not do. */
-export function victimsOn(app: AppRecord, node: NodeEntry): AppRecord[] | undefined {
+export function victimsOn(app: SchedulerApp, node: NodeEntry): SchedulerApp[] | undefined {
   const lower = [...node.apps.values()].filter((other) => mayEnd(app, other));
   if (lower.length === 0 && node.leaving.size === 0) return undefined;
   const trial = node.copy();
@@ -61,9 +65,7 @@ export function victimsOn(app: AppRecord, node: NodeEntry): AppRecord[] | undefi
   for (const { key } of lower) trial.remove(key);
   if (!fits(app, trial)) return undefined;
   // Who matters most is let back first, and of equals the smallest: so few large ones go instead of many small ones.
-  lower.sort((one, other) =>
-    other.priority - one.priority || size(one) - size(other) || (one.key < other.key ? -1 : 1)
-  );
+  lower.sort((a, b) => b.priority - a.priority || size(a) - size(b) || (a.key < b.key ? -1 : 1));
   return lower.filter((other) => {
     trial.add(other);
     if (fits(app, trial)) return false;
@@ -72,23 +74,23 @@ export function victimsOn(app: AppRecord, node: NodeEntry): AppRecord[] | undefi
   });
 }
 
-function mayEnd(app: AppRecord, other: AppRecord): boolean {
+function mayEnd(app: SchedulerApp, other: SchedulerApp): boolean {
   return other.priority < app.priority && isMovable(other);
 }
 
-function compareCost(one: AppRecord[], other: AppRecord[]): number {
+function compareCost(one: SchedulerApp[], other: SchedulerApp[]): number {
   return highest(one) - highest(other) || one.length - other.length || total(one) - total(other);
 }
 
 /** Below every priority where there is nobody: room that is being made already costs nothing. */
-function highest(victims: AppRecord[]): number {
+function highest(victims: SchedulerApp[]): number {
   return Math.max(-(2 ** 31), ...victims.map(({ priority }) => priority));
 }
 
-function total(victims: AppRecord[]): number {
+function total(victims: SchedulerApp[]): number {
   return victims.reduce((sum, victim) => sum + size(victim), 0);
 }
 
-function size({ cpu, mem }: AppRecord): number {
+function size({ cpu, mem }: SchedulerApp): number {
   return cpu + mem;
 }

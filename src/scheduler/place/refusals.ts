@@ -1,7 +1,7 @@
 /** Why no node will do, in kube-scheduler's style. Pure. */
 import { type Filter, filters } from "../filters/filters.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import type { AppRecord } from "../types.ts";
+import type { SchedulerApp } from "../types.ts";
 
 export interface Refusals {
   /** How many nodes there are. */
@@ -12,7 +12,7 @@ export interface Refusals {
 }
 
 /** Asks every node for the first filter that refuses it. */
-export function collectRefusals(app: AppRecord, nodes: readonly NodeEntry[]): Refusals {
+export function collectRefusals(app: SchedulerApp, nodes: readonly NodeEntry[]): Refusals {
   const refused = new Map<Filter, NodeEntry[]>();
   for (const node of nodes) {
     const filter = firstRefusal(app, node);
@@ -22,7 +22,7 @@ export function collectRefusals(app: AppRecord, nodes: readonly NodeEntry[]): Re
     else refused.set(filter, [node]);
   }
   const reasons = [...refused].flatMap(([filter, nodes]) => reasonsOf(app, filter, nodes));
-  reasons.sort((one, other) => other.nodes - one.nodes || (one.text < other.text ? -1 : 1));
+  reasons.sort((a, b) => b.nodes - a.nodes || (a.text < b.text ? -1 : 1));
   return { total: nodes.length, filters: [...refused.keys()].map(({ name }) => name), reasons };
 }
 
@@ -33,24 +33,24 @@ export function formatRefusals({ total, reasons }: Refusals): string {
 }
 
 /** The first filter that refuses the node to the app. */
-export function firstRefusal(app: AppRecord, node: NodeEntry): Filter | undefined {
+export function firstRefusal(app: SchedulerApp, node: NodeEntry): Filter | undefined {
   return filters.find((filter) => !passes(filter, app, node));
 }
 
 /** Every filter that refuses, for people who ask about one app. */
-export function allRefusals(app: AppRecord, node: NodeEntry): string[] {
+export function allRefusals(app: SchedulerApp, node: NodeEntry): string[] {
   return filters.filter((filter) => !passes(filter, app, node)).map((filter) => why(filter, app, node));
 }
 
-function passes(filter: Filter, app: AppRecord, node: NodeEntry): boolean {
+function passes(filter: Filter, app: SchedulerApp, node: NodeEntry): boolean {
   return filter.kind === "node" ? filter.passes(app.placement, node) : filter.passes(app, node);
 }
 
-function why(filter: Filter, app: AppRecord, node: NodeEntry): string {
+function why(filter: Filter, app: SchedulerApp, node: NodeEntry): string {
   return filter.kind === "node" ? filter.why(app.placement, node) : filter.why(app, node);
 }
 
-function reasonsOf(app: AppRecord, filter: Filter, nodes: NodeEntry[]): { text: string; nodes: number }[] {
+function reasonsOf(app: SchedulerApp, filter: Filter, nodes: NodeEntry[]): { text: string; nodes: number }[] {
   if (filter.kind === "load" && filter.whyAll) {
     return [{ text: filter.whyAll(app, nodes), nodes: nodes.length }];
   }

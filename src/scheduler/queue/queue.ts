@@ -1,5 +1,5 @@
 /**
- * The apps that wait for a node. It holds names; whoever takes one looks at the world again.
+ * The apps that wait for a node. It holds names; whoever takes one looks at the cluster again.
  *
  * An app is `active` (to be tried now, the highest priority first, then the oldest), `backing off` (after a failure, 1 s growing to
  * 10 s), or `parked` (no node would take it) until an event comes that may help. As a last resort parked apps are tried again after
@@ -40,7 +40,7 @@ export class SchedulingQueue {
   readonly #flushMs: number;
   readonly #entries = new Map<string, Entry>();
   readonly #active = new Heap<Entry>(comesFirst);
-  readonly #backoff = new Heap<Entry>((one, other) => one.readyAt < other.readyAt);
+  readonly #backoff = new Heap<Entry>((a, b) => a.readyAt < b.readyAt);
   readonly #parked = new Set<Entry>();
 
   constructor(options: QueueOptions = {}) {
@@ -123,7 +123,7 @@ export class SchedulingQueue {
   /** Parked apps that the event may help, in the order in which they would be tried. */
   helpedBy(event: ClusterEvent): Waiting[] {
     const found = [...this.#parked].filter(({ refusedBy }) => mayHelp(event, refusedBy));
-    return found.sort((one, other) => comesFirst(one, other) ? -1 : 1).map(({ item }) => item);
+    return found.sort((a, b) => comesFirst(a, b) ? -1 : 1).map(({ item }) => item);
   }
 
   /** Has a parked app tried again: at once where it is known to fit, else when its backoff is over. */
@@ -176,8 +176,8 @@ export class SchedulingQueue {
   }
 }
 
-function comesFirst({ item: one }: Entry, { item: other }: Entry): boolean {
-  if (one.priority !== other.priority) return one.priority > other.priority;
-  if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt;
-  return one.key < other.key;
+function comesFirst({ item: a }: Entry, { item: b }: Entry): boolean {
+  if (a.priority !== b.priority) return a.priority > b.priority;
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt;
+  return a.key < b.key;
 }

@@ -5,7 +5,7 @@
  * numbers cost no memory.
  */
 import type { NodeEntry } from "../node-entry.ts";
-import type { AppRecord, Placement, Policy } from "../types.ts";
+import type { Placement, Policy, SchedulerApp } from "../types.ts";
 
 /** How much a score counts, by policy; whole numbers. */
 export type Weights = Readonly<Record<Policy, number>>;
@@ -23,7 +23,7 @@ export interface LoadScore {
   readonly kind: "load";
   readonly name: string;
   readonly weights: Weights;
-  score(app: AppRecord, node: NodeEntry, context: ScoreContext): number;
+  score(app: SchedulerApp, node: NodeEntry, context: ScoreContext): number;
 }
 
 export interface ScoreContext {

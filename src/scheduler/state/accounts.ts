@@ -2,14 +2,14 @@
  * Which app counts where: on its node in the snapshot, and in its namespace in the ledger. One place changes both, so that they cannot
  * drift apart.
  */
-import type { AppRecord, ClusterEvent } from "../types.ts";
-import { Ledger } from "./ledger.ts";
+import type { ClusterEvent, SchedulerApp } from "../types.ts";
+import { NamespaceUsage } from "./ledger.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import { Snapshot } from "./snapshot.ts";
 
 export class Accounts {
   readonly snapshot = new Snapshot();
-  readonly ledger = new Ledger();
+  readonly usage = new NamespaceUsage();
   readonly #happened: (event: ClusterEvent, subject: string) => void;
   /** When apps that are leaving have stopped at the latest. */
   readonly #holds = new Map<string, number>();
@@ -19,12 +19,12 @@ export class Accounts {
   }
 
   /** Counts an app on a node, and nowhere else. */
-  put(app: AppRecord, nodeName: string): void {
+  put(app: SchedulerApp, nodeName: string): void {
     const old = this.snapshot.placeOf(app.key);
     const had = old?.apps.get(app.key);
-    if (had) this.ledger.subtract(had);
+    if (had) this.usage.subtract(had);
     this.snapshot.place(app, nodeName);
-    this.ledger.add(app);
+    this.usage.add(app);
     if (old && had && (old.name !== nodeName || shrank(had, app))) this.#freed(app.namespace, old.name);
   }
 
@@ -33,12 +33,12 @@ export class Accounts {
     const had = this.snapshot.placeOf(key)?.apps.get(key);
     const node = this.snapshot.displace(key);
     if (!had || !node) return;
-    this.ledger.subtract(had);
+    this.usage.subtract(had);
     this.#freed(had.namespace, node.name);
   }
 
   /** Takes an app off its node, but keeps what it had there until it has certainly stopped: at `until` at the latest. */
-  hold(app: AppRecord, nodeName: string, until: number): void {
+  hold(app: SchedulerApp, nodeName: string, until: number): void {
     this.take(app.key);
     this.snapshot.hold(app, nodeName);
     this.#holds.set(app.key, until);
@@ -54,13 +54,13 @@ export class Accounts {
   }
 
   /** Lets go of what apps held that must have stopped by now. */
-  releaseLeft(now: number): void {
+  releaseOverdue(now: number): void {
     for (const [key, until] of this.#holds) if (until <= now) this.left(key);
   }
 
   /** The node's agent has said something: perhaps that it has no more of what was leaving. */
-  releaseShed(node: NodeEntry): void {
-    for (const { key } of node.shed()) this.left(key);
+  releaseStopped(node: NodeEntry): void {
+    for (const { key } of node.stoppedApps()) this.left(key);
   }
 
   #freed(namespace: string, nodeName: string): void {
@@ -69,7 +69,7 @@ export class Accounts {
   }
 }
 
-function shrank(before: AppRecord, after: AppRecord): boolean {
+function shrank(before: SchedulerApp, after: SchedulerApp): boolean {
   return after.cpu < before.cpu || after.mem < before.mem ||
     before.ports.some((port) => !after.ports.includes(port));
 }

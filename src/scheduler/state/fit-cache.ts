@@ -10,7 +10,7 @@ import type { Placement, Policy } from "../types.ts";
 const refused = -1;
 
 /** The answers for one placement. */
-export class Verdicts {
+export class FitTable {
   readonly #placement: Placement;
   readonly #policy: Policy;
   /** By the place of the node in the snapshot's list: the version that was judged, and the points that it got. */
@@ -51,17 +51,17 @@ export class Verdicts {
 }
 
 /** The tables of the placements that were asked for last. */
-export class VerdictCache {
-  readonly #tables = new Map<string, Verdicts>();
+export class FitCache {
+  readonly #tables = new Map<string, FitTable>();
   readonly #max: number;
 
   constructor(max = 256) {
     this.#max = max;
   }
 
-  for(placement: Placement, policy: Policy): Verdicts {
+  for(placement: Placement, policy: Policy): FitTable {
     const key = policy + placement.key;
-    const table = this.#tables.get(key) ?? new Verdicts(placement, policy);
+    const table = this.#tables.get(key) ?? new FitTable(placement, policy);
     this.#tables.delete(key);
     this.#tables.set(key, table);
     if (this.#tables.size > this.#max) this.#tables.delete(this.#tables.keys().next().value!);

@@ -1,7 +1,7 @@
 /** Which nodes are alive: the Leases of their agents, kept in the snapshot as time goes by. */
 import { agentLease } from "../../api/names.ts";
 import type { Lease } from "../../kube/lease.ts";
-import { readReport } from "./node-facts.ts";
+import { readReport } from "./read-node.ts";
 import { type Clocks, type Health, type LeaseSeen, nodeHealth, seeLease, vanished } from "./node-health.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -13,7 +13,7 @@ export function isAgentLease(lease: Lease): boolean {
   return lease.metadata?.name?.startsWith(leasePrefix) ?? false;
 }
 
-export interface NodeState {
+export interface NodeLiveness {
   node: NodeEntry;
   /** Undefined: it never had an agent. */
   health: Health | undefined;
@@ -66,9 +66,9 @@ export class Liveness {
   }
 
   /** The state of every node, brought up to now; to be asked for once a second. */
-  states(): NodeState[] {
+  states(): NodeLiveness[] {
     const { snapshot, clocks, nodeGraceMs } = this.#options;
-    const states: NodeState[] = [];
+    const states: NodeLiveness[] = [];
     for (const node of [...snapshot.entries()]) {
       if (node.apps.size === 0 && this.#deleted.delete(node.name)) this.#leases.delete(node.name);
       // Bound to a node that is nowhere to be seen: as one that fell silent just now.

@@ -7,7 +7,7 @@
  */
 import type { Lease } from "../../kube/lease.ts";
 
-/** `watched` stands still while nothing could be seen (see attention.ts), `wall` is the time of day. */
+/** `watched` stands still while nothing could be seen (see observedClock.ts), `wall` is the time of day. */
 export interface Clocks {
   watched: number;
   wall: number;

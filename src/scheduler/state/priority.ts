@@ -1,7 +1,7 @@
 /** Priorities of apps by their PriorityClass. Pure. */
 import type { V1PriorityClass } from "@kubernetes/client-node";
 import type { Wire } from "../../kube/wire.ts";
-import type { AppRecord } from "../types.ts";
+import type { SchedulerApp } from "../types.ts";
 
 export interface PriorityRule {
   readonly name: string;
@@ -16,7 +16,7 @@ export function readPriorityClass(object: Wire<V1PriorityClass>): PriorityRule {
 }
 
 /** The app with the priority of its class, of the cluster's default class, or 0. */
-export function withPriority(app: AppRecord, classes: ReadonlyMap<string, PriorityRule>): AppRecord {
+export function withPriority(app: SchedulerApp, classes: ReadonlyMap<string, PriorityRule>): SchedulerApp {
   const wanted = app.priorityClassName;
   const rule = wanted ? classes.get(wanted) : defaultClass(classes);
   const missingClass = wanted !== "" && !rule;

@@ -5,12 +5,12 @@
  * binds count alike. Nodes without a Node object are kept while apps are bound to them, but are no candidates.
  */
 import { NodeEntry } from "../node-entry.ts";
-import type { AgentState, AppRecord, NodeFacts, NodeReport } from "../types.ts";
-import { VerdictCache } from "./fit-cache.ts";
+import type { AgentState, NodeProperties, NodeReport, SchedulerApp } from "../types.ts";
+import { FitCache } from "./fit-cache.ts";
 
 /** The state that decisions are made on. */
 export class Snapshot {
-  readonly verdicts = new VerdictCache();
+  readonly fitCache = new FitCache();
   readonly #entries = new Map<string, NodeEntry>();
   readonly #nodes: NodeEntry[] = [];
   readonly #places = new Map<string, NodeEntry>();
@@ -40,9 +40,9 @@ export class Snapshot {
   }
 
   /** Takes over a Node object; says whether anything changed that filters look at. */
-  setNode(name: string, facts: NodeFacts): boolean {
+  setNode(name: string, facts: NodeProperties): boolean {
     const node = this.#entry(name);
-    if (node.index >= 0 && sameFacts(node.facts, facts)) return false;
+    if (node.index >= 0 && sameProperties(node.facts, facts)) return false;
     if (node.index < 0) node.index = this.#nodes.push(node) - 1;
     node.facts = facts;
     this.#changed(node);
@@ -78,19 +78,19 @@ export class Snapshot {
     const node = this.#entry(name);
     const before = spare(node);
     const pressures = node.report?.pressures ?? [];
-    node.heard(report);
+    node.applyReport(report);
     const samePressure = pressures.join() === report.pressures.join();
     if (!samePressure) this.#changed(node);
     return !samePressure || spare(node).some((points, at) => points > before[at]!);
   }
 
   /** Holds all that agents published against the apps that are known now. */
-  hearAgain(): void {
-    for (const node of this.#entries.values()) node.hearAgain();
+  reapplyReports(): void {
+    for (const node of this.#entries.values()) node.reapplyReports();
   }
 
   /** Counts an app on a node, and nowhere else. */
-  place(app: AppRecord, nodeName: string): void {
+  place(app: SchedulerApp, nodeName: string): void {
     this.displace(app.key);
     const node = this.#entry(nodeName);
     node.add(app);
@@ -113,7 +113,7 @@ export class Snapshot {
   }
 
   /** Keeps what an app had on a node, which it is leaving. */
-  hold(app: AppRecord, nodeName: string): void {
+  hold(app: SchedulerApp, nodeName: string): void {
     this.release(app.key);
     const node = this.#entry(nodeName);
     node.hold(app);
@@ -136,7 +136,7 @@ export class Snapshot {
   }
 
   /** Keeps room on a node for an app; undefined takes that back. */
-  nominate(app: AppRecord, nodeName: string | undefined): void {
+  nominate(app: SchedulerApp, nodeName: string | undefined): void {
     const before = this.#nominations.get(app.key);
     if (before) before.nominated = before.nominated.filter(({ key }) => key !== app.key);
     this.#nominations.delete(app.key);
@@ -162,7 +162,7 @@ export class Snapshot {
   }
 
   #changed(node: NodeEntry): void {
-    // One counter for all nodes: a place that is used again never meets a verdict about its former node.
+    // One counter for all nodes: a place that is used again never meets a decision about its former node.
     node.version = ++this.#version;
     if (node.index < 0) return;
     if (node.index >= this.#versions.length) {
@@ -184,6 +184,6 @@ function spare({ roomCpu, roomMem, hiddenCpu, hiddenMem }: NodeEntry): [number, 
   return [roomCpu - hiddenCpu, roomMem - hiddenMem];
 }
 
-function sameFacts(one: NodeFacts, other: NodeFacts): boolean {
+function sameProperties(one: NodeProperties, other: NodeProperties): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -11,34 +11,34 @@ import type { NCApp } from "../../api/types.ts";
 import type { Wire } from "../../kube/wire.ts";
 import { steadyNow } from "../../lib/steady-clock.ts";
 import { Accounts } from "./accounts.ts";
-import { readApp } from "./app-record.ts";
-import type { AppRecord, ClusterEvent } from "../types.ts";
+import { readApp } from "./read-app.ts";
+import type { ClusterEvent, SchedulerApp } from "../types.ts";
 import { Liveness } from "./liveness.ts";
 import { NamespaceRules } from "../namespaces/namespaces.ts";
-import { readNode } from "./node-facts.ts";
+import { readNode } from "./read-node.ts";
 import type { Clocks } from "./node-health.ts";
 import { type PriorityRule, readPriorityClass, withPriority } from "./priority.ts";
 import { isLater } from "../../kube/resource-version.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-export { isMovable } from "./app-record.ts";
-export { isAgentLease, type NodeState } from "./liveness.ts";
+export { isMovable } from "./read-app.ts";
+export { isAgentLease, type NodeLiveness } from "./liveness.ts";
 export type { Snapshot } from "./snapshot.ts";
 
 /** Beyond its grace period, until an app has stopped: its agent has to hear of it first, and in the end to kill it. */
 const stopMarginMs = 5000;
 
 /** Who is told what happens. */
-export interface WorldListener {
+export interface ClusterListener {
   /** An app of this scheduler has no node. `changed`: it is new, or asks for something else than before. */
-  waits(app: AppRecord, changed: boolean): void;
+  waits(app: SchedulerApp, changed: boolean): void;
   /** It does not wait any more: it is bound, gone, or somebody else's. */
   settled(key: string): void;
   /** Something that may help apps that wait; `subject` is a node, a namespace or an app, by the event. */
   happened(event: ClusterEvent, subject: string): void;
 }
 
-export interface WorldOptions {
+export interface ClusterStateOptions {
   schedulerName: string;
   clocks: () => Clocks;
   /** How long a node may be silent; undefined: as long as its Lease lasts. */
@@ -47,20 +47,20 @@ export interface WorldOptions {
   steady?: () => number;
 }
 
-export class World {
+export class ClusterState {
   readonly accounts: Accounts;
   readonly rules = new NamespaceRules();
   readonly liveness: Liveness;
-  listener: WorldListener = { waits() {}, settled() {}, happened() {} };
+  listener: ClusterListener = { waits() {}, settled() {}, happened() {} };
   readonly #schedulerName: string;
   readonly #clocks: () => Clocks;
-  readonly #apps = new Map<string, AppRecord>();
+  readonly #apps = new Map<string, SchedulerApp>();
   readonly #assumed = new Set<string>();
   readonly #classes = new Map<string, PriorityRule>();
   readonly #steady: () => number;
   #listed = false;
 
-  constructor({ schedulerName, clocks, nodeGraceMs, steady = steadyNow }: WorldOptions) {
+  constructor({ schedulerName, clocks, nodeGraceMs, steady = steadyNow }: ClusterStateOptions) {
     this.#schedulerName = schedulerName;
     this.#clocks = clocks;
     this.#steady = steady;
@@ -71,7 +71,7 @@ export class World {
       clocks,
       nodeGraceMs,
       onBetter: (node) => happened("node", node),
-      onReport: (node) => this.accounts.releaseShed(node),
+      onReport: (node) => this.accounts.releaseStopped(node),
     });
   }
 
@@ -79,11 +79,11 @@ export class World {
     return this.accounts.snapshot;
   }
 
-  app(key: string): AppRecord | undefined {
+  app(key: string): SchedulerApp | undefined {
     return this.#apps.get(key);
   }
 
-  get apps(): Iterable<AppRecord> {
+  get apps(): Iterable<SchedulerApp> {
     return this.#apps.values();
   }
 
@@ -143,16 +143,16 @@ export class World {
     if (this.#listed) return;
     this.#listed = true;
     // Leases may come first: what their agents have promised was held against no app at all then.
-    this.snapshot.hearAgain();
+    this.snapshot.reapplyReports();
   }
 
   /** Lets go of what apps held on nodes that they left, once they must have stopped. */
-  releaseLeft(): void {
-    this.accounts.releaseLeft(this.#steady());
+  releaseOverdue(): void {
+    this.accounts.releaseOverdue(this.#steady());
   }
 
   /** Counts an app as bound before the API server says so. `app` has the caps that it will have. */
-  assume(app: AppRecord, nodeName: string): void {
+  assume(app: SchedulerApp, nodeName: string): void {
     this.#assumed.add(app.key);
     this.accounts.put({ ...app, nodeName }, nodeName);
   }
@@ -212,7 +212,7 @@ export class World {
   }
 
   /** Counts the app where it is bound to, and nowhere else. */
-  #settle(next: AppRecord, before: AppRecord | undefined): void {
+  #settle(next: SchedulerApp, before: SchedulerApp | undefined): void {
     const node = this.snapshot.placeOf(next.key);
     // Bound, not only assumed to be. Whatever its status says: its agent may have started it and not have said so yet.
     const leaves = node !== undefined && before?.nodeName === node.name && next.nodeName !== node.name &&
@@ -228,7 +228,7 @@ export class World {
     else this.accounts.take(next.key);
   }
 
-  #tell(next: AppRecord, before: AppRecord | undefined): void {
+  #tell(next: SchedulerApp, before: SchedulerApp | undefined): void {
     if (next.nodeName || !next.ours || next.deleting) {
       this.snapshot.nominate(next, undefined);
       return this.listener.settled(next.key);
@@ -240,7 +240,7 @@ export class World {
     this.listener.waits(next, changed);
   }
 
-  #forget(app: AppRecord): void {
+  #forget(app: SchedulerApp): void {
     this.#apps.delete(app.key);
     this.#assumed.delete(app.key);
     this.snapshot.nominate(app, undefined);
@@ -261,7 +261,7 @@ export class World {
   }
 }
 
-function asksOtherwise(before: AppRecord, next: AppRecord): boolean {
+function asksOtherwise(before: SchedulerApp, next: SchedulerApp): boolean {
   return before.uid !== next.uid || before.generation !== next.generation || before.nodeName !== undefined ||
     before.priority !== next.priority || before.missingClass !== next.missingClass;
 }

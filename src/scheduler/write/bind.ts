@@ -1,25 +1,24 @@
 /**
- * Binds apps to nodes, and takes them off.
+ * The requests that bind an app to a node, unbind it, and read it again.
  *
- * Guarantees: the patch carries the uid and the resourceVersion that the decision was made on. Whatever happened to the app since then,
- * be it another scheduler's bind, refuses it: no app is bound twice, and none that was recreated under the same name.
+ * Guarantees: a patch carries the uid and resourceVersion that the decision was based on, so any change since then, such as another
+ * scheduler's bind, rejects it. No app is bound twice, and an app that was recreated under the same name is not bound by mistake.
  */
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus, KubeError } from "../../kube/kube-error.ts";
-import { isRefusal } from "./is-refusal.ts";
 import { objectProblem } from "../../kube/objects.ts";
 import { ncappPath, ncapps } from "../../kube/resources.ts";
 import type { WrittenCaps } from "../namespaces/namespaces.ts";
-import type { AppRecord } from "../types.ts";
+import type { SchedulerApp } from "../types.ts";
 
 export type WriteResult =
   | { kind: "done"; object: NCApp }
-  /** It changed meanwhile, or is gone: look again. */
+  /** The app has changed or is gone: read it again. */
   | { kind: "outdated" }
-  /** The server will not have it. */
+  /** The server rejected it; retrying won't help. */
   | { kind: "refused"; error: KubeError }
-  /** No answer: it may have been written or not. */
+  /** No answer: the write may or may not have happened. */
   | { kind: "unknown"; error: KubeError };
 
 export interface WriteOptions {
@@ -27,10 +26,10 @@ export interface WriteOptions {
   timeoutMs?: number;
 }
 
-/** Binds an app, with the caps that its namespace gives it. */
+/** Binds an app and writes the default caps of its namespace into its spec. */
 export function bindApp(
   client: KubeClient,
-  app: AppRecord,
+  app: SchedulerApp,
   nodeName: string,
   defaults: WrittenCaps,
   options: WriteOptions = {},
@@ -38,19 +37,19 @@ export function bindApp(
   return patchSpec(client, app, { nodeName, ...defaults }, options);
 }
 
-/** Takes an app off its node. */
+/** Unbinds an app from its node. */
 export function unbindApp(
   client: KubeClient,
-  app: AppRecord,
+  app: SchedulerApp,
   options: WriteOptions = {},
 ): Promise<WriteResult> {
   return patchSpec(client, app, { nodeName: null }, options);
 }
 
-/** The app as the server has it now; undefined where it is gone. Throws a KubeError where there is no answer. */
+/** Reads the app from the API server; undefined if it is gone. Throws a KubeError if there is no answer. */
 export async function readAppNow(
   client: KubeClient,
-  { namespace, name }: AppRecord,
+  { namespace, name }: SchedulerApp,
   options: WriteOptions = {},
 ): Promise<NCApp | undefined> {
   const path = ncappPath(namespace, name);
@@ -64,7 +63,7 @@ export async function readAppNow(
 
 async function patchSpec(
   client: KubeClient,
-  { namespace, name, uid, resourceVersion }: AppRecord,
+  { namespace, name, uid, resourceVersion }: SchedulerApp,
   spec: object,
   options: WriteOptions,
 ): Promise<WriteResult> {
@@ -82,16 +81,22 @@ async function patchSpec(
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (isOutdated(error)) return { kind: "outdated" };
-    return { kind: isRefusal(error) ? "refused" : "unknown", error };
+    return { kind: isRejected(error) ? "refused" : "unknown", error };
   }
 }
 
-/** A version that is not the latest is a 409; a uid that is not the object's is a 422 (seen with 1.20). */
+/** Reports whether a request failed permanently (4xx), so that retrying won't help. */
+export function isRejected(error: unknown): boolean {
+  if (!(error instanceof KubeError) || error.status === undefined) return false;
+  return error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429;
+}
+
+/** An old resourceVersion is answered with 409, another object's uid with 422 (Kubernetes 1.20). */
 function isOutdated({ status, message }: KubeError): boolean {
   return status === 409 || status === 404 || status === 422 && message.includes("metadata.uid");
 }
 
-/** What passes for success may still be the page of a proxy: nothing is concluded from it. */
+/** A 200 may still be the page of a proxy: only an NCApp counts as an answer. */
 function checked(client: KubeClient, path: string, object: NCApp): NCApp {
   const problem = objectProblem(object, { resource: ncapps });
   if (!problem) return object;

@@ -1,4 +1,4 @@
-/** Keeps `status.used` of ResourceQuotas as the bound apps have it. */
+/** Keeps `status.used` of ResourceQuotas equal to what the bound apps request. */
 import type { V1ResourceQuota } from "@kubernetes/client-node";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
@@ -7,15 +7,20 @@ import type { Wire } from "../../kube/wire.ts";
 import type { Logger } from "../../lib/log.ts";
 import { type Quota, quotaStatusPatch } from "../namespaces/namespaces.ts";
 import { isLater } from "../../kube/resource-version.ts";
-import type { World } from "../state/state.ts";
+import type { ClusterState } from "../state/state.ts";
 
 export interface QuotaKeeper {
-  /** One look at all quotas; those that do not tell the truth are written, each once at a time. */
+  /** Checks all quotas and writes those whose status is wrong, one request at a time for each. */
   tick(): void;
 }
 
 export function createQuotaKeeper(
-  { client, world, log, signal }: { client: KubeClient; world: World; log: Logger; signal: AbortSignal },
+  { client, cluster, log, signal }: {
+    client: KubeClient;
+    cluster: ClusterState;
+    log: Logger;
+    signal: AbortSignal;
+  },
 ): QuotaKeeper {
   const busy = new Set<string>();
 
@@ -26,9 +31,9 @@ export function createQuotaKeeper(
       const body = { metadata: { uid, resourceVersion }, status };
       applyAnswer(await client.request<Wire<V1ResourceQuota>>({ method: "PATCH", path, body, signal }));
     } catch (error) {
-      // Written by another at the same time: the watch brings it, the next tick looks again.
-      const isPassing = signal.aborted || hasStatus(error, 409) || hasStatus(error, 404);
-      if (!isPassing) {
+      // Another client wrote at the same time: the watch delivers that, and the next tick checks again.
+      const isHarmless = signal.aborted || hasStatus(error, 409) || hasStatus(error, 404);
+      if (!isHarmless) {
         log.warn("cannot write the status of a quota", { quota: `${namespace}/${name}`, error });
       }
     } finally {
@@ -36,17 +41,17 @@ export function createQuotaKeeper(
     }
   };
 
-  /** The watch may have been quicker, with newer news or with the quota's end. */
+  /** Ignores an answer that the watch has overtaken, with a newer version or with the deletion of the quota. */
   const applyAnswer = (object: Wire<V1ResourceQuota>) => {
     const { namespace = "", uid, resourceVersion = "" } = object.metadata ?? {};
-    const known = world.rules.quotas(namespace).find((quota) => quota.uid === uid);
-    if (known && isLater(resourceVersion, known.resourceVersion)) world.applyQuota(object);
+    const known = cluster.rules.quotas(namespace).find((quota) => quota.uid === uid);
+    if (known && isLater(resourceVersion, known.resourceVersion)) cluster.applyQuota(object);
   };
 
   return {
     tick() {
-      for (const quota of world.rules.allQuotas()) {
-        const patch = quotaStatusPatch(quota, world.accounts.ledger.of(quota.namespace));
+      for (const quota of cluster.rules.allQuotas()) {
+        const patch = quotaStatusPatch(quota, cluster.accounts.usage.of(quota.namespace));
         if (patch && !busy.has(quota.uid)) void write(quota, patch);
       }
     },

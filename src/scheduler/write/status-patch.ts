@@ -1,19 +1,19 @@
-/** What the scheduler writes into the status of apps. Pure. */
+/** The status patches that the scheduler writes. Pure. */
 import { withTransitionTime } from "../../api/conditions.ts";
 import type { Condition } from "../../api/types.ts";
 import { isoSeconds } from "../../lib/time.ts";
-import type { AppRecord } from "../types.ts";
+import type { SchedulerApp } from "../types.ts";
 
-export type StatusNews =
-  /** No node will do; `nominated`: room is being made there. */
+export type StatusChange =
+  /** No node fits. `nominated`: the node where preemption makes room. */
   | { kind: "refused"; message: string; nominated?: string }
   | { kind: "bound"; node: string }
-  /** Its node is not heard of. */
+  /** Its node is lost. */
   | { kind: "lost"; message: string }
-  /** It was taken off its node. */
+  /** It was unbound from its node. */
   | { kind: "unbound"; reason: string; message: string };
 
-/** Reasons of phases that the scheduler wrote and therefore may take back. */
+/** Reasons that the scheduler itself writes and therefore may clear. */
 const ownReasons: readonly (string | undefined)[] = [
   undefined,
   "Unschedulable",
@@ -22,8 +22,8 @@ const ownReasons: readonly (string | undefined)[] = [
   "TaintEviction",
 ];
 
-/** What a run leaves in the status, and what is not true any more once the app is off its node. */
-const usage: Record<string, null> = {
+/** Fields that describe a run: they are cleared once the app has no node. */
+const runFields: Record<string, null> = {
   pid: null,
   processes: null,
   startTime: null,
@@ -33,47 +33,49 @@ const usage: Record<string, null> = {
   cpuThrottledPCT: null,
 };
 
-/** The merge patch of the status that tells the news; undefined where the status says so already, or the app has moved on. */
-export function statusPatch(app: AppRecord, news: StatusNews, now: number): object | undefined {
+/** Returns the merge patch for a change; undefined if the status already shows it or the change no longer applies to the app. */
+export function statusPatch(app: SchedulerApp, change: StatusChange, now: number): object | undefined {
   const { status, nodeName } = app;
-  switch (news.kind) {
+  switch (change.kind) {
     case "refused": {
       if (nodeName) return undefined;
-      const { message, nominated = null } = news;
+      const { message, nominated = null } = change;
       const fields = { phase: "Pending", reason: "Unschedulable", message, nominatedNodeName: nominated };
       const scheduled = condition("Scheduled", "False", "Unschedulable", message);
-      if (!saysItRuns(status)) return patchOf(app, [scheduled], fields, now);
-      // Whatever an agent said before: without a node it does not run.
+      if (!describesRun(status)) return patchOf(app, [scheduled], fields, now);
+      // Without a node it does not run, whatever an agent reported before.
       const ready = condition("Ready", "False", "Unschedulable", message);
       return patchOf(app, [scheduled, ready], { ...fields, ready: false }, now, true);
     }
     case "bound": {
-      if (nodeName !== news.node) return undefined;
-      // The node's agent was quicker, and has said so.
-      const isTold = status.conditions?.some(({ type, status }) => type === "Scheduled" && status === "True");
-      if (isTold) return patchOf(app, [], { nominatedNodeName: null }, now);
-      const scheduled = condition("Scheduled", "True", "Bound", `bound to node ${news.node}`);
-      const isOwn = status.phase === "Pending" && ownReasons.includes(status.reason);
-      const fields = { nominatedNodeName: null, ...(isOwn ? { reason: null, message: null } : {}) };
+      if (nodeName !== change.node) return undefined;
+      // The node's agent has already reported it.
+      const isReported = status.conditions?.some(({ type, status }) =>
+        type === "Scheduled" && status === "True"
+      );
+      if (isReported) return patchOf(app, [], { nominatedNodeName: null }, now);
+      const scheduled = condition("Scheduled", "True", "Bound", `bound to node ${change.node}`);
+      const isOwnReason = status.phase === "Pending" && ownReasons.includes(status.reason);
+      const fields = { nominatedNodeName: null, ...(isOwnReason ? { reason: null, message: null } : {}) };
       return patchOf(app, [scheduled], fields, now);
     }
     case "lost": {
       if (!nodeName || app.finished || status.phase === "Unknown") return undefined;
-      const { message } = news;
+      const { message } = change;
       const ready = condition("Ready", "Unknown", "NodeLost", message);
       return patchOf(app, [ready], { phase: "Unknown", reason: "NodeLost", message, ready: false }, now);
     }
     case "unbound": {
       if (nodeName) return undefined;
-      const { reason, message } = news;
+      const { reason, message } = change;
       const conditions = ["Scheduled", "Ready"].map((type) => condition(type, "False", reason, message));
       return patchOf(app, conditions, { phase: "Pending", reason, message, ready: false }, now, true);
     }
   }
 }
 
-/** True where a run has left words that are not true without a node. */
-function saysItRuns({ phase, conditions = [] }: AppRecord["status"]): boolean {
+/** Reports whether the status still describes a run. */
+function describesRun({ phase, conditions = [] }: SchedulerApp["status"]): boolean {
   return phase !== undefined && phase !== "Pending" ||
     conditions.some(({ type, status }) => type === "Ready" && status === "True");
 }
@@ -82,26 +84,26 @@ function condition(type: string, status: Condition["status"], reason: string, me
   return { type, status, reason, message };
 }
 
-/** Only what differs. A merge patch replaces lists whole, so all conditions are in it. `clears`: usage goes with it. */
+/** The fields that differ. A merge patch replaces lists as a whole, so it has all conditions. `clears`: it clears the run's fields. */
 function patchOf(
-  { status, generation }: AppRecord,
-  news: Condition[],
+  { status, generation }: SchedulerApp,
+  changes: Condition[],
   fields: object,
   now: number,
   clears = false,
 ): object | undefined {
   const before = status.conditions ?? [];
-  const conditions = news.reduce(
+  const conditions = changes.reduce(
     (list, next) => withCondition(list, { ...next, observedGeneration: generation }, now),
     [...before],
   );
-  const known = status as Record<string, unknown>;
-  const changed = Object.entries(fields).filter(([field, value]) => (known[field] ?? null) !== value);
+  const current = status as Record<string, unknown>;
+  const changed = Object.entries(fields).filter(([field, value]) => (current[field] ?? null) !== value);
   const hasConditions = JSON.stringify(conditions) !== JSON.stringify(before);
   if (changed.length === 0 && !hasConditions) return undefined;
   return {
     ...Object.fromEntries(changed),
-    ...(clears ? usage : {}),
+    ...(clears ? runFields : {}),
     ...(hasConditions ? { conditions } : {}),
   };
 }

@@ -1,8 +1,9 @@
 /**
- * Brings what the scheduler has to say about apps into their status.
+ * Writes what the scheduler reports about apps into their status.
  *
- * Guarantees: one request in flight per app, the newest news win, what the status says already is not sent. Patches carry uid and
- * resourceVersion: whoever writes in between is not overwritten, the news are held against the app as it is then.
+ * Guarantees: one request in flight per app, the newest change wins, and a change that the status already shows is not sent. Patches
+ * carry uid and resourceVersion: after a conflict the change is computed again from the app as it is then, so no other writer's
+ * change is overwritten.
  */
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -12,15 +13,14 @@ import { createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { steadyNow } from "../../lib/steady-clock.ts";
-import { readAppNow } from "./bind.ts";
-import { isRefusal } from "./is-refusal.ts";
-import { type StatusNews, statusPatch } from "./status-patch.ts";
-import type { AppRecord } from "../types.ts";
+import { isRejected, readAppNow } from "./bind.ts";
+import { type StatusChange, statusPatch } from "./status-patch.ts";
+import type { SchedulerApp } from "../types.ts";
 
 export interface StatusWriter {
-  /** Wants the news told; replaces what was not told yet. */
-  put(key: string, news: StatusNews): void;
-  /** How many apps there is something to say about. */
+  /** Queues a change to an app's status; replaces one that was not sent yet. */
+  write(key: string, change: StatusChange): void;
+  /** The number of apps with a change that is queued or in flight. */
   readonly pending: number;
 }
 
@@ -28,75 +28,78 @@ export interface StatusWriterOptions {
   client: KubeClient;
   log: Logger;
   signal: AbortSignal;
-  lookup: (key: string) => AppRecord | undefined;
-  /** Told what the server answers. */
+  lookup: (key: string) => SchedulerApp | undefined;
+  /** Receives the app as the server answers it. */
   apply: (object: NCApp) => void;
   gone: (key: string, uid: string) => void;
+  /** Requests at the same time. */
   places?: number;
-  /** For what is written. */
+  /** The clock for timestamps in the status. */
   now?: () => number;
-  /** For waits. */
+  /** The clock for delays. */
   steady?: () => number;
 }
 
-/** So many changes by others in a row mean that they write all the time. */
+/** Conflicts in a row after which a change is dropped: another client writes all the time. */
 const maxConflicts = 4;
 
 export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   const { client, log, signal, lookup, apply, gone, places = 4 } = options;
   const { now = Date.now, steady = steadyNow } = options;
-  const waiting = new Map<string, StatusNews>();
+  const waiting = new Map<string, StatusChange>();
   const busy = new Set<string>();
   const backoff = createBackoff({ initialMs: 1000, maxMs: 30_000, jitter: 0.5 });
-  let alarm: ReturnType<typeof setTimeout> | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let pausedUntil = 0;
-  signal.addEventListener("abort", () => clearTimeout(alarm), { once: true });
+  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 
-  const put = (key: string, news: StatusNews) => {
-    waiting.set(key, news);
+  const enqueue = (key: string, change: StatusChange) => {
+    waiting.set(key, change);
     pump();
   };
 
   const pump = () => {
-    const leftMs = pausedUntil - steady();
-    if (leftMs > 0) {
-      alarm ??= setTimeout(wake, leftMs);
+    const remainingMs = pausedUntil - steady();
+    if (remainingMs > 0) {
+      timer ??= setTimeout(resume, remainingMs);
       return;
     }
-    for (const [key, news] of waiting) {
+    for (const [key, change] of waiting) {
       if (busy.size >= places) break;
       if (busy.has(key)) continue;
       waiting.delete(key);
-      void send(key, news);
+      void send(key, change);
     }
   };
 
-  const wake = () => {
-    alarm = undefined;
+  const resume = () => {
+    timer = undefined;
     if (!signal.aborted) pump();
   };
 
-  const send = async (key: string, news: StatusNews) => {
+  const send = async (key: string, change: StatusChange) => {
     busy.add(key);
     try {
-      await write(key, news);
+      await patch(key, change);
       backoff.reset();
     } catch (error) {
       if (signal.aborted) return;
-      if (isRefusal(error)) return log.error("the server refuses the status of an app", { app: key, error });
-      log.warn("cannot write the status of an app; trying again", { app: key, error });
+      if (isRejected(error)) {
+        return log.error("the API server rejected the status of an app", { app: key, error });
+      }
+      log.warn("cannot write the status of an app; retrying", { app: key, error });
       pausedUntil = steady() + backoff.next();
-      if (!waiting.has(key)) waiting.set(key, news);
+      if (!waiting.has(key)) waiting.set(key, change);
     } finally {
       busy.delete(key);
       if (!signal.aborted) pump();
     }
   };
 
-  const write = async (key: string, news: StatusNews) => {
+  const patch = async (key: string, change: StatusChange) => {
     for (let conflicts = 0; conflicts <= maxConflicts && !signal.aborted; conflicts++) {
       const app = lookup(key);
-      const status = app && statusPatch(app, news, now());
+      const status = app && statusPatch(app, change, now());
       if (!app || !status) return;
       const { namespace, name, uid, resourceVersion } = app;
       const path = ncappPath(namespace, name, "status");
@@ -115,7 +118,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
   };
 
   return {
-    put,
+    write: enqueue,
     get pending() {
       return waiting.size + busy.size;
     },

@@ -1,7 +1,17 @@
-/** What the scheduler writes to the API server: binds, evictions, the status of apps, used quotas and events. */
+/**
+ * What the scheduler writes to the API server.
+ *
+ * - The loop decides where an app runs; `binder` sends that bind, several at a time, and keeps the cluster state right whatever the
+ *   answer is.
+ * - `evict` unbinds apps, for preemption, lost nodes and taints. Both use the conditional requests in `bind`.
+ * - `status-writer` writes conditions and phases into the status of apps; `status-patch` computes them.
+ * - `deferred-work` delays reports of successful binds until the binds are sent: the node's agent usually reports them first.
+ * - `quota-keeper` keeps `status.used` of ResourceQuotas right.
+ *
+ * Every write is conditional on the version that it is based on, so a second scheduler cannot do harm.
+ */
 export { type Binder, createBinder } from "./binder.ts";
-export { createLate } from "./deferred.ts";
-export { eventTarget } from "./event-target.ts";
+export { createDeferredWork } from "./deferred-work.ts";
 export { createEvictor, type Evictor } from "./evict.ts";
 export { createQuotaKeeper } from "./quota-keeper.ts";
 export { createStatusWriter, type StatusWriter } from "./status-writer.ts";

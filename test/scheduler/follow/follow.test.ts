@@ -6,18 +6,18 @@ import { createFollowers } from "../../../src/scheduler/follow/follow.ts";
 import { accept, errorLine, isWatch, line } from "../../kube/fake-ncapps.ts";
 import { withClient } from "../../kube/fake-server.ts";
 import { waitFor } from "../../wait-for.ts";
-import { ncapp } from "../cluster.ts";
+import { ncapp } from "../sample-cluster.ts";
 import { answerList, pluralOf, quietServer } from "../quiet-server.ts";
-import { createTestWorld } from "../test-world.ts";
+import { createTestCluster } from "../test-cluster.ts";
 
-/** Follows into the world while `use` runs. */
+/** Follows into the cluster while `use` runs. */
 async function following(
   client: KubeClient,
-  { world }: Pick<ReturnType<typeof createTestWorld>, "world">,
+  { cluster }: Pick<ReturnType<typeof createTestCluster>, "cluster">,
   use: () => Promise<unknown>,
 ): Promise<void> {
   const stopping = new AbortController();
-  const running = createFollowers(client, world, silentLogger, () => {}).run(stopping.signal);
+  const running = createFollowers(client, cluster, silentLogger, () => {}).run(stopping.signal);
   try {
     await use();
   } finally {
@@ -27,7 +27,7 @@ async function following(
 }
 
 test("an etcd that was restored is believed: its apps wait again, though their versions are lower", async () => {
-  const scene = createTestWorld(["a"]);
+  const scene = createTestCluster(["a"]);
   const versioned = (version: string, nodeName?: string) => {
     const object = ncapp("web", { nodeName });
     object.metadata.resourceVersion = version;
@@ -46,14 +46,17 @@ test("an etcd that was restored is believed: its apps wait again, though their v
   });
   await withClient(server, (client) =>
     following(client, scene, async () => {
-      await waitFor("the list is taken over", () => scene.world.app("default/web")?.resourceVersion === "40");
-      assert.equal(scene.world.app("default/web")?.nodeName, undefined);
+      await waitFor(
+        "the list is taken over",
+        () => scene.cluster.app("default/web")?.resourceVersion === "40",
+      );
+      assert.equal(scene.cluster.app("default/web")?.nodeName, undefined);
       assert.equal(scene.takeSaid().at(-1), "default/web waits anew");
     }));
 });
 
 test("a watch of Leases is given up after 10 s without an answer: until then one's own blindness counts as silence of nodes", async () => {
-  const scene = createTestWorld();
+  const scene = createTestCluster();
   const limits = new Map<string, number | undefined>();
   await withClient(quietServer({}, () => false), (client) => {
     const seen: KubeClient = {

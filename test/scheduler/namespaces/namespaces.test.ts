@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyLimits, readLimitRange } from "../../../src/scheduler/namespaces/limit-range.ts";
 import { quotaProblem, quotaStatusPatch, readQuota } from "../../../src/scheduler/namespaces/quota.ts";
-import { app } from "../cluster.ts";
+import { app } from "../sample-cluster.ts";
 import { limitRange, quota } from "../objects.ts";
 
 const rules = (...items: Parameters<typeof limitRange>[1][]) =>

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import type { Toleration } from "../../../src/api/types.ts";
 import type { Health } from "../../../src/scheduler/state/node-health.ts";
 import { type LossPlan, planNodeLoss } from "../../../src/scheduler/node-loss/plan.ts";
-import type { AppRecord, NodeFacts } from "../../../src/scheduler/types.ts";
-import { app, snapshotOf } from "../cluster.ts";
+import type { NodeProperties, SchedulerApp } from "../../../src/scheduler/types.ts";
+import { app, snapshotOf } from "../sample-cluster.ts";
 
 const fresh: Health = { state: "fresh" };
 const lost = (seconds: number): Health => ({
@@ -15,9 +15,9 @@ const lost = (seconds: number): Health => ({
 
 /** Four nodes, `a` with the app and the health that are given. */
 function plan(
-  there: AppRecord,
+  there: SchedulerApp,
   health: Health | undefined,
-  { others = fresh, facts = {} as Partial<NodeFacts>, now = 0 } = {},
+  { others = fresh, facts = {} as Partial<NodeProperties>, now = 0 } = {},
 ): LossPlan {
   const snapshot = snapshotOf({ a: facts, b: {}, c: {}, d: {} });
   snapshot.place({ ...there, nodeName: "a" }, "a");

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatRefusals } from "../../../src/scheduler/place/refusals.ts";
-import { enoughNodes, schedule, type ScheduleOptions } from "../../../src/scheduler/place/choose-node.ts";
+import { chooseNode, enoughNodes, type PlaceOptions } from "../../../src/scheduler/place/choose-node.ts";
 import type { Snapshot } from "../../../src/scheduler/state/snapshot.ts";
-import type { AppRecord } from "../../../src/scheduler/types.ts";
-import { app, report, snapshotOf } from "../cluster.ts";
+import type { SchedulerApp } from "../../../src/scheduler/types.ts";
+import { app, report, snapshotOf } from "../sample-cluster.ts";
 
-const options: ScheduleOptions = { policy: "spread", now: 0, random: () => 0 };
+const options: PlaceOptions = { policy: "spread", now: 0, random: () => 0 };
 
-function choose(wanted: AppRecord, snapshot: Snapshot, more: Partial<ScheduleOptions> = {}): string {
-  const decision = schedule(wanted, snapshot, { ...options, ...more });
+function choose(wanted: SchedulerApp, snapshot: Snapshot, more: Partial<PlaceOptions> = {}): string {
+  const decision = chooseNode(wanted, snapshot, { ...options, ...more });
   return "node" in decision ? decision.node : formatRefusals(decision.refusals);
 }
 
-test("schedule() names every reason with its count and what is short, as kube-scheduler does", () => {
+test("chooseNode() names every reason with its count and what is short, as kube-scheduler does", () => {
   const snapshot = snapshotOf({ a: {}, b: {}, c: {}, d: { ready: false }, e: { ready: false } });
   for (const [node, cpuPCT] of [["a", "75"], ["b", "80"], ["c", "90"]] as const) {
     snapshot.place(app(`on-${node}`, { cpuPCT }), node);
@@ -182,7 +182,7 @@ test("what was found out about a node is forgotten when the node changes", () =>
   assert.match(
     choose(web, snapshot),
     /1 node selector/,
-    "a new node has the slot of the old one, not its verdict",
+    "a new node has the slot of the old one, not its decision",
   );
 });
 
@@ -215,7 +215,7 @@ test("a large cluster is not looked at whole, and every node has its turn", () =
   let start = 0;
   for (let at = 0; at < 1000; at++) {
     const next = app(`app-${at}`, { cpuPCT: 60 });
-    const decision = schedule(next, snapshot, { ...options, start });
+    const decision = chooseNode(next, snapshot, { ...options, start });
     assert.ok("node" in decision);
     assert.ok(at > 500 || decision.examined < 500, `looked at ${decision.examined} nodes`);
     start = (start + decision.examined) % 1000;

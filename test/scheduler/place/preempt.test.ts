@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { preempt } from "../../../src/scheduler/place/preempt.ts";
-import type { AppRecord } from "../../../src/scheduler/types.ts";
-import { app, facts, snapshotOf } from "../cluster.ts";
+import type { SchedulerApp } from "../../../src/scheduler/types.ts";
+import { app, facts, snapshotOf } from "../sample-cluster.ts";
 
 const options = { policy: "spread" } as const;
-const at = (priority: number, cpuPCT: number, name: string, more: Partial<AppRecord> = {}) =>
+const at = (priority: number, cpuPCT: number, name: string, more: Partial<SchedulerApp> = {}) =>
   app(name, { cpuPCT }, { priority, ...more });
-const keys = (victims: AppRecord[] | undefined) => victims?.map(({ key }) => key).sort();
+const keys = (victims: SchedulerApp[] | undefined) => victims?.map(({ key }) => key).sort();
 
 test("preempt() takes the node whose most important victim matters least", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });

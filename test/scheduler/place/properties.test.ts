@@ -6,31 +6,31 @@ import type { NodeEntry } from "../../../src/scheduler/node-entry.ts";
 import { preempt } from "../../../src/scheduler/place/preempt.ts";
 import { seededRandom } from "../../../src/scheduler/random.ts";
 import { allRefusals } from "../../../src/scheduler/place/refusals.ts";
-import { schedule } from "../../../src/scheduler/place/choose-node.ts";
+import { chooseNode } from "../../../src/scheduler/place/choose-node.ts";
 import type { Snapshot } from "../../../src/scheduler/state/snapshot.ts";
-import type { AppRecord, Policy } from "../../../src/scheduler/types.ts";
-import { mixedApps, mixedNodes } from "../cluster.ts";
+import type { Policy, SchedulerApp } from "../../../src/scheduler/types.ts";
+import { mixedApps, mixedNodes } from "../sample-cluster.ts";
 
 const seeds = Array.from({ length: 20 }, (_, at) => at + 1);
 
 interface Run {
   snapshot: Snapshot;
   placed: Map<string, string>;
-  refused: AppRecord[];
+  refused: SchedulerApp[];
 }
 
 /** Fills a small cluster until much of it is refused; `leave` takes some apps away again in between. */
 function fill(
   seed: number,
-  { policy = "spread" as Policy, check = (_app: AppRecord, _node: NodeEntry) => {} } = {},
+  { policy = "spread" as Policy, check = (_app: SchedulerApp, _node: NodeEntry) => {} } = {},
 ): Run {
   const snapshot = mixedNodes(40, seed);
   const random = seededRandom(seed + 1000);
   const placed = new Map<string, string>();
-  const refused: AppRecord[] = [];
+  const refused: SchedulerApp[] = [];
   let start = 0;
   for (const app of mixedApps(400, seed + 2000, 1.5)) {
-    const decision = schedule(app, snapshot, { policy, now: 0, random, start, enough: () => 10 });
+    const decision = chooseNode(app, snapshot, { policy, now: 0, random, start, enough: () => 10 });
     if ("node" in decision) {
       check(app, snapshot.node(decision.node)!);
       snapshot.place(app, decision.node);
@@ -76,7 +76,7 @@ test("an app is refused only where every node refuses it", () => {
   for (const seed of seeds) {
     const { snapshot, refused } = fill(seed);
     const last = refused.at(-1)!;
-    const decision = schedule(last, snapshot, { policy: "spread", now: 0, random: () => 0 });
+    const decision = chooseNode(last, snapshot, { policy: "spread", now: 0, random: () => 0 });
     for (const node of snapshot.nodes) {
       const isFree = allRefusals(last, node).length === 0;
       if (isFree) assert.ok("node" in decision, `${node.name} would have taken ${last.key}`);

@@ -23,12 +23,12 @@ function createQueue() {
 
 test("a heap gives in order whatever is put in and taken out", () => {
   const random = seededRandom(1);
-  const heap = new Heap<{ value: number }>((one, other) => one.value < other.value);
+  const heap = new Heap<{ value: number }>((a, b) => a.value < b.value);
   const kept = Array.from({ length: 500 }, () => ({ value: random() }));
   for (const item of kept) heap.push(item);
   const removed = new Set(kept.filter(() => random() < 0.3));
   for (const item of removed) assert.ok(heap.remove(item));
-  const expected = kept.filter((item) => !removed.has(item)).sort((one, other) => one.value - other.value);
+  const expected = kept.filter((item) => !removed.has(item)).sort((a, b) => a.value - b.value);
   assert.deepEqual(Array.from({ length: heap.size }, () => heap.pop()), expected);
   assert.equal(heap.pop(), undefined);
 });

@@ -2,18 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppSpec, NCAppStatus } from "../../../src/api/types.ts";
-import { decide } from "../../../src/scheduler/place/place.ts";
+import { placeApp } from "../../../src/scheduler/place/place.ts";
 import { lease } from "../objects.ts";
-import { createTestWorld } from "../test-world.ts";
+import { createTestCluster } from "../test-cluster.ts";
 
 const key = "default/web";
 /** As its agent writes it: about the spec that is there now. */
 const running: NCAppStatus = { phase: "Running", observedGeneration: 1 };
 
-/** A world in which `a` says what is free ten seconds after what it said last. */
+/** A cluster in which `a` says what is free ten seconds after what it said last. */
 function createScene() {
-  const scene = createTestWorld(["a", "b"]);
-  const { world, clock, beat, apply } = scene;
+  const scene = createTestCluster(["a", "b"]);
+  const { cluster, clock, beat, apply } = scene;
   return {
     ...scene,
     say: (free: number) => {
@@ -25,22 +25,22 @@ function createScene() {
       apply(name, { ...spec, nodeName: "a" }, status);
       apply(name, spec, status);
     },
-    leaving: () => [...world.snapshot.node("a")!.leaving.keys()],
-    decide: () =>
-      decide(world.app(key)!, world, { policy: "spread", random: () => 0, start: 0, now: clock.now }),
+    leaving: () => [...cluster.snapshot.node("a")!.leaving.keys()],
+    place: () =>
+      placeApp(cluster.app(key)!, cluster, { policy: "spread", random: () => 0, start: 0, now: clock.now }),
   };
 }
 
 const caps = (percent: number): NCAppSpec => ({ cpuPCT: percent, memPCT: percent });
 
 test("an app that leaves a living node keeps its share there until it has stopped", () => {
-  const { world, apply, say, leaving, takeHappened } = createScene();
+  const { cluster, apply, say, leaving, takeHappened } = createScene();
   say(80);
   apply("web", { nodeName: "a", ...caps(20) }, running);
   takeHappened();
   apply("web", caps(20), running);
-  assert.equal(world.snapshot.node("a")?.usedCpu, 20_000);
-  assert.equal(world.accounts.ledger.of("default").cpu, 0);
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
+  assert.equal(cluster.accounts.usage.of("default").cpu, 0);
   assert.deepEqual(leaving(), [key]);
 
   // The agent has not let go of it, then it has.
@@ -53,30 +53,30 @@ test("an app that leaves a living node keeps its share there until it has stoppe
 });
 
 test("without word from the agent, a share is free again 5 s after the grace period", () => {
-  const { world, clock, leave } = createScene();
+  const { cluster, clock, leave } = createScene();
   leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
   clock.now += 9999;
-  world.releaseLeft();
-  assert.equal(world.snapshot.node("a")?.usedCpu, 20_000);
+  cluster.releaseOverdue();
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
   clock.now += 1;
-  world.releaseLeft();
-  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
+  cluster.releaseOverdue();
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
 });
 
 test("an app without caps is bound again, and its port given away, when its grace period is over and not before", () => {
-  const { world, clock, leave, say, decide } = createScene();
+  const { cluster, clock, leave, say, place } = createScene();
   leave("web", { ports: [{ port: 8080 }], terminationGracePeriodSeconds: 60 });
   for (const _ of Array(6)) {
     say(100);
-    world.releaseLeft();
-    const verdict = decide();
-    assert.equal(verdict.kind === "refuse" && verdict.message, "waiting until it has stopped on node a");
-    assert.equal(world.snapshot.node("a")?.ports.size, 1);
+    cluster.releaseOverdue();
+    const decision = place();
+    assert.equal(decision.kind === "refuse" && decision.message, "waiting until it has stopped on node a");
+    assert.equal(cluster.snapshot.node("a")?.ports.size, 1);
   }
   clock.now += 5000;
-  world.releaseLeft();
-  assert.equal(decide().kind, "bind");
-  assert.equal(world.snapshot.node("a")?.ports.size, 0);
+  cluster.releaseOverdue();
+  assert.equal(place().kind, "bind");
+  assert.equal(cluster.snapshot.node("a")?.ports.size, 0);
 });
 
 test("caps that rounding may hide prove nothing, and larger ones do, also of one share alone", () => {
@@ -159,32 +159,32 @@ test("an app that was just bound is waited for too: its agent may have started i
 });
 
 test("a report that comes again with a list is older than the app that left since", () => {
-  const { world, clock, leave, say, leaving } = createScene();
+  const { cluster, clock, leave, say, leaving } = createScene();
   say(100);
   leave("web", caps(20));
-  world.liveness.replaceLeases([lease("a", clock.now, { free: 100 })]);
+  cluster.liveness.replaceLeases([lease("a", clock.now, { free: 100 })]);
   assert.deepEqual(leaving(), [key]);
 });
 
 test("nothing is held for an app that has ended, nor on a node that is lost, nor after a deletion", () => {
-  const { world, clock, apply, leave, leaving } = createScene();
+  const { cluster, clock, apply, leave, leaving } = createScene();
   leave("done", { cpuPCT: 20 }, { phase: "Succeeded" });
   assert.deepEqual(leaving(), []);
   apply("web", { nodeName: "a", cpuPCT: 20 }, running);
-  world.removeApp(key, "uid-web");
-  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
+  cluster.removeApp(key, "uid-web");
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
   apply("lost", { nodeName: "a", cpuPCT: 20 }, { phase: "Unknown" });
   clock.now += 41_000;
-  world.liveness.states();
+  cluster.liveness.states();
   apply("lost", { cpuPCT: 20 }, running);
-  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
 });
 
 test("a clock that is set back does not keep a share for longer", () => {
-  const { world, clock, leave } = createScene();
+  const { cluster, clock, leave } = createScene();
   leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
   clock.corrected = -3_600_000;
   clock.now += 10_000;
-  world.releaseLeft();
-  assert.equal(world.snapshot.node("a")?.usedCpu, 0);
+  cluster.releaseOverdue();
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
 });

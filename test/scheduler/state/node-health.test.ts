@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAttentionClock } from "../../../src/scheduler/node-loss/observed-clock.ts";
+import { createObservedClock } from "../../../src/scheduler/node-loss/observed-clock.ts";
 import {
   type Clocks,
   type LeaseSeen,
@@ -66,13 +66,13 @@ test("a node without a Lease has no state, and one that vanished is lost after 4
   assert.deepEqual([stateAt(seen, 140), stateAt(seen, 141)], ["fresh", "lost"]);
 });
 
-test("the attention clock stands while nothing can be seen and while the process was stopped", () => {
+test("the observedClock clock stands while nothing can be seen and while the process was stopped", () => {
   const clock = { now: 0 };
-  const attention = createAttentionClock({ now: () => clock.now, longestStepMs: 3000 });
+  const observedClock = createObservedClock({ now: () => clock.now, longestStepMs: 3000 });
   const pass = (ms: number, looking: boolean) => {
     clock.now += ms;
-    attention.tick(looking);
-    return attention.now();
+    observedClock.tick(looking);
+    return observedClock.now();
   };
   assert.equal(pass(1000, true), 1000);
   assert.equal(pass(60_000, true), 4000, "a minute without a tick was no minute of watching");

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppStatus } from "../../../src/api/types.ts";
-import { readApp } from "../../../src/scheduler/state/app-record.ts";
-import { type StatusNews, statusPatch } from "../../../src/scheduler/write/status-patch.ts";
-import { ncapp } from "../cluster.ts";
+import { readApp } from "../../../src/scheduler/state/read-app.ts";
+import { type StatusChange, statusPatch } from "../../../src/scheduler/write/status-patch.ts";
+import { ncapp } from "../sample-cluster.ts";
 
 const now = Date.parse("2026-01-01T00:00:00Z");
 const earlier = "2025-12-31T23:00:00Z";
 
-function patch(news: StatusNews, status: NCAppStatus = {}, nodeName?: string): NCAppStatus | undefined {
+function patch(news: StatusChange, status: NCAppStatus = {}, nodeName?: string): NCAppStatus | undefined {
   return statusPatch(readApp(ncapp("web", { nodeName }, status)), news, now) as NCAppStatus | undefined;
 }
 
@@ -17,7 +17,7 @@ const merge = (status: NCAppStatus, change: NCAppStatus | undefined): NCAppStatu
   Object.fromEntries(Object.entries({ ...status, ...change }).filter(([, value]) => value !== null));
 
 test("a refusal is a condition and a phase, and is said once", () => {
-  const news: StatusNews = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
+  const news: StatusChange = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
   const first = patch(news)!;
   assert.deepEqual([first.phase, first.reason, first.message], ["Pending", "Unschedulable", news.message]);
   assert.deepEqual(first.conditions, [{
@@ -33,7 +33,7 @@ test("a refusal is a condition and a phase, and is said once", () => {
 });
 
 test("an app without a node is not Ready, whatever its last run has said", () => {
-  const news: StatusNews = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
+  const news: StatusChange = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
   const isReady = { type: "Ready", status: "True", lastTransitionTime: earlier } as const;
   for (const phase of ["Running", "Pending"] as const) {
     const before: NCAppStatus = { phase, ready: true, pid: 7, conditions: [isReady] };

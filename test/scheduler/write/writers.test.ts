@@ -14,9 +14,9 @@ import { createStatusWriter } from "../../../src/scheduler/write/status-writer.t
 import { json, refuse, type SeenRequest, withClient } from "../../kube/fake-server.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { waitFor } from "../../wait-for.ts";
-import { ncapp } from "../cluster.ts";
+import { ncapp } from "../sample-cluster.ts";
 import { quota } from "../objects.ts";
-import { createTestWorld } from "../test-world.ts";
+import { createTestCluster } from "../test-cluster.ts";
 
 /** An API server with apps, which checks versions; `interfere` may change them, or answer itself. */
 async function withApps(
@@ -25,10 +25,10 @@ async function withApps(
   interfere: (request: SeenRequest, stored: Map<string, NCApp>) => number | undefined = () => undefined,
 ): Promise<void> {
   const stored = new Map<string, NCApp>();
-  const scene = createTestWorld(["a", "b"]);
+  const scene = createTestCluster(["a", "b"]);
   let version = 1_000_000;
   for (const [name, spec] of Object.entries(specs)) stored.set(name, ncapp(name, spec));
-  scene.world.replaceApps([...stored.values()].map((app) => structuredClone(app)));
+  scene.cluster.replaceApps([...stored.values()].map((app) => structuredClone(app)));
   await withClient((request, response) => {
     const code = interfere(request, stored);
     if (code === 0) return void response.destroy();
@@ -61,12 +61,12 @@ type Scene = ReturnType<typeof createScene>;
 
 function createScene(
   client: KubeClient,
-  scene: ReturnType<typeof createTestWorld>,
+  scene: ReturnType<typeof createTestCluster>,
   stored: Map<string, NCApp>,
   requests: SeenRequest[],
   signal: AbortSignal,
 ) {
-  const { world } = scene;
+  const { cluster } = scene;
   const told: string[] = [];
   const recorder = {
     record: ({ name }: { name: string }, { reason }: EventNews) => void told.push(`${name} ${reason}`),
@@ -78,16 +78,16 @@ function createScene(
     client,
     log,
     signal,
-    lookup: (key) => world.app(key),
-    apply: (object) => world.applyAnswer(object),
-    gone: (key, uid) => world.removeApp(key, uid),
+    lookup: (key) => cluster.app(key),
+    apply: (object) => cluster.applyAnswer(object),
+    gone: (key, uid) => cluster.removeApp(key, uid),
   });
   const permission = { mayWrite: true };
   const unbound: string[] = [];
   const parts = {
     client,
     log,
-    world,
+    cluster,
     writer,
     recorder,
     metrics: createSchedulerMetrics(),
@@ -96,7 +96,7 @@ function createScene(
   };
   const binder = createBinder({
     ...parts,
-    late: { add: (work) => work(), flush() {} },
+    deferred: { add: (work) => work(), flush() {} },
     onUnbound: (key) => unbound.push(key),
   });
   const evictor = createEvictor(parts);
@@ -109,10 +109,10 @@ const calls = (requests: SeenRequest[]) =>
   requests.map(({ method, path }) => `${method} ${path.split("/ncapps/")[1]}`);
 
 test("a bind carries uid and version, and counts before it is answered", async () => {
-  await withApps({ web: { cpuPCT: 20 } }, async ({ world, binder, stored, requests, told, unbound }) => {
-    const app = world.app("default/web")!;
+  await withApps({ web: { cpuPCT: 20 } }, async ({ cluster, binder, stored, requests, told, unbound }) => {
+    const app = cluster.app("default/web")!;
     const done = binder.bind(app, "a", { memPCT: "5" });
-    assert.equal(world.snapshot.node("a")?.usedCpu, 20_000);
+    assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
     await done;
     const { uid, resourceVersion } = app;
     assert.deepEqual(JSON.parse(requests[0]!.body), {
@@ -120,41 +120,41 @@ test("a bind carries uid and version, and counts before it is answered", async (
       spec: { nodeName: "a", memPCT: "5" },
     });
     assert.equal(stored.get("web")?.spec.nodeName, "a");
-    assert.deepEqual([told, unbound, world.app("default/web")?.nodeName], [["web Scheduled"], [], "a"]);
-    assert.equal(world.snapshot.node("a")?.usedMem, 5000);
+    assert.deepEqual([told, unbound, cluster.app("default/web")?.nodeName], [["web Scheduled"], [], "a"]);
+    assert.equal(cluster.snapshot.node("a")?.usedMem, 5000);
   });
 });
 
 test("where another was quicker its bind stands, and counts", async () => {
-  await withApps({ web: { cpuPCT: 20 } }, async ({ world, binder, stored, told, unbound }) => {
+  await withApps({ web: { cpuPCT: 20 } }, async ({ cluster, binder, stored, told, unbound }) => {
     const app = stored.get("web")!;
     stored.set("web", {
       ...app,
       spec: { ...app.spec, nodeName: "b" },
       metadata: { ...app.metadata, resourceVersion: "900000" },
     });
-    await binder.bind(world.app("default/web")!, "a", {});
-    assert.equal(world.app("default/web")?.nodeName, "b");
-    assert.deepEqual([world.snapshot.node("a")?.usedCpu, world.snapshot.node("b")?.usedCpu], [0, 20_000]);
+    await binder.bind(cluster.app("default/web")!, "a", {});
+    assert.equal(cluster.app("default/web")?.nodeName, "b");
+    assert.deepEqual([cluster.snapshot.node("a")?.usedCpu, cluster.snapshot.node("b")?.usedCpu], [0, 20_000]);
     assert.deepEqual([told, unbound], [[], []]);
   });
 });
 
 test("an app that was deleted meanwhile is dropped", async () => {
-  await withApps({ web: {} }, async ({ world, binder, stored, unbound }) => {
+  await withApps({ web: {} }, async ({ cluster, binder, stored, unbound }) => {
     stored.clear();
-    await binder.bind(world.app("default/web")!, "a", {});
-    assert.deepEqual([world.app("default/web"), unbound], [undefined, []]);
+    await binder.bind(cluster.app("default/web")!, "a", {});
+    assert.deepEqual([cluster.app("default/web"), unbound], [undefined, []]);
   });
 });
 
 test("a bind whose answer was lost keeps its place until the app was read, and is then as the server has it", async () => {
   for (const arrived of [true, false]) {
     let first = true;
-    await withApps({ web: { cpuPCT: 20 } }, async ({ world, binder, unbound }) => {
-      const done = binder.bind(world.app("default/web")!, "a", {});
+    await withApps({ web: { cpuPCT: 20 } }, async ({ cluster, binder, unbound }) => {
+      const done = binder.bind(cluster.app("default/web")!, "a", {});
       await done;
-      assert.equal(world.snapshot.node("a")?.usedCpu, arrived ? 20_000 : 0);
+      assert.equal(cluster.snapshot.node("a")?.usedCpu, arrived ? 20_000 : 0);
       assert.deepEqual(unbound, arrived ? [] : ["default/web"]);
     }, ({ method }, stored) => {
       if (method !== "PATCH" || !first) return undefined;
@@ -175,31 +175,31 @@ test("a bind whose answer was lost keeps its place until the app was read, and i
 test("an app that is deleted while a write to it is under way does not come back with the answer", async () => {
   type Write = (scene: Scene) => Promise<unknown>;
   const writes: Record<string, Write> = {
-    bind: ({ world, binder }) => binder.bind(world.app("default/web")!, "a", {}),
-    evict: ({ world, evictor }) => evictor.evict(world.app("default/bound")!, "Preempted", "m"),
+    bind: ({ cluster, binder }) => binder.bind(cluster.app("default/web")!, "a", {}),
+    evict: ({ cluster, evictor }) => evictor.evict(cluster.app("default/bound")!, "Preempted", "m"),
     status: async ({ writer }) => {
-      writer.put("default/web", { kind: "refused", message: "m" });
+      writer.write("default/web", { kind: "refused", message: "m" });
       await waitFor("it is written", () => writer.pending === 0);
     },
   };
   for (const [what, write] of Object.entries(writes)) {
-    let world: Scene["world"] | undefined;
+    let cluster: Scene["cluster"] | undefined;
     await withApps({ web: { cpuPCT: 20 }, bound: { nodeName: "b", cpuPCT: 20 } }, async (scene) => {
-      world = scene.world;
+      cluster = scene.cluster;
       await write(scene);
-      assert.deepEqual([...world.apps], [], what);
-      assert.deepEqual(world.accounts.ledger.of("default"), { cpu: 0, mem: 0 }, what);
+      assert.deepEqual([...cluster.apps], [], what);
+      assert.deepEqual(cluster.accounts.usage.of("default"), { cpu: 0, mem: 0 }, what);
     }, () => {
-      for (const { key, uid } of [...world!.apps]) world!.removeApp(key, uid);
+      for (const { key, uid } of [...cluster!.apps]) cluster!.removeApp(key, uid);
       return undefined;
     });
   }
 });
 
 test("a bind that the server refuses is told, and tried again later", async () => {
-  await withApps({ web: { cpuPCT: 20 } }, async ({ world, binder, told, unbound }) => {
-    await binder.bind(world.app("default/web")!, "a", {});
-    assert.deepEqual([told, unbound, world.snapshot.node("a")?.usedCpu], [["web FailedScheduling"], [
+  await withApps({ web: { cpuPCT: 20 } }, async ({ cluster, binder, told, unbound }) => {
+    await binder.bind(cluster.app("default/web")!, "a", {});
+    assert.deepEqual([told, unbound, cluster.snapshot.node("a")?.usedCpu], [["web FailedScheduling"], [
       "default/web",
     ], 0]);
   }, ({ method }) => method === "PATCH" ? 403 : undefined);
@@ -208,18 +208,18 @@ test("a bind that the server refuses is told, and tried again later", async () =
 test("who does not lead any more sends nothing", async () => {
   await withApps(
     { web: {}, bound: { nodeName: "a" } },
-    async ({ world, binder, evictor, permission, requests, unbound }) => {
+    async ({ cluster, binder, evictor, permission, requests, unbound }) => {
       permission.mayWrite = false;
-      await binder.bind(world.app("default/web")!, "a", {});
-      assert.equal(await evictor.evict(world.app("default/bound")!, "Preempted", "m"), false);
+      await binder.bind(cluster.app("default/web")!, "a", {});
+      assert.equal(await evictor.evict(cluster.app("default/bound")!, "Preempted", "m"), false);
       assert.deepEqual([requests.length, unbound], [0, ["default/web"]]);
     },
   );
 });
 
 test("an eviction unbinds, tells why, and makes the app Pending", async () => {
-  await withApps({ web: { nodeName: "a", cpuPCT: 20 } }, async ({ world, evictor, stored, told }) => {
-    assert.equal(await evictor.evict(world.app("default/web")!, "Preempted", "for others"), true);
+  await withApps({ web: { nodeName: "a", cpuPCT: 20 } }, async ({ cluster, evictor, stored, told }) => {
+    assert.equal(await evictor.evict(cluster.app("default/web")!, "Preempted", "for others"), true);
     assert.deepEqual([stored.get("web")?.spec.nodeName, told], [undefined, ["web Preempted"]]);
     await waitFor("the status is told", () => stored.get("web")?.status?.phase === "Pending");
     assert.equal(stored.get("web")?.status?.reason, "Preempted");
@@ -228,16 +228,16 @@ test("an eviction unbinds, tells why, and makes the app Pending", async () => {
 
 test("an eviction goes on after a new status, and not after a new spec", async () => {
   for (const [generation, expected] of [[1, true], [2, false]] as const) {
-    await withApps({ web: { nodeName: "a" } }, async ({ world, evictor, stored }) => {
+    await withApps({ web: { nodeName: "a" } }, async ({ cluster, evictor, stored }) => {
       const app = stored.get("web")!;
       stored.set("web", { ...app, metadata: { ...app.metadata, resourceVersion: "900000", generation } });
-      assert.equal(await evictor.evict(world.app("default/web")!, "Preempted", "m"), expected);
+      assert.equal(await evictor.evict(cluster.app("default/web")!, "Preempted", "m"), expected);
     });
   }
 });
 
 test("the newest status wins, what is said already is not sent, and what others write in between stays", async () => {
-  await withApps({ web: {} }, async ({ world, writer, stored, requests }) => {
+  await withApps({ web: {} }, async ({ cluster, writer, stored, requests }) => {
     const app = stored.get("web")!;
     const ready = { type: "Ready", status: "False" } as const;
     stored.set("web", {
@@ -245,7 +245,7 @@ test("the newest status wins, what is said already is not sent, and what others 
       status: { conditions: [ready] },
       metadata: { ...app.metadata, resourceVersion: "900000" },
     });
-    for (const message of ["one", "two", "three"]) writer.put("default/web", { kind: "refused", message });
+    for (const message of ["one", "two", "three"]) writer.write("default/web", { kind: "refused", message });
     await waitFor("the last is told", () => stored.get("web")?.status?.message === "three");
     assert.deepEqual(stored.get("web")?.status?.conditions?.map(({ type }) => type), ["Ready", "Scheduled"]);
     await waitFor("all is done", () => writer.pending === 0);
@@ -257,21 +257,21 @@ test("the newest status wins, what is said already is not sent, and what others 
       "PATCH web/status",
     ]);
     const before = requests.length;
-    writer.put("default/web", { kind: "refused", message: "three" });
+    writer.write("default/web", { kind: "refused", message: "three" });
     await waitFor("all is done", () => writer.pending === 0);
     assert.equal(requests.length, before, calls(requests).join());
-    assert.equal(world.app("default/web")?.status.message, "three");
+    assert.equal(cluster.app("default/web")?.status.message, "three");
   });
 });
 
 test("a status is tried again after trouble, and given up where the server will not have it", async () => {
   let failures = 1;
   await withApps({ web: {} }, async ({ writer, stored }) => {
-    writer.put("default/web", { kind: "refused", message: "m" });
+    writer.write("default/web", { kind: "refused", message: "m" });
     await waitFor("it is told", () => stored.get("web")?.status?.message === "m");
   }, ({ method }) => method === "PATCH" && failures-- > 0 ? 500 : undefined);
   await withApps({ web: {} }, async ({ writer, requests }) => {
-    writer.put("default/web", { kind: "refused", message: "m" });
+    writer.write("default/web", { kind: "refused", message: "m" });
     await waitFor("it is given up", () => writer.pending === 0);
     assert.equal(requests.length, 1);
   }, () => 422);
@@ -280,9 +280,9 @@ test("a status is tried again after trouble, and given up where the server will 
 test("a lost node is told once, and its apps are marked and then unbound", async () => {
   await withApps(
     { web: { nodeName: "a" } },
-    async ({ world, clock, beat, writer, evictor, recorder, log, stored, told }) => {
+    async ({ cluster, clock, beat, writer, evictor, recorder, log, stored, told }) => {
       const keeper = createLossKeeper({
-        world,
+        cluster,
         writer,
         evictor,
         recorder,
@@ -293,7 +293,7 @@ test("a lost node is told once, and its apps are marked and then unbound", async
       const pass = (seconds: number) => {
         clock.now += seconds * 1000;
         beat("b");
-        keeper.tick(world.liveness.states());
+        keeper.tick(cluster.liveness.states());
       };
       pass(41);
       pass(1);
@@ -306,10 +306,10 @@ test("a lost node is told once, and its apps are marked and then unbound", async
 });
 
 test("that evictions are paused is told once, on a namespace that people look at and on the nodes", async () => {
-  await withApps({}, async ({ world, clock, writer, evictor, recorder, log, told }) => {
-    const keeper = createLossKeeper({ world, writer, evictor, recorder, log, now: () => clock.now });
+  await withApps({}, async ({ cluster, clock, writer, evictor, recorder, log, told }) => {
+    const keeper = createLossKeeper({ cluster, writer, evictor, recorder, log, now: () => clock.now });
     clock.now += 41_000;
-    for (let round = 0; round < 3; round++) keeper.tick(world.liveness.states());
+    for (let round = 0; round < 3; round++) keeper.tick(cluster.liveness.states());
     assert.deepEqual(told.sort(), ["a EvictionsPaused", "b EvictionsPaused", "nckubelet EvictionsPaused"]);
   });
 });
@@ -324,19 +324,19 @@ test("a quota's used is written when it changes, one request at a time", async (
       metadata: { ...quota("team", {}).metadata, resourceVersion: "2" },
     });
   }, async (client) => {
-    const { world, apply } = createTestWorld(["a"]);
-    world.applyQuota(quota("team", { cpuPCT: "50" }));
+    const { cluster, apply } = createTestCluster(["a"]);
+    cluster.applyQuota(quota("team", { cpuPCT: "50" }));
     apply("web", { nodeName: "a", cpuPCT: 20 });
     const keeper = createQuotaKeeper({
       client,
-      world,
+      cluster,
       log: silentLogger,
       signal: new AbortController().signal,
     });
     keeper.tick();
     keeper.tick();
     await waitFor("the answer is taken over", () => {
-      const [known] = world.rules.quotas("default");
+      const [known] = cluster.rules.quotas("default");
       return known?.status.used["requests.app.example.com/cpuPCT"] === "20";
     });
     keeper.tick();
@@ -348,25 +348,25 @@ test("a quota's used is written when it changes, one request at a time", async (
 test("the answer to a quota's status brings back neither a quota that is gone nor an older one", async () => {
   const known: Record<string, string | undefined> = { gone: undefined, newer: "80" };
   for (const [what, expected] of Object.entries(known)) {
-    const { world } = createTestWorld();
+    const { cluster } = createTestCluster();
     let answered = 0;
     await withClient((_, response) => {
       const changed = quota("team", { cpuPCT: "80" });
       changed.metadata!.resourceVersion = "102";
-      if (expected) world.applyQuota(changed);
-      else world.removeQuota(changed);
+      if (expected) cluster.applyQuota(changed);
+      else cluster.removeQuota(changed);
       const old = quota("team", { cpuPCT: "50" });
       json(response, { ...old, metadata: { ...old.metadata, resourceVersion: "101" } });
     }, async (client) => {
-      world.applyQuota(quota("team", { cpuPCT: "50" }));
+      cluster.applyQuota(quota("team", { cpuPCT: "50" }));
       const counting: KubeClient = {
         ...client,
         request: <T>(request: KubeRequest) => client.request<T>(request).finally(() => answered++),
       };
       const { signal } = new AbortController();
-      createQuotaKeeper({ client: counting, world, log: silentLogger, signal }).tick();
+      createQuotaKeeper({ client: counting, cluster, log: silentLogger, signal }).tick();
       await waitFor("it is answered", () => answered === 1);
-      const found = world.rules.quotas("default").map(({ hard }) => hard.cpu);
+      const found = cluster.rules.quotas("default").map(({ hard }) => hard.cpu);
       assert.deepEqual(found, expected ? [Number(expected) * 1000] : [], what);
     });
   }
@@ -376,7 +376,7 @@ test("a clock that is set back does not hold up a status that could not be writt
   using clock = takeMachineClock();
   let failed = false;
   await withApps({ web: {} }, async ({ writer, stored }) => {
-    writer.put("default/web", { kind: "refused", message: "no room" });
+    writer.write("default/web", { kind: "refused", message: "no room" });
     await waitFor("it failed once", () => failed);
     clock.setBack(3_600_000);
     await waitFor("it was written", () => stored.get("web")?.status?.message === "no room", 10_000);

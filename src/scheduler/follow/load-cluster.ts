@@ -6,15 +6,15 @@ import type { Lease } from "../../kube/lease.ts";
 import { listAll } from "../../kube/watch/watch.ts";
 import { leases, limitRanges, ncapps, nodes, priorityClasses, resourceQuotas } from "../../kube/resources.ts";
 import type { Wire } from "../../kube/wire.ts";
-import { isAgentLease, World } from "../state/state.ts";
+import { ClusterState, isAgentLease } from "../state/state.ts";
 import { slim } from "./slim.ts";
 
 /** The cluster as it is now, read once. A node counts as alive by the time in its Lease: there is no watching it. */
-export async function loadWorld(
+export async function loadCluster(
   client: KubeClient,
   { schedulerName, now = Date.now }: { schedulerName: string; now?: () => number },
-): Promise<World> {
-  const world = new World({ schedulerName, clocks: () => ({ watched: 0, wall: now() }) });
+): Promise<ClusterState> {
+  const cluster = new ClusterState({ schedulerName, clocks: () => ({ watched: 0, wall: now() }) });
   const [classes, ranges, quotas, nodeList, leaseList, apps] = await Promise.all([
     listAll<Wire<V1PriorityClass>>(client, { resource: priorityClasses }),
     listAll<Wire<V1LimitRange>>(client, { resource: limitRanges }),
@@ -23,12 +23,12 @@ export async function loadWorld(
     listAll<Lease>(client, { resource: leases, namespace: leaseNamespace, keep: isAgentLease }),
     listAll<NCApp>(client, { resource: ncapps, keep: slim }),
   ]);
-  for (const item of classes.items) world.applyPriorityClass(item);
-  for (const item of ranges.items) world.applyLimitRange(item);
-  for (const item of quotas.items) world.applyQuota(item);
-  world.replaceNodes(nodeList.items);
+  for (const item of classes.items) cluster.applyPriorityClass(item);
+  for (const item of ranges.items) cluster.applyLimitRange(item);
+  for (const item of quotas.items) cluster.applyQuota(item);
+  cluster.replaceNodes(nodeList.items);
   // The apps first: what an agent has promised is held against what is bound to its node.
-  world.replaceApps(apps.items);
-  world.liveness.replaceLeases(leaseList.items);
-  return world;
+  cluster.replaceApps(apps.items);
+  cluster.liveness.replaceLeases(leaseList.items);
+  return cluster;
 }

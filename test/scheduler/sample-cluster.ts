@@ -1,12 +1,12 @@
 /** Made-up clusters for tests and benchmarks: nodes and apps in all shapes, the same for the same seed. */
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
-import { readApp } from "../../src/scheduler/state/app-record.ts";
+import { readApp } from "../../src/scheduler/state/read-app.ts";
 import { seededRandom } from "../../src/scheduler/random.ts";
 import { Snapshot } from "../../src/scheduler/state/snapshot.ts";
-import type { AppRecord, NodeFacts, NodeReport } from "../../src/scheduler/types.ts";
+import type { NodeProperties, NodeReport, SchedulerApp } from "../../src/scheduler/types.ts";
 
 /** A Node that takes apps, but for what is said. */
-export function facts(given: Partial<NodeFacts> = {}): NodeFacts {
+export function facts(given: Partial<NodeProperties> = {}): NodeProperties {
   return { labels: {}, taints: [], ready: true, cordoned: false, pressures: [], ...given };
 }
 
@@ -52,12 +52,12 @@ export function ncapp(
 }
 
 /** The same, as the scheduler keeps it. */
-export function app(name: string, spec: NCAppSpec = {}, given: Partial<AppRecord> = {}): AppRecord {
+export function app(name: string, spec: NCAppSpec = {}, given: Partial<SchedulerApp> = {}): SchedulerApp {
   return { ...readApp(ncapp(name, spec)), ...given };
 }
 
 /** Nodes that are up, each with these facts. */
-export function snapshotOf(nodes: Record<string, Partial<NodeFacts>>): Snapshot {
+export function snapshotOf(nodes: Record<string, Partial<NodeProperties>>): Snapshot {
   const snapshot = new Snapshot();
   for (const [name, given] of Object.entries(nodes)) {
     snapshot.setNode(name, facts(given));
@@ -103,7 +103,7 @@ export function mixedNodes(count: number, seed: number): Snapshot {
 }
 
 /** Apps of many shapes: most with caps alone, some with selectors, affinity, tolerations, ports, priorities, or no cap. */
-export function mixedApps(count: number, seed: number, scale = 1): AppRecord[] {
+export function mixedApps(count: number, seed: number, scale = 1): SchedulerApp[] {
   const random = seededRandom(seed);
   const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)]!;
   return Array.from({ length: count }, (_, at) => {

@@ -4,10 +4,10 @@ import { parsePercent } from "../../api/percent.ts";
 import type { NCApp, NCAppSpec, NCAppStatus, Phase } from "../../api/types.ts";
 import { portNumber } from "../host-ports.ts";
 import { toPoints } from "../points.ts";
-import type { AppRecord, AppStatus, Placement } from "../types.ts";
+import type { AppStatus, Placement, SchedulerApp } from "../types.ts";
 
 /** Reads an app as the API server has it. Its priority is 0 until its PriorityClass is looked up. */
-export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName): AppRecord {
+export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName): SchedulerApp {
   const { metadata, spec, status = {} } = app;
   const { namespace = defaultNamespace, name, uid = "", resourceVersion = "", generation = 0 } = metadata;
   const { caps, problem } = readCaps(spec);
@@ -40,7 +40,7 @@ export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName
 }
 
 /** True where the scheduler may take it off its node: not what is a node's own, another scheduler's, or going anyway. */
-export function isMovable({ ours, mirror, deleting }: AppRecord): boolean {
+export function isMovable({ ours, mirror, deleting }: SchedulerApp): boolean {
   return ours && !mirror && !deleting;
 }
 
@@ -80,7 +80,7 @@ const uncounted: ReadonlySet<Phase> = new Set(["Succeeded", "Failed", "Unknown"]
 
 /** Rules in one order, so that equal ones have equal keys. */
 function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: NCAppSpec): Placement {
-  const selector = Object.entries(nodeSelector).sort(([one], [other]) => one < other ? -1 : 1);
+  const selector = Object.entries(nodeSelector).sort(([a], [b]) => a < b ? -1 : 1);
   const { nodeAffinity } = affinity ?? {};
   const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];

@@ -1,29 +1,33 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decide } from "../../src/scheduler/place/place.ts";
+import { placeApp } from "../../src/scheduler/place/place.ts";
 import { SchedulingQueue } from "../../src/scheduler/queue/queue.ts";
 import { createInbox } from "../../src/scheduler/loop.ts";
-import { wakeHelped } from "../../src/scheduler/wake.ts";
+import { requeueUnblocked } from "../../src/scheduler/requeue.ts";
 import { limitRange, node, quota } from "./objects.ts";
-import { createTestWorld } from "./test-world.ts";
+import { createTestCluster } from "./test-cluster.ts";
 
-/** A world with a queue in which all apps that fit nowhere are parked. */
+/** A cluster with a queue in which all apps that fit nowhere are parked. */
 function createScene(nodes: string[]) {
-  const scene = createTestWorld(nodes);
-  const { world, clock } = scene;
+  const scene = createTestCluster(nodes);
+  const { cluster, clock } = scene;
   const queue = new SchedulingQueue({ now: () => clock.now });
-  const inbox = createInbox(world, queue);
+  const inbox = createInbox(cluster, queue);
   /** Tries all that are active; the names of those that would be bound. */
   const tryAll = () => {
-    wakeHelped(queue, world, inbox.takeHappenings(), "spread");
+    requeueUnblocked(queue, cluster, inbox.takeEvents(), "spread");
     const tried: string[] = [];
     const bound: string[] = [];
     for (let key = queue.take(); key; key = queue.take()) {
       tried.push(key);
-      const verdict = decide(world.app(key)!, world, { policy: "spread", now: clock.now, random: () => 0 });
-      if (verdict.kind === "refuse") queue.park(key, verdict.refusedBy);
+      const decision = placeApp(cluster.app(key)!, cluster, {
+        policy: "spread",
+        now: clock.now,
+        random: () => 0,
+      });
+      if (decision.kind === "refuse") queue.park(key, decision.refusedBy);
       else {
-        world.assume(verdict.app, verdict.node);
+        cluster.assume(decision.app, decision.node);
         bound.push(key);
       }
     }
@@ -33,44 +37,44 @@ function createScene(nodes: string[]) {
 }
 
 test("of a hundred apps that wait for room, only those are tried again that find it", () => {
-  const { world, apply, tryAll } = createScene(["a"]);
+  const { cluster, apply, tryAll } = createScene(["a"]);
   apply("big", { nodeName: "a", cpuPCT: 100 });
   for (let at = 0; at < 100; at++) apply(`w${at}`, { cpuPCT: 30 });
   assert.equal(tryAll().bound.length, 0);
-  world.removeApp("default/big", "uid-big");
+  cluster.removeApp("default/big", "uid-big");
   const { tried, bound } = tryAll();
   assert.deepEqual([tried.length, bound.length], [3, 3]);
 });
 
 test("an event that helps nobody has nobody tried", () => {
-  const { world, apply, tryAll } = createScene(["a", "b"]);
+  const { cluster, apply, tryAll } = createScene(["a", "b"]);
   apply("full-a", { nodeName: "a", cpuPCT: 90 });
   apply("small", { nodeName: "b", cpuPCT: 10 });
   apply("full-b", { nodeName: "b", cpuPCT: 85 });
   apply("waits", { cpuPCT: 50 });
   tryAll();
-  world.removeApp("default/small", "uid-small");
+  cluster.removeApp("default/small", "uid-small");
   assert.deepEqual(tryAll().tried, []);
-  world.removeApp("default/full-b", "uid-full-b");
+  cluster.removeApp("default/full-b", "uid-full-b");
   assert.deepEqual(tryAll().bound, ["default/waits"]);
 });
 
 test("a node that comes, or is uncordoned, is tried for those that it suits", () => {
-  const { world, beat, apply, tryAll } = createScene([]);
+  const { cluster, beat, apply, tryAll } = createScene([]);
   apply("any");
   apply("picky", { nodeSelector: { zone: "b" } });
   assert.equal(tryAll().tried.length, 2);
-  world.applyNode(node("a", { spec: { unschedulable: true } }));
+  cluster.applyNode(node("a", { spec: { unschedulable: true } }));
   beat("a");
   assert.deepEqual(tryAll().tried, []);
-  world.applyNode(node("a"));
+  cluster.applyNode(node("a"));
   assert.deepEqual(tryAll().bound, ["default/any"]);
 });
 
 test("an agent that is heard again is a reason to try", () => {
-  const { world, clock, beat, apply, tryAll } = createScene(["a"]);
+  const { cluster, clock, beat, apply, tryAll } = createScene(["a"]);
   clock.now += 41_000;
-  world.liveness.states();
+  cluster.liveness.states();
   apply("web");
   assert.deepEqual(tryAll().bound, []);
   clock.now += 1000;
@@ -79,38 +83,38 @@ test("an agent that is heard again is a reason to try", () => {
 });
 
 test("room in a quota is given out once", () => {
-  const { world, apply, tryAll } = createScene(["a"]);
-  world.applyQuota(quota("team", { cpuPCT: "50" }));
+  const { cluster, apply, tryAll } = createScene(["a"]);
+  cluster.applyQuota(quota("team", { cpuPCT: "50" }));
   apply("has", { nodeName: "a", cpuPCT: 50 });
   for (const name of ["one", "two", "three"]) apply(name, { cpuPCT: 20 });
   assert.equal(tryAll().bound.length, 0);
-  world.removeApp("default/has", "uid-has");
+  cluster.removeApp("default/has", "uid-has");
   const { tried, bound } = tryAll();
   assert.deepEqual([tried.length, bound.length], [2, 2]);
-  world.applyQuota(quota("team", { cpuPCT: "60" }));
+  cluster.applyQuota(quota("team", { cpuPCT: "60" }));
   assert.equal(tryAll().bound.length, 1);
 });
 
 test("an app is not tried while it is still stopping on the node that it left", () => {
-  const { world, clock, apply, tryAll } = createScene(["a", "b"]);
+  const { cluster, clock, apply, tryAll } = createScene(["a", "b"]);
   apply("web", { nodeName: "a", cpuPCT: 10, terminationGracePeriodSeconds: 5 }, { phase: "Running" });
   apply("web", { cpuPCT: 10 }, { phase: "Running" });
   assert.deepEqual(tryAll(), { tried: ["default/web"], bound: [] });
   clock.now += 10_000;
-  world.releaseLeft();
+  cluster.releaseOverdue();
   assert.deepEqual(tryAll().bound, ["default/web"]);
 });
 
 test("a default that asked for too much is a reason to try again when it is corrected, or gone", () => {
-  const { world, clock, apply, tryAll } = createScene(["a"]);
+  const { cluster, clock, apply, tryAll } = createScene(["a"]);
   apply("has", { nodeName: "a", cpuPCT: 50 });
   for (
     const [name, correct] of Object.entries({
-      corrected: () => world.applyLimitRange(limitRange("caps", { default: { cpuPCT: "10" } })),
-      gone: () => world.removeLimitRange(limitRange("caps", {})),
+      corrected: () => cluster.applyLimitRange(limitRange("caps", { default: { cpuPCT: "10" } })),
+      gone: () => cluster.removeLimitRange(limitRange("caps", {})),
     })
   ) {
-    world.applyLimitRange(limitRange("caps", { default: { cpuPCT: "60" } }));
+    cluster.applyLimitRange(limitRange("caps", { default: { cpuPCT: "60" } }));
     apply(name);
     assert.deepEqual(tryAll(), { tried: [`default/${name}`], bound: [] });
     correct();

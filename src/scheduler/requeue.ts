@@ -2,43 +2,43 @@
  * Has parked apps tried again that an event helps, and only those: each is held against the node or the quota that changed. Of many
  * that wait for the same room as many are woken as find room, so that one app that ends does not have a thousand tried in vain.
  */
-import type { AppRecord, ClusterEvent, Policy } from "./types.ts";
+import type { ClusterEvent, Policy, SchedulerApp } from "./types.ts";
 import { applyLimits, quotaProblem } from "./namespaces/namespaces.ts";
 import type { NodeEntry } from "./node-entry.ts";
 import { fits, victimsOn } from "./place/place.ts";
 import type { SchedulingQueue, Waiting } from "./queue/queue.ts";
-import type { World } from "./state/state.ts";
+import type { ClusterState } from "./state/state.ts";
 
 /** Events since the last look, each with the nodes, namespaces or apps that it is about. */
-export type Happenings = Map<ClusterEvent, Set<string>>;
+export type EventSubjects = Map<ClusterEvent, Set<string>>;
 
 /** With more changed nodes than this, trying is cheaper than looking. */
 const maxNodes = 64;
 
 /** Wakes who may have a chance now. */
-export function wakeHelped(
+export function requeueUnblocked(
   queue: SchedulingQueue,
-  world: World,
-  happenings: Happenings,
+  cluster: ClusterState,
+  events: EventSubjects,
   policy: Policy,
 ): void {
   if (queue.sizes.parked === 0) return;
-  for (const key of happenings.get("left") ?? []) queue.wake(key, { certain: true });
+  for (const key of events.get("left") ?? []) queue.wake(key, { certain: true });
   for (const event of ["node", "capacity"] as const) {
-    const names = happenings.get(event);
-    if (names) wakeForNodes(queue, world, queue.helpedBy(event), names, policy);
+    const names = events.get(event);
+    if (names) wakeForNodes(queue, cluster, queue.helpedBy(event), names, policy);
   }
   const inRules = (namespaces: Set<string>) => ({ key }: Waiting) =>
     namespaces.has(key.slice(0, key.indexOf("/")));
-  const freed = happenings.get("quota");
-  if (freed) wakeForQuota(queue, world, queue.helpedBy("quota").filter(inRules(freed)));
-  const ruled = happenings.get("limitRange");
+  const freed = events.get("quota");
+  if (freed) wakeForQuota(queue, cluster, queue.helpedBy("quota").filter(inRules(freed)));
+  const ruled = events.get("limitRange");
   if (ruled) { for (const { key } of queue.helpedBy("limitRange").filter(inRules(ruled))) queue.wake(key); }
 }
 
 function wakeForNodes(
   queue: SchedulingQueue,
-  world: World,
+  cluster: ClusterState,
   waiting: Waiting[],
   names: Set<string>,
   policy: Policy,
@@ -49,25 +49,25 @@ function wakeForNodes(
     return;
   }
   const trials = [...names].flatMap((name) => {
-    const node = world.snapshot.node(name);
+    const node = cluster.snapshot.node(name);
     return node && node.index >= 0 ? [node.copy()] : [];
   });
   for (const { key } of waiting) {
-    const app = asPlaced(key, world);
+    const app = asPlaced(key, cluster);
     if (!app) continue;
-    const chance = tryOn(app, trials, world, policy);
+    const chance = tryOn(app, trials, cluster, policy);
     if (chance) queue.wake(key, { certain: chance === "fits" });
   }
 }
 
 function tryOn(
-  app: AppRecord,
+  app: SchedulerApp,
   trials: NodeEntry[],
-  world: World,
+  cluster: ClusterState,
   policy: Policy,
 ): "fits" | "maybe" | undefined {
-  const verdicts = world.snapshot.verdicts.for(app.placement, policy);
-  const possible = trials.filter((node) => verdicts.of(node) >= 0);
+  const fitTable = cluster.snapshot.fitCache.for(app.placement, policy);
+  const possible = trials.filter((node) => fitTable.of(node) >= 0);
   const taken = possible.find((node) => fits(app, node));
   taken?.add(app);
   if (taken) return "fits";
@@ -75,14 +75,14 @@ function tryOn(
   return app.preempts && possible.some(canMakeRoom) ? "maybe" : undefined;
 }
 
-function wakeForQuota(queue: SchedulingQueue, world: World, waiting: Waiting[]): void {
+function wakeForQuota(queue: SchedulingQueue, cluster: ClusterState, waiting: Waiting[]): void {
   const used = new Map<string, { cpu: number; mem: number }>();
   for (const { key } of waiting) {
-    const app = asPlaced(key, world);
+    const app = asPlaced(key, cluster);
     if (!app) continue;
-    const sum = used.get(app.namespace) ?? world.accounts.ledger.of(app.namespace);
+    const sum = used.get(app.namespace) ?? cluster.accounts.usage.of(app.namespace);
     used.set(app.namespace, sum);
-    if (quotaProblem(app, world.rules.quotas(app.namespace), sum)) continue;
+    if (quotaProblem(app, cluster.rules.quotas(app.namespace), sum)) continue;
     sum.cpu += app.cpu;
     sum.mem += app.mem;
     queue.wake(key, { certain: true });
@@ -90,8 +90,8 @@ function wakeForQuota(queue: SchedulingQueue, world: World, waiting: Waiting[]):
 }
 
 /** The app with the caps that it would have. */
-function asPlaced(key: string, world: World): AppRecord | undefined {
-  const app = world.app(key);
-  const limited = app && applyLimits(app, world.rules.limits(app.namespace));
+function asPlaced(key: string, cluster: ClusterState): SchedulerApp | undefined {
+  const app = cluster.app(key);
+  const limited = app && applyLimits(app, cluster.rules.limits(app.namespace));
   return limited && "app" in limited ? limited.app : undefined;
 }

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLate } from "../../../src/scheduler/write/deferred.ts";
+import { createDeferredWork } from "../../../src/scheduler/write/deferred-work.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { waitFor } from "../../wait-for.ts";
 
-test("late work is done when nothing is under way, in its order", async () => {
+test("deferred work is done when nothing is under way, in its order", async () => {
   const state = { busy: true, asked: 0 };
-  const late = createLate({
+  const deferred = createDeferredWork({
     isBusy: () => {
       state.asked++;
       return state.busy;
@@ -16,7 +16,7 @@ test("late work is done when nothing is under way, in its order", async () => {
     stepMs: 1,
   });
   const done: number[] = [];
-  for (let at = 0; at < 60; at++) late.add(() => done.push(at));
+  for (let at = 0; at < 60; at++) deferred.add(() => done.push(at));
   await waitFor("it has looked a few times", () => state.asked > 3);
   assert.deepEqual(done, []);
   state.busy = false;
@@ -27,7 +27,7 @@ test("late work is done when nothing is under way, in its order", async () => {
 test("what has waited for too long is done even while there is much to do, and the end does the rest", async () => {
   const clock = { now: 0 };
   const stopping = new AbortController();
-  const late = createLate({
+  const deferred = createDeferredWork({
     isBusy: () => true,
     signal: stopping.signal,
     delayMs: 1,
@@ -36,28 +36,28 @@ test("what has waited for too long is done even while there is much to do, and t
     now: () => clock.now,
   });
   const done: string[] = [];
-  late.add(() => done.push("old"));
+  deferred.add(() => done.push("old"));
   clock.now = 1000;
-  late.add(() => done.push("young"));
+  deferred.add(() => done.push("young"));
   await waitFor("the old one is done", () => done.length > 0);
   assert.deepEqual(done, ["old"]);
   stopping.abort();
-  late.flush();
+  deferred.flush();
   assert.deepEqual(done, ["old", "young"]);
 });
 
-test("a clock that is set back does not hold up late work", async (t) => {
+test("a clock that is set back does not hold up deferred work", async (t) => {
   using clock = takeMachineClock();
   const stopping = new AbortController();
   t.after(() => stopping.abort());
-  const late = createLate({
+  const deferred = createDeferredWork({
     isBusy: () => false,
     signal: stopping.signal,
     delayMs: 1,
     stepMs: 1,
   });
   const done: string[] = [];
-  late.add(() => done.push("first"));
+  deferred.add(() => done.push("first"));
   clock.setBack(3_600_000);
   await waitFor("it is done", () => done.length === 1, 5000);
 });

@@ -4,12 +4,12 @@ import type { Lease } from "../../kube/lease.ts";
 import type { Wire } from "../../kube/wire.ts";
 import { parsePublished } from "../../node/published.ts";
 import { toPoints } from "../points.ts";
-import type { NodeFacts, NodeReport, Taint } from "../types.ts";
+import type { NodeProperties, NodeReport, Taint } from "../types.ts";
 
 const pressures = { MemoryPressure: "memory", DiskPressure: "disk", PIDPressure: "pid" };
 
 /** Reads a Node. Taints that do not say since when they are there have been since they were first seen. */
-export function readNode(node: Wire<V1Node>, known: readonly Taint[], now: number): NodeFacts {
+export function readNode(node: Wire<V1Node>, known: readonly Taint[], now: number): NodeProperties {
   const conditions = node.status?.conditions ?? [];
   const isTrue = (wanted: string) =>
     conditions.some(({ type, status }) => type === wanted && status === "True");
