@@ -62,11 +62,12 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     onRequest: counters.countRequest,
   });
   opened.defer(async () => await cluster?.close());
-  const { confinement, release } = await chooseConfinement({ ...options, size });
+  const { confinement, confinementOf, release } = await chooseConfinement({ ...options, size });
 
   const supervisor = new Supervisor({
     layout: { stateDir: options.stateDir, logDir: options.logDir, privateDir: privateFolder(options) },
     confinement,
+    confinementOf,
     nodeName,
     enforce: options.enforce,
     logs: options.logs,

@@ -12,9 +12,10 @@ import {
 import type { Logger } from "../lib/log.ts";
 import {
   type Confinement,
+  type ConfinementOf,
   createCgroupConfinement,
+  createConfinementResolver,
   createMarkerConfinement,
-  createRunPlaces,
 } from "../supervisor/confinement/confinement.ts";
 import type { NodeSize } from "../supervisor/metering.ts";
 
@@ -28,7 +29,9 @@ export interface ConfineOptions {
 }
 
 export interface Confined {
+  /** Holds new runs. */
   confinement: Confinement;
+  confinementOf: ConfinementOf;
   /** Removes the root, if nothing is left in it. */
   release(): Promise<void>;
 }
@@ -74,7 +77,7 @@ function useRoot(
   const { size, cgroupRoot, locate = locateRoot } = options;
   const root = ownPart(located, options);
   if (!root.ok) return useMarkers(root.message, options);
-  const present = createCgroupConfinement({
+  const confinement = createCgroupConfinement({
     root,
     size,
     whyNoLimits: why,
@@ -84,7 +87,8 @@ function useRoot(
       if (!part.ok) throw new Error(part.message);
     },
   });
-  return { confinement: createRunPlaces({ present, size }), release: () => releaseRoot(located, root) };
+  const confinementOf = createConfinementResolver({ current: confinement, size });
+  return { confinement, confinementOf, release: () => releaseRoot(located, root) };
 }
 
 /** A root that was given may have others in it, agents among them: there every agent keeps to a part of its own. */
@@ -98,5 +102,6 @@ function ownPart(
 
 function useMarkers(why: string, { size }: ConfineOptions): Confined {
   const markers = createMarkerConfinement(why);
-  return { confinement: createRunPlaces({ present: markers, markers, size }), release: async () => {} };
+  const confinementOf = createConfinementResolver({ current: markers, markers, size });
+  return { confinement: markers, confinementOf, release: async () => {} };
 }

@@ -17,7 +17,6 @@ import {
   type RecordStore,
   recoverRecords,
   removeLeftovers,
-  withLeaves,
 } from "./records/records.ts";
 import { rotateAll, type RotationPolicy } from "./logs/logs.ts";
 import { watchMarks } from "./run/run.ts";
@@ -32,7 +31,7 @@ import {
 } from "./runner/runner.ts";
 import { keyOf } from "../api/names.ts";
 import { newRunId, refOf, runsOf } from "./run-ref.ts";
-import type { AppEvent, AppRecord, RunnableApp } from "./types.ts";
+import type { AppEvent, AppRecord, RunnableApp, RunRef } from "./types.ts";
 
 export interface SupervisorOptions extends Omit<RunEffectsOptions, "now"> {
   /** How long logs may get, unless an app says otherwise. */
@@ -85,7 +84,7 @@ export class Supervisor {
 
   /** Takes over what earlier agents left: records, living processes, marks; removes what belongs to nothing. */
   async restore(): Promise<void> {
-    const { layout, confinement, log, now, decorate = (deps) => deps } = this.#options;
+    const { layout, confinement, confinementOf, log, now, decorate = (deps) => deps } = this.#options;
     // Apps' own users must reach downloaded scripts, which are public; all else below is private.
     await ensureFolder(layout.stateDir, { mode: 0o711 });
     await chmod(layout.stateDir, 0o711);
@@ -95,11 +94,11 @@ export class Supervisor {
     await ensureFolder(layout.logDir, { mode: 0o755 });
     const store = createRecordStore(layout, log, now);
     this.#deps = decorate(this.#wire(store, await readBootId()));
-    const records = await withLeaves(await recoverRecords({ store, layout, log }), layout);
+    const records = await recoverRecords({ store, layout, log });
     for (const record of records) this.#addRunner(record);
     await this.#lost.find(records.map(({ app }) => app));
-    const cleanUp = (run: Parameters<typeof cleanUpRun>[0]) => cleanUpRun(run, layout, confinement);
-    await removeLeftovers(records, { layout, confinement, log, cleanUp });
+    const cleanUp = (run: RunRef) => cleanUpRun(run, layout, confinementOf);
+    await removeLeftovers(records, { layout, confinement, confinementOf, log, cleanUp });
     await this.rotateLogs();
     this.#stopWatching = this.#watchMarks();
     for (const { record } of this.#runners.values()) this.#prober.follow(record);
@@ -160,7 +159,8 @@ export class Supervisor {
   async readUsage(key: string): Promise<Usage | undefined> {
     const record = this.#runners.get(key)?.record;
     if (!record?.run || !["Running", "Stopping"].includes(record.phase)) return undefined;
-    return await this.#options.confinement.usage(refOf(record, record.run));
+    const run = refOf(record, record.run);
+    return await this.#options.confinementOf(run).usage(run);
   }
 
   /** Rotates the logs that have grown too long. Apps that are idle wrote nothing. */

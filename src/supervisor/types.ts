@@ -26,8 +26,8 @@ export interface Run {
   createdAt: number;
   startedAt?: number;
   main?: ProcessId;
-  /** Its cgroup, "" for none: it stays there under whatever agent comes. An earlier one wrote it down elsewhere only, see inside.ts. */
-  leaf?: string;
+  /** Its cgroup, "" for none. The run stays there whatever confinement later agents use. */
+  leaf: string;
   /** The process that stands for it since its script has ended and others live on: the oldest of them. */
   survivor?: number;
   /** What its startup and readiness probes said last; undefined for an app without such probes. */
@@ -121,7 +121,7 @@ export interface StartProblem {
 
 /** What the runner does for a decision, in order, after the record is on disk. */
 export type Effect =
-  | { kind: "launch"; run: Run }
+  | { kind: "start"; run: Run }
   | { kind: "cancel"; run: Run }
   | { kind: "stopFile"; run: Run }
   | { kind: "terminate"; run: Run }
@@ -137,11 +137,11 @@ export interface AppEvent {
   message: string;
 }
 
-/** Which processes are meant: those of one run of one app. */
+/** Names one run of one app, for the confinement that holds its processes. */
 export interface RunRef {
   folder: string;
   runId: string;
   main?: ProcessId;
-  /** The run's cgroup as it was when it began; "" for one without. Not known: where this confinement would put it. */
+  /** The cgroup that the run was started in, "" for none; undefined for a run that the current confinement holds. */
   leaf?: string;
 }

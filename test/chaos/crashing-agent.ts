@@ -15,7 +15,7 @@ import { appWith } from "../supervisor/fixtures.ts";
 const [folder = "", shellFile = "", at = "0", work = "cycle"] = process.argv.slice(2);
 const effects = [
   "save",
-  "launch",
+  "startRun",
   "cancel",
   "runStopFile",
   "terminate",
@@ -45,7 +45,7 @@ function decorate(deps: RunnerDeps): RunnerDeps {
 }
 
 const log = createLogger({ level: "error", write: (line) => console.error(line) });
-const { confinement } = await chooseConfinement({
+const { confinement, confinementOf } = await chooseConfinement({
   instance: instanceName(folder),
   size: { cpus: 1, memoryBytes: 2 ** 30 },
   log,
@@ -53,6 +53,7 @@ const { confinement } = await chooseConfinement({
 const supervisor = new Supervisor({
   layout: { stateDir: `${folder}/state`, logDir: `${folder}/log`, privateDir: `${folder}/private` },
   confinement,
+  confinementOf,
   nodeName: "chaos",
   enforce: "best-effort",
   logs: { maxBytes: 2 ** 20, maxFiles: 2 },

@@ -15,13 +15,13 @@ import { readInside, runInside } from "../../src/supervisor/run/enter.ts";
 import { recordPath, runFolder } from "../../src/supervisor/layout.ts";
 import { encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { waitFor } from "../wait-for.ts";
-import { createTestNode } from "./test-node.ts";
+import { createTestNode, type TestConfinement } from "./test-node.ts";
 
 closeInheritedDescriptors();
 const forever = "#!/bin/sh\necho up\nwhile :; do sleep 1; done\n";
 
 /** Registers the tests of the contract. */
-export function supervisorContract(makeConfinement: () => Promise<Confinement>): void {
+export function supervisorContract(makeConfinement: () => Promise<Confinement | TestConfinement>): void {
   const isRoot = process.getuid?.() === 0;
   const createNode = async () => await createTestNode(await makeConfinement());
 
@@ -231,7 +231,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     await node.restartAgent(async () => {
       const app = { ...pending.app, spec: { ...pending.app.spec, suspend: false } };
       const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
-      const run = { id: "abc-123", bootId, hash: "0", createdAt: Date.now() };
+      const run = { id: "abc-123", bootId, hash: "0", createdAt: Date.now(), leaf: "" };
       await writeFile(
         recordPath(node.layout, "default_cut"),
         encodeRecord({ ...pending, app, phase: "Starting", run }),

@@ -39,6 +39,7 @@ export function runOf(app: RunnableApp, fields: Partial<Run> = {}): Run {
     bootId: "boot-1",
     hash: runHash(app),
     createdAt: start,
+    leaf: "",
     startedAt: start,
     main: { pid: 100, startTime: "7" },
     ...fields,

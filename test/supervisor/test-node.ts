@@ -7,7 +7,7 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import type { Confinement } from "../../src/supervisor/confinement/types.ts";
+import type { Confinement, ConfinementOf } from "../../src/supervisor/confinement/confinement.ts";
 import type { RunRef } from "../../src/supervisor/types.ts";
 import { markPath, marksFolder } from "../../src/supervisor/layout.ts";
 import { listMarkedRuns, waitForLauncher } from "../../src/supervisor/run/launcher-marks.ts";
@@ -20,8 +20,17 @@ import { appWith } from "./fixtures.ts";
 
 export type TestNode = Awaited<ReturnType<typeof createTestNode>>;
 
-export async function createTestNode(confinement: Confinement, options: Partial<SupervisorOptions> = {}) {
-  let present = confinement;
+/** A confinement for new runs, with those of earlier runs if they may differ. */
+export interface TestConfinement {
+  confinement: Confinement;
+  confinementOf: ConfinementOf;
+}
+
+export async function createTestNode(
+  given: Confinement | TestConfinement,
+  options: Partial<SupervisorOptions> = {},
+) {
+  let held = "confinementOf" in given ? given : { confinement: given, confinementOf: () => given };
   const temp = tempFolder();
   const folder = temp.path;
   await chmod(folder, 0o755);
@@ -35,7 +44,7 @@ export async function createTestNode(confinement: Confinement, options: Partial<
   const open = async () => {
     const supervisor = new Supervisor({
       layout,
-      confinement: present,
+      ...held,
       nodeName,
       enforce: "best-effort",
       logs: { maxBytes: 2 ** 20, maxFiles: 5 },
@@ -113,11 +122,11 @@ export async function createTestNode(confinement: Confinement, options: Partial<
     /** The agent goes, as if killed: the apps stay. A new one takes over, with another confinement if one is given. */
     async restartAgent(
       whileDown: () => Promise<void> = async () => {},
-      next: Confinement = present,
+      next: TestConfinement = held,
     ): Promise<void> {
       await node.supervisor.close();
       await whileDown();
-      present = next;
+      held = next;
       node.supervisor = await open();
     },
     isAlive,
@@ -135,13 +144,13 @@ export async function createTestNode(confinement: Confinement, options: Partial<
     },
     async [Symbol.asyncDispose]() {
       await node.supervisor.close();
-      for (const run of runs.values()) await present.kill(run);
+      for (const run of runs.values()) await held.confinementOf(run).kill(run);
       await waitFor("leftovers are gone", async () => {
         const left = await findProcesses(nodeName);
         for (const { pid } of left) killIfThere(pid);
         return left.length === 0;
       });
-      for (const run of runs.values()) await present.removeRun(run);
+      for (const run of runs.values()) await held.confinementOf(run).removeRun(run);
       // The last that a launcher does is to write down how its script ended.
       for (const runId of await listMarkedRuns(marksFolder(layout))) {
         await waitForLauncher(markPath(layout, runId), { timeoutMs: 60_000 });

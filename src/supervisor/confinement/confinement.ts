@@ -1,12 +1,13 @@
 /**
- * The one place that decides by which confinement a run is held: the one that it was begun under, for as long as it lives.
+ * How the processes of runs are held, and which confinement holds a run: the one it was started under, for as long as it lives.
  *
  * A run stays where it is when the agent comes back with another root (`--cgroup-root`, a new scope), with cgroups where it had
- * none, or without those it had. There it is seen, ended, thawed, measured and removed, and its caps are set as far as that
- * place lets them be; new runs go to the present confinement.
+ * none, or without those it had. The agent observes, stops, thaws, measures and removes the run there, and sets as many of its
+ * caps as that place supports. New runs go to the current confinement.
  *
- * A place is read from a disk, and so it is believed only if it is exactly `<root>/<app>/<run>` in a cgroup v2 file system, by the
- * name of a run and of its app. A run whose place is none is looked for by its marker: nothing is written or killed anywhere else.
+ * Guarantees: the leaf of a run comes from a file, so it is trusted only if it is exactly `<root>/<app>/<run>` in a cgroup v2
+ * file system and names this run and its app. A run with any other leaf is found by its marker: nothing is written or killed
+ * anywhere else.
  */
 import { dirname, join } from "node:path";
 import { type NodeSize, recallRoot } from "../../../cgroups/mod.ts";
@@ -22,19 +23,23 @@ export { createMarkerConfinement } from "./markers.ts";
 export type { Caps, CapsState, Confinement, Usage } from "./types.ts";
 export type { RunRef } from "../types.ts";
 
-export interface RunPlacesOptions {
-  /** Holds new runs. */
-  present: Confinement;
+/** Returns the confinement that holds a run. */
+export type ConfinementOf = (run: RunRef) => Confinement;
+
+export interface ConfinementResolverOptions {
+  /** Holds new runs, and those whose leaf is not known. */
+  current: Confinement;
   /** Holds runs without a cgroup. */
   markers?: Confinement;
   size: NodeSize;
   recall?: typeof recallRoot;
 }
 
-/** A confinement for runs wherever they are. */
-export function createRunPlaces(
-  { present, markers = createMarkerConfinement(unheld), size, recall = recallRoot }: RunPlacesOptions,
-): Confinement {
+/** Finds the confinement of each run by its leaf; confinements below other roots are created when a run needs one. */
+export function createConfinementResolver(
+  { current, markers = createMarkerConfinement(withoutCgroups), size, recall = recallRoot }:
+    ConfinementResolverOptions,
+): ConfinementOf {
   const elsewhere = new Map<string, Confinement>();
 
   const below = (root: string): Confinement => {
@@ -48,33 +53,17 @@ export function createRunPlaces(
     return confinement;
   };
 
-  const of = (run: RunRef): Confinement => {
-    if (run.leaf === undefined) return present;
+  return (run) => {
+    if (run.leaf === undefined) return current;
     const root = rootOf(run);
     if (root === undefined) return markers;
-    return run.leaf === present.leafOf(run) ? present : below(root);
-  };
-
-  return {
-    whyNoLimits: present.whyNoLimits,
-    prepare: (run, caps) => present.prepare(run, caps),
-    leafOf: (run) => present.leafOf(run),
-    ensureCaps: (run, caps) => of(run).ensureCaps(run, caps),
-    processes: (run) => of(run).processes(run),
-    terminate: (run) => of(run).terminate(run),
-    kill: (run) => of(run).kill(run),
-    thaw: (run) => of(run).thaw(run),
-    onEmpty: (run, callback) => of(run).onEmpty(run, callback),
-    usage: (run) => of(run).usage(run),
-    removeRun: (run) => of(run).removeRun(run),
-    removeApp: (folder) => present.removeApp(folder),
-    listRuns: () => present.listRuns(),
+    return run.leaf === current.leafOf(run) ? current : below(root);
   };
 }
 
-const unheld = "the app was started without cgroups: restart it to have its caps enforced";
+const withoutCgroups = "the app was started without cgroups: restart it to have its caps enforced";
 
-/** The root that a run is below, if its leaf can be that of this run; undefined otherwise. */
+/** The root that a run is below; undefined if its leaf cannot be that of this run. */
 function rootOf({ folder, runId, leaf = "" }: RunRef): string | undefined {
   const root = dirname(dirname(leaf));
   const fits = isRunId(runId) && folder !== "" && leaf === join("/", root, folder, runId);

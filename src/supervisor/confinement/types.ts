@@ -1,7 +1,7 @@
 /**
  * Where the processes of apps live and how they are held: the one interface that the supervisor needs of the kernel.
  * Two implementations stand behind it and pass one contract test: cgroups (limits, exact membership) and markers in the
- * environment (no limits, for machines without a usable cgroup v2). run-places.ts chooses between them for each run.
+ * environment (no limits, for machines without a usable cgroup v2). confinement.ts chooses between them for each run.
  */
 import type { RunRef } from "../types.ts";
 

@@ -7,7 +7,7 @@ export interface Situation {
   bootId: string;
   newRunId: () => string;
   /** The cgroup that a new run of the app gets. */
-  leafOf?: (runId: string) => string;
+  leafOf: (runId: string) => string;
   /** The record's run as it can be seen now; there whenever the record has a run. */
   view?: RunView;
   /** The record's other runs as they can be seen now, in their order. */

@@ -28,7 +28,7 @@ export function start(
   events: AppEvent[] = [],
 ): Decision {
   const id = newRunId();
-  const run: Run = { id, bootId, hash: runHash(record.app), createdAt: now, leaf: leafOf?.(id) };
+  const run: Run = { id, bootId, hash: runHash(record.app), createdAt: now, leaf: leafOf(id) };
   const next: AppRecord = {
     ...record,
     phase: "Starting",
@@ -39,7 +39,7 @@ export function start(
     // Without another run that lives, the app's cgroup is made anew.
     countedKills: record.others ? record.countedKills : undefined,
   };
-  return act(next, [{ kind: "launch", run }], events);
+  return act(next, [{ kind: "start", run }], events);
 }
 
 export function started(

@@ -6,4 +6,4 @@
  */
 export { LostApps } from "./lost-apps.ts";
 export { createRecordStore, decodeRecord, type RecordStore, saveRunRecord } from "./record-store.ts";
-export { recoverRecords, removeLeftovers, withLeaves } from "./recovery.ts";
+export { recoverRecords, removeLeftovers } from "./recovery.ts";

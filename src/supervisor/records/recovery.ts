@@ -4,14 +4,14 @@
 import { readdir } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { Logger } from "../../lib/log.ts";
-import type { Confinement } from "../confinement/confinement.ts";
+import type { Confinement, ConfinementOf } from "../confinement/confinement.ts";
 import type { RunRef } from "../types.ts";
 import { type Layout, markPath, marksFolder, runFolder, type RunLayout, runsFolder } from "../layout.ts";
 import { cancelRun, listEnvironments, listMarkedRuns, readLeaf } from "../run/run.ts";
 import { readRunRecord, type RecordStore, replaceRunRecord } from "./record-store.ts";
 import { runsOf } from "../run-ref.ts";
 import { keyOf } from "../../api/names.ts";
-import type { AppRecord, Run } from "../types.ts";
+import type { AppRecord } from "../types.ts";
 
 /**
  * The records, and those of apps that are known by their runs only: each run's folder holds a copy. Both places then have what the
@@ -55,23 +55,13 @@ async function readCopies(runIds: string[], layout: Layout, log: Logger): Promis
   return records.sort((one, other) => begun(other) - begun(one));
 }
 
-/** The records with the place of every run: an earlier agent left it in the run's folder only. */
-export async function withLeaves(records: AppRecord[], layout: Layout): Promise<AppRecord[]> {
-  const placed = async (run: Run): Promise<Run> =>
-    typeof run.leaf === "string" ? run : { ...run, leaf: await readLeaf(runFolder(layout, run.id)) };
-  return await Promise.all(records.map(async (record) => ({
-    ...record,
-    run: record.run && await placed(record.run),
-    others: record.others && await Promise.all(record.others.map(placed)),
-  })));
-}
-
 /** Ends runs that no record knows: an agent died between the end of a run and its clean-up, or all that was known is lost. */
 export async function removeLeftovers(
   records: AppRecord[],
-  { layout, confinement, log, cleanUp }: {
+  { layout, confinement, confinementOf, log, cleanUp }: {
     layout: RunLayout;
     confinement: Confinement;
+    confinementOf: ConfinementOf;
     log: Logger;
     cleanUp: (run: RunRef) => Promise<void>;
   },
@@ -90,7 +80,7 @@ export async function removeLeftovers(
     log.warn("removing a run that no record knows", { ...run });
     try {
       await cancelRun(markPath(layout, run.runId));
-      await confinement.kill(run);
+      await confinementOf(run).kill(run);
       await cleanUp(run);
     } catch (error) {
       // It is tried again by the next agent; what is left of it keeps nobody from starting.

@@ -1,7 +1,7 @@
 /**
  * Looks at a run: what its launcher said, and which of its processes live.
  */
-import type { Confinement } from "../confinement/confinement.ts";
+import type { ConfinementOf } from "../confinement/confinement.ts";
 import type { RunRef } from "../types.ts";
 import { type Layout, markPath } from "../layout.ts";
 import { type Marks, readMarks } from "./launcher-marks.ts";
@@ -11,7 +11,7 @@ import { withoutVisitors } from "./exec-processes.ts";
 
 export interface ObserveDeps {
   layout: Layout;
-  confinement: Confinement;
+  confinementOf: ConfinementOf;
   bootId: string;
   /** For how long its launcher has been waited for; see Situation. Of a run that has begun, nobody waits for it any more. */
   waitedMs?: number;
@@ -19,11 +19,12 @@ export interface ObserveDeps {
 
 /** The run as it is at this moment. In another boot than its own, nothing of it can be alive. */
 export async function observeRun(folder: string, run: Run, deps: ObserveDeps): Promise<RunView> {
-  const { confinement, bootId, waitedMs = Infinity } = deps;
+  const { bootId, waitedMs = Infinity } = deps;
   const mark = markPath(deps.layout, run.id);
   const before = readMarks(mark);
   const main = before.started?.main ?? run.main;
   const ref: RunRef = { folder, runId: run.id, main, leaf: run.leaf };
+  const confinement = deps.confinementOf(ref);
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";
   const list = () => confinement.processes(ref);

@@ -1,4 +1,4 @@
-/** The effects, as the runner of an app needs them; run-effects.ts has the real ones. */
+/** The effects that the runner of an app needs; real-effects.ts implements them. */
 import type { Logger } from "../../lib/log.ts";
 import type { CapsState } from "../confinement/confinement.ts";
 import type { AppEvent, AppRecord, Run, RunView, StartProblem } from "../types.ts";
@@ -12,7 +12,8 @@ export interface RunEffects {
   /** Calls off a run whose launcher has not claimed it. */
   cancel: (run: Run) => Promise<void>;
   thaw: (record: AppRecord, run: Run) => Promise<void>;
-  launch: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartProblem | undefined>;
+  /** Starts the launcher of a run; returns why it could not. */
+  startRun: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartProblem | undefined>;
   /** Waits for the end of the stop file, but not beyond the signal: then it is left running. */
   runStopFile: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<void>;
   terminate: (record: AppRecord, run: Run) => Promise<void>;

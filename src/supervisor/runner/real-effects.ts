@@ -5,7 +5,7 @@ import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import process from "node:process";
 import type { Logger } from "../../lib/log.ts";
-import { capsOf, type CapsState, type Confinement } from "../confinement/confinement.ts";
+import { capsOf, type CapsState, type ConfinementOf } from "../confinement/confinement.ts";
 import { type RunRef } from "../types.ts";
 import {
   cancelRun,
@@ -34,38 +34,55 @@ import { StartError } from "../start-error.ts";
 import type { AppRecord, Run, StartProblem } from "../types.ts";
 
 export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot"> {
+  confinementOf: ConfinementOf;
   log: Logger;
   now: () => number;
 }
 
 /** The effects for all apps of a node. */
 export function createRunEffects(options: RunEffectsOptions, store: RecordStore, bootId: string): RunEffects {
-  const { layout, confinement } = options;
+  const { layout, confinement, confinementOf } = options;
   return {
     save: (record) => store.save(record),
     leafOf: ({ app }, runId) => confinement.leafOf({ folder: folderOf(app), runId }),
     observe: ({ app }, run, waitedMs) =>
-      observeRun(folderOf(app), run, { layout, confinement, bootId, waitedMs }),
+      observeRun(folderOf(app), run, { layout, confinementOf, bootId, waitedMs }),
     cancel: (run) => cancelRun(markPath(layout, run.id)),
-    thaw: (record, run) => confinement.thaw(refOf(record, run)),
-    launch: (record, run, signal) => launch(record, run, signal, options),
+    thaw(record, run) {
+      const ref = refOf(record, run);
+      return confinementOf(ref).thaw(ref);
+    },
+    startRun: (record, run, signal) => startRun(record, run, signal, options),
     runStopFile: (record, run, signal) => runStopFile(record, run, { ...options, signal }),
-    terminate: (record, run) => confinement.terminate(refOf(record, run)),
-    kill: (record, run) => confinement.kill(refOf(record, run)),
-    cleanUp: (record, run) => cleanUpRun(refOf(record, run), layout, confinement),
-    ensureCaps: (record) => ensureCaps(record, confinement).catch(notEnforced),
+    terminate(record, run) {
+      const ref = refOf(record, run);
+      return confinementOf(ref).terminate(ref);
+    },
+    kill(record, run) {
+      const ref = refOf(record, run);
+      return confinementOf(ref).kill(ref);
+    },
+    cleanUp: (record, run) => cleanUpRun(refOf(record, run), layout, confinementOf),
+    ensureCaps: (record) => ensureCaps(record, confinementOf).catch(notEnforced),
     forget: (record) => forget(record, options, store),
     logTail: (record) => readTail(logFolder(layout, folderOf(record.app))),
-    onEmpty: (record, run, callback) => confinement.onEmpty(refOf(record, run), callback),
+    onEmpty(record, run, callback) {
+      const ref = refOf(record, run);
+      return confinementOf(ref).onEmpty(ref, callback);
+    },
   };
 }
 
 /**
- * Removes all that a run has beside its log. Its marks go last: while there are any, the next agent finds what is left. The launcher
- * of a run that was killed has yet to write down how that ended, and would make the mark anew.
+ * Removes everything that a run has except its log. Its marks go last: while one exists, the next agent finds what is left. The
+ * launcher of a killed run has yet to write the exit mark, so it is waited for: it would create the mark again.
  */
-export async function cleanUpRun(run: RunRef, layout: RunLayout, confinement: Confinement): Promise<void> {
-  await confinement.removeRun(run);
+export async function cleanUpRun(
+  run: RunRef,
+  layout: RunLayout,
+  confinementOf: ConfinementOf,
+): Promise<void> {
+  await confinementOf(run).removeRun(run);
   await waitForLauncher(markPath(layout, run.runId));
   await removeEnvironment(layout, run.runId);
   for (const folder of [copiesFolder, runFolder]) {
@@ -74,11 +91,13 @@ export async function cleanUpRun(run: RunRef, layout: RunLayout, confinement: Co
   await removeMarks(markPath(layout, run.runId));
 }
 
-/** Caps are of an app's cgroup: they are set once for all runs that share one, and hold if they do for every run. */
-async function ensureCaps(record: AppRecord, confinement: Confinement): Promise<CapsState> {
-  const places = new Map(runsOf(record).map((run) => [dirname(run.leaf ?? ""), refOf(record, run)]));
+/** Sets the caps once for all runs that share an app cgroup. They are enforced if they are for every run. */
+async function ensureCaps(record: AppRecord, confinementOf: ConfinementOf): Promise<CapsState> {
+  const runs = new Map(runsOf(record).map((run) => [dirname(run.leaf), refOf(record, run)]));
   const states: CapsState[] = [];
-  for (const run of places.values()) states.push(await confinement.ensureCaps(run, capsOf(record.app)));
+  for (const run of runs.values()) {
+    states.push(await confinementOf(run).ensureCaps(run, capsOf(record.app)));
+  }
   return states.find(({ enforced }) => !enforced) ?? { enforced: true };
 }
 
@@ -86,7 +105,8 @@ function notEnforced(error: Error): CapsState {
   return { enforced: false, reason: "LimitsUnavailable", message: error.message };
 }
 
-async function launch(
+/** Starts a run; what the user or an operator has to fix is returned. */
+async function startRun(
   record: AppRecord,
   run: Run,
   signal: AbortSignal,
@@ -98,9 +118,9 @@ async function launch(
     await launchRun(record.app, run, { ...options, isRoot: process.getuid?.() === 0 }, signal);
     return undefined;
   } catch (error) {
-    // Nothing may come to life any more from a start that is given up. The spawn is its last step: where even this
-    // fails there is no launcher either.
-    await cancelRun(markPath(layout, run.id)).catch((cause) => log.warn("cannot call a run off", { cause }));
+    // A start that failed must not come to life later. The spawn is its last step: if even the cancel fails, there is no
+    // launcher either.
+    await cancelRun(markPath(layout, run.id)).catch((cause) => log.warn("cannot cancel a run", { cause }));
     if (signal.aborted) return undefined;
     if (error instanceof StartError) return { reason: error.reason, message: error.message };
     return { reason: "StartFailed", message: (error as Error).message };

@@ -94,13 +94,13 @@ export class AppRunner {
     this.#next = desired;
     const changes = runHash(desired.app) !== this.#record.run?.hash || desired.app.spec.suspend;
     // A spec that makes no sense changes nothing of what runs, or is about to.
-    if (changes && !desired.invalid) this.#start.callOff(new Error("the app was changed"));
+    if (changes && !desired.invalid) this.#start.cancel(new Error("the app was changed"));
     this.poke();
   }
 
   withdraw(): void {
     this.#next = "withdrawn";
-    this.#start.callOff(new Error("the app was withdrawn"));
+    this.#start.cancel(new Error("the app was withdrawn"));
     this.poke();
   }
 
@@ -231,8 +231,12 @@ export class AppRunner {
   async #perform(effect: Effect): Promise<void> {
     const deps = this.#deps;
     switch (effect.kind) {
-      case "launch":
-        return await this.#launch(effect.run);
+      case "start": {
+        // The next step handles the problem, if there is one.
+        using attempt = this.#start.begin();
+        this.#problem = await deps.startRun(this.#record, effect.run, attempt.signal);
+        return;
+      }
       case "stopFile":
         return await deps.runStopFile(this.#record, effect.run, this.#closing.signal);
       case "terminate":
@@ -249,11 +253,6 @@ export class AppRunner {
       case "forget":
         return await this.#forget();
     }
-  }
-
-  /** A start that fails is told to the next step. */
-  async #launch(run: Run): Promise<void> {
-    this.#problem = await this.#start.make((signal) => this.#deps.launch(this.#record, run, signal));
   }
 
   async #ensureCaps(): Promise<void> {

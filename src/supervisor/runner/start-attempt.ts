@@ -1,46 +1,47 @@
 /**
- * The start of a run that is under way, if one is: who may call it off, and since when its launcher is waited for.
+ * The start of a run that is under way, if any: cancels it, and measures how long its launcher has been waited for.
  */
 import { performance } from "node:perf_hooks";
 
-/** At most one start at a time, as the steps of an app are. */
+/** The starts of one app; at most one at a time, since its steps never overlap. */
 export class StartAttempt {
   readonly #elapsed: () => number;
   #underWay: AbortController | undefined;
   #closed = false;
   #since: number;
 
-  /** `elapsed` counts milliseconds, whatever is done to the clock. */
+  /** `elapsed` returns monotonic milliseconds. */
   constructor(elapsed: () => number = () => performance.now()) {
     this.#elapsed = elapsed;
     this.#since = elapsed();
   }
 
-  /** For how long a launcher is waited for: since the start was made, or else since this was created. */
+  /** How long the launcher has been waited for: since the last start ended, or since this object was created. */
   get waitedMs(): number {
     return this.#elapsed() - this.#since;
   }
 
-  /** Makes a start. Its signal says when it is called off. */
-  async make<T>(start: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /** Begins a start, which ends when the result is disposed of. The signal aborts when the start is canceled. */
+  begin(): Disposable & { signal: AbortSignal } {
     const underWay = this.#underWay = new AbortController();
     if (this.#closed) underWay.abort(agentStops());
-    try {
-      return await start(underWay.signal);
-    } finally {
-      this.#underWay = undefined;
-      this.#since = this.#elapsed();
-    }
+    return {
+      signal: underWay.signal,
+      [Symbol.dispose]: () => {
+        this.#underWay = undefined;
+        this.#since = this.#elapsed();
+      },
+    };
   }
 
-  callOff(why: Error): void {
+  cancel(why: Error): void {
     this.#underWay?.abort(why);
   }
 
-  /** The agent stops: nothing begins any more, also not what was decided on just before. */
+  /** The agent stops: nothing starts any more, not even what was decided just before. */
   close(): void {
     this.#closed = true;
-    this.callOff(agentStops());
+    this.cancel(agentStops());
   }
 }
 

@@ -19,6 +19,7 @@ const record: AppRecord = {
     bootId: "boot-1",
     hash: "",
     createdAt: 0,
+    leaf: "",
     startedAt: 1000,
     main: { pid: 4711, startTime: "1" },
   },

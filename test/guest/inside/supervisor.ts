@@ -9,25 +9,26 @@ import { locateRoot } from "../../../cgroups/mod.ts";
 import { chooseConfinement } from "../../../src/agent/choose-confinement.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
-import type { Confinement } from "../../../src/supervisor/confinement/types.ts";
 import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
-import { createRunPlaces } from "../../../src/supervisor/confinement/confinement.ts";
+import { createConfinementResolver } from "../../../src/supervisor/confinement/confinement.ts";
 import { supervisorContract } from "../../supervisor/contract.ts";
-import { createTestNode } from "../../supervisor/test-node.ts";
+import { createTestNode, type TestConfinement } from "../../supervisor/test-node.ts";
 import { waitFor } from "../../wait-for.ts";
 
 const size = { cpus: cpus().length, memoryBytes: totalmem() };
 const rootAt = (name: string) => `${process.env.CGROUP_ROOT}/${name}`;
 
-async function confineBelow(name: string): Promise<Confinement> {
+async function confineBelow(name: string): Promise<TestConfinement> {
   const root = await locateRoot({ override: rootAt(name) });
   if (!root.ok) throw new Error(root.message);
-  return createRunPlaces({ present: createCgroupConfinement({ root, size }), size });
+  const confinement = createCgroupConfinement({ root, size });
+  return { confinement, confinementOf: createConfinementResolver({ current: confinement, size }) };
 }
 
-function useMarkers(): Confinement {
+function useMarkers(): TestConfinement {
   const markers = createMarkerConfinement("this test has no cgroups");
-  return createRunPlaces({ present: markers, markers, size });
+  const confinementOf = createConfinementResolver({ current: markers, markers, size });
+  return { confinement: markers, confinementOf };
 }
 
 supervisorContract(() => confineBelow("supervisor-test"));

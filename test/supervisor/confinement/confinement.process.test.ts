@@ -1,15 +1,12 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { LocatedRoot } from "../../../cgroups/mod.ts";
 import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
-import type { Confinement } from "../../../src/supervisor/confinement/types.ts";
-import { recordPath } from "../../../src/supervisor/layout.ts";
 import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
-import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
-import { createRunPlaces } from "../../../src/supervisor/confinement/confinement.ts";
+import { createConfinementResolver } from "../../../src/supervisor/confinement/confinement.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { createTestNode, type TestNode } from "../test-node.ts";
@@ -40,8 +37,9 @@ function layOutRoots(t: { after(fn: () => void): void }) {
     writeFileSync(join(app, "cpu.stat"), "usage_usec 1000000\n");
   }
   const recalled: string[] = [];
-  const places = createRunPlaces({
-    present: createCgroupConfinement({ root: locatedAt(join(mount, "now")), size }),
+  const current = createCgroupConfinement({ root: locatedAt(join(mount, "now")), size });
+  const confinementOf = createConfinementResolver({
+    current,
     markers: createMarkerConfinement("this test has no processes", { scan: async () => new Map() }),
     size,
     recall(root) {
@@ -50,22 +48,23 @@ function layOutRoots(t: { after(fn: () => void): void }) {
     },
   });
   const read = (file: string) => readFileSync(join(mount, file), "utf8");
-  return { mount, places, recalled, read };
+  return { mount, current, confinementOf, recalled, read };
 }
 
-test("a run is looked for, ended, limited and measured where it was begun; one that says nothing of it, where new ones go", async (t) => {
-  const { mount, places, recalled, read } = layOutRoots(t);
+test("a run is observed, killed, limited and measured where it was started; a run without a leaf, where new ones go", async (t) => {
+  const { mount, current, confinementOf, recalled, read } = layOutRoots(t);
   const before = { ...run, leaf: join(mount, "before", run.folder, run.runId) };
   writeFileSync(join(mount, "before", run.folder, run.runId, "cgroup.procs"), "4194001\n");
-  assert.deepEqual(await places.processes(before), [4194001]);
-  assert.deepEqual(await places.processes(run), [4194000]);
-  assert.deepEqual(await places.processes({ ...run, leaf: places.leafOf(run) }), [4194000]);
-  await places.kill(before);
+  const now = { ...run, leaf: current.leafOf(run) };
+  assert.deepEqual(await confinementOf(before).processes(before), [4194001]);
+  assert.deepEqual(await confinementOf(run).processes(run), [4194000]);
+  assert.deepEqual(await confinementOf(now).processes(now), [4194000]);
+  await confinementOf(before).kill(before);
   assert.equal(read(`before/${run.folder}/${run.runId}/cgroup.kill`), "1");
   assert.equal(read(`now/${run.folder}/${run.runId}/cgroup.kill`), "");
-  assert.equal((await places.usage(before))?.cpuSeconds, 1);
+  assert.equal((await confinementOf(before).usage(before))?.cpuSeconds, 1);
   const caps = { cpuPCT: 25, pidsMax: 100, oomPolicy: "Group" } as const;
-  const state = await places.ensureCaps(before, caps);
+  const state = await confinementOf(before).ensureCaps(before, caps);
   assert.ok(!state.enforced);
   assert.match(
     state.message,
@@ -76,8 +75,8 @@ test("a run is looked for, ended, limited and measured where it was begun; one t
   assert.deepEqual(recalled, [join(mount, "before")]);
 });
 
-test("a place that cannot be that of the run is never touched: the run is looked for by its marker", async (t) => {
-  const { mount, places, read } = layOutRoots(t);
+test("a leaf that cannot be that of the run is never touched: the run is found by its marker", async (t) => {
+  const { mount, confinementOf, read } = layOutRoots(t);
   const leaf = join(mount, "before", run.folder, run.runId);
   const outside = join(mount, "outside/deeper");
   mkdirSync(join(outside, run.folder, run.runId), { recursive: true });
@@ -97,24 +96,24 @@ test("a place that cannot be that of the run is never touched: the run is looked
     { ...run, leaf, runId: "mf3k2x9a-9876543210" },
     { ...run, leaf: join(mount, "before", run.folder, "worker"), runId: "worker" },
   ];
-  for (const one of strange) {
-    assert.deepEqual(await places.processes(one), [], one.leaf);
-    await places.terminate(one);
-    await places.kill(one);
-    await places.removeRun(one);
+  for (const run of strange) {
+    const confinement = confinementOf(run);
+    assert.deepEqual(await confinement.processes(run), [], run.leaf);
+    await confinement.terminate(run);
+    await confinement.kill(run);
+    await confinement.removeRun(run);
   }
   assert.equal(read(`before/${run.folder}/${run.runId}/cgroup.kill`), "");
   assert.equal(read(`outside/deeper/${run.folder}/${run.runId}/cgroup.kill`), "");
 });
 
-test("a folder outside of the cgroup file system is no place, by what the kernel says of mounts", async (t) => {
-  const { mount, read } = layOutRoots(t);
-  const present = createCgroupConfinement({ root: locatedAt(join(mount, "now")), size });
-  const places = createRunPlaces({ present, size });
+test("a leaf outside of the cgroup file system is never touched, going by the kernel's list of mounts", async (t) => {
+  const { mount, current, read } = layOutRoots(t);
   const before = { ...run, leaf: join(mount, "before", run.folder, run.runId) };
-  await places.kill(before);
+  const confinement = createConfinementResolver({ current, size })(before);
+  await confinement.kill(before);
   assert.equal(read(`before/${run.folder}/${run.runId}/cgroup.kill`), "");
-  const state = await places.ensureCaps(before, { oomPolicy: "Group" });
+  const state = await confinement.ensureCaps(before, { oomPolicy: "Group" });
   assert.deepEqual(state, {
     enforced: false,
     reason: "LimitsUnavailable",
@@ -122,72 +121,57 @@ test("a folder outside of the cgroup file system is no place, by what the kernel
   });
 });
 
-/** An agent without cgroups is followed by one that has them: on a plain folder, where nothing new is started in these tests. */
-async function haveCgroups(node: TestNode, whileDown?: () => Promise<void>): Promise<void> {
+/** Restarts the agent with cgroups. They are a plain folder, since these tests start nothing in them. */
+async function restartWithCgroups(node: TestNode, whileDown?: () => Promise<void>): Promise<void> {
   const root = join(node.folder, "cgroups");
   mkdirSync(root);
-  const present: Confinement = createCgroupConfinement({ root: locatedAt(root), size });
-  await node.restartAgent(whileDown, createRunPlaces({ present, size }));
+  const confinement = createCgroupConfinement({ root: locatedAt(root), size });
+  const confinementOf = createConfinementResolver({ current: confinement, size });
+  await node.restartAgent(whileDown, { confinement, confinementOf });
 }
 
-/** The record as an agent from before has it: without the place of the run. */
-async function forgetPlace(node: TestNode, name: string): Promise<void> {
-  const path = recordPath(node.layout, `default_${name}`);
-  const record = decodeRecord(await readFile(path, "utf8"));
-  delete record.run?.leaf;
-  await writeFile(path, encodeRecord(record));
-}
+test("an app that was started without cgroups is stopped by an agent that has them", async () => {
+  await using node = await createTestNode(markers);
+  const shellFile = await node.script("app.sh", "#!/bin/sh\nexec sleep 300\n");
+  await node.assign("app", { shellFile, terminationGracePeriodSeconds: 1 });
+  const { run } = await node.reach("app", "Running");
+  await restartWithCgroups(node);
+  assert.equal((await node.reach("app", "Running")).run?.id, run?.id);
+  const processes = async () => (await node.supervisor.readUsage("default/app"))?.processes;
+  await waitFor("it is measured", async () => await processes() === 1);
+  node.supervisor.withdraw("default/app");
+  await node.gone("app");
+  await node.liveRuns(0);
+});
 
-for (const older of [false, true]) {
-  const said = older ? ", by an agent that did not write down where" : "";
+test("a daemon that was started without cgroups is not started a second time by an agent that has them", async () => {
+  await using node = await createTestNode(markers);
+  const starts = join(node.folder, "starts");
+  const shellFile = await node.script(
+    "daemon.sh",
+    `#!/bin/sh\necho begun >>${starts}\nsetsid sleep 300 &\n`,
+  );
+  await node.assign("daemon", { shellFile, restartPolicy: "Always", backoffSeconds: 0 });
+  const { run } = await node.reach("daemon", "Running", ({ run }) => run?.survivor !== undefined);
+  await restartWithCgroups(node);
+  for (let look = 0; look < 3; look++) await node.supervisor.tick();
+  assert.equal((await node.reach("daemon", "Running")).run?.id, run?.id);
+  assert.equal(await readFile(starts, "utf8"), "begun\n");
+  await node.liveRuns(1);
+  node.supervisor.withdraw("default/daemon");
+  await node.gone("daemon");
+  await node.liveRuns(0);
+});
 
-  test(`an app that was started without cgroups${said} is ended by an agent that has them`, async () => {
-    await using node = await createTestNode(markers);
-    const shellFile = await node.script("app.sh", "#!/bin/sh\nexec sleep 300\n");
-    await node.assign("app", { shellFile, terminationGracePeriodSeconds: 1 });
-    const { run } = await node.reach("app", "Running");
-    await haveCgroups(node, async () => {
-      if (older) await forgetPlace(node, "app");
-    });
-    assert.equal((await node.reach("app", "Running")).run?.id, run?.id);
-    const processes = async () => (await node.supervisor.readUsage("default/app"))?.processes;
-    await waitFor("it is measured", async () => await processes() === 1);
-    node.supervisor.withdraw("default/app");
-    await node.gone("app");
-    await node.liveRuns(0);
-  });
-
-  test(`a daemon that was started without cgroups${said} is not started a second time by an agent that has them`, async () => {
-    await using node = await createTestNode(markers);
-    const starts = join(node.folder, "starts");
-    const shellFile = await node.script(
-      "daemon.sh",
-      `#!/bin/sh\necho begun >>${starts}\nsetsid sleep 300 &\n`,
-    );
-    await node.assign("daemon", { shellFile, restartPolicy: "Always", backoffSeconds: 0 });
-    const { run } = await node.reach("daemon", "Running", ({ run }) => run?.survivor !== undefined);
-    await haveCgroups(node, async () => {
-      if (older) await forgetPlace(node, "daemon");
-    });
-    for (let look = 0; look < 3; look++) await node.supervisor.tick();
-    assert.equal((await node.reach("daemon", "Running")).run?.id, run?.id);
-    assert.equal(await readFile(starts, "utf8"), "begun\n");
-    await node.liveRuns(1);
-    node.supervisor.withdraw("default/daemon");
-    await node.gone("daemon");
-    await node.liveRuns(0);
-  });
-}
-
-test("a run without cgroups that no record knows any more is ended by an agent that has them", async () => {
+test("a run without cgroups that no record knows any more is killed by an agent that has them", async () => {
   await using node = await createTestNode(markers);
   const shellFile = await node.script("lost.sh", "#!/bin/sh\nexec sleep 300\n");
   await node.assign("lost", { shellFile });
   const { run } = await node.reach("lost", "Running");
   await node.liveRuns(1);
-  await haveCgroups(node, async () => {
+  await restartWithCgroups(node, async () => {
     rmSync(join(node.layout.stateDir, "apps"), { recursive: true });
     rmSync(join(node.layout.stateDir, "runs", run!.id), { recursive: true });
   });
-  await waitFor("the run is ended", async () => await node.livingRuns() === 0);
+  await waitFor("the run is killed", async () => await node.livingRuns() === 0);
 });

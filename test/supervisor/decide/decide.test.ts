@@ -9,7 +9,7 @@ import type { AppRecord, Run } from "../../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf, start, viewWith } from "../fixtures.ts";
 
 function situation(fields: Partial<Situation> = {}): Situation {
-  return { now: start, bootId: "boot-1", newRunId: () => "run-2", ...fields };
+  return { now: start, bootId: "boot-1", newRunId: () => "run-2", leafOf: () => "", ...fields };
 }
 
 function running(fields: Partial<AppRecord> = {}): AppRecord {
@@ -37,7 +37,7 @@ describe("a pending app", () => {
     const decision = decide(recordWith(), situation());
     assert.equal(decision.record.phase, "Starting");
     assert.equal(decision.record.run?.id, "run-2");
-    assert.deepEqual(kinds(decision), ["launch"]);
+    assert.deepEqual(kinds(decision), ["start"]);
   });
 
   test("that is suspended is not started", () => {

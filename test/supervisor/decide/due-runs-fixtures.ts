@@ -10,7 +10,14 @@ export const minute = 60_000;
 export function situation(fields: Partial<Situation> = {}): Situation {
   let runs = 1;
   const nextRun = (after: number) => start + (Math.floor((after - start) / minute) + 1) * minute;
-  return { now: start, bootId: "boot-1", newRunId: () => `run-${++runs}`, nextRun, ...fields };
+  return {
+    now: start,
+    bootId: "boot-1",
+    newRunId: () => `run-${++runs}`,
+    leafOf: () => "",
+    nextRun,
+    ...fields,
+  };
 }
 
 export function everyMinute(spec: NCAppSpec = {}) {

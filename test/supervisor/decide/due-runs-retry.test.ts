@@ -34,7 +34,7 @@ describe("a scheduled run whose start fails", () => {
       assert.equal(waiting.record, record);
       assert.deepEqual([waiting.wakeAt, waiting.effects], [due + 10_000, []]);
       const again = decide(record, situation({ now: due + 10_000 }));
-      assert.deepEqual([again.record.phase, kinds(again)], ["Starting", ["launch"]]);
+      assert.deepEqual([again.record.phase, kinds(again)], ["Starting", ["start"]]);
     });
   }
 
@@ -104,7 +104,7 @@ describe("a scheduled run whose start fails", () => {
     assert.equal(waiting.wakeAt, now + 10_000);
     const again = decide(record, situation({ now: now + 10_000, view: viewWith() }));
     assert.deepEqual([again.record.phase, again.record.others?.length, kinds(again)], ["Starting", 1, [
-      "launch",
+      "start",
     ]]);
     const moved = { ...record, app: everyMinute({ concurrencyPolicy: "Allow", timeZone: "Asia/Tokyo" }) };
     const free = decide(moved, situation({ now: now + 1, view: viewWith() })).record;
@@ -132,7 +132,7 @@ describe("a scheduled run that was called off while it was starting", () => {
       undefined,
     ]);
     const again = decide(record, situation({ now: due + 5000 }));
-    assert.deepEqual([again.record.phase, kinds(again)], ["Starting", ["launch"]]);
+    assert.deepEqual([again.record.phase, kinds(again)], ["Starting", ["start"]]);
   });
 
   test("begins once after a long reboot, and it is said that it is late", () => {

@@ -197,7 +197,7 @@ for (const reason of ["Updated", "Restarted"] as const) {
     assert.deepEqual([stopping.phase, stopping.reason], ["Stopping", reason]);
     const ended = decide(stopping, situation({ now: start + minute + 30, view: over })).record;
     const again = decide(ended, situation({ now: start + minute + 30 }));
-    assert.deepEqual([again.record.phase, kinds(again), again.events], ["Starting", ["launch"], []]);
+    assert.deepEqual([again.record.phase, kinds(again), again.events], ["Starting", ["start"], []]);
     const begun = decide(again.record, situation({ now: start + minute + 31, view: viewWith() })).record;
     assert.deepEqual([begun.scheduled?.lastRun, begun.scheduled?.nextRun], [
       start + minute,

@@ -14,6 +14,8 @@ import { visitorMarker } from "../../../src/supervisor/run/exec-processes.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { appWith, runOf, start } from "../fixtures.ts";
 
+const markers = createMarkerConfinement("no cgroups here");
+
 test("a claim that is not signed yet is that of a living launcher, for ten seconds of waiting, whatever the clock says", async () => {
   using temp = tempFolder();
   const folder = temp.path;
@@ -21,7 +23,7 @@ test("a claim that is not signed yet is that of a living launcher, for ten secon
   const run = runOf(appWith(), { id: "run-unsigned", createdAt: start - 60_000, main: undefined });
   await mkdir(marksFolder(layout), { recursive: true });
   await writeFile(`${markPath(layout, run.id)}.claim`, "");
-  const deps = { layout, bootId: run.bootId, confinement: createMarkerConfinement("no cgroups here") };
+  const deps = { layout, bootId: run.bootId, confinementOf: () => markers };
   const lives = async (waitedMs?: number) =>
     (await observeRun("default_web", run, { ...deps, waitedMs })).launcherAlive;
   assert.deepEqual([await lives(0), await lives(9999), await lives(10_000)], [true, true, false]);
@@ -119,8 +121,8 @@ async function endedRun({ claim = statOf(ended), exit = "exit 0\n" } = {}) {
     /** What is seen where the cgroup lists these. */
     async processes(listed: number[] | (() => number[]), fields: Partial<Run> = {}): Promise<number[]> {
       const list = Array.isArray(listed) ? () => listed : listed;
-      const confinement = { ...createMarkerConfinement("no cgroups here"), processes: async () => list() };
-      const deps = { layout, bootId: run.bootId, confinement };
+      const confinement = { ...markers, processes: async () => list() };
+      const deps = { layout, bootId: run.bootId, confinementOf: () => confinement };
       return (await observeRun("default_web", { ...run, ...fields }, deps)).processes;
     },
     async [Symbol.asyncDispose]() {

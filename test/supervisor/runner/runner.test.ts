@@ -18,7 +18,7 @@ function runnerOf(record: AppRecord, given: Partial<RunnerDeps> = {}) {
     observe: async () => viewWith(),
     cancel: async ({ id }) => void done.push(`cancel ${id}`),
     thaw: note("thaw"),
-    launch: async (_, { id }) => void done.push(`launch ${id}`),
+    startRun: async (_, { id }) => void done.push(`start ${id}`),
     runStopFile: note("stopFile"),
     terminate: note("terminate"),
     kill: note("kill"),
@@ -57,7 +57,7 @@ test("a launcher is given its time from when it is on its way, however long the 
   const looks: number[] = [];
   const { runner, done } = runnerOf(recordWith(), {
     now: () => now,
-    launch: async () => {
+    startRun: async () => {
       now += 60_000;
       return undefined;
     },
@@ -79,7 +79,7 @@ for (const end of ["halt", "close"] as const) {
     const launches: boolean[] = [];
     const { runner } = runnerOf(recordWith(), {
       save: () => gate.pass(),
-      launch: async (_record, _run, signal) => void launches.push(signal.aborted),
+      startRun: async (_record, _run, signal) => void launches.push(signal.aborted),
     });
     runner.poke();
     await gate.reached;
