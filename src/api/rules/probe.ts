@@ -1,27 +1,28 @@
+import { mechanisms, portMechanisms } from "../probe-mechanisms.ts";
 import type { NCAppSpec, Probe } from "../types.ts";
 import { exactlyOneOf, one, type Rule } from "./rule.ts";
 
 const probeNames = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
-const portUsers = probeNames.flatMap((probe) => ([[probe, "httpGet"], [probe, "tcpSocket"]] as const));
+const portUsers = probeNames.flatMap((probe) => portMechanisms.map((mechanism) => ({ probe, mechanism })));
 
 /** Rules about probes. */
 export const probeRules: readonly Rule[] = [
   ...probeNames.map((name): Rule => ({
     at: `spec.${name}`,
-    message: "must have exactly one of exec, httpGet, tcpSocket",
-    cel: exactlyOneOf("exec", "httpGet", "tcpSocket"),
-    holds: (self: Probe) => one(self.exec, self.httpGet, self.tcpSocket),
+    message: `must have exactly one of ${mechanisms.join(", ")}`,
+    cel: exactlyOneOf(...mechanisms),
+    holds: (self: Probe) => one(...mechanisms.map((mechanism) => self[mechanism])),
   })),
-  ...portUsers.map(([probe, action]): Rule => ({
+  ...portUsers.map(({ probe, mechanism }): Rule => ({
     at: "spec",
-    blames: `${probe}.${action}.port`,
+    blames: `${probe}.${mechanism}.port`,
     message: "must be a number or the name of one of spec.ports",
     cel:
-      `!has(self.${probe}) || !has(self.${probe}.${action}) || type(self.${probe}.${action}.port) == int || ` +
-      `(has(self.ports) && self.ports.exists(p, has(p.name) && p.name == self.${probe}.${action}.port))`,
+      `!has(self.${probe}) || !has(self.${probe}.${mechanism}) || type(self.${probe}.${mechanism}.port) == int || ` +
+      `(has(self.ports) && self.ports.exists(p, has(p.name) && p.name == self.${probe}.${mechanism}.port))`,
     holds: (self: NCAppSpec) => {
-      const wanted = self[probe]?.[action]?.port;
-      return typeof wanted !== "string" || (self.ports ?? []).some(({ name }) => name === wanted);
+      const port = self[probe]?.[mechanism]?.port;
+      return typeof port !== "string" || (self.ports ?? []).some(({ name }) => name === port);
     },
   })),
 ];

@@ -80,6 +80,13 @@ export const tcpSocketAction = {
   },
 } as const satisfies Schema;
 
+/** The ways to probe, by their field; src/api/probe-mechanisms.ts has the rest that a mechanism needs. */
+export const probeActions = {
+  exec: execAction,
+  httpGet: httpGetAction,
+  tcpSocket: tcpSocketAction,
+} as const;
+
 const seconds = (description: string, minimum: number, value: number) =>
   ({ type: "integer", format: "int32", description, minimum, maximum: 86_400, default: value }) as const;
 
@@ -87,11 +94,9 @@ const seconds = (description: string, minimum: number, value: number) =>
 export const probe = (description: string, maxSuccessThreshold: number) =>
   ({
     type: "object",
-    description: `${description} Set exactly one of exec, httpGet and tcpSocket.`,
+    description: `${description} Set exactly one of ${Object.keys(probeActions).join(", ")}.`,
     properties: {
-      exec: execAction,
-      httpGet: httpGetAction,
-      tcpSocket: tcpSocketAction,
+      ...probeActions,
       initialDelaySeconds: seconds("Seconds between the start of the app and the first probe.", 0, 0),
       periodSeconds: seconds("Seconds between probes.", 1, 10),
       timeoutSeconds: seconds("Seconds after which a probe times out and fails.", 1, 1),

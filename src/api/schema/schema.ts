@@ -17,7 +17,7 @@ import { status } from "./status.ts";
 
 export type { envVar, envVarSource } from "./env.ts";
 export { explainMismatch, percent, qualifiedName } from "./patterns.ts";
-export type { execAction, httpGetAction, probe, tcpSocketAction } from "./probe.ts";
+export type { execAction, httpGetAction, probe, probeActions, tcpSocketAction } from "./probe.ts";
 export type { affinity, nodeSelectorTerm, port, toleration } from "./scheduling.ts";
 export type { FromSchema, Schema } from "./schema-type.ts";
 export type { condition, lastExit, status } from "./status.ts";

@@ -3,6 +3,7 @@
  * as the API server has it: kubectl's copy of the manifest, and what a URL says to its server alone, are left out.
  */
 import { lastAppliedAnnotation } from "../../api/names.ts";
+import { describeMechanism } from "../../api/probe-mechanisms.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import type { Probe } from "../../api/types.ts";
 import { ageOf, share } from "./app-table.ts";
@@ -142,14 +143,8 @@ function cap(percent: string | number | undefined, whole: string): string {
 
 function probe(probe: Probe | undefined): string | undefined {
   if (!probe) return undefined;
-  const { httpGet, tcpSocket, exec, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe;
-  const what = httpGet
-    ? `GET ${httpGet.scheme?.toLowerCase() ?? "http"}://${httpGet.host || "127.0.0.1"}:${httpGet.port}${
-      httpGet.path ?? "/"
-    }`
-    : tcpSocket
-    ? `connect to ${tcpSocket.host || "127.0.0.1"}:${tcpSocket.port}`
-    : `run ${exec?.command?.join(" ")}`;
+  const { periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe;
+  const what = describeMechanism(probe);
   return `${what} every ${periodSeconds}s, timeout ${timeoutSeconds}s, gives up after ${failureThreshold}`;
 }
 

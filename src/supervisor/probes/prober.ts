@@ -1,63 +1,63 @@
 /**
  * Probes running apps at their periods.
  *
- * The startup probe comes first; the others wait until it has passed. One probe of a kind is in flight at a time. A liveness or
- * startup verdict of "failed" is told once per run; readiness is told with every change of verdict. A probe that could not be made, since
- * the node is short of something, counts for nothing: it is told once, and made again after its period.
+ * The startup probe comes first; the others wait until it has passed. At most one probe of a kind is in flight. A failed liveness or
+ * startup verdict is reported once per run, readiness with every change of verdict. A probe that the node could not perform, for want
+ * of descriptors for example, does not count: it is reported once and repeated after its period.
  */
 import { performance } from "node:perf_hooks";
 import type { DefaultedProbe, DefaultedSpec } from "../../api/types.ts";
 import {
   errorMessage,
   failureMessage,
+  noResults,
   observeProbe,
   type ProbeKind,
   type ProbeState,
-  untried,
-} from "./policy.ts";
-import type { ProbeResult } from "./result.ts";
+} from "./thresholds.ts";
+import type { ProbeResult } from "./probe-result.ts";
 
 type Probes = Pick<DefaultedSpec, "startupProbe" | "livenessProbe" | "readinessProbe" | "ports">;
 
-/** One run of an app that is to be probed. */
+/** One run of an app, and how to probe it. */
 export interface ProbedRun {
   key: string;
   runId: string;
   startedAt: number;
-  /** An earlier agent, or earlier probes, saw the startup probe pass. */
+  /** The startup probe has passed before, maybe under an earlier agent. */
   startupPassed?: boolean;
   spec: Probes;
 }
 
 export interface ProberDeps {
-  /** A throw means that the probe could not be made. */
+  /** Throws if the node could not perform the probe. */
   perform: (probe: DefaultedProbe, run: ProbedRun) => Promise<ProbeResult>;
-  /** The app has to be restarted. */
+  /** The app must be restarted. */
   onFailed: (run: ProbedRun, message: string) => void;
   onReady: (run: ProbedRun, ready: boolean) => void;
   /** The startup probe has passed. */
   onStarted: (run: ProbedRun) => void;
-  /** One probe failed, whatever follows from it, or the first of several could not be made. */
+  /** One probe failed, whether or not it reached a threshold, or the node could not perform the first of several. */
   onUnhealthy: (run: ProbedRun, message: string) => void;
   now?: () => number;
   random?: () => number;
-  /** A clock that never jumps, for the periods. */
+  /** A clock for the periods that never jumps. */
   monotonic?: () => number;
 }
 
 export interface Prober {
-  /** Probes this run from now on, or by its new probes if it is probed already. */
+  /** Starts to probe this run, or replaces its probes if they changed. */
   watch(run: ProbedRun): void;
   stop(key: string): void;
   close(): void;
 }
 
-/** Whether anything of an app is probed. */
+/** Reports whether an app has a probe. */
 export function hasProbes({ startupProbe, livenessProbe, readinessProbe }: Probes): boolean {
   return Boolean(startupProbe ?? livenessProbe ?? readinessProbe);
 }
 
-/** Makes a prober; nothing runs until a run is given to it. */
+/** Creates a prober that probes nothing until watch() is called. */
 export function createProber(deps: ProberDeps): Prober {
   const watched = new Map<string, { run: ProbedRun; probes: string; end: () => void }>();
 
@@ -132,23 +132,23 @@ function repeatProbe(
   signal: AbortSignal,
   onVerdict: (verdict: "passed" | "failed", message: string) => void,
 ): void {
-  let state: ProbeState = untried;
-  let isBroken = false;
+  let state: ProbeState = noResults;
+  let isReported = false;
   let timer: NodeJS.Timeout | undefined;
   const periodMs = probe.periodSeconds * 1000;
-  const later = (ms: number) => timer = setTimeout(probeOnce, ms);
+  const schedule = (ms: number) => timer = setTimeout(probeOnce, ms);
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 
   async function probeOnce(): Promise<void> {
-    const began = monotonic();
-    const result = await perform(probe, run).catch(complain);
+    const started = monotonic();
+    const result = await perform(probe, run).catch(reportOnce);
     if (signal.aborted) return;
     if (result) judge(result);
-    if (!signal.aborted) later(Math.max(0, began + periodMs - monotonic()));
+    if (!signal.aborted) schedule(Math.max(0, started + periodMs - monotonic()));
   }
 
   function judge(result: ProbeResult): void {
-    isBroken = false;
+    isReported = false;
     const before = state.verdict;
     state = observeProbe(state, result, probe);
     const message = failureMessage(kind, result);
@@ -156,13 +156,13 @@ function repeatProbe(
     if (state.verdict && state.verdict !== before) onVerdict(state.verdict, message);
   }
 
-  function complain(error: Error): void {
-    if (!signal.aborted && !isBroken) onUnhealthy(run, errorMessage(kind, error));
-    isBroken = true;
+  function reportOnce(error: Error): void {
+    if (!signal.aborted && !isReported) onUnhealthy(run, errorMessage(kind, error));
+    isReported = true;
   }
 
-  // Apps that were taken over have had their delay; a little chance keeps many apps from being probed at once.
+  // The delay counts from the start of the run, also under a new agent. Jitter keeps many apps from being probed at once.
   const initialMs = probe.initialDelaySeconds * 1000;
   const delayMs = Math.min(initialMs, run.startedAt + initialMs - now());
-  later(Math.max(0, delayMs) + random() * Math.min(1000, periodMs / 4));
+  schedule(Math.max(0, delayMs) + random() * Math.min(1000, periodMs / 4));
 }

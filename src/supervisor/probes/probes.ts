@@ -1,23 +1,26 @@
 /**
- * Probes go with the run of an app: they begin when it runs and end with it.
+ * Probes apps while they run, and passes the verdicts to their runners.
+ *
+ * prober.ts has the timing, thresholds.ts turns results into verdicts, and perform-probe.ts performs one probe by its mechanism (the
+ * list of mechanisms is in src/api/probe-mechanisms.ts).
  */
 import { type Layout, runFolder } from "../layout.ts";
-import { performProbe } from "./perform.ts";
+import { performProbe } from "./perform-probe.ts";
 import { createProber, hasProbes } from "./prober.ts";
 import { keyOf } from "../../api/names.ts";
 import type { AppRecord, Run } from "../types.ts";
 
-/** Who hears what the probes of an app found. */
-export interface Probed {
+/** Receives what the probes of an app found. */
+export interface ProbeObserver {
   readonly record: AppRecord;
-  /** A probe has given this run up. */
+  /** A liveness or startup probe has failed for this run. */
   failProbe(runId: string, message: string): void;
-  /** The probes of this run say whether it has started, and whether the app can serve. */
+  /** The probes of this run found that it has started, or that it is or is not ready. */
   setProbed(runId: string, probed: Pick<Run, "ready" | "startupPassed">): void;
 }
 
 export interface AppProber {
-  /** Probes the app as its record says. */
+  /** Starts, updates or stops the probes of an app, as its record requires. */
   follow(record: AppRecord): void;
   stop(key: string): void;
   close(): void;
@@ -26,8 +29,8 @@ export interface AppProber {
 export function createAppProber(
   { layout, find, onUnhealthy }: {
     layout: Layout;
-    find: (key: string) => Probed | undefined;
-    /** One probe failed, whatever follows from it. */
+    find: (key: string) => ProbeObserver | undefined;
+    /** One probe failed, whether or not it reached a threshold. */
     onUnhealthy: (key: string, message: string) => void;
   },
 ): AppProber {
@@ -38,7 +41,7 @@ export function createAppProber(
     onReady: ({ key, runId }, ready) => find(key)?.setProbed(runId, { ready }),
     onStarted: ({ key, runId }) => find(key)?.setProbed(runId, { startupPassed: true }),
     onUnhealthy: ({ key, runId }, message) => {
-      // The end of a run ends the probe that is inside of it: that tells nothing about the app.
+      // A run that ends takes its exec probes with it: that says nothing about the app.
       if (find(key)?.record.run?.id === runId) onUnhealthy(key, message);
     },
   });

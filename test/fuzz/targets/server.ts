@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { isLoopbackHost, parseAddress } from "../../../src/server/listen/listen.ts";
 import { parseTokens } from "../../../src/server/listen/token-file.ts";
-import { probeHttp } from "../../../src/supervisor/probes/http-get.ts";
+import { probeHttp } from "../../../src/supervisor/probes/http-probe.ts";
 import { holds, oneLine, type Session, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";
 

@@ -8,8 +8,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type HttpTarget, probeHttp } from "../../../src/supervisor/probes/http-get.ts";
-import { probeTcp } from "../../../src/supervisor/probes/tcp-socket.ts";
+import { type HttpTarget, probeHttp } from "../../../src/supervisor/probes/http-probe.ts";
+import { probeTcp } from "../../../src/supervisor/probes/tcp-probe.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 const host = "127.0.0.1";
@@ -33,7 +33,7 @@ const serve = (answer: RequestListener) => listen(createHttpServer(answer));
 const ask = (port: number, fields: Partial<HttpTarget> = {}, timeoutMs = 5000) =>
   probeHttp({ host, port, path: "/", scheme: "HTTP", headers: [], ...fields }, timeoutMs);
 
-test("a status of 200 to 399 is success, any other is not and is named", async () => {
+test("a status of 200 to 399 is success, and the message names any other", async () => {
   await using server = await serve((request, response) => {
     response.writeHead(Number(request.url?.slice(1)), { location: "http://192.0.2.1/" });
     response.end();
@@ -49,7 +49,7 @@ test("a status of 200 to 399 is success, any other is not and is named", async (
   }
 });
 
-test("path, query and headers are sent as they are, a Host of its own included", async () => {
+test("path, query and headers are sent as given, including a Host header", async () => {
   let seen: IncomingMessage | undefined;
   await using server = await serve((request, response) => {
     seen = request;
@@ -67,25 +67,25 @@ test("path, query and headers are sent as they are, a Host of its own included",
   ]);
 });
 
-test("an app that accepts but never answers, and one that sends nonsense, fail with the address", async () => {
+test("an app that accepts but never answers fails with the address, and so does one that sends garbage", async () => {
   await using silent = await listen(createServer());
   assert.match(
     (await ask(silent.port, {}, 50)).message,
     /^Get "http:\/\/127\.0\.0\.1:\d+\/": no answer in 0\.05 s$/,
   );
-  await using nonsense = await listen(
+  await using garbage = await listen(
     createServer((socket) => void socket.end("what?\r\n\r\n")),
   );
-  const { ok, message } = await ask(nonsense.port);
+  const { ok, message } = await ask(garbage.port);
   assert.deepEqual([ok, message.startsWith('Get "http://127.0.0.1')], [false, true]);
 });
 
-test("a body without an end is not waited for", async () => {
+test("a probe does not wait for the end of the body", async () => {
   await using server = await serve((_request, response) => void response.write("first of many"));
   assert.equal((await ask(server.port)).ok, true);
 });
 
-test("https is asked without a look at the certificate", async () => {
+test("an HTTPS probe does not verify the certificate", async () => {
   using temp = tempFolder();
   const folder = temp.path;
   const [key, cert] = [join(folder, "key"), join(folder, "cert")];
@@ -114,7 +114,7 @@ test("https is asked without a look at the certificate", async () => {
   assert.equal((await ask(server.port, { scheme: "HTTPS" })).ok, true);
 });
 
-test("a TCP port that is open is success, a closed one is not", async () => {
+test("a TCP probe succeeds on an open port and fails on a closed one", async () => {
   const server = await listen(createServer());
   assert.deepEqual(await probeTcp({ host, port: server.port }, 5000), { ok: true, message: "connected" });
   await server[Symbol.asyncDispose]();
@@ -124,7 +124,7 @@ test("a TCP port that is open is success, a closed one is not", async () => {
 });
 
 test(
-  "an IPv6 address is taken with brackets and without, and stands in them in the Host header and in messages",
+  "an IPv6 address is accepted with and without brackets, and the Host header and messages have them",
   {
     skip: !networkInterfaces().lo?.some(({ address }) => address === "::1"),
   },
@@ -153,7 +153,7 @@ test(
   },
 );
 
-test("a port that there is not is a failure", async () => {
+test("a port above 65535 is a failure", async () => {
   for (const { ok, message } of [await ask(70_000), await probeTcp({ host, port: 70_000 }, 5000)]) {
     assert.equal(ok, false);
     assert.match(message, /70000/);

@@ -15,7 +15,7 @@ function probe(fields: Partial<DefaultedProbe> = {}): DefaultedProbe {
   return { tcpSocket: { port: 1 }, ...times, ...fields };
 }
 
-/** A prober whose results come from `answers`, by probe; an error is thrown. */
+/** A prober whose results come from `answers`, by probe; errors are thrown. */
 function probing() {
   const answers = new Map<DefaultedProbe, boolean | Error>();
   const unhealthy: string[] = [];
@@ -51,7 +51,7 @@ function probing() {
   };
 }
 
-test("liveness that fails as often as its threshold says is told once, with the probe's words", async () => {
+test("a failed liveness verdict is reported once, with the message of the probe", async () => {
   using seen = probing();
   const liveness = probe();
   seen.answers.set(liveness, false);
@@ -60,7 +60,7 @@ test("liveness that fails as often as its threshold says is told once, with the 
   assert.deepEqual(seen.failed, ["Liveness probe failed: it said so"]);
 });
 
-test("readiness follows its verdicts", async () => {
+test("readiness is reported with every change of verdict", async () => {
   using seen = probing();
   const readiness = probe({ failureThreshold: 1 });
   seen.watch({ readinessProbe: readiness });
@@ -72,7 +72,7 @@ test("readiness follows its verdicts", async () => {
   assert.deepEqual(seen.ready, [true, false, true]);
 });
 
-test("the startup probe holds the others back until it has passed, and then is not made again", async () => {
+test("the other probes wait until the startup probe has passed, which is then not repeated", async () => {
   using seen = probing();
   const [startup, liveness] = [probe({ failureThreshold: 1000 }), probe()];
   seen.answers.set(startup, false);
@@ -87,16 +87,16 @@ test("the startup probe holds the others back until it has passed, and then is n
   assert.deepEqual(seen.ready, [true]);
 });
 
-test("a startup probe that fails gives the app up", async () => {
+test("a failed startup probe fails the run", async () => {
   using seen = probing();
   const startup = probe({ failureThreshold: 2 });
   seen.answers.set(startup, false);
   seen.watch({ startupProbe: startup });
-  await waitFor("it is told", () => seen.failed.length > 0);
+  await waitFor("the report", () => seen.failed.length > 0);
   assert.deepEqual([seen.failed, seen.ready], [["Startup probe failed: it said so"], []]);
 });
 
-test("the same run is not probed twice, new probes replace the old, and a stopped app is left alone", async () => {
+test("a run is not probed twice, new probes replace the old, and a stopped app is not probed", async () => {
   using seen = probing();
   const [first, second] = [probe(), probe({ failureThreshold: 9 })];
   seen.watch({ livenessProbe: first });
@@ -116,13 +116,13 @@ test("the same run is not probed twice, new probes replace the old, and a stoppe
   assert.equal(seen.asked.length, all);
 });
 
-test("the first delay counts from the start of the run, so that a new agent does not wait again", async () => {
+test("the initial delay counts from the start of the run, so a new agent does not wait again", async () => {
   using seen = probing();
   seen.watch({ livenessProbe: probe({ initialDelaySeconds: 3600 }) }, { startedAt: Date.now() - 3_600_000 });
   await waitFor("it is probed at once", () => seen.asked.length > 0);
 });
 
-test("a startup probe that has passed is told, and is not asked again by a new agent", async () => {
+test("a passed startup probe is reported, and a new agent does not repeat it", async () => {
   using seen = probing();
   const [startup, liveness] = [probe(), probe()];
   seen.watch({ startupProbe: startup, livenessProbe: liveness });
@@ -134,7 +134,7 @@ test("a startup probe that has passed is told, and is not asked again by a new a
   assert.ok(!later.asked.includes(startup));
 });
 
-test("a probe that could not be made is no failure of the app: it is told once, and made again", async () => {
+test("a probe that the node could not perform is no failure of the app: it is reported once and repeated", async () => {
   using seen = probing();
   const liveness = probe({ failureThreshold: 2 });
   const short = new Error("spawn /bin/sh EAGAIN");
@@ -150,12 +150,12 @@ test("a probe that could not be made is no failure of the app: it is told once, 
   await count(2);
   seen.answers.set(liveness, short);
   await count(5);
-  assert.deepEqual(seen.unhealthy.length, 2, "it is told again after one that could be made");
+  assert.deepEqual(seen.unhealthy.length, 2, "it is reported again after a probe that worked");
   seen.answers.set(liveness, false);
-  await waitFor("a failure is one as ever", () => seen.failed.length > 0);
+  await waitFor("a failure still counts", () => seen.failed.length > 0);
 });
 
-test("a probe that could not be made leaves the count of results and the verdict as they were", async () => {
+test("a probe that the node could not perform changes neither the count of results nor the verdict", async () => {
   const script: (boolean | Error)[] = [true, false, new Error("EMFILE"), new Error("EMFILE"), false];
   let asked = 0;
   const ready: boolean[] = [];

@@ -1,10 +1,10 @@
 /**
- * Makes one probe of each kind in a process that has no descriptor left, and prints what came of them.
+ * Performs one probe of each mechanism in a process that is out of descriptors, and prints the results.
  * Arguments: the folder of a run, a port that is open.
  */
 import { openSync } from "node:fs";
 import process from "node:process";
-import { performProbe } from "../../../src/supervisor/probes/perform.ts";
+import { performProbe } from "../../../src/supervisor/probes/perform-probe.ts";
 
 const [runFolder = "", port = ""] = process.argv.slice(2);
 const times = {
@@ -33,6 +33,6 @@ const before = await probeAll();
 try {
   for (;;) openSync("/dev/null", "r");
 } catch {
-  // That was the last one.
+  // Out of descriptors.
 }
 console.log(JSON.stringify({ before, without: await probeAll() }));

@@ -1,35 +1,32 @@
 /**
- * Asks an app over HTTP. Status 200 to 399 is success: a redirect is an answer, and is not followed. Certificates are not
- * verified, as with the kubelet: a probe asks whether the app answers, not who it is. Each probe has a connection of its own.
+ * Sends a GET request. A status of 200 to 399 is success: redirects are not followed. Like the kubelet, it does not verify
+ * certificates: a probe checks that the app answers, not who it is. Each probe opens its own connection.
  */
 import { type ClientRequest, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { authority, bareHost } from "./host.ts";
-import { isOwnTrouble } from "./own-trouble.ts";
-import type { ProbeResult } from "./result.ts";
+import { isNodeShortage, type ProbeResult } from "./probe-result.ts";
+import { authority, bareHost, type ProbeTarget } from "./probe-target.ts";
 
-export interface HttpTarget {
-  host: string;
-  port: number;
+export interface HttpTarget extends ProbeTarget {
   path: string;
   scheme: "HTTP" | "HTTPS";
   headers: { name: string; value: string }[];
 }
 
-/** One GET, over by `timeoutMs` at the latest. Throws only where the node is too short of something to ask. */
+/** Sends one request and waits `timeoutMs` at most. Throws only if the node could not send it. */
 export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeResult> {
   const { host, port, path, scheme, headers } = target;
   const url = `${scheme.toLowerCase()}://${authority(host, port)}${path}`;
   return new Promise((resolve, reject) => {
-    let asked: ClientRequest | undefined;
+    let request: ClientRequest | undefined;
     const finish = (ok: boolean, message: string) => {
       clearTimeout(timer);
       resolve({ ok, message });
-      asked?.destroy();
+      request?.destroy();
     };
     const fail = (cause: Error) => {
       const message = `Get "${url}": ${cause.message}`;
-      if (isOwnTrouble(cause)) reject(new Error(message, { cause }));
+      if (isNodeShortage(cause)) reject(new Error(message, { cause }));
       finish(false, message);
     };
     const timer = setTimeout(
@@ -46,7 +43,7 @@ export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeR
     ];
     try {
       const send = scheme === "HTTPS" ? httpsRequest : httpRequest;
-      asked = send({
+      request = send({
         host: bareHost(host),
         port,
         path,
@@ -54,14 +51,14 @@ export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeR
         agent: false,
         rejectUnauthorized: false,
       });
-      asked.on("response", ({ statusCode = 0 }) => {
+      request.on("response", ({ statusCode = 0 }) => {
         const ok = statusCode >= 200 && statusCode < 400;
         finish(ok, ok ? `status ${statusCode}` : `HTTP probe failed with statuscode: ${statusCode}`);
       });
-      // An upgrade that nobody asked for is neither an answer nor an error.
-      asked.on("close", () => finish(false, `Get "${url}": closed without an answer`));
-      asked.on("error", fail);
-      asked.end();
+      // An unrequested upgrade causes neither "response" nor "error".
+      request.on("close", () => finish(false, `Get "${url}": closed without an answer`));
+      request.on("error", fail);
+      request.end();
     } catch (error) {
       fail(error as Error);
     }

@@ -1,12 +1,11 @@
-/** Opens a connection to an app and closes it: that it opens is success. */
+/** Opens a TCP connection and closes it. An open connection is success. */
 import { connect, type Socket } from "node:net";
-import { authority, bareHost } from "./host.ts";
-import { isOwnTrouble } from "./own-trouble.ts";
-import type { ProbeResult } from "./result.ts";
+import { isNodeShortage, type ProbeResult } from "./probe-result.ts";
+import { authority, bareHost, type ProbeTarget } from "./probe-target.ts";
 
-/** One try, over by `timeoutMs` at the latest. Throws only where the node is too short of something to try. */
+/** Connects once and waits `timeoutMs` at most. Throws only if the node could not try. */
 export function probeTcp(
-  { host, port }: { host: string; port: number },
+  { host, port }: ProbeTarget,
   timeoutMs: number,
 ): Promise<ProbeResult> {
   const address = authority(host, port);
@@ -19,7 +18,7 @@ export function probeTcp(
     };
     const fail = (cause: Error) => {
       const message = `dial tcp ${address}: ${cause.message}`;
-      if (isOwnTrouble(cause)) reject(new Error(message, { cause }));
+      if (isNodeShortage(cause)) reject(new Error(message, { cause }));
       finish(false, message);
     };
     const timer = setTimeout(
@@ -31,7 +30,7 @@ export function probeTcp(
       socket.on("connect", () => finish(true, "connected"));
       socket.on("error", fail);
     } catch (error) {
-      // Such as a port that there is not.
+      // Such as a port above 65535.
       fail(error as Error);
     }
   });

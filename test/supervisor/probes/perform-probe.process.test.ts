@@ -13,7 +13,7 @@ import type { DefaultedProbe } from "../../../src/api/types.ts";
 import { createAppProber } from "../../../src/supervisor/probes/probes.ts";
 import { saveInside } from "../../../src/supervisor/run/enter.ts";
 import { runFolder } from "../../../src/supervisor/layout.ts";
-import { performProbe } from "../../../src/supervisor/probes/perform.ts";
+import { performProbe } from "../../../src/supervisor/probes/perform-probe.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { appWith, recordWith, runOf } from "../fixtures.ts";
@@ -36,7 +36,7 @@ async function enterable() {
   return { folder, environment, [Symbol.dispose]: temp.remove };
 }
 
-test("a command ends with its status, and a lost environment is the app's failure, since a restart mends it", async () => {
+test("the exit code of a command decides, and a lost environment is the app's failure, since a restart fixes it", async () => {
   await using run = await enterable();
   const ask = (command: string[]) =>
     performProbe({ ...probe, exec: { command } }, { ports: undefined, runFolder: run.folder });
@@ -48,14 +48,14 @@ test("a command ends with its status, and a lost environment is the app's failur
   assert.match(message, /cannot read the environment .*ENOENT; a restart of the app writes it anew/);
 });
 
-test("a way in that cannot be read is thrown: it says nothing about the app", async () => {
+test("an unreadable inside.json throws: it says nothing about the app", async () => {
   await using run = await enterable();
   await rm(join(run.folder, "inside.json"));
   await mkdir(join(run.folder, "inside.json"));
   await assert.rejects(performProbe(probe, { ports: undefined, runFolder: run.folder }), /EISDIR/);
 });
 
-test("an agent without a descriptor left can make no probe, and blames no app for it", async () => {
+test("an agent that is out of descriptors throws and blames no app", async () => {
   await using run = await enterable();
   const server = createServer((_request, response) => void response.end()).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -79,16 +79,16 @@ test("an agent without a descriptor left can make no probe, and blames no app fo
   }
 });
 
-test("a probe that ended with its run is not told of the app, nor of the run after it", async () => {
+test("a probe that ended with its run is reported neither for the app nor for the next run", async () => {
   using temp = tempFolder();
   const folder = temp.path;
   const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
   const app = appWith({ livenessProbe: { exec: { command: ["true"] }, failureThreshold: 1 } });
   const probed = recordWith({ app, phase: "Running", run: runOf(app) });
   const later = recordWith({ app, phase: "Starting", run: runOf(app, { id: "run-2" }) });
-  // None of these runs can be entered, so that every probe fails.
+  // No process can enter these runs, so every probe fails.
   await mkdir(runFolder(layout, "run-1"), { recursive: true });
-  for (const [now, told] of [[probed, 1], [later, 0], [recordWith({ app }), 0]] as const) {
+  for (const [now, reports] of [[probed, 1], [later, 0], [recordWith({ app }), 0]] as const) {
     const [failed, unhealthy]: string[][] = [[], []];
     const prober = createAppProber({
       layout,
@@ -97,6 +97,6 @@ test("a probe that ended with its run is not told of the app, nor of the run aft
     });
     prober.follow(probed);
     await waitFor("the probe's failure", () => failed!.length > 0, 10_000).finally(() => prober.close());
-    assert.deepEqual([failed, unhealthy!.length], [["run-1"], told]);
+    assert.deepEqual([failed, unhealthy!.length], [["run-1"], reports]);
   }
 });

@@ -4,9 +4,9 @@ import type { DefaultedProbe } from "../../../src/api/types.ts";
 import {
   errorMessage,
   failureMessage,
+  noResults,
   observeProbe,
-  untried,
-} from "../../../src/supervisor/probes/policy.ts";
+} from "../../../src/supervisor/probes/thresholds.ts";
 
 const probe: DefaultedProbe = {
   tcpSocket: { port: 1 },
@@ -19,18 +19,18 @@ const probe: DefaultedProbe = {
 
 /** The verdict after each result: + is a success, - a failure. */
 function verdicts(results: string): (string | undefined)[] {
-  let state = untried;
+  let state = noResults;
   return [...results].map((sign) =>
     (state = observeProbe(state, { ok: sign === "+", message: "" }, probe)).verdict
   );
 }
 
-test("a verdict takes as many results in a row as its threshold says", () => {
+test("a verdict takes as many equal results in a row as its threshold", () => {
   assert.deepEqual(verdicts("++"), [undefined, "passed"]);
   assert.deepEqual(verdicts("---"), [undefined, undefined, "failed"]);
 });
 
-test("a result of the other kind begins the count anew, and the verdict stays until another is reached", () => {
+test("an opposite result restarts the count, and the verdict stays until the other threshold is reached", () => {
   assert.deepEqual(verdicts("+-+-+-"), Array(6).fill(undefined));
   assert.deepEqual(verdicts("++--+--"), [undefined, ...Array(6).fill("passed")]);
   assert.deepEqual(verdicts("++---++"), [
@@ -44,7 +44,7 @@ test("a result of the other kind begins the count anew, and the verdict stays un
   ]);
 });
 
-test("failures are told in the kubelet's words", () => {
+test("messages of failures are worded as in the kubelet", () => {
   const result = { ok: false, message: "HTTP probe failed with statuscode: 503" };
   assert.equal(
     failureMessage("liveness", result),

@@ -1,21 +1,21 @@
 /**
- * What results of probes mean: how many in a row make a verdict. Pure.
+ * Turns probe results into verdicts: a threshold says how many equal results in a row it takes. Pure.
  */
 import type { DefaultedProbe } from "../../api/types.ts";
-import type { ProbeResult } from "./result.ts";
+import type { ProbeResult } from "./probe-result.ts";
 
 export type ProbeKind = "startup" | "liveness" | "readiness";
 
-/** Successes or failures in a row, and the verdict that they led to last. */
+/** Successes or failures in a row, and the last verdict. */
 export interface ProbeState {
   successes: number;
   failures: number;
   verdict?: "passed" | "failed";
 }
 
-export const untried: ProbeState = { successes: 0, failures: 0 };
+export const noResults: ProbeState = { successes: 0, failures: 0 };
 
-/** The state after one more result. */
+/** Returns the state after one more result. */
 export function observeProbe(state: ProbeState, { ok }: ProbeResult, probe: DefaultedProbe): ProbeState {
   const successes = ok ? state.successes + 1 : 0;
   const failures = ok ? 0 : state.failures + 1;
@@ -24,17 +24,17 @@ export function observeProbe(state: ProbeState, { ok }: ProbeResult, probe: Defa
   return { successes, failures, verdict: state.verdict };
 }
 
-/** The words of a failed probe, as the kubelet has them. */
+/** The message for a failed probe, in the kubelet's words. */
 export function failureMessage(kind: ProbeKind, { message }: ProbeResult): string {
-  return `${names[kind]} probe failed: ${message}`;
+  return `${titles[kind]} probe failed: ${message}`;
 }
 
-/** The words of a probe that could not be made. */
+/** The message for a probe that the node could not perform. */
 export function errorMessage(kind: ProbeKind, { message }: Error): string {
-  return `${names[kind]} probe errored: ${message}`;
+  return `${titles[kind]} probe errored: ${message}`;
 }
 
-const names: Record<ProbeKind, string> = {
+const titles: Record<ProbeKind, string> = {
   startup: "Startup",
   liveness: "Liveness",
   readiness: "Readiness",
