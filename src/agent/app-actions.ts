@@ -7,9 +7,9 @@ import type { NCApp } from "../api/types.ts";
 import { describeError } from "../lib/log.ts";
 import type { ActionResult, AppActions } from "../server/actions.ts";
 import type { SocketSource } from "../sources/socket.ts";
+import { sourceNames } from "../sources/source.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { Sync } from "../sync/sync.ts";
-import { apiServerSource } from "./create-sources.ts";
 
 export interface ActionParts {
   source: SocketSource;
@@ -95,7 +95,9 @@ function findOwner(key: string, sync: Sync, supervisor: Supervisor): Owner | und
 
 function whereToChange(key: string, { source, origin }: Owner): string {
   const [namespace = "", name = ""] = key.split("/");
-  if (source !== apiServerSource) return `${key} comes from ${source}: change it in ${origin ?? source}`;
+  if (source !== sourceNames.apiServer) {
+    return `${key} comes from ${source}: change it in ${origin ?? source}`;
+  }
   return `${key} comes from the API server: change it there, such as with kubectl edit ncapp -n ${namespace} ${name}`;
 }
 

@@ -1,44 +1,47 @@
 import { join } from "node:path";
-import type { KubeClient } from "../kube/client/client.ts";
-import type { RestartReason } from "../kube/watch/watch.ts";
+import type { AgentCounters } from "../server/counters.ts";
 import { createApiServerSource } from "../sources/api-server.ts";
 import { createDirectorySource } from "../sources/directory.ts";
 import { createSocketSource, type SocketSource } from "../sources/socket.ts";
-import type { LastKnown, Source } from "../sources/source.ts";
+import { type Source, sourceNames } from "../sources/source.ts";
 import { createUrlSource } from "../sources/url.ts";
+import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { ApiServerConnection } from "./api-server-connection.ts";
+import type { ClusterReports } from "./cluster-reports.ts";
 import type { AgentOptions } from "./options.ts";
 
-export const apiServerSource = "api-server";
-export const socketSource = "socket";
-const manifestsSource = "manifests";
-const urlSource = "manifest-url";
-
 export interface SourceParts {
-  client?: KubeClient;
-  /** Calls back when the API server has answered a request well, unless what it returns is called before. */
-  answered?: (callback: () => void) => () => void;
-  /** The apps of a source as the agent last knew them. */
-  lastKnown: (source: string) => LastKnown[];
-  /** Called whenever the watch of the API server is opened anew. */
-  onWatchRestart?: (reason: RestartReason) => void;
+  /** Absent in a standalone agent, like `cluster`. */
+  server?: ApiServerConnection;
+  cluster?: ClusterReports;
+  supervisor: Supervisor;
+  counters: AgentCounters;
 }
 
-/** The sources that the options ask for, in the order in which they win over each other. The socket's is always among them. */
+/** Returns the sources that the options name, highest precedence first. The socket's is always among them. */
 export function createSources(
   { manifests, manifestUrl, nodeName, namespace, stateDir }: AgentOptions,
-  { client, answered, lastKnown, onWatchRestart }: SourceParts,
+  { server, cluster, supervisor, counters }: SourceParts,
 ): { sources: Source[]; socket: SocketSource } {
+  const lastKnown = (name: string) => () =>
+    supervisor.list().map(({ record }) => record).filter(({ source }) => source === name);
   const socket = createSocketSource(join(stateDir, "socket-apps"), {
-    name: socketSource,
-    lastKnown: () => lastKnown(socketSource).map(({ app }) => app),
+    lastKnown: lastKnown(sourceNames.socket),
   });
-  const of = (name: string) => ({ name, lastKnown: () => lastKnown(name) });
-  const follow = { answered, onRestart: onWatchRestart };
-  const cluster = { name: apiServerSource, node: nodeName, namespace, follow };
+  const apiServer = (server: ApiServerConnection) =>
+    createApiServerSource(server.client, {
+      node: nodeName,
+      namespace,
+      observer: cluster?.observer,
+      follow: {
+        answered: server.answered,
+        onRestart: (reason) => counters.watchRestarts.add({ reason }),
+      },
+    });
   const sources = [
-    ...(client ? [createApiServerSource(client, cluster)] : []),
-    ...(manifests ? [createDirectorySource(manifests, of(manifestsSource))] : []),
-    ...(manifestUrl ? [createUrlSource(manifestUrl, of(urlSource))] : []),
+    ...(server ? [apiServer(server)] : []),
+    ...(manifests ? [createDirectorySource(manifests, { lastKnown: lastKnown(sourceNames.manifests) })] : []),
+    ...(manifestUrl ? [createUrlSource(manifestUrl, { lastKnown: lastKnown(sourceNames.url) })] : []),
     socket,
   ];
   return { sources, socket };

@@ -84,7 +84,7 @@ function isSettled({ phase, invalid }: AppRecord): boolean {
 }
 
 function candidate(
-  { key, record }: SupervisedApp,
+  known: SupervisedApp,
   { meter, size, priorities, now }: {
     meter: Meter;
     size: NodeSize;
@@ -92,13 +92,13 @@ function candidate(
     now: () => number;
   },
 ): EvictionCandidate[] {
-  const { run, phase, app } = record;
+  const { key, record: { run, phase, app } } = known;
   if (!run || (phase !== "Running" && phase !== "Stopping")) return [];
   const { memPCT } = capsOf(app);
   return [{
     key,
     priority: priorities.of(app.spec.priorityClassName),
-    memoryBytes: meter.latest(key)?.memoryBytes ?? 0,
+    memoryBytes: meter.latest(known)?.memoryBytes ?? 0,
     ...(memPCT === undefined ? {} : { memoryLimitBytes: memPCT * size.memoryBytes / 100 }),
     ...(run.stop ? { stoppingMs: now() - run.stop.since } : {}),
   }];

@@ -16,7 +16,7 @@ import {
 import type { Services } from "../server/services.ts";
 import type { AgentOptions } from "./options.ts";
 
-export interface DoorParts extends Omit<Services, "followers" | "stateDir"> {
+export interface ListenerParts extends Omit<Services, "followers" | "stateDir"> {
   /** Asked about tokens that no file names. */
   client?: KubeClient;
 }
@@ -24,9 +24,9 @@ export interface DoorParts extends Omit<Services, "followers" | "stateDir"> {
 const mostFollowers = 64;
 
 /** Opens what the options ask for and returns the addresses; `opened` closes them. What is not safe to open is an error. */
-export async function openDoors(
+export async function openListeners(
   options: AgentOptions,
-  { client, ...parts }: DoorParts,
+  { client, ...parts }: ListenerParts,
   opened: AsyncDisposableStack,
 ): Promise<string[]> {
   const { listen, socket, log } = options;

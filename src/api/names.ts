@@ -29,6 +29,15 @@ export const annotations = {
   logMaxFiles: `${group}/log-max-files`,
 } as const;
 
+/** Reports whether the agent of this node made the object as a mirror of a local app. */
+export function isMirrorOf(
+  node: string,
+  { metadata, spec }: { metadata: { annotations?: Record<string, string> }; spec?: { nodeName?: string } },
+): boolean {
+  const mark = metadata.annotations?.[annotations.mirror];
+  return spec?.nodeName === node && mark !== undefined && mark.startsWith(`${node}/`);
+}
+
 /** kubectl's copy of the whole applied manifest, including the values of variables. */
 export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
 

@@ -1,52 +1,67 @@
 /**
- * Desired apps from the API server: the NCApps that are bound to this node.
+ * Desired apps from the API server: the NCApps that are bound to this node, without the mirrors of local apps.
  *
- * Guarantees: an app is removed only by a complete and valid list without it, by a deletion that the server told of, or because
- * it was bound to another node. An app whose spec this agent finds invalid (an older CRD let it through) is still wanted: it is
- * passed on with its problems, and the sync layer keeps what runs. Fields that are unknown here are passed over, as a newer
- * CRD may have them.
- * Caveat: mirrors of local apps are passed on too; who unites the sources knows them by their annotation.
+ * Guarantees: an app is removed only by a complete and valid list without it, by a deletion that the server reported, or
+ * because it was bound to another node. An app whose spec is invalid here (an older CRD let it through) is still desired: it is
+ * passed on with its problems, and the sync layer keeps what runs. Unknown fields are ignored, since a newer CRD may have them.
+ * The observer sees every object of this node, mirrors included, before the sink does.
  */
-import { keyOf } from "../api/names.ts";
+import { isMirrorOf, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { validateNCApp } from "../api/validate/validate.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { hasStatus, type KubeError } from "../kube/kube-error.ts";
 import { ncapps } from "../kube/resources.ts";
 import { followList, type FollowOptions, type WatchEvent } from "../kube/watch/watch.ts";
-import type { DesiredApp, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
+import {
+  type DesiredApp,
+  type Source,
+  type SourceHealth,
+  sourceNames,
+  type SourceProblem,
+  type SourceSink,
+} from "./source.ts";
+
+/** Receives what the API server has for this node, for status reports and mirrors. */
+export interface ServerObserver {
+  /** A complete list. */
+  listed(apps: NCApp[]): void;
+  applied(app: NCApp): void;
+  /** The object was deleted, or bound to another node. */
+  deleted(app: NCApp): void;
+}
 
 export interface ApiServerOptions {
   node: string;
   /** Only one namespace instead of all. */
   namespace?: string;
   name?: string;
+  observer?: ServerObserver;
   /** Times and hooks of the watch. */
   follow?: Omit<FollowOptions<NCApp>, "resource" | "namespace" | "fieldSelector" | "keep">;
   now?: () => number;
 }
 
-/** A source that follows the API server. */
+/** Returns a source that follows the API server. */
 export function createApiServerSource(
   client: KubeClient,
-  { node, namespace, name = "api-server", follow, now = Date.now }: ApiServerOptions,
+  { node, namespace, name = sourceNames.apiServer, observer, follow, now = Date.now }: ApiServerOptions,
 ): Source {
-  const where = client.access.describe();
-  let health: SourceHealth = { ready: false, message: `not listed yet: ${where}`, since: new Date(now()) };
+  const server = client.access.describe();
+  let health: SourceHealth = { ready: false, message: `not listed yet: ${server}`, since: new Date(now()) };
   let listedOnce = false;
-  /** What is wrong with apps, by key, and with the server, by what was tried. */
+  /** What is wrong with apps, by key, and with the server, by the request that failed. */
   const invalid = new Map<string, SourceProblem[]>();
-  const troubles = new Map<"list" | "watch", SourceProblem>();
-
+  const failures = new Map<"list" | "watch", SourceProblem>();
   let reported = "[]";
 
   const report = (sink: SourceSink) => {
-    const problems = [...troubles.values(), ...[...invalid.values()].flat()];
+    const problems = [...failures.values(), ...[...invalid.values()].flat()];
     if (reported !== JSON.stringify(problems)) sink.trouble(problems);
     reported = JSON.stringify(problems);
-    const [trouble] = troubles.values();
-    const message = trouble?.message ?? (listedOnce ? `following ${where}` : `not listed yet: ${where}`);
-    const ready = listedOnce && !trouble;
+    const [failure] = failures.values();
+    const message = failure?.message ?? (listedOnce ? `following ${server}` : `not listed yet: ${server}`);
+    const ready = listedOnce && !failure;
     if (health.ready !== ready || health.message !== message) {
       health = { ready, message, since: new Date(now()) };
     }
@@ -59,27 +74,31 @@ export function createApiServerSource(
     else invalid.set(key, problems);
     return { app, source: name, ...(problems.length > 0 && { problems }) };
   };
+  const isMirror = (app: NCApp) => isMirrorOf(node, app);
 
   const handle = (event: WatchEvent<NCApp>, sink: SourceSink) => {
     switch (event.type) {
       case "listed":
         invalid.clear();
-        troubles.clear();
+        failures.clear();
         listedOnce = true;
-        sink.replace(event.items.map(desired));
+        observer?.listed(event.items);
+        sink.replace(event.items.filter((app) => !isMirror(app)).map(desired));
         break;
       case "applied":
-        sink.upsert(desired(event.object));
+        observer?.applied(event.object);
+        if (!isMirror(event.object)) sink.upsert(desired(event.object));
         break;
       case "deleted":
+        observer?.deleted(event.object);
         invalid.delete(keyOf(event.object));
         sink.remove(keyOf(event.object), event.object.metadata.uid);
         break;
       case "alive":
-        troubles.delete("watch");
+        failures.delete("watch");
         break;
       case "trouble":
-        troubles.set(event.during, { message: explain(event.error), origin: where });
+        failures.set(event.during, { message: explain(event.error), origin: server });
     }
     report(sink);
   };

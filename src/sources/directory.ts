@@ -22,7 +22,14 @@ import {
   tellSkipped,
   unreadable,
 } from "./manifest-reading.ts";
-import type { LastKnown, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
+import {
+  type LastKnown,
+  type Source,
+  type SourceHealth,
+  sourceNames,
+  type SourceProblem,
+  type SourceSink,
+} from "./source.ts";
 
 export interface DirectoryOptions {
   name?: string;
@@ -36,7 +43,8 @@ export interface DirectoryOptions {
 /** A source that follows the manifests in one folder. */
 export function createDirectorySource(
   folder: string,
-  { name = "manifests", rereadMs = 20_000, settleMs = 50, lastKnown = () => [] }: DirectoryOptions = {},
+  { name = sourceNames.manifests, rereadMs = 20_000, settleMs = 50, lastKnown = () => [] }: DirectoryOptions =
+    {},
 ): Source {
   let good: Map<string, NCApp[]> | undefined;
   let readings = new Map<string, FileReading>();

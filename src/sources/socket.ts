@@ -14,7 +14,15 @@ import { errorCode } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { isoSeconds } from "../lib/time.ts";
 import { fileNameOf, readAppFiles, removeAppFile, writeAppFile } from "./app-files.ts";
-import type { DesiredApp, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
+import {
+  type DesiredApp,
+  type LastKnown,
+  type Source,
+  type SourceHealth,
+  sourceNames,
+  type SourceProblem,
+  type SourceSink,
+} from "./source.ts";
 
 export interface SocketSource extends Source {
   /** The app as it is kept. */
@@ -32,7 +40,7 @@ export interface SocketSource extends Source {
 export interface SocketOptions {
   name?: string;
   /** The apps of this source as the agent ran them last, for those whose file is broken. */
-  lastKnown?: () => NCApp[];
+  lastKnown?: () => Pick<LastKnown, "app">[];
   retryMs?: number;
   now?: () => number;
 }
@@ -40,7 +48,7 @@ export interface SocketOptions {
 /** A source whose apps are in `folder`. Changes wait until `run` has read it. */
 export function createSocketSource(
   folder: string,
-  { name = "socket", lastKnown = () => [], retryMs = 5000, now = Date.now }: SocketOptions = {},
+  { name = sourceNames.socket, lastKnown = () => [], retryMs = 5000, now = Date.now }: SocketOptions = {},
 ): SocketSource {
   const apps = new Map<string, NCApp>();
   const opened = Promise.withResolvers<SourceSink>();
@@ -58,7 +66,7 @@ export function createSocketSource(
 
   /** Reads the whole folder; false where that was not possible. */
   const readOnce = async (sink: SourceSink): Promise<boolean> => {
-    const read = await readAppFiles(folder, lastKnown()).catch((error) =>
+    const read = await readAppFiles(folder, lastKnown().map(({ app }) => app)).catch((error) =>
       `cannot read ${folder}: ${errorCode(error)}`
     );
     if (typeof read === "string") {

@@ -6,6 +6,14 @@
  */
 import type { NCApp } from "../api/types.ts";
 
+/** The names of the sources, as records and messages have them. */
+export const sourceNames = {
+  apiServer: "api-server",
+  manifests: "manifests",
+  url: "manifest-url",
+  socket: "socket",
+} as const;
+
 /** An app that a source wants, with where exactly it was found. */
 export interface DesiredApp {
   app: NCApp;

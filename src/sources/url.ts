@@ -18,7 +18,14 @@ import { describeError } from "../lib/log.ts";
 import { followRedirect, withoutSecrets } from "../lib/redirect.ts";
 import { sleep } from "../lib/sleep.ts";
 import { localApp, mergeWithLastGood, readManifests, tellSkipped } from "./manifest-reading.ts";
-import type { LastKnown, Source, SourceHealth, SourceProblem, SourceSink } from "./source.ts";
+import {
+  type LastKnown,
+  type Source,
+  type SourceHealth,
+  sourceNames,
+  type SourceProblem,
+  type SourceSink,
+} from "./source.ts";
 
 export interface UrlOptions {
   name?: string;
@@ -32,8 +39,8 @@ export interface UrlOptions {
 /** A source that follows one URL. */
 export function createUrlSource(
   url: URL,
-  { name = "manifest-url", periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [], lookup }: UrlOptions =
-    {},
+  { name = sourceNames.url, periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [], lookup }:
+    UrlOptions = {},
 ): Source {
   const origin = withoutSecrets(url);
   let good: NCApp[] | undefined;

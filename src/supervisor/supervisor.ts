@@ -164,8 +164,8 @@ export class Supervisor {
   }
 
   /** Rotates the logs that have grown too long. Apps that are idle wrote nothing. */
-  async rotateLogs(isIdle: (key: string) => boolean = () => false): Promise<void> {
-    await rotateAll(this.list().filter(({ key }) => !isIdle(key)), this.#options);
+  async rotateLogs(isIdle: (app: SupervisedApp) => boolean = () => false): Promise<void> {
+    await rotateAll(this.list().filter((app) => !isIdle(app)), this.#options);
   }
 
   /** Ends every run and waits for that, for an agent that takes its apps with it. What is known of the apps stays. */

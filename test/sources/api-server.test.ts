@@ -1,15 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createApiServerSource } from "../../src/sources/api-server.ts";
+import { annotations } from "../../src/api/names.ts";
+import type { NCApp } from "../../src/api/types.ts";
 import type { Source } from "../../src/sources/source.ts";
 import { accept, apiServer, line, lists, ncapp } from "../kube/fake-ncapps.ts";
 import { type Answer, type FakeServer, refuse, withClient } from "../kube/fake-server.ts";
 
 interface Running {
   source: Source;
-  /** What the sink was told, one line each. */
+  /** What the sink received, one line each. */
   told: string[];
-  /** Waits until this was told. */
+  /** What the observer received, one line each. */
+  observed: string[];
+  /** Waits until the sink has received this. */
   until(text: string): Promise<void>;
 }
 
@@ -22,9 +26,16 @@ function running(
   { namespace, relistMs }: { namespace?: string; relistMs?: number } = {},
 ) {
   return withClient(answer, async (client, server) => {
+    const observed: string[] = [];
+    const namesOf = (apps: NCApp[]) => apps.map(({ metadata }) => metadata.name).join();
     const source = createApiServerSource(client, {
       node: "node-a",
       namespace,
+      observer: {
+        listed: (apps) => observed.push(`listed ${namesOf(apps)}`),
+        applied: (app) => observed.push(`applied ${namesOf([app])}`),
+        deleted: (app) => observed.push(`deleted ${namesOf([app])}`),
+      },
       follow: { backoff: patience, relistMs },
     });
     const stop = new AbortController();
@@ -43,7 +54,7 @@ function running(
       while (!told.includes(text)) await new Promise<void>((resolve) => wake = resolve);
     };
     try {
-      await use({ source, told, until }, server);
+      await use({ source, told, observed, until }, server);
     } finally {
       stop.abort();
       await run;
@@ -74,6 +85,29 @@ test("the source tells the apps of its node, and is ready once it has listed", l
     assert.equal(requests[0]!.query.get("fieldSelector"), "spec.nodeName=node-a");
     const { ready, message } = source.health();
     assert.deepEqual([ready, message], [true, `following ${url} (--server, anonymous)`]);
+  });
+});
+
+test("mirrors of this node reach the observer and never the sink", limit, async () => {
+  const mirror = (name: string, version?: string) => {
+    const app = ncapp(name, "node-a", { version });
+    Object.assign(app.metadata, { annotations: { [annotations.mirror]: "node-a/0123" } });
+    return app;
+  };
+  const server = apiServer({
+    lists: [lists([ncapp("a"), mirror("local")])],
+    watches: [(_, response) =>
+      accept(
+        response,
+        line("ADDED", mirror("late", "11")),
+        line("DELETED", mirror("local", "12")),
+        line("DELETED", ncapp("a", "node-a", { version: "13" })),
+      )],
+  });
+  await running(server, async ({ told, observed, until }) => {
+    await until("remove default/a uid-a");
+    assert.deepEqual(told, ["replace a", "remove default/local uid-local", "remove default/a uid-a"]);
+    assert.deepEqual(observed, ["listed a,local", "applied late", "deleted local", "deleted a"]);
   });
 });
 

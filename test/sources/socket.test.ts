@@ -132,7 +132,7 @@ test("a broken file keeps the app as it was last known, leaves the others alone,
     ".default_good.json.12.0.tmp": "half",
   };
   for (const [name, text] of Object.entries(files)) await writeFile(join(at.path, name), text);
-  await using life = follow(at.path, { lastKnown: () => [known, good] });
+  await using life = follow(at.path, { lastKnown: () => [{ app: known }, { app: good }] });
   await life.source.opened();
   assert.deepEqual(life.told, ["replace good,known"]);
   assert.equal(life.problems().length, 4);

@@ -7,9 +7,9 @@ import { errorCode } from "../../lib/files.ts";
 import type { Check } from "../../server/view.ts";
 
 export interface DiskCheck {
-  /** Looks again. While an earlier look hangs, there is no further one. */
-  look(): Promise<void>;
-  check(): Check;
+  /** Checks again. While an earlier check hangs, there is no further one. */
+  refresh(): Promise<void>;
+  result(): Check;
 }
 
 const neededBytes = 32 << 20;
@@ -23,7 +23,7 @@ export function createDiskCheck(
   let result = { ok: true, message: "not looked at yet" };
   let since: number | undefined;
   return {
-    async look() {
+    async refresh() {
       if (since !== undefined) return;
       since = now();
       const found = await Promise.all(folders.map(lookAt));
@@ -31,7 +31,7 @@ export function createDiskCheck(
       result = found.find(({ ok }) => !ok) ??
         { ok: true, message: found.map(({ message }) => message).join(", ") };
     },
-    check() {
+    result() {
       const hangs = since !== undefined && now() - since > hangingMs;
       const message = `no answer from the file system of ${folders.join(", ")} for a minute`;
       return { name: "disk", ...(hangs ? { ok: false, message } : result) };

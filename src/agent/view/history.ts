@@ -3,7 +3,11 @@
  *
  * Memory is fixed: 1.3 kB per app, whatever happens. Shares are kept in hundredths of a percent.
  */
+import type { NodeState } from "../../node/node-agent.ts";
 import type { AppSeries, History, Series } from "../../server/view.ts";
+import { totalKills } from "../../supervisor/decide/decide.ts";
+import type { Supervisor } from "../../supervisor/supervisor.ts";
+import type { Meter } from "./meter.ts";
 
 export interface AppSample {
   /** Absent while nothing runs. */
@@ -65,6 +69,20 @@ export function createHistory(
       };
     },
   };
+}
+
+/** Adds the current state of the node and its apps to the history. */
+export function takeSample(
+  history: HistoryKeeper,
+  { supervisor, meter, node }: { supervisor: Supervisor; meter: Meter; node: { state(): NodeState } },
+): void {
+  const apps = new Map<string, AppSample>();
+  for (const app of supervisor.list()) {
+    const measured = meter.latest(app);
+    const { restarts } = app.record;
+    apps.set(app.key, { measured, oomKills: totalKills(app.record, measured?.oomKills ?? 0), restarts });
+  }
+  history.add(node.state().usage, apps);
 }
 
 interface Ring {

@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { measure, type NodeSize, type Reading, zeroReading } from "../../supervisor/metering.ts";
 import type { Usage } from "../../supervisor/confinement/confinement.ts";
 import type { Measured } from "../../supervisor/status.ts";
-import type { Supervisor } from "../../supervisor/supervisor.ts";
+import type { SupervisedApp, Supervisor } from "../../supervisor/supervisor.ts";
 import type { AppRecord, Run } from "../../supervisor/types.ts";
 
 export interface Meter {
@@ -13,10 +13,12 @@ export interface Meter {
   read(key: string): Promise<void>;
   /** Measures all. */
   readAll(): Promise<void>;
-  /** What the present run used when it was measured last. */
-  latest(key: string): Measured | undefined;
-  /** The kernel's counters as they were read last, for the present run. */
-  reading(key: string): Reading | undefined;
+  /** What the current run used when it was last measured. */
+  latest(app: SupervisedApp): Measured | undefined;
+  /** The kernel's counters as last read, for the current run. */
+  reading(app: SupervisedApp): Reading | undefined;
+  /** Calls back with every app that was measured. */
+  listen(listener: (key: string) => void): void;
 }
 
 interface Entry {
@@ -25,18 +27,15 @@ interface Entry {
   measured: Measured;
 }
 
-const appsAtATime = 4;
+/** Apps that are read before others get their turn. */
+const batchSize = 4;
 
-/** `onMeasured` is called for every app that was measured. */
+/** Returns a meter that has measured nothing yet. */
 export function createMeter(
-  { supervisor, size, onMeasured, now = Date.now }: {
-    supervisor: Supervisor;
-    size: NodeSize;
-    onMeasured: (key: string) => void;
-    now?: () => number;
-  },
+  { supervisor, size, now = Date.now }: { supervisor: Supervisor; size: NodeSize; now?: () => number },
 ): Meter {
   const entries = new Map<string, Entry>();
+  const listeners: ((key: string) => void)[] = [];
   const openedAt = now();
 
   const read = async (key: string) => {
@@ -50,20 +49,20 @@ export function createMeter(
     const known = entries.get(key);
     const reading = { at: now(), usage };
     const before = known && isComparable(known, run, usage) ? known.reading : mayShare(record, openedAt)
-      // What other runs have used before cannot be told from what this one has.
+      // The counters may include other runs, and do not show how much.
       ? reading
       : zeroReading(run.startedAt ?? run.createdAt);
     const measured = measure(before, reading, size);
-    // Who shows the figures knows by the object that nothing has changed.
+    // The same object means that nothing has changed; the status board relies on it.
     const same = known && isSame(known.measured, measured);
     entries.set(key, { runId: run.id, reading, measured: same ? known.measured : measured });
-    onMeasured(key);
+    for (const listener of listeners) listener(key);
   };
 
-  /** What was measured of a run that is over says nothing of the next. */
-  const current = (key: string): Entry | undefined => {
+  /** The entry of the current run; figures of an earlier run do not apply to it. */
+  const current = ({ key, record }: SupervisedApp): Entry | undefined => {
     const entry = entries.get(key);
-    return entry && entry.runId === supervisor.get(key)?.record.run?.id ? entry : undefined;
+    return entry && entry.runId === record.run?.id ? entry : undefined;
   };
 
   return {
@@ -74,26 +73,46 @@ export function createMeter(
       let count = 0;
       for (const key of keys) {
         await read(key);
-        // The kernel's files are read in one go: without this, hundreds of apps would hold up everybody else.
-        if (++count % appsAtATime === 0) await setImmediate();
+        // The kernel's files are read synchronously: hundreds of apps would block everything else.
+        if (++count % batchSize === 0) await setImmediate();
       }
     },
-    latest: (key) => current(key)?.measured,
-    reading: (key) => current(key)?.reading,
+    latest: (app) => current(app)?.measured,
+    reading: (app) => current(app)?.reading,
+    listen: (listener) => void listeners.push(listener),
   };
 }
 
-/** Runs that live beside one another share the counters of their app, and one that outlives another goes on with them. */
+/** Concurrent runs share the counters of their app, and the one that outlives the other continues with them. */
 function isComparable({ runId, reading }: Entry, run: Run, { counters }: Usage): boolean {
   return runId === run.id || (counters !== undefined && counters === reading.usage.counters);
 }
 
-/** Whether the counters of a run may be older than it: others live beside it, or may have before this agent came. */
-function mayShare({ app, run, others = [] }: AppRecord, agentCameAt: number): boolean {
+/** Reports whether the counters may be older than the run: others run beside it, or may have before this agent started. */
+function mayShare({ app, run, others = [] }: AppRecord, agentStartedAt: number): boolean {
   const isAllowed = app.spec.concurrencyPolicy === "Allow";
-  return others.length > 0 || (isAllowed && run !== undefined && run.createdAt < agentCameAt);
+  return others.length > 0 || (isAllowed && run !== undefined && run.createdAt < agentStartedAt);
 }
 
 function isSame(before: Measured, after: Measured): boolean {
   return (Object.keys(after) as (keyof Measured)[]).every((name) => before[name] === after[name]);
+}
+
+/**
+ * Returns a function that reports whether an app used no CPU between its last two calls, and so cannot have written a line: checking
+ * hundreds of logs costs more than everything else on a quiet node. An app that was not measured in between counts as busy.
+ */
+export function createIdleApps(
+  supervisor: Pick<Supervisor, "listen">,
+  { reading }: Pick<Meter, "reading">,
+): (app: SupervisedApp) => boolean {
+  const readings = new Map<string, Reading>();
+  supervisor.listen({ changed() {}, event() {}, forgotten: ({ key }) => void readings.delete(key) });
+  return (app) => {
+    const [before, now] = [readings.get(app.key), reading(app)];
+    if (now) readings.set(app.key, now);
+    else readings.delete(app.key);
+    return before !== undefined && now !== undefined && now !== before &&
+      now.usage.cpuSeconds === before.usage.cpuSeconds;
+  };
 }

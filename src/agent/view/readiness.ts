@@ -9,10 +9,14 @@
 import type { Logger } from "../../lib/log.ts";
 import { steadyNow } from "../../lib/steady-clock.ts";
 import type { Check } from "../../server/view.ts";
+import type { Sync } from "../../sync/sync.ts";
+import type { AgentOptions } from "../options.ts";
+import { syncCheck } from "./checks.ts";
+import type { DiskCheck } from "./disk-check.ts";
 
 export interface Readiness {
-  /** Looks at the checks again; to be called every few seconds. */
-  look(): void;
+  /** Evaluates the checks again; to be called every few seconds. */
+  update(): void;
   ready(): { ready: boolean; message: string };
 }
 
@@ -29,16 +33,30 @@ interface State {
   doubtedSince?: number;
 }
 
+/** How long the checks may disagree before the node's readiness changes. */
+const maxHoldMs = 30_000;
 const fine: State = { ready: true, message: "nckubelet runs apps" };
 
-/** Makes the judge of these checks. */
+/** Judges the node by its disk and its sync loop; problems of the API server or of a manifest do not make it less able to run apps. */
+export function createNodeReadiness(
+  { log, syncPeriodMs }: Pick<AgentOptions, "log" | "syncPeriodMs">,
+  { disk, sync, startedAt }: { disk: DiskCheck; sync: Sync; startedAt: Date },
+): Readiness {
+  const checks = () => [
+    disk.result(),
+    syncCheck(sync.lastSync() ?? startedAt.getTime(), Date.now(), syncPeriodMs),
+  ];
+  return createReadiness(checks, { log, holdMs: Math.min(3 * syncPeriodMs, maxHoldMs) });
+}
+
+/** Returns the readiness that follows from these checks. */
 export function createReadiness(
   checks: () => Check[],
   { log, holdMs, now = steadyNow }: ReadinessOptions,
 ): Readiness {
   let state: State | undefined;
   return {
-    look() {
+    update() {
       const before = state ?? fine;
       state = step(state, judge(checks()), now(), holdMs);
       if (before.ready && !state.ready) log.warn("the node is not ready", { why: state.message });

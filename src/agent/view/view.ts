@@ -16,14 +16,11 @@ import type { Meter } from "./meter.ts";
 import type { AgentOptions } from "../options.ts";
 import type { StatusBoard } from "./status-board.ts";
 
-export { syncCheck } from "./checks.ts";
-export { createDiskCheck } from "./disk-check.ts";
-export { createHistory, samplePeriodMs } from "./history.ts";
-export { createIdleApps } from "./idle-apps.ts";
-export { createMeter, type Meter } from "./meter.ts";
-export { observeStarts, takeSample } from "./observe.ts";
-export { createReadiness } from "./readiness.ts";
-export { createStatusBoard } from "./status-board.ts";
+export { createDiskCheck, type DiskCheck } from "./disk-check.ts";
+export { createHistory, type HistoryKeeper, samplePeriodMs, takeSample } from "./history.ts";
+export { createIdleApps, createMeter, type Meter } from "./meter.ts";
+export { createNodeReadiness, type Readiness } from "./readiness.ts";
+export { createStatusBoard, type StatusBoard } from "./status-board.ts";
 
 export interface ViewParts {
   options: AgentOptions;
@@ -66,7 +63,7 @@ export function createAgentView(parts: ViewParts): AgentView {
     checks: () => [
       ...sources.map(sourceCheck),
       cgroupsCheck(confinement.whyNoLimits, supervisor.list()),
-      parts.disk.check(),
+      parts.disk.result(),
       ...(options.standalone ? [] : [apiServerCheck(counters.lastRequest(), now())]),
       syncCheck(sync.lastSync() ?? startedAt.getTime(), now(), options.syncPeriodMs),
     ],
@@ -75,15 +72,16 @@ export function createAgentView(parts: ViewParts): AgentView {
   };
 }
 
-function appView({ key, record }: SupervisedApp, { options, size, board, meter }: ViewParts): AppView {
+function appView(known: SupervisedApp, { options, size, board, meter }: ViewParts): AppView {
+  const { record } = known;
   return {
     app: record.app,
     source: record.source,
     origin: record.origin,
-    status: board.status(key) ?? {},
+    status: board.status(known),
     logFile: logPath({ stateDir: options.stateDir, logDir: options.logDir }, folderOf(record.app)),
     limits: limitsOf(record, size),
-    usage: meter.reading(key)?.usage,
+    usage: meter.reading(known)?.usage,
   };
 }
 

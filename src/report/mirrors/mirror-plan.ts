@@ -6,7 +6,16 @@
  * Secrets are not shown: a file on the node may hold what the cluster must not see.
  */
 import { createHash } from "node:crypto";
-import { annotations, apiVersion, appKey, defaultNamespace, group, keyOf, kind } from "../../api/names.ts";
+import {
+  annotations,
+  apiVersion,
+  appKey,
+  defaultNamespace,
+  group,
+  isMirrorOf,
+  keyOf,
+  kind,
+} from "../../api/names.ts";
 import { showSpec } from "../../api/shown-spec.ts";
 import type { NCApp } from "../../api/types.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
@@ -65,12 +74,6 @@ export function mirrorsByApp(existing: ServerApp[], node: string): Map<string, S
     mirrors.set(key, app.metadata.name === shownName(app) ? [app, ...known] : [...known, app]);
   }
   return mirrors;
-}
-
-/** True for a mirror that the agent of this node made. */
-export function isMirrorOf(node: string, { metadata, spec }: NCApp): boolean {
-  const mark = metadata.annotations?.[annotations.mirror];
-  return spec?.nodeName === node && mark !== undefined && mark.startsWith(`${node}/`);
 }
 
 function mirrorOf({ metadata, spec }: NCApp, node: string, name: string): NCApp {

@@ -6,7 +6,7 @@
  * Caveats: agents may write mirrors only where an admin allowed it (crd/optional/mirrors.yaml); where not, this is said once. An agent
  * that watches one namespace mirrors the apps of that one alone: of a mirror elsewhere it would not see what becomes of it.
  */
-import { defaultNamespace, keyOf } from "../../api/names.ts";
+import { defaultNamespace, isMirrorOf, keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient, KubeRequest } from "../../kube/client/client.ts";
 import { hasStatus, wasAnswered } from "../../kube/kube-error.ts";
@@ -15,11 +15,11 @@ import { ncappPath } from "../../kube/resources.ts";
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import { steadyNow } from "../../lib/steady-clock.ts";
-import { isMirrorOf, type MirrorAction, mirrorsByApp, planMirrors, type ServerApp } from "./mirror-plan.ts";
+import { type MirrorAction, mirrorsByApp, planMirrors, type ServerApp } from "./mirror-plan.ts";
 import type { ReportedApp } from "../status/status.ts";
 
 export { createLocalReports } from "./local-reports.ts";
-export { isMirrorOf, type ServerApp } from "./mirror-plan.ts";
+export type { ServerApp } from "./mirror-plan.ts";
 
 export interface Mirrors {
   /**

@@ -54,12 +54,12 @@ test("a sync that is three periods late fails", () => {
 test("a disk that can be written to is fine, a folder that is gone is named", async () => {
   using temp = tempFolder();
   const disk = createDiskCheck([temp.path]);
-  await disk.look();
-  assert.equal(disk.check().ok, true);
-  assert.match(disk.check().message, /MiB free/);
+  await disk.refresh();
+  assert.equal(disk.result().ok, true);
+  assert.match(disk.result().message, /MiB free/);
   temp.remove();
-  await disk.look();
-  assert.deepEqual(disk.check(), {
+  await disk.refresh();
+  assert.deepEqual(disk.result(), {
     name: "disk",
     ok: false,
     message: `${temp.path} cannot be written to: ENOENT`,
@@ -69,9 +69,9 @@ test("a disk that can be written to is fine, a folder that is gone is named", as
 test("a disk that does not answer fails after a minute, and is not asked again meanwhile", async () => {
   let now = 0;
   const hanging = createDiskCheck([tmpdir()], { now: () => now });
-  const look = hanging.look();
+  const refreshed = hanging.refresh();
   now = 60_001;
-  assert.equal(hanging.check().ok, false);
-  await look;
-  assert.equal(hanging.check().ok, true);
+  assert.equal(hanging.result().ok, false);
+  await refreshed;
+  assert.equal(hanging.result().ok, true);
 });

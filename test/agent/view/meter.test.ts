@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../../src/api/types.ts";
-import { createMeter } from "../../../src/agent/view/meter.ts";
+import { createIdleApps, createMeter } from "../../../src/agent/view/meter.ts";
 import type { Usage } from "../../../src/supervisor/confinement/types.ts";
-import type { Supervisor } from "../../../src/supervisor/supervisor.ts";
+import type { SupervisedApp, Supervisor, SupervisorListener } from "../../../src/supervisor/supervisor.ts";
+import { zeroReading } from "../../../src/supervisor/metering.ts";
 import { appWith } from "../../supervisor/fixtures.ts";
 
 const idle: Usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, processes: 1, oomKills: 0 };
@@ -13,7 +14,7 @@ function meterOf(readings: (Usage | undefined)[], spec: NCAppSpec = {}) {
   let seconds = 0;
   const run = { id: "r1", createdAt: 0 };
   const record: { app: unknown; run: typeof run; others?: typeof run[] } = { app: appWith(spec), run };
-  const told: string[] = [];
+  const measured: string[] = [];
   const supervisor = {
     get: () => ({ record }),
     list: () => [{ key: "default/web" }],
@@ -22,51 +23,53 @@ function meterOf(readings: (Usage | undefined)[], spec: NCAppSpec = {}) {
   const meter = createMeter({
     supervisor,
     size: { cpus: 1, memoryBytes: 1024 },
-    onMeasured: (key) => told.push(key),
     now: () => 10_000 * ++seconds,
   });
-  return { meter, told, run, record };
+  meter.listen((key) => measured.push(key));
+  const app = { key: "default/web", record } as SupervisedApp;
+  const latest = () => meter.latest(app);
+  return { meter, measured, run, record, app, latest };
 }
 
 test("what was used between two readings is measured as a share of the node", async () => {
-  const { meter, told } = meterOf([{ ...idle }, { ...idle, cpuSeconds: 3 }]);
+  const { meter, measured, latest } = meterOf([{ ...idle }, { ...idle, cpuSeconds: 3 }]);
   await meter.readAll();
   await meter.readAll();
-  assert.deepEqual([meter.latest("default/web")?.cpuPCT, meter.latest("default/web")?.memPCT], [20, 50]);
-  assert.equal(told.length, 2);
+  assert.deepEqual([latest()?.cpuPCT, latest()?.memPCT], [20, 50]);
+  assert.equal(measured.length, 2);
 });
 
 test("an app that used the same is shown by the same object, one that did not by another", async () => {
-  const { meter } = meterOf([{ ...idle }, { ...idle }, { ...idle }, { ...idle, memoryBytes: 513 }]);
+  const { meter, latest } = meterOf([{ ...idle }, { ...idle }, { ...idle }, { ...idle, memoryBytes: 513 }]);
   const shown = [];
   for (let time = 0; time < 4; time++) {
     await meter.readAll();
-    shown.push(meter.latest("default/web"));
+    shown.push(latest());
   }
   assert.equal(shown[1], shown[2]);
   assert.notEqual(shown[2], shown[3]);
 });
 
 test("an app that does not run any more has no figures", async () => {
-  const { meter } = meterOf([idle, undefined]);
+  const { meter, latest } = meterOf([idle, undefined]);
   await meter.readAll();
   await meter.readAll();
-  assert.equal(meter.latest("default/web"), undefined);
+  assert.equal(latest(), undefined);
 });
 
 test("a new run has no figures before it is measured itself", async () => {
-  const { meter, run } = meterOf([{ ...idle, oomKills: 3 }, idle]);
+  const { meter, run, app, latest } = meterOf([{ ...idle, oomKills: 3 }, idle]);
   await meter.readAll();
-  assert.equal(meter.latest("default/web")?.oomKills, 3);
+  assert.equal(latest()?.oomKills, 3);
   run.id = "r2";
-  assert.deepEqual([meter.latest("default/web"), meter.reading("default/web")], [undefined, undefined]);
+  assert.deepEqual([latest(), meter.reading(app)], [undefined, undefined]);
   await meter.readAll();
-  assert.equal(meter.latest("default/web")?.oomKills, 0);
+  assert.equal(latest()?.oomKills, 0);
 });
 
 test("a run that begins beside another, and one that outlives it, are measured by what was used since the last reading", async () => {
   const shared = { ...idle, counters: "app", cpuSeconds: 120 };
-  const { meter, record } = meterOf([
+  const { meter, record, latest } = meterOf([
     shared,
     { ...shared, cpuSeconds: 122 },
     { ...shared, cpuSeconds: 123 },
@@ -74,7 +77,7 @@ test("a run that begins beside another, and one that outlives it, are measured b
   ]);
   const shown = async () => {
     await meter.readAll();
-    return meter.latest("default/web")?.cpuPCT;
+    return latest()?.cpuPCT;
   };
   await shown();
   const [first, second] = [record.run, { id: "r2", createdAt: 20_000 }];
@@ -91,8 +94,35 @@ test("what others used before an agent came is not taken for the use of the run 
   const beside = meterOf([shared]);
   beside.record.others = [{ id: "r0", createdAt: 0 }];
   const after = meterOf([shared], { schedule: "* * * * *", concurrencyPolicy: "Allow" });
-  for (const { meter } of [beside, after]) {
+  for (const { meter, latest } of [beside, after]) {
     await meter.readAll();
-    assert.equal(meter.latest("default/web")?.cpuPCT, 0);
+    assert.equal(latest()?.cpuPCT, 0);
   }
+});
+
+const readingOf = (cpuSeconds: number) => {
+  const { at, usage } = zeroReading(0);
+  return { at, usage: { ...usage, cpuSeconds } };
+};
+
+test("an app is idle if it used no CPU between two readings, and not where there are no two", () => {
+  let reading: ReturnType<typeof readingOf> | undefined;
+  let listener: SupervisorListener | undefined;
+  const isIdle = createIdleApps({ listen: (added) => listener = added }, { reading: () => reading });
+  const { app } = meterOf([]);
+  const see = (cpuSeconds: number | undefined) => {
+    reading = cpuSeconds === undefined ? undefined : readingOf(cpuSeconds);
+    return isIdle(app);
+  };
+  assert.equal(see(undefined), false, "it was never measured");
+  assert.equal(see(1), false, "it was measured once");
+  assert.equal(isIdle(app), false, "it was not measured since then");
+  assert.equal(see(1), true);
+  assert.equal(see(1.01), false, "it worked");
+  assert.equal(see(1.01), true);
+  assert.equal(see(0), false, "another run has started");
+  assert.equal(see(undefined), false, "it does not run");
+  assert.equal(see(0), false, "readings from before it stopped do not count");
+  listener!.forgotten(app);
+  assert.equal(see(0), false, "another app has the name");
 });

@@ -16,7 +16,7 @@ const setUp = () => {
   /** The checks as they are from now on, looked at every ten seconds. */
   const look = (next: Check[], seconds: number) => {
     checks = next;
-    for (const end = time + seconds * 1000; time < end; time += 10_000) readiness.look();
+    for (const end = time + seconds * 1000; time < end; time += 10_000) readiness.update();
     return readiness.ready().ready;
   };
   return { readiness, look, log };

@@ -25,21 +25,19 @@ const record: AppRecord = {
   },
 };
 
+const app: SupervisedApp = { key: "default/web", record };
+
 function boardIn(bootId: string) {
-  return createStatusBoard({
-    supervisor: { get: (key) => key === "default/web" ? { key, record } : undefined },
-    meter: { latest: () => undefined },
-    bootId,
-  });
+  return createStatusBoard({ meter: { latest: () => undefined }, bootId });
 }
 
 test("a run of this boot is shown with its process", () => {
-  const { phase, ready, pid } = boardIn("boot-1").status("default/web") ?? {};
+  const { phase, ready, pid } = boardIn("boot-1").status(app);
   assert.deepEqual({ phase, ready, pid }, { phase: "Running", ready: true, pid: 4711 });
 });
 
 test("a run of an earlier boot is not shown as running, and its process not at all", () => {
-  const status = boardIn("boot-2").status("default/web") ?? {};
+  const status = boardIn("boot-2").status(app);
   const { phase, reason, ready, pid, startTime, restarts } = status;
   assert.deepEqual({ phase, reason, ready, pid, startTime, restarts }, {
     phase: "Pending",
@@ -51,39 +49,37 @@ test("a run of an earlier boot is not shown as running, and its process not at a
   });
 });
 
-test("a status is built anew when the record, the caps or the measurement is another, and only then", () => {
+test("a status is rebuilt when the record, the caps or the measurement changes, and only then", () => {
   const capped = { ...record, app: appWith({ cpuPCT: "20" }) };
   const known: SupervisedApp = { key: "default/web", record: capped, caps: { enforced: true } };
   let measured = { cpuPCT: 1, memPCT: 2, memoryBytes: 3, cpuThrottledPCT: 0, processes: 1, oomKills: 0 };
   const board = createStatusBoard({
-    supervisor: { get: () => known },
     meter: { latest: () => measured },
     bootId: "boot-1",
   });
-  const first = board.status("default/web");
-  assert.equal(board.status("default/web"), first);
+  const first = board.status(known);
+  assert.equal(board.status(known), first);
   measured = { ...measured, cpuPCT: 7 };
-  assert.equal(board.status("default/web")?.cpuPCT, "7.0");
+  assert.equal(board.status(known).cpuPCT, "7.0");
   known.record = { ...capped, restarts: 3 };
-  assert.equal(board.status("default/web")?.restarts, 3);
+  assert.equal(board.status(known).restarts, 3);
   known.caps = { enforced: false, reason: "ResizePending", message: "too much is in use" };
-  const enforced = board.status("default/web")?.conditions?.find(({ type }) => type === "LimitsEnforced");
+  const enforced = board.status(known).conditions?.find(({ type }) => type === "LimitsEnforced");
   assert.deepEqual([enforced?.status, enforced?.reason], ["False", "ResizePending"]);
 });
 
-test("conditions keep the time of their last change, and apps that nobody knows have no status", () => {
+test("conditions keep the time of their last transition", () => {
   let [known, time] = [record, 0];
   const board = createStatusBoard({
-    supervisor: { get: (key) => key === "default/web" ? { key, record: known } : undefined },
     meter: { latest: () => undefined },
     bootId: "boot-1",
     now: () => time,
   });
-  const ready = () => board.status("default/web")?.conditions?.find(({ type }) => type === "Ready");
+  const ready = () =>
+    board.status({ ...app, record: known }).conditions?.find(({ type }) => type === "Ready");
   const before = ready()?.lastTransitionTime;
   [known, time] = [{ ...record, restarts: 3 }, 60_000];
   assert.equal(ready()?.lastTransitionTime, before);
   known = { ...record, phase: "Failed", reason: "Error" };
   assert.notEqual(ready()?.lastTransitionTime, before);
-  assert.equal(board.status("default/none"), undefined);
 });

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openDoors } from "../../../src/agent/open-listeners.ts";
+import { openListeners } from "../../../src/agent/open-listeners.ts";
 import type { AgentOptions } from "../../../src/agent/options.ts";
 import { ca, server as pair } from "../../kube/access/certificates.ts";
 import { servicesWith } from "../fake-agent.ts";
@@ -58,7 +58,7 @@ test("off loopback nothing is opened while anything is missing, and one line nam
       log: { warn() {} },
       ...fields,
     } as unknown as AgentOptions;
-    return await openDoors(options, servicesWith(), opened).then(
+    return await openListeners(options, servicesWith(), opened).then(
       () => "opened",
       (error: Error) => error.message,
     );

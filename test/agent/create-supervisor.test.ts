@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import { test } from "node:test";
-import { privateFolder } from "../../src/agent/private-folder.ts";
+import { privateFolder } from "../../src/agent/create-supervisor.ts";
 
 const stateDir = "/var/lib/nckubelet";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { observeStarts } from "../../../src/agent/view/observe.ts";
-import { createHistogram } from "../../../src/server/counters.ts";
-import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
-import { createTestNode } from "../../supervisor/test-node.ts";
-import { waitFor } from "../../wait-for.ts";
+import { observeStarts } from "../../src/agent/reporting.ts";
+import { createHistogram } from "../../src/server/counters.ts";
+import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
+import { createTestNode } from "../supervisor/test-node.ts";
+import { waitFor } from "../wait-for.ts";
 
 test("a start is measured once, from the decision until the script is about to run; a download is in it, a new agent is not", async () => {
   const downloadMs = 100;

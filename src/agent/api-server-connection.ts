@@ -1,0 +1,38 @@
+/** The agent's connection to the API server: one client for all of its parts, and a signal for each good answer. */
+import { loadAccess } from "../kube/access/access.ts";
+import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client/client.ts";
+import { createPulse, type Pulse } from "../lib/pulse.ts";
+import { version } from "../lib/version.ts";
+import type { AgentOptions } from "./options.ts";
+
+export interface ApiServerConnection {
+  client: KubeClient;
+  /** Calls back once, at the next successful answer, unless the returned function is called first. */
+  answered: Pulse["onNext"];
+  /** Calls back at every successful answer. */
+  onAnswer(listener: () => void): void;
+}
+
+/** Finds the API server by the options. Whether it answers is for the sources to find out, again and again. */
+export async function connectApiServer(
+  { kubeconfig, server, env, log }: AgentOptions,
+  onRequest: (report: RequestReport) => void,
+): Promise<ApiServerConnection> {
+  const access = await loadAccess({ kubeconfig, server, env });
+  log.info("using the API server", { server: access.describe() });
+  const pulse = createPulse();
+  const listeners: (() => void)[] = [pulse.beat];
+  const client = createKubeClient(access, {
+    userAgent: `nckubelet/${version}`,
+    onRequest(report) {
+      onRequest(report);
+      if (report.code < 200 || report.code > 299) return;
+      for (const listener of listeners) listener();
+    },
+  });
+  return {
+    client,
+    answered: pulse.onNext,
+    onAnswer: (listener) => void listeners.push(listener),
+  };
+}

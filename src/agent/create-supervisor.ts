@@ -1,0 +1,45 @@
+/** The agent's supervisor, made from the options. */
+import { createHash } from "node:crypto";
+import { dirname, join, resolve } from "node:path";
+import process from "node:process";
+import type { KubeClient } from "../kube/client/client.ts";
+import { createScriptFetcher } from "../supervisor/script/script.ts";
+import { Supervisor, type SupervisorOptions } from "../supervisor/supervisor.ts";
+import { createValueResolver } from "./env-values.ts";
+import type { AgentOptions } from "./options.ts";
+
+/** Returns a supervisor that has taken over nothing yet. Without a client `valueFrom` cannot name Secrets and ConfigMaps. */
+export function createSupervisor(
+  options: AgentOptions,
+  { confinement, confinementOf }: Pick<SupervisorOptions, "confinement" | "confinementOf">,
+  client?: KubeClient,
+): Supervisor {
+  const { stateDir, logDir, nodeName, enforce, logs, log } = options;
+  return new Supervisor({
+    layout: { stateDir, logDir, privateDir: privateFolder(options) },
+    confinement,
+    confinementOf,
+    nodeName,
+    enforce,
+    logs,
+    log,
+    resolveValue: createValueResolver({ client, nodeName }),
+    fetchScript: createScriptFetcher({
+      cacheDir: join(stateDir, "scripts"),
+      onStale: ({ message }) => log.warn("using a cached copy of a script", { why: message }),
+    }),
+  });
+}
+
+/**
+ * Returns the folder for what must not reach a disk: beside the agent's socket, which is in memory (/run) by default. The
+ * name has a digest of the state folder, so that agents with sockets in one folder do not share it.
+ */
+export function privateFolder(
+  { socket, stateDir }: Pick<AgentOptions, "socket" | "stateDir">,
+  isRoot: boolean = process.geteuid?.() === 0,
+): string {
+  const runtime = socket ? dirname(resolve(socket)) : isRoot ? "/run/nckubelet" : resolve(stateDir);
+  const digest = createHash("sha256").update(resolve(stateDir)).digest("hex").slice(0, 8);
+  return join(runtime, `private-${digest}`);
+}
