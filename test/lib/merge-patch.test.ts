@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mergePatch } from "../../src/lib/merge-patch.ts";
-import { applyMergePatch } from "../report/fake-server.ts";
+import { applyMergePatch } from "../kube/fake-api.ts";
 
 test("mergePatch() gives a patch that turns any object into any other, and nothing for equal ones", () => {
   for (let round = 0; round < 2000; round++) {

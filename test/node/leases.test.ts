@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createLeaseKeeper } from "../../src/node/leases.ts";
 import { createTestLog } from "../report/test-log.ts";
 import { waitFor } from "../wait-for.ts";
-import { FakeApi, problem } from "./fake-api.ts";
+import { FakeApi, problem } from "../kube/fake-api.ts";
 import { start } from "./samples.ts";
 
 const folder = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";

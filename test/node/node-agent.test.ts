@@ -6,7 +6,7 @@ import { createNodeAgent, type NodeAgentOptions, observeDelay } from "../../src/
 import { parsePublished } from "../../src/node/published.ts";
 import type { NodeUsage } from "../../src/node/usage.ts";
 import { createTestLog } from "../report/test-log.ts";
-import { FakeApi, problem } from "./fake-api.ts";
+import { FakeApi, problem } from "../kube/fake-api.ts";
 import { calmUsage, facts, start } from "./samples.ts";
 
 const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/nckubelet-n1";

@@ -4,7 +4,7 @@ import { type Node, ownerOf } from "../../src/node/node-object.ts";
 import { noPressure, stepPressure } from "../../src/node/pressure.ts";
 import { createRegistration, type RegisterMode } from "../../src/node/register.ts";
 import { createTestLog } from "../report/test-log.ts";
-import { FakeApi, problem } from "./fake-api.ts";
+import { FakeApi, problem } from "../kube/fake-api.ts";
 import { calmUsage, picture, start } from "./samples.ts";
 
 const path = "/api/v1/nodes/edge-7";

@@ -8,8 +8,7 @@ import {
   priorityClasses,
   resourceQuotas,
 } from "../../src/kube/resources.ts";
-import { accept, isWatch } from "../kube/fake-ncapps.ts";
-import { type Answer, json, refuse, type SeenRequest } from "../kube/fake-server.ts";
+import { accept, type Answer, isWatch, json, refuse, type SeenRequest } from "../kube/fake-server.ts";
 
 const followed = [ncapps, nodes, leases, priorityClasses, limitRanges, resourceQuotas];
 

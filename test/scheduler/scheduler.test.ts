@@ -3,10 +3,11 @@ import type { ServerResponse } from "node:http";
 import { test } from "node:test";
 import { createLogger } from "../../src/lib/log.ts";
 import { runScheduler, type SchedulerOptions } from "../../src/scheduler/scheduler.ts";
-import { accept, isWatch } from "../kube/fake-ncapps.ts";
 import {
+  accept,
   type Answer,
   type FakeServer,
+  isWatch,
   json,
   refuse,
   type SeenRequest,

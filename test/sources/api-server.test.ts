@@ -4,8 +4,17 @@ import { createApiServerSource } from "../../src/sources/api-server.ts";
 import { annotations } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import type { Source } from "../../src/sources/source.ts";
-import { accept, apiServer, line, lists, ncapp } from "../kube/fake-ncapps.ts";
-import { type Answer, type FakeServer, refuse, withClient } from "../kube/fake-server.ts";
+import {
+  accept,
+  type Answer,
+  apiServer,
+  type FakeServer,
+  line,
+  lists,
+  ncapp,
+  refuse,
+  withClient,
+} from "../kube/fake-server.ts";
 
 interface Running {
   source: Source;

@@ -11,7 +11,7 @@ import { proxyFromEnvironment } from "../../../src/kube/access/proxy.ts";
 import { ncapps } from "../../../src/kube/resources.ts";
 import { followList } from "../../../src/kube/watch/watch.ts";
 import type { KubeObject } from "../../../src/kube/wire.ts";
-import { bookmark, errorLine, line, listOf, ncapp } from "../../kube/fake-ncapps.ts";
+import { bookmark, errorLine, line, listOf, ncapp } from "../../kube/fake-server.ts";
 import { holds, oneLine, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";
 

@@ -4,8 +4,7 @@ import type { NCApp } from "../../../src/api/types.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import { listAll, type ListOptions } from "../../../src/kube/watch/list.ts";
 import { ncapps, nodes } from "../../../src/kube/resources.ts";
-import { apiVersion, listOf, lists, ncapp } from "../fake-ncapps.ts";
-import { type Answer, json, refuse, withClient } from "../fake-server.ts";
+import { type Answer, apiVersion, json, listOf, lists, ncapp, refuse, withClient } from "../fake-server.ts";
 
 const list = (answer: Answer, options: Partial<ListOptions<NCApp>> = {}) =>
   withClient(answer, async (client, server) => {

@@ -5,9 +5,22 @@ import { test } from "node:test";
 import type { NCApp } from "../../../src/api/types.ts";
 import type { ClientOptions } from "../../../src/kube/client/client.ts";
 import type { FollowOptions } from "../../../src/kube/watch/watch.ts";
-import { accept, apiServer, bookmark, errorLine, isWatch, line, lists, ncapp } from "../fake-ncapps.ts";
+import {
+  accept,
+  type Answer,
+  apiServer,
+  bookmark,
+  errorLine,
+  type FakeServer,
+  isWatch,
+  json,
+  line,
+  lists,
+  ncapp,
+  refuse,
+  withClient,
+} from "../fake-server.ts";
 import { type Event, follow, type Follower } from "../follower.ts";
-import { type Answer, type FakeServer, json, refuse, withClient } from "../fake-server.ts";
 
 /** Follows the NCApps of node-a on a fake server. */
 function following(

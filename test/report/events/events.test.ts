@@ -2,26 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createEventRecorder } from "../../../src/report/events/events.ts";
 import type { EventNews, EventTarget } from "../../../src/report/events/event-aggregator.ts";
+import { FakeApi, problem } from "../../kube/fake-api.ts";
 import { FakeClock, settled } from "../fake-clock.ts";
-import { applyMergePatch, type Asked, FakeServer, pending, problem } from "../fake-server.ts";
 import { createTestLog } from "../test-log.ts";
 
 const minute = 60_000;
 const web: EventTarget = { namespace: "default", name: "web", uid: "u1" };
 const started: EventNews = { type: "Normal", reason: "Started", message: "Started /bin/run as process 7" };
 
-// deno-lint-ignore no-explicit-any
-type StoredEvent = any;
-
 const setUp = () => {
   const clock = new FakeClock();
-  const server = new FakeServer();
-  const stored = new Map<string, StoredEvent>();
-  let trouble: (request: Asked) => unknown = () => undefined;
-  server.intercept = async (request) => {
-    await trouble(request);
-    return storeEvent(stored, request);
-  };
+  const server = new FakeApi();
   const log = createTestLog();
   const { client } = server;
   const recorder = createEventRecorder({
@@ -37,26 +28,12 @@ const setUp = () => {
   return {
     clock,
     server,
-    stored,
+    stored: server.objects,
     log,
     recorder,
     record,
-    setTrouble: (next: typeof trouble) => void (trouble = next),
   };
 };
-
-function storeEvent(stored: Map<string, StoredEvent>, request: Asked): StoredEvent {
-  if (request.method === "POST") {
-    const { name } = request.body.metadata;
-    if (stored.has(name)) throw problem(request, 409, "AlreadyExists");
-    stored.set(name, request.body);
-    return request.body;
-  }
-  const name = request.path.split("/").at(-1)!;
-  if (!stored.has(name)) throw problem(request, 404, "NotFound");
-  stored.set(name, applyMergePatch(stored.get(name), request.body));
-  return stored.get(name);
-}
 
 test("record() creates an Event in the namespace of the app, as kubectl describe looks for it", async () => {
   const { server, recorder } = setUp();
@@ -90,11 +67,11 @@ test("record() creates an Event in the namespace of the app, as kubectl describe
 });
 
 test("record() says the same again as a count, and what comes while a request is in flight as one", async () => {
-  const { clock, server, stored, recorder, setTrouble } = setUp();
+  const { clock, server, stored, recorder } = setUp();
   recorder.record(web, started);
   await clock.advance(5000);
-  const hold = pending();
-  setTrouble(() => hold.promise);
+  const hold = Promise.withResolvers<void>();
+  server.intercept = () => hold.promise;
   for (let times = 0; times < 20; times++) recorder.record(web, started);
   await settled();
   hold.resolve();
@@ -120,11 +97,10 @@ test("record() creates the Event again when the server has forgotten it", async 
 
 test("record() makes no second Event where the answer to the first try was lost", async () => {
   const { clock, stored, recorder, server } = setUp();
-  const { intercept } = server;
-  server.intercept = async (request) => {
-    const answer = await intercept(request);
-    if (server.asked.length === 1) throw problem(request, undefined, "Timeout");
-    return answer;
+  server.intercept = ({ path, body }) => {
+    if (server.asked.length > 1) return undefined;
+    server.put(`${path}/${body.metadata.name}`, body);
+    return 0;
   };
   recorder.record(web, started);
   await clock.advance(5000);
@@ -147,28 +123,28 @@ test("record() slows down an app that says too much, loses no count, and leaves 
 });
 
 test("record() waits out a server in trouble, with few requests, and then tells all", async () => {
-  const { clock, server, stored, log, record, setTrouble } = setUp();
-  setTrouble((request) => {
+  const { clock, server, stored, log, record } = setUp();
+  server.intercept = (request) => {
     throw problem(request, server.asked.length % 2 ? 503 : undefined, "Broken");
-  });
+  };
   for (let number = 0; number < 100; number++) record("Started", `app${number}`);
   await clock.advance(10 * minute);
   assert.ok(server.asked.length < 60, `${server.asked.length} requests in 10 minutes`);
   assert.equal(log.lines.filter((line) => line.includes("going on slowly")).length, 1);
-  setTrouble(() => undefined);
+  server.intercept = () => undefined;
   await clock.advance(minute);
   assert.equal(stored.size, 100);
 });
 
 test("record() gives an event up that the server refuses, and tries when it happens again", async () => {
-  const { clock, server, stored, recorder, setTrouble } = setUp();
-  setTrouble((request) => {
+  const { clock, server, stored, recorder } = setUp();
+  server.intercept = (request) => {
     throw problem(request, 403, "Forbidden");
-  });
+  };
   recorder.record(web, started);
   await clock.advance(30 * minute);
   assert.equal(server.asked.length, 3);
-  setTrouble(() => undefined);
+  server.intercept = () => undefined;
   recorder.record(web, started);
   await settled();
   assert.deepEqual([...stored.values()].map(({ count }) => count), [2]);
@@ -181,10 +157,10 @@ for (
   ] as const
 ) {
   test(`record() gives events up whose namespace ${what}, and those of others go out at once`, async () => {
-    const { server, recorder, record, stored, setTrouble } = setUp();
-    setTrouble((request) => {
+    const { server, recorder, record, stored } = setUp();
+    server.intercept = (request) => {
       if (request.path.includes("/ci/")) throw problem(request, status, "Refused", message);
-    });
+    };
     for (let n = 0; n < 30; n++) {
       recorder.record({ namespace: "ci", name: `app-${n}`, uid: `u${n}` }, started);
     }
@@ -196,13 +172,13 @@ for (
 }
 
 test("record() holds a bounded number of events while nothing goes through", async () => {
-  const { clock, stored, record, setTrouble } = setUp();
-  setTrouble((request) => {
+  const { clock, server, stored, record } = setUp();
+  server.intercept = (request) => {
     throw problem(request, undefined, "Unreachable");
-  });
+  };
   for (let number = 0; number < 5000; number++) record("Started", `app${number}`);
   await clock.advance(minute);
-  setTrouble(() => undefined);
+  server.intercept = () => undefined;
   await clock.advance(minute);
   assert.ok(stored.size <= 1010, `${stored.size} events`);
   assert.ok([...stored.values()].some(({ involvedObject }) => involvedObject.name === "app4999"));
@@ -216,11 +192,11 @@ test("record() lets no secret through that is part of an address", async () => {
 });
 
 test("flush() waits for what is due; close() sends nothing more and leaves no timer", async () => {
-  const { clock, server, stored, recorder, record, setTrouble } = setUp();
+  const { clock, server, stored, recorder, record } = setUp();
   record("one");
   await recorder.flush(1000);
   assert.equal(stored.size, 1);
-  setTrouble(() => new Promise((resolve) => setImmediate(resolve)));
+  server.intercept = () => new Promise<void>((resolve) => setImmediate(resolve));
   record("two");
   recorder.close();
   record("three");

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { NCApp } from "../../../src/api/types.ts";
 import { type MirrorAction, planMirrors, type ServerApp } from "../../../src/report/mirrors/mirror-plan.ts";
 import { createMirrors, type MirrorsOptions } from "../../../src/report/mirrors/mirrors.ts";
-import { FakeApi, problem } from "../../node/fake-api.ts";
+import { FakeApi, problem } from "../../kube/fake-api.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { waitFor } from "../../wait-for.ts";
 import { createTestLog } from "../test-log.ts";

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppStatus } from "../../../src/api/types.ts";
+import { ncappPath } from "../../../src/kube/resources.ts";
 import { createStatusReporter, type ReportedApp } from "../../../src/report/status/status.ts";
+import { ncapp } from "../../builders.ts";
+import { FakeApi, problem } from "../../kube/fake-api.ts";
 import { FakeClock, settled } from "../fake-clock.ts";
-import { FakeServer, pending, problem, type Stored } from "../fake-server.ts";
 import { createTestLog } from "../test-log.ts";
 
 const minute = 60_000;
@@ -16,9 +18,25 @@ const running: NCAppStatus = {
   processes: 2,
 };
 
+/** NCApps in one namespace, by name. */
+class TestServer extends FakeApi {
+  get patches() {
+    return this.asked.filter(({ method }) => method === "PATCH");
+  }
+
+  add(name: string, status?: NCAppStatus, uid = `uid-of-${name}`) {
+    const spec = { nodeName: "node-a" };
+    return this.put(ncappPath("default", name), ncapp({ metadata: { name, uid }, spec, status }));
+  }
+
+  app(name: string) {
+    return this.get(ncappPath("default", name));
+  }
+}
+
 const setUp = ({ random = () => 0 }: { random?: () => number } = {}) => {
   const clock = new FakeClock();
-  const server = new FakeServer();
+  const server = new TestServer();
   const log = createTestLog();
   const reporter = createStatusReporter({
     client: server.client,
@@ -30,7 +48,9 @@ const setUp = ({ random = () => 0 }: { random?: () => number } = {}) => {
   });
   return { clock, server, log, reporter };
 };
-const refTo = ({ metadata: { namespace, name, uid, resourceVersion } }: Stored): ReportedApp => ({
+const refTo = (
+  { metadata: { namespace, name, uid, resourceVersion } }: ReturnType<typeof ncapp>,
+): ReportedApp => ({
   namespace,
   name,
   uid,
@@ -50,7 +70,7 @@ test("report() patches the status with uid, version and only what differs, as a 
     priority: "high",
   });
   assert.deepEqual(body, {
-    metadata: { uid: "uid-of-web", resourceVersion: "101" },
+    metadata: { uid: "uid-of-web", resourceVersion: app.metadata.resourceVersion },
     status: { phase: "Stopping" },
   });
 });
@@ -67,10 +87,10 @@ test("report() causes no request for a thousand idle apps after an agent start, 
 
 test("report() sends usage that moves a little once in five minutes, with low priority", async () => {
   const { clock, server, reporter } = setUp();
-  const app = server.add("web", running);
+  server.add("web", running);
   for (let round = 0; round < 90; round++) {
     const status = { ...running, cpuPCT: round % 2 ? "1.1" : "1.4", memoryBytes: 1000 + round };
-    reporter.report(refTo(app), status, running);
+    reporter.report(refTo(server.app("web")), status, running);
     await clock.advance(10_000);
   }
   assert.equal(server.patches.length, 3);
@@ -79,9 +99,9 @@ test("report() sends usage that moves a little once in five minutes, with low pr
 
 test("report() sends usage that moves by points at most once per period", async () => {
   const { clock, server, reporter } = setUp();
-  const app = server.add("web", running);
+  server.add("web", running);
   for (let round = 0; round < 60; round++) {
-    reporter.report(refTo(app), { ...running, cpuPCT: round % 2 ? "30.0" : "60.0" }, running);
+    reporter.report(refTo(server.app("web")), { ...running, cpuPCT: round % 2 ? "30.0" : "60.0" }, running);
     await clock.advance(1000);
   }
   assert.ok(server.patches.length <= 7, `${server.patches.length} patches in 60 s`);
@@ -90,11 +110,16 @@ test("report() sends usage that moves by points at most once per period", async 
 
 test("report() never has two requests in flight for one app, and the newest state wins", async () => {
   const { server, reporter } = setUp();
-  const app = server.add("web");
-  const first = pending();
-  server.intercept = () => server.asked.length === 1 ? first.promise : undefined;
+  server.add("web");
+  const first = Promise.withResolvers<void>();
+  let [inFlight, mostInFlight] = [0, 0];
+  server.intercept = async () => {
+    mostInFlight = Math.max(mostInFlight, ++inFlight);
+    if (server.asked.length === 1) await first.promise;
+    inFlight--;
+  };
   for (const phase of ["Pending", "Starting", "Running", "Stopping"] as const) {
-    reporter.report(refTo(app), { phase }, {});
+    reporter.report(refTo(server.app("web")), { phase }, {});
     await settled();
   }
   assert.equal(server.asked.length, 1);
@@ -103,27 +128,27 @@ test("report() never has two requests in flight for one app, and the newest stat
   assert.deepEqual(server.patches.map(({ body }) => body.status), [{ phase: "Pending" }, {
     phase: "Stopping",
   }]);
-  assert.equal(server.mostInFlight, 1);
+  assert.equal(mostInFlight, 1);
 });
 
 test("report() tries again after failures, with the newest state and growing waits", async () => {
   const { clock, server, reporter, log } = setUp();
-  const app = server.add("web");
+  server.add("web");
   server.intercept = (request) => {
     if (server.asked.length <= 4) {
       throw problem(request, [500, 503, 401, undefined][server.asked.length - 1], "Broken");
     }
   };
-  reporter.report(refTo(app), { phase: "Starting" }, {});
+  reporter.report(refTo(server.app("web")), { phase: "Starting" }, {});
   const times: number[] = [];
   for (let second = 0; second < 20; second++) {
     const before = server.asked.length;
     await clock.advance(1000);
     if (server.asked.length > before) times.push(second);
-    if (second === 2) reporter.report(refTo(app), { phase: "Running" }, {});
+    if (second === 2) reporter.report(refTo(server.app("web")), { phase: "Running" }, {});
   }
   assert.deepEqual(times, [0, 2, 6, 14]);
-  assert.deepEqual(server.status("web"), { phase: "Running" });
+  assert.deepEqual(server.app("web").status, { phase: "Running" });
   assert.ok(log.lines.every((line) => line.startsWith("warn status reports fail for one app")));
 });
 
@@ -133,12 +158,12 @@ test("report() never touches an object that was recreated under the same name", 
   server.add("web", undefined, "new");
   reporter.report(old, { phase: "Running" }, {});
   await clock.advance(20 * minute);
-  assert.equal(server.objects.get("web")!.status, undefined);
+  assert.equal(server.app("web").status, undefined);
   assert.deepEqual(server.asked.map(({ method }) => method), ["PATCH", "GET"]);
 
-  reporter.report(refTo(server.objects.get("web")!), { phase: "Starting" }, {});
+  reporter.report(refTo(server.app("web")), { phase: "Starting" }, {});
   await settled();
-  assert.deepEqual(server.status("web"), { phase: "Starting" });
+  assert.deepEqual(server.app("web").status, { phase: "Starting" });
 });
 
 test("report() leaves an object alone that was unbound, or bound elsewhere, before the agent could know", async () => {
@@ -146,31 +171,34 @@ test("report() leaves an object alone that was unbound, or bound elsewhere, befo
     const { clock, server, reporter } = setUp();
     const app = refTo(server.add("web", running));
     const theirs = { phase: "Starting" } as const;
-    server.touch("web", (object) => Object.assign(object, { spec: { nodeName }, status: theirs }));
+    server.touch(
+      ncappPath("default", "web"),
+      (object) => Object.assign(object, { spec: { nodeName }, status: theirs }),
+    );
     reporter.report(app, { ...running, phase: "Stopping" }, running);
     await clock.advance(minute);
     reporter.report(app, { phase: "Failed" });
     await clock.advance(20 * minute);
-    assert.deepEqual(server.status("web"), theirs);
+    assert.deepEqual(server.app("web").status, theirs);
     assert.deepEqual(server.asked.map(({ method }) => method), ["PATCH", "GET"]);
   }
 });
 
 test("lost() ends the reports of an app without a request, until it is seen to be bound to this node again", async () => {
   const { clock, server, reporter } = setUp();
-  const app = server.add("web", running);
-  reporter.report(refTo(app), running, running);
-  reporter.lost({ ...refTo(app), uid: "another" });
-  reporter.report(refTo(app), { ...running, phase: "Stopping" });
+  server.add("web", running);
+  reporter.report(refTo(server.app("web")), running, running);
+  reporter.lost({ ...refTo(server.app("web")), uid: "another" });
+  reporter.report(refTo(server.app("web")), { ...running, phase: "Stopping" });
   await settled();
   assert.equal(server.patches.length, 1);
-  reporter.lost(refTo(app));
-  reporter.report(refTo(app), { phase: "Failed" });
+  reporter.lost(refTo(server.app("web")));
+  reporter.report(refTo(server.app("web")), { phase: "Failed" });
   await clock.advance(20 * minute);
   assert.equal(server.asked.length, 1);
-  reporter.saw(refTo(app), app.status);
+  reporter.saw(refTo(server.app("web")), server.app("web").status);
   await settled();
-  assert.equal(server.status("web").phase, "Failed");
+  assert.equal(server.app("web").status?.phase, "Failed");
 });
 
 test("report() looks before it writes where it knows no version", async () => {
@@ -178,7 +206,7 @@ test("report() looks before it writes where it knows no version", async () => {
   server.add("web", running, "right");
   reporter.report({ namespace: "default", name: "web", uid: "wrong" }, { phase: "Failed" });
   await clock.advance(2000);
-  assert.deepEqual(server.status("web"), running);
+  assert.deepEqual(server.app("web").status, running);
   reporter.report({ namespace: "default", name: "web", uid: "right" }, { ...running });
   await clock.advance(2000);
   assert.deepEqual(server.asked.map(({ method }) => method), ["GET", "GET"]);
@@ -199,14 +227,14 @@ test("report() goes on where another writer came between, and keeps what that on
   const app = refTo(server.add("web", running));
   const scheduled = { type: "Audited", status: "True" } as const;
   server.touch(
-    "web",
+    ncappPath("default", "web"),
     ({ status }) => Object.assign(status!, { conditions: [scheduled], nominatedNodeName: "n2" }),
   );
   const ready = { type: "Ready", status: "False" } as const;
   reporter.report(app, { ...running, phase: "Stopping", conditions: [ready] }, running);
   await settled();
   assert.deepEqual(server.asked.map(({ method }) => method), ["PATCH", "GET", "PATCH"]);
-  const { phase, conditions, nominatedNodeName } = server.status("web");
+  const { phase, conditions, nominatedNodeName } = server.app("web").status;
   assert.deepEqual({ phase, conditions, nominatedNodeName }, {
     phase: "Stopping",
     conditions: [scheduled, ready],
@@ -233,33 +261,36 @@ test("report() goes on at once with a missing object when it is seen again", asy
   await settled();
   reporter.saw(refTo(server.add("web")), undefined);
   await settled();
-  assert.deepEqual(server.status("web"), { phase: "Running" });
+  assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
 
 test("saw() has a status corrected that somebody else wrote, but not more than once per period", async () => {
   const { clock, server, reporter } = setUp();
-  const app = server.add("web");
-  reporter.report(refTo(app), running, {});
+  server.add("web");
+  reporter.report(refTo(server.app("web")), running, {});
   await clock.advance(20_000);
   const before = server.patches.length;
   for (let times = 0; times < 100; times++) {
-    const touched = server.touch("web", (object) => object.status = { ...running, phase: "Unknown" });
+    const touched = server.touch(
+      ncappPath("default", "web"),
+      (object) => object.status = { ...running, phase: "Unknown" },
+    );
     reporter.saw(refTo(touched), { ...touched.status });
     await clock.advance(100);
   }
   await clock.advance(10_000);
-  assert.equal(server.status("web").phase, "Running");
+  assert.equal(server.app("web").status?.phase, "Running");
   assert.ok(server.patches.length - before <= 3, `${server.patches.length - before} corrections`);
 });
 
 test("saw() of what the agent wrote itself, or of something older, causes nothing", async () => {
   const { server, reporter } = setUp();
-  const app = server.add("web");
-  const old = refTo(app);
+  server.add("web");
+  const old = refTo(server.app("web"));
   reporter.report(old, running, {});
   await settled();
   // An API server whose CRD is older than the agent has dropped a field.
-  reporter.saw(refTo(app), { phase: "Running" });
+  reporter.saw(refTo(server.app("web")), { phase: "Running" });
   reporter.saw(old, undefined);
   await settled();
   assert.equal(server.asked.length, 1);
@@ -267,10 +298,10 @@ test("saw() of what the agent wrote itself, or of something older, causes nothin
 
 test("report() counts a field that the server drops as sent", async () => {
   const { clock, server, reporter } = setUp();
-  const app = server.add("web");
+  server.add("web");
   server.intercept = (request) => void delete request.body?.status.restarts;
   for (let times = 0; times < 10; times++) {
-    reporter.report(refTo(app), running, {});
+    reporter.report(refTo(server.app("web")), running, {});
     await clock.advance(10_000);
   }
   assert.equal(server.patches.length, 1);
@@ -282,7 +313,7 @@ test("report() brings changes of phase before usage, and never takes more than i
   for (const kind of ["usage", "phase"]) {
     for (let number = 0; number < 20; number++) server.add(`${kind}${number}`, running);
   }
-  const hold = pending();
+  const hold = Promise.withResolvers<void>();
   let most = 0;
   let busy = 0;
   server.intercept = async () => {
@@ -319,7 +350,7 @@ test("report() asks a dead server about once a second at most for all apps toget
   server.intercept = () => undefined;
   for (const app of apps) reporter.saw(app, undefined);
   await clock.advance(1000);
-  assert.deepEqual([...new Set(apps.map(({ name }) => server.status(name).phase))], ["Running"]);
+  assert.deepEqual([...new Set(apps.map(({ name }) => server.app(name).status?.phase))], ["Running"]);
   assert.equal(log.lines.at(-1), "info status reports go through again");
 });
 
@@ -338,7 +369,7 @@ test("heard() ends the wait of what got no answer, not of what was refused", asy
   reporter.heard();
   await settled();
   assert.deepEqual(server.asked.slice(asked).map(({ path }) => path.includes("web")), [true]);
-  assert.deepEqual(server.status("web"), { phase: "Running" });
+  assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
 
 test("report() is not held up by one app that the server always refuses", async () => {
@@ -350,7 +381,7 @@ test("report() is not held up by one app that the server always refuses", async 
   await clock.advance(5 * minute);
   reporter.report(refTo(server.add("web")), { phase: "Running" }, {});
   await settled();
-  assert.deepEqual(server.status("web"), { phase: "Running" });
+  assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
 
 test("report() concludes nothing from an answer that is no NCApp", async () => {
@@ -359,7 +390,7 @@ test("report() concludes nothing from an answer that is no NCApp", async () => {
   server.intercept = () => server.asked.length < 3 ? { metadata: { name: "web" } } : undefined;
   reporter.report({ ...refTo(app), resourceVersion: undefined }, { phase: "Running" });
   await clock.advance(10_000);
-  assert.deepEqual(server.status("web"), { phase: "Running" });
+  assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
 
 test("forget() drops what is pending, for this uid only", async () => {
@@ -375,14 +406,14 @@ test("forget() drops what is pending, for this uid only", async () => {
   reporter.forget("default", "kept", "another");
   reporter.forget("default", "web", app.uid);
   await clock.advance(minute);
-  assert.equal(server.status("web").phase, undefined);
-  assert.equal(server.status("kept").phase, "Running");
+  assert.equal(server.app("web").status?.phase, undefined);
+  assert.equal(server.app("kept").status?.phase, "Running");
 });
 
 test("flush() waits for what is due and no longer than its time", async () => {
   const { clock, server, reporter } = setUp();
   await reporter.flush(1000);
-  const hold = pending();
+  const hold = Promise.withResolvers<void>();
   server.intercept = () => hold.promise;
   reporter.report(refTo(server.add("web")), { phase: "Running" }, {});
   let state = "waiting";
@@ -391,10 +422,10 @@ test("flush() waits for what is due and no longer than its time", async () => {
   assert.equal(state, "waiting");
   hold.resolve();
   await flushed;
-  assert.deepEqual(server.status("web"), { phase: "Running" });
+  assert.deepEqual(server.app("web").status, { phase: "Running" });
 
   server.intercept = () => new Promise(() => {});
-  reporter.report(refTo(server.objects.get("web")!), { phase: "Stopping" });
+  reporter.report(refTo(server.app("web")), { phase: "Stopping" });
   const late = reporter.flush(5000);
   await clock.advance(5000);
   await late;
