@@ -1,5 +1,5 @@
 #!/bin/sh
-# Works in bursts, so that it costs a third of one core even where no cap can be set.
+# Works in bursts, so that it uses a third of a core even without a cap.
 while :; do
   i=0
   while [ "$i" -lt 200000 ]; do i=$((i + 1)); done

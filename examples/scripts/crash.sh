@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gets a little way, then fails.
+# Runs for two seconds, then fails.
 echo "starting"
 sleep 2
 echo "cannot open the database: no such file" >&2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts a daemon and ends, as many servers' start scripts do.
+# Starts a daemon and exits, like the start scripts of many servers.
 pidfile=${TMPDIR:-/tmp}/nckubelet-example-daemon.$(id -u).pid
 (
   trap 'echo "the daemon ends"; rm -f "$pidfile"; exit 0' TERM

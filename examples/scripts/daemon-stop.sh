@@ -1,5 +1,5 @@
 #!/bin/sh
-# Asks the daemon to end, and waits for it.
+# Stops the daemon and waits until it exits.
 pidfile=${TMPDIR:-/tmp}/nckubelet-example-daemon.$(id -u).pid
 [ -s "$pidfile" ] || exit 0
 pid=$(cat "$pidfile")

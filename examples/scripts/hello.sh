@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says hello every five seconds.
+# Prints a line every five seconds.
 i=0
 while :; do
   i=$((i + 1))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A job with an end: looks at the machine, and is done.
+# A job that completes: prints load and disk usage.
 echo "report of $(date)"
 cat /proc/loadavg
 df -P / | tail -n 1

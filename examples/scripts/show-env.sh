@@ -1,5 +1,5 @@
 #!/bin/sh
-# Shows what an app is given.
+# Prints the arguments, working directory and environment of an app.
 echo "arguments: $#"
 for argument in "$@"; do echo "  $argument"; done
 echo "folder: $(pwd)"
