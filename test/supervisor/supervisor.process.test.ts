@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Caps, CapsState, Confinement } from "../../src/supervisor/confinement/types.ts";
 import { appsFolder, logFolder, logPath, recordPath } from "../../src/supervisor/layout.ts";
-import { statePath } from "../../src/supervisor/logs/parts.ts";
+import { statePath } from "../../src/supervisor/logs/log-parts.ts";
 import { rotateIfNeeded } from "../../src/supervisor/logs/rotation.ts";
 import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
 import { supervisorContract } from "./contract.ts";

@@ -1,30 +1,35 @@
 /**
- * The two ways to take bytes out of a log that an app appends to. Each step leaves something that recoverRotation() can
- * finish or undo: first the copy, then the mark, then the cut, then the new part and the new state.
+ * The two ways to cut bytes from a log while an app appends to it. The steps are: copy, write down the cut, cut, add the part,
+ * write the new state. recoverRotation() can finish or undo a cut after each of them.
  */
+import { Buffer } from "node:buffer";
+import { ftruncateSync, readSync, writeSync } from "node:fs";
 import { constants, type FileHandle, open, rm } from "node:fs/promises";
 import type { Collapse } from "./collapse.ts";
-import { copyBytes, copyRestAndTruncate } from "./copy.ts";
-import { addPart, incomingPath, trimParts } from "./parts.ts";
-import { type OpenLog, recoverRotation } from "./log-recovery.ts";
-import { writeState } from "./log-state.ts";
+import { addPart, incomingPath, trimParts } from "./log-parts.ts";
+import { type OpenLog, recoverRotation } from "./rotation-recovery.ts";
+import { writeState } from "./rotation-state.ts";
 
-/** A log to cut. */
+/** A log to cut, and how. */
 export interface Cut extends OpenLog {
   collapse: Collapse;
 }
 
-/** What all parts together may be. */
+/** How much all parts together may hold. */
 export interface Room {
   count: number;
   bytes: number;
 }
 
+const bufferBytes = 262_144;
+/** Bounds the time that a writer faster than the copy can block the agent. */
+const maxRestBytes = 256 * 2 ** 20;
+
 const noRoom: Room = { count: 0, bytes: 0 };
 
 /**
- * Takes whole blocks off the head, without any loss; `copy: false` drops them. Then all parts go, too: what is older than a gap would be
- * read in its place.
+ * Cuts whole blocks off the head of the log into a new part, without losing a byte. With `copy: false` it drops them, and all parts
+ * with them: a reader would take what is older than the gap for what was in it.
  */
 export async function cutHead(
   cut: Cut,
@@ -36,7 +41,7 @@ export async function cutHead(
   await using incoming = await openIncoming(logPath);
   if (copy) await copyBytes(log, incoming, 0, bytes);
   await incoming.sync();
-  // The kernel writes out all that it shifts while the app has to wait: most of it can be written out before.
+  // The kernel flushes all that it shifts while the app has to wait: flush most of it before.
   await log.datasync();
   const { size } = await log.stat();
   await writeState(stateFile, { seq: seq + 1, base, cutting: { bytes, from: copy ? 0 : bytes, size } });
@@ -52,7 +57,7 @@ export async function cutHead(
   return { droppedBytes: copy ? 0 : bytes };
 }
 
-/** Copies the log, as much of its end as there is room for, and empties it. Returns how many bytes were dropped. */
+/** Copies the end of the log, as much as `room` allows, and empties the log. Returns the number of dropped bytes. */
 export async function cutWhole(cut: OpenLog, room: Room): Promise<number> {
   const { logPath, log, stateFile } = cut;
   const { seq, base } = await recoverRotation(cut);
@@ -74,4 +79,39 @@ export async function cutWhole(cut: OpenLog, room: Room): Promise<number> {
 async function openIncoming(logPath: string): Promise<FileHandle> {
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
   return await open(incomingPath(logPath), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o640);
+}
+
+/** Copies the bytes from `start` to `end` of the log to the end of `copy`. */
+async function copyBytes(
+  log: FileHandle,
+  copy: FileHandle,
+  start: number,
+  end: number,
+): Promise<void> {
+  const buffer = Buffer.allocUnsafe(bufferBytes);
+  for (let position = start; position < end;) {
+    const { bytesRead } = await log.read(buffer, 0, Math.min(bufferBytes, end - position), position);
+    if (bytesRead === 0) throw new Error(`the log ended at byte ${position}, before byte ${end}`);
+    for (let done = 0; done < bytesRead;) {
+      done += (await copy.write(buffer, done, bytesRead - done)).bytesWritten;
+    }
+    position += bytesRead;
+  }
+}
+
+/**
+ * Copies the log from `start` on and truncates it, synchronously: what the app writes between the last read and the
+ * truncation is lost. Returns the length of the log before.
+ */
+function copyRestAndTruncate(log: FileHandle, copy: FileHandle, start: number): number {
+  const buffer = Buffer.allocUnsafe(bufferBytes);
+  let position = start;
+  for (;;) {
+    const bytesRead = readSync(log.fd, buffer, 0, bufferBytes, position);
+    if (bytesRead === 0 || position - start > maxRestBytes) break;
+    for (let done = 0; done < bytesRead;) done += writeSync(copy.fd, buffer, done, bytesRead - done);
+    position += bytesRead;
+  }
+  ftruncateSync(log.fd, 0);
+  return position;
 }

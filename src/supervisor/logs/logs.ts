@@ -1,26 +1,34 @@
-/** Looks at the logs of apps, and says in the agent's own log what came of it. */
+/**
+ * Logs of apps: the files that apps append to, rotated without losing a byte, and read as one stream.
+ *
+ * rotation.ts cuts a log that is too long (cut.ts, collapse.ts) into numbered parts (log-parts.ts), and writes each cut down
+ * (rotation-state.ts), so that the next agent can finish it (rotation-recovery.ts). log-stream.ts joins the parts to one stream while
+ * rotations go on; read-log.ts reads lines from it, and log-waiter.ts waits for more. log-policy.ts has the limits.
+ */
 import type { Logger } from "../../lib/log.ts";
 import { folderOf, type Layout, logPath } from "../layout.ts";
-import { logPolicyOf } from "./policy.ts";
+import { logPolicyOf } from "./log-policy.ts";
 import { rotateIfNeeded, type RotationPolicy } from "./rotation.ts";
 import type { AppRecord } from "../types.ts";
 
-export { parseBytes, parseCount } from "./policy.ts";
-export { readLog, readTail } from "./reader.ts";
+export { parseBytes, parseCount } from "./log-policy.ts";
+export { readLog, readTail } from "./read-log.ts";
 export { forgetLog, type RotationPolicy } from "./rotation.ts";
 
-/** Rotates the logs that have grown too long; one after the other, since the disk is the same. */
+/** Rotates the logs that are too long, one after the other since they share a disk, and reports problems in the agent's own log. */
 export async function rotateAll(
   apps: { key: string; record: AppRecord }[],
   { layout, log, logs }: { layout: Layout; log: Logger; logs: RotationPolicy },
 ): Promise<void> {
   for (const { key, record } of apps) {
-    const { policy, problem: wrong } = logPolicyOf(record.app, logs);
+    const { policy, problem: invalid } = logPolicyOf(record.app, logs);
     const path = logPath(layout, folderOf(record.app));
     const { problem, droppedBytes, lossless } = await rotateIfNeeded(path, policy);
-    if (wrong) log.warn("a log annotation is passed over", { app: key, why: wrong });
-    if (problem) log.warn("a log could not be rotated", { app: key, error: problem });
-    if (!lossless) log.debug("a log was cut where its file system may lose a line", { app: key });
-    if (droppedBytes > 0) log.warn("a log grew faster than it may be kept", { app: key, droppedBytes });
+    if (invalid) log.warn("ignoring an invalid log annotation", { app: key, why: invalid });
+    if (problem) log.warn("cannot rotate a log", { app: key, error: problem });
+    if (!lossless) log.debug("rotated a log on a file system where a line may get lost", { app: key });
+    if (droppedBytes > 0) {
+      log.warn("dropped the oldest bytes of a log that grew too fast", { app: key, droppedBytes });
+    }
   }
 }

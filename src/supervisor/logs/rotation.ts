@@ -1,40 +1,40 @@
 /**
- * Keeps the log of an app within bounds while the app writes to it.
+ * Keeps the log of an app within its limits while the app writes to it.
  *
  * Guarantees:
- * - The app keeps its file and is never told; it must have opened it for append.
- * - On ext4 and xfs no byte is lost or doubled, also if the agent is killed at any point: the head of the log is copied to
- *   a new part, the copy is brought to the disk, the cut is written down, and only then the kernel takes the head off.
- * - Parts are as long as `maxBytes` in whole blocks, so a cut may fall into a line; the parts joined are the stream.
- * - It never throws: trouble is in the result. On a full disk the oldest lines go first.
- * - No link is followed.
+ * - The app keeps its open file and takes no part; it must have opened the file for append.
+ * - On ext4 and xfs no byte is lost or duplicated, even if the agent is killed at any point: it copies the head of the log to a new
+ *   part, flushes the copy to the disk, writes down the cut, and only then lets the kernel remove the head.
+ * - Parts are `maxBytes` long, rounded down to whole blocks, so a cut may split a line; the parts joined are the stream.
+ * - It never throws: errors are in the result. On a full disk the oldest lines go first.
+ * - It follows no symbolic link.
  *
- * Caveat: elsewhere (tmpfs, btrfs) the log is copied and truncated; what the app writes between the last read and the
- * truncation, some microseconds, is lost, and the result says `lossless: false`.
- * Caveat: a script that writes `> /dev/stderr` opens its log anew and empties it, as every shell does with files.
+ * Caveat: on other file systems (tmpfs, btrfs) the log is copied and truncated. What the app writes in the microseconds between the
+ * last read and the truncation is lost, and the result says `lossless: false`.
+ * Caveat: a script that writes `> /dev/stderr` reopens its log and empties it, as every shell does with files.
  */
 import { constants, lstat, open, statfs } from "node:fs/promises";
 import { errorCode } from "../../lib/files.ts";
 import { type Collapse, fallocateCollapse } from "./collapse.ts";
 import { type Cut, cutHead, cutWhole } from "./cut.ts";
-import { dropOldestPart } from "./parts.ts";
-import { recoverRotation } from "./log-recovery.ts";
-import { openState, readState } from "./log-state.ts";
+import { dropOldestPart } from "./log-parts.ts";
+import { recoverRotation } from "./rotation-recovery.ts";
+import { openState, readState } from "./rotation-state.ts";
 
 export interface RotationPolicy {
-  /** A log that is longer is rotated. */
+  /** A longer log is rotated. */
   maxBytes: number;
-  /** How many files there may be, `app.log` included. */
+  /** The maximum number of files, including `app.log`. */
   maxFiles: number;
 }
 
 export interface Rotation {
   rotated: boolean;
-  /** False where lines may have been lost since the file system cannot collapse. */
+  /** False if lines may have been lost because the file system cannot collapse. */
   lossless: boolean;
-  /** Bytes that were removed without a copy: more than all parts may hold, or no room for them. */
+  /** Bytes removed without a copy: the parts may not hold more, or the disk is full. */
   droppedBytes: number;
-  /** Why it could not be done, or not in full. */
+  /** Why the rotation failed or is incomplete. */
   problem?: Error;
 }
 
@@ -43,10 +43,10 @@ export interface RotationDeps {
 }
 
 const underWay = new Map<string, Promise<Rotation>>();
-/** Logs whose state this process has seen without an unfinished cut: as long as they are short, nothing has to be opened. */
+/** Logs known to have no unfinished cut: while they are short, no file needs to be opened. */
 const settled = new Set<string>();
 
-/** Rotates a log that has grown too long. While one rotation of a log is under way, a second call waits for the same. */
+/** Rotates a log that is too long. A call during a rotation of the same log returns the result of that rotation. */
 export function rotateIfNeeded(
   logPath: string,
   policy: RotationPolicy,
@@ -59,15 +59,15 @@ export function rotateIfNeeded(
   return rotation;
 }
 
-/** A log that was removed: nothing is kept of it, nor taken for granted where one of the same name comes. */
+/** Forgets what is known about a removed log: a new one may get the same path. */
 export function forgetLog(logPath: string): void {
   settled.delete(logPath);
 }
 
-/** Which bytes of the head go: `drop` without a copy, then `parts` parts of `partBytes`. Pure. */
+/** Plans what to cut from the head: first `drop` bytes without a copy, then `parts` parts of `partBytes`. Pure. */
 export function planRotation(size: number, { maxBytes, maxFiles }: RotationPolicy, blockBytes: number) {
   const partBytes = Math.max(1, Math.floor(maxBytes / blockBytes)) * blockBytes;
-  // The kernel takes no head off that is the whole file.
+  // The kernel cannot collapse the whole file.
   const whole = size > maxBytes ? Math.floor((size - 1) / partBytes) : 0;
   const parts = Math.min(whole, Math.max(0, maxFiles - 1));
   return { partBytes, parts, drop: (whole - parts) * partBytes };
@@ -80,7 +80,7 @@ async function rotate(
 ) {
   const result: Rotation = { rotated: false, lossless: true, droppedBytes: 0 };
   try {
-    // Not in one go, though it would be cheaper: a disk that hangs must not hold up the agent.
+    // Not lstatSync, though it is cheaper: a disk that hangs must not block the agent.
     const info = await lstat(logPath).catch(() => undefined);
     const wasSettled = settled.delete(logPath);
     if (!info) return result;
@@ -113,9 +113,9 @@ async function rotateOpen(cut: Cut, policy: RotationPolicy, result: Rotation): P
     ...Array(parts).fill({ bytes: partBytes, copy: true }),
   ];
   for (const head of heads) {
-    const done = await withRoom(cut, head.copy, (copy) => cutHead(cut, { ...head, copy }, room));
+    const done = await freeingSpace(cut, head.copy, (copy) => cutHead(cut, { ...head, copy }, room));
     if (done === "unsupported") {
-      const droppedBytes = await withRoom(
+      const droppedBytes = await freeingSpace(
         cut,
         true,
         (copy) => cutWhole(cut, copy ? room : { count: 0, bytes: 0 }),
@@ -127,8 +127,8 @@ async function rotateOpen(cut: Cut, policy: RotationPolicy, result: Rotation): P
   }
 }
 
-/** Tries again with the oldest part removed as long as the disk is full; when there is none left, without a copy. */
-async function withRoom<T>(
+/** While the disk is full, removes the oldest part and tries again; without any part left, tries without a copy. */
+async function freeingSpace<T>(
   { logPath }: Cut,
   copy: boolean,
   attempt: (copy: boolean) => Promise<T>,

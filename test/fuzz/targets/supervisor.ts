@@ -18,10 +18,10 @@ import {
   nextHop,
   parseScriptURL,
 } from "../../../src/supervisor/script/fetch-rules.ts";
-import { statePath } from "../../../src/supervisor/logs/parts.ts";
-import { parseBytes, parseCount } from "../../../src/supervisor/logs/policy.ts";
-import { readTail } from "../../../src/supervisor/logs/reader.ts";
-import { readState } from "../../../src/supervisor/logs/log-state.ts";
+import { statePath } from "../../../src/supervisor/logs/log-parts.ts";
+import { parseBytes, parseCount } from "../../../src/supervisor/logs/log-policy.ts";
+import { readTail } from "../../../src/supervisor/logs/read-log.ts";
+import { readState } from "../../../src/supervisor/logs/rotation-state.ts";
 import { readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
 import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
 import { headBytes, isShell, mendText, readHead } from "../../../src/supervisor/script/script-text.ts";

@@ -1,10 +1,10 @@
-/** Logs of numbered lines: written by a real process at full speed, and checked for gaps and repeats. */
+/** Logs of numbered lines: a real process writes them at full speed, and the tests check for gaps and repeats. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { listParts } from "../../../src/supervisor/logs/parts.ts";
+import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
 
 const lineBytes = 100;
 

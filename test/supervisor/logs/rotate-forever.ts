@@ -1,4 +1,4 @@
-/** A process of its own that rotates a log again and again, to be killed by a test. Arguments: the log, the limit. */
+/** Rotates a log again and again until a test kills the process. Arguments: the log, the limit. */
 import process from "node:process";
 import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Runs in a mount namespace of its own with a small ext4 at the folder of the first argument: fills it by a log and shows
- * as JSON how rotations fared on the full disk.
+ * Fills the small ext4 that is mounted at the first argument with a log, and prints the results of rotations on the full disk as
+ * JSON. Runs in its own mount namespace.
  */
 import { Buffer } from "node:buffer";
 import { appendFile, open, readdir } from "node:fs/promises";

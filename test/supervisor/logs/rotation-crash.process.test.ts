@@ -1,29 +1,29 @@
-/** Rotation against what a real machine does to it: a killed agent, a full disk. */
+/** Rotation on a real machine: a killed agent, a full disk. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { watch } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
+import { tempFolder } from "../../temp-folder.ts";
+import { canCollapse } from "./can-collapse.ts";
 import { assertNumbers, readJoined, writeNumbers } from "./numbered-log.ts";
 
 const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 // The same runtime again, whichever it is.
 const runtime = "deno" in process.versions ? ["run", "-A", "--no-check"] : [];
 
-let root = "";
-before(async () => root = await mkdtemp(join(tmpdir(), "log-rotation-crash-")));
-after(() => rm(root, { recursive: true }));
+const root = tempFolder({ after }).path;
 
-test("an agent that is killed while it rotates, again and again, loses and doubles no line", async (t) => {
-  if (!await canCollapse()) return t.skip("this file system cannot collapse");
-  const folder = await mkdtemp(join(root, "killed-"));
+test("agents that are killed during rotations neither lose nor duplicate a line", async (t) => {
+  if (!canCollapse(root)) return t.skip("this file system cannot collapse");
+  const folder = join(root, "killed");
+  await mkdir(folder);
   const path = join(folder, "app.log");
   const limit = 32_768;
   const lines = 1000;
@@ -32,10 +32,10 @@ test("an agent that is killed while it rotates, again and again, loses and doubl
     await writeNumbers(path, lines, count + 1);
     const agent = spawn(process.execPath, [...runtime, script("rotate-forever.ts"), path, String(limit)]);
     const ended = once(agent, "exit");
-    // At another step each time: one cut changes a dozen things in the folder.
+    // At a different step each time: one cut causes a dozen changes in the folder.
     const steps = countChanges(folder, 10 + 8 * kills, () => agent.kill("SIGKILL"));
     await writeNumbers(path, lines, count + lines + 1);
-    // Should it have been done before that many changes.
+    // In case it finishes with fewer changes.
     agent.stdout.once("data", () => agent.kill("SIGKILL"));
     assert.deepEqual(await ended, [null, "SIGKILL"]);
     steps.close();
@@ -46,7 +46,7 @@ test("an agent that is killed while it rotates, again and again, loses and doubl
   assertNumbers(await readJoined(path), count);
 });
 
-test("on a disk that is full the rotation makes room and the app can go on", async (t) => {
+test("on a full disk a rotation frees space and the app can continue", async (t) => {
   const [image, folder] = [join(root, "image"), join(root, "small")];
   const setUp = `truncate -s 16M '${image}' && mkfs.ext4 -q -F -m 0 '${image}' && mkdir '${folder}' &&
     mount -o loop '${image}' '${folder}' || exit 77`;
@@ -69,12 +69,6 @@ test("on a disk that is full the rotation makes room and the app can go on", asy
 });
 
 function countChanges(folder: string, count: number, then: () => void) {
-  let left = count;
-  return watch(folder, () => void (--left === 0 && then()));
-}
-
-async function canCollapse(): Promise<boolean> {
-  const path = join(await mkdtemp(join(root, "probe-")), "app.log");
-  await writeFile(path, "x".repeat(100_000));
-  return (await rotateIfNeeded(path, { maxBytes: 4096, maxFiles: 1 })).lossless;
+  let remaining = count;
+  return watch(folder, () => void (--remaining === 0 && then()));
 }

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import {
   access,
   appendFile,
@@ -12,12 +11,13 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { tmpdir } from "node:os";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { type Collapse, fallocateCollapse } from "../../../src/supervisor/logs/collapse.ts";
-import { incomingPath, listParts, statePath } from "../../../src/supervisor/logs/parts.ts";
+import { incomingPath, listParts, statePath } from "../../../src/supervisor/logs/log-parts.ts";
 import { forgetLog, planRotation, rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
-import { openState, readState } from "../../../src/supervisor/logs/log-state.ts";
+import { openState, readState } from "../../../src/supervisor/logs/rotation-state.ts";
+import { tempFolder } from "../../temp-folder.ts";
+import { canCollapse } from "./can-collapse.ts";
 import { assertNumbers, readJoined, writeNumbers } from "./numbered-log.ts";
 
 const block = 4096;
@@ -25,15 +25,8 @@ const policy = { maxBytes: 10 * block, maxFiles: 100 };
 const died = new Error("the agent died");
 const unsupported: Collapse = () => Promise.resolve("unsupported");
 
-let root = "";
-let canCollapse = false;
-before(async () => {
-  root = await mkdtemp(join(tmpdir(), "log-rotation-"));
-  const probe = join(root, "probe.log");
-  await writeFile(probe, Buffer.alloc(3 * block));
-  canCollapse = (await rotateIfNeeded(probe, { maxBytes: block, maxFiles: 2 })).lossless;
-});
-after(() => rm(root, { recursive: true }));
+const root = tempFolder({ after }).path;
+const skip = canCollapse(root) ? false : "this file system cannot collapse";
 
 async function newLog(content: string | Uint8Array = ""): Promise<string> {
   const path = join(await mkdtemp(join(root, "case-")), "app.log");
@@ -51,7 +44,7 @@ async function stateOf(path: string) {
   return await readState(file);
 }
 
-test("planRotation() takes whole parts off and leaves at least a byte", () => {
+test("planRotation() cuts whole parts and leaves at least a byte", () => {
   const plan = (size: number, maxBytes = 1000, maxFiles = 5) =>
     planRotation(size, { maxBytes, maxFiles }, 100);
   assert.deepEqual(plan(1000), { partBytes: 1000, parts: 0, drop: 0 });
@@ -67,7 +60,7 @@ test("planRotation() copies no more than the parts that will be kept", () => {
   assert.deepEqual(plan(10_001, 1), { partBytes: 1000, parts: 0, drop: 10_000 });
 });
 
-test("planRotation() cuts at least one block, however small the limit", () => {
+test("planRotation() cuts at least one block, even below the limit of one", () => {
   assert.deepEqual(planRotation(150, { maxBytes: 10, maxFiles: 5 }, 100), {
     partBytes: 100,
     parts: 1,
@@ -80,18 +73,17 @@ test("planRotation() cuts at least one block, however small the limit", () => {
   });
 });
 
-test("a log within its limit is left alone", async () => {
+test("a log within its limit is not changed", async () => {
   const path = await newLog("x".repeat(policy.maxBytes));
   assert.deepEqual(await rotateIfNeeded(path, policy), { rotated: false, lossless: true, droppedBytes: 0 });
   assert.deepEqual(await sizes(path), []);
 });
 
-test("a log that is not there is no trouble", async () => {
+test("a missing log is no problem", async () => {
   assert.equal((await rotateIfNeeded(join(root, "none", "app.log"), policy)).problem, undefined);
 });
 
-test("a log over its limit becomes parts that joined are the same bytes", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
+test("the parts of a rotated log, joined, are the same bytes", { skip }, async () => {
   const content = numbers(1500);
   const path = await newLog(content);
   assert.deepEqual(await rotateIfNeeded(path, policy), { rotated: true, lossless: true, droppedBytes: 0 });
@@ -102,8 +94,7 @@ test("a log over its limit becomes parts that joined are the same bytes", async 
   assert.equal(await readJoined(path), `${content}more\n`);
 });
 
-test("no more files are kept than the policy says, and the newest lines are the ones kept", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
+test("at most maxFiles files are kept, with the newest lines", { skip }, async () => {
   const few = { ...policy, maxFiles: 3 };
   const content = numbers(3000);
   const path = await newLog(content.slice(0, 150_000));
@@ -117,8 +108,7 @@ test("no more files are kept than the policy says, and the newest lines are the 
   assert.equal((await stateOf(path))!.base + (await stat(path)).size, content.length);
 });
 
-test("40 MB of numbered lines written at full speed under rotation: each is there once", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
+test("every line of 40 MB written at full speed during rotations is kept once", { skip }, async () => {
   const path = await newLog();
   const count = 400_000;
   const writing = writeNumbers(path, count);
@@ -135,7 +125,7 @@ test("40 MB of numbered lines written at full speed under rotation: each is ther
   assertNumbers(await readJoined(path), count);
 });
 
-test("where the file system cannot collapse, the log is copied and truncated, and the result says so", async () => {
+test("on a file system that cannot collapse, the log is copied and truncated, and the result says so", async () => {
   const content = numbers(1500);
   const path = await newLog(content);
   assert.deepEqual(await rotateIfNeeded(path, policy, { collapse: unsupported }), {
@@ -167,7 +157,7 @@ test("copy and truncate removes old parts when there are too many bytes in all",
   assert.deepEqual(await sizes(path), [60_000]);
 });
 
-test("tmpfs, which cannot collapse, is noticed", async (t) => {
+test("tmpfs is detected as unable to collapse", async (t) => {
   const folder = await mkdtemp("/dev/shm/log-rotation-").catch(() => undefined);
   if (!folder) return t.skip("no /dev/shm here");
   try {
@@ -181,8 +171,7 @@ test("tmpfs, which cannot collapse, is noticed", async (t) => {
   }
 });
 
-test("an agent that dies before the cut leaves a copy that is undone", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
+test("the next agent removes the copy of a cut that did not happen", { skip }, async () => {
   const path = await newLog(numbers(900));
   const { problem } = await rotateIfNeeded(path, policy, { collapse: () => Promise.reject(died) });
   assert.equal(problem?.cause, died);
@@ -192,26 +181,28 @@ test("an agent that dies before the cut leaves a copy that is undone", async (t)
   assertNumbers(await readJoined(path), 1000);
 });
 
-test("an agent that dies after the cut leaves a copy that becomes a part, however much the app wrote since", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
-  for (const more of [0, 50_000]) {
-    const path = await newLog(numbers(900));
-    await rotateIfNeeded(path, policy, {
-      collapse: async (...args) => {
-        await fallocateCollapse(...args);
-        throw died;
-      },
-    });
-    await appendFile(path, numbers(900 + more / 100).slice(90_000));
-    assert.equal((await rotateIfNeeded(path, { ...policy, maxBytes: 2 ** 30 })).problem, undefined);
-    assert.deepEqual(await sizes(path), [policy.maxBytes]);
-    assertNumbers(await readJoined(path), 900 + more / 100);
-    assert.equal((await stateOf(path))!.base, policy.maxBytes);
-  }
-});
+test(
+  "the next agent makes the copy of a finished cut a part, however much the app wrote since",
+  { skip },
+  async () => {
+    for (const more of [0, 50_000]) {
+      const path = await newLog(numbers(900));
+      await rotateIfNeeded(path, policy, {
+        collapse: async (...args) => {
+          await fallocateCollapse(...args);
+          throw died;
+        },
+      });
+      await appendFile(path, numbers(900 + more / 100).slice(90_000));
+      assert.equal((await rotateIfNeeded(path, { ...policy, maxBytes: 2 ** 30 })).problem, undefined);
+      assert.deepEqual(await sizes(path), [policy.maxBytes]);
+      assertNumbers(await readJoined(path), 900 + more / 100);
+      assert.equal((await stateOf(path))!.base, policy.maxBytes);
+    }
+  },
+);
 
-test("a log of equal lines is settled by its length", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
+test("in a log of equal lines the length shows that the cut happened", { skip }, async () => {
   const path = await newLog("y\n".repeat(45_000));
   await rotateIfNeeded(path, policy, {
     collapse: async (...args) => {
@@ -223,15 +214,12 @@ test("a log of equal lines is settled by its length", async (t) => {
   assert.equal((await readJoined(path)).length, 90_000);
 });
 
-test("a collapse that begins after its agent's heir has settled the matter does nothing", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
+test("a collapse that starts after the next agent has recovered does nothing", { skip }, async () => {
   const path = await newLog(numbers(900));
-  let late = () => Promise.resolve<unknown>(undefined);
   await rotateIfNeeded(path, policy, {
     collapse: async (log, copy, bytes) => {
-      await rotateAsHeir(path);
-      late = () => fallocateCollapse(log, copy, bytes);
-      await assert.rejects(late(), /status 75/);
+      await rotateAsNextAgent(path);
+      await assert.rejects(fallocateCollapse(log, copy, bytes), /status 75/);
       throw died;
     },
   });
@@ -239,8 +227,8 @@ test("a collapse that begins after its agent's heir has settled the matter does 
   assertNumbers(await readJoined(path), 900);
 });
 
-/** What the next agent does first. Another spelling of the path stands for another process. */
-async function rotateAsHeir(path: string): Promise<void> {
+/** Recovers as the next agent does. A different spelling of the path stands for a different process. */
+async function rotateAsNextAgent(path: string): Promise<void> {
   const { problem } = await rotateIfNeeded(path.replace("/app.log", "//app.log"), {
     ...policy,
     maxBytes: 2 ** 30,
@@ -248,15 +236,14 @@ async function rotateAsHeir(path: string): Promise<void> {
   assert.equal(problem, undefined);
 }
 
-test("an agent that dies in the middle of copying leaves nothing behind", async () => {
+test("the next agent removes an incomplete copy", async () => {
   const path = await newLog(numbers(10));
   await writeFile(incomingPath(path), "half a copy");
   await rotateIfNeeded(path, policy);
   assert.deepEqual((await readdir(join(path, ".."))).sort(), [".app.log.rotation", "app.log"]);
 });
 
-test("an agent that dies between two renames leaves a gap that the next rotation closes", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
+test("the next rotation closes the gap of an agent that died between two renames", { skip }, async () => {
   const path = await newLog(numbers(900).slice(2 * block));
   await writeFile(`${path}.1`, numbers(900).slice(block, 2 * block));
   await writeFile(`${path}.3`, numbers(900).slice(0, block));
@@ -265,8 +252,7 @@ test("an agent that dies between two renames leaves a gap that the next rotation
   assertNumbers(await readJoined(path), 900);
 });
 
-test("a damaged state file does not stop a rotation", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
+test("a damaged state file does not stop a rotation", { skip }, async () => {
   for (const damage of ["", "nonsense", '{"seq":1,"base":5}\n0']) {
     const path = await newLog(numbers(900));
     await writeFile(join(path, "../.app.log.rotation"), damage);
@@ -276,25 +262,28 @@ test("a damaged state file does not stop a rotation", async (t) => {
   }
 });
 
-test("on a full disk the oldest parts go first, and then the head of the log, and nothing is thrown", async (t) => {
-  if (!canCollapse) return t.skip("this file system cannot collapse");
-  const full = Object.assign(new Error("no space left"), { code: "ENOSPC" });
-  const path = await newLog(numbers(1000));
-  await rotateIfNeeded(path, policy);
-  assert.equal((await sizes(path)).length, 2);
-  await appendFile(path, numbers(1500).slice(100_000));
-  let failures = 3;
-  const result = await rotateIfNeeded(path, policy, {
-    collapse: (...args) => failures-- > 0 ? Promise.reject(full) : fallocateCollapse(...args),
-  });
-  assert.deepEqual(result, { rotated: true, lossless: true, droppedBytes: policy.maxBytes });
-  assert.deepEqual(await sizes(path), []);
-  const kept = await readJoined(path);
-  assert.ok(numbers(1500).endsWith(kept));
-  assert.ok(kept.length < policy.maxBytes);
-});
+test(
+  "on a full disk the oldest parts go first, then the head of the log, and nothing throws",
+  { skip },
+  async () => {
+    const full = Object.assign(new Error("no space left"), { code: "ENOSPC" });
+    const path = await newLog(numbers(1000));
+    await rotateIfNeeded(path, policy);
+    assert.equal((await sizes(path)).length, 2);
+    await appendFile(path, numbers(1500).slice(100_000));
+    let failures = 3;
+    const result = await rotateIfNeeded(path, policy, {
+      collapse: (...args) => failures-- > 0 ? Promise.reject(full) : fallocateCollapse(...args),
+    });
+    assert.deepEqual(result, { rotated: true, lossless: true, droppedBytes: policy.maxBytes });
+    assert.deepEqual(await sizes(path), []);
+    const kept = await readJoined(path);
+    assert.ok(numbers(1500).endsWith(kept));
+    assert.ok(kept.length < policy.maxBytes);
+  },
+);
 
-test("trouble is a value: a link in the place of the log is refused and not followed", async () => {
+test("a symbolic link in the place of the log is a problem in the result and is not followed", async () => {
   const elsewhere = await newLog(numbers(1000));
   const path = join(await mkdtemp(join(root, "case-")), "app.log");
   await symlink(elsewhere, path);
@@ -304,7 +293,7 @@ test("trouble is a value: a link in the place of the log is refused and not foll
   assert.equal(await readFile(elsewhere, "utf8"), numbers(1000));
 });
 
-test("a link in the place of the copy or of the state is not followed", async () => {
+test("a symbolic link in the place of the copy or the state is not followed", async () => {
   for (const name of [".app.log.incoming", ".app.log.rotation"]) {
     const victim = await newLog("precious");
     const path = await newLog(numbers(1000));
@@ -314,24 +303,24 @@ test("a link in the place of the copy or of the state is not followed", async ()
   }
 });
 
-test("two calls at once are one rotation", async () => {
+test("concurrent calls share one rotation", async () => {
   const path = await newLog(numbers(1000));
   const [a, b] = await Promise.all([rotateIfNeeded(path, policy), rotateIfNeeded(path, policy)]);
   assert.equal(a, b);
   assertNumbers(await readJoined(path), 1000);
 });
 
-test("a log that was forgotten is looked at anew, as one that this agent has never seen", async () => {
+test("a forgotten log is checked again, like one that this agent has never seen", async () => {
   const path = await newLog("short\n");
-  const isThere = () => access(statePath(path)).then(() => true, () => false);
-  const look = async () => {
+  const hasState = () => access(statePath(path)).then(() => true, () => false);
+  const recreatesState = async () => {
     await rm(statePath(path), { force: true });
     await rotateIfNeeded(path, policy);
-    return await isThere();
+    return await hasState();
   };
   await rotateIfNeeded(path, policy);
   await rotateIfNeeded(path, policy);
-  assert.equal(await look(), false, "a short log whose state was seen is not opened again");
+  assert.equal(await recreatesState(), false, "a short log whose state was seen is not opened again");
   forgetLog(path);
-  assert.equal(await look(), true);
+  assert.equal(await recreatesState(), true);
 });

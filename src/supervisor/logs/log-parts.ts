@@ -1,11 +1,11 @@
 /**
- * The files of one log. Joined from the highest number down to `app.log` they are the stream that the app wrote; a part may
- * begin and end in the middle of a line.
+ * The files of one log. Joined from the highest number down to `app.log`, they are the stream that the app wrote. A part may
+ * start and end in the middle of a line.
  *
- *   app.log                what the app appends to
- *   app.log.1, .2, …       parts that were rotated out, newest first
- *   .app.log.rotation      how many bytes were rotated out so far, see log-state.ts
- *   .app.log.incoming      a part that is being copied, see log-rotation.ts
+ *   app.log                the file that the app appends to
+ *   app.log.1, .2, …       rotated parts, newest first
+ *   .app.log.rotation      the number of bytes rotated out so far, see rotation-state.ts
+ *   .app.log.incoming      the part that is being copied, see cut.ts
  */
 import { lstat, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -20,7 +20,7 @@ export const statePath = (logPath: string) => join(dirname(logPath), `.${basenam
 export const incomingPath = (logPath: string) => join(dirname(logPath), `.${basename(logPath)}.incoming`);
 const partPath = (logPath: string, number: number) => `${logPath}.${number}`;
 
-/** The parts that there are, newest first. */
+/** Lists the parts, newest first. */
 export async function listParts(logPath: string): Promise<Part[]> {
   const prefix = `${basename(logPath)}.`;
   const names = (await readdir(dirname(logPath))).filter((name) => name.startsWith(prefix));
@@ -30,7 +30,7 @@ export async function listParts(logPath: string): Promise<Part[]> {
   return parts.filter((part) => part !== undefined);
 }
 
-/** Makes a file the newest part; the others move up by one, as far as the first gap that a crash may have left. */
+/** Makes `file` the newest part. The others move up by one, as far as the first gap that a crash may have left. */
 export async function addPart(logPath: string, file: string): Promise<void> {
   const taken = new Set((await listParts(logPath)).map(({ number }) => number));
   let free = 1;
@@ -41,7 +41,7 @@ export async function addPart(logPath: string, file: string): Promise<void> {
   await rename(file, partPath(logPath, 1));
 }
 
-/** Removes the oldest parts until no more than so many, and so many bytes, are left. */
+/** Removes the oldest parts until at most `count` parts with `bytes` bytes remain. */
 export async function trimParts(
   logPath: string,
   { count, bytes }: { count: number; bytes: number },
@@ -53,14 +53,14 @@ export async function trimParts(
   }
 }
 
-/** Removes the oldest part, to make room; false where there is none. */
+/** Removes the oldest part, to free space; false if there is none. */
 export async function dropOldestPart(logPath: string): Promise<boolean> {
   const oldest = (await listParts(logPath)).at(-1);
   if (oldest) await rm(oldest.path);
   return oldest !== undefined;
 }
 
-/** What is not a regular file was not put there by a rotation, and is left out. */
+/** Undefined for anything but a regular file: a rotation creates nothing else. */
 async function readPart(logPath: string, number: number): Promise<Part | undefined> {
   const path = partPath(logPath, number);
   const info = await lstat(path).catch(() => undefined);

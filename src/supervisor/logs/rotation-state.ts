@@ -1,46 +1,46 @@
 /**
- * The small file that ties the bytes of `app.log` to the stream: byte 0 of `app.log` is byte `base` of the stream.
+ * The state file, which ties `app.log` to the stream: byte 0 of `app.log` is byte `base` of the stream.
  *
- * Taking a head off the log changes several files, which no file system does at once. So the state is marked before and
- * changed after: a reader that sees a mark waits, and one that finds another `seq` after it read than before, reads again.
+ * A cut changes several files, which is never atomic. So the state announces the cut before and changes after it: a reader that
+ * sees a cut announced waits, and one that finds a different `seq` after reading reads again.
  *
- * It is written in place and never grows, so that a full disk cannot stop a rotation that would free space.
+ * The file is written in place and never grows, so a full disk cannot stop a rotation that would free space.
  */
 import { Buffer } from "node:buffer";
 import { constants, type FileHandle, open } from "node:fs/promises";
 import { crc32 } from "node:zlib";
-import { statePath } from "./parts.ts";
+import { statePath } from "./log-parts.ts";
 
 export interface RotationState {
-  /** Another one for each change. */
+  /** Grows with each change. */
   seq: number;
   base: number;
   cutting?: Cutting;
 }
 
-/** The mark of a head that is being taken off. */
+/** The cut that is under way. */
 export interface Cutting {
   bytes: number;
-  /** Where the copy begins; what is before it goes without one. */
+  /** Where the copy starts; the bytes before it are dropped. */
   from: number;
-  /** How long the log was before. */
+  /** The length of the log before the cut. */
   size: number;
 }
 
 const { O_CREAT, O_NOFOLLOW, O_RDONLY, O_RDWR } = constants;
 const recordBytes = 256;
 
-/** Opens the state of a log to change it, and makes it where there is none. */
+/** Opens the state of a log for writing, and creates it if missing. */
 export async function openState(logPath: string): Promise<FileHandle> {
   return await open(statePath(logPath), O_RDWR | O_CREAT | O_NOFOLLOW, 0o640);
 }
 
-/** Opens the state of a log to read it; undefined while the log was never looked at by a rotation. */
+/** Opens the state of a log for reading; undefined if no rotation has checked the log yet. */
 export async function openStateToRead(logPath: string): Promise<FileHandle | undefined> {
   return await open(statePath(logPath), O_RDONLY | O_NOFOLLOW).catch(() => undefined);
 }
 
-/** The state as it is now; undefined where it is empty, torn or being written at this moment. */
+/** Reads the state; undefined if the file is empty, torn or being written at this moment. */
 export async function readState(file: FileHandle): Promise<RotationState | undefined> {
   const buffer = Buffer.alloc(recordBytes);
   const { bytesRead } = await file.read(buffer, 0, recordBytes, 0);
@@ -48,7 +48,7 @@ export async function readState(file: FileHandle): Promise<RotationState | undef
   return sum === checksum(json) ? parseState(json) : undefined;
 }
 
-/** A checksum that fits is no promise: that of nothing at all is 0. */
+/** A matching checksum is not enough: that of an empty text is 0. */
 function parseState(json: string): RotationState | undefined {
   try {
     const state = JSON.parse(json);
@@ -58,7 +58,7 @@ function parseState(json: string): RotationState | undefined {
   }
 }
 
-/** Writes the state. A mark must be on the disk before what it announces. */
+/** Writes the state. An announced cut must be on the disk before the cut itself. */
 export async function writeState(file: FileHandle, state: RotationState): Promise<void> {
   const json = JSON.stringify(state);
   await file.write(Buffer.from(`${json}\n${checksum(json)}`.padEnd(recordBytes)), 0, recordBytes, 0);

@@ -1,5 +1,5 @@
 /**
- * How much of an app's log is kept: the agent's own setting, or what the app's annotations say. Pure.
+ * How much of an app's log is kept: the app's annotations override the agent's setting. Pure.
  */
 import { quote } from "../../api/field-error.ts";
 import { annotations } from "../../api/names.ts";
@@ -16,13 +16,13 @@ const units: Record<string, number> = {
   Gi: 2 ** 30,
 };
 
-/** The policy of an app. An annotation that makes no sense is passed over and said. */
+/** Returns the policy of an app. An invalid annotation is ignored, and `problem` says why. */
 export function logPolicyOf(
   app: RunnableApp,
   standard: RotationPolicy,
 ): { policy: RotationPolicy; problem?: string } {
-  const said = app.metadata.annotations ?? {};
-  const [size, files] = [said[annotations.logMaxSize], said[annotations.logMaxFiles]];
+  const given = app.metadata.annotations ?? {};
+  const [size, files] = [given[annotations.logMaxSize], given[annotations.logMaxFiles]];
   try {
     const maxBytes = size === undefined ? standard.maxBytes : parseBytes(size);
     const maxFiles = files === undefined ? standard.maxFiles : parseCount(files);
@@ -32,7 +32,7 @@ export function logPolicyOf(
   }
 }
 
-/** A size such as `10Mi` or `500K`, in bytes; at least one block of 64 KiB. */
+/** Parses a size such as `10Mi` or `500K`, at least 64 KiB. */
 export function parseBytes(text: string): number {
   const match = /^(\d{1,12})(|K|M|G|Ki|Mi|Gi)$/.exec(text);
   const bytes = Number(match?.[1]) * (units[match?.[2] ?? ""] ?? NaN);
@@ -42,7 +42,7 @@ export function parseBytes(text: string): number {
   return bytes;
 }
 
-/** How many files are kept, from 1 to 1000. */
+/** Parses a number of files, from 1 to 1000. */
 export function parseCount(text: string): number {
   if (!/^([1-9]\d{0,2}|1000)$/.test(text)) {
     throw new Error(`${quote(text)} is not a number of files from 1 to 1000`);

@@ -1,51 +1,51 @@
 /**
- * Settles a rotation that an agent did not finish: afterwards each byte is in the log or in a part, and in one of them only.
+ * Finishes or undoes a rotation that an agent left unfinished. Afterwards each byte is either in the log or in a part.
  *
- * Caveat: where the machine itself went down within the few milliseconds of a cut, and the log consists of nothing but
- * equal blocks, equal lines can be lost or doubled.
+ * Caveat: if the machine itself went down within the few milliseconds of a cut, and the log consists only of equal blocks, equal
+ * lines can be lost or duplicated.
  */
 import { Buffer } from "node:buffer";
 import { constants, type FileHandle, open, rename, rm } from "node:fs/promises";
 import { errorCode } from "../../lib/files.ts";
 import { awaitCollapse } from "./collapse.ts";
-import { addPart, incomingPath, trimParts } from "./parts.ts";
-import { type Cutting, readState, type RotationState, writeState } from "./log-state.ts";
+import { addPart, incomingPath, trimParts } from "./log-parts.ts";
+import { type Cutting, readState, type RotationState, writeState } from "./rotation-state.ts";
 
-/** A log that is open, with its state. */
+/** An open log and its state file. */
 export interface OpenLog {
   logPath: string;
   log: FileHandle;
   stateFile: FileHandle;
 }
 
-/** Finishes or undoes what was left, and returns the state after it. Where nothing was left it only reads. */
+/** Finishes or undoes an unfinished cut, if there is one, and returns the state. */
 export async function recoverRotation({ logPath, log, stateFile }: OpenLog): Promise<RotationState> {
   const state = await readState(stateFile) ?? await firstState(stateFile);
   const { cutting } = state;
   if (!cutting) {
-    // A copy without a mark: the head that it was made of is still in the log.
+    // A copy of which no cut was written down: the log still has these bytes.
     await rm(incomingPath(logPath), { force: true });
     await rm(asidePath(logPath), { force: true });
     return state;
   }
-  const copy = await putAside(logPath);
-  let taken = true;
+  const copy = await moveAside(logPath);
+  let wasCut = true;
   if (copy) {
     await using file = copy;
     await awaitCollapse(file);
-    taken = await wasTaken(log, file, cutting);
-    if (taken) await removeBeforeGap(logPath, cutting, 0);
-    if (taken && (await file.stat()).size > 0) await addPart(logPath, asidePath(logPath));
+    wasCut = await isCut(log, file, cutting);
+    if (wasCut) await removeBeforeGap(logPath, cutting, 0);
+    if (wasCut && (await file.stat()).size > 0) await addPart(logPath, asidePath(logPath));
     else await rm(asidePath(logPath), { force: true });
   } else {
     await removeBeforeGap(logPath, cutting, cutting.from < cutting.bytes ? 1 : 0);
   }
-  const next = { seq: state.seq + 1, base: state.base + (taken ? cutting.bytes : 0) };
+  const next = { seq: state.seq + 1, base: state.base + (wasCut ? cutting.bytes : 0) };
   await writeState(stateFile, next);
   return next;
 }
 
-/** Where bytes go without a copy, so does all that is older; `added` is how many parts came after them. */
+/** Removes the parts that are older than dropped bytes; `added` parts are newer. */
 async function removeBeforeGap(logPath: string, { from }: Cutting, added: number): Promise<void> {
   if (from > 0) await trimParts(logPath, { count: added, bytes: 0 });
 }
@@ -58,8 +58,8 @@ async function firstState(file: FileHandle): Promise<RotationState> {
 
 const asidePath = (logPath: string) => `${incomingPath(logPath)}.aside`;
 
-/** Moves the copy away, so that no late collapse begins any more. Undefined where it has become a part already. */
-async function putAside(logPath: string): Promise<FileHandle | undefined> {
+/** Moves the copy away, so that no late collapse can start. Undefined if the copy is a part already. */
+async function moveAside(logPath: string): Promise<FileHandle | undefined> {
   const missing = (error: unknown) => {
     if (errorCode(error) !== "ENOENT") throw error;
     return undefined;
@@ -68,8 +68,8 @@ async function putAside(logPath: string): Promise<FileHandle | undefined> {
   return await open(asidePath(logPath), constants.O_RDWR | constants.O_NOFOLLOW).catch(missing);
 }
 
-/** The log only grows, except by a cut; and if what was copied is still where it was, there was none. */
-async function wasTaken(log: FileHandle, copy: FileHandle, { from, size }: Cutting): Promise<boolean> {
+/** Reports whether the cut happened: the log is shorter than before it, or no longer starts with the copied bytes. */
+async function isCut(log: FileHandle, copy: FileHandle, { from, size }: Cutting): Promise<boolean> {
   if ((await log.stat()).size < size) return true;
   const [a, b] = [Buffer.alloc(65_536), Buffer.alloc(65_536)];
   for (let position = 0;;) {

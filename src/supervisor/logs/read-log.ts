@@ -1,19 +1,19 @@
 /**
- * Reads the log of an app for people: its last lines, all of it, and what comes, across rotations.
+ * Reads the log of an app, across rotations: its last lines, all of it, or whatever the app writes next.
  *
- * Guarantees: no line is lost or doubled by a rotation; where a reader is so slow that what it wants was removed, it goes on
- * with the oldest that is there. A read begins with a whole line.
- * Files stay open until the iteration is over: who stops early calls return(), as `for await` does.
+ * Guarantees: a rotation makes a reader neither lose nor repeat a line. If a slow reader's next bytes were removed, it continues with
+ * the oldest that remain. A read starts with a whole line.
+ * Files stay open until the iteration ends: a caller that stops early must call return(), as `for await` does.
  */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import { type LogView, openLogView } from "./log-view.ts";
-import { createWaiter, type WaiterOptions } from "./wait.ts";
+import { type LogStream, openLogStream } from "./log-stream.ts";
+import { createWaiter, type WaiterOptions } from "./log-waiter.ts";
 
 export interface ReadLogOptions {
-  /** Begin with so many lines before the end; all that there are if absent. */
+  /** The number of lines to start with, counted from the end; all lines if absent. */
   tailLines?: number;
-  /** Go on when the end is reached, until `signal` aborts or the log is removed. */
+  /** Continue at the end, until `signal` aborts or the log is removed. */
   follow?: boolean;
   signal?: AbortSignal;
   waiting?: WaiterOptions;
@@ -23,14 +23,15 @@ const chunkBytes = 65_536;
 const readBytes = 262_144;
 const newline = 10;
 
-/** The log in `logFolder` as it is read; nothing where there is none. */
+/** Yields the log in `logFolder`; nothing if there is none. */
 export async function* readLog(logFolder: string, options: ReadLogOptions = {}): AsyncGenerator<Uint8Array> {
   const { tailLines, follow = false, signal = new AbortController().signal, waiting } = options;
-  const view = await openLogView(join(logFolder, "app.log"));
-  if (!view) return;
-  await using log = view;
+  await using log = await openLogStream(join(logFolder, "app.log"));
+  if (!log) return;
   using waiter = createWaiter(logFolder, waiting);
-  const { start, end } = await log.bounds();
+  const bounds = await log.bounds();
+  if (!bounds) return;
+  const { start, end } = bounds;
   let position = tailLines === undefined
     ? await firstLine(log, start, end)
     : await lastLines(log, start, end, tailLines);
@@ -39,7 +40,7 @@ export async function* readLog(logFolder: string, options: ReadLogOptions = {}):
     if (!piece) return;
     position = piece.position + piece.bytes.length;
     if (piece.bytes.length > 0) {
-      waiter.found();
+      waiter.gotData();
       yield piece.bytes;
     } else if (follow) {
       await waiter.wait(signal);
@@ -49,7 +50,7 @@ export async function* readLog(logFolder: string, options: ReadLogOptions = {}):
   }
 }
 
-/** As readLog(), going on for ever. */
+/** As readLog(), without an end. */
 export function followLog(
   logFolder: string,
   options: Omit<ReadLogOptions, "follow"> & { signal: AbortSignal },
@@ -57,25 +58,25 @@ export function followLog(
   return readLog(logFolder, { ...options, follow: true });
 }
 
-/** The last lines as text, for a status: at most so many lines and bytes; a longer last line is cut at its start. */
+/** Returns the last lines as text, for a status. A last line longer than `maxBytes` is cut at its start. */
 export async function readTail(logFolder: string, { tailLines = 10, maxBytes = 2048 } = {}): Promise<string> {
-  const view = await openLogView(join(logFolder, "app.log"));
-  if (!view) return "";
-  await using log = view;
-  const { start, end } = await log.bounds();
+  await using log = await openLogStream(join(logFolder, "app.log"));
+  const bounds = await log?.bounds();
+  if (!log || !bounds) return "";
+  const { start, end } = bounds;
   const from = await lastLines(log, Math.max(start, end - maxBytes), end, tailLines);
   const text = Buffer.from(await readRange(log, from, end)).toString("utf8");
   return text.replace(/\r?\n$/, "");
 }
 
-/** Where the last `count` lines begin, between `start` and `end`. An unfinished line at the end is a line, too. */
-async function lastLines(log: LogView, start: number, end: number, count: number): Promise<number> {
+/** Returns where the last `count` lines start, between `start` and `end`. An unfinished line at the end counts. */
+async function lastLines(log: LogStream, start: number, end: number, count: number): Promise<number> {
   let missing = count;
   let position = end;
   while (missing > 0 && position > start) {
     const from = Math.max(start, position - chunkBytes);
     const bytes = await readRange(log, from, position);
-    // The newline at the very end finishes the last line; it does not begin another.
+    // The newline at the very end ends the last line; it does not start another.
     let i = position === end ? bytes.length - 1 : bytes.length;
     while (i > 0 && (i = bytes.lastIndexOf(newline, i - 1)) >= 0) {
       if (--missing === 0) return from + i + 1;
@@ -86,10 +87,10 @@ async function lastLines(log: LogView, start: number, end: number, count: number
 }
 
 /**
- * The first line that is whole: what is left of a log does not begin with one, unless nothing was ever removed. Where there
- * is no whole line, the rest of one is better than nothing.
+ * Returns where the first whole line starts: once parts were removed, the log starts in the middle of one. If there is no
+ * whole line, the rest of one is better than nothing.
  */
-async function firstLine(log: LogView, start: number, end: number): Promise<number> {
+async function firstLine(log: LogStream, start: number, end: number): Promise<number> {
   if (start === 0) return start;
   const piece = await log.read(start, chunkBytes);
   const found = piece ? piece.bytes.indexOf(newline) : -1;
@@ -97,8 +98,8 @@ async function firstLine(log: LogView, start: number, end: number): Promise<numb
   return next < end ? next : start;
 }
 
-/** The bytes from `start` to `end`, or fewer where the rest was removed meanwhile. */
-async function readRange(log: LogView, start: number, end: number): Promise<Uint8Array> {
+/** Returns the bytes from `start` to `end`, or fewer if the rest was removed meanwhile. */
+async function readRange(log: LogStream, start: number, end: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for (let position = start; position < end;) {
     const piece = await log.read(position, end - position);

@@ -1,24 +1,23 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { appendFile, mkdir, mkdtemp, open, rm, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { type Collapse, fallocateCollapse } from "../../../src/supervisor/logs/collapse.ts";
 import { cutHead } from "../../../src/supervisor/logs/cut.ts";
-import { listParts } from "../../../src/supervisor/logs/parts.ts";
-import { followLog, readLog, readTail } from "../../../src/supervisor/logs/reader.ts";
+import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
+import { followLog, readLog, readTail } from "../../../src/supervisor/logs/read-log.ts";
 import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
-import { openState } from "../../../src/supervisor/logs/log-state.ts";
+import { openState } from "../../../src/supervisor/logs/rotation-state.ts";
+import { tempFolder } from "../../temp-folder.ts";
+import { canCollapse } from "./can-collapse.ts";
 import { assertNumbers, writeNumbers } from "./numbered-log.ts";
 
 const policy = { maxBytes: 8192, maxFiles: 100 };
-const waiting = { busyMs: 1 };
+const waiting = { pollMs: 1 };
 const unsupported: Collapse = () => Promise.resolve("unsupported");
 
-let root = "";
-before(async () => root = await mkdtemp(join(tmpdir(), "log-reader-")));
-after(() => rm(root, { recursive: true }));
+const root = tempFolder({ after }).path;
 
 async function newLog(content = ""): Promise<string> {
   const folder = await mkdtemp(join(root, "case-"));
@@ -35,7 +34,7 @@ async function readAll(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(all).toString();
 }
 
-/** Follows until the text so far ends as wanted. */
+/** Follows until the text ends with `end`. */
 async function followUntil(
   folder: string,
   end: string,
@@ -58,7 +57,7 @@ test("readLog() reads the parts and the log as one", async () => {
   assert.equal(await readAll(readLog(folder)), lines(1, 900));
 });
 
-test("readLog() with tailLines begins at a line, in whichever file it is", async () => {
+test("readLog() with tailLines starts at a line, whichever file it is in", async () => {
   const folder = await newLog(lines(1, 3000));
   await rotateIfNeeded(join(folder, "app.log"), policy);
   for (const tailLines of [0, 1, 2, 50, 500, 2900, 2999, 3000, 5000]) {
@@ -67,14 +66,14 @@ test("readLog() with tailLines begins at a line, in whichever file it is", async
   }
 });
 
-test("readLog() counts an unfinished line, and takes empty lines for lines", async () => {
+test("readLog() counts unfinished and empty lines", async () => {
   const folder = await newLog("a\n\n\nb");
   assert.equal(await readAll(readLog(folder, { tailLines: 1 })), "b");
   assert.equal(await readAll(readLog(folder, { tailLines: 2 })), "\nb");
   assert.equal(await readAll(readLog(folder, { tailLines: 4 })), "a\n\n\nb");
 });
 
-test("readLog() leaves out the rest of a line whose start was rotated away", async () => {
+test("readLog() omits the rest of a line whose start was removed", async () => {
   const folder = await newLog(lines(1, 3000));
   await rotateIfNeeded(join(folder, "app.log"), { ...policy, maxFiles: 2 });
   const text = await readAll(readLog(folder));
@@ -83,7 +82,7 @@ test("readLog() leaves out the rest of a line whose start was rotated away", asy
   assert.equal(text, lines(1, 3000).slice(lines(1, first - 1).length));
 });
 
-test("readLog() of a log that is not there is empty", async () => {
+test("readLog() of a missing log is empty", async () => {
   assert.equal(await readAll(readLog(join(root, "none"))), "");
   assert.equal(await readTail(join(root, "none")), "");
 });
@@ -96,7 +95,7 @@ test("readTail() crosses from the log into its parts", async () => {
   assert.equal(await readTail(folder, { tailLines: 4 }), lines(899, 902).slice(0, -1));
 });
 
-test("readTail() keeps to its bytes, in whole lines unless there is none", async () => {
+test("readTail() returns at most maxBytes, in whole lines unless there is none", async () => {
   const folder = await newLog(`${"a".repeat(50)}\n${"b".repeat(50)}\n`);
   assert.equal(await readTail(folder, { maxBytes: 60 }), "b".repeat(50));
   assert.equal(await readTail(folder, { maxBytes: 20 }), "b".repeat(19));
@@ -104,7 +103,7 @@ test("readTail() keeps to its bytes, in whole lines unless there is none", async
   assert.equal(await readTail(await newLog()), "");
 });
 
-test("followLog() gives what is there and then what comes", async () => {
+test("followLog() yields the existing lines and then new ones", async () => {
   const folder = await newLog("one\ntwo\n");
   let appended = false;
   const text = await followUntil(folder, "three\n", { tailLines: 1 }, () => {
@@ -121,7 +120,7 @@ test("followLog() ends when its signal aborts while it waits", async () => {
   assert.equal((await next).done, true);
 });
 
-test("followLog() ends when the log is removed, and when another takes its place", async () => {
+test("followLog() ends when the log is removed or replaced", async () => {
   for (const again of [false, true]) {
     const folder = await newLog("bye\n");
     const text = await readAll((async function* () {
@@ -136,7 +135,7 @@ test("followLog() ends when the log is removed, and when another takes its place
   }
 });
 
-test("followLog() begins again when somebody empties the log", async () => {
+test("followLog() starts again when the log is truncated", async () => {
   const folder = await newLog("old old old\n");
   let emptied = false;
   const text = await followUntil(folder, "new\n", {}, () => {
@@ -147,7 +146,7 @@ test("followLog() begins again when somebody empties the log", async () => {
   assert.equal(text, "old old old\nnew\n");
 });
 
-test("followLog() that stands in the middle goes on there after the log was cut below it", async () => {
+test("followLog() keeps its position when the log is cut below it", async () => {
   for (const collapse of [undefined, unsupported]) {
     const folder = await newLog(lines(1, 300));
     const path = join(folder, "app.log");
@@ -163,7 +162,7 @@ test("followLog() that stands in the middle goes on there after the log was cut 
   }
 });
 
-test("a slow follower goes on with the oldest that is left when what it wanted was removed", async () => {
+test("a slow follower continues with the oldest remaining line when its next was removed", async () => {
   const folder = await newLog(lines(1, 300));
   const path = join(folder, "app.log");
   const log = followLog(folder, { signal: new AbortController().signal, waiting });
@@ -177,7 +176,8 @@ test("a slow follower goes on with the oldest that is left when what it wanted w
   await log.return(undefined);
 });
 
-test("what is older than bytes that were dropped is not read in their place", async (t) => {
+test("parts older than dropped bytes are not read in their place", async (t) => {
+  if (!canCollapse(root)) return t.skip("this file system cannot collapse");
   const folder = await newLog(lines(1, 300));
   const path = join(folder, "app.log");
   const two = { ...policy, maxFiles: 2 };
@@ -191,8 +191,8 @@ test("what is older than bytes that were dropped is not read in their place", as
     { bytes: 8192, copy: false },
     { count: 1, bytes: 8192 },
   );
-  if (dropped === "unsupported") return t.skip("this file system cannot collapse");
-  // It begins with the first whole line.
+  assert.notEqual(dropped, "unsupported");
+  // It starts with the first whole line.
   const left = lines(1, 3000).slice(2 * 8192);
   assert.ok(await readAll(readLog(folder)) === left.slice(left.indexOf("\n") + 1));
 });
