@@ -43,7 +43,7 @@ export function createClusterReports(
   supervisor: Supervisor,
 ): ClusterReports {
   const reporter = createStatusReporter({ client, node: nodeName, log, reportPeriodMs });
-  onAnswer(reporter.heard);
+  onAnswer(reporter.serverAnswered);
   const recorder = createEventRecorder({ client, component: "nckubelet", node: nodeName, log });
   const ending = new AbortController();
   const { signal } = ending;
@@ -64,7 +64,7 @@ export function createClusterReports(
     const { metadata, apiVersion, kind } = app;
     const kept = isMirrorOf(nodeName, app) ? app : { apiVersion, kind, metadata: refOf(app), spec: {} };
     onServer.set(metadata.uid ?? "", kept as ServerApp);
-    reporter.saw(refOf(app), app.status);
+    reporter.objectSeen(refOf(app), app.status);
   };
   const syncMirrors = async (complete: boolean) => {
     if (!listed) return;
@@ -91,12 +91,12 @@ export function createClusterReports(
         if (!listed) void mirrorSoon();
         listed = true;
         apps.forEach(observe);
-        for (const [uid, app] of before) if (!onServer.has(uid)) reporter.lost(refOf(app));
+        for (const [uid, app] of before) if (!onServer.has(uid)) reporter.objectLost(refOf(app));
       },
       applied: observe,
       deleted({ metadata: { uid = "" } }) {
         const app = onServer.get(uid);
-        if (app) reporter.lost(refOf(app));
+        if (app) reporter.objectLost(refOf(app));
         onServer.delete(uid);
       },
     },

@@ -1,75 +1,75 @@
 /**
- * Holds requests back while the server is in trouble, so that a thousand apps do not ask a dead server a thousand times.
+ * Throttles requests while the server fails, so that a thousand apps do not send a thousand requests to a dead server.
  *
- * Guarantees: when requests about `enough` different apps have failed with no success between, only one at a time goes out,
- * after waits that grow; the first success opens the gate for all. One app that is always refused closes nothing.
+ * Guarantees: when requests about `threshold` different apps have failed with no success in between, only one at a time goes
+ * out, after waits that grow; the first success ends this for all. One app that is always refused does not trip it.
  */
 import { type Backoff, createBackoff } from "../lib/backoff.ts";
 import { describeError, type Logger } from "../lib/log.ts";
 import type { Clock } from "./clock.ts";
 
-export interface Gate {
-  /** Whether one more may go out beside those in flight. */
-  mayPass(inFlight: number): boolean;
-  /** When the next one may be tried; in the past while the gate is open. */
-  readonly opensAt: number;
+export interface CircuitBreaker {
+  /** Reports whether one more request may go out beside those in flight. */
+  allows(inFlight: number): boolean;
+  /** When the next request may go out; in the past while requests are not throttled. */
+  readonly retryAt: number;
   succeeded(): void;
-  failed(key: string, error: unknown): void;
-  /** The server was heard by other ways: the next try need not wait. */
-  heard(): void;
+  failed(app: string, error: unknown): void;
+  /** The server answered another request: the next one need not wait out the backoff. */
+  serverAnswered(): void;
 }
 
-export interface GateOptions {
+export interface CircuitBreakerOptions {
   clock: Clock;
   log: Logger;
-  /** What goes through, for the log: `status reports`. */
+  /** What the requests are about, for the log: `status reports`. */
   what: string;
-  enough?: number;
+  threshold?: number;
   random?: () => number;
 }
 
-/** The wait between tries, of an app and of all: 1 s growing to 30 s, spread so that agents do not return together. */
+/** The wait between retries, of one app and of all: 1 s growing to 30 s, spread so that agents do not return together. */
 export function createRetryBackoff(random?: () => number): Backoff {
   return createBackoff({ initialMs: 1000, maxMs: 30_000, jitter: 0.5, random });
 }
 
-/** Makes a gate, open. */
-export function createGate({ clock, log, what, enough = 3, random }: GateOptions): Gate {
+export function createCircuitBreaker(options: CircuitBreakerOptions): CircuitBreaker {
+  const { clock, log, what, threshold = 3, random } = options;
   const backoff = createRetryBackoff(random);
   const failing = new Set<string>();
   let failures = 0;
   let failedAt = 0;
-  let opensAt = 0;
-  let closed = false;
+  let retryAt = 0;
+  let tripped = false;
 
-  const close = (error: unknown) => {
-    if (!closed) log.warn(`${what} fail; going on slowly`, { error: describeError(error) });
-    closed = true;
-    opensAt = clock.now() + backoff.next();
+  const trip = (error: unknown) => {
+    if (!tripped) log.warn(`${what} fail; slowing down`, { error: describeError(error) });
+    tripped = true;
+    retryAt = clock.now() + backoff.next();
   };
   return {
-    get opensAt() {
-      return opensAt;
+    get retryAt() {
+      return retryAt;
     },
-    mayPass: (inFlight) => !closed || inFlight === 0 && clock.now() >= opensAt,
+    allows: (inFlight) => !tripped || inFlight === 0 && clock.now() >= retryAt,
     succeeded() {
-      if (closed) log.info(`${what} go through again`, { failed: failures });
+      if (tripped) log.info(`${what} succeed again`, { failed: failures });
       failing.clear();
       backoff.reset();
       failures = 0;
-      closed = false;
-      opensAt = 0;
+      tripped = false;
+      retryAt = 0;
     },
-    failed(key, error) {
-      failing.add(key);
+    failed(app, error) {
+      failing.add(app);
       failures++;
       failedAt = clock.now();
-      if (failing.size >= enough) close(error);
-      else log.warn(`${what} fail for one app; trying again`, { app: key, error });
+      if (failing.size >= threshold) trip(error);
+      else log.warn(`${what} fail for one app; retrying`, { app, error });
     },
-    heard() {
-      // Where a server answers others and refuses this, a try each second is still enough.
-      opensAt = Math.min(opensAt, failedAt + 1000);
+    serverAnswered() {
+      // A server that answers others and refuses these requests gets one a second at most.
+      retryAt = Math.min(retryAt, failedAt + 1000);
     },
   };
 }

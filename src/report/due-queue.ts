@@ -1,58 +1,56 @@
-/**
- * Whose turn it is: urgent ones first, each queue in order of arrival, and those that have to wait when their time has come.
- */
+/** A queue of keys that are due now or later: urgent ones first, each kind in order of arrival. */
 import type { Clock } from "./clock.ts";
 
-/** From when on an item is due, and whether it goes before those that are not urgent. */
-export interface Turn {
+/** From when on a key is due, and whether it goes before those that are not urgent. */
+export interface Due {
   at: number;
   urgent: boolean;
 }
 
-export interface Turns<T> {
-  /** Puts an item where it belongs; undefined takes it out. One that is in its queue already keeps its place. */
-  put(item: T, turn: Turn | undefined): void;
-  remove(item: T): void;
-  /** The next item and whether it is urgent; undefined where nothing is due. */
-  take(): { item: T; urgent: boolean } | undefined;
-  /** How many are due. */
-  readonly due: number;
+export interface DueQueue<Key> {
+  /** Queues a key; undefined removes it. A key that is due already keeps its place. */
+  put(key: Key, due: Due | undefined): void;
+  remove(key: Key): void;
+  /** Removes and returns the next key that is due, if there is one. */
+  take(): { key: Key; urgent: boolean } | undefined;
+  /** How many keys are due now. */
+  readonly size: number;
   /** Has `onDue` called at this time at the latest. */
   wakeAt(at: number): void;
   close(): void;
 }
 
-/** `onDue` is called when the time of a waiting item has come. */
-export function createTurns<T>(clock: Clock, onDue: () => void): Turns<T> {
-  const urgent = new Set<T>();
-  const routine = new Set<T>();
-  const waiting = new Map<T, Turn>();
+/** Creates an empty queue. It calls `onDue` when a waiting key becomes due. */
+export function createDueQueue<Key>(clock: Clock, onDue: () => void): DueQueue<Key> {
+  const urgent = new Set<Key>();
+  const routine = new Set<Key>();
+  const waiting = new Map<Key, Due>();
   let alarm: { at: number; cancel: () => void } | undefined;
   let closed = false;
 
-  const queueOf = (turn: Turn) => turn.urgent ? urgent : routine;
-  const remove = (item: T) => {
-    urgent.delete(item);
-    routine.delete(item);
-    waiting.delete(item);
+  const remove = (key: Key) => {
+    urgent.delete(key);
+    routine.delete(key);
+    waiting.delete(key);
   };
-  const enter = (queue: Set<T>, item: T) => {
-    if (queue.has(item)) return;
-    remove(item);
-    queue.add(item);
+  const enter = (key: Key, due: Due) => {
+    const queue = due.urgent ? urgent : routine;
+    if (queue.has(key)) return;
+    remove(key);
+    queue.add(key);
   };
+  // One timer for all: a thousand waiting apps need no thousand timers.
   const wakeAt = (at: number) => {
     if (closed || alarm && alarm.at <= at) return;
     alarm?.cancel();
-    alarm = { at, cancel: clock.after(Math.max(0, at - clock.now()), ring) };
+    alarm = { at, cancel: clock.after(Math.max(0, at - clock.now()), wake) };
   };
-  /** One alarm for all: a thousand waiting apps need no thousand timers. */
-  const ring = () => {
+  const wake = () => {
     alarm = undefined;
     let next = Infinity;
-    for (const [item, turn] of waiting) {
-      if (turn.at <= clock.now()) enter(queueOf(turn), item);
-      else next = Math.min(next, turn.at);
+    for (const [key, due] of waiting) {
+      if (due.at <= clock.now()) enter(key, due);
+      else next = Math.min(next, due.at);
     }
     if (next < Infinity) wakeAt(next);
     onDue();
@@ -61,28 +59,28 @@ export function createTurns<T>(clock: Clock, onDue: () => void): Turns<T> {
   return {
     remove,
     wakeAt,
-    put(item, turn) {
-      if (closed || !turn) return remove(item);
-      if (turn.at <= clock.now()) return enter(queueOf(turn), item);
-      remove(item);
-      waiting.set(item, turn);
-      wakeAt(turn.at);
+    put(key, due) {
+      if (closed || !due) return remove(key);
+      if (due.at <= clock.now()) return enter(key, due);
+      remove(key);
+      waiting.set(key, due);
+      wakeAt(due.at);
     },
     take() {
       const queue = urgent.size > 0 ? urgent : routine;
-      for (const item of queue) {
-        queue.delete(item);
-        return { item, urgent: queue === urgent };
+      for (const key of queue) {
+        queue.delete(key);
+        return { key, urgent: queue === urgent };
       }
       return undefined;
     },
-    get due() {
+    get size() {
       return urgent.size + routine.size;
     },
     close() {
       closed = true;
       alarm?.cancel();
-      for (const list of [urgent, routine, waiting]) list.clear();
+      for (const keys of [urgent, routine, waiting]) keys.clear();
     },
   };
 }

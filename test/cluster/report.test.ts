@@ -145,7 +145,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     await reporter.flush(500);
     reporter.report(refTo(app), running);
     await cluster.apiServer.start();
-    reporter.saw(refTo(app), undefined);
+    reporter.objectSeen(refTo(app), undefined);
     await reporter.flush(20_000);
     assert.equal((await read("patient")).status?.phase, "Running");
   });

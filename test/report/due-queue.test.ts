@@ -1,44 +1,44 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createTurns } from "../../src/report/due-queue.ts";
+import { createDueQueue } from "../../src/report/due-queue.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 const setUp = () => {
   const clock = new FakeClock();
   let calls = 0;
-  const turns = createTurns<string>(clock, () => void calls++);
+  const queue = createDueQueue<string>(clock, () => void calls++);
   const takeAll = () => {
     const taken: string[] = [];
-    for (let turn = turns.take(); turn; turn = turns.take()) taken.push(turn.item);
+    for (let next = queue.take(); next; next = queue.take()) taken.push(next.key);
     return taken;
   };
-  return { clock, turns, takeAll, calls: () => calls };
+  return { clock, queue, takeAll, calls: () => calls };
 };
 
-test("createTurns() gives urgent items first, each kind in order of arrival", () => {
-  const { turns, takeAll } = setUp();
-  for (const name of ["usage1", "usage2"]) turns.put(name, { at: 0, urgent: false });
-  for (const name of ["phase1", "phase2"]) turns.put(name, { at: 0, urgent: true });
+test("createDueQueue() gives urgent items first, each kind in order of arrival", () => {
+  const { queue, takeAll } = setUp();
+  for (const name of ["usage1", "usage2"]) queue.put(name, { at: 0, urgent: false });
+  for (const name of ["phase1", "phase2"]) queue.put(name, { at: 0, urgent: true });
   assert.deepEqual(takeAll(), ["phase1", "phase2", "usage1", "usage2"]);
 });
 
-test("createTurns() keeps the place of an item that is put again, and moves one that became urgent", () => {
-  const { turns, takeAll } = setUp();
-  for (const name of ["a", "b", "c"]) turns.put(name, { at: 0, urgent: false });
-  turns.put("a", { at: 0, urgent: false });
-  turns.put("c", { at: 0, urgent: true });
-  assert.equal(turns.due, 3);
+test("createDueQueue() keeps the place of an item that is put again, and moves one that became urgent", () => {
+  const { queue, takeAll } = setUp();
+  for (const name of ["a", "b", "c"]) queue.put(name, { at: 0, urgent: false });
+  queue.put("a", { at: 0, urgent: false });
+  queue.put("c", { at: 0, urgent: true });
+  assert.equal(queue.size, 3);
   assert.deepEqual(takeAll(), ["c", "a", "b"]);
 });
 
-test("createTurns() brings a waiting item in when its time has come, as urgent as it was, with one timer for all", async () => {
-  const { clock, turns, takeAll, calls } = setUp();
-  turns.put("usage", { at: clock.now() + 1000, urgent: false });
-  turns.put("phase", { at: clock.now() + 1000, urgent: true });
-  turns.put("last", { at: clock.now() + 5000, urgent: true });
+test("createDueQueue() brings a waiting item in when its time has come, as urgent as it was, with one timer for all", async () => {
+  const { clock, queue, takeAll, calls } = setUp();
+  queue.put("usage", { at: clock.now() + 1000, urgent: false });
+  queue.put("phase", { at: clock.now() + 1000, urgent: true });
+  queue.put("last", { at: clock.now() + 5000, urgent: true });
   assert.equal(clock.timers, 1);
   await clock.advance(999);
-  assert.equal(turns.due, 0);
+  assert.equal(queue.size, 0);
   await clock.advance(1);
   assert.equal(calls(), 1);
   assert.deepEqual(takeAll(), ["phase", "usage"]);
@@ -46,17 +46,17 @@ test("createTurns() brings a waiting item in when its time has come, as urgent a
   assert.deepEqual(takeAll(), ["last"]);
 });
 
-test("createTurns() forgets an item that is removed or needs no turn, and everything when it is closed", async () => {
-  const { clock, turns, takeAll } = setUp();
-  turns.put("removed", { at: 0, urgent: true });
-  turns.put("settled", { at: clock.now() + 10, urgent: true });
-  turns.remove("removed");
-  turns.put("settled", undefined);
+test("createDueQueue() forgets an item that is removed or needs no turn, and everything when it is closed", async () => {
+  const { clock, queue, takeAll } = setUp();
+  queue.put("removed", { at: 0, urgent: true });
+  queue.put("settled", { at: clock.now() + 10, urgent: true });
+  queue.remove("removed");
+  queue.put("settled", undefined);
   await clock.advance(20);
   assert.deepEqual(takeAll(), []);
-  turns.put("late", { at: clock.now() + 10, urgent: true });
-  turns.close();
-  turns.put("too late", { at: 0, urgent: true });
-  assert.equal(turns.due, 0);
+  queue.put("late", { at: clock.now() + 10, urgent: true });
+  queue.close();
+  queue.put("too late", { at: 0, urgent: true });
+  assert.equal(queue.size, 0);
   assert.equal(clock.timers, 0);
 });

@@ -10,15 +10,12 @@ import { apiVersion as ncappVersion, appKey, kind as ncappKind } from "../../api
 import type { KubeClient, KubeRequest } from "../../kube/client/client.ts";
 import { hasStatus, KubeError } from "../../kube/kube-error.ts";
 import { events, resourcePath } from "../../kube/resources.ts";
-import type { Backoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import { isoSeconds } from "../../lib/time.ts";
 import { type Clock, systemClock } from "../clock.ts";
+import { createKeyedWriter } from "../keyed-writer.ts";
 import { createTallies, type EventNews, type EventTarget, type Tally } from "./event-aggregator.ts";
-import { createDrain } from "../flush.ts";
-import { createGate, createRetryBackoff } from "../circuit-breaker.ts";
 import { createTokenBuckets } from "./token-buckets.ts";
-import { createTurns } from "../due-queue.ts";
 
 export type { EventNews, EventTarget } from "./event-aggregator.ts";
 
@@ -49,89 +46,62 @@ export interface EventRecorderOptions {
 const maxRefusals = 3;
 const refusals: readonly number[] = [400, 403, 404, 405, 413, 422];
 
-/** Makes a recorder. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, log, burst = 25, refillMs = 60_000, places = 2, timeoutMs = 10_000 } = options;
   const { clock = systemClock, random = Math.random } = options;
-  const closing = new AbortController();
-  const { signal } = closing;
-  const gate = createGate({ clock, log, what: "events", random });
-  const turns = createTurns<Tally>(clock, () => pump());
   const buckets = createTokenBuckets({ burst, refillMs, now: () => clock.now() });
-  const tallies = createTallies({ now: () => clock.wall(), onDropped: (tally) => turns.remove(tally) });
-  const troubles = new WeakMap<Tally, { backoff: Backoff; notBefore: number; refused: number }>();
-  const busy = new Set<Tally>();
-  const drain = createDrain(clock);
+  const tallies = createTallies({ now: () => clock.wall(), onDropped: (tally) => writer.forget(tally) });
+  const refused = new WeakMap<Tally, number>();
+  let closed = false;
 
-  const place = (tally: Tally) => {
-    if (busy.has(tally) || tally.count === tally.stored) return;
-    const { notBefore = 0 } = troubles.get(tally) ?? {};
-    turns.put(tally, { at: Math.max(notBefore, buckets.nextAt(keyOf(tally))), urgent: true });
-  };
-
-  const pump = () => {
-    while (busy.size < places && gate.mayPass(busy.size)) {
-      const tally = turns.take()?.item;
-      if (!tally) break;
+  const writer = createKeyedWriter<Tally>({
+    what: "events",
+    appOf,
+    log,
+    places,
+    clock,
+    random,
+    due: (tally) =>
+      tally.count === tally.stored ? undefined : { at: buckets.nextAt(appOf(tally)), urgent: true },
+    async write(tally, { signal }) {
       // Another event of this app may have taken the token that this one waited for.
-      if (buckets.nextAt(keyOf(tally)) > clock.now()) place(tally);
-      else void send(tally);
-    }
-    if (turns.due > 0 && gate.opensAt > clock.now()) turns.wakeAt(gate.opensAt);
-    if (turns.due + busy.size === 0) drain.settle();
+      if (buckets.nextAt(appOf(tally)) > clock.now()) return "skipped";
+      const { count } = tally;
+      try {
+        await store(client, tally, options, { timeoutMs, signal, priority: "normal" });
+        buckets.take(appOf(tally));
+        tally.stored = count;
+        refused.delete(tally);
+      } catch (error) {
+        // The server works, and other namespaces are not affected.
+        if (isNamespaceGone(error)) return giveUp(tally);
+        if (error instanceof KubeError && refusals.includes(error.status ?? 0)) countRefusal(tally);
+        throw error;
+      }
+    },
+  });
+
+  const countRefusal = (tally: Tally) => {
+    const count = (refused.get(tally) ?? 0) + 1;
+    refused.set(tally, count);
+    if (count >= maxRefusals) giveUp(tally);
   };
 
-  const send = async (tally: Tally) => {
-    busy.add(tally);
-    const { count } = tally;
-    try {
-      await store(client, tally, options, { timeoutMs, signal, priority: "normal" });
-      buckets.take(keyOf(tally));
-      tally.stored = count;
-      troubles.delete(tally);
-      gate.succeeded();
-    } catch (error) {
-      if (signal.aborted) return;
-      failed(tally, error);
-    } finally {
-      busy.delete(tally);
-      place(tally);
-      pump();
-    }
-  };
-
-  const giveUp = (tally: Tally) => {
-    troubles.delete(tally);
-    // As if it were there. Should the same happen again, the server says that it is not, and it is created.
+  const giveUp = (tally: Tally): "skipped" => {
+    refused.delete(tally);
+    // As if it were stored. If the same happens again, the server answers that it is missing, and it is created.
     tally.stored = tally.count;
-  };
-
-  const failed = (tally: Tally, error: unknown) => {
-    // The server is there, and this is no trouble of other namespaces.
-    if (isNamespaceGone(error)) return giveUp(tally);
-    const trouble = troubles.get(tally) ?? { backoff: createRetryBackoff(random), notBefore: 0, refused: 0 };
-    troubles.set(tally, trouble);
-    trouble.notBefore = clock.now() + trouble.backoff.next();
-    gate.failed(keyOf(tally), error);
-    if (!(error instanceof KubeError && refusals.includes(error.status ?? 0))) return;
-    if (++trouble.refused >= maxRefusals) giveUp(tally);
+    return "skipped";
   };
 
   return {
     record(target, news) {
-      if (signal.aborted) return;
-      place(tallies.add(target, news));
-      pump();
+      if (!closed) writer.schedule(tallies.add(target, news));
     },
-    flush(timeoutMs) {
-      const drained = drain.wait(timeoutMs);
-      pump();
-      return drained;
-    },
+    flush: writer.flush,
     close() {
-      closing.abort();
-      turns.close();
-      drain.settle();
+      closed = true;
+      writer.close();
     },
   };
 }
@@ -189,6 +159,6 @@ function eventOf(tally: Tally, { component, node }: { component: string; node: s
   };
 }
 
-function keyOf({ target }: Tally): string {
+function appOf({ target }: Tally): string {
   return `${appKey(target.namespace, target.name)} ${target.uid}`;
 }

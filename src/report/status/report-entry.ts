@@ -2,10 +2,8 @@
 import { appKey } from "../../api/names.ts";
 import type { NCAppStatus } from "../../api/types.ts";
 import { isLater } from "../../kube/resource-version.ts";
-import type { Backoff } from "../../lib/backoff.ts";
-import { createRetryBackoff } from "../circuit-breaker.ts";
 import type { KnownStatus, ReportTarget, SendResult } from "./send-status.ts";
-import type { Turn } from "../due-queue.ts";
+import type { Due } from "../due-queue.ts";
 import { whenToSend } from "./when-to-send.ts";
 
 /** The object that a status is about. */
@@ -24,8 +22,6 @@ export interface Entry {
   sent?: NCAppStatus;
   sentAt: number;
   notBefore: number;
-  backoff: Backoff;
-  busy: boolean;
   /** Not to be written: another object has its name, or another node has it. */
   foreign: boolean;
 }
@@ -55,14 +51,12 @@ export function newEntry(
     // The agent before this one sent it some time ago; spread, so that a thousand apps are not due at once.
     sentAt: now - Math.round(random() * refreshMs),
     notBefore,
-    backoff: createRetryBackoff(random),
-    busy: false,
     foreign: false,
   };
 }
 
-/** When it is this app's turn; undefined where the server has it all, or is not to have it. */
-export function turnOf(entry: Entry, times: ReportTimes): Turn | undefined {
+/** When the report of this app is due; undefined where the server has it all, or must not have it. */
+export function dueOf(entry: Entry, times: ReportTimes): Due | undefined {
   const { known, wanted, sent, sentAt, notBefore, foreign } = entry;
   if (!wanted || foreign) return undefined;
   const decide = (seen?: NCAppStatus) => whenToSend({ seen, wanted, sentAt, ...times });

@@ -130,7 +130,7 @@ test("record() waits out a server in trouble, with few requests, and then tells 
   for (let number = 0; number < 100; number++) record("Started", `app${number}`);
   await clock.advance(10 * minute);
   assert.ok(server.asked.length < 60, `${server.asked.length} requests in 10 minutes`);
-  assert.equal(log.lines.filter((line) => line.includes("going on slowly")).length, 1);
+  assert.equal(log.lines.filter((line) => line.includes("slowing down")).length, 1);
   server.intercept = () => undefined;
   await clock.advance(minute);
   assert.equal(stored.size, 100);

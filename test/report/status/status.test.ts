@@ -188,15 +188,15 @@ test("lost() ends the reports of an app without a request, until it is seen to b
   const { clock, server, reporter } = setUp();
   server.add("web", running);
   reporter.report(refTo(server.app("web")), running, running);
-  reporter.lost({ ...refTo(server.app("web")), uid: "another" });
+  reporter.objectLost({ ...refTo(server.app("web")), uid: "another" });
   reporter.report(refTo(server.app("web")), { ...running, phase: "Stopping" });
   await settled();
   assert.equal(server.patches.length, 1);
-  reporter.lost(refTo(server.app("web")));
+  reporter.objectLost(refTo(server.app("web")));
   reporter.report(refTo(server.app("web")), { phase: "Failed" });
   await clock.advance(20 * minute);
   assert.equal(server.asked.length, 1);
-  reporter.saw(refTo(server.app("web")), server.app("web").status);
+  reporter.objectSeen(refTo(server.app("web")), server.app("web").status);
   await settled();
   assert.equal(server.app("web").status?.phase, "Failed");
 });
@@ -217,7 +217,7 @@ test("report() waits a moment for the list after a restart, so that it need not 
   const apps = Array.from({ length: 100 }, (_, number) => server.add(`app${number}`, { ...running }));
   for (const app of apps) reporter.report({ ...refTo(app), resourceVersion: undefined }, { ...running });
   await clock.advance(1000);
-  for (const app of apps) reporter.saw(refTo(app), app.status);
+  for (const app of apps) reporter.objectSeen(refTo(app), app.status);
   await clock.advance(minute);
   assert.equal(server.asked.length, 0);
 });
@@ -259,7 +259,7 @@ test("report() goes on at once with a missing object when it is seen again", asy
   const app: ReportedApp = { namespace: "default", name: "web", uid: "uid-of-web" };
   reporter.report(app, { phase: "Running" }, {});
   await settled();
-  reporter.saw(refTo(server.add("web")), undefined);
+  reporter.objectSeen(refTo(server.add("web")), undefined);
   await settled();
   assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
@@ -275,7 +275,7 @@ test("saw() has a status corrected that somebody else wrote, but not more than o
       ncappPath("default", "web"),
       (object) => object.status = { ...running, phase: "Unknown" },
     );
-    reporter.saw(refTo(touched), { ...touched.status });
+    reporter.objectSeen(refTo(touched), { ...touched.status });
     await clock.advance(100);
   }
   await clock.advance(10_000);
@@ -290,8 +290,8 @@ test("saw() of what the agent wrote itself, or of something older, causes nothin
   reporter.report(old, running, {});
   await settled();
   // An API server whose CRD is older than the agent has dropped a field.
-  reporter.saw(refTo(server.app("web")), { phase: "Running" });
-  reporter.saw(old, undefined);
+  reporter.objectSeen(refTo(server.app("web")), { phase: "Running" });
+  reporter.objectSeen(old, undefined);
   await settled();
   assert.equal(server.asked.length, 1);
 });
@@ -345,13 +345,13 @@ test("report() asks a dead server about once a second at most for all apps toget
   for (const app of apps) reporter.report(app, { phase: "Running" }, {});
   await clock.advance(5 * minute);
   assert.ok(server.asked.length < 30, `${server.asked.length} requests in 5 minutes`);
-  assert.equal(log.lines.filter((line) => line.includes("going on slowly")).length, 1);
+  assert.equal(log.lines.filter((line) => line.includes("slowing down")).length, 1);
 
   server.intercept = () => undefined;
-  for (const app of apps) reporter.saw(app, undefined);
+  for (const app of apps) reporter.objectSeen(app, undefined);
   await clock.advance(1000);
   assert.deepEqual([...new Set(apps.map(({ name }) => server.app(name).status?.phase))], ["Running"]);
-  assert.equal(log.lines.at(-1), "info status reports go through again");
+  assert.equal(log.lines.at(-1), "info status reports succeed again");
 });
 
 test("heard() ends the wait of what got no answer, not of what was refused", async () => {
@@ -366,7 +366,7 @@ test("heard() ends the wait of what got no answer, not of what was refused", asy
   await clock.advance(5 * minute);
   const asked = server.asked.length;
   server.intercept = () => undefined;
-  reporter.heard();
+  reporter.serverAnswered();
   await settled();
   assert.deepEqual(server.asked.slice(asked).map(({ path }) => path.includes("web")), [true]);
   assert.deepEqual(server.app("web").status, { phase: "Running" });

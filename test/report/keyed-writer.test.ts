@@ -1,0 +1,279 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { KubeError } from "../../src/kube/kube-error.ts";
+import { createKeyedWriter, type WriteResult } from "../../src/report/keyed-writer.ts";
+import { seededRandom } from "../../src/scheduler/random.ts";
+import { FakeClock, settled } from "./fake-clock.ts";
+import { createTestLog } from "./test-log.ts";
+
+/** Keys with a state each, and a server that stores what `respond` lets pass. */
+const setUp = ({ places = 4, respond = () => Promise.resolve() }: {
+  places?: number;
+  respond?: (key: string) => Promise<WriteResult>;
+} = {}) => {
+  const clock = new FakeClock();
+  const log = createTestLog();
+  const wanted = new Map<string, number>();
+  const stored = new Map<string, number>();
+  const dueAt = new Map<string, number>();
+  const routine = new Set<string>();
+  const written: string[] = [];
+  const inFlight = new Map<string, number>();
+  let mostPerKey = 0;
+  let mostForAll = 0;
+  const server = { respond };
+  const writer = createKeyedWriter<string>({
+    what: "tests",
+    log,
+    places,
+    clock,
+    random: () => 0,
+    due: (key) =>
+      wanted.get(key) === stored.get(key)
+        ? undefined
+        : { at: dueAt.get(key) ?? 0, urgent: !routine.has(key) },
+    async write(key) {
+      const state = wanted.get(key)!;
+      written.push(key);
+      inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
+      mostPerKey = Math.max(mostPerKey, inFlight.get(key)!);
+      mostForAll = Math.max(mostForAll, [...inFlight.values()].reduce((sum, count) => sum + count, 0));
+      try {
+        const result = await server.respond(key);
+        if (result !== "skipped") stored.set(key, state);
+        return result;
+      } finally {
+        inFlight.set(key, inFlight.get(key)! - 1);
+      }
+    },
+  });
+  const set = (key: string, state: number) => {
+    wanted.set(key, state);
+    writer.schedule(key);
+  };
+  const most = () => ({ mostPerKey, mostForAll });
+  return { clock, log, writer, wanted, stored, dueAt, routine, written, server, set, most };
+};
+
+const request = { method: "PATCH", url: "https://server/key" };
+const noAnswer = () =>
+  Promise.reject(new KubeError("connection refused", { ...request, reason: "Unreachable" }));
+const refuse = (status = 422) =>
+  Promise.reject(new KubeError("no", { ...request, status, reason: "Invalid" }));
+
+test("a key that needs nothing is not written", async () => {
+  const { writer, wanted, stored, written } = setUp();
+  wanted.set("a", 1);
+  stored.set("a", 1);
+  writer.schedule("a");
+  await settled();
+  assert.deepEqual(written, []);
+});
+
+test("one write per key is in flight; a change meanwhile is written after it, states in between are skipped", async () => {
+  const first = Promise.withResolvers<void>();
+  const { set, written, stored, server } = setUp({ respond: () => first.promise });
+  for (const state of [1, 2, 3]) set("a", state);
+  await settled();
+  assert.deepEqual(written, ["a"]);
+  server.respond = () => Promise.resolve();
+  first.resolve();
+  await settled();
+  assert.deepEqual(written, ["a", "a"]);
+  assert.equal(stored.get("a"), 3);
+});
+
+test("urgent keys go first, and never more than `places` writes at a time", async () => {
+  const { set, routine, written, most } = setUp({ places: 2 });
+  routine.add("usage1").add("usage2");
+  for (const key of ["x", "y", "usage1", "usage2", "phase1", "phase2"]) set(key, 1);
+  await settled();
+  assert.deepEqual(written, ["x", "y", "phase1", "phase2", "usage1", "usage2"]);
+  assert.equal(most().mostForAll, 2);
+});
+
+test("a key that is due later waits for its time", async () => {
+  const { clock, set, dueAt, written } = setUp();
+  dueAt.set("a", clock.now() + 5000);
+  set("a", 1);
+  await clock.advance(4999);
+  assert.deepEqual(written, []);
+  await clock.advance(1);
+  assert.deepEqual(written, ["a"]);
+});
+
+test("a key that fails is retried after waits that grow, and holds up no other key", async () => {
+  const { clock, set, written, server } = setUp({
+    respond: (key) => key === "a" ? refuse() : Promise.resolve(),
+  });
+  set("a", 1);
+  await settled();
+  const times: number[] = [];
+  for (let second = 1; second <= 8; second++) {
+    const before = written.length;
+    await clock.advance(1000);
+    if (written.length > before) times.push(second);
+  }
+  assert.deepEqual(times, [1, 3, 7]);
+  set("b", 1);
+  await settled();
+  assert.equal(written.at(-1), "b");
+  server.respond = () => Promise.resolve();
+  await clock.advance(60_000);
+  written.length = 0;
+  server.respond = () => refuse();
+  set("a", 2);
+  await clock.advance(1000);
+  assert.deepEqual(written, ["a", "a"], "the first wait is short again after a success");
+});
+
+test("a change of a key that failed does not cut its wait short", async () => {
+  const { clock, set, written } = setUp({ respond: () => refuse() });
+  set("a", 1);
+  await settled();
+  set("a", 2);
+  await clock.advance(999);
+  assert.deepEqual(written, ["a"]);
+});
+
+test("a failed key that needs no write any more is given up, and starts afresh later", async () => {
+  const { clock, set, wanted, stored, written, server } = setUp();
+  server.respond = (key) => {
+    stored.set(key, wanted.get(key)!);
+    return refuse();
+  };
+  set("a", 1);
+  await clock.advance(60_000);
+  assert.deepEqual(written, ["a"]);
+  set("a", 2);
+  await settled();
+  assert.deepEqual(written, ["a", "a"]);
+});
+
+test("when several keys fail, one write at a time goes out for all until one succeeds", async () => {
+  const { clock, set, written, server, log, stored } = setUp({ respond: noAnswer });
+  for (let number = 0; number < 100; number++) set(`key${number}`, 1);
+  await settled();
+  assert.ok(written.length <= 6, `${written.length} writes before it slows down`);
+  await clock.advance(60_000);
+  assert.ok(written.length < 15, `${written.length} writes within a minute`);
+  server.respond = () => Promise.resolve();
+  await clock.advance(30_000);
+  assert.equal(stored.size, 100);
+  assert.deepEqual(log.lines.filter((line) => !line.includes("for one app")), [
+    "warn tests fail; slowing down",
+    "info tests succeed again",
+  ]);
+});
+
+test("serverAnswered() retries the keys that got no answer, not those that were refused", async () => {
+  const { clock, set, written, writer } = setUp({
+    respond: (key) => key === "refused" ? refuse() : noAnswer(),
+  });
+  for (const key of ["refused", "unanswered"]) set(key, 1);
+  await clock.advance(3000);
+  written.length = 0;
+  writer.serverAnswered();
+  await settled();
+  assert.deepEqual(written, ["unanswered"]);
+});
+
+test("scheduleSeen() retries the key at once", async () => {
+  const { set, written, writer } = setUp({ respond: () => refuse() });
+  set("a", 1);
+  await settled();
+  writer.scheduleSeen("a");
+  await settled();
+  assert.deepEqual(written, ["a", "a"]);
+});
+
+test("a skipped write tells nothing about the server, and the key is asked again when it is due", async () => {
+  const { clock, set, written, dueAt, server, stored } = setUp();
+  server.respond = (key) => {
+    dueAt.set(key, clock.now() + 1000);
+    return Promise.resolve("skipped");
+  };
+  set("a", 1);
+  await settled();
+  assert.deepEqual([written.length, stored.size], [1, 0]);
+  server.respond = () => Promise.resolve();
+  await clock.advance(1000);
+  assert.equal(stored.get("a"), 1);
+});
+
+test("forget() drops a key that waits", async () => {
+  const { clock, set, written, writer, dueAt } = setUp();
+  dueAt.set("a", clock.now() + 1000);
+  set("a", 1);
+  writer.forget("a");
+  await clock.advance(5000);
+  assert.deepEqual(written, []);
+});
+
+test("flush() waits for what is due and in flight, not for what is due later, and not beyond its time", async () => {
+  const answer = Promise.withResolvers<void>();
+  const { clock, set, writer, dueAt } = setUp({ respond: () => answer.promise });
+  dueAt.set("later", clock.now() + 60_000);
+  for (const key of ["now", "later"]) set(key, 1);
+  let flushed = "";
+  void writer.flush(1000).then(() => flushed += "first ");
+  void writer.flush(5000).then(() => flushed += "second ");
+  await clock.advance(1000);
+  assert.equal(flushed, "first ");
+  answer.resolve();
+  await settled();
+  assert.equal(flushed, "first second ");
+});
+
+test("close() aborts writes, ends flushes and starts no more", async () => {
+  const clock = new FakeClock();
+  const signals: AbortSignal[] = [];
+  const writer = createKeyedWriter<string>({
+    what: "tests",
+    log: createTestLog(),
+    places: 1,
+    clock,
+    due: () => ({ at: 0, urgent: true }),
+    write: (_, { signal }) => {
+      signals.push(signal);
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  });
+  writer.schedule("a");
+  writer.schedule("b");
+  const flushed = writer.flush(60_000);
+  writer.close();
+  await flushed;
+  writer.schedule("c");
+  await clock.advance(60_000);
+  assert.deepEqual(signals.map(({ aborted }) => aborted), [true]);
+  assert.equal(clock.timers, 0);
+});
+
+for (let seed = 1; seed <= 20; seed++) {
+  test(`with a server that fails at random every key is written in the end, one write per key at a time (seed ${seed})`, async () => {
+    const random = seededRandom(seed);
+    const { clock, set, writer, wanted, stored, routine, dueAt, server, most } = setUp({ places: 3 });
+    const keys = Array.from({ length: 12 }, (_, number) => `key${number}`);
+    const answers = [() => Promise.resolve(), () => refuse(), noAnswer, () => refuse(503)];
+    server.respond = async () => {
+      if (random() < 0.5) await new Promise<void>((resolve) => clock.after(random() ** 4 * 15_000, resolve));
+      return await answers[Math.floor(random() ** 2 * answers.length)]!();
+    };
+    for (let step = 0; step < 150; step++) {
+      const key = keys[Math.floor(random() * keys.length)]!;
+      if (random() < 0.2) routine.add(key);
+      if (random() < 0.2) dueAt.set(key, clock.now() + random() * 5000);
+      if (random() < 0.7) set(key, step);
+      if (random() < 0.1) writer.serverAnswered();
+      if (random() < 0.1) writer.scheduleSeen(key);
+      if (random() < 0.3) await clock.advance(random() * 2000);
+    }
+    server.respond = () => Promise.resolve();
+    await clock.advance(120_000);
+    assert.deepEqual([...stored].sort(), [...wanted].sort());
+    const { mostPerKey, mostForAll } = most();
+    assert.equal(mostPerKey, 1);
+    assert.ok(mostForAll <= 3);
+  });
+}
