@@ -5,7 +5,7 @@
 import { annotations, appKey, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { describeError } from "../lib/log.ts";
-import type { ActionResult, AppActions } from "../server/actions.ts";
+import type { ActionResult, AppActions } from "../server/services.ts";
 import type { SocketSource } from "../sources/socket.ts";
 import { sourceNames } from "../sources/source.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";

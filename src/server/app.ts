@@ -2,10 +2,10 @@
  * The HTTP endpoint behind one door, made from the table of routes. Errors are Kubernetes `Status`; those that nobody
  * expected say nothing of the inside, which is in the agent's log.
  */
+import { setImmediate } from "node:timers/promises";
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { describeError } from "../lib/log.ts";
-import { ownTurn } from "./own-turn.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { type Route, routes, type Subresource } from "./routes/routes.ts";
 import type { Services } from "./services.ts";
@@ -93,4 +93,14 @@ function methodsByPath(): Map<string, string[]> {
     paths.set(path, [...paths.get(path) ?? [], ...methods]);
   }
   return paths;
+}
+
+let lastTurn = Promise.resolve();
+
+/**
+ * Resolves in a turn of the event loop that no other caller of this function has: however many large answers are requested at once,
+ * new requests are handled between two of them.
+ */
+export function ownTurn(): Promise<void> {
+  return lastTurn = lastTurn.then(() => setImmediate());
 }

@@ -1,16 +1,39 @@
+/** What the routes work with, the same behind every listener. The agent provides it. */
+import type { NCApp } from "../api/types.ts";
 import type { Logger } from "../lib/log.ts";
-import type { AppActions } from "./actions.ts";
 import type { AgentCounters } from "./counters.ts";
 import type { AgentView } from "./view.ts";
 
-/** What the routes work with, the same behind every door. */
 export interface Services {
   view: AgentView;
   actions: AppActions;
   counters: AgentCounters;
   log: Logger;
-  /** Where the agent keeps its records: for those who read them beside it. */
+  /** The agent's state folder, for commands that read it themselves. */
   stateDir: string;
-  /** Logs that are being followed: each holds a connection and a watch for as long as it likes. */
+  /** Followed logs and watches: each holds a connection for as long as its client likes. */
   followers: { now: number; readonly most: number };
 }
+
+/** What clients of the unix socket may do to apps. */
+export interface AppActions {
+  /** Stores this valid app, with its namespace, as desired. */
+  put(app: NCApp): Promise<ActionResult>;
+  remove(namespace: string, name: string): Promise<ActionResult>;
+  /** Runs the app again; one that was stopped or has ended is started. */
+  restart(namespace: string, name: string): Promise<ActionResult>;
+  stop(namespace: string, name: string): Promise<ActionResult>;
+  start(namespace: string, name: string): Promise<ActionResult>;
+}
+
+/** An expected refusal is a value: the app is unknown or of another source, the node is full, the disk fails. */
+export type ActionResult = {
+  done: true;
+  created: boolean;
+  /** The app as now desired; absent after a removal. */
+  app?: NCApp;
+} | {
+  done: false;
+  code: 403 | 404 | 409 | 503;
+  message: string;
+};

@@ -19,6 +19,8 @@ export interface AgentView {
   problems(): SourceProblem[];
   apps(): AppView[];
   app(namespace: string, name: string): AppView | undefined;
+  /** Calls back with the key of every app that was added, changed, measured or removed, until the returned function is called. */
+  onChange(listener: (key: string) => void): () => void;
   /** What `/readyz` asks, each with a name. */
   checks(): Check[];
   /** How the node fares; undefined until it was looked at. */

@@ -163,6 +163,7 @@ export async function serveSampleNode(apps: Sample[] = sampleApps) {
       maxThreads: 32_768,
       disk: { availableBytes: 61 * gibibyte, totalBytes: 118 * gibibyte, freeInodes: 1, inodes: 2 },
     }),
+    onChange: () => () => {},
     history: (since) => {
       const first = since === samples - 1 ? samples : 0;
       const cut = <T>(values: T[]) => values.slice(first);

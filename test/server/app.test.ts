@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hiddenValue } from "../../src/api/shown-spec.ts";
-import { createServerApp } from "../../src/server/app.ts";
+import { createServerApp, ownTurn } from "../../src/server/app.ts";
 import type { Logger } from "../../src/lib/log.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { doors, recordActions, serverWith, servicesWith, viewWith } from "./fake-agent.ts";
@@ -200,4 +200,19 @@ test("stop, start, restart and DELETE reach the app of the path", async () => {
     "restart default/web",
     "remove default/web",
   ]);
+});
+
+test("ownTurn() gives each of several callers a turn of the event loop of its own, in the order of the calls", async () => {
+  const notes: string[] = [];
+  let turns = 0;
+  const count = () => {
+    notes.push(`turn ${++turns}`);
+    if (notes.filter((note) => note.startsWith("work")).length < 3) setImmediate(count);
+  };
+  const works = ["a", "b", "c"].map((name) => ownTurn().then(() => notes.push(`work ${name}`)));
+  setImmediate(count);
+  await Promise.all(works);
+  const together = notes.join(", ").split(/turn \d+/).filter((between) => between.split("work").length > 2);
+  assert.deepEqual(together, [], notes.join(", "));
+  assert.deepEqual(notes.filter((note) => note.startsWith("work")), ["work a", "work b", "work c"]);
 });

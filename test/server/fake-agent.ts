@@ -1,7 +1,6 @@
 /** An agent as the server sees it, for tests of the routes. */
 import { createServerApp, type Door } from "../../src/server/app.ts";
-import type { AppActions } from "../../src/server/actions.ts";
-import type { Services } from "../../src/server/services.ts";
+import type { AppActions, Services } from "../../src/server/services.ts";
 import { createAgentCounters } from "../../src/server/counters.ts";
 import type { AgentView, AppView, History } from "../../src/server/view.ts";
 import { silentLogger } from "../../src/lib/log.ts";
@@ -66,6 +65,7 @@ export function viewWith(fields: Partial<AgentView> = {}): AgentView {
     checks: () => [{ name: "sync", ok: true, message: "1 s ago" }],
     nodeUsage: () => undefined,
     history: () => emptyHistory,
+    onChange: () => () => {},
     ...fields,
   };
 }

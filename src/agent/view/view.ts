@@ -44,6 +44,10 @@ export function createAgentView(parts: ViewParts): AgentView {
   const { options, size, confinement, supervisor, sources, sync, counters, startedAt, now = Date.now } =
     parts;
   const view = (known: SupervisedApp) => appView(known, parts);
+  const listeners = new Set<(key: string) => void>();
+  const notify = (key: string) => listeners.forEach((listener) => listener(key));
+  supervisor.listen({ changed: ({ key }) => notify(key), event() {}, forgotten: ({ key }) => notify(key) });
+  parts.meter.listen(notify);
   return {
     version: options.version,
     node: options.nodeName,
@@ -59,6 +63,10 @@ export function createAgentView(parts: ViewParts): AgentView {
     app(namespace, name) {
       const known = supervisor.get(`${namespace}/${name}`);
       return known && view(known);
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
     },
     checks: () => [
       ...sources.map(sourceCheck),

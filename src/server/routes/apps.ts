@@ -5,6 +5,12 @@ import { showSpec } from "../../api/shown-spec.ts";
 import { Refusal } from "../refusal.ts";
 import type { Services } from "../services.ts";
 import type { AgentView, AppView } from "../view.ts";
+import { flag, readQuery } from "./query.ts";
+import { sendStream } from "./stream.ts";
+import { watchApps } from "./watch.ts";
+
+const ndjson = "application/x-ndjson";
+const encoder = new TextEncoder();
 
 /** The agent and its apps in short. */
 export function showStatus(context: Context, { view, stateDir }: Services): Response {
@@ -30,9 +36,19 @@ export function showStatus(context: Context, { view, stateDir }: Services): Resp
   });
 }
 
-/** All apps as an NCAppList. */
-export function listApps(context: Context, { view }: Services): Response {
+/** All apps as an NCAppList; with `watch`, one line per app and then one per change. */
+export function listApps(context: Context, { view, followers }: Services): Response {
+  const { watch = false } = readQuery<{ watch: boolean }>(context, { watch: flag });
+  if (watch) {
+    return sendStream(context, (signal) => watchLines(view, signal), { contentType: ndjson, followers });
+  }
   return context.json({ apiVersion, kind: listKind, metadata: {}, items: view.apps().map(appJSON) });
+}
+
+async function* watchLines(view: AgentView, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const { type, app } of watchApps(view, signal)) {
+    yield encoder.encode(`${JSON.stringify({ type, object: appJSON(app) })}\n`);
+  }
 }
 
 /** One app as an NCApp. */

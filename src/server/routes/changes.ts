@@ -1,15 +1,17 @@
 /** The routes that change apps. Only the unix socket has them. */
+import { Buffer } from "node:buffer";
 import type { Context } from "hono";
 import { applyDefaults, validateWritten } from "../../api/validate/validate.ts";
 import { group, plural } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import { isPlainObject } from "../../lib/merge-patch.ts";
-import type { ActionResult } from "../actions.ts";
 import { appJSON } from "./apps.ts";
-import { readJSON } from "./body.ts";
 import { Refusal } from "../refusal.ts";
-import type { Services } from "../services.ts";
+import type { ActionResult, Services } from "../services.ts";
 import type { AgentView } from "../view.ts";
+
+/** The longest body that is read, in bytes. */
+const maxBodyBytes = 1 << 20;
 
 /** Keeps the NCApp in the body under the name in the path. */
 export async function putApp(context: Context, { view, actions }: Services): Promise<Response> {
@@ -80,4 +82,34 @@ function withNames(object: unknown, names: { namespace: string; name: string }):
 /** Clients in Go send `creationTimestamp: null`. */
 function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
+/** The JSON of a request's body. A longer one is not read to its end, another kind not at all. */
+async function readJSON({ req }: Context): Promise<unknown> {
+  const type = req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (type !== "application/json") {
+    throw new Refusal(415, `content-type ${JSON.stringify(type ?? "")}: send application/json`);
+  }
+  const bytes = await readBytes(req.raw, req.header("content-length"));
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw new Refusal(400, `the body is not JSON: ${(error as Error).message}`);
+  }
+}
+
+async function readBytes(request: Request, announced: string | undefined): Promise<Uint8Array> {
+  if (Number(announced ?? 0) > maxBodyBytes) throw tooLong(`${announced} bytes`);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of request.body ?? []) {
+    length += chunk.length;
+    if (length > maxBodyBytes) throw tooLong("the body");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function tooLong(what: string): Refusal {
+  return new Refusal(413, `${what} is more than the ${maxBodyBytes} bytes that are read`);
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { chmod, copyFile, mkdir, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
@@ -28,6 +30,28 @@ test("an app that is put runs, outlives the agent with its process, and goes whe
   await waitFor("it is gone", async () => await agent.get("web") === undefined);
   await agent.replace();
   assert.equal(await agent.get("web"), undefined);
+});
+
+test("a watch over the socket follows the life of an app, and ends with the agent", async () => {
+  await using agent = await startLocalAgent();
+  const call = request({ socketPath: agent.options.socket, path: "/apps?watch=true", agent: false }).end();
+  const [response] = await once(call, "response") as [IncomingMessage];
+  assert.equal(response.statusCode, 200);
+  let text = "";
+  response.setEncoding("utf8").on("data", (chunk) => text += chunk).on("error", () => {});
+  const lines = () =>
+    text.split("\n").slice(0, -1).map((line) => JSON.parse(line) as { type: string; object: NCApp });
+  const shellFile = await agent.script("web.sh", sleeping);
+  await agent.put("web", { shellFile, ...quick });
+  await waitFor("it is seen running", () => lines().some(({ object }) => isRunning(object)));
+  await agent.ask("DELETE", "/apps/default/web");
+  await waitFor("it is seen gone", () => lines().some(({ type }) => type === "DELETED"));
+  const types = lines().map(({ type }) => type);
+  assert.deepEqual([types[0], types.at(-1)], ["ADDED", "DELETED"]);
+  assert.ok(types.slice(1, -1).every((type) => type === "MODIFIED"), types.join());
+  const ended = new Promise((resolve) => response.on("close", resolve));
+  await agent.replace();
+  await ended;
 });
 
 test("an app whose source is not followed any more runs on, is named, and can be deleted", async () => {

@@ -7,6 +7,7 @@ import type { AppView } from "../../../src/server/view.ts";
 import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
+import { readerOf } from "../stream-reader.ts";
 import { serverWith, servicesWith, viewWith, web } from "../fake-agent.ts";
 
 async function appWithLog(text?: string) {
@@ -23,30 +24,6 @@ async function appWithLog(text?: string) {
     get: (query: string) => app.request(`/apps/default/web/logs${query}`),
     forget: () => known = undefined,
     [Symbol.dispose]: temp.remove,
-  };
-}
-
-/** Reads a stream piece by piece. */
-function readerOf(answer: Response) {
-  const reader = answer.body!.getReader();
-  let text = "";
-  return {
-    async until(end: string) {
-      while (!text.endsWith(end)) {
-        const { value, done } = await reader.read();
-        assert.ok(!done, `the stream ended with ${JSON.stringify(text)}`);
-        text += new TextDecoder().decode(value);
-      }
-      return text;
-    },
-    async rest() {
-      for (;;) {
-        const { value, done } = await reader.read();
-        if (done) return text;
-        text += new TextDecoder().decode(value);
-      }
-    },
-    cancel: () => reader.cancel(),
   };
 }
 

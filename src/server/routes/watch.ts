@@ -1,0 +1,52 @@
+/**
+ * `GET /apps?watch=true`: every app, then every change, as one line of JSON each: `{"type":"ADDED","object":…}`.
+ *
+ * Guarantees: a client that reads slowly skips states in between, never the newest one of an app: what waits for it is a set of
+ * keys, and an object is built when it is sent. An app that was deleted and created again is reported as both.
+ */
+import { keyOf, splitAppKey } from "../../api/names.ts";
+import type { AgentView, AppView } from "../view.ts";
+
+export interface WatchLine {
+  type: "ADDED" | "MODIFIED" | "DELETED";
+  app: AppView;
+}
+
+/** Yields the lines of one watch until the signal aborts. */
+export async function* watchApps(view: AgentView, signal: AbortSignal): AsyncGenerator<WatchLine> {
+  const sent = new Map<string, AppView>();
+  const pending = new Set(view.apps().map(({ app }) => keyOf(app)));
+  let wake = () => {};
+  const unsubscribe = view.onChange((key) => {
+    pending.add(key);
+    wake();
+  });
+  signal.addEventListener("abort", () => wake(), { once: true });
+  try {
+    while (!signal.aborted) {
+      const [key] = pending;
+      if (key === undefined) {
+        await new Promise<void>((resolve) => wake = resolve);
+        continue;
+      }
+      pending.delete(key);
+      const { namespace, name } = splitAppKey(key);
+      for (const line of compare(sent.get(key), view.app(namespace, name))) {
+        if (line.type === "DELETED") sent.delete(key);
+        else sent.set(key, line.app);
+        yield line;
+      }
+    }
+  } finally {
+    unsubscribe();
+  }
+}
+
+function compare(before: AppView | undefined, now: AppView | undefined): WatchLine[] {
+  const added: WatchLine[] = now ? [{ type: "ADDED", app: now }] : [];
+  if (!before) return added;
+  if (before.app.metadata.uid !== now?.app.metadata.uid) return [{ type: "DELETED", app: before }, ...added];
+  // Both are replaced when they change, and never modified.
+  const isSame = before.app === now?.app && before.status === now?.status;
+  return isSame ? [] : [{ type: "MODIFIED", app: now! }];
+}
