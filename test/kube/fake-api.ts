@@ -69,6 +69,12 @@ export class FakeApi {
     return this.get(path);
   }
 
+  /** Stores an object at the path of its resource, namespace and name. */
+  add(resource: resources.KubeResource, object: { metadata?: resources.ObjectRef }): Stored {
+    const { namespace, name } = object.metadata ?? {};
+    return this.put(resources.resourcePath(resource, { namespace, name }), object);
+  }
+
   /** Changes an object as another writer does. */
   touch(path: string, change: (object: Stored) => void): Stored {
     const object = structuredClone(this.get(path));

@@ -1,30 +1,29 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
+import {
+  describeRequest,
+  leases,
+  ncappPath,
+  ncapps,
+  nodes,
+  resourceQuotas,
+} from "../../src/kube/resources.ts";
 import { createLogger } from "../../src/lib/log.ts";
 import { runScheduler, type SchedulerOptions } from "../../src/scheduler/scheduler.ts";
-import {
-  accept,
-  type Answer,
-  type FakeServer,
-  isWatch,
-  json,
-  refuse,
-  type SeenRequest,
-  withClient,
-} from "../kube/fake-server.ts";
+import { FakeApi } from "../kube/fake-api.ts";
+import { accept, withClient } from "../kube/fake-server.ts";
 import { waitFor } from "../wait-for.ts";
 import { ncapp } from "./sample-cluster.ts";
 import { lease, node, quota } from "./objects.ts";
-import { answerList, pluralOf, quietServer } from "./quiet-server.ts";
 
 /** Runs a scheduler beside a server while `use` does. */
 async function scheduling(
-  answer: Answer,
-  use: (server: FakeServer, log: string[]) => Promise<void>,
+  api: FakeApi,
+  use: (log: string[]) => Promise<void>,
   given: Partial<SchedulerOptions> = {},
 ): Promise<void> {
-  await withClient(answer, async (client, server) => {
+  await withClient(api.answer, async (client) => {
     const lines: string[] = [];
     const stopping = new AbortController();
     const running = runScheduler({
@@ -39,7 +38,7 @@ async function scheduling(
       ...given,
     }, stopping.signal);
     try {
-      await use(server, lines);
+      await use(lines);
     } finally {
       stopping.abort();
       await running;
@@ -48,38 +47,31 @@ async function scheduling(
 }
 
 test("while the Leases are out of sight no app is taken off its node", async () => {
-  const objects = {
-    nodes: [node("a", { spec: { taints: [{ key: "down", effect: "NoExecute" }] } })],
-    leases: [lease("a", Date.now())],
-    resourcequotas: [quota("team", { cpuPCT: "50" })],
-  };
+  const api = new FakeApi();
+  api.add(ncapps, ncapp("web", { nodeName: "a" }));
+  api.add(nodes, node("a", { spec: { taints: [{ key: "down", effect: "NoExecute" }] } }));
+  api.add(leases, lease("a", Date.now()));
+  api.add(resourceQuotas, quota("team", { cpuPCT: "50" }));
+  const eviction = `PATCH ${ncappPath("default", "web")}`;
   let leaseWatches = 0;
-  let looks = 0;
+  let quotaWrites = 0;
   let showLeases = () => {};
-  const listApps: (() => void)[] = [];
-  const patches = (plural: string) => (request: SeenRequest) =>
-    request.method === "PATCH" && pluralOf(request) === plural;
-  const first = (request: SeenRequest, response: ServerResponse) => {
-    const plural = pluralOf(request);
-    if (plural === "leases" && isWatch(request)) {
-      // The second one shows that the trouble with the first was noticed: only then are there apps to be judged.
-      if (++leaseWatches === 1) refuse(response, 500, "InternalError", "as told");
-      else showLeases = () => accept(response);
-      if (leaseWatches > 1) listApps.splice(0).forEach((answer) => answer());
-    } else if (plural === "ncapps" && request.method === "GET" && !isWatch(request)) {
-      const answer = () => answerList(response, "ncapps", [ncapp("web", { nodeName: "a" })]);
-      if (leaseWatches > 1) answer();
-      else listApps.push(answer);
-    } else if (patches("resourcequotas")(request)) {
-      // Sent again with every look at the cluster.
-      looks++;
-      refuse(response, 409, "Conflict", "as told");
-    } else return false;
-    return true;
+  const mayListApps = Promise.withResolvers<void>();
+  api.intercept = ({ method, path, query }) => {
+    const { verb, resource } = describeRequest(method, path);
+    if (resource === "leases" && query?.watch === "true") {
+      // The second watch shows that the failure of the first was noticed: only then are there apps to be judged.
+      if (++leaseWatches === 1) return 500;
+      mayListApps.resolve();
+      return (response: ServerResponse) => showLeases = () => accept(response);
+    }
+    if (resource === "ncapps" && verb === "list" && query?.watch !== "true") return mayListApps.promise;
+    // Sent again with every look at the cluster.
+    if (resource === "resourcequotas/status" && verb === "patch") return ++quotaWrites && 409;
   };
-  await scheduling(quietServer(objects, first), async ({ requests }) => {
-    const evictions = () => requests.filter(patches("ncapps")).length;
-    await waitFor("it has looked around", () => looks >= 5);
+  await scheduling(api, async () => {
+    const evictions = () => api.asked.filter(({ method, path }) => `${method} ${path}` === eviction).length;
+    await waitFor("it has looked around", () => quotaWrites >= 5);
     assert.equal(evictions(), 0);
     showLeases();
     await waitFor("the taint drives the app away", () => evictions() > 0);
@@ -87,15 +79,15 @@ test("while the Leases are out of sight no app is taken off its node", async () 
 });
 
 test("a scheduler of another name stands for an election of its own, and says which right it lacks", async () => {
-  const server = quietServer({}, (request, response) => {
-    if (!request.path.endsWith("/selfsubjectaccessreviews")) return false;
-    const { name } = JSON.parse(request.body).spec.resourceAttributes;
-    json(response, { kind: "SelfSubjectAccessReview", status: { allowed: name === undefined } }, 201);
-    return true;
-  });
-  await scheduling(server, async ({ requests }, log) => {
+  const api = new FakeApi();
+  api.intercept = ({ path, body }) => {
+    if (!path.endsWith("/selfsubjectaccessreviews")) return undefined;
+    const { name } = body.spec.resourceAttributes;
+    return { kind: "SelfSubjectAccessReview", status: { allowed: name === undefined } };
+  };
+  await scheduling(api, async (log) => {
     await waitFor("it leads", () => log.some((line) => line.includes("leading")));
-    const leased = requests.filter(({ path }) => path.includes("/namespaces/nckubelet/leases/"));
+    const leased = api.asked.filter(({ path }) => path.includes("/namespaces/nckubelet/leases/"));
     assert.deepEqual([...new Set(leased.map(({ path }) => path.split("/").at(-1)))], ["nc-scheduler-batch"]);
     const warning = await waitFor(
       "it says so",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppStatus } from "../../../src/api/types.ts";
-import { ncappPath } from "../../../src/kube/resources.ts";
+import { ncappPath, ncapps } from "../../../src/kube/resources.ts";
 import { createStatusReporter, type ReportedApp } from "../../../src/report/status/status.ts";
 import { ncapp } from "../../builders.ts";
 import { FakeApi, problem } from "../../kube/fake-api.ts";
@@ -24,9 +24,9 @@ class TestServer extends FakeApi {
     return this.asked.filter(({ method }) => method === "PATCH");
   }
 
-  add(name: string, status?: NCAppStatus, uid = `uid-of-${name}`) {
+  addApp(name: string, status?: NCAppStatus, uid = `uid-of-${name}`) {
     const spec = { nodeName: "node-a" };
-    return this.put(ncappPath("default", name), ncapp({ metadata: { name, uid }, spec, status }));
+    return this.add(ncapps, ncapp({ metadata: { name, uid }, spec, status }));
   }
 
   app(name: string) {
@@ -59,7 +59,7 @@ const refTo = (
 
 test("report() patches the status with uid, version and only what differs, as a merge patch of high priority", async () => {
   const { server, reporter } = setUp();
-  const app = server.add("web", running);
+  const app = server.addApp("web", running);
   reporter.report(refTo(app), { ...running, phase: "Stopping" }, running);
   await settled();
   const { method, path, contentType, body, priority } = server.asked[0]!;
@@ -77,7 +77,7 @@ test("report() patches the status with uid, version and only what differs, as a 
 
 test("report() causes no request for a thousand idle apps after an agent start, nor later", async () => {
   const { clock, server, reporter } = setUp();
-  for (let number = 0; number < 1000; number++) server.add(`app${number}`, { ...running });
+  for (let number = 0; number < 1000; number++) server.addApp(`app${number}`, { ...running });
   for (let round = 0; round < 3; round++) {
     for (const app of server.objects.values()) reporter.report(refTo(app), { ...running }, app.status);
     await clock.advance(10 * minute);
@@ -87,7 +87,7 @@ test("report() causes no request for a thousand idle apps after an agent start, 
 
 test("report() sends usage that moves a little once in five minutes, with low priority", async () => {
   const { clock, server, reporter } = setUp();
-  server.add("web", running);
+  server.addApp("web", running);
   for (let round = 0; round < 90; round++) {
     const status = { ...running, cpuPCT: round % 2 ? "1.1" : "1.4", memoryBytes: 1000 + round };
     reporter.report(refTo(server.app("web")), status, running);
@@ -99,7 +99,7 @@ test("report() sends usage that moves a little once in five minutes, with low pr
 
 test("report() sends usage that moves by points at most once per period", async () => {
   const { clock, server, reporter } = setUp();
-  server.add("web", running);
+  server.addApp("web", running);
   for (let round = 0; round < 60; round++) {
     reporter.report(refTo(server.app("web")), { ...running, cpuPCT: round % 2 ? "30.0" : "60.0" }, running);
     await clock.advance(1000);
@@ -110,7 +110,7 @@ test("report() sends usage that moves by points at most once per period", async 
 
 test("report() never has two requests in flight for one app, and the newest state wins", async () => {
   const { server, reporter } = setUp();
-  server.add("web");
+  server.addApp("web");
   const first = Promise.withResolvers<void>();
   let [inFlight, mostInFlight] = [0, 0];
   server.intercept = async () => {
@@ -133,7 +133,7 @@ test("report() never has two requests in flight for one app, and the newest stat
 
 test("report() tries again after failures, with the newest state and growing waits", async () => {
   const { clock, server, reporter, log } = setUp();
-  server.add("web");
+  server.addApp("web");
   server.intercept = (request) => {
     if (server.asked.length <= 4) {
       throw problem(request, [500, 503, 401, undefined][server.asked.length - 1], "Broken");
@@ -154,8 +154,8 @@ test("report() tries again after failures, with the newest state and growing wai
 
 test("report() never touches an object that was recreated under the same name", async () => {
   const { clock, server, reporter } = setUp();
-  const old = refTo(server.add("web", undefined, "old"));
-  server.add("web", undefined, "new");
+  const old = refTo(server.addApp("web", undefined, "old"));
+  server.addApp("web", undefined, "new");
   reporter.report(old, { phase: "Running" }, {});
   await clock.advance(20 * minute);
   assert.equal(server.app("web").status, undefined);
@@ -169,7 +169,7 @@ test("report() never touches an object that was recreated under the same name", 
 test("report() leaves an object alone that was unbound, or bound elsewhere, before the agent could know", async () => {
   for (const nodeName of ["node-b", undefined]) {
     const { clock, server, reporter } = setUp();
-    const app = refTo(server.add("web", running));
+    const app = refTo(server.addApp("web", running));
     const theirs = { phase: "Starting" } as const;
     server.touch(
       ncappPath("default", "web"),
@@ -186,7 +186,7 @@ test("report() leaves an object alone that was unbound, or bound elsewhere, befo
 
 test("lost() ends the reports of an app without a request, until it is seen to be bound to this node again", async () => {
   const { clock, server, reporter } = setUp();
-  server.add("web", running);
+  server.addApp("web", running);
   reporter.report(refTo(server.app("web")), running, running);
   reporter.objectLost({ ...refTo(server.app("web")), uid: "another" });
   reporter.report(refTo(server.app("web")), { ...running, phase: "Stopping" });
@@ -203,7 +203,7 @@ test("lost() ends the reports of an app without a request, until it is seen to b
 
 test("report() looks before it writes where it knows no version", async () => {
   const { clock, server, reporter } = setUp();
-  server.add("web", running, "right");
+  server.addApp("web", running, "right");
   reporter.report({ namespace: "default", name: "web", uid: "wrong" }, { phase: "Failed" });
   await clock.advance(2000);
   assert.deepEqual(server.app("web").status, running);
@@ -214,7 +214,7 @@ test("report() looks before it writes where it knows no version", async () => {
 
 test("report() waits a moment for the list after a restart, so that it need not ask for each app", async () => {
   const { clock, server, reporter } = setUp();
-  const apps = Array.from({ length: 100 }, (_, number) => server.add(`app${number}`, { ...running }));
+  const apps = Array.from({ length: 100 }, (_, number) => server.addApp(`app${number}`, { ...running }));
   for (const app of apps) reporter.report({ ...refTo(app), resourceVersion: undefined }, { ...running });
   await clock.advance(1000);
   for (const app of apps) reporter.objectSeen(refTo(app), app.status);
@@ -224,7 +224,7 @@ test("report() waits a moment for the list after a restart, so that it need not 
 
 test("report() goes on where another writer came between, and keeps what that one wrote", async () => {
   const { server, reporter } = setUp();
-  const app = refTo(server.add("web", running));
+  const app = refTo(server.addApp("web", running));
   const scheduled = { type: "Audited", status: "True" } as const;
   server.touch(
     ncappPath("default", "web"),
@@ -259,14 +259,14 @@ test("report() goes on at once with a missing object when it is seen again", asy
   const app: ReportedApp = { namespace: "default", name: "web", uid: "uid-of-web" };
   reporter.report(app, { phase: "Running" }, {});
   await settled();
-  reporter.objectSeen(refTo(server.add("web")), undefined);
+  reporter.objectSeen(refTo(server.addApp("web")), undefined);
   await settled();
   assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
 
 test("saw() has a status corrected that somebody else wrote, but not more than once per period", async () => {
   const { clock, server, reporter } = setUp();
-  server.add("web");
+  server.addApp("web");
   reporter.report(refTo(server.app("web")), running, {});
   await clock.advance(20_000);
   const before = server.patches.length;
@@ -285,7 +285,7 @@ test("saw() has a status corrected that somebody else wrote, but not more than o
 
 test("saw() of what the agent wrote itself, or of something older, causes nothing", async () => {
   const { server, reporter } = setUp();
-  server.add("web");
+  server.addApp("web");
   const old = refTo(server.app("web"));
   reporter.report(old, running, {});
   await settled();
@@ -298,7 +298,7 @@ test("saw() of what the agent wrote itself, or of something older, causes nothin
 
 test("report() counts a field that the server drops as sent", async () => {
   const { clock, server, reporter } = setUp();
-  server.add("web");
+  server.addApp("web");
   server.intercept = (request) => void delete request.body?.status.restarts;
   for (let times = 0; times < 10; times++) {
     reporter.report(refTo(server.app("web")), running, {});
@@ -311,7 +311,7 @@ test("report() brings changes of phase before usage, and never takes more than i
   // The agent before sent usage long ago, so usage is due at once.
   const { server, reporter } = setUp({ random: () => 1 });
   for (const kind of ["usage", "phase"]) {
-    for (let number = 0; number < 20; number++) server.add(`${kind}${number}`, running);
+    for (let number = 0; number < 20; number++) server.addApp(`${kind}${number}`, running);
   }
   const hold = Promise.withResolvers<void>();
   let most = 0;
@@ -338,7 +338,7 @@ test("report() brings changes of phase before usage, and never takes more than i
 
 test("report() asks a dead server about once a second at most for all apps together, and catches up when it is back", async () => {
   const { clock, server, reporter, log } = setUp();
-  const apps = Array.from({ length: 500 }, (_, number) => refTo(server.add(`app${number}`)));
+  const apps = Array.from({ length: 500 }, (_, number) => refTo(server.addApp(`app${number}`)));
   server.intercept = (request) => {
     throw problem(request, undefined, "Unreachable");
   };
@@ -356,7 +356,7 @@ test("report() asks a dead server about once a second at most for all apps toget
 
 test("heard() ends the wait of what got no answer, not of what was refused", async () => {
   const { clock, server, reporter } = setUp();
-  const [web, refused] = [refTo(server.add("web")), refTo(server.add("refused"))];
+  const [web, refused] = [refTo(server.addApp("web")), refTo(server.addApp("refused"))];
   server.intercept = (request) => {
     throw request.path.includes("refused")
       ? problem(request, 422, "Invalid")
@@ -377,16 +377,16 @@ test("report() is not held up by one app that the server always refuses", async 
   server.intercept = (request) => {
     if (request.path.includes("refused")) throw problem(request, 403, "Forbidden");
   };
-  reporter.report(refTo(server.add("refused")), { phase: "Running" });
+  reporter.report(refTo(server.addApp("refused")), { phase: "Running" });
   await clock.advance(5 * minute);
-  reporter.report(refTo(server.add("web")), { phase: "Running" }, {});
+  reporter.report(refTo(server.addApp("web")), { phase: "Running" }, {});
   await settled();
   assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
 
 test("report() concludes nothing from an answer that is no NCApp", async () => {
   const { clock, server, reporter } = setUp();
-  const app = server.add("web");
+  const app = server.addApp("web");
   server.intercept = () => server.asked.length < 3 ? { metadata: { name: "web" } } : undefined;
   reporter.report({ ...refTo(app), resourceVersion: undefined }, { phase: "Running" });
   await clock.advance(10_000);
@@ -395,7 +395,7 @@ test("report() concludes nothing from an answer that is no NCApp", async () => {
 
 test("forget() drops what is pending, for this uid only", async () => {
   const { clock, server, reporter } = setUp();
-  const [app, kept] = [refTo(server.add("web")), refTo(server.add("kept"))];
+  const [app, kept] = [refTo(server.addApp("web")), refTo(server.addApp("kept"))];
   server.intercept = (request) => {
     throw problem(request, 500, "InternalError");
   };
@@ -415,7 +415,7 @@ test("flush() waits for what is due and no longer than its time", async () => {
   await reporter.flush(1000);
   const hold = Promise.withResolvers<void>();
   server.intercept = () => hold.promise;
-  reporter.report(refTo(server.add("web")), { phase: "Running" }, {});
+  reporter.report(refTo(server.addApp("web")), { phase: "Running" }, {});
   let state = "waiting";
   const flushed = reporter.flush(5000).then(() => state = "flushed");
   await clock.advance(1000);
@@ -436,7 +436,7 @@ test("close() sends nothing more and leaves no timer", async () => {
   server.intercept = (request) => {
     throw problem(request, 500, "InternalError");
   };
-  const app = refTo(server.add("web"));
+  const app = refTo(server.addApp("web"));
   reporter.report(app, { phase: "Running" }, {});
   await settled();
   reporter.close();

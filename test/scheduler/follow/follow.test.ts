@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { test } from "node:test";
 import type { KubeClient } from "../../../src/kube/client/client.ts";
+import { ncappPath } from "../../../src/kube/resources.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { createFollowers } from "../../../src/scheduler/follow/follow.ts";
-import { accept, errorLine, isWatch, line, withClient } from "../../kube/fake-server.ts";
+import { FakeApi } from "../../kube/fake-api.ts";
+import { accept, errorLine, line, listOf, withClient } from "../../kube/fake-server.ts";
 import { waitFor } from "../../wait-for.ts";
 import { ncapp } from "../sample-cluster.ts";
-import { answerList, pluralOf, quietServer } from "../quiet-server.ts";
 import { createTestCluster } from "../test-cluster.ts";
 
 /** Follows into the cluster while `use` runs. */
@@ -33,17 +35,17 @@ test("an etcd that was restored is believed: its apps wait again, though their v
     return object;
   };
   let lists = 0;
-  const server = quietServer({}, (request, response) => {
-    if (pluralOf(request) !== "ncapps") return false;
+  const api = new FakeApi();
+  api.intercept = ({ path, query }) => {
+    if (path !== ncappPath()) return undefined;
+    const isWatch = query?.watch === "true";
     const expired = errorLine(410, "Expired", "too old resource version");
     // What it goes back to is later than the first list, but not than what the watch has brought.
-    if (!isWatch(request) && lists++ === 0) answerList(response, "ncapps", [versioned("20")], "30");
-    else if (!isWatch(request)) answerList(response, "ncapps", [versioned("40")], "50");
-    else if (lists === 1) accept(response, line("MODIFIED", versioned("90", "a")), expired);
-    else accept(response);
-    return true;
-  });
-  await withClient(server, (client) =>
+    if (!isWatch) return lists++ === 0 ? listOf([versioned("20")], "30") : listOf([versioned("40")], "50");
+    if (lists > 1) return undefined;
+    return (response: ServerResponse) => accept(response, line("MODIFIED", versioned("90", "a")), expired);
+  };
+  await withClient(api.answer, (client) =>
     following(client, scene, async () => {
       await waitFor(
         "the list is taken over",
@@ -57,7 +59,7 @@ test("an etcd that was restored is believed: its apps wait again, though their v
 test("a watch of Leases is given up after 10 s without an answer: until then one's own blindness counts as silence of nodes", async () => {
   const scene = createTestCluster();
   const limits = new Map<string, number | undefined>();
-  await withClient(quietServer({}, () => false), (client) => {
+  await withClient(new FakeApi().answer, (client) => {
     const seen: KubeClient = {
       ...client,
       stream(request) {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCApp, NCAppSpec } from "../../../src/api/types.ts";
 import type { KubeClient, KubeRequest } from "../../../src/kube/client/client.ts";
+import { ncappPath } from "../../../src/kube/resources.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import type { EventNews } from "../../../src/report/events/event-aggregator.ts";
 import { createBinder } from "../../../src/scheduler/write/binder.ts";
@@ -11,59 +12,43 @@ import { createLossKeeper } from "../../../src/scheduler/node-loss/node-loss.ts"
 import { createSchedulerMetrics } from "../../../src/scheduler/serve/metrics.ts";
 import { createQuotaKeeper } from "../../../src/scheduler/write/quota-keeper.ts";
 import { createStatusWriter } from "../../../src/scheduler/write/status-writer.ts";
-import { json, refuse, type SeenRequest, withClient } from "../../kube/fake-server.ts";
+import { type Asked, FakeApi } from "../../kube/fake-api.ts";
+import { json, withClient } from "../../kube/fake-server.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { waitFor } from "../../wait-for.ts";
 import { ncapp } from "../sample-cluster.ts";
 import { quota } from "../objects.ts";
 import { createTestCluster } from "../test-cluster.ts";
 
-/** An API server with apps, which checks versions; `interfere` may change them, or answer itself. */
+/** A scheduler's writers beside an API server with these apps. */
 async function withApps(
   specs: Record<string, NCAppSpec>,
   use: (scene: Scene) => Promise<void>,
-  interfere: (request: SeenRequest, stored: Map<string, NCApp>) => number | undefined = () => undefined,
+  intercept: (request: Asked, api: FakeApi) => unknown = () => undefined,
 ): Promise<void> {
-  const stored = new Map<string, NCApp>();
+  const api = new FakeApi();
   const scene = createTestCluster(["a", "b"]);
-  let version = 1_000_000;
-  for (const [name, spec] of Object.entries(specs)) stored.set(name, ncapp(name, spec));
-  scene.cluster.replaceApps([...stored.values()].map((app) => structuredClone(app)));
-  await withClient((request, response) => {
-    const code = interfere(request, stored);
-    if (code === 0) return void response.destroy();
-    if (code) return refuse(response, code, "Told", "as told");
-    const [name = "", subresource] = request.path.split("/ncapps/")[1]?.split("/") ?? [];
-    const app = stored.get(name);
-    if (!app) return refuse(response, 404, "NotFound", "not found");
-    if (request.method === "GET") return json(response, app);
-    const { metadata, spec = {}, status = {} } = JSON.parse(request.body);
-    if (metadata.resourceVersion !== app.metadata.resourceVersion) {
-      return refuse(response, 409, "Conflict", "changed");
-    }
-    const next = subresource
-      ? { ...app, status: { ...app.status, ...status } }
-      : { ...app, spec: withoutNull({ ...app.spec, ...spec }) };
-    const changed = { ...next, metadata: { ...app.metadata, resourceVersion: `${++version}` } };
-    stored.set(name, changed);
-    json(response, changed);
-  }, async (client, { requests }) => {
+  for (const [name, spec] of Object.entries(specs)) api.put(pathOf(name), ncapp(name, spec));
+  scene.cluster.replaceApps([...api.objects.values()].map((app) => structuredClone(app)));
+  api.intercept = (request) => intercept(request, api);
+  await withClient(api.answer, async (client) => {
     const stopping = new AbortController();
     try {
-      await use(createScene(client, scene, stored, requests, stopping.signal));
+      await use(createScene(client, scene, api, stopping.signal));
     } finally {
       stopping.abort();
     }
   });
 }
 
+const pathOf = (name: string) => ncappPath("default", name);
+
 type Scene = ReturnType<typeof createScene>;
 
 function createScene(
   client: KubeClient,
   scene: ReturnType<typeof createTestCluster>,
-  stored: Map<string, NCApp>,
-  requests: SeenRequest[],
+  api: FakeApi,
   signal: AbortSignal,
 ) {
   const { cluster } = scene;
@@ -100,12 +85,11 @@ function createScene(
     onUnbound: (key) => unbound.push(key),
   });
   const evictor = createEvictor(parts);
-  return { ...scene, ...parts, stored, requests, told, unbound, permission, binder, evictor };
+  const stored = (name: string): NCApp | undefined => api.get(pathOf(name));
+  return { ...scene, ...parts, api, stored, requests: api.asked, told, unbound, permission, binder, evictor };
 }
 
-const withoutNull = (fields: object) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
-const calls = (requests: SeenRequest[]) =>
+const calls = (requests: Asked[]) =>
   requests.map(({ method, path }) => `${method} ${path.split("/ncapps/")[1]}`);
 
 test("a bind carries uid and version, and counts before it is answered", async () => {
@@ -115,24 +99,19 @@ test("a bind carries uid and version, and counts before it is answered", async (
     assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
     await done;
     const { uid, resourceVersion } = app;
-    assert.deepEqual(JSON.parse(requests[0]!.body), {
+    assert.deepEqual(requests[0]!.body, {
       metadata: { uid, resourceVersion },
       spec: { nodeName: "a", memPCT: "5" },
     });
-    assert.equal(stored.get("web")?.spec.nodeName, "a");
+    assert.equal(stored("web")?.spec.nodeName, "a");
     assert.deepEqual([told, unbound, cluster.app("default/web")?.nodeName], [["web Scheduled"], [], "a"]);
     assert.equal(cluster.snapshot.node("a")?.usedMem, 5000);
   });
 });
 
 test("where another was quicker its bind stands, and counts", async () => {
-  await withApps({ web: { cpuPCT: 20 } }, async ({ cluster, binder, stored, told, unbound }) => {
-    const app = stored.get("web")!;
-    stored.set("web", {
-      ...app,
-      spec: { ...app.spec, nodeName: "b" },
-      metadata: { ...app.metadata, resourceVersion: "900000" },
-    });
+  await withApps({ web: { cpuPCT: 20 } }, async ({ api, cluster, binder, told, unbound }) => {
+    api.touch(pathOf("web"), (app) => app.spec.nodeName = "b");
     await binder.bind(cluster.app("default/web")!, "a", {});
     assert.equal(cluster.app("default/web")?.nodeName, "b");
     assert.deepEqual([cluster.snapshot.node("a")?.usedCpu, cluster.snapshot.node("b")?.usedCpu], [0, 20_000]);
@@ -141,8 +120,8 @@ test("where another was quicker its bind stands, and counts", async () => {
 });
 
 test("an app that was deleted meanwhile is dropped", async () => {
-  await withApps({ web: {} }, async ({ cluster, binder, stored, unbound }) => {
-    stored.clear();
+  await withApps({ web: {} }, async ({ api, cluster, binder, unbound }) => {
+    api.objects.clear();
     await binder.bind(cluster.app("default/web")!, "a", {});
     assert.deepEqual([cluster.app("default/web"), unbound], [undefined, []]);
   });
@@ -156,17 +135,10 @@ test("a bind whose answer was lost keeps its place until the app was read, and i
       await done;
       assert.equal(cluster.snapshot.node("a")?.usedCpu, arrived ? 20_000 : 0);
       assert.deepEqual(unbound, arrived ? [] : ["default/web"]);
-    }, ({ method }, stored) => {
+    }, ({ method }, api) => {
       if (method !== "PATCH" || !first) return undefined;
       first = false;
-      const app = stored.get("web")!;
-      if (arrived) {
-        stored.set("web", {
-          ...app,
-          spec: { ...app.spec, nodeName: "a" },
-          metadata: { ...app.metadata, resourceVersion: "900000" },
-        });
-      }
+      if (arrived) api.touch(pathOf("web"), (app) => app.spec.nodeName = "a");
       return 0;
     });
   }
@@ -220,34 +192,28 @@ test("who does not lead any more sends nothing", async () => {
 test("an eviction unbinds, tells why, and makes the app Pending", async () => {
   await withApps({ web: { nodeName: "a", cpuPCT: 20 } }, async ({ cluster, evictor, stored, told }) => {
     assert.equal(await evictor.evict(cluster.app("default/web")!, "Preempted", "for others"), true);
-    assert.deepEqual([stored.get("web")?.spec.nodeName, told], [undefined, ["web Preempted"]]);
-    await waitFor("the status is told", () => stored.get("web")?.status?.phase === "Pending");
-    assert.equal(stored.get("web")?.status?.reason, "Preempted");
+    assert.deepEqual([stored("web")?.spec.nodeName, told], [undefined, ["web Preempted"]]);
+    await waitFor("the status is told", () => stored("web")?.status?.phase === "Pending");
+    assert.equal(stored("web")?.status?.reason, "Preempted");
   });
 });
 
 test("an eviction goes on after a new status, and not after a new spec", async () => {
   for (const [generation, expected] of [[1, true], [2, false]] as const) {
-    await withApps({ web: { nodeName: "a" } }, async ({ cluster, evictor, stored }) => {
-      const app = stored.get("web")!;
-      stored.set("web", { ...app, metadata: { ...app.metadata, resourceVersion: "900000", generation } });
+    await withApps({ web: { nodeName: "a" } }, async ({ api, cluster, evictor }) => {
+      api.touch(pathOf("web"), (app) => app.metadata.generation = generation);
       assert.equal(await evictor.evict(cluster.app("default/web")!, "Preempted", "m"), expected);
     });
   }
 });
 
 test("the newest status wins, what is said already is not sent, and what others write in between stays", async () => {
-  await withApps({ web: {} }, async ({ cluster, writer, stored, requests }) => {
-    const app = stored.get("web")!;
+  await withApps({ web: {} }, async ({ api, cluster, writer, stored, requests }) => {
     const ready = { type: "Ready", status: "False" } as const;
-    stored.set("web", {
-      ...app,
-      status: { conditions: [ready] },
-      metadata: { ...app.metadata, resourceVersion: "900000" },
-    });
+    api.touch(pathOf("web"), (app) => app.status = { conditions: [ready] });
     for (const message of ["one", "two", "three"]) writer.write("default/web", { kind: "refused", message });
-    await waitFor("the last is told", () => stored.get("web")?.status?.message === "three");
-    assert.deepEqual(stored.get("web")?.status?.conditions?.map(({ type }) => type), ["Ready", "Scheduled"]);
+    await waitFor("the last is told", () => stored("web")?.status?.message === "three");
+    assert.deepEqual(stored("web")?.status?.conditions?.map(({ type }) => type), ["Ready", "Scheduled"]);
     await waitFor("all is done", () => writer.pending === 0);
     // The first is refused for its version and sent again; of the others only the last, when that is over.
     assert.deepEqual(calls(requests), [
@@ -268,7 +234,7 @@ test("a status is tried again after trouble, and given up where the server will 
   let failures = 1;
   await withApps({ web: {} }, async ({ writer, stored }) => {
     writer.write("default/web", { kind: "refused", message: "m" });
-    await waitFor("it is told", () => stored.get("web")?.status?.message === "m");
+    await waitFor("it is told", () => stored("web")?.status?.message === "m");
   }, ({ method }) => method === "PATCH" && failures-- > 0 ? 500 : undefined);
   await withApps({ web: {} }, async ({ writer, requests }) => {
     writer.write("default/web", { kind: "refused", message: "m" });
@@ -297,10 +263,10 @@ test("a lost node is told once, and its apps are marked and then unbound", async
       };
       pass(41);
       pass(1);
-      await waitFor("it is Unknown", () => stored.get("web")?.status?.phase === "Unknown");
+      await waitFor("it is Unknown", () => stored("web")?.status?.phase === "Unknown");
       assert.deepEqual(told, ["web NodeLost"]);
       pass(60);
-      await waitFor("it is unbound", () => stored.get("web")?.spec.nodeName === undefined);
+      await waitFor("it is unbound", () => stored("web")?.spec.nodeName === undefined);
     },
   );
 });
@@ -379,8 +345,8 @@ test("a clock that is set back does not hold up a status that could not be writt
     writer.write("default/web", { kind: "refused", message: "no room" });
     await waitFor("it failed once", () => failed);
     clock.setBack(3_600_000);
-    await waitFor("it was written", () => stored.get("web")?.status?.message === "no room", 10_000);
-    const [condition] = stored.get("web")?.status?.conditions ?? [];
+    await waitFor("it was written", () => stored("web")?.status?.message === "no room", 10_000);
+    const [condition] = stored("web")?.status?.conditions ?? [];
     assert.ok(
       Math.abs(Date.parse(condition?.lastTransitionTime ?? "") - Date.now()) < 60_000,
       "the time of day",
