@@ -1,25 +1,25 @@
 #!/bin/sh
 # Installs, upgrades or re-configures NC-Kubelet on this machine: curl -fsSL URL/install.sh | sh
-# docs/install.md tells the whole story. Run as root; re-run at will.
+# Run it as root, as often as you like. docs/install.md describes it.
 #
 # Where the executable comes from:
-#   NCKUBELET_URL         folder with the release: SHA256SUMS and nckubelet-linux-ARCH.gz
-#   NCKUBELET_VERSION     take URL/VERSION, and refuse an executable of another version
-#   NCKUBELET_BINARY      a local file instead, packed (.gz) or not; a SHA256SUMS beside it is checked
-#   NCKUBELET_PUBLIC_KEY  file with an RSA key in PEM: SHA256SUMS must be signed by it (SHA256SUMS.sig)
-# Which API server the node joins; without any of these it runs the apps of /etc/nckubelet/manifests alone:
+#   NCKUBELET_URL         URL of the release: SHA256SUMS and nckubelet-linux-ARCH.gz
+#   NCKUBELET_VERSION     use URL/VERSION, and reject an executable of another version
+#   NCKUBELET_BINARY      a local file instead, .gz or not; verified with a SHA256SUMS in the same folder
+#   NCKUBELET_PUBLIC_KEY  file with an RSA public key (PEM) that must have signed SHA256SUMS (SHA256SUMS.sig)
+# The API server to join; without it, the agent runs only the apps in /etc/nckubelet/manifests:
 #   NCKUBELET_KUBECONFIG  a kubeconfig to copy
 #   NCKUBELET_SERVER      or the address of the API server, with
 #   NCKUBELET_TOKEN       its token,
-#   NCKUBELET_CA_FILE     the certificate of its CA, where the machine does not trust it already, and
-#   NCKUBELET_CA_HASH     sha256:HEX of that CA's public key; without a CA file, the CA is fetched from the cluster
+#   NCKUBELET_CA_FILE     the certificate of its CA, if the machine does not trust it, and
+#   NCKUBELET_CA_HASH     sha256:HEX of the CA's public key; without a CA file, the CA comes from the cluster
 # How the agent runs:
-#   NCKUBELET_EXEC        flags for `nckubelet agent`, kept until another value is given
+#   NCKUBELET_EXEC        flags of `nckubelet agent`; later runs keep them until you set another value
 #
-# Guarantees: a cut download does nothing, since only the last line calls anything. All is fetched, verified and tried
-# before the first file changes. Files appear whole, by rename; the executable that was there stays as
-# nckubelet.previous. A run that was killed leaves either version running, and the next run completes it. The agent is
-# restarted only if something changed, and apps are no part of its service: they run on.
+# Guarantees: a truncated download does nothing, since only the last line calls anything. Everything is downloaded,
+# verified and tried before the first file changes. Files are replaced by rename; the old executable stays as
+# nckubelet.previous. A killed run leaves the old or the new version running, and the next run completes it. The agent
+# restarts only if something changed, and apps keep running: they are not part of its service.
 
 main() {
   set -eu
@@ -33,11 +33,11 @@ main() {
   stage_files
   put_in_place
   run_service
-  say_what_comes_next
+  print_next_steps
 }
 
 read_settings() {
-  # npm run release -- --url URL writes the address here.
+  # npm run release -- --url URL writes the URL here.
   release_url=''
   root=${NCKUBELET_TEST_ROOT:-}
   bin=$root/usr/local/bin
@@ -56,14 +56,14 @@ read_settings() {
 }
 
 check_settings() {
-  [ -n "$url$binary" ] || fail "set NCKUBELET_URL to the address of a release, or NCKUBELET_BINARY to a file"
+  [ -n "$url$binary" ] || fail "set NCKUBELET_URL to the URL of a release, or NCKUBELET_BINARY to a file"
   case $url in
     '' | https://* | http://*) ;;
-    *) fail "NCKUBELET_URL \"$url\" starts with neither https:// nor http://" ;;
+    *) fail "NCKUBELET_URL \"$url\" must start with https:// or http://" ;;
   esac
   [ -z "$version" ] || one_word NCKUBELET_VERSION "$version"
   for file in "$binary" "$public_key" "$ca_file" "$kubeconfig"; do
-    [ -z "$file" ] || [ -f "$file" ] || fail "there is no file $file"
+    [ -z "$file" ] || [ -f "$file" ] || fail "no such file: $file"
   done
   one_line NCKUBELET_EXEC "${NCKUBELET_EXEC:-}"
   check_join_settings
@@ -72,7 +72,7 @@ check_settings() {
 check_join_settings() {
   if [ -n "$kubeconfig" ]; then
     [ -z "$server$token$ca_file$ca_hash" ] ||
-      fail "NCKUBELET_KUBECONFIG has all in it: leave NCKUBELET_SERVER, _TOKEN, _CA_FILE and _CA_HASH out"
+      fail "NCKUBELET_KUBECONFIG excludes NCKUBELET_SERVER, _TOKEN, _CA_FILE and _CA_HASH: unset them"
     return 0
   fi
   if [ -z "$server" ]; then
@@ -83,36 +83,36 @@ check_join_settings() {
   [ -z "$token" ] || one_word NCKUBELET_TOKEN "$token"
   case $server in
     https://*) [ -n "$token" ] || fail "NCKUBELET_SERVER $server needs NCKUBELET_TOKEN" ;;
-    http://*) [ -z "$token" ] || fail "NCKUBELET_SERVER $server is not encrypted: it gets no token" ;;
-    *) fail "NCKUBELET_SERVER \"$server\" starts with neither https:// nor http://" ;;
+    http://*) [ -z "$token" ] || fail "NCKUBELET_SERVER $server is not encrypted: unset NCKUBELET_TOKEN or use https" ;;
+    *) fail "NCKUBELET_SERVER \"$server\" must start with https:// or http://" ;;
   esac
   case $ca_hash in
     '' | sha256:*) ;;
-    *) fail "NCKUBELET_CA_HASH \"$ca_hash\" is not sha256:HEX" ;;
+    *) fail "NCKUBELET_CA_HASH \"$ca_hash\" must be sha256:HEX" ;;
   esac
 }
 
-# one_word NAME VALUE: the value goes into YAML as it is. The value is not told: it may be a secret.
+# one_word NAME VALUE: the value goes into YAML unquoted. Messages do not show it: it may be a secret.
 one_word() {
   case $2 in
-    *[!][A-Za-z0-9._~+/=:@%-]*) fail "$1 has a character that does not belong there" ;;
+    *[!][A-Za-z0-9._~+/=:@%-]*) fail "$1 contains an invalid character" ;;
   esac
 }
 
 one_line() {
   case $2 in
     *"
-"*) fail "$1 has more than one line" ;;
+"*) fail "$1 must be one line" ;;
   esac
 }
 
 check_machine() {
-  [ "$(id -u)" = 0 ] || fail "this needs root: curl -fsSL URL/install.sh | sudo sh"
+  [ "$(id -u)" = 0 ] || fail "must run as root: curl -fsSL URL/install.sh | sudo sh"
   [ "$(uname -s)" = Linux ] || fail "this is $(uname -s); NC-Kubelet runs on Linux"
   case $(uname -m) in
     x86_64 | amd64) arch=amd64 elf_machine='3e 00' ;;
     aarch64 | arm64) arch=arm64 elf_machine='b7 00' ;;
-    *) fail "there is no executable for $(uname -m): NC-Kubelet runs on x86_64 and aarch64" ;;
+    *) fail "no executable for $(uname -m): NC-Kubelet runs on x86_64 and aarch64" ;;
   esac
   find_init
   [ -f "$root/sys/fs/cgroup/cgroup.controllers" ] || fail "no cgroup v2 at /sys/fs/cgroup: $cgroup_advice"
@@ -120,7 +120,7 @@ check_machine() {
   for controller in cpu memory pids; do
     case $controllers in
       *" $controller "*) ;;
-      *) say "warning: the kernel gives no $controller controller; apps with such a limit will not start" ;;
+      *) say "warning: the kernel has no $controller controller; apps with such a limit will not start" ;;
     esac
   done
 }
@@ -131,17 +131,17 @@ find_init() {
   elif command -v rc-service >/dev/null 2>&1; then
     init=openrc cgroup_advice='set rc_cgroup_mode="unified" in /etc/rc.conf and reboot'
   else
-    fail "neither systemd nor OpenRC runs here: start 'nckubelet agent' by what does"
+    fail "found neither systemd nor OpenRC: run 'nckubelet agent' with your own service manager"
   fi
 }
 
-# Beside the executable, so that it is renamed into place and needs no second file system with room for it.
+# Next to the executable, so that a rename installs it and no other file system needs space.
 open_work_folder() {
-  # The folder is the lock: nothing of it is left behind, however this ends.
+  # The folder is the lock: it leaves nothing behind, however the script ends.
   exec 9<"$root/etc"
   if command -v flock >/dev/null 2>&1; then
-    flock -n 9 || fail "another install.sh is at work on this machine"
-    # What a killed run left.
+    flock -n 9 || fail "another install.sh is running on this machine"
+    # Left by a killed run.
     rm -rf "$bin"/.nckubelet-install.* 2>/dev/null || :
   fi
   folder=$(mkdir -p "$bin" 2>&1) || fail "cannot write to $bin: ${folder##*: }"
@@ -153,7 +153,7 @@ open_work_folder() {
   trap 'exit 143' TERM
 }
 
-# Leaves the new executable as $work/nckubelet, verified and tried; nothing there if the installed one is the same.
+# Puts the new executable into $work/nckubelet, verified and tried; nothing if the installed one is identical.
 stage_binary() {
   if [ -n "$binary" ]; then stage_local_binary; else stage_release_binary; fi
   program=$bin/nckubelet
@@ -177,7 +177,7 @@ stage_local_binary() {
     check_signature
     check_digest "$binary" "$name"
   elif [ -n "$public_key" ]; then
-    fail "NCKUBELET_PUBLIC_KEY is set, but there is no SHA256SUMS beside $binary"
+    fail "NCKUBELET_PUBLIC_KEY is set, but there is no SHA256SUMS next to $binary"
   fi
   unpack "$binary"
 }
@@ -186,7 +186,7 @@ stage_release_binary() {
   base=$url${version:+/$version}
   case $base in
     http://127.* | http://localhost[:/]* | https://*) ;;
-    *) [ -n "$public_key" ] || say "warning: $base is not encrypted, and no NCKUBELET_PUBLIC_KEY is given" ;;
+    *) [ -n "$public_key" ] || say "warning: $base is not encrypted, and NCKUBELET_PUBLIC_KEY is not set" ;;
   esac
   name=nckubelet-linux-$arch.gz
   fetch "$base/SHA256SUMS" "$work/SHA256SUMS"
@@ -201,7 +201,7 @@ stage_release_binary() {
   rm "$work/$name"
 }
 
-# is_installed DIGEST: the executable here came from the packed file of that digest, and is as it was.
+# is_installed DIGEST: the installed executable came from the .gz with this digest and is unchanged.
 is_installed() {
   [ -f "$bin/nckubelet" ] && [ -f "$etc/.installed" ] || return 1
   [ "$(cat "$etc/.installed")" = "$1 $(sha256 "$bin/nckubelet")" ]
@@ -214,35 +214,35 @@ fetch() {
       https:*) redirects='=https' ;;
       *) redirects='=http,https' ;;
     esac
-    # A download may take as long as it likes, but not stand still.
-    trouble=$(curl -fsSL --proto-redir "$redirects" --retry 2 --connect-timeout 20 --speed-limit 1000 --speed-time 30 \
+    # A download may take long, but must not stall.
+    problem=$(curl -fsSL --proto-redir "$redirects" --retry 2 --connect-timeout 20 --speed-limit 1000 --speed-time 30 \
       -o "$2" "$1" 2>&1) && return 0
   elif command -v wget >/dev/null 2>&1; then
-    trouble=$(wget -q -T 20 -O "$2" "$1" 2>&1) && return 0
+    problem=$(wget -q -T 20 -O "$2" "$1" 2>&1) && return 0
   else
-    fail "there is neither curl nor wget to download $1 with"
+    fail "cannot download $1: install curl or wget"
   fi
-  trouble=$(printf '%s' "$trouble" | tail -n 1)
-  has_space || trouble="no space left: $(free_space)"
+  problem=$(printf '%s' "$problem" | tail -n 1)
+  has_space || problem="no space left: $(free_space)"
   proxy=
   for variable in http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY; do
-    eval "[ -z \"\${$variable:-}\" ]" || proxy=" (by the proxy of \$$variable)"
+    eval "[ -z \"\${$variable:-}\" ]" || proxy=" (through the proxy of \$$variable)"
   done
-  fail "cannot download $1: ${trouble:-the server cannot be reached or has no such file}$proxy"
+  fail "cannot download $1: ${problem:-the server is unreachable or has no such file}$proxy"
 }
 
 # unpack FILE: as $work/nckubelet
 unpack() {
   case $1 in
-    *.gz) trouble=$(gzip -dc <"$1" 2>&1 >"$work/nckubelet") ;;
-    *) trouble=$(cp "$1" "$work/nckubelet" 2>&1) ;;
+    *.gz) problem=$(gzip -dc <"$1" 2>&1 >"$work/nckubelet") ;;
+    *) problem=$(cp "$1" "$work/nckubelet" 2>&1) ;;
   esac || {
-    has_space || trouble="no space left: $(free_space)"
-    fail "cannot unpack $1: $trouble"
+    has_space || problem="no space left: $(free_space)"
+    fail "cannot unpack $1: $problem"
   }
 }
 
-# A full file system is told by many tools in many words; this asks it.
+# Tools report a full file system in many ways; df is reliable.
 has_space() {
   [ "$(df -Pk "$bin" | tail -n 1 | tr -s ' ' | cut -d ' ' -f 4)" -gt 1024 ]
 }
@@ -256,10 +256,10 @@ free_space() {
 
 check_signature() {
   [ -n "$public_key" ] || return 0
-  command -v openssl >/dev/null 2>&1 || fail "NCKUBELET_PUBLIC_KEY is set, but there is no openssl to check with"
+  command -v openssl >/dev/null 2>&1 || fail "NCKUBELET_PUBLIC_KEY is set, but openssl is not installed"
   [ -f "$work/SHA256SUMS.sig" ] || fail "NCKUBELET_PUBLIC_KEY is set, but SHA256SUMS has no signature SHA256SUMS.sig"
   openssl dgst -sha256 -verify "$public_key" -signature "$work/SHA256SUMS.sig" "$work/SHA256SUMS" >/dev/null 2>&1 ||
-    fail "SHA256SUMS is not signed by the key in $public_key"
+    fail "SHA256SUMS is not signed with the key in $public_key"
 }
 
 # check_digest FILE NAME
@@ -299,12 +299,12 @@ check_runs() {
       *libatomic.so*) fail "libatomic.so.1 is missing: apt-get install libatomic1 (Fedora: dnf install libatomic)" ;;
       *libstdc++.so*) fail "libstdc++.so.6 is missing: apt-get install libstdc++6 (Fedora: dnf install libstdc++)" ;;
     esac
-    fail "the new executable does not run here, it needs glibc 2.28 or later: $(printf '%s' "$told" | head -n 1)"
+    fail "the new executable does not run here; it needs glibc 2.28 or later: $(printf '%s' "$told" | head -n 1)"
   fi
   new_version=${told#nckubelet }
   new_version=${new_version%% *}
   [ -z "$version" ] || [ "${version#v}" = "$new_version" ] ||
-    fail "NCKUBELET_VERSION is $version, but the executable says: $told"
+    fail "NCKUBELET_VERSION is $version, but the executable reports: $told"
 }
 
 # first_bytes FILE OFFSET COUNT: in hex
@@ -312,7 +312,7 @@ first_bytes() {
   od -An -tx1 -j "$2" -N "$3" "$1" | sed 's/^ *//; s/ *$//'
 }
 
-# Leaves a new kubeconfig as $work/kubeconfig, when the API server has taken it. The token stays in the environment.
+# Puts a new kubeconfig into $work/kubeconfig after the API server accepted it. The token stays in the environment.
 stage_kubeconfig() {
   [ -n "$kubeconfig$server" ] || return 0
   set -- --output "$work/kubeconfig"
@@ -322,7 +322,7 @@ stage_kubeconfig() {
   [ -z "$ca_hash" ] || set -- "$@" --ca-hash "$ca_hash"
   told=$("$program" join "$@" 2>&1 >/dev/null) && return 0
   told=$(printf '%s' "$told" | head -n 1)
-  fail "the API server cannot be used: ${told#nckubelet: }"
+  fail "cannot use the API server: ${told#nckubelet: }"
 }
 
 stage_files() {
@@ -337,13 +337,13 @@ stage_files() {
   esac
 }
 
-# People edit this file. Only the lines that say which API server to use are changed, and only by a join.
+# Users edit this file. Only a join changes it, and only the lines about the API server.
 stage_config() {
   if [ -f "$etc/config.yaml" ]; then
     cat "$etc/config.yaml"
   else
     echo "# Settings of the agent: any flag of 'nckubelet agent --help', without its dashes."
-    echo "# After a change: systemctl restart nckubelet. Apps run on."
+    echo "# After a change: systemctl restart nckubelet. Apps keep running."
     echo "manifests: /etc/nckubelet/manifests"
     [ -n "$kubeconfig$server" ] || write_first_server
   fi >"$work/config"
@@ -355,7 +355,7 @@ stage_config() {
   mv "$work/config.joined" "$work/config"
 }
 
-# end_line FILE: what is appended next begins a line of its own, also where an editor left the last one open.
+# end_line FILE: adds a missing newline at the end.
 end_line() {
   [ -z "$(tail -c 1 "$1")" ] || echo >>"$1"
 }
@@ -371,30 +371,30 @@ write_first_server() {
   fi
 }
 
-# Read by systemd and by a shell, which agree about double quotes.
+# Both systemd and a shell read this file; double quotes mean the same to them.
 stage_agent_env() {
   if [ -f "$etc/agent.env" ]; then
     cat "$etc/agent.env"
   else
-    echo "# Environment of the agent, such as HTTPS_PROXY. NCKUBELET_EXEC has flags for it."
+    echo "# Environment of the agent, such as HTTPS_PROXY. NCKUBELET_EXEC has its flags."
   fi >"$work/env"
   [ -n "${NCKUBELET_EXEC+set}" ] || return 0
   sed '/^NCKUBELET_EXEC=/d' "$work/env" >"$work/env.new"
   end_line "$work/env.new"
   # shellcheck disable=SC2016 # these are characters, not expansions
   escaped=$(printf '%s\n' "$NCKUBELET_EXEC" | sed 's/[\\"$`]/\\&/g')
-  # Not echo: that of dash takes backslashes for its own.
+  # Not echo: dash's interprets backslashes.
   [ -z "$NCKUBELET_EXEC" ] || printf 'NCKUBELET_EXEC="%s"\n' "$escaped" >>"$work/env.new"
   mv "$work/env.new" "$work/env"
 }
 
-# What stands in the environment of the agent wins over the settings that a join writes.
+# The environment of the agent overrides the settings that a join writes.
 warn_of_another_server() {
   [ -f "$work/kubeconfig" ] || return 0
   for flag in standalone server kubeconfig; do
     variable=$(setting_variable "$flag")
     ! grep -q -e "^[[:space:]]*NCKUBELET_EXEC=.*--$flag" -e "^[[:space:]]*$variable=" "$work/env" ||
-      say "warning: $flag in $etc/agent.env wins over the API server that is joined now; take it out of there"
+      say "warning: $flag in $etc/agent.env overrides the API server that you join now; remove it from that file"
   done
 }
 
@@ -402,8 +402,8 @@ write_systemd_unit() {
   cat <<'END'
 [Unit]
 Description=NC-Kubelet agent
-# Not network-online.target: a node that is cut off would wait minutes for it, and its apps with it.
-# The apps' scope is only ordered: at shutdown the agent leaves first, and does not see its apps end.
+# Not network-online.target: a node without network would wait minutes for it, and so would its apps.
+# The apps' scope is only ordered: at shutdown the agent stops first and does not see its apps end.
 After=network.target nckubelet-apps.scope
 RequiresMountsFor=/usr/local/bin /var/lib/nckubelet /var/log/nckubelet
 StartLimitIntervalSec=0
@@ -421,15 +421,14 @@ END
   fi
   cat <<'END'
 TimeoutStopSec=120
-# Apps are not in this service's cgroup; one that is just being started has not left it yet.
+# Apps are not in this service's cgroup, except one that is just starting.
 KillMode=process
 OOMScoreAdjust=-900
-# The second is as far as an app may raise its own.
+# The second is the hard limit of apps.
 LimitNOFILE=65536:524288
 SyslogIdentifier=nckubelet
-# Apps inherit namespaces, capabilities and system call filters from the agent that starts them, so that none of
-# ProtectSystem=, PrivateTmp=, CapabilityBoundingSet= and their like can stand here. These end with the agent's cgroup,
-# or hold for every app anyway.
+# Apps inherit namespaces, capabilities and system call filters from the agent, so ProtectSystem=, PrivateTmp=,
+# CapabilityBoundingSet= and the like cannot be set. These two end with the agent's cgroup, or apply to every app anyway.
 NoNewPrivileges=yes
 DevicePolicy=closed
 
@@ -438,7 +437,7 @@ WantedBy=multi-user.target
 END
 }
 
-# 252 of "systemd 252 (252.39-1~deb12u1)"; 0 where it is unclear.
+# 252 for "systemd 252 (252.39-1~deb12u1)"; 0 if unknown.
 systemd_version() {
   number=$(systemctl --version 2>/dev/null | sed -n '1s/^systemd \([0-9][0-9]*\).*/\1/p')
   echo "${number:-0}"
@@ -449,8 +448,8 @@ write_openrc_script() {
 #!/sbin/openrc-run
 # shellcheck shell=sh disable=SC2034,SC3045 # openrc-run reads the variables; every sh has ulimit -n
 
-# Splits lines as systemd does, where quotes hold words together, a backslash takes the next character as it is, and no other means
-# anything; each word becomes one of shell. Not xargs: that of busybox drops empty words.
+# Splits a line like systemd: quotes group words, a backslash escapes the next character, nothing else is special. Prints
+# each word quoted for the shell. Not xargs: busybox's drops empty words.
 quote_words() {
   awk -v q="'" '{
     word = quote = open = ""
@@ -479,7 +478,7 @@ if [ -f /etc/nckubelet/agent.env ]; then
   set +a
 fi
 export MALLOC_ARENA_MAX=2
-# OpenRC keeps the agent itself in /sys/fs/cgroup/nckubelet, where apps could then have no limits.
+# OpenRC keeps the agent in /sys/fs/cgroup/nckubelet, so apps there could have no limits.
 export NCKUBELET_CGROUP_ROOT="${NCKUBELET_CGROUP_ROOT:-/sys/fs/cgroup/nckubelet-apps}"
 supervisor=supervise-daemon
 command=/usr/local/bin/nckubelet
@@ -493,27 +492,27 @@ error_log=/var/log/nckubelet.log
 # Apps outlive the agent.
 rc_cgroup_cleanup="no"
 
-# Not need: what there is under these names differs between distributions, and a service that needs what is not there never starts.
+# Not need: these names differ between distributions, and a service that needs a missing one never starts.
 depend() {
   after localmount net firewall clock
   want cgroups
 }
 
-# Not rc_ulimit: dash sets one limit at a time. The second is as far as an app may raise its own.
+# Not rc_ulimit: dash sets one limit at a time. The second is the hard limit of apps.
 start_pre() {
   if ! ulimit -n 65536 || ! ulimit -Hn 524288; then
-    ewarn "cannot raise the number of open files: $(ulimit -n), for apps at most $(ulimit -Hn)"
+    ewarn "cannot raise the limit of open files: $(ulimit -n), for apps at most $(ulimit -Hn)"
   fi
 }
 END
 }
 
-# Functions that install.sh shares with the scripts that it leaves here are text, for both to evaluate.
+# Functions that install.sh shares with the scripts that it installs are text, which both evaluate.
 write_setting_functions() {
   cat <<'END'
 
-# agent_setting NAME: its value behind a "=", since an empty value is one; nothing, where it is not set. As the agent has it, its
-# flags win over its environment, and that over its settings. Quotes are no part of the values that are asked for.
+# agent_setting NAME: prints "=" and the value, which may be empty; nothing if it is not set. As for the agent, flags
+# override the environment, and that overrides config.yaml. Quotes are not part of the value.
 agent_setting() {
   variable=$(setting_variable "$1")
   value=$(sed -n "s/^[[:space:]]*NCKUBELET_EXEC=.*--$1[= ]\([^ ]*\).*/=\1/p" "$etc/agent.env" 2>/dev/null | tail -n 1)
@@ -522,7 +521,7 @@ agent_setting() {
   printf '%s\n' "$value" | tr -d "\"'\\\\\r" | sed 's/^=[[:space:]]*/=/; s/[[:space:]]*$//'
 }
 
-# setting_variable NAME: what the setting is called in the environment.
+# setting_variable NAME: the environment variable of a setting.
 setting_variable() {
   echo "NCKUBELET_$1" | tr 'a-z-' 'A-Z_'
 }
@@ -532,7 +531,7 @@ END
 write_answer_functions() {
   cat <<'END'
 
-# The first loopback address where the agent serves its health; nothing, where there is none.
+# The first loopback address that the agent listens on; nothing if there is none.
 listen_address() {
   addresses=$(agent_setting listen)
   addresses=${addresses:-=127.0.0.1:10268}
@@ -540,7 +539,7 @@ listen_address() {
     sed -n -e '/^127\./p' -e '/^localhost:/p' -e '/^\[::1\]:/p' | head -n 1
 }
 
-# agent_answers ADDRESS: there, or at its socket, which it has in any case.
+# agent_answers ADDRESS: at this address, or else on its socket, which it always has.
 agent_answers() {
   health_answers "$1" || "$bin/nckubelet" ps >/dev/null 2>&1
 }
@@ -562,17 +561,17 @@ END
 write_rollback() {
   cat <<'END'
 #!/bin/sh
-# Puts the executable that was here before the last upgrade back, and restarts the agent with it; apps run on.
-# Once more goes forward again.
+# Restores the executable from before the last upgrade and restarts the agent; apps keep running. Run it again to go
+# forward.
 
 main() {
   set -eu
   root=${NCKUBELET_TEST_ROOT:-}
   bin=$root/usr/local/bin
   etc=$root/etc/nckubelet
-  [ "$(id -u)" = 0 ] || fail "this needs root"
-  [ -x "$bin/nckubelet.previous" ] || fail "there is no $bin/nckubelet.previous to go back to"
-  # What ran until now. It stays here until the restart, so that a run that was killed is completed by the next one.
+  [ "$(id -u)" = 0 ] || fail "must run as root"
+  [ -x "$bin/nckubelet.previous" ] || fail "nothing to go back to: no $bin/nckubelet.previous"
+  # The current executable. It stays until the restart, so that the next run completes a killed one.
   now=$bin/.nckubelet.now
   rm -f "$bin/.nckubelet.then"
   if [ ! -f "$now" ]; then
@@ -591,13 +590,13 @@ main() {
   tries=0
   until agent_answers "$listen"; do
     tries=$((tries + 1))
-    [ "$tries" -lt 60 ] || fail "the agent does not answer; see its log"
+    [ "$tries" -lt 60 ] || fail "the agent does not respond; see its log"
     sleep 1
   done
   echo "nckubelet-rollback: now running $("$bin/nckubelet" version)"
 }
 
-# put FILE TARGET: a link, then a rename, so that there is a whole executable under the name at every moment.
+# put FILE TARGET: a link, then a rename, so that a complete executable has the name at every moment.
 put() {
   ln "$1" "$bin/.nckubelet.then"
   mv -f "$bin/.nckubelet.then" "$2"
@@ -619,15 +618,15 @@ END
 write_uninstall() {
   cat <<'END'
 #!/bin/sh
-# Stops all apps and the agent and takes NC-Kubelet off this machine. State, logs and settings are asked about;
-# --purge removes them without asking, --keep keeps them. Folders that the settings name stay in any case.
+# Stops all apps and the agent and removes NC-Kubelet from this machine. Asks whether to remove state, logs and settings;
+# --purge removes them, --keep keeps them without asking. Folders from the settings always stay.
 
 main() {
   set -eu
   root=${NCKUBELET_TEST_ROOT:-}
   etc=$root/etc/nckubelet
   kept="/var/lib/nckubelet /var/log/nckubelet /etc/nckubelet"
-  [ "$(id -u)" = 0 ] || fail "this needs root"
+  [ "$(id -u)" = 0 ] || fail "must run as root"
   state=$(folder_setting state-dir /var/lib/nckubelet)
   logs=$(folder_setting log-dir /var/log/nckubelet)
   case ${1:-} in
@@ -636,7 +635,7 @@ main() {
     '') ask ;;
     *) fail "unknown option \"$1\": use --purge or --keep" ;;
   esac
-  # The agent first: it would start the apps again.
+  # The agent first: it would restart the apps.
   if [ -d "$root/run/systemd/system" ]; then remove_from_systemd; else remove_from_openrc; fi
   stop_apps
   remove_cgroups
@@ -648,10 +647,10 @@ main() {
   fi
   cd "$root/usr/local/bin"
   rm -f nckubelet nckubelet.previous .nckubelet.now .nckubelet.then nckubelet-rollback.sh nckubelet-uninstall.sh
-  say_what_is_left
+  report_result
 }
 
-# folder_setting NAME USUAL: without a slash at its end. A relative path starts at the folder of the settings.
+# folder_setting NAME DEFAULT: without a trailing slash. A relative path starts at the folder of the settings.
 folder_setting() {
   folder=$(agent_setting "$1")
   folder=${folder#=}
@@ -673,8 +672,8 @@ ask() {
   fi
 }
 
-# What else is in a folder that somebody chose is not known here, so that it stays.
-say_what_is_left() {
+# A folder that the user set may contain other things, so it stays.
+report_result() {
   elsewhere=
   for folder in "$state" "$logs"; do
     case " $kept " in
@@ -683,14 +682,14 @@ say_what_is_left() {
     esac
   done
   if [ "$purge" = no ]; then
-    say "done; these stay: $kept$elsewhere"
+    say "done; kept: $kept$elsewhere"
   elif [ -n "$elsewhere" ]; then
-    say "done; what the settings had elsewhere stays:$elsewhere"
+    say "done; kept, since the settings name them:$elsewhere"
   elif [ -z "$running" ]; then
-    say "nothing of NC-Kubelet is left on this machine"
+    say "removed NC-Kubelet from this machine"
   fi
-  say "where the node was in a cluster: kubectl delete node $(uname -n)"
-  [ -z "$running" ] || fail "these processes of apps could not be stopped: $running"
+  say "if the node was in a cluster: kubectl delete node $(uname -n)"
+  [ -z "$running" ] || fail "cannot stop these processes of apps: $running"
 }
 
 remove_from_systemd() {
@@ -708,7 +707,7 @@ remove_from_openrc() {
   rm -f "$root/etc/init.d/nckubelet"
 }
 
-# All that run by now, wherever they were begun. One that ignores SIGTERM has 30 seconds.
+# All running apps, whatever their cgroup. An app that ignores SIGTERM has 30 seconds.
 stop_apps() {
   leaves=$(run_cgroups)
   signal_apps TERM
@@ -726,8 +725,8 @@ stop_apps() {
   running=$(app_processes | tr '\n' ' ')
 }
 
-# The cgroup of each run, as the agent wrote it down: the root may have been another one then. What a disk says is believed only
-# if it can be the cgroup of that run.
+# The cgroup of each run, as the agent recorded it: the root may have been another one then. A recorded path counts only if
+# it can be the cgroup of that run.
 run_cgroups() {
   for file in "$root$state"/runs/*/inside.json; do
     [ -f "$file" ] || continue
@@ -746,7 +745,7 @@ signal_apps() {
   done
 }
 
-# A process of another namespace is listed as 0, which would be this script and its like.
+# Processes of other namespaces are listed as 0, which kill takes for this process group.
 app_processes() {
   { listed_processes && marked_processes; } | sed '/^[1-9][0-9]*$/!d' | sort -u
 }
@@ -759,7 +758,7 @@ listed_processes() (
   find $leaves "$root/sys/fs/cgroup/nckubelet-apps" -name cgroup.procs -exec cat {} + 2>/dev/null || :
 )
 
-# An app without a cgroup is known by the run in its environment; the state has the names of the runs of this agent.
+# An app without a cgroup has its run in the environment; the state folder lists the runs of this agent.
 marked_processes() {
   grep -ls NCAPP_RUN= "$root"/proc/[0-9]*/environ | while IFS= read -r file; do
     run=$(cat "$file" 2>/dev/null | tr '\0' '\n' | sed -n 's/^NCAPP_RUN=\([0-9a-z]*-[0-9a-f]*\)$/\1/p' | head -n 1)
@@ -767,7 +766,7 @@ marked_processes() {
   done
 }
 
-# The kernel removes only what is empty, so that others keep theirs. A cgroup that was given to the agent stays.
+# The kernel removes only empty cgroups, so others keep theirs. A cgroup from cgroup-root stays.
 remove_cgroups() {
   printf '%s\n' "$leaves" | while IFS= read -r leaf; do
     [ -d "$leaf" ] || continue
@@ -775,7 +774,7 @@ remove_cgroups() {
     rmdir "${leaf%/*}" 2>/dev/null || :
   done
   printf '%s\n' "$leaves" | sed -n 's,/[^/]*/[^/]*$,,p' | sort -u | while IFS= read -r apps; do
-    # The launcher of an app ends a moment after it.
+    # The launcher ends shortly after its app.
     tries=0
     while [ -d "$apps/keeper" ] && ! rmdir "$apps/keeper" 2>/dev/null && [ "$tries" -lt 5 ]; do
       tries=$((tries + 1))
@@ -788,7 +787,7 @@ remove_cgroups() {
   [ ! -d "$apps" ] || find "$apps" -depth -type d -exec rmdir {} \; 2>/dev/null || :
 }
 
-# The values of Secrets are beside the socket of the agent, wherever that was.
+# The values of Secrets are next to the agent's socket.
 remove_environments() {
   for file in "$root$state"/runs/*/inside.json; do
     [ -f "$file" ] || continue
@@ -823,13 +822,13 @@ END
 END
 }
 
-# From here on the machine changes.
+# Changes to the machine start here.
 put_in_place() {
   make_folder "$etc"
   make_folder "$etc/manifests"
   put "$work/uninstall" "$bin/nckubelet-uninstall.sh" 755
   put "$work/rollback" "$bin/nckubelet-rollback.sh" 755
-  # These are what the agent reads when it starts.
+  # The agent reads these when it starts.
   if [ -f "$etc/config.yaml" ]; then mode=kept; else mode=644; fi
   put_for_agent "$work/config" "$etc/config.yaml" "$mode"
   put_for_agent "$work/env" "$etc/agent.env" 600
@@ -842,13 +841,13 @@ put_in_place() {
 }
 
 make_folder() {
-  [ -d "$1" ] || trouble=$(mkdir -p "$1" 2>&1) || fail "cannot make $1: ${trouble##*: }"
+  [ -d "$1" ] || problem=$(mkdir -p "$1" 2>&1) || fail "cannot make $1: ${problem##*: }"
 }
 
-# put FILE TARGET MODE: whole and by rename, if it is not there as it should be. The mode "kept" is that of TARGET.
+# put FILE TARGET MODE: installs by rename, unless TARGET is up to date. The mode "kept" is that of TARGET.
 put() {
   ! is_put "$@" || return 0
-  trouble=$(put_beside "$@" 2>&1 && mv -f "$2.new" "$2" 2>&1) || fail "cannot write $2: ${trouble##*: }"
+  problem=$(put_beside "$@" 2>&1 && mv -f "$2.new" "$2" 2>&1) || fail "cannot write $2: ${problem##*: }"
 }
 
 put_beside() {
@@ -861,9 +860,9 @@ put_beside() {
 
 put_for_agent() {
   ! is_put "$@" || return 0
-  # A run that ends before the restart leaves this for the next one to see.
+  # If this run ends before the restart, the next run sees this file.
   : >"$etc/.restart-needed"
-  # Never readable by others, not even while it is written.
+  # Never readable by others, not even while writing.
   (umask 077 && put "$@") || exit 1
 }
 
@@ -873,7 +872,7 @@ is_put() {
 }
 
 put_binary() {
-  # A way back that was killed: the agent may still run the other executable.
+  # A killed rollback: the agent may still run the other executable.
   if [ -f "$bin/.nckubelet.now" ]; then
     : >"$etc/.restart-needed"
     rm -f "$bin/.nckubelet.now" "$bin/.nckubelet.then"
@@ -910,7 +909,7 @@ run_by_systemd() {
   fi
 }
 
-# start_by_systemd VERB: what failed before this run does not count against what starts now.
+# start_by_systemd VERB: clears failures from before this run.
 start_by_systemd() {
   restarted=yes
   systemctl reset-failed nckubelet.service 2>/dev/null || :
@@ -928,7 +927,7 @@ run_by_openrc() {
   fi
 }
 
-# must COMMAND...: without the lock, which a daemon would keep.
+# must COMMAND...: runs it without the lock, which a daemon would keep.
 must() {
   told=$("$@" 2>&1 9<&-) || fail "$*: $(printf '%s' "$told" | tail -n 1)"
 }
@@ -939,9 +938,9 @@ wait_until_healthy() {
   until agent_answers "$listen"; do
     tries=$((tries + 1))
     if [ "$tries" -ge 90 ] || keeps_failing; then
-      say "the agent does not get healthy; its last words:"
-      last_words >&2
-      [ ! -f "$bin/nckubelet.previous" ] || say "back to the version before: nckubelet-rollback.sh"
+      say "the agent does not become healthy; its last log lines:"
+      last_log_lines >&2
+      [ ! -f "$bin/nckubelet.previous" ] || say "to go back to the previous version: nckubelet-rollback.sh"
       exit 1
     fi
     sleep 1
@@ -955,28 +954,28 @@ keeps_failing() {
   [ "${restarts:-0}" -ge 3 ]
 }
 
-last_words() {
+last_log_lines() {
   case $init in
     systemd) journalctl -u nckubelet.service -n 12 --no-pager -o cat ;;
     openrc) tail -n 12 "$root/var/log/nckubelet.log" ;;
   esac
 }
 
-say_what_comes_next() {
+print_next_steps() {
   case $init in
     systemd) see="systemctl status nckubelet" ;;
     openrc) see="rc-service nckubelet status" ;;
   esac
   told=$("$bin/nckubelet" version)
   if [ "$restarted" = no ]; then
-    say "$told is installed and runs; nothing had to be done"
+    say "$told is installed and running; nothing to do"
     return 0
   fi
-  say "$told runs on this node. What comes next:"
+  say "$told is running on this node. Next:"
   cat <<END
-  nckubelet ps                                  the apps of this node
-  nckubelet run ./script.sh --cpu 20 --mem 10   one more, with a fifth of the CPU and a tenth of the memory
-  $see                    the agent itself
+  nckubelet ps                                  list the apps of this node
+  nckubelet run ./script.sh --cpu 20 --mem 10   run an app with 20% of the CPU and 10% of the memory
+  $see                    check the agent
 END
 }
 
@@ -989,5 +988,5 @@ fail() {
   exit 1
 }
 
-# A cut anywhere in this line is a syntax error. What main starts does not read the rest of the download.
+# A cut anywhere in this line is a syntax error. Programs that main starts do not read the rest of the download.
 { main "$@" </dev/null; }

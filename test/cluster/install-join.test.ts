@@ -36,12 +36,12 @@ test("install.sh joins a real API server, and refuses what that server would ref
     };
     await refused(
       { NCKUBELET_TOKEN: "not-this-one" },
-      /^install: the API server cannot be used: .*401.*\n$/i,
+      /^install: cannot use the API server: .*401.*\n$/i,
     );
-    await refused({ NCKUBELET_CA_FILE: "" }, /^install: the API server cannot be used: .*certificate.*\n$/i);
+    await refused({ NCKUBELET_CA_FILE: "" }, /^install: cannot use the API server: .*certificate.*\n$/i);
     await refused(
       { NCKUBELET_SERVER: "https://127.0.0.1:1" },
-      /^install: the API server cannot be used: .*\n$/,
+      /^install: cannot use the API server: .*\n$/,
     );
 
     const key = execFileSync("sh", [
@@ -51,12 +51,12 @@ test("install.sh joins a real API server, and refuses what that server would ref
     const pin = `sha256:${createHash("sha256").update(key).digest("hex")}`;
     const other = `sha256:${"0".repeat(64)}`;
     const mismatch = new RegExp(
-      `^install: the API server cannot be used: the CA of ${cluster.server} has the hash ${pin}, not ${other}\n$`,
+      `^install: cannot use the API server: the CA of ${cluster.server} has the hash ${pin}, not ${other}\n$`,
     );
     await refused({ NCKUBELET_CA_HASH: other }, mismatch);
     await refused(
       { NCKUBELET_CA_FILE: "", NCKUBELET_CA_HASH: pin },
-      /^install: the API server cannot be used: .* does not publish its CA, give it as a file: .*\n$/,
+      /^install: cannot use the API server: .* does not publish its CA, give it as a file: .*\n$/,
     );
     await publishCa(cluster);
     await refused({ NCKUBELET_CA_FILE: "", NCKUBELET_CA_HASH: other }, mismatch);

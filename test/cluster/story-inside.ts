@@ -37,34 +37,34 @@ const scenes: Scene[] = [
     spec: { cpuPCT: "20", memPCT: "10" },
     title: "A healthy app",
     words:
-      "`Cpu PCT` and `Mem PCT` are its use under `Status` and its caps under `Spec`, both in percent of the whole node. " +
-      "`Cpu Throttled PCT` is the share of the time in which the cap held it back.",
+      "`Cpu PCT` and `Mem PCT` are the usage under `Status` and the caps under `Spec`, both in percent of the whole node.\n" +
+      "`Cpu Throttled PCT` is the share of time during which the cap throttled the app.",
     isThere: ({ phase, cpuPCT }) => phase === "Running" && cpuPCT !== undefined && cpuPCT !== "0.0",
   },
   {
     name: "crash-loop",
     script: "echo reading /etc/crash-loop.conf\necho 'crash-loop.conf: line 3: no such option' >&2\nexit 3\n",
     spec: { cpuPCT: "10" },
-    title: "One that crashes again and again",
+    title: "An app that keeps crashing",
     words:
-      "`Message` says what happened and what comes next, `Last Exit` has the last lines of the log, and the events are counted.",
+      "`Message` reports what happened and what comes next. `Last Exit` has the last lines of the log. Repeated events are\ncounted.",
     isThere: ({ phase, restarts = 0 }) => phase === "BackOff" && restarts >= 2,
   },
   {
     name: "hungry",
     script: "echo reading everything into memory\nhead -c 500000000 /dev/zero | tail -c 500000000 | wc -c\n",
     spec: { memPCT: "5", restartPolicy: "Never" },
-    title: "One that wanted more memory than its cap",
-    words: "The kernel killed all of it together, and with `restartPolicy: Never` that is its end.",
+    title: "An app that exceeded its memory cap",
+    words: "The kernel killed all of its processes. With `restartPolicy: Never` the app does not restart.",
     isThere: ({ phase }) => phase === "Failed",
   },
   {
     name: "too-big",
     script: "sleep 600\n",
     spec: { cpuPCT: "90" },
-    title: "One for which no node has room",
-    words: "It stays `Pending` and is tried again when something changes that could help. " +
-      "`nckubelet scheduler --explain default/too-big` tells it node by node.",
+    title: "An app that fits on no node",
+    words: "It stays `Pending`, and the scheduler tries again when something changes that may help.\n" +
+      "`nckubelet scheduler --explain default/too-big` gives the reason for each node.",
     isThere: ({ reason }) => reason === "Unschedulable",
   },
 ];

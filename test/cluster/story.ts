@@ -1,6 +1,6 @@
 /**
- * Writes docs/kubectl.md from a real run: etcd, kube-apiserver, agent and scheduler in one guest with cgroup v2, and what kubectl
- * shows there. Takes some minutes: `node_modules/.bin/node test/cluster/story.ts`.
+ * Writes docs/kubectl.md from a real run: etcd, kube-apiserver, agent and scheduler in one guest with cgroup v2, and the output of
+ * kubectl there. Takes some minutes: `node_modules/.bin/node test/cluster/story.ts`.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,10 +11,11 @@ import { tempFolder } from "../temp-folder.ts";
 
 const opening = `# What kubectl shows
 
-Four apps on a node \`edge-7\`, applied without a \`nodeName\`: the scheduler binds them, the node's agent runs
-them and tells how they are. All of it is from one run of \`node_modules/.bin/node test/cluster/story.ts\` (Kubernetes 1.20, etcd
-and nckubelet on one machine with one CPU and cgroup v2); only what kubectl before 1.21 prints about managed
-fields is left out. \`kubectl get nca\` is the same as \`kubectl get ncapp\`.
+This page shows four apps on the node \`edge-7\`, applied without a \`nodeName\`: the scheduler binds them, and the
+agent of the node runs them and reports their status. The output is from one run of
+\`node_modules/.bin/node test/cluster/story.ts\` (Kubernetes 1.20, etcd and nckubelet on one machine with one CPU and
+cgroup v2), without the managed fields that kubectl before 1.21 prints. \`kubectl get nca\` is short for
+\`kubectl get ncapp\`.
 
 CPU and MEM are in percent of the node.
 

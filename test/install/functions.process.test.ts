@@ -95,7 +95,7 @@ for (const shell of shells) {
     }
     for (const word of ["a b", 'a"b', "a'b", "a\nb", "$(x)", "a`b", "a\\b", "a;b", "a,b", "{a}"]) {
       const { code, stderr } = await machine.call(shell, `one_word X "$WORD"`, { WORD: word });
-      assert.deepEqual([code, stderr], [1, "install: X has a character that does not belong there\n"]);
+      assert.deepEqual([code, stderr], [1, "install: X contains an invalid character\n"]);
     }
   });
 

@@ -41,7 +41,7 @@ for (const shell of shells) {
 
     const second = await machine.run(shell);
     assert.deepEqual([second.code, second.stderr], [0, ""]);
-    assert.match(second.stdout, /^install: .* nothing had to be done\n$/);
+    assert.match(second.stdout, /^install: .* nothing to do\n$/);
     assert.deepEqual([await machine.calls(), await machine.list()], [[], installed]);
 
     await machine.publish(fakeExecutable("1.1.0"));
@@ -74,7 +74,7 @@ for (const shell of shells) {
       ["--keep"],
     );
     assert.equal(code, 0);
-    assert.match(stdout, /these stay: \/var\/lib\/nckubelet \/var\/log\/nckubelet \/etc\/nckubelet/);
+    assert.match(stdout, /done; kept: \/var\/lib\/nckubelet \/var\/log\/nckubelet \/etc\/nckubelet/);
     const left = (await machine.list()).filter((line) => line.includes("nckubelet"));
     assert.ok(left.length > 0 && left.every((line) => line.startsWith("etc/nckubelet")), left.join("\n"));
   });
@@ -110,14 +110,14 @@ for (const shell of shells) {
     assert.equal(refused.code, 1);
     assert.equal(
       refused.stderr,
-      "install: the API server cannot be used: GET https://refused/version: 401\n",
+      "install: cannot use the API server: GET https://refused/version: 401\n",
     );
     assert.deepEqual(await machine.list(), unchanged);
   });
 }
 
 for (const shell of shells) {
-  test(`${shell.join(" ")}: a join warns of what wins over it in the environment of the agent`, async () => {
+  test(`${shell.join(" ")}: a join warns of variables of the agent that override it`, async () => {
     await using machine = await createSandbox();
     const etc = join(machine.root, "etc/nckubelet");
     await machine.publish(fakeExecutable("1.0.0"));
@@ -128,7 +128,7 @@ for (const shell of shells) {
     const env = { ...joining, NCKUBELET_EXEC: `${listen} --standalone` };
     const { code, stdout } = await machine.run(shell, undefined, env);
     assert.equal(code, 0);
-    const warnings = [...stdout.matchAll(/^install: warning: (\w+) in .*agent\.env wins over/gm)];
+    const warnings = [...stdout.matchAll(/^install: warning: (\w+) in .*agent\.env overrides/gm)];
     assert.deepEqual(warnings.map(([, setting]) => setting), ["standalone", "server"]);
   });
 
@@ -174,7 +174,7 @@ for (const shell of shells) {
     const meanwhile = (happens: string) => writeFile(join(machine.tools, "sleep"), `#!/bin/sh\n${happens}\n`);
     await meanwhile(`echo 3 >${join(machine.dir, "restarts")}`);
     const failed = await machine.run(shell, undefined, silent);
-    assert.deepEqual([failed.code, /does not get healthy/.test(failed.stdout)], [1, true]);
+    assert.deepEqual([failed.code, /does not become healthy/.test(failed.stdout)], [1, true]);
 
     await meanwhile(`touch ${up}`);
     const repaired = await machine.run(shell, undefined, silent);
@@ -191,7 +191,7 @@ for (const shell of shells) {
     await machine.run(shell);
     await machine.calls();
     await chmod(config, 0o600);
-    assert.match((await machine.run(shell)).stdout, /nothing had to be done/);
+    assert.match((await machine.run(shell)).stdout, /nothing to do/);
     assert.deepEqual([(await stat(config)).mode & 0o777, await machine.calls()], [0o600, []]);
 
     const joining = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };

@@ -16,7 +16,7 @@ const fake = (machine: Sandbox, tool: string, text: string) =>
   writeFile(join(machine.tools, tool), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
 
 const refusals: Record<string, Refusal> = {
-  "not root": { spoil: (machine) => fake(machine, "id", "echo 1000"), says: /this needs root/ },
+  "not root": { spoil: (machine) => fake(machine, "id", "echo 1000"), says: /must run as root/ },
   "no cgroup v2": {
     spoil: (machine) => rm(join(machine.root, "sys/fs/cgroup/cgroup.controllers")),
     says: /no cgroup v2 at \/sys\/fs\/cgroup: boot with systemd\./,
@@ -39,7 +39,7 @@ const refusals: Record<string, Refusal> = {
   },
   "neither systemd nor OpenRC": {
     spoil: (machine) => rm(join(machine.root, "run/systemd"), { recursive: true }),
-    says: /neither systemd nor OpenRC runs here/,
+    says: /found neither systemd nor OpenRC/,
   },
   "a wrong digest": {
     spoil: async (machine) => {
@@ -58,17 +58,17 @@ const refusals: Record<string, Refusal> = {
   },
   "a proxy where nothing listens": {
     env: { NCKUBELET_URL: "http://127.0.0.2:2", http_proxy: "http://user:secret@127.0.0.1:1" },
-    says: /cannot download (?!.*secret).*\(by the proxy of \$http_proxy\)/,
+    says: /cannot download (?!.*secret).*\(through the proxy of \$http_proxy\)/,
   },
   "an address of another kind": {
     env: { NCKUBELET_URL: "ftp://x" },
-    says: /neither https:\/\/ nor http:\/\//,
+    says: /must start with https:\/\/ or http:\/\//,
   },
   "no address at all": { env: { NCKUBELET_URL: "" }, says: /set NCKUBELET_URL/ },
   "another version than asked for": {
     spoil: (machine) => symlink(".", join(machine.dir, "release/v9.9.9")),
     env: { NCKUBELET_VERSION: "v9.9.9" },
-    says: /NCKUBELET_VERSION is v9\.9\.9, but the executable says: nckubelet 1\.0\.0/,
+    says: /NCKUBELET_VERSION is v9\.9\.9, but the executable reports: nckubelet 1\.0\.0/,
   },
   "a missing library": {
     spoil: (machine) =>
@@ -99,7 +99,7 @@ const refusals: Record<string, Refusal> = {
   },
   "another install at work": {
     spoil: (machine) => fake(machine, "flock", "exit 1"),
-    says: /another install\.sh is at work/,
+    says: /another install\.sh is running/,
   },
   "an unsigned release where a key is given": {
     spoil: (machine) => makeKey(machine),
@@ -112,24 +112,27 @@ const refusals: Record<string, Refusal> = {
       await writeFile(join(machine.dir, "release/SHA256SUMS.sig"), "x");
     },
     env: { NCKUBELET_PUBLIC_KEY: "KEY" },
-    says: /SHA256SUMS is not signed by the key/,
+    says: /SHA256SUMS is not signed with the key/,
   },
   "a token for an open line": {
     env: { NCKUBELET_SERVER: "http://10.0.0.1", NCKUBELET_TOKEN: "secret" },
-    says: /is not encrypted: it gets no token/,
+    says: /is not encrypted: unset NCKUBELET_TOKEN/,
   },
   "a token with a quote in it": {
     env: { NCKUBELET_SERVER: "https://10.0.0.1", NCKUBELET_TOKEN: 'a"b' },
-    says: /NCKUBELET_TOKEN has a character that does not belong there\n$/,
+    says: /NCKUBELET_TOKEN contains an invalid character\n$/,
   },
-  "a kubeconfig that is not there": { env: { NCKUBELET_KUBECONFIG: "/nowhere" }, says: /no file \/nowhere/ },
+  "a kubeconfig that is not there": {
+    env: { NCKUBELET_KUBECONFIG: "/nowhere" },
+    says: /no such file: \/nowhere/,
+  },
   "an API server that the new executable cannot join": {
     env: {
       NCKUBELET_SERVER: "https://10.0.0.1",
       NCKUBELET_TOKEN: "a",
       NCKUBELET_CA_HASH: "sha256:refused",
     },
-    says: /^install: the API server cannot be used: GET https:\/\/refused\/version: 401$/m,
+    says: /^install: cannot use the API server: GET https:\/\/refused\/version: 401$/m,
   },
 };
 
@@ -188,13 +191,13 @@ test("install.sh takes a signed release, a pinned CA and a file with its digest"
   );
 });
 
-test("install.sh shows the agent's last words when it does not get healthy", async () => {
+test("install.sh prints the agent's last log lines when it does not become healthy", async () => {
   await using machine = await createSandbox();
   await machine.publish(fakeExecutable("1.0.0", { socket: false }));
   const { code, stdout, stderr } = await machine.run(["sh"], undefined, {
     NCKUBELET_EXEC: "--listen 127.0.0.1:1",
   });
   assert.equal(code, 1);
-  assert.match(stdout, /the agent does not get healthy/);
-  assert.match(stderr, /the last words of the agent/);
+  assert.match(stdout, /the agent does not become healthy/);
+  assert.match(stderr, /the last log lines of the agent/);
 });

@@ -157,7 +157,7 @@ function fakes(dir: string): Record<string, string> {
   return {
     id: "echo 0",
     sleep: ":",
-    journalctl: "echo 'the last words of the agent'",
+    journalctl: "echo 'the last log lines of the agent'",
     systemctl: `case $1 in
   --version) echo "systemd 252 (252.39)" ;;
   is-active) test -e ${dir}/active ;;

@@ -83,6 +83,6 @@ test("without curl and without wget install.sh says so, and changes nothing", as
   await machine.publish(fakeExecutable("1.0.0"));
   const before = await machine.list();
   const { code, stderr } = await machine.run(["sh"], undefined, { PATH: await barePath(machine, []) });
-  assert.match(stderr, /^install: there is neither curl nor wget to download http:\S+ with\n$/);
+  assert.match(stderr, /^install: cannot download http:\S+: install curl or wget\n$/);
   assert.deepEqual([code, await machine.list()], [1, before]);
 });

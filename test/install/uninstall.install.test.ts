@@ -91,7 +91,7 @@ for (const shell of shells) {
     assert.deepEqual([code, stderr], [0, ""]);
     assert.deepEqual([await ending(stubborn), await ending(marked)], ["SIGKILL", "SIGTERM"]);
     assert.deepEqual([isRunning(outside), isRunning(unknown)], [true, true]);
-    assert.match(stdout, /nothing of NC-Kubelet is left on this machine/);
+    assert.match(stdout, /removed NC-Kubelet from this machine/);
     assert.ok(!existsSync(join(machine.root, "run/elsewhere/private-1234")), "no Secret is left");
   });
 
@@ -109,8 +109,8 @@ for (const shell of shells) {
 
     const { code, stdout, stderr } = await uninstall();
     assert.deepEqual([code, stderr, await ending(app)], [0, "", "SIGTERM"]);
-    assert.match(stdout, /: done; what the settings had elsewhere stays: \/srv\/my state \/srv\/logs\n/);
-    assert.doesNotMatch(stdout, /nothing of NC-Kubelet is left/);
+    assert.match(stdout, /: done; kept, since the settings name them: \/srv\/my state \/srv\/logs\n/);
+    assert.doesNotMatch(stdout, /removed NC-Kubelet/);
     assert.ok(existsSync(join(machine.root, "srv/my state/runs")));
   });
 
@@ -122,7 +122,7 @@ for (const shell of shells) {
     await writeRun(machine, "var/lib/nckubelet", { id: first, leaf, pids: [999_999_999] });
     const { code, stdout, stderr } = await uninstall();
     assert.equal(code, 1);
-    assert.match(stderr, /^nckubelet-uninstall: these processes of apps could not be stopped: 999999999 \n$/);
-    assert.doesNotMatch(stdout, /nothing of NC-Kubelet is left/);
+    assert.match(stderr, /^nckubelet-uninstall: cannot stop these processes of apps: 999999999 \n$/);
+    assert.doesNotMatch(stdout, /removed NC-Kubelet/);
   });
 }

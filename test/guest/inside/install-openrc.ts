@@ -49,7 +49,7 @@ test("a second run does nothing, and the agent does not notice", () => {
   const pid = agentPid();
   const { code, output } = install("release-1");
   assert.equal(code, 0, output);
-  assert.match(output, /nothing had to be done\n$/);
+  assert.match(output, /nothing to do\n$/);
   assert.equal(agentPid(), pid);
 });
 
