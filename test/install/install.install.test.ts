@@ -16,7 +16,7 @@ for (const shell of shells) {
     assert.deepEqual([first.code, first.stderr], [0, ""]);
     assert.match(
       first.stdout,
-      /nckubelet 1\.0\.0 .*runs on this node[^]*nckubelet ps[^]*nckubelet run[^]*systemctl status/,
+      /nckubelet 1\.0\.0 .*is running on this node[^]*nckubelet ps[^]*nckubelet run[^]*systemctl status/,
     );
     assert.deepEqual(await machine.calls(), [
       "enable --quiet nckubelet.service",
@@ -179,7 +179,7 @@ for (const shell of shells) {
     await meanwhile(`touch ${up}`);
     const repaired = await machine.run(shell, undefined, silent);
     assert.deepEqual([repaired.code, repaired.stderr], [0, ""], repaired.stdout);
-    assert.match(repaired.stdout, /runs on this node/);
+    assert.match(repaired.stdout, /is running on this node/);
   });
 }
 
