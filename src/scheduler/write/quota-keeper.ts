@@ -5,6 +5,7 @@ import { hasStatus } from "../../kube/kube-error.ts";
 import { resourcePath, resourceQuotas } from "../../kube/resources.ts";
 import type { Wire } from "../../kube/wire.ts";
 import type { Logger } from "../../lib/log.ts";
+import { createKeyedWriter } from "../../report/keyed-writer.ts";
 import { type Quota, quotaStatusPatch } from "../namespaces/namespaces.ts";
 import { isLater } from "../../kube/resource-version.ts";
 import type { ClusterState } from "../state/state.ts";
@@ -22,24 +23,34 @@ export function createQuotaKeeper(
     signal: AbortSignal;
   },
 ): QuotaKeeper {
-  const busy = new Set<string>();
+  /** The uids of quotas whose status is wrong. */
+  const wrong = new Set<string>();
+  const patchOf = (quota: Quota) => quotaStatusPatch(quota, cluster.accounts.usage.of(quota.namespace));
 
-  const write = async ({ namespace, name, uid, resourceVersion }: Quota, status: object) => {
-    busy.add(uid);
-    try {
+  const writer = createKeyedWriter<string>({
+    what: "status changes of quotas",
+    log,
+    places: 4,
+    due: (uid) => wrong.has(uid) ? { at: 0, urgent: true } : undefined,
+    async write(uid) {
+      wrong.delete(uid);
+      const quota = [...cluster.rules.allQuotas()].find((quota) => quota.uid === uid);
+      const status = quota && patchOf(quota);
+      if (!status) return "skipped";
+      const { namespace, name, resourceVersion } = quota;
       const path = resourcePath(resourceQuotas, { namespace, name, subresource: "status" });
       const body = { metadata: { uid, resourceVersion }, status };
-      applyAnswer(await client.request<Wire<V1ResourceQuota>>({ method: "PATCH", path, body, signal }));
-    } catch (error) {
-      // Another client wrote at the same time: the watch delivers that, and the next tick checks again.
-      const isHarmless = signal.aborted || hasStatus(error, 409) || hasStatus(error, 404);
-      if (!isHarmless) {
-        log.warn("cannot write the status of a quota", { quota: `${namespace}/${name}`, error });
+      try {
+        applyAnswer(await client.request<Wire<V1ResourceQuota>>({ method: "PATCH", path, body, signal }));
+      } catch (error) {
+        // Another client wrote at the same time: the watch delivers that, and the next tick checks again.
+        if (hasStatus(error, 409) || hasStatus(error, 404)) return;
+        wrong.add(uid);
+        throw error;
       }
-    } finally {
-      busy.delete(uid);
-    }
-  };
+    },
+  });
+  signal.addEventListener("abort", writer.close, { once: true });
 
   /** Ignores an answer that the watch has overtaken, with a newer version or with the deletion of the quota. */
   const applyAnswer = (object: Wire<V1ResourceQuota>) => {
@@ -51,8 +62,9 @@ export function createQuotaKeeper(
   return {
     tick() {
       for (const quota of cluster.rules.allQuotas()) {
-        const patch = quotaStatusPatch(quota, cluster.accounts.usage.of(quota.namespace));
-        if (patch && !busy.has(quota.uid)) void write(quota, patch);
+        if (!patchOf(quota)) continue;
+        wrong.add(quota.uid);
+        writer.schedule(quota.uid);
       }
     },
   };
