@@ -16,7 +16,7 @@ import type { AppRecord } from "../supervisor/types.ts";
 import type { Meter } from "./view/view.ts";
 import type { AgentOptions } from "./options.ts";
 import { createPriorities, type Priorities } from "./priorities.ts";
-import { repeat } from "../lib/repeat.ts";
+import { repeat } from "../lib/sleep.ts";
 
 export interface NodeParts {
   options: AgentOptions;

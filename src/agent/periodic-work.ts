@@ -1,5 +1,5 @@
 /** What the agent does at fixed intervals, whatever happens in between. */
-import { repeat } from "../lib/repeat.ts";
+import { repeat } from "../lib/sleep.ts";
 import type { NodeState } from "../node/node-agent.ts";
 import type { AgentCounters } from "../server/counters.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";

@@ -4,7 +4,7 @@
  */
 import process from "node:process";
 import type { Logger } from "../lib/log.ts";
-import { repeat } from "../lib/repeat.ts";
+import { repeat } from "../lib/sleep.ts";
 
 const lookMs = 5000;
 /** Of a core, over one look: with more than this the agent is busy, and a pause to collect would come at a bad time. */

@@ -9,7 +9,7 @@
 import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
-import { steadyNow } from "../lib/steady-clock.ts";
+import { steadyNow } from "../lib/time.ts";
 import type { KubeClient, KubeRequest } from "./client/client.ts";
 import { hasStatus, KubeError } from "./kube-error.ts";
 import { type Lease, type LeaseClaim, renewed } from "./lease.ts";

@@ -8,8 +8,15 @@
 import { Buffer } from "node:buffer";
 import { lookup as systemLookup, type LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
-import type { Headers } from "./http-headers.ts";
 import { Agent, request } from "./undici.ts";
+
+/** The headers of an answer, by their lower-case names. */
+export type Headers = Record<string, string | string[] | undefined>;
+
+/** Returns the value of a header as one text. */
+export function headerValue(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(", ") : value;
+}
 
 export interface Answer {
   /** Who answered, after all redirects. */

@@ -1,8 +1,10 @@
-/** The longest wait that a timer can hold; a longer one would fire at once. */
+import { describeError, type Logger } from "./log.ts";
+
+/** The longest wait that a timer supports; a longer one would fire at once. */
 const longestMs = 2 ** 31 - 1;
 
 /**
- * Waits `ms`, or until `signal` aborts. Never rejects: a loop that sleeps looks at its signal next.
+ * Waits `ms`, or until `signal` aborts. Never rejects: a loop checks its signal after it sleeps.
  * Waits beyond 24 days end after 24 days.
  */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -16,4 +18,25 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const timer = setTimeout(finish, Math.min(Math.max(ms, 0), longestMs));
     signal?.addEventListener("abort", finish, { once: true });
   });
+}
+
+/**
+ * Calls `tick` every `ms` until the signal aborts, one call at a time. A call that fails is logged; the next one comes in
+ * its time.
+ */
+export async function repeat(
+  ms: number | (() => number),
+  signal: AbortSignal,
+  tick: () => Promise<void>,
+  log: Logger,
+): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(typeof ms === "number" ? ms : ms(), signal);
+    if (signal.aborted) return;
+    try {
+      await tick();
+    } catch (error) {
+      log.error("periodic work failed", { why: describeError(error) });
+    }
+  }
 }

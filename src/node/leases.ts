@@ -11,7 +11,7 @@ import { type Lease, type LeaseClaim, renewLease } from "../kube/lease.ts";
 import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
-import { steadyNow } from "../lib/steady-clock.ts";
+import { steadyNow } from "../lib/time.ts";
 
 export interface LeaseKeeper {
   /** Renews what is to be renewed; says whether all of it was. */

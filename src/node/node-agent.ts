@@ -6,8 +6,8 @@
  */
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log.ts";
-import { sleep } from "../lib/sleep.ts";
-import { steadyNow } from "../lib/steady-clock.ts";
+import { repeat } from "../lib/sleep.ts";
+import { steadyNow } from "../lib/time.ts";
 import { chooseEviction, type EvictionCandidate } from "./eviction.ts";
 import type { NodeFacts } from "./facts.ts";
 import type { Hardware } from "./hardware.ts";
@@ -146,8 +146,8 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       // The first Lease should say something true.
       await observe();
       await Promise.all([
-        repeat(observe, () => observeDelay(usage, periodMs), signal),
-        register().then(() => repeat(register, () => periodMs, signal)),
+        repeat(() => observeDelay(usage, periodMs), signal, observe, log),
+        register().then(() => repeat(periodMs, signal, register, log)),
         leases?.run(signal),
       ]);
     },
@@ -159,11 +159,4 @@ export function observeDelay(usage: NodeUsage | undefined, periodMs: number): nu
   if (!usage) return periodMs;
   const { memoryAvailableBytes, memoryTotalBytes } = usage;
   return memoryAvailableBytes < 2 * memoryThreshold(memoryTotalBytes) ? Math.min(1000, periodMs) : periodMs;
-}
-
-async function repeat(work: () => Promise<void>, delayMs: () => number, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(delayMs(), signal);
-    if (!signal.aborted) await work();
-  }
 }

@@ -1,4 +1,4 @@
-import { steadyNow } from "../lib/steady-clock.ts";
+import { steadyNow } from "../lib/time.ts";
 
 /** The time, and a way to be called later; tests bring their own. */
 export interface Clock {

@@ -12,7 +12,8 @@ import type { LookupFunction } from "node:net";
 import { maxManifestSize } from "../api/manifest/manifest.ts";
 import type { NCApp } from "../api/types.ts";
 import { type Answer, httpGet } from "../lib/http-get.ts";
-import { type Headers, single } from "../lib/http-headers.ts";
+import { headerValue } from "../lib/http-get.ts";
+import { type Headers } from "../lib/http-get.ts";
 import { hostAddress, isLinkLocal } from "../lib/link-local.ts";
 import { describeError } from "../lib/log.ts";
 import { followRedirect, withoutSecrets } from "../lib/redirect.ts";
@@ -111,7 +112,7 @@ async function ask(
     );
   };
   const nextHop = (hop: URL, headers: Headers, followed: number) => {
-    const next = followRedirect(hop, single(headers.location), followed);
+    const next = followRedirect(hop, headerValue(headers.location), followed);
     if (!(next instanceof URL)) throw new Error(next.message);
     checkAddress(next, hostAddress(next) ?? "");
     return next;
@@ -121,7 +122,7 @@ async function ask(
     if (answer.status === 304 && tagFor(answer.url)) return "unchanged";
     const problem = problemOf(answer, text);
     if (problem) throw new Error(answer.url === url ? problem : `${withoutSecrets(answer.url)} ${problem}`);
-    const etag = single(answer.headers.etag);
+    const etag = headerValue(answer.headers.etag);
     return { text, ...(etag && { tag: { url: answer.url.href, etag } }) };
   });
 }

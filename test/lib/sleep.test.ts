@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sleep } from "../../src/lib/sleep.ts";
 
-test("sleep() resolves after its time", async () => {
-  await sleep(1);
+test("sleep() resolves, and not before its time", async () => {
+  const order: string[] = [];
+  const shorter = new Promise((resolve) => setTimeout(resolve, 1)).then(() => order.push("timer of 1 ms"));
+  await Promise.all([sleep(20).then(() => order.push("sleep of 20 ms")), shorter]);
+  assert.deepEqual(order, ["timer of 1 ms", "sleep of 20 ms"]);
 });
 
 test("sleep() ends early and without an error when its signal aborts", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { steadyNow } from "../../src/lib/steady-clock.ts";
+import { steadyNow } from "../../src/lib/time.ts";
 import type { EvictionCandidate } from "../../src/node/eviction.ts";
 import { createNodeAgent, type NodeAgentOptions, observeDelay } from "../../src/node/node-agent.ts";
 import { parsePublished } from "../../src/node/published.ts";

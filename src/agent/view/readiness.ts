@@ -7,7 +7,7 @@
  * be a write to the Node at every look; `/readyz` has the present one.
  */
 import type { Logger } from "../../lib/log.ts";
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 import type { Check } from "../../server/view.ts";
 import type { Sync } from "../../sync/sync.ts";
 import type { AgentOptions } from "../options.ts";

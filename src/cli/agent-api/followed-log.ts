@@ -9,7 +9,7 @@
  */
 import { Buffer } from "node:buffer";
 import { sleep } from "../../lib/sleep.ts";
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 import type { AgentClient } from "./agent-client.ts";
 import type { AppName } from "./app-operand.ts";
 

@@ -8,7 +8,7 @@
  * Waiting for a place is not bounded by the deadline, but by that of the requests before it and by the signal.
  */
 import { sleep } from "../../lib/sleep.ts";
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 import type { KubeAccess } from "../access/access.ts";
 import { decodeAnswer, expectStream } from "./answer.ts";
 import { type Call, prepareCall, type Query } from "./call.ts";

@@ -1,6 +1,6 @@
 /** What `followList` takes and tells. */
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 import { createFieldSelector } from "./field-selector.ts";
 import type { KubeError } from "../kube-error.ts";
 import type { KubeResource } from "../resources.ts";

@@ -14,7 +14,7 @@ import { isLater } from "../../kube/resource-version.ts";
 import { ncappPath } from "../../kube/resources.ts";
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 import { type MirrorAction, mirrorsByApp, planMirrors, type ServerApp } from "./mirror-plan.ts";
 import type { ReportedApp } from "../status/status.ts";
 

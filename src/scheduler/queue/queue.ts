@@ -5,7 +5,7 @@
  * 10 s), or `parked` (no node would take it) until an event comes that may help. As a last resort parked apps are tried again after
  * five minutes. Pure but for the clock, which only measures waits.
  */
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 import { Heap } from "./heap.ts";
 import { mayHelp } from "../helps.ts";
 import { type ClusterEvent } from "../types.ts";

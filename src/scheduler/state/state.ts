@@ -9,7 +9,7 @@ import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@ku
 import { keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { Wire } from "../../kube/wire.ts";
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 import { Accounts } from "./accounts.ts";
 import { readApp } from "./read-app.ts";
 import type { ClusterEvent, SchedulerApp } from "../types.ts";

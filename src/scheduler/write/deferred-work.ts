@@ -3,7 +3,7 @@
  *
  * Each item runs after `delayMs`. While binds are in flight, an item runs only after `longestMs`, and few run at a time.
  */
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 
 export interface DeferredWork {
   add(work: () => void): void;

@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { describeError, type Logger } from "../../lib/log.ts";
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 import type { Authorize, Verdict } from "../app.ts";
 import type { Subresource } from "../routes/routes.ts";
 

@@ -2,12 +2,12 @@
  * The caps of an app, as numbers and as words.
  */
 import { parsePercent } from "../../api/percent.ts";
-import { remember } from "../../lib/remember.ts";
+import { memoize } from "../../lib/memoize.ts";
 import type { Caps } from "./types.ts";
 import type { RunnableApp } from "../types.ts";
 
 /** The caps of the spec as numbers; for one app the same object each time. */
-export const capsOf: (app: RunnableApp) => Caps = remember(({ spec }) => ({
+export const capsOf: (app: RunnableApp) => Caps = memoize(({ spec }) => ({
   cpuPCT: parsePercent(spec.cpuPCT),
   memPCT: parsePercent(spec.memPCT),
   pidsMax: spec.pidsMax,

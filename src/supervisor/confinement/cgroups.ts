@@ -7,7 +7,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import * as cgroups from "../../../cgroups/mod.ts";
-import { remember } from "../../lib/remember.ts";
+import { memoize } from "../../lib/memoize.ts";
 import { sumResidentBytes } from "../processes.ts";
 import { isRunId } from "../run-ref.ts";
 import type { Caps, CapsState, Confinement, Usage } from "./types.ts";
@@ -33,7 +33,7 @@ export function createCgroupConfinement(
 
   const measured = ["memory", "pids"].filter((name) => root.controllers.includes(name));
 
-  const limitsOf = remember((caps: Caps) =>
+  const limitsOf = memoize((caps: Caps) =>
     cgroups.splitByControllers(cgroups.limitsFor(caps, size), root.controllers)
   );
 

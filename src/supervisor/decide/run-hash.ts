@@ -3,11 +3,11 @@
  */
 import { createHash } from "node:crypto";
 import { annotations } from "../../api/names.ts";
-import { remember } from "../../lib/remember.ts";
+import { memoize } from "../../lib/memoize.ts";
 import type { RunnableApp } from "../types.ts";
 
 /** A short digest of what runs; limits, probes, policies and schedules are left out, since they change live. */
-export const runHash: (app: RunnableApp) => string = remember((app) => {
+export const runHash: (app: RunnableApp) => string = memoize((app) => {
   const { shellFile, shellFileSHA256, args, env, workingDir, runAsUser, runAsGroup } = app.spec;
   const restartedAt = app.metadata.annotations?.[annotations.restartedAt];
   const what = [shellFile, shellFileSHA256, args, env, workingDir, runAsUser, runAsGroup, restartedAt];

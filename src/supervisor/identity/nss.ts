@@ -12,7 +12,7 @@
  * Caveat: getent says "no such user" also where a name service is down and says so at once.
  */
 import { execFile } from "node:child_process";
-import { steadyNow } from "../../lib/steady-clock.ts";
+import { steadyNow } from "../../lib/time.ts";
 import { type Account, numericId, parseGroup, parsePasswd } from "./passwd.ts";
 
 /** A user with all groups but the primary one. */

@@ -1,7 +1,7 @@
 /** Asks for a script over HTTP by the rules for scripts; `httpGet` says what holds for each request. */
 import type { LookupFunction } from "node:net";
 import { type Answer, httpGet } from "../../lib/http-get.ts";
-import type { Headers } from "../../lib/http-headers.ts";
+import type { Headers } from "../../lib/http-get.ts";
 import { checkAddress, type FetchLimits, nextHop } from "./fetch-rules.ts";
 
 export type { Answer } from "../../lib/http-get.ts";

@@ -6,7 +6,8 @@
 import { Buffer } from "node:buffer";
 import { quote } from "../../api/field-error.ts";
 import { showURL } from "../../api/shown-spec.ts";
-import { type Headers, single } from "../../lib/http-headers.ts";
+import { headerValue } from "../../lib/http-get.ts";
+import { type Headers } from "../../lib/http-get.ts";
 import { hostAddress, isLinkLocal } from "../../lib/link-local.ts";
 import { followRedirect, maxRedirects } from "../../lib/redirect.ts";
 import { StartError } from "../start-error.ts";
@@ -43,7 +44,7 @@ export function parseScriptURL(text: string, sha256: string | undefined): URL {
 
 /** Where a redirect leads, if it may be followed. `followed` counts the redirects before this one. */
 export function nextHop(url: URL, headers: Headers, followed: number, { maxRedirects }: FetchLimits): URL {
-  const next = followRedirect(url, single(headers.location), followed, maxRedirects);
+  const next = followRedirect(url, headerValue(headers.location), followed, maxRedirects);
   if (!(next instanceof URL)) {
     const reason = next.kind === "broken" ? "DownloadFailed" : "ForbiddenRedirect";
     throw new StartError(reason, `${naming(url)}: ${next.message}`);
@@ -61,15 +62,15 @@ export function checkAnswer(
   { maxBytes }: FetchLimits,
 ) {
   if (status !== 200) throw new StartError("DownloadFailed", `${naming(url)}: the server answered ${status}`);
-  const encoding = single(headers["content-encoding"]) ?? "identity";
+  const encoding = headerValue(headers["content-encoding"]) ?? "identity";
   if (encoding.toLowerCase() !== "identity") {
     // Compressed, a body can be a thousand times what was counted.
     const message = `${naming(url)}: the answer is compressed (${quote(encoding)}), which was not asked for`;
     throw new StartError("DownloadFailed", message);
   }
-  const length = Number(single(headers["content-length"]) ?? 0);
+  const length = Number(headerValue(headers["content-length"]) ?? 0);
   if (length > maxBytes) throw tooLarge(url, `${length} bytes`, maxBytes);
-  const type = single(headers["content-type"]) ?? "";
+  const type = headerValue(headers["content-type"]) ?? "";
   // A digest that fits is a better witness than what the server calls the file.
   if (!pinned && /^\s*(text\/html|application\/xhtml\+xml)\b/i.test(type)) {
     throw notAScript(url, `Content-Type ${quote(type)}`);
