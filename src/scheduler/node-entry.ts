@@ -1,88 +1,112 @@
 /**
- * One node in the snapshot: what it is, and what is taken of it. Sums are kept as apps come and go, so that a decision only
+ * One node in the snapshot: its properties and what is used of it. Sums are updated as apps come and go, so that a decision only
  * compares numbers.
+ *
+ * Two kinds of apps use a node. Bound apps are in `apps`, and their points in `boundCpu` and `boundMem`. Leaving apps were unbound but
+ * may still be stopping: they are in `leaving`, and their points in `leavingCpu` and `leavingMem`. Neither's points and ports are free.
  */
 import { leastForSpreading, wholeNode } from "./points.ts";
 import type { AgentState, NodeProperties, NodeReport, SchedulerApp } from "./types.ts";
 
-/** Agents round what they publish to a tenth of a percent: what is free, and what is reserved. */
+/** Agents round the free and reserved shares that they publish to a tenth of a percent. */
 const roundingPoints = 100;
 
-const nothingKnown: NodeProperties = { labels: {}, taints: [], ready: false, cordoned: false, pressures: [] };
+const unknownProperties: NodeProperties = {
+  labels: {},
+  taints: [],
+  ready: false,
+  cordoned: false,
+  pressures: [],
+};
 
-/** A node. Only the snapshot changes it, and preemption its own copies. */
+/** A node. Only the snapshot changes it; preemption changes its own copies. */
 export class NodeEntry {
-  // What every decision looks at comes first: so it is close together in memory.
-  /** Points that are left for apps. */
+  // What every decision reads comes first, so that it is close together in memory.
+  /** Points that are free for apps. */
   freeCpu = wholeNode;
   freeMem = wholeNode;
-  /** Points that apps have, with a little for apps that have no cap, those that are leaving included. */
+  /** Points of bound and leaving apps; an app without a cap counts a little. For scores alone. */
   spreadCpu = 0;
   spreadMem = 0;
-  /** Apps that wait for room here, which was made for them. A list: mostly there is none. */
+  /** Apps for which preemption makes room here. A list, since it is mostly empty. */
   nominated: readonly SchedulerApp[] = [];
   report: NodeReport | undefined;
-  /** `spread` when the last report came. */
+  /** `spreadCpu` and `spreadMem` when the last report was received. */
   reportedSpreadCpu = 0;
   reportedSpreadMem = 0;
-  /** Place in the list of nodes; -1 while there is no Node object. */
+  /** Index in the snapshot's list of nodes; -1 without a Node object. */
   index = -1;
-  /** Changes with all that the filters of the kind "node" look at. */
+  /** Changes with everything that node filters and node scores read. */
   version = 0;
   readonly name: string;
-  facts: NodeProperties = nothingKnown;
+  properties: NodeProperties = unknownProperties;
   agent: AgentState = "none";
-  /** Points that apps may have. */
+  /** Points for apps: the whole node less its reserve. */
   roomCpu = wholeNode;
   roomMem = wholeNode;
-  /** Points that apps have. */
-  usedCpu = 0;
-  usedMem = 0;
-  /** Points that the agent has promised to apps that the API server does not show. */
+  /** Points of the apps that are bound here. */
+  boundCpu = 0;
+  boundMem = 0;
+  /** Points of the apps that are leaving. */
+  leavingCpu = 0;
+  leavingMem = 0;
+  /** Points that the agent has promised to apps that the API server does not show, such as those of manifests. */
   hiddenCpu = 0;
   hiddenMem = 0;
+  /** Host ports with the number of bound and leaving apps that use them. */
   readonly ports = new Map<number, number>();
+  /** Bound apps, by key. */
   readonly apps = new Map<string, SchedulerApp>();
-  /** Apps that were unbound and may still be stopping. */
+  /** Apps that were unbound and may still be stopping, by key. */
   readonly leaving = new Map<string, SchedulerApp>();
 
   constructor(name: string) {
     this.name = name;
   }
 
-  add(app: SchedulerApp): void {
-    this.apps.set(app.key, app);
-    this.#count(app, 1);
+  /** Points of bound and leaving apps. */
+  get usedCpu(): number {
+    return this.boundCpu + this.leavingCpu;
   }
 
-  /** Takes an app away; false where it was not here. */
+  get usedMem(): number {
+    return this.boundMem + this.leavingMem;
+  }
+
+  /** Adds a bound app. */
+  add(app: SchedulerApp): void {
+    this.apps.set(app.key, app);
+    this.#countBound(app, 1);
+  }
+
+  /** Removes a bound app; false if it was not here. */
   remove(key: string): boolean {
     const app = this.apps.get(key);
     if (!app) return false;
     this.apps.delete(key);
-    this.#count(app, -1);
+    this.#countBound(app, -1);
     return true;
   }
 
-  /** Keeps what an app had until it has certainly stopped. */
-  hold(app: SchedulerApp): void {
-    this.release(app.key);
+  /** Keeps the points and ports of an app that was unbound, until it has stopped. */
+  addLeaving(app: SchedulerApp): void {
+    this.removeLeaving(app.key);
     this.leaving.set(app.key, app);
-    this.#count(app, 1);
+    this.#countLeaving(app, 1);
   }
 
-  release(key: string): boolean {
+  removeLeaving(key: string): boolean {
     const app = this.leaving.get(key);
     if (!app) return false;
     this.leaving.delete(key);
-    this.#count(app, -1);
+    this.#countLeaving(app, -1);
     return true;
   }
 
   /**
-   * Takes over what the agent said. Whether it had seen each app by then is certain only of those that it has observed: about the
-   * others its sum leaves a range, and what was hidden before stays as far as that allows.
-   * Caveat: a report that comes later than the status of an app which it does not count yet hides too little, until the next one.
+   * Applies an agent's report. The agent has certainly counted only the apps that it has observed; for the others its sum leaves a
+   * range, and what was hidden before stays hidden as far as that range allows.
+   * Caveat: a report that arrives after the status of an app that it does not count yet hides too little, until the next report.
    */
   applyReport(report: NodeReport): void {
     this.report = report;
@@ -105,46 +129,56 @@ export class NodeEntry {
     this.#refreshFree();
   }
 
-  /** Holds the last report against the apps that are known now, as if it were the first. */
-  reapplyReports(): void {
+  /** Compares the last report with the apps that are known now, as if it were the first. */
+  reapplyReport(): void {
     if (!this.report) return;
     this.hiddenCpu = this.hiddenMem = 0;
     this.applyReport(this.report);
   }
 
   /**
-   * Those of the leaving apps that are gone, as the agent's last report proves: what it has promised is what the other apps have, and
-   * the caps of the one that left would show in that sum. They would not where there are none, where rounding may hide them, or where
-   * the agent had perhaps not seen the app yet: about those the report says nothing.
-   * Caveat: where another app of the same caps has ended a moment ago, and its status has not come yet, the sum is the same.
+   * Returns the leaving apps that have stopped, as the agent's last report proves: what it has promised equals what the bound apps
+   * have, without the caps of the leaving app. The report proves nothing about an app that has no caps, whose caps rounding may hide,
+   * or that the agent may not have seen yet.
+   * Caveat: if a bound app with the same caps has just ended and its status has not arrived yet, the sum is the same.
    */
   stoppedApps(): SchedulerApp[] {
     const { report } = this;
     if (!report) return [];
     const { cpu, mem } = this.#observed();
-    const isOthersAlone = isClose(this.roomCpu - report.freeCpu, cpu) &&
+    const isOfBoundAppsAlone = isClose(this.roomCpu - report.freeCpu, cpu) &&
       isClose(this.roomMem - report.freeMem, mem);
-    if (!isOthersAlone) return [];
+    if (!isOfBoundAppsAlone) return [];
     return [...this.leaving.values()].filter((app) =>
-      app.observed && (standsOut(app.cpu, report.freeCpu) || standsOut(app.mem, report.freeMem))
+      app.observed && (isVisible(app.cpu, report.freeCpu) || isVisible(app.mem, report.freeMem))
     );
   }
 
-  /** A copy that may be changed to try something out. */
+  /** Returns a copy to try out changes on. */
   copy(): NodeEntry {
     const copy = new NodeEntry(this.name);
-    const { version, index, facts, agent, report, roomCpu, roomMem, hiddenCpu, hiddenMem } = this;
+    const { version, index, properties, agent, report, roomCpu, roomMem, hiddenCpu, hiddenMem } = this;
     const { reportedSpreadCpu, reportedSpreadMem } = this;
-    Object.assign(copy, { version, index, facts, agent, report, roomCpu, roomMem, hiddenCpu, hiddenMem });
+    Object.assign(copy, {
+      version,
+      index,
+      properties,
+      agent,
+      report,
+      roomCpu,
+      roomMem,
+      hiddenCpu,
+      hiddenMem,
+    });
     Object.assign(copy, { reportedSpreadCpu, reportedSpreadMem });
     for (const app of this.apps.values()) copy.add(app);
-    for (const app of this.leaving.values()) copy.hold(app);
+    for (const app of this.leaving.values()) copy.addLeaving(app);
     copy.nominated = this.nominated;
     copy.#refreshFree();
     return copy;
   }
 
-  /** What the apps have that the agent has certainly seen. */
+  /** The points of the bound apps that the agent has certainly seen. */
   #observed(): { cpu: number; mem: number } {
     let [cpu, mem] = [0, 0];
     for (const app of this.apps.values()) {
@@ -155,9 +189,19 @@ export class NodeEntry {
     return { cpu, mem };
   }
 
-  #count({ cpu, mem, ports }: SchedulerApp, sign: 1 | -1): void {
-    this.usedCpu += sign * cpu;
-    this.usedMem += sign * mem;
+  #countBound(app: SchedulerApp, sign: 1 | -1): void {
+    this.boundCpu += sign * app.cpu;
+    this.boundMem += sign * app.mem;
+    this.#countUsed(app, sign);
+  }
+
+  #countLeaving(app: SchedulerApp, sign: 1 | -1): void {
+    this.leavingCpu += sign * app.cpu;
+    this.leavingMem += sign * app.mem;
+    this.#countUsed(app, sign);
+  }
+
+  #countUsed({ cpu, mem, ports }: SchedulerApp, sign: 1 | -1): void {
     this.spreadCpu += sign * (cpu || leastForSpreading);
     this.spreadMem += sign * (mem || leastForSpreading);
     for (const port of ports) {
@@ -189,7 +233,7 @@ function isClose(promised: number, counted: number): boolean {
   return Math.abs(promised - counted) <= roundingPoints;
 }
 
-/** Rounding may take from the sum that has it, and add to the sum without it. Where nothing is free the node may be overfull: any sum. */
-function standsOut(points: number, free: number): boolean {
+/** Reports whether a cap is large enough to show in a rounded sum. If nothing is free, the node may be overcommitted: any sum is possible. */
+function isVisible(points: number, free: number): boolean {
   return points > 2 * roundingPoints && free > 0;
 }

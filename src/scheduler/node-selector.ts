@@ -1,22 +1,22 @@
-/** Whether the labels and the name of a node are as an app wants them, as for Pods. Pure. */
+/** Matches the labels and the name of a node against node selector terms, as for Pods. Pure. */
 import type { NodeSelectorRequirement, NodeSelectorTerm } from "../api/types.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** True where one of the terms holds. */
+/** Reports whether one of the terms matches. */
 export function matchesAny(terms: readonly NodeSelectorTerm[], labels: Labels, name: string): boolean {
   return terms.some((term) => matchesTerm(term, labels, name));
 }
 
-/** True where all requirements of a term hold; a term without any matches nothing. */
+/** Reports whether all requirements of a term match; an empty term matches nothing. */
 export function matchesTerm(term: NodeSelectorTerm, labels: Labels, name: string): boolean {
   const { matchExpressions = [], matchFields = [] } = term;
   return matchExpressions.length + matchFields.length > 0 &&
-    matchExpressions.every((requirement) => holds(requirement, label(labels, requirement.key))) &&
-    matchFields.every((requirement) => holds(requirement, name));
+    matchExpressions.every((requirement) => matches(requirement, label(labels, requirement.key))) &&
+    matchFields.every((requirement) => matches(requirement, name));
 }
 
-function holds(
+function matches(
   { operator, values = [] }: Omit<NodeSelectorRequirement, "key">,
   value: string | undefined,
 ): boolean {
@@ -30,17 +30,17 @@ function holds(
     case "DoesNotExist":
       return value === undefined;
     case "Gt":
-      return isWhole(value) && isWhole(values[0]) && BigInt(value) > BigInt(values[0]);
+      return isInteger(value) && isInteger(values[0]) && BigInt(value) > BigInt(values[0]);
     case "Lt":
-      return isWhole(value) && isWhole(values[0]) && BigInt(value) < BigInt(values[0]);
+      return isInteger(value) && isInteger(values[0]) && BigInt(value) < BigInt(values[0]);
   }
 }
 
-/** A label of a node; names such as `constructor` are no labels that it has. */
+/** Returns a label of a node; inherited names such as `constructor` are not labels. */
 export function label(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
-function isWhole(text: string | undefined): text is string {
+function isInteger(text: string | undefined): text is string {
   return text !== undefined && /^-?\d{1,18}$/.test(text);
 }

@@ -1,20 +1,20 @@
 /**
- * Shares of a node as whole thousandths of a percent, so that sums are exact and do not depend on their order: with floating
- * point, ten times 0.1 is not 1, and a full node would look free.
+ * Shares of a node in points, whole thousandths of a percent, so that sums are exact in any order: with floating point, ten times 0.1
+ * is not 1, and a full node would seem to have room.
  */
 
-/** All of a node. */
+/** A whole node. */
 export const wholeNode = 100_000;
-/** An app without a cap asks for nothing, but ten of them on one node are not as good as one on each of ten. */
+/** What an app without a cap counts in scores: ten of them should run on ten nodes rather than on one. */
 export const leastForSpreading = 1000;
 
-/** Thousandths of a percent, rounded up: no app gets more than was counted for it. */
+/** Converts percent to points, rounded up, so that no app gets more than was counted. */
 export function toPoints(percent: number): number {
-  // 12.3 * 1000 is 12300.000000000002, which is not to become 12301.
+  // 12.3 * 1000 is 12300.000000000002, which must not become 12301.
   return Math.ceil(percent * 1000 - 1e-6);
 }
 
-/** Percent for people and for a spec, without needless zeros: 12500 is `12.5`. */
+/** Formats points as percent: 12500 is `12.5`. */
 export function formatPoints(points: number): string {
   return String(points / 1000);
 }
@@ -32,7 +32,7 @@ const suffixes: Record<string, number> = {
   Gi: 2 ** 30,
 };
 
-/** Points of a Kubernetes quantity of percent: the API server writes 12.5 as `12500m`. Undefined where it is none. */
+/** Parses a Kubernetes quantity of percent to points: the API server writes 12.5 as `12500m`. Undefined if it is not a quantity. */
 export function parseQuantity(text: string | number | undefined): number | undefined {
   const match = /^(\d+(?:\.\d*)?|\.\d+)(?:e([+-]?\d{1,2}))?([A-Za-z]*)$/.exec(String(text ?? ""));
   const suffix = match?.[3] ?? "";
@@ -41,7 +41,7 @@ export function parseQuantity(text: string | number | undefined): number | undef
   return toPoints(Number(match[1]) * 10 ** Number(match[2] ?? 0) * scale);
 }
 
-/** Points as a Kubernetes quantity, in the form that the API server would store. */
+/** Formats points as a Kubernetes quantity, in the canonical form that the API server stores. */
 export function formatQuantity(points: number): string {
   return points % 1000 === 0 ? String(points / 1000) : `${points}m`;
 }

@@ -1,21 +1,19 @@
 /**
- * Has parked apps tried again that an event helps, and only those: each is held against the node or the quota that changed. Of many
- * that wait for the same room as many are woken as find room, so that one app that ends does not have a thousand tried in vain.
+ * Requeues parked apps that an event may unblock, and only those: each is checked against the node or the quota that changed. If many
+ * apps wait for the same room, only as many are requeued as fit into it, so that the end of one app does not cause a thousand retries.
  */
-import type { ClusterEvent, Policy, SchedulerApp } from "./types.ts";
+import type { EventSubjects } from "./inbox.ts";
 import { applyLimits, quotaProblem } from "./namespaces/namespaces.ts";
 import type { NodeEntry } from "./node-entry.ts";
 import { fits, victimsOn } from "./place/place.ts";
-import type { SchedulingQueue, Waiting } from "./queue/queue.ts";
+import type { QueuedApp, SchedulingQueue } from "./queue/queue.ts";
 import type { ClusterState } from "./state/state.ts";
+import type { Policy, SchedulerApp } from "./types.ts";
 
-/** Events since the last look, each with the nodes, namespaces or apps that it is about. */
-export type EventSubjects = Map<ClusterEvent, Set<string>>;
-
-/** With more changed nodes than this, trying is cheaper than looking. */
+/** With more changed nodes than this, requeuing all is cheaper than checking each app. */
 const maxNodes = 64;
 
-/** Wakes who may have a chance now. */
+/** Requeues the apps that the events may unblock. */
 export function requeueUnblocked(
   queue: SchedulingQueue,
   cluster: ClusterState,
@@ -23,62 +21,63 @@ export function requeueUnblocked(
   policy: Policy,
 ): void {
   if (queue.sizes.parked === 0) return;
-  for (const key of events.get("left") ?? []) queue.wake(key, { certain: true });
+  for (const key of events.get("stopped") ?? []) queue.wake(key, { certain: true });
   for (const event of ["node", "capacity"] as const) {
     const names = events.get(event);
-    if (names) wakeForNodes(queue, cluster, queue.helpedBy(event), names, policy);
+    if (names) requeueForNodes(queue, cluster, queue.helpedBy(event), names, policy);
   }
-  const inRules = (namespaces: Set<string>) => ({ key }: Waiting) =>
+  const isIn = (namespaces: Set<string>) => ({ key }: QueuedApp) =>
     namespaces.has(key.slice(0, key.indexOf("/")));
   const freed = events.get("quota");
-  if (freed) wakeForQuota(queue, cluster, queue.helpedBy("quota").filter(inRules(freed)));
-  const ruled = events.get("limitRange");
-  if (ruled) { for (const { key } of queue.helpedBy("limitRange").filter(inRules(ruled))) queue.wake(key); }
+  if (freed) requeueForQuota(queue, cluster, queue.helpedBy("quota").filter(isIn(freed)));
+  const changed = events.get("limitRange");
+  if (changed) { for (const { key } of queue.helpedBy("limitRange").filter(isIn(changed))) queue.wake(key); }
 }
 
-function wakeForNodes(
+function requeueForNodes(
   queue: SchedulingQueue,
   cluster: ClusterState,
-  waiting: Waiting[],
+  parked: QueuedApp[],
   names: Set<string>,
   policy: Policy,
 ): void {
-  if (waiting.length === 0) return;
+  if (parked.length === 0) return;
   if (names.size > maxNodes) {
-    for (const { key } of waiting) queue.wake(key);
+    for (const { key } of parked) queue.wake(key);
     return;
   }
   const trials = [...names].flatMap((name) => {
     const node = cluster.snapshot.node(name);
     return node && node.index >= 0 ? [node.copy()] : [];
   });
-  for (const { key } of waiting) {
-    const app = asPlaced(key, cluster);
+  for (const { key } of parked) {
+    const app = withLimits(key, cluster);
     if (!app) continue;
-    const chance = tryOn(app, trials, cluster, policy);
-    if (chance) queue.wake(key, { certain: chance === "fits" });
+    const outcome = tryOn(app, trials, cluster, policy);
+    if (outcome) queue.wake(key, { certain: outcome === "fits" });
   }
 }
 
+/** Tries an app on copies of the nodes; where it fits, it stays, so that the next app finds less room. */
 function tryOn(
   app: SchedulerApp,
   trials: NodeEntry[],
   cluster: ClusterState,
   policy: Policy,
-): "fits" | "maybe" | undefined {
+): "fits" | "may preempt" | undefined {
   const fitTable = cluster.snapshot.fitCache.for(app.placement, policy);
-  const possible = trials.filter((node) => fitTable.of(node) >= 0);
-  const taken = possible.find((node) => fits(app, node));
-  taken?.add(app);
-  if (taken) return "fits";
-  const canMakeRoom = (node: NodeEntry) => (victimsOn(app, node) ?? []).length > 0;
-  return app.preempts && possible.some(canMakeRoom) ? "maybe" : undefined;
+  const candidates = trials.filter((node) => fitTable.of(node) >= 0);
+  const chosen = candidates.find((node) => fits(app, node));
+  chosen?.add(app);
+  if (chosen) return "fits";
+  const hasVictims = (node: NodeEntry) => (victimsOn(app, node) ?? []).length > 0;
+  return app.preempts && candidates.some(hasVictims) ? "may preempt" : undefined;
 }
 
-function wakeForQuota(queue: SchedulingQueue, cluster: ClusterState, waiting: Waiting[]): void {
+function requeueForQuota(queue: SchedulingQueue, cluster: ClusterState, parked: QueuedApp[]): void {
   const used = new Map<string, { cpu: number; mem: number }>();
-  for (const { key } of waiting) {
-    const app = asPlaced(key, cluster);
+  for (const { key } of parked) {
+    const app = withLimits(key, cluster);
     if (!app) continue;
     const sum = used.get(app.namespace) ?? cluster.accounts.usage.of(app.namespace);
     used.set(app.namespace, sum);
@@ -89,9 +88,9 @@ function wakeForQuota(queue: SchedulingQueue, cluster: ClusterState, waiting: Wa
   }
 }
 
-/** The app with the caps that it would have. */
-function asPlaced(key: string, cluster: ClusterState): SchedulerApp | undefined {
-  const app = cluster.app(key);
+/** Returns the app with the caps that it would have; undefined if a LimitRange refuses it. */
+function withLimits(key: string, cluster: ClusterState): SchedulerApp | undefined {
+  const app = cluster.apps.get(key);
   const limited = app && applyLimits(app, cluster.rules.limits(app.namespace));
   return limited && "app" in limited ? limited.app : undefined;
 }

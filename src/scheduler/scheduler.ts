@@ -1,8 +1,9 @@
 /**
- * The scheduler put together: watches always, decides while it leads.
+ * The scheduler: follows the cluster always, and decides while it leads.
  *
- * A standby follows the cluster as the leader does, so that it can go on at once when it is its turn. What it had assumed as a leader
- * is forgotten when it leads no more.
+ * `follow/` fills the cluster state (`state/`), which puts waiting apps into the queue. The leader's loop takes them from there, decides
+ * (`place/`), and binds them (`write/`). A standby follows the cluster as the leader does, so that it can take over at once. A leader
+ * that loses its Lease forgets the binds that it had only assumed.
  */
 import type { Hono } from "hono";
 import { setTimeout as pause } from "node:timers/promises";
@@ -12,7 +13,20 @@ import { lead, type LeaderOptions, type Leadership } from "../kube/leader.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { createEventRecorder } from "../report/events/events.ts";
+import { createFollowers, type Followers } from "./follow/follow.ts";
+import { createInbox, type Inbox } from "./inbox.ts";
+import { runLoop } from "./loop.ts";
 import { createLossKeeper, createObservedClock } from "./node-loss/node-loss.ts";
+import { seededRandom } from "./place/place.ts";
+import { SchedulingQueue } from "./queue/queue.ts";
+import {
+  createSchedulerApp,
+  createSchedulerMetrics,
+  missingRights,
+  type SchedulerMetrics,
+} from "./serve/serve.ts";
+import { ClusterState, type NodeLiveness } from "./state/state.ts";
+import type { Policy } from "./types.ts";
 import {
   createBinder,
   createDeferredWork,
@@ -20,134 +34,86 @@ import {
   createQuotaKeeper,
   createStatusWriter,
 } from "./write/write.ts";
-import { ClusterState } from "./state/state.ts";
-import { createFollowers } from "./follow/follow.ts";
-import { createSchedulerApp, createSchedulerMetrics, missingRights } from "./serve/serve.ts";
-import { SchedulingQueue } from "./queue/queue.ts";
-import { seededRandom } from "./random.ts";
-import { createInbox, runLoop } from "./loop.ts";
-import type { Policy } from "./types.ts";
 
 export interface SchedulerOptions {
   client: KubeClient;
   log: Logger;
   version: string;
-  /** Who this is among the schedulers; no two may have the same. */
+  /** Identifies this scheduler in the election; must be unique. */
   identity: string;
   schedulerName: string;
   policy: Policy;
-  /** False: decide without asking who leads. Safe for the apps, since binds are conditional, but two may overfill a node. */
+  /** False: decide without an election. Safe for apps, since binds are conditional, but two schedulers may overcommit a node. */
   leaderElect: boolean;
-  /** Other times of the election than 15 s, 10 s and 2 s. */
+  /** Overrides the times of the election: 15 s, 10 s and 2 s. */
   election?: Pick<LeaderOptions, "leaseSeconds" | "renewDeadlineMs" | "retryMs">;
-  /** Binds at the same time. */
+  /** The number of binds in flight at the same time. */
   bindPlaces?: number;
-  /** How long an app bears that its node is lost, unless it says otherwise. */
+  /** How long an app stays bound to a lost node, unless its tolerations say otherwise. */
   defaultTolerationMs?: number;
-  /** How long a node may be silent before it counts as lost; undefined: as long as its Lease lasts, 40 s. */
+  /** How long a node may be silent before it is lost; by default as long as its Lease lasts, 40 s. */
   nodeGraceMs?: number;
-  /** Has the endpoint listen; undefined: there is none. */
+  /** Starts the HTTP endpoint, if there is one. */
   serve?: (app: Hono) => Promise<{ close(): Promise<void> }>;
+  /** The seed of the choice among nodes of equal score. */
   seed?: number;
   tickMs?: number;
 }
 
+/** How long the leader waits at its end until the last events are sent. */
 const lastEventsMs = 2000;
 
 /** Runs a scheduler until the signal aborts. */
 export async function runScheduler(options: SchedulerOptions, signal: AbortSignal): Promise<void> {
-  const {
-    client,
-    log,
-    version,
-    identity,
-    schedulerName,
-    policy,
-    leaderElect,
-    bindPlaces = 16,
-    tickMs = 1000,
-  } = options;
-  const { seed = Date.now(), defaultTolerationMs, nodeGraceMs } = options;
+  const { client, log, schedulerName, nodeGraceMs, identity, leaderElect, tickMs = 1000 } = options;
   const observedClock = createObservedClock();
-  const clocks = () => ({ watched: observedClock.now(), wall: Date.now() });
+  const clocks = () => ({ observed: observedClock.now(), wall: Date.now() });
   const cluster = new ClusterState({ schedulerName, clocks, nodeGraceMs });
   const queue = new SchedulingQueue();
   const inbox = createInbox(cluster, queue);
+  const followers = createFollowers(client, cluster, log, () => inbox.notify());
   const metrics = createSchedulerMetrics();
-  const followers = createFollowers(client, cluster, log, () => inbox.bell.ring());
-  const random = seededRandom(seed);
-  let leading = false;
+  const random = seededRandom(options.seed ?? Date.now());
+  let leader: Leader | undefined;
 
-  /** What is done once a second, by a leader and by a standby. */
-  let onTick: ((states: ReturnType<typeof cluster.liveness.states>) => void) | undefined;
   const tick = () => {
     observedClock.tick(followers.seesLeases);
     if (!followers.ready) return;
-    const states = cluster.liveness.states();
-    cluster.releaseOverdue();
-    onTick?.(states);
+    const nodes = cluster.liveness.check();
+    cluster.removeOverdue();
+    leader?.tick(nodes);
   };
 
   const work = async (leadership: Leadership) => {
-    const { signal, isLeader: mayWrite } = leadership;
-    while (!followers.ready && !signal.aborted) await inbox.bell.wait(1000, signal);
-    const recorder = createEventRecorder({ client, component: schedulerName, node: identity, log });
-    const writer = createStatusWriter({
-      client,
-      log,
-      signal,
-      lookup: (key) => cluster.app(key),
-      apply: (object) => cluster.applyAnswer(object),
-      gone: (key, uid) => cluster.removeApp(key, uid),
-    });
-    const shared = { client, log, cluster, writer, recorder, metrics, mayWrite, signal };
-    const deferred = createDeferredWork({
-      isBusy: () => binder.inFlight > 0 || queue.sizes.active > 0,
-      signal,
-    });
-    const binder = createBinder({ ...shared, deferred, onUnbound: (key) => queue.retryLater(key) });
-    const evictor = createEvictor(shared);
-    const losses = createLossKeeper({ cluster, writer, evictor, recorder, log, defaultTolerationMs });
-    const quotas = createQuotaKeeper({ client, cluster, log, signal });
-    onTick = (states) => {
-      // Not seen is not silent: while the Leases are out of sight, nothing is concluded from what they said last.
-      if (followers.seesLeases) losses.tick(states);
-      quotas.tick();
-    };
-    leading = true;
+    while (!followers.ready && !leadership.signal.aborted) await inbox.wait(1000, leadership.signal);
+    const current = createLeader({ options, cluster, queue, inbox, followers, metrics, random }, leadership);
+    leader = current;
     try {
-      await runLoop({ ...shared, queue, inbox, binder, evictor, policy, random, bindPlaces }, signal);
-      // Binds on their way end with the signal; only then is all of them known to be over.
-      while (binder.inFlight > 0) await pause(10);
+      await current.run();
     } finally {
-      leading = false;
-      onTick = undefined;
-      deferred.flush();
-      await recorder.flush(lastEventsMs);
-      recorder.close();
+      leader = undefined;
+      await current.close();
     }
   };
 
+  const gauges = () => ({
+    leader: leader !== undefined,
+    queues: queue.sizes,
+    nodes: countNodes(cluster),
+    apps: cluster.apps.size,
+  });
   const server = await options.serve?.(createSchedulerApp({
-    version,
+    version: options.version,
     identity,
     startedAt: new Date(),
-    leading: () => leading,
     followers: () => followers.states,
-    queues: () => queue.sizes,
-    nodes: () => countNodes(cluster),
-    apps: () => cluster.appCount,
-    metrics: () =>
-      metrics.render({
-        leader: leading,
-        queues: queue.sizes,
-        nodes: countNodes(cluster),
-        apps: cluster.appCount,
-      }),
+    gauges,
+    metrics: () => metrics.render(gauges()),
   }));
-  // One part that breaks takes the others with it: half a scheduler is worse than none.
-  const broken = new AbortController();
-  const until = AbortSignal.any([signal, broken.signal]);
+
+  // If one part fails, all end: half a scheduler is worse than none.
+  const failed = new AbortController();
+  const until = AbortSignal.any([signal, failed.signal]);
   const name = electionLease(schedulerName);
   const election = { ...options.election, namespace: systemNamespace, name, identity, log };
   const parts = [
@@ -156,19 +122,79 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     leaderElect
       ? lead(client, election, work, until)
       : work({ signal: until, isLeader: () => !until.aborted }),
-    ...(leaderElect && schedulerName !== defaultSchedulerName ? [tellMissingRights(options, until)] : []),
+    ...(leaderElect && schedulerName !== defaultSchedulerName ? [warnOfMissingRights(options, until)] : []),
   ];
   try {
     await Promise.all(parts);
   } finally {
-    broken.abort();
+    failed.abort();
     await Promise.allSettled(parts);
     await server?.close();
   }
 }
 
-/** The installed roles name the Lease of the default scheduler alone; without its own one of another name would wait for ever. */
-async function tellMissingRights(
+interface Leader {
+  /** Called once a second, with the health of all nodes. */
+  tick(nodes: NodeLiveness[]): void;
+  /** Schedules until the leadership ends. */
+  run(): Promise<void>;
+  /** Sends the remaining events. */
+  close(): Promise<void>;
+}
+
+interface LeaderParts {
+  options: SchedulerOptions;
+  cluster: ClusterState;
+  queue: SchedulingQueue;
+  inbox: Inbox;
+  followers: Followers;
+  metrics: SchedulerMetrics;
+  random: () => number;
+}
+
+/** Connects the loop to everything that writes. */
+function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leadership): Leader {
+  const { options, cluster, queue, inbox, followers, metrics, random } = parts;
+  const { client, log, identity, schedulerName, policy, bindPlaces = 16, defaultTolerationMs } = options;
+  const recorder = createEventRecorder({ client, component: schedulerName, node: identity, log });
+  const writer = createStatusWriter({
+    client,
+    log,
+    signal,
+    lookup: (key) => cluster.apps.get(key),
+    apply: (object) => cluster.apps.applyAnswer(object),
+    gone: (key, uid) => cluster.apps.remove(key, uid),
+  });
+  const shared = { client, log, cluster, writer, recorder, metrics, mayWrite, signal };
+  const deferred = createDeferredWork({
+    isBusy: () => binder.inFlight > 0 || queue.sizes.active > 0,
+    signal,
+  });
+  const binder = createBinder({ ...shared, deferred, onUnbound: (key) => queue.retryLater(key) });
+  const evictor = createEvictor(shared);
+  const losses = createLossKeeper({ cluster, writer, evictor, recorder, log, defaultTolerationMs });
+  const quotas = createQuotaKeeper({ client, cluster, log, signal });
+  return {
+    tick(nodes) {
+      // While the Leases cannot be watched, nothing is known about the nodes.
+      if (followers.seesLeases) losses.tick(nodes);
+      quotas.tick();
+    },
+    async run() {
+      await runLoop({ ...shared, queue, inbox, binder, evictor, policy, random, bindPlaces }, signal);
+      // Binds in flight end with the signal; only then is the outcome of all of them known.
+      while (binder.inFlight > 0) await pause(10);
+    },
+    async close() {
+      deferred.flush();
+      await recorder.flush(lastEventsMs);
+      recorder.close();
+    },
+  };
+}
+
+/** The installed roles name only the default scheduler's Lease: without its own role a scheduler of another name never leads. */
+async function warnOfMissingRights(
   { client, log, schedulerName }: SchedulerOptions,
   signal: AbortSignal,
 ): Promise<void> {
@@ -180,7 +206,7 @@ async function tellMissingRights(
         `its leader's Lease is ${electionLease(schedulerName)}, which needs a role (docs/scheduler.md)`,
     );
   } catch (error) {
-    if (!signal.aborted) log.debug("cannot ask for the rights of this scheduler", { error });
+    if (!signal.aborted) log.debug("cannot check the permissions of this scheduler", { error });
   }
 }
 

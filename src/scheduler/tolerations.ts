@@ -1,38 +1,41 @@
-/** Which taints an app bears, and for how long, as for Pods. Pure. */
+/** Which taints an app tolerates, and for how long, as for Pods. Pure. */
 import { group, nodeTaint } from "../api/names.ts";
 import type { Toleration } from "../api/types.ts";
 import type { Taint } from "./types.ts";
 
-/** Keys under which people may say how long a lost node is borne. */
+/** Taint keys whose toleration sets how long an app stays bound to a lost node. */
 export const unreachableKeys = [`${group}/unreachable`, "node.kubernetes.io/unreachable"] as const;
 
-/** True where one toleration bears the taint. The taint that agents put on their Nodes is meant for Pods alone. */
+/** Reports whether the taint is tolerated. The taint that agents put on their Nodes concerns Pods alone. */
 export function tolerates(tolerations: readonly Toleration[], taint: Taint): boolean {
   if (taint.key === nodeTaint.key && taint.effect === nodeTaint.effect) return true;
-  return tolerations.some((toleration) => bears(toleration, taint));
+  return tolerations.some((toleration) => matches(toleration, taint));
 }
 
 /**
- * How long a NoExecute taint is borne: the least of the tolerations that have seconds, as the API has it; Infinity where none has;
- * undefined where none bears the taint at all.
+ * Returns how long a NoExecute taint is tolerated: the least `tolerationSeconds` of the matching tolerations, as for Pods; Infinity if
+ * none has any; undefined if the taint is not tolerated.
  */
 export function tolerationMs(
   tolerations: readonly Toleration[],
   taints: readonly Taint[],
 ): number | undefined {
-  const matching = tolerations.filter((toleration) => taints.some((taint) => bears(toleration, taint)));
+  const matching = tolerations.filter((toleration) => taints.some((taint) => matches(toleration, taint)));
   if (matching.length === 0) return undefined;
   return Math.min(
     ...matching.map(({ tolerationSeconds = Infinity }) => Math.max(0, tolerationSeconds) * 1000),
   );
 }
 
-/** A taint as kube-scheduler's messages show it. */
+/** Formats a taint as kube-scheduler does. */
 export function formatTaint({ key, value = "" }: Taint): string {
   return `{${key}: ${value}}`;
 }
 
-function bears({ key = "", operator = "Equal", value = "", effect = "" }: Toleration, taint: Taint): boolean {
+function matches(
+  { key = "", operator = "Equal", value = "", effect = "" }: Toleration,
+  taint: Taint,
+): boolean {
   if (effect !== "" && effect !== taint.effect) return false;
   if (key === "") return operator === "Exists";
   return key === taint.key && (operator === "Exists" || value === (taint.value ?? ""));

@@ -1,11 +1,11 @@
 /** What the scheduler knows about apps and nodes: only what it decides by. */
+import type { Affinity, Condition, NodeSelectorTerm, Phase, Port, Toleration } from "../api/types.ts";
 import type { EventTarget } from "../report/events/events.ts";
-import type { Affinity, Condition, NodeSelectorTerm, Phase, Toleration } from "../api/types.ts";
 
-/** How apps are laid out: over all nodes, or on as few as possible. */
+/** How apps are distributed: over all nodes, or on as few as possible. */
 export type Policy = "spread" | "binpack";
 
-/** Where an app may run. Apps with equal rules have equal keys, and what was found out for one holds for all of them. */
+/** Where an app may run. Apps with equal rules have equal keys and share cached answers. */
 export interface Placement {
   readonly key: string;
   readonly nodeSelector: readonly (readonly [key: string, value: string])[];
@@ -16,7 +16,7 @@ export interface Placement {
   readonly tolerations: readonly Toleration[];
 }
 
-/** An NCApp, as far as the scheduler reads it. Never changed: news make a new one. */
+/** The fields of an NCApp that the scheduler uses. Immutable: an update creates a new one. */
 export interface SchedulerApp {
   readonly key: string;
   readonly namespace: string;
@@ -24,39 +24,34 @@ export interface SchedulerApp {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly generation: number;
-  /** Where it is bound to; undefined: nowhere. */
+  /** The node that it is bound to, if any. */
   readonly nodeName?: string;
-  /** True where it is this scheduler that places it. */
+  /** Whether this scheduler places it. */
   readonly ours: boolean;
-  /** Points that it asks for; 0 where it has no cap. */
+  /** Requested points; 0 without a cap. */
   readonly cpu: number;
   readonly mem: number;
-  /** Host ports, as `portNumber` writes them. */
+  /** Host ports, encoded by `portNumber`. */
   readonly ports: readonly number[];
   readonly priorityClassName: string;
   readonly priority: number;
-  /** False where its PriorityClass says that it never ends others. */
+  /** False if its PriorityClass forbids preemption. */
   readonly preempts: boolean;
-  /** Its PriorityClass is not there. */
+  /** Its PriorityClass does not exist. */
   readonly missingClass: boolean;
   readonly placement: Placement;
   readonly createdAt: number;
   readonly graceMs: number;
-  /** Its agent has this very spec, the bind included, and counts its caps among what it has promised. */
+  /** Its agent has seen this generation, including the bind, and counts its caps as promised. */
   readonly observed: boolean;
-  /** It ended for good: it holds nothing of its node any more. */
+  /** It ended and will not start again, so it no longer uses its node. */
   readonly finished: boolean;
-  /** It is a node's own app, shown in the API server: nobody else may move it. */
+  /** It mirrors an app from a node's own manifests: the scheduler must not move it. */
   readonly mirror: boolean;
   readonly deleting: boolean;
-  /** Why it cannot be read, if so. */
+  /** Why its spec cannot be read, if so. */
   readonly problem?: string;
   readonly status: AppStatus;
-}
-
-/** Returns the app as the object of an Event. */
-export function eventTarget({ namespace, name, uid }: SchedulerApp): EventTarget {
-  return { namespace, name, uid };
 }
 
 /** The fields of a status that the scheduler reads or writes. */
@@ -69,45 +64,63 @@ export interface AppStatus {
   readonly conditions?: readonly Condition[];
 }
 
+/** Returns the app as the object of an Event. */
+export function eventTarget({ namespace, name, uid }: SchedulerApp): EventTarget {
+  return { namespace, name, uid };
+}
+
+const protocols = ["TCP", "UDP", "SCTP"];
+
+/** Encodes a port and its protocol as one number, which is cheaper than text as a key. */
+export function portNumber({ port, protocol = "TCP" }: Port): number {
+  return port * 4 + protocols.indexOf(protocol);
+}
+
+/** Decodes a port number: `8080/TCP`. */
+export function formatPort(number: number): string {
+  return `${number >> 2}/${protocols[number & 3]}`;
+}
+
 export interface Taint {
   readonly key: string;
   readonly value?: string;
   readonly effect: string;
-  /** Since when it is there, for NoExecute. */
+  /** When it was added; only for NoExecute. */
   readonly since?: number;
 }
 
-/** A Node object, as far as the scheduler reads it. */
+/** The fields of a Node object that the scheduler uses. */
 export interface NodeProperties {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly ready: boolean;
   readonly cordoned: boolean;
-  /** `memory`, `disk`, `pid`: what its kubelet says is short. */
+  /** `memory`, `disk` or `pid`: what its kubelet reports to be short. */
   readonly pressures: readonly string[];
 }
 
-/** Whether a node's agent shows signs of life: `none` where it never had one. */
+/** Whether a node's agent is alive; `none` if it never had one. */
 export type AgentState = "none" | "fresh" | "stale";
 
-/** What an agent said about its node. */
+/** What an agent published about its node. */
 export interface NodeReport {
-  /** When it was heard, by this machine's clock. */
+  /** When it was received, by this machine's clock. */
   readonly at: number;
-  /** Measured use, in points. */
+  /** Measured usage, in points. */
   readonly cpu: number;
   readonly mem: number;
-  /** Points that no app may have. */
+  /** Points that are reserved for the system. */
   readonly reservedCpu: number;
   readonly reservedMem: number;
-  /** Points that the agent has promised to nobody. */
+  /** Points that the agent has not promised to any app. */
   readonly freeCpu: number;
   readonly freeMem: number;
   readonly pressures: readonly string[];
 }
 
 /**
- * `node`: a node came, changed for the better, or its agent is heard again. `capacity`: shares or ports of a node came free. `left`: an
- * app has stopped on the node that it left. The others: the rules of a namespace changed, or what is used of them.
+ * What may unblock parked apps. `node`: a node was added, changed for the better, or its agent is alive again. `capacity`: shares or
+ * ports of a node became free. `stopped`: an app has stopped on the node that it left. `quota`: a quota or its usage changed.
+ * `limitRange`: a LimitRange changed.
  */
-export type ClusterEvent = "node" | "capacity" | "left" | "quota" | "limitRange";
+export type ClusterEvent = "node" | "capacity" | "stopped" | "quota" | "limitRange";

@@ -376,7 +376,7 @@ describe(
         false,
       ]);
       await reach("moves", "bound to node-b", ({ spec }) => spec.nodeName === "node-b");
-      assert.match((await eventOf("moves", "NodeLost")).message, /node-a has not been heard of/);
+      assert.match((await eventOf("moves", "NodeLost")).message, /node-a has not reported/);
       const stays = await reach("stays", "Unknown", ({ status }) => status?.phase === "Unknown");
       assert.equal(stays.spec.nodeName, "node-a");
     });
@@ -422,7 +422,7 @@ describe(
       await createApp("huge", { cpuPCT: "41" });
       assert.match(
         (await eventOf("huge", "FailedScheduling")).message,
-        /the maximum cpuPCT per NCApp is 40, but it asks for 41/,
+        /the maximum cpuPCT per NCApp is 40, but it requests 41/,
       );
       await createApp("more", { cpuPCT: "40" });
       assert.match(
@@ -459,7 +459,7 @@ describe(
       assert.equal(code, 0, text);
       assert.match(
         text,
-        /^default\/web: cpuPCT 30, memPCT no cap, priority 0\nit would be bound to node-a\n/,
+        /^default\/web: cpuPCT 30, memPCT no cap, priority 0\nit would be bound to node node-a\n/,
       );
       assert.match(text, /^node-a +yes +\d+\.\d/m);
       assert.match(text, /^node-b +no .*untolerated taint \{gpu: \}$/m);

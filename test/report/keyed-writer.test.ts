@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KubeError } from "../../src/kube/kube-error.ts";
 import { createKeyedWriter, type WriteResult } from "../../src/report/keyed-writer.ts";
-import { seededRandom } from "../../src/scheduler/random.ts";
+import { seededRandom } from "../../src/scheduler/place/choose-node.ts";
 import { FakeClock, settled } from "./fake-clock.ts";
 import { createTestLog } from "./test-log.ts";
 

@@ -29,7 +29,7 @@ const caps = (percent: number) => ({ cpuPCT: percent, memPCT: percent });
 for (const order of [["apps", "leases"], ["leases", "apps"]]) {
   test(`what runs is counted once, and nothing is ended in vain, where a start brings ${order.join(" before ")}`, () => {
     const { cluster, clock } = createTestCluster();
-    cluster.applyPriorityClass(priorityClass("gold", 1000));
+    cluster.apps.applyPriorityClass(priorityClass("gold", 1000));
     cluster.replaceNodes([node("a")]);
     const lists: Record<string, () => void> = {
       leases: () => cluster.liveness.replaceLeases([lease("a", clock.now, { free: 40 })]),
@@ -42,7 +42,7 @@ for (const order of [["apps", "leases"], ["leases", "apps"]]) {
     };
     for (const name of order) lists[name]!();
     assert.equal(cluster.snapshot.node("a")?.freeCpu, 40_000);
-    const decision = placeApp(cluster.app("default/waits")!, cluster, {
+    const decision = placeApp(cluster.apps.get("default/waits")!, cluster, {
       policy: "spread",
       random: () => 0,
       now: clock.now,
@@ -55,7 +55,7 @@ test("a report from before a bind does not take the new app for one of the node'
   const { cluster, apply, say, free } = createScene();
   say(60);
   apply("web", caps(30));
-  cluster.assume(cluster.app("default/web")!, "a");
+  cluster.apps.assume(cluster.apps.get("default/web")!, "a");
   assert.equal(free(), 30);
   say(60);
   assert.equal(free(), 30, "the agent has not seen the app yet");
@@ -83,7 +83,7 @@ test("an app of the node's own is not counted beside its mirror", () => {
   say(60);
   const mirror = ncapp("local", { nodeName: "a", ...caps(40) }, { phase: "Running", observedGeneration: 7 });
   mirror.metadata.annotations = { "app.example.com/config.mirror": "local" };
-  cluster.applyApp(mirror);
+  cluster.apps.apply(mirror);
   say(60);
   assert.equal(free(), 60);
 });

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { silentLogger } from "../../src/lib/log.ts";
 import { createSchedulerMetrics } from "../../src/scheduler/serve/metrics.ts";
 import { SchedulingQueue } from "../../src/scheduler/queue/queue.ts";
-import { createInbox, type LoopOptions, runLoop } from "../../src/scheduler/loop.ts";
+import { createInbox } from "../../src/scheduler/inbox.ts";
+import { type LoopOptions, runLoop } from "../../src/scheduler/loop.ts";
 import { createTestCluster } from "./test-cluster.ts";
 
 test("a bind that breaks in an unforeseen way ends the loop, not the process", async () => {

@@ -62,18 +62,18 @@ export function node(
   return { metadata: { ...meta(name), labels }, spec, status: { conditions } } as Wire<V1Node>;
 }
 
-/** An agent's Lease, renewed at a time of day; `said`: what it published, in percent. */
+/** An agent's Lease, renewed at a time of day; `published`: what it published, in percent. */
 export function lease(
   name: string,
   renewedAt: number,
-  said?: { used?: number; free?: number; reserved?: number },
+  published?: { used?: number; free?: number; reserved?: number },
   seconds = 40,
 ): Lease {
   const shares = (percent: number) => ({ cpuPCT: percent, memPCT: percent });
-  const annotations = said && publish({
-    used: shares(said.used ?? 0),
-    free: shares(said.free ?? 100),
-    reserved: shares(said.reserved ?? 0),
+  const annotations = published && publish({
+    used: shares(published.used ?? 0),
+    free: shares(published.free ?? 100),
+    reserved: shares(published.reserved ?? 0),
     pressure: [],
     version: "test",
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { placeApp } from "../../src/scheduler/place/place.ts";
 import { SchedulingQueue } from "../../src/scheduler/queue/queue.ts";
-import { createInbox } from "../../src/scheduler/loop.ts";
+import { createInbox } from "../../src/scheduler/inbox.ts";
 import { requeueUnblocked } from "../../src/scheduler/requeue.ts";
 import { limitRange, node, quota } from "./objects.ts";
 import { createTestCluster } from "./test-cluster.ts";
@@ -20,14 +20,14 @@ function createScene(nodes: string[]) {
     const bound: string[] = [];
     for (let key = queue.take(); key; key = queue.take()) {
       tried.push(key);
-      const decision = placeApp(cluster.app(key)!, cluster, {
+      const decision = placeApp(cluster.apps.get(key)!, cluster, {
         policy: "spread",
         now: clock.now,
         random: () => 0,
       });
-      if (decision.kind === "refuse") queue.park(key, decision.refusedBy);
+      if (decision.kind !== "bind") queue.park(key, decision.helpedBy);
       else {
-        cluster.assume(decision.app, decision.node);
+        cluster.apps.assume(decision.app, decision.node);
         bound.push(key);
       }
     }
@@ -41,7 +41,7 @@ test("of a hundred apps that wait for room, only those are tried again that find
   apply("big", { nodeName: "a", cpuPCT: 100 });
   for (let at = 0; at < 100; at++) apply(`w${at}`, { cpuPCT: 30 });
   assert.equal(tryAll().bound.length, 0);
-  cluster.removeApp("default/big", "uid-big");
+  cluster.apps.remove("default/big", "uid-big");
   const { tried, bound } = tryAll();
   assert.deepEqual([tried.length, bound.length], [3, 3]);
 });
@@ -53,9 +53,9 @@ test("an event that helps nobody has nobody tried", () => {
   apply("full-b", { nodeName: "b", cpuPCT: 85 });
   apply("waits", { cpuPCT: 50 });
   tryAll();
-  cluster.removeApp("default/small", "uid-small");
+  cluster.apps.remove("default/small", "uid-small");
   assert.deepEqual(tryAll().tried, []);
-  cluster.removeApp("default/full-b", "uid-full-b");
+  cluster.apps.remove("default/full-b", "uid-full-b");
   assert.deepEqual(tryAll().bound, ["default/waits"]);
 });
 
@@ -74,7 +74,7 @@ test("a node that comes, or is uncordoned, is tried for those that it suits", ()
 test("an agent that is heard again is a reason to try", () => {
   const { cluster, clock, beat, apply, tryAll } = createScene(["a"]);
   clock.now += 41_000;
-  cluster.liveness.states();
+  cluster.liveness.check();
   apply("web");
   assert.deepEqual(tryAll().bound, []);
   clock.now += 1000;
@@ -88,7 +88,7 @@ test("room in a quota is given out once", () => {
   apply("has", { nodeName: "a", cpuPCT: 50 });
   for (const name of ["one", "two", "three"]) apply(name, { cpuPCT: 20 });
   assert.equal(tryAll().bound.length, 0);
-  cluster.removeApp("default/has", "uid-has");
+  cluster.apps.remove("default/has", "uid-has");
   const { tried, bound } = tryAll();
   assert.deepEqual([tried.length, bound.length], [2, 2]);
   cluster.applyQuota(quota("team", { cpuPCT: "60" }));
@@ -101,7 +101,7 @@ test("an app is not tried while it is still stopping on the node that it left", 
   apply("web", { cpuPCT: 10 }, { phase: "Running" });
   assert.deepEqual(tryAll(), { tried: ["default/web"], bound: [] });
   clock.now += 10_000;
-  cluster.releaseOverdue();
+  cluster.removeOverdue();
   assert.deepEqual(tryAll().bound, ["default/web"]);
 });
 

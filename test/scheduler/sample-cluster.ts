@@ -1,11 +1,11 @@
 /** Made-up clusters for tests and benchmarks: nodes and apps in all shapes, the same for the same seed. */
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
 import { readApp } from "../../src/scheduler/state/read-app.ts";
-import { seededRandom } from "../../src/scheduler/random.ts";
+import { seededRandom } from "../../src/scheduler/place/choose-node.ts";
 import { Snapshot } from "../../src/scheduler/state/snapshot.ts";
 import type { NodeProperties, NodeReport, SchedulerApp } from "../../src/scheduler/types.ts";
 
-/** A Node that takes apps, but for what is said. */
+/** A Node that takes apps, but for what is calls. */
 export function facts(given: Partial<NodeProperties> = {}): NodeProperties {
   return { labels: {}, taints: [], ready: true, cordoned: false, pressures: [], ...given };
 }

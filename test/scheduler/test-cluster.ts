@@ -10,15 +10,15 @@ export function createTestCluster(nodes: string[] = []) {
   const clock = { now: Date.parse("2026-01-01T00:00:00Z"), corrected: 0 };
   const cluster = new ClusterState({
     schedulerName: "nc-scheduler",
-    clocks: () => ({ watched: clock.now, wall: clock.now + clock.corrected }),
+    clocks: () => ({ observed: clock.now, wall: clock.now + clock.corrected }),
     steady: () => clock.now,
   });
-  const said: string[] = [];
-  const happened: [ClusterEvent, string][] = [];
+  const calls: string[] = [];
+  const events: [ClusterEvent, string][] = [];
   cluster.listener = {
-    waits: ({ key }, changed) => said.push(`${key} waits${changed ? " anew" : ""}`),
-    settled: (key) => said.push(`${key} settled`),
-    happened: (event, subject) => happened.push([event, subject]),
+    onWaiting: ({ key }, changed) => calls.push(`${key} waits${changed ? ", changed" : ""}`),
+    onSettled: (key) => calls.push(`${key} settled`),
+    onEvent: (event, subject) => events.push([event, subject]),
   };
   const beat = (name: string, report?: Parameters<typeof lease>[2]) =>
     cluster.liveness.applyLease(lease(name, clock.now, report));
@@ -28,10 +28,10 @@ export function createTestCluster(nodes: string[] = []) {
   }
   const apply = (name: string, spec: NCAppSpec = {}, status?: NCAppStatus): NCApp => {
     const object = ncapp(name, spec, status);
-    cluster.applyApp(object);
+    cluster.apps.apply(object);
     return object;
   };
-  const takeSaid = () => said.splice(0);
-  const takeHappened = () => happened.splice(0).map(([event, subject]) => `${event} ${subject}`);
-  return { cluster, clock, beat, apply, takeSaid, takeHappened };
+  const takeCalls = () => calls.splice(0);
+  const takeEvents = () => events.splice(0).map(([event, subject]) => `${event} ${subject}`);
+  return { cluster, clock, beat, apply, takeCalls, takeEvents };
 }

@@ -1,23 +1,27 @@
-/** What a filter is: a reason for which a node may not have an app. One file each beside this one; filters.ts is their list. */
+/** The interfaces of filters. A filter is a reason why a node may not run an app. */
 import type { NodeEntry } from "../node-entry.ts";
-import type { Placement, SchedulerApp } from "../types.ts";
+import type { ClusterEvent, Placement, SchedulerApp } from "../types.ts";
 
-/** Looks at the node itself and the app's rules alone, so that its answer is remembered until the Node changes. */
-export interface NodeFilter {
-  readonly kind: "node";
+interface FilterBase {
   readonly name: string;
+  /** Events after which an app that this filter refused is tried again. */
+  readonly helpedBy: readonly [ClusterEvent, ...ClusterEvent[]];
+}
+
+/** Reads only the node itself and the app's placement rules, so that its answer is cached until the Node changes. */
+export interface NodeFilter extends FilterBase {
+  readonly kind: "node";
   passes(placement: Placement, node: NodeEntry): boolean;
   /** Why it does not pass, without the name of the node: equal reasons are counted together. */
   why(placement: Placement, node: NodeEntry): string;
 }
 
-/** Looks at what is bound to the node; asked in every decision. Ending apps of lower priority can change its mind. */
-export interface LoadFilter {
+/** Reads what is bound to the node; evaluated in every decision. Preemption can make it pass. */
+export interface LoadFilter extends FilterBase {
   readonly kind: "load";
-  readonly name: string;
   passes(app: SchedulerApp, node: NodeEntry): boolean;
   why(app: SchedulerApp, node: NodeEntry): string;
-  /** One reason for all the nodes that it refused. Default: equal ones are counted together. */
+  /** One reason for all nodes that it refused. By default equal reasons are counted together. */
   whyAll?(app: SchedulerApp, nodes: readonly NodeEntry[]): string;
 }
 

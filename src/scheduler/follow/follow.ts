@@ -1,7 +1,6 @@
-/** Follows the six resources that the scheduler decides by, into the cluster. */
+/** Follows the six resources that the scheduler decides by, with lists and watches, and applies them to the cluster state. */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
 import { leaseNamespace } from "../../api/names.ts";
-import type { NCApp } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Lease } from "../../kube/lease.ts";
 import { objectKey } from "../../kube/objects.ts";
@@ -17,25 +16,24 @@ import {
 import { followList, type FollowOptions } from "../../kube/watch/watch.ts";
 import type { Identified, KubeObject, Wire } from "../../kube/wire.ts";
 import type { Logger } from "../../lib/log.ts";
-import { type ClusterState, isAgentLease } from "../state/state.ts";
+import { type ClusterState, isAgentLease, slim, type SlimApp } from "../state/state.ts";
 import { isEarlier, isLater } from "../../kube/resource-version.ts";
-import { slim } from "./slim.ts";
 
-/** How one resource is followed. */
+/** The state of the watch of one resource. */
 export interface FollowerState {
   name: string;
-  /** A whole list was seen, once. */
+  /** A complete list was received at least once. */
   listed: boolean;
-  /** Nothing is known to be missing now. */
+  /** The watch is up to date, as far as is known. */
   alive: boolean;
   message: string;
 }
 
 export interface Followers {
   readonly states: readonly FollowerState[];
-  /** All that decisions need has been seen. */
+  /** All resources have been listed. */
   readonly ready: boolean;
-  /** The agents' Leases can be seen now. */
+  /** The watch of the agents' Leases is up to date. */
   readonly seesLeases: boolean;
   run(signal: AbortSignal): Promise<void>;
 }
@@ -43,26 +41,26 @@ export interface Followers {
 interface Sink<T extends KubeObject> {
   resource: KubeResource;
   options?: Partial<FollowOptions<T>>;
-  /** How long a watch may take until it is accepted, where that is not for the client to say. */
+  /** How long the API server may take to accept a watch; by default as the client has it. */
   openMs?: number;
-  /** `rewound`: the list is older than what was seen before. */
+  /** `rewound`: the list is older than what was received before. */
   replace(items: Identified<T>[], rewound: boolean): void;
   apply(object: Identified<T>): void;
   remove(object: Identified<T>): void;
 }
 
-/** The watch is reliable; a whole list of a large cluster is expensive. */
+/** Rare: the watch is reliable, and a complete list of a large cluster is expensive. */
 const relistMs = 1_800_000;
-/** Agents renew every 10 s: a watch that is silent for longer is looked after before nodes are taken for lost. */
+/** Agents renew every 10 s: a watch that is silent for longer is checked before nodes count as lost. */
 const leaseSilenceMs = 15_000;
-/** Until then a dead connection counts as a silence of nodes: both together are to be well below the 40 s of a Lease. */
+/** A dead connection looks like silent nodes until then: together with `leaseSilenceMs` it must be well below the 40 s of a Lease. */
 const leaseOpenMs = 10_000;
 
 export function createFollowers(
   client: KubeClient,
   cluster: ClusterState,
   log: Logger,
-  onNews: () => void,
+  onChange: () => void,
 ): Followers {
   const runs: ((signal: AbortSignal) => Promise<void>)[] = [];
   const states: FollowerState[] = [];
@@ -71,17 +69,17 @@ export function createFollowers(
     const name = sink.resource.plural;
     const state: FollowerState = { name, listed: false, alive: false, message: "not listed yet" };
     states.push(state);
-    runs.push((signal) => followInto(client, sink, state, log, onNews, signal));
+    runs.push((signal) => followInto(client, sink, state, log, onChange, signal));
     return state;
   };
 
-  follow<NCApp>({
+  follow<SlimApp>({
     resource: ncapps,
-    // Pages are slimmed as they come: of 50,000 apps only what is read stays in memory.
+    // Each page is slimmed as it arrives: of 50,000 apps only what the scheduler reads stays in memory.
     options: { keep: slim },
     replace: (items, rewound) => cluster.replaceApps(items, { rewound }),
-    apply: (object) => cluster.applyApp(object),
-    remove: (object) => cluster.removeApp(objectKey(object), object.metadata.uid),
+    apply: (object) => cluster.apps.apply(object),
+    remove: (object) => cluster.apps.remove(objectKey(object), object.metadata.uid),
   });
   follow<Wire<V1Node>>({
     resource: nodes,
@@ -100,8 +98,8 @@ export function createFollowers(
   follow<Wire<V1PriorityClass>>({
     resource: priorityClasses,
     ...eachOf(
-      (object) => cluster.applyPriorityClass(object),
-      ({ metadata }) => cluster.removePriorityClass(metadata?.name ?? ""),
+      (object) => cluster.apps.applyPriorityClass(object),
+      ({ metadata }) => cluster.apps.removePriorityClass(metadata?.name ?? ""),
     ),
   });
   follow<Wire<V1LimitRange>>({
@@ -130,7 +128,7 @@ async function followInto<T extends KubeObject>(
   { resource, options = {}, openMs, replace, apply, remove }: Sink<T>,
   state: FollowerState,
   log: Logger,
-  onNews: () => void,
+  onChange: () => void,
   signal: AbortSignal,
 ): Promise<void> {
   const stream: KubeClient["stream"] = (request) => client.stream({ timeoutMs: openMs, ...request });
@@ -140,12 +138,16 @@ async function followInto<T extends KubeObject>(
   ) {
     if (event.type === "trouble") {
       Object.assign(state, { alive: false, message: event.error.message });
-      log.warn(`cannot follow ${resource.plural}; trying again`, { error: event.error });
+      log.warn(`cannot watch ${resource.plural}; retrying`, { error: event.error });
       continue;
     }
     if (event.type === "listed") {
       const rewound = isEarlier(event.resourceVersion, latest);
-      if (rewound) log.warn(`the server has gone back in time with its ${resource.plural}`);
+      if (rewound) {
+        log.warn(
+          `the API server returned an older list of ${resource.plural} than before: it may have been restored from a backup`,
+        );
+      }
       replace(event.items, rewound);
       latest = event.resourceVersion;
       state.listed = true;
@@ -155,21 +157,21 @@ async function followInto<T extends KubeObject>(
       if (event.type === "applied") apply(event.object);
       else remove(event.object);
     }
-    Object.assign(state, { alive: true, message: "followed" });
-    onNews();
+    Object.assign(state, { alive: true, message: "watching" });
+    onChange();
   }
 }
 
-/** For what is known one by one: a list takes away what it does not have. */
-function eachOf<T extends KubeObject>(put: (object: T) => void, take: (object: T) => void) {
+/** Turns a complete list into single changes: objects that are not in it are removed. */
+function eachOf<T extends KubeObject>(set: (object: T) => void, unset: (object: T) => void) {
   const known = new Map<string, T>();
   const apply = (object: T) => {
     known.set(objectKey(object), object);
-    put(object);
+    set(object);
   };
   const remove = (object: T) => {
     known.delete(objectKey(object));
-    take(object);
+    unset(object);
   };
   return {
     apply,

@@ -1,4 +1,4 @@
-/** LimitRanges of a namespace: what an app without a cap gets, and how small or large caps may be. Pure. */
+/** LimitRanges of a namespace: the default caps of apps without caps, and the bounds of caps. Pure. */
 import type { V1LimitRange } from "@kubernetes/client-node";
 import { limitRangeKeys, limitRangeType } from "../../api/names.ts";
 import type { Wire } from "../../kube/wire.ts";
@@ -12,35 +12,35 @@ export interface LimitRule {
   readonly max: Shares;
 }
 
-/** Points; absent: nothing is said. */
+/** Points; absent without a rule. */
 export interface Shares {
   readonly cpu?: number;
   readonly mem?: number;
 }
 
-/** Caps to write into a spec, as people would. */
+/** Caps as they are written into a spec. */
 export interface WrittenCaps {
   cpuPCT?: string;
   memPCT?: string;
 }
 
-/** The app with the caps that it will have, and those of them that its spec does not say yet; or why it may not be. */
+/** The app with the caps that it will have, and those that its spec does not have yet; or why it is refused. */
 export type Limited = { app: SchedulerApp; defaults: WrittenCaps } | { refusal: string };
 
 const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;
 
-/** The rules of a LimitRange about NCApps; most are about Pods. */
+/** Reads the rules for NCApps; most rules are for Pods. */
 export function readLimitRange({ metadata, spec }: Wire<V1LimitRange>): LimitRule[] {
   return (spec?.limits ?? []).filter(({ type }) => type === limitRangeType).map((item) => ({
     name: metadata?.name ?? "",
-    // On the wire it is `default`, which the model cannot be named.
+    // The field is `default` on the wire; the client's model has another name for this reserved word.
     default: readShares((item as { default?: Record<string, string> }).default),
     min: readShares(item.min),
     max: readShares(item.max),
   }));
 }
 
-/** Fills in what an app leaves open and holds it to its bounds. Of several defaults the first counts, in the order of names. */
+/** Fills in missing caps and checks the bounds. Of several defaults the first wins, in the order of the names of LimitRanges. */
 export function applyLimits(app: SchedulerApp, rules: readonly LimitRule[]): Limited {
   let limited = app;
   const defaults: WrittenCaps = {};
@@ -60,17 +60,17 @@ export function applyLimits(app: SchedulerApp, rules: readonly LimitRule[]): Lim
 }
 
 function boundsProblem(
-  asked: number,
+  requested: number,
   rule: LimitRule,
   share: "cpu" | "mem",
   field: string,
 ): string | undefined {
   const { name, min: { [share]: min }, max: { [share]: max } } = rule;
-  const asks = asked > 0 ? `it asks for ${formatPoints(asked)}` : "it has no cap";
+  const request = requested > 0 ? `it requests ${formatPoints(requested)}` : "it has no cap";
   const problem = (bound: string, points: number) =>
-    `limit range ${name}: the ${bound} ${field} per NCApp is ${formatPoints(points)}, but ${asks}`;
-  if (max !== undefined && (asked > max || asked === 0)) return problem("maximum", max);
-  if (min !== undefined && asked < min) return problem("minimum", min);
+    `limit range ${name}: the ${bound} ${field} per NCApp is ${formatPoints(points)}, but ${request}`;
+  if (max !== undefined && (requested > max || requested === 0)) return problem("maximum", max);
+  if (min !== undefined && requested < min) return problem("minimum", min);
   return undefined;
 }
 

@@ -1,3 +1,7 @@
+/**
+ * The rules of namespaces: `limit-range` sets and bounds the caps of single apps, `quota` bounds the sum of a namespace. This file
+ * keeps them by namespace.
+ */
 import type { V1LimitRange, V1ResourceQuota } from "@kubernetes/client-node";
 import type { Wire } from "../../kube/wire.ts";
 import { type LimitRule, readLimitRange } from "./limit-range.ts";
@@ -6,12 +10,12 @@ import { type Quota, readQuota } from "./quota.ts";
 export { applyLimits, type WrittenCaps } from "./limit-range.ts";
 export { type Points, type Quota, quotaProblem, quotaStatusPatch } from "./quota.ts";
 
-/** The LimitRanges and ResourceQuotas that speak of NCApps, by namespace. */
+/** The LimitRanges and ResourceQuotas that apply to NCApps, by namespace. */
 export class NamespaceRules {
   readonly #limits = new Map<string, Map<string, LimitRule[]>>();
   readonly #quotas = new Map<string, Map<string, Quota>>();
 
-  /** In the order of their names. */
+  /** Sorted by the name of the LimitRange. */
   limits(namespace: string): LimitRule[] {
     const named = [...this.#limits.get(namespace) ?? []];
     return named.sort(([a], [b]) => a < b ? -1 : 1).flatMap(([, rules]) => rules);
@@ -34,7 +38,7 @@ export class NamespaceRules {
     set(this.#limits, object, undefined);
   }
 
-  /** Says whether apps may have more or less than before: most news are about what is used. */
+  /** Reports whether the limits changed; most updates only change what is used. */
   setQuota(object: Wire<V1ResourceQuota>): boolean {
     const next = readQuota(object);
     const before = set(this.#quotas, object, next);
@@ -50,7 +54,7 @@ interface Named {
   metadata?: { namespace?: string; name?: string };
 }
 
-/** Puts a value under its namespace and name, or takes it away; what was there before. */
+/** Sets or deletes a value by namespace and name; returns the previous one. */
 function set<T>(
   byNamespace: Map<string, Map<string, T>>,
   { metadata }: Named,

@@ -1,4 +1,4 @@
-/** ResourceQuotas of a namespace: how many points its bound apps may have together. Pure. */
+/** ResourceQuotas of a namespace: the total points of its bound apps. Pure. */
 import type { V1ResourceQuota } from "@kubernetes/client-node";
 import { quotaKeys } from "../../api/names.ts";
 import type { Wire } from "../../kube/wire.ts";
@@ -10,9 +10,9 @@ export interface Quota {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Points; absent: the quota does not speak of this share. */
+  /** Points; absent if the quota does not limit this share. */
   readonly hard: Partial<Points>;
-  /** What its status says, in the server's words. */
+  /** Its status, as quantities. */
   readonly status: { hard: Record<string, string>; used: Record<string, string> };
 }
 
@@ -24,7 +24,7 @@ export interface Points {
 
 const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;
 
-/** A quota that speaks of NCApps; undefined for others. Scopes are about Pods: a quota with one never means NCApps. */
+/** Reads a quota; undefined if it does not apply to NCApps. Scopes select Pods, so a quota with a scope does not. */
 export function readQuota({ metadata, spec, status }: Wire<V1ResourceQuota>): Quota | undefined {
   const cpu = parseQuantity(spec?.hard?.[quotaKeys.cpuPCT]);
   const mem = parseQuantity(spec?.hard?.[quotaKeys.memPCT]);
@@ -41,13 +41,13 @@ export function readQuota({ metadata, spec, status }: Wire<V1ResourceQuota>): Qu
   };
 }
 
-/** Why the app may not be bound beside what is; undefined: it may. As for Pods, whom a quota counts must say how much. */
+/** Returns why the quotas refuse the app, or undefined. As for Pods, an app must have a cap for each share that a quota limits. */
 export function quotaProblem(app: SchedulerApp, quotas: readonly Quota[], used: Points): string | undefined {
   for (const { name, hard } of quotas) {
     const counted = shares.filter(([share]) => hard[share] !== undefined);
-    const silent = counted.filter(([share]) => app[share] === 0);
-    if (silent.length > 0) {
-      return `failed quota: ${name}: must specify ${silent.map(([, field]) => field).join(",")}`;
+    const uncapped = counted.filter(([share]) => app[share] === 0);
+    if (uncapped.length > 0) {
+      return `failed quota: ${name}: must specify ${uncapped.map(([, field]) => field).join(",")}`;
     }
     const over = counted.filter(([share]) => used[share] + app[share] > hard[share]!);
     if (over.length === 0) continue;
@@ -63,14 +63,14 @@ export function quotaProblem(app: SchedulerApp, quotas: readonly Quota[], used: 
   return undefined;
 }
 
-/** The patch of a quota's status that tells the truth about `used`; undefined where it does already. */
+/** Returns the status patch that corrects `used`; undefined if the status is right. */
 export function quotaStatusPatch({ hard, status }: Quota, used: Points): object | undefined {
   const wanted = shares.filter(([share]) => hard[share] !== undefined)
     .map(([share, field]) => ({ key: quotaKeys[field], hard: hard[share]!, used: used[share] }));
-  const isTold = wanted.every(({ key, hard, used }) =>
+  const isRight = wanted.every(({ key, hard, used }) =>
     parseQuantity(status.hard[key]) === hard && parseQuantity(status.used[key]) === used
   );
-  if (isTold) return undefined;
+  if (isRight) return undefined;
   const amounts = (points: "hard" | "used") =>
     Object.fromEntries(wanted.map((item) => [item.key, formatQuantity(item[points])]));
   return { hard: amounts("hard"), used: amounts("used") };

@@ -1,4 +1,7 @@
-/** Acts on lost nodes once a second, and says so. */
+/**
+ * Handles lost nodes: once a second `plan` decides what to do about their apps; this file evicts them, marks them Unknown, and reports
+ * that in status, events and the log. `observed-clock` measures the silence of nodes.
+ */
 import { systemNamespace } from "../../api/names.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { EventRecorder } from "../../report/events/events.ts";
@@ -10,8 +13,8 @@ import { eventTarget } from "../types.ts";
 export { createObservedClock } from "./observed-clock.ts";
 
 export interface LossKeeper {
-  /** One look at all nodes, and what follows from it. */
-  tick(states: NodeLiveness[]): void;
+  /** Checks all nodes and acts on lost ones. */
+  tick(nodes: NodeLiveness[]): void;
 }
 
 export interface LossKeeperOptions {
@@ -28,34 +31,34 @@ export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
   const { cluster, writer, evictor, recorder, log, defaultTolerationMs, now = Date.now } = options;
   let lost = new Set<string>();
   let paused = false;
-  /** Apps that were told to be on a lost node. */
-  const told = new Set<string>();
+  /** Apps for which an event about their lost node was recorded. */
+  const reported = new Set<string>();
 
-  const tellNodes = (plan: LossPlan) => {
+  const reportNodes = (plan: LossPlan) => {
     const next = new Set(plan.lost);
     for (const node of next) if (!lost.has(node)) log.warn("a node is lost", { node });
     for (const node of lost) if (!next.has(node)) log.info("a node is no longer lost", { node });
     lost = next;
-    for (const key of told) if (!next.has(cluster.app(key)?.nodeName ?? "")) told.delete(key);
+    for (const key of reported) if (!next.has(cluster.apps.get(key)?.nodeName ?? "")) reported.delete(key);
   };
 
-  const tellPause = (plan: LossPlan, nodes: number) => {
+  const reportPause = (plan: LossPlan, nodes: number) => {
     if (plan.paused === paused) return;
     paused = plan.paused;
     const reason = paused ? "EvictionsPaused" : "EvictionsResumed";
     const message = paused
-      ? `${plan.lost.length} of ${nodes} nodes are lost: the network is more likely broken than the nodes; apps stay bound to them`
-      : `${plan.lost.length} of ${nodes} nodes are lost: apps are moved again`;
+      ? `${plan.lost.length} of ${nodes} nodes are lost: the network is more likely broken than the nodes; apps stay bound`
+      : `${plan.lost.length} of ${nodes} nodes are lost: evictions resume`;
     log.warn(message);
-    // About nobody in particular; `kubectl get events -A` shows it, as does a look at the scheduler's namespace.
-    const about = {
+    // It concerns no single object: `kubectl get events` shows it in the scheduler's namespace.
+    const namespace = {
       apiVersion: "v1",
       kind: "Namespace",
       namespace: systemNamespace,
       name: systemNamespace,
       uid: systemNamespace,
     };
-    recorder.record(about, { type: paused ? "Warning" : "Normal", reason, message });
+    recorder.record(namespace, { type: paused ? "Warning" : "Normal", reason, message });
     for (const name of paused ? plan.lost.slice(0, maxNodeEvents) : []) {
       const node = { apiVersion: "v1", kind: "Node", namespace: "default", name, uid: name };
       recorder.record(node, { type: "Warning", reason, message });
@@ -63,20 +66,20 @@ export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
   };
 
   return {
-    tick(states) {
-      const plan = planNodeLoss(states, { now: now(), defaultTolerationMs });
-      tellNodes(plan);
-      tellPause(plan, states.filter(({ health }) => health !== undefined).length);
+    tick(nodes) {
+      const plan = planNodeLoss(nodes, { now: now(), defaultTolerationMs });
+      reportNodes(plan);
+      reportPause(plan, nodes.filter(({ health }) => health !== undefined).length);
       for (const action of plan.actions) {
         const { app, message } = action;
-        const current = cluster.app(app.key);
+        const current = cluster.apps.get(app.key);
         if (!current) continue;
         if (action.kind === "unbind") {
           void evictor.evict(current, action.reason, message);
         } else {
           writer.write(app.key, { kind: "lost", message });
-          if (told.has(app.key)) continue;
-          told.add(app.key);
+          if (reported.has(app.key)) continue;
+          reported.add(app.key);
           recorder.record(eventTarget(app), { type: "Warning", reason: "NodeLost", message });
         }
       }
@@ -84,5 +87,5 @@ export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
   };
 }
 
-/** A cluster that falls apart is not to be buried in events. */
+/** At most this many Node events, so that a broken network does not cause a flood of them. */
 const maxNodeEvents = 20;

@@ -1,26 +1,26 @@
 export interface ObservedClock {
-  /** Milliseconds in which the scheduler was looking. */
+  /** Milliseconds during which the Leases could be watched. */
   now(): number;
-  /** To be called again and again: the time since the last call counts if `looking`. */
-  tick(looking: boolean): void;
+  /** Called periodically: the time since the last call counts if `observing`. */
+  tick(observing: boolean): void;
 }
 
 /**
- * A clock that runs only while the scheduler can see: not while the API server is out of reach, nor while this process or machine
- * was stopped. By it a silence of nodes is measured, so that one's own blindness is never taken for theirs.
+ * A clock that runs only while the Leases can be watched: not while the API server is unreachable, nor while this process or machine
+ * is suspended. It measures the silence of nodes, so that a problem of the scheduler is not mistaken for the loss of nodes.
  */
 export function createObservedClock(
   { now = Date.now, longestStepMs = 3000 }: { now?: () => number; longestStepMs?: number } = {},
 ): ObservedClock {
-  let attended = 0;
+  let observed = 0;
   let last = now();
   return {
-    now: () => attended,
-    tick(looking) {
+    now: () => observed,
+    tick(observing) {
       const elapsed = now() - last;
       last = now();
-      // A longer step means that this process did not run in between.
-      if (looking && elapsed > 0) attended += Math.min(elapsed, longestStepMs);
+      // A longer step means that this process was suspended.
+      if (observing && elapsed > 0) observed += Math.min(elapsed, longestStepMs);
     },
   };
 }

@@ -1,8 +1,8 @@
 /**
- * What follows from lost nodes and from taints that drive apps away. Pure.
+ * Plans what to do about apps on lost nodes and on nodes with NoExecute taints. Pure.
  *
- * An app on a lost node is marked Unknown at once, and unbound after the time that it bears: 300 s unless its tolerations say otherwise.
- * When more than half of the nodes are lost, the network is more likely broken than the nodes, and nothing is unbound.
+ * An app on a lost node is marked Unknown at once and unbound after its toleration, 300 s by default. If more than half of the nodes
+ * are lost, the network is more likely broken than the nodes, and no app is unbound.
  */
 import { isMovable, type NodeLiveness } from "../state/state.ts";
 import type { NodeEntry } from "../node-entry.ts";
@@ -15,8 +15,9 @@ export type LossAction =
 
 export interface LossPlan {
   actions: LossAction[];
-  /** Nodes that are lost; `paused`: so many that no app is unbound because of it. */
+  /** Names of the lost nodes. */
   lost: string[];
+  /** Too many nodes are lost to unbind apps. */
   paused: boolean;
 }
 
@@ -25,19 +26,19 @@ export interface LossOptions {
   defaultTolerationMs?: number;
 }
 
-/** Taints that Kubernetes itself puts on a Node whose kubelet is silent: here the agent's own Lease counts. */
+/** Taints that Kubernetes adds to a Node whose kubelet is silent. They are ignored: the agent's own Lease counts. */
 const kubeletTaints: readonly string[] = ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"];
 const unreachable = unreachableKeys.map((key): Taint => ({ key, effect: "NoExecute" }));
 
-/** Looks at all nodes and says what is to be done about their apps. */
-export function planNodeLoss(states: Iterable<NodeLiveness>, options: LossOptions): LossPlan {
+/** Checks all nodes and returns what to do about their apps. */
+export function planNodeLoss(nodes: Iterable<NodeLiveness>, options: LossOptions): LossPlan {
   const { now, defaultTolerationMs = 300_000 } = options;
-  const all = [...states].filter(({ health }) => health !== undefined);
+  const all = [...nodes].filter(({ health }) => health !== undefined);
   const lost = all.filter(({ health }) => health?.state === "lost");
   const paused = lost.length * 2 > all.length;
   const actions: LossAction[] = [];
   for (const { node, health } of all) {
-    const taints = node.facts.taints.filter(drivesAway);
+    const taints = node.properties.taints.filter(evicts);
     if (health?.state !== "lost" && taints.length === 0) continue;
     for (const app of node.apps.values()) {
       const action = health?.state === "lost"
@@ -56,15 +57,15 @@ function afterLoss(
   paused: boolean,
   defaultMs: number,
 ): LossAction | undefined {
-  const message = `node ${node.name} has not been heard of for ${Math.round(silentMs / 1000)} s`;
-  const borneMs = tolerationMs(app.placement.tolerations, unreachable) ?? defaultMs;
-  if (lostMs >= borneMs && !paused && isMovable(app)) {
+  const message = `node ${node.name} has not reported for ${Math.round(silentMs / 1000)} s`;
+  const toleratedMs = tolerationMs(app.placement.tolerations, unreachable) ?? defaultMs;
+  if (lostMs >= toleratedMs && !paused && isMovable(app)) {
     return { kind: "unbind", app, reason: "NodeLost", message };
   }
   return app.status.phase === "Unknown" ? undefined : { kind: "mark", app, message };
 }
 
-function drivesAway({ effect, key }: Taint): boolean {
+function evicts({ effect, key }: Taint): boolean {
   return effect === "NoExecute" && !kubeletTaints.includes(key);
 }
 
@@ -76,9 +77,9 @@ function afterTaints(
 ): LossAction | undefined {
   if (!isMovable(app)) return undefined;
   for (const taint of taints) {
-    const borneMs = tolerationMs(app.placement.tolerations, [taint]) ?? 0;
-    if (now - (taint.since ?? now) < borneMs) continue;
-    const message = `node ${node.name} has the taint ${formatTaint(taint)}, which it does not bear`;
+    const toleratedMs = tolerationMs(app.placement.tolerations, [taint]) ?? 0;
+    if (now - (taint.since ?? now) < toleratedMs) continue;
+    const message = `node ${node.name} has the taint ${formatTaint(taint)}, which the app does not tolerate`;
     return { kind: "unbind", app, reason: "TaintEviction", message };
   }
   return undefined;

@@ -1,24 +1,25 @@
 /**
  * Chooses a node for an app. Pure: the same app, snapshot and options give the same answer, and nothing is changed.
  *
- * In a large cluster not every node is scored: the search begins where the last one ended and stops when enough nodes have passed
- * all filters, so that the cost of a decision grows less than the cluster. A node is refused only after every node was asked.
+ * In a cluster of more than 100 nodes not every node is scored: the search starts where the last one ended and stops when `enoughNodes`
+ * have passed all filters, so that the cost of a decision grows more slowly than the cluster. The chosen node is the best of those. An
+ * app is refused only after every node was checked.
  */
 import { loadFilters } from "../filters/filters.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import { collectRefusals, type Refusals } from "./refusals.ts";
-import { loadScores, type ScoreContext } from "../scores/scores.ts";
+import { loadScores, type ScoreContext } from "../scores.ts";
 import type { Snapshot } from "../state/state.ts";
 import type { Policy, SchedulerApp } from "../types.ts";
+import { collectRefusals, type Refusals } from "./refusals.ts";
 
 export interface PlaceOptions {
   policy: Policy;
   now: number;
   /** Chooses among nodes of equal score. */
   random: () => number;
-  /** Where in the list of nodes the search begins. */
+  /** The index in the list of nodes at which the search starts. */
   start?: number;
-  /** How many nodes that pass are enough, of so many. */
+  /** How many fitting nodes are enough in a cluster of this size. */
   enough?: (nodes: number) => number;
 }
 
@@ -26,7 +27,7 @@ export type NodeChoice =
   | { node: string; score: number; feasible: number; examined: number }
   | { refusals: Refusals };
 
-/** The best node of those that were looked at, or why no node will do. */
+/** Returns the best of the scored nodes, or why no node fits. */
 export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: PlaceOptions): NodeChoice {
   const { policy, now, random, start = 0, enough = enoughNodes } = options;
   const { nodes, versions } = snapshot;
@@ -34,7 +35,7 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
   const context: ScoreContext = { policy, now };
   const weights = loadWeights[policy];
 
-  // Room was made there for this app: another choice would have ended the others in vain.
+  // Preemption made room there for this app: with another choice the victims would have ended for nothing.
   const nominated = snapshot.nominatedNode(app.key);
   if (nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 && fits(app, nominated)) {
     return { node: nominated.name, score: 0, feasible: 1, examined: 0 };
@@ -46,11 +47,11 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
   let ties = 0;
   let feasible = 0;
   let examined = 0;
-  for (let at = start; examined < nodes.length && feasible < wanted; examined++, at++) {
-    if (at >= nodes.length) at = 0;
-    const points = fitTable.at(at, versions, nodes);
+  for (let index = start; examined < nodes.length && feasible < wanted; examined++, index++) {
+    if (index >= nodes.length) index = 0;
+    const points = fitTable.at(index, versions, nodes);
     if (points < 0) continue;
-    const node = nodes[at]!;
+    const node = nodes[index]!;
     if (!fits(app, node)) continue;
     feasible++;
     const score = points + loadPoints(app, node, weights, context);
@@ -64,18 +65,29 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
   return { refusals: collectRefusals(app, nodes) };
 }
 
-/** All of a small cluster, then ever less: 118 nodes of 1,000, 198 of 5,000. More choice hardly finds a better node. */
+/** All nodes of a small cluster, and a shrinking part of a large one: 118 of 1,000, 198 of 5,000. More hardly finds a better node. */
 export function enoughNodes(nodes: number): number {
   return Math.floor(Math.min(nodes, 100 + Math.max(0, nodes - 100) / 50));
 }
 
-/** Whether the node has room for the app, whatever else it is like. */
+/** Reports whether the node has room for the app; node filters are not evaluated. */
 export function fits(app: SchedulerApp, node: NodeEntry): boolean {
   for (let at = 0; at < loadFilters.length; at++) if (!loadFilters[at]!.passes(app, node)) return false;
   return true;
 }
 
-/** The weights of `loadScores`, picked once: to look a policy up by its name for each node costs more than to score it. */
+/** Returns a generator of random numbers from 0 to 1 that depend on the seed alone (mulberry32). For ties, not for secrets. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The weights of `loadScores`, selected once: looking up the policy by name for each node costs more than scoring it. */
 const loadWeights: Record<Policy, readonly number[]> = {
   spread: loadScores.map(({ weights }) => weights.spread),
   binpack: loadScores.map(({ weights }) => weights.binpack),

@@ -1,8 +1,8 @@
-/** Why an app is where it is, or nowhere: every node with what speaks against it, or how it scores. Pure. */
+/** Explains the placement of an app: for every node, why it is refused or how it scores. Pure. */
 import { placeApp } from "./place.ts";
 import { formatPoints } from "../points.ts";
 import { allRefusals } from "./refusals.ts";
-import { scores } from "../scores/scores.ts";
+import { scores } from "../scores.ts";
 import type { PlaceOptions } from "./choose-node.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import type { SchedulerApp } from "../types.ts";
@@ -10,41 +10,44 @@ import type { ClusterState } from "../state/state.ts";
 
 export interface Explanation {
   app: SchedulerApp;
-  /** What the scheduler would do now, in a sentence. */
+  /** What the scheduler would do now. */
   outcome: string;
   nodes: NodeExplanation[];
 }
 
 export interface NodeExplanation {
   node: string;
-  /** Every filter that refuses it; empty: it may have the app. */
+  /** The reasons of all filters that refuse it; empty if it fits. */
   refusals: string[];
-  /** Weighted points by score, of nodes that may have the app. */
+  /** Weighted points by score, if it fits. */
   scores: Record<string, number>;
   total: number;
 }
 
-/** Explains one app; where it is bound, as if it were not. All nodes are scored, also in a large cluster. */
+/**
+ * Explains one app; a bound app as if it were not bound. All nodes are scored, unlike in a decision of the scheduler, which above 100
+ * nodes scores only some: its choice may differ.
+ */
 export function explainApp(
   key: string,
   cluster: ClusterState,
   options: PlaceOptions,
 ): Explanation | undefined {
-  const app = cluster.app(key);
+  const app = cluster.apps.get(key);
   if (!app) return undefined;
-  cluster.accounts.take(key);
+  cluster.accounts.remove(key);
   const decision = placeApp({ ...app, nodeName: undefined }, cluster, {
     ...options,
     enough: (nodes) => nodes,
   });
-  const outcome = decision.kind === "bind" ? `it would be bound to ${decision.node}` : decision.message;
+  const outcome = decision.kind === "bind" ? `it would be bound to node ${decision.node}` : decision.message;
   const nodes = cluster.snapshot.nodes.map((node) => explainNode(decision.app, node, options));
   nodes.sort((a, b) => b.total - a.total || (a.node < b.node ? -1 : 1));
-  const bound = app.nodeName ? `bound to ${app.nodeName}; were it not, ` : "";
+  const bound = app.nodeName ? `bound to node ${app.nodeName}; if it were not, ` : "";
   return { app: decision.app, outcome: bound + outcome, nodes };
 }
 
-/** The explanation as rows of a table, below a row of heads. */
+/** Returns the explanation as rows of a table, with a header row. */
 export function explanationRows({ nodes }: Explanation): string[][] {
   const names = scores.map(({ name }) => name);
   const rows = nodes.map(({ node, refusals, scores, total }) =>
@@ -55,7 +58,7 @@ export function explanationRows({ nodes }: Explanation): string[][] {
   return [["NODE", "FITS", ...names.map((name) => name.toUpperCase()), "TOTAL", "REFUSED BY"], ...rows];
 }
 
-/** One line about what the app asks for. */
+/** Describes in one line what the app requests. */
 export function describeRequest({ key, cpu, mem, ports, priority }: SchedulerApp): string {
   const cap = (points: number) => points === 0 ? "no cap" : formatPoints(points);
   const list = ports.length > 0 ? `, ${ports.length} host ports` : "";

@@ -1,65 +1,77 @@
-/** What is to become of an app that waits for a node. Pure: looks at the cluster, changes nothing. */
+/**
+ * Decides what to do with an app that waits for a node. Pure: it reads the cluster state and changes nothing.
+ *
+ * An app must be readable and must satisfy the rules of its namespace. Then `choose-node` finds a node: `filters/` excludes nodes,
+ * `scores` ranks the rest. If no node fits, `refusals` says why, and `preempt` looks for apps of lower priority that could make room.
+ * `explain` shows all of this for one app.
+ */
 import { applyLimits, quotaProblem, type WrittenCaps } from "../namespaces/namespaces.ts";
+import type { ClusterState } from "../state/state.ts";
+import type { ClusterEvent, SchedulerApp } from "../types.ts";
+import { chooseNode, type PlaceOptions } from "./choose-node.ts";
 import { preempt, type Preemption } from "./preempt.ts";
 import { formatRefusals } from "./refusals.ts";
-import { chooseNode, type PlaceOptions } from "./choose-node.ts";
-import type { SchedulerApp } from "../types.ts";
-import type { ClusterState } from "../state/state.ts";
 
-export { fits } from "./choose-node.ts";
+export { fits, seededRandom } from "./choose-node.ts";
 export { type Preemption, victimsOn } from "./preempt.ts";
 
 export type PlacementDecision =
   /** `app` has the caps that it will have; `defaults` are those that its spec does not have yet. */
   | { kind: "bind"; app: SchedulerApp; node: string; defaults: WrittenCaps; examined: number }
-  /** `refusedBy` names the filters and gates, for the events that could help; `preemption` makes room. */
-  | { kind: "refuse"; app: SchedulerApp; refusedBy: string[]; message: string; preemption?: Preemption };
+  /** It is still stopping on the node that it left. This is not an error, so it is not reported. */
+  | { kind: "wait"; app: SchedulerApp; helpedBy: readonly ClusterEvent[]; message: string }
+  | Refusal;
 
-/** Holds the app against the rules of its namespace, then against the nodes. */
+export interface Refusal {
+  kind: "refuse";
+  app: SchedulerApp;
+  /** Events after which it is tried again; with none, only a change of the app or its PriorityClass helps. */
+  helpedBy: readonly ClusterEvent[];
+  message: string;
+  /** How to make room for it. */
+  preemption?: Preemption;
+}
+
+/** Checks the rules of the app's namespace, then chooses a node. */
 export function placeApp(app: SchedulerApp, cluster: ClusterState, options: PlaceOptions): PlacementDecision {
-  const refuse = (refusedBy: string, message: string): PlacementDecision => ({
+  const refuse = (message: string, helpedBy: ClusterEvent[] = []): Refusal => ({
     kind: "refuse",
     app,
-    refusedBy: [refusedBy],
+    helpedBy,
     message,
   });
-  if (app.problem) return refuse("spec", app.problem);
-  if (app.missingClass) {
-    return refuse("spec", `no PriorityClass with name ${app.priorityClassName} was found`);
-  }
+  if (app.problem) return refuse(app.problem);
+  if (app.missingClass) return refuse(`no PriorityClass with name ${app.priorityClassName} was found`);
   const leaving = cluster.snapshot.leavingFrom(app.key);
-  if (leaving) return refuse("leaving", `waiting until it has stopped on node ${leaving.name}`);
+  if (leaving) {
+    const message = `waiting until it has stopped on node ${leaving.name}`;
+    return { kind: "wait", app, helpedBy: ["stopped"], message };
+  }
   const limited = applyLimits(app, cluster.rules.limits(app.namespace));
-  if ("refusal" in limited) return refuse("limitRange", limited.refusal);
+  if ("refusal" in limited) return refuse(limited.refusal, ["limitRange"]);
   const problem = quotaProblem(
     limited.app,
     cluster.rules.quotas(app.namespace),
     cluster.accounts.usage.of(app.namespace),
   );
-  if (problem) return refuse("quota", problem);
-  return placeOn(limited.app, limited.defaults, cluster, options);
+  if (problem) return refuse(problem, ["quota", "limitRange"]);
+  return findNode(limited.app, limited.defaults, cluster, options);
 }
 
-function placeOn(
+function findNode(
   app: SchedulerApp,
   defaults: WrittenCaps,
-  cluster: ClusterState,
+  { snapshot }: ClusterState,
   options: PlaceOptions,
 ): PlacementDecision {
-  const decision = chooseNode(app, cluster.snapshot, options);
-  if ("node" in decision) {
-    return { kind: "bind", app, node: decision.node, defaults, examined: decision.examined };
+  const choice = chooseNode(app, snapshot, options);
+  if ("node" in choice) {
+    return { kind: "bind", app, node: choice.node, defaults, examined: choice.examined };
   }
-  const { refusals } = decision;
-  const preemption = app.preempts ? preempt(app, cluster.snapshot, options) : undefined;
-  const refusedBy = refusals.total === 0 ? ["nodes"] : refusals.filters;
-  return {
-    kind: "refuse",
-    app,
-    refusedBy,
-    message: formatRefusals(refusals) + describe(preemption),
-    preemption,
-  };
+  const { refusals } = choice;
+  const preemption = app.preempts ? preempt(app, snapshot, options) : undefined;
+  const message = formatRefusals(refusals) + describe(preemption);
+  return { kind: "refuse", app, helpedBy: refusals.helpedBy, message, preemption };
 }
 
 function describe(preemption: Preemption | undefined): string {

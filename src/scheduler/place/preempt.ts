@@ -1,10 +1,11 @@
 /**
  * Finds a node on which an app would fit if apps of lower priority left it. Pure.
  *
- * Guarantees: victims have a lower priority than the app, none of them could stay, and no node filter is overruled. Of all ways that
- * were found the one is taken whose most important victim matters least, then the one with the fewest victims, then the one that
- * ends the smallest shares.
- * Caveat: which of several equal apps go is chosen one by one, largest first, and not by trying all combinations.
+ * Guarantees: victims have a lower priority than the app, none of them could stay, and node filters still apply. Of the options found,
+ * the best is the one whose highest victim priority is lowest, then the one with the fewest victims, then the one with the smallest
+ * victims.
+ * Caveat: among apps of equal priority victims are chosen one by one, largest first, not by trying all combinations. In a cluster of
+ * more than 100 nodes the search stops after 100 options, or a tenth of the nodes.
  */
 import { isMovable, type Snapshot } from "../state/state.ts";
 import type { NodeEntry } from "../node-entry.ts";
@@ -13,19 +14,19 @@ import type { Policy, SchedulerApp } from "../types.ts";
 
 export interface Preemption {
   node: string;
-  /** Empty: the room is being made already, by apps that are leaving. */
+  /** Empty if leaving apps already make enough room. */
   victims: SchedulerApp[];
 }
 
 export interface PreemptOptions {
   policy: Policy;
-  /** Where in the list of nodes the search begins. */
+  /** The index in the list of nodes at which the search starts. */
   start?: number;
-  /** How many nodes that would do are enough, of so many. */
+  /** How many options are enough in a cluster of this size. */
   enough?: (nodes: number) => number;
 }
 
-/** The cheapest way to make room, or undefined. */
+/** Returns the cheapest way to make room, or undefined. */
 export function preempt(
   app: SchedulerApp,
   snapshot: Snapshot,
@@ -34,7 +35,7 @@ export function preempt(
   const { policy, start = 0, enough = (nodes) => Math.max(100, nodes / 10) } = options;
   const { nodes } = snapshot;
   const fitTable = snapshot.fitCache.for(app.placement, policy);
-  // What is leaving that node was ended for this app. Elsewhere others would have to go, and those would have gone in vain.
+  // The apps that are leaving that node were ended for this app. On another node more apps would have to end, and these for nothing.
   const nominated = snapshot.nominatedNode(app.key);
   if (
     nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 &&
@@ -56,38 +57,38 @@ export function preempt(
   return best;
 }
 
-/** Those who would have to leave the node, or undefined where even that would not do. */
+/** Returns the apps that would have to leave the node, or undefined if the app would not fit even then. */
 export function victimsOn(app: SchedulerApp, node: NodeEntry): SchedulerApp[] | undefined {
-  const lower = [...node.apps.values()].filter((other) => mayEnd(app, other));
+  const lower = [...node.apps.values()].filter((victim) => mayPreempt(app, victim));
   if (lower.length === 0 && node.leaving.size === 0) return undefined;
   const trial = node.copy();
-  for (const key of node.leaving.keys()) trial.release(key);
+  for (const key of node.leaving.keys()) trial.removeLeaving(key);
   for (const { key } of lower) trial.remove(key);
   if (!fits(app, trial)) return undefined;
-  // Who matters most is let back first, and of equals the smallest: so few large ones go instead of many small ones.
+  // Higher priorities are added back first, and among equals the smallest: so few large apps end instead of many small ones.
   lower.sort((a, b) => b.priority - a.priority || size(a) - size(b) || (a.key < b.key ? -1 : 1));
-  return lower.filter((other) => {
-    trial.add(other);
+  return lower.filter((victim) => {
+    trial.add(victim);
     if (fits(app, trial)) return false;
-    trial.remove(other.key);
+    trial.remove(victim.key);
     return true;
   });
 }
 
-function mayEnd(app: SchedulerApp, other: SchedulerApp): boolean {
-  return other.priority < app.priority && isMovable(other);
+function mayPreempt(app: SchedulerApp, victim: SchedulerApp): boolean {
+  return victim.priority < app.priority && isMovable(victim);
 }
 
-function compareCost(one: SchedulerApp[], other: SchedulerApp[]): number {
-  return highest(one) - highest(other) || one.length - other.length || total(one) - total(other);
+function compareCost(a: SchedulerApp[], b: SchedulerApp[]): number {
+  return highestPriority(a) - highestPriority(b) || a.length - b.length || totalSize(a) - totalSize(b);
 }
 
-/** Below every priority where there is nobody: room that is being made already costs nothing. */
-function highest(victims: SchedulerApp[]): number {
+/** Below every priority if there are no victims: room that is already being made costs nothing. */
+function highestPriority(victims: SchedulerApp[]): number {
   return Math.max(-(2 ** 31), ...victims.map(({ priority }) => priority));
 }
 
-function total(victims: SchedulerApp[]): number {
+function totalSize(victims: SchedulerApp[]): number {
   return victims.reduce((sum, victim) => sum + size(victim), 0);
 }
 

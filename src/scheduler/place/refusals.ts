@@ -1,21 +1,22 @@
-/** Why no node will do, in kube-scheduler's style. Pure. */
+/** Why no node fits an app, in kube-scheduler's style. Pure. */
 import { type Filter, filters } from "../filters/filters.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import type { SchedulerApp } from "../types.ts";
+import type { ClusterEvent, SchedulerApp } from "../types.ts";
 
 export interface Refusals {
-  /** How many nodes there are. */
+  /** The number of nodes. */
   total: number;
-  /** Names of the filters that refused. */
-  filters: string[];
+  /** Events that may make one of the filters pass. */
+  helpedBy: readonly ClusterEvent[];
   reasons: { text: string; nodes: number }[];
 }
 
-/** Asks every node for the first filter that refuses it. */
+/** Finds the first filter that refuses each node. */
 export function collectRefusals(app: SchedulerApp, nodes: readonly NodeEntry[]): Refusals {
+  if (nodes.length === 0) return { total: 0, helpedBy: ["node"], reasons: [] };
   const refused = new Map<Filter, NodeEntry[]>();
   for (const node of nodes) {
-    const filter = firstRefusal(app, node);
+    const filter = filters.find((filter) => !passes(filter, app, node));
     if (!filter) continue;
     const others = refused.get(filter);
     if (others) others.push(node);
@@ -23,21 +24,17 @@ export function collectRefusals(app: SchedulerApp, nodes: readonly NodeEntry[]):
   }
   const reasons = [...refused].flatMap(([filter, nodes]) => reasonsOf(app, filter, nodes));
   reasons.sort((a, b) => b.nodes - a.nodes || (a.text < b.text ? -1 : 1));
-  return { total: nodes.length, filters: [...refused.keys()].map(({ name }) => name), reasons };
+  const helpedBy = new Set([...refused.keys()].flatMap((filter) => filter.helpedBy));
+  return { total: nodes.length, helpedBy: [...helpedBy], reasons };
 }
 
 /** `0/5 nodes are available: 3 cpuPCT (need 40, at most 25 free), 2 not ready`. */
 export function formatRefusals({ total, reasons }: Refusals): string {
   const why = reasons.map(({ text, nodes }) => `${nodes} ${text}`).join(", ");
-  return `0/${total} nodes are available: ${why || "there is no node"}`;
+  return `0/${total} nodes are available: ${why || "the cluster has no nodes"}`;
 }
 
-/** The first filter that refuses the node to the app. */
-export function firstRefusal(app: SchedulerApp, node: NodeEntry): Filter | undefined {
-  return filters.find((filter) => !passes(filter, app, node));
-}
-
-/** Every filter that refuses, for people who ask about one app. */
+/** Returns the reasons of all filters that refuse the node, for `--explain`. */
 export function allRefusals(app: SchedulerApp, node: NodeEntry): string[] {
   return filters.filter((filter) => !passes(filter, app, node)).map((filter) => why(filter, app, node));
 }
@@ -50,7 +47,11 @@ function why(filter: Filter, app: SchedulerApp, node: NodeEntry): string {
   return filter.kind === "node" ? filter.why(app.placement, node) : filter.why(app, node);
 }
 
-function reasonsOf(app: SchedulerApp, filter: Filter, nodes: NodeEntry[]): { text: string; nodes: number }[] {
+function reasonsOf(
+  app: SchedulerApp,
+  filter: Filter,
+  nodes: NodeEntry[],
+): { text: string; nodes: number }[] {
   if (filter.kind === "load" && filter.whyAll) {
     return [{ text: filter.whyAll(app, nodes), nodes: nodes.length }];
   }

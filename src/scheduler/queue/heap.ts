@@ -1,8 +1,8 @@
-/** A heap: what comes first by `before` is on top. Items can be taken out wherever they are. */
+/** A binary heap: the item that comes first by `before` is on top. Any item can be removed. */
 export class Heap<T> {
   readonly #before: (one: T, other: T) => boolean;
   readonly #items: T[] = [];
-  readonly #places = new Map<T, number>();
+  readonly #indexes = new Map<T, number>();
 
   constructor(before: (one: T, other: T) => boolean) {
     this.#before = before;
@@ -17,12 +17,12 @@ export class Heap<T> {
   }
 
   has(item: T): boolean {
-    return this.#places.has(item);
+    return this.#indexes.has(item);
   }
 
   push(item: T): void {
-    if (this.#places.has(item)) return;
-    this.#put(item, this.#items.length);
+    if (this.#indexes.has(item)) return;
+    this.#set(item, this.#items.length);
     this.#rise(this.#items.length - 1);
   }
 
@@ -33,14 +33,14 @@ export class Heap<T> {
   }
 
   remove(item: T): boolean {
-    const at = this.#places.get(item);
+    const at = this.#indexes.get(item);
     if (at === undefined) return false;
-    this.#places.delete(item);
+    this.#indexes.delete(item);
     const last = this.#items.pop()!;
     if (last !== item) {
-      this.#put(last, at);
+      this.#set(last, at);
       this.#rise(at);
-      this.#sink(this.#places.get(last)!);
+      this.#sink(this.#indexes.get(last)!);
     }
     return true;
   }
@@ -66,14 +66,14 @@ export class Heap<T> {
     }
   }
 
-  #swap(one: number, other: number): void {
-    const [first, second] = [this.#items[one]!, this.#items[other]!];
-    this.#put(second, one);
-    this.#put(first, other);
+  #swap(a: number, b: number): void {
+    const [first, second] = [this.#items[a]!, this.#items[b]!];
+    this.#set(second, a);
+    this.#set(first, b);
   }
 
-  #put(item: T, at: number): void {
+  #set(item: T, at: number): void {
     this.#items[at] = item;
-    this.#places.set(item, at);
+    this.#indexes.set(item, at);
   }
 }

@@ -1,35 +1,36 @@
 /**
- * The apps that wait for a node. It holds names; whoever takes one looks at the cluster again.
+ * The apps that wait for a node. The queue holds keys; the loop reads the app from the cluster state.
  *
- * An app is `active` (to be tried now, the highest priority first, then the oldest), `backing off` (after a failure, 1 s growing to
- * 10 s), or `parked` (no node would take it) until an event comes that may help. As a last resort parked apps are tried again after
- * five minutes. Pure but for the clock, which only measures waits.
+ * An app is `active` (tried now, highest priority first, then oldest), in `backoff` (after a failure, 1 s growing to 10 s), or `parked`
+ * (no node fits) until an event may help it. As a last resort parked apps are tried again after five minutes. Pure except for the
+ * clock, which only measures delays.
  */
 import { steadyNow } from "../../lib/time.ts";
 import { Heap } from "./heap.ts";
-import { mayHelp } from "../helps.ts";
-import { type ClusterEvent } from "../types.ts";
+import type { ClusterEvent } from "../types.ts";
 
-export interface Waiting {
+export interface QueuedApp {
   readonly key: string;
   readonly priority: number;
   readonly createdAt: number;
 }
 
 interface Entry {
-  item: Waiting;
+  item: QueuedApp;
   state: "active" | "backoff" | "parked" | "taken";
   attempts: number;
   /** When its backoff ends. */
   readyAt: number;
   parkedAt: number;
-  refusedBy: readonly string[];
+  /** Events that may help it while it is parked. */
+  helpedBy: readonly ClusterEvent[];
 }
 
 export interface QueueOptions {
   now?: () => number;
   initialBackoffMs?: number;
   maxBackoffMs?: number;
+  /** How long an app is parked at most. */
   flushMs?: number;
 }
 
@@ -55,11 +56,11 @@ export class SchedulingQueue {
     return { active: this.#active.size, backoff: this.#backoff.size, parked: this.#parked.size };
   }
 
-  /** Puts an app in, or tells news about one that is there. `changed`: what it asks for is new, so what was refused counts no more. */
-  add(item: Waiting, changed: boolean): void {
+  /** Adds or updates an app. `changed`: its request has changed, so an earlier refusal no longer counts. */
+  add(item: QueuedApp, changed: boolean): void {
     const entry = this.#entries.get(item.key);
     if (!entry) {
-      const fresh: Entry = { item, state: "active", attempts: 0, readyAt: 0, parkedAt: 0, refusedBy: [] };
+      const fresh: Entry = { item, state: "active", attempts: 0, readyAt: 0, parkedAt: 0, helpedBy: [] };
       this.#entries.set(item.key, fresh);
       this.#active.push(fresh);
       return;
@@ -74,11 +75,11 @@ export class SchedulingQueue {
     this.#move(entry, "active");
   }
 
-  /** It is bound, gone, or nobody's concern here. */
+  /** Removes an app that is bound, gone, or not placed by this scheduler. */
   remove(key: string): void {
     const entry = this.#entries.get(key);
     if (!entry) return;
-    this.#leave(entry);
+    this.#detach(entry);
     this.#entries.delete(key);
   }
 
@@ -86,9 +87,9 @@ export class SchedulingQueue {
     return this.#entries.has(key);
   }
 
-  /** The next app to try; it stays known, as taken, until one of the methods below says how that went. */
+  /** Takes the next app to try. It stays in the queue as taken until it is removed, parked or retried later. */
   take(): string | undefined {
-    this.#wakeDue();
+    this.#activateDue();
     const entry = this.#active.pop();
     if (!entry) return undefined;
     entry.state = "taken";
@@ -96,23 +97,23 @@ export class SchedulingQueue {
     return entry.item.key;
   }
 
-  /** Something failed that may work soon. */
+  /** Tries an app again after its backoff. */
   retryLater(key: string): void {
     const entry = this.#entries.get(key);
     if (!entry) return;
-    this.#leave(entry);
+    this.#detach(entry);
     entry.readyAt = this.#now() + this.#delay(entry);
     entry.state = "backoff";
     this.#backoff.push(entry);
   }
 
-  /** No node would take it, for these reasons. */
-  park(key: string, refusedBy: readonly string[]): void {
+  /** Parks an app that no node fits until one of the events occurs. */
+  park(key: string, helpedBy: readonly ClusterEvent[]): void {
     const entry = this.#entries.get(key);
     if (!entry) return;
-    this.#leave(entry);
+    this.#detach(entry);
     Object.assign(entry, {
-      refusedBy,
+      helpedBy,
       state: "parked",
       parkedAt: this.#now(),
       readyAt: this.#now() + this.#delay(entry),
@@ -120,31 +121,31 @@ export class SchedulingQueue {
     this.#parked.add(entry);
   }
 
-  /** Parked apps that the event may help, in the order in which they would be tried. */
-  helpedBy(event: ClusterEvent): Waiting[] {
-    const found = [...this.#parked].filter(({ refusedBy }) => mayHelp(event, refusedBy));
+  /** Returns the parked apps that the event may help, in the order in which they would be tried. */
+  helpedBy(event: ClusterEvent): QueuedApp[] {
+    const found = [...this.#parked].filter(({ helpedBy }) => helpedBy.includes(event));
     return found.sort((a, b) => comesFirst(a, b) ? -1 : 1).map(({ item }) => item);
   }
 
-  /** Has a parked app tried again: at once where it is known to fit, else when its backoff is over. */
+  /** Tries a parked app again: at once if it is `certain` to fit, else after its backoff. */
   wake(key: string, { certain = false } = {}): void {
     const entry = this.#entries.get(key);
     if (entry?.state !== "parked") return;
     this.#move(entry, certain || entry.readyAt <= this.#now() ? "active" : "backoff");
   }
 
-  /** How long until the next app becomes active by itself; Infinity: none does. */
+  /** Returns the time until the next app becomes active by itself; Infinity if none does. */
   waitMs(): number {
     if (this.#active.size > 0) return 0;
     const [oldest] = this.#parked;
-    const at = Math.min(
+    const dueAt = Math.min(
       this.#backoff.peek()?.readyAt ?? Infinity,
       (oldest?.parkedAt ?? Infinity) + this.#flushMs,
     );
-    return Math.max(0, at - this.#now());
+    return Math.max(0, dueAt - this.#now());
   }
 
-  #wakeDue(): void {
+  #activateDue(): void {
     for (
       let entry = this.#backoff.peek();
       entry && entry.readyAt <= this.#now();
@@ -152,7 +153,7 @@ export class SchedulingQueue {
     ) {
       this.#move(entry, "active");
     }
-    // In the order in which they were parked.
+    // A Set iterates in the order in which they were parked.
     for (const entry of this.#parked) {
       if (entry.parkedAt + this.#flushMs > this.#now()) break;
       this.#move(entry, "active");
@@ -160,12 +161,12 @@ export class SchedulingQueue {
   }
 
   #move(entry: Entry, state: "active" | "backoff"): void {
-    this.#leave(entry);
+    this.#detach(entry);
     entry.state = state;
     (state === "active" ? this.#active : this.#backoff).push(entry);
   }
 
-  #leave(entry: Entry): void {
+  #detach(entry: Entry): void {
     this.#active.remove(entry);
     this.#backoff.remove(entry);
     this.#parked.delete(entry);

@@ -1,13 +1,13 @@
-/** The scheduler's own metrics, in a registry of their own. */
+/** The scheduler's metrics, in their own registry. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 export interface SchedulerMetrics {
-  /** How a decision ended, and how long it took. */
+  /** Counts a decision and its duration. */
   decided(result: "bound" | "refused" | "preempting", ms: number): void;
-  /** How a bind ended. */
+  /** Counts a bind by its result. */
   wrote(result: "done" | "outdated" | "refused" | "unknown"): void;
   evicted(reason: string): void;
-  /** All of it as Prometheus reads it; gauges are taken from `now`. */
+  /** Renders all metrics in the Prometheus format, with these values for gauges. */
   render(now: GaugeValues): Promise<string>;
 }
 
@@ -24,7 +24,7 @@ export function createSchedulerMetrics(): SchedulerMetrics {
   const registers = [new Registry()];
   const decisions = new Histogram({
     name: `${prefix}decision_duration_seconds`,
-    help: "Time to decide about one app, by result.",
+    help: "Duration of one placement decision, by result.",
     labelNames: ["result"],
     buckets: [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.1],
     registers,
@@ -37,14 +37,18 @@ export function createSchedulerMetrics(): SchedulerMetrics {
   });
   const evictions = new Counter({
     name: `${prefix}evictions_total`,
-    help: "Apps taken off their node, by reason.",
+    help: "Apps unbound from their node, by reason.",
     labelNames: ["reason"],
     registers,
   });
-  const leader = new Gauge({ name: `${prefix}leader`, help: "1 while this scheduler leads.", registers });
+  const leader = new Gauge({
+    name: `${prefix}leader`,
+    help: "1 if this scheduler is the leader, else 0.",
+    registers,
+  });
   const pending = new Gauge({
     name: `${prefix}pending_apps`,
-    help: "Apps that wait for a node, by queue.",
+    help: "Apps waiting for a node, by queue.",
     labelNames: ["queue"],
     registers,
   });
@@ -54,7 +58,7 @@ export function createSchedulerMetrics(): SchedulerMetrics {
     labelNames: ["agent"],
     registers,
   });
-  const apps = new Gauge({ name: `${prefix}apps`, help: "NCApps that are known.", registers });
+  const apps = new Gauge({ name: `${prefix}apps`, help: "NCApps in the cluster.", registers });
   return {
     decided: (result, ms) => decisions.observe({ result }, ms / 1000),
     wrote: (result) => binds.inc({ result }),

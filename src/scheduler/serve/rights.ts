@@ -1,4 +1,4 @@
-/** What a scheduler must be allowed to do, and whether it is. */
+/** The permissions that a scheduler needs, and a check for missing ones. */
 import {
   defaultSchedulerName,
   electionLease,
@@ -10,16 +10,16 @@ import {
 import type { KubeClient } from "../../kube/client/client.ts";
 import { mayI, type Right } from "../../kube/access-review.ts";
 
-/** All that a scheduler asks for. A test holds it against the RBAC that is installed. */
+/** All permissions that a scheduler needs. A test compares them with the installed RBAC rules. */
 export function schedulerRights(schedulerName: string = defaultSchedulerName): Right[] {
   return [
     ...["get", "list", "watch", "patch"].map((verb) => ({ verb, group, resource: plural })),
     { verb: "patch", group, resource: plural, subresource: "status" },
-    ...following("", "nodes"),
-    ...following("coordination.k8s.io", "leases", leaseNamespace),
-    ...following("scheduling.k8s.io", "priorityclasses"),
-    ...following("", "limitranges"),
-    ...following("", "resourcequotas"),
+    ...listAndWatch("", "nodes"),
+    ...listAndWatch("coordination.k8s.io", "leases", leaseNamespace),
+    ...listAndWatch("scheduling.k8s.io", "priorityclasses"),
+    ...listAndWatch("", "limitranges"),
+    ...listAndWatch("", "resourcequotas"),
     { verb: "patch", group: "", resource: "resourcequotas", subresource: "status" },
     ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
     { verb: "create", group: "coordination.k8s.io", resource: "leases", namespace: systemNamespace },
@@ -33,7 +33,7 @@ export function schedulerRights(schedulerName: string = defaultSchedulerName): R
   ];
 }
 
-/** Asks the API server which of them this client lacks, in words: `patch ncapps`. Throws a KubeError where there is no answer. */
+/** Asks the API server which permissions this client lacks: `patch ncapps`. Throws a KubeError if there is no answer. */
 export async function missingRights(
   client: KubeClient,
   signal?: AbortSignal,
@@ -49,7 +49,7 @@ export async function missingRights(
   return [...missing].map(([what, verbs]) => `${verbs.join("/")} ${what}`);
 }
 
-function following(group: string, resource: string, namespace?: string): Right[] {
+function listAndWatch(group: string, resource: string, namespace?: string): Right[] {
   return ["list", "watch"].map((verb) => ({ verb, group, resource, namespace }));
 }
 

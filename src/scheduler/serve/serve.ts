@@ -1,6 +1,7 @@
-/** The scheduler's own HTTP endpoint: health, readiness, metrics, and a page of state. Answers from memory. */
+/** The scheduler's HTTP endpoint: health, readiness, metrics and status. It answers from memory. */
 import { Hono } from "hono";
 import type { FollowerState } from "../follow/follow.ts";
+import type { GaugeValues } from "./metrics.ts";
 
 export { createSchedulerMetrics, type SchedulerMetrics } from "./metrics.ts";
 export { missingRights } from "./rights.ts";
@@ -9,11 +10,8 @@ export interface SchedulerView {
   version: string;
   identity: string;
   startedAt: Date;
-  leading(): boolean;
   followers(): readonly FollowerState[];
-  queues(): Record<string, number>;
-  nodes(): Record<string, number>;
-  apps(): number;
+  gauges(): GaugeValues;
   metrics(): Promise<string>;
 }
 
@@ -32,17 +30,19 @@ export function createSchedulerApp(view: SchedulerView): Hono {
     async (context) =>
       context.text(await view.metrics(), 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }),
   );
-  app.get("/status", (context) =>
-    context.json({
+  app.get("/status", (context) => {
+    const { leader, queues, nodes, apps } = view.gauges();
+    return context.json({
       version: view.version,
       identity: view.identity,
       startedAt: view.startedAt.toISOString(),
-      leading: view.leading(),
+      leading: leader,
       followers: view.followers(),
-      queues: view.queues(),
-      nodes: view.nodes(),
-      apps: view.apps(),
-    }));
+      queues,
+      nodes,
+      apps,
+    });
+  });
   app.notFound((context) => {
     const message = `no such path: ${context.req.path}`;
     return context.json({
@@ -58,12 +58,12 @@ export function createSchedulerApp(view: SchedulerView): Hono {
   return app;
 }
 
-/** What may be asked from anywhere: whether the endpoint `of` answers well, without its words. */
-export function createHealthApp(of: Hono): Hono {
+/** An endpoint that is safe to expose: the health of `full`, without details. */
+export function createHealthApp(full: Hono): Hono {
   const app = new Hono();
   for (const path of ["/healthz", "/livez", "/readyz"]) {
     app.get(path, async (context) => {
-      const { ok } = await of.request(path);
+      const { ok } = await full.request(path);
       return ok ? context.text("ok") : context.text("not ready", 503);
     });
   }

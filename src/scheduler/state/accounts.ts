@@ -1,71 +1,98 @@
 /**
- * Which app counts where: on its node in the snapshot, and in its namespace in the ledger. One place changes both, so that they cannot
- * drift apart.
+ * Which app counts where: on its node in the snapshot, and in the usage of its namespace. Only this class changes both, so that they
+ * cannot diverge.
  */
-import type { ClusterEvent, SchedulerApp } from "../types.ts";
-import { NamespaceUsage } from "./ledger.ts";
+import type { Points } from "../namespaces/namespaces.ts";
 import type { NodeEntry } from "../node-entry.ts";
+import type { ClusterEvent, SchedulerApp } from "../types.ts";
 import { Snapshot } from "./snapshot.ts";
 
 export class Accounts {
   readonly snapshot = new Snapshot();
   readonly usage = new NamespaceUsage();
-  readonly #happened: (event: ClusterEvent, subject: string) => void;
-  /** When apps that are leaving have stopped at the latest. */
-  readonly #holds = new Map<string, number>();
+  readonly #emit: (event: ClusterEvent, subject: string) => void;
+  /** When each leaving app has stopped at the latest. */
+  readonly #deadlines = new Map<string, number>();
 
-  constructor(happened: (event: ClusterEvent, subject: string) => void) {
-    this.#happened = happened;
+  constructor(emit: (event: ClusterEvent, subject: string) => void) {
+    this.#emit = emit;
   }
 
-  /** Counts an app on a node, and nowhere else. */
-  put(app: SchedulerApp, nodeName: string): void {
-    const old = this.snapshot.placeOf(app.key);
-    const had = old?.apps.get(app.key);
-    if (had) this.usage.subtract(had);
+  /** Counts an app on a node, and on no other. */
+  place(app: SchedulerApp, nodeName: string): void {
+    const before = this.snapshot.nodeOf(app.key);
+    const placed = before?.apps.get(app.key);
+    if (placed) this.usage.subtract(placed);
     this.snapshot.place(app, nodeName);
     this.usage.add(app);
-    if (old && had && (old.name !== nodeName || shrank(had, app))) this.#freed(app.namespace, old.name);
+    if (before && placed && (before.name !== nodeName || shrank(placed, app))) {
+      this.#emitFreed(app.namespace, before.name);
+    }
   }
 
-  /** Counts an app nowhere. */
-  take(key: string): void {
-    const had = this.snapshot.placeOf(key)?.apps.get(key);
-    const node = this.snapshot.displace(key);
-    if (!had || !node) return;
-    this.usage.subtract(had);
-    this.#freed(had.namespace, node.name);
+  /** Stops counting an app. */
+  remove(key: string): void {
+    const placed = this.snapshot.nodeOf(key)?.apps.get(key);
+    const node = this.snapshot.remove(key);
+    if (!placed || !node) return;
+    this.usage.subtract(placed);
+    this.#emitFreed(placed.namespace, node.name);
   }
 
-  /** Takes an app off its node, but keeps what it had there until it has certainly stopped: at `until` at the latest. */
-  hold(app: SchedulerApp, nodeName: string, until: number): void {
-    this.take(app.key);
-    this.snapshot.hold(app, nodeName);
-    this.#holds.set(app.key, until);
+  /** Moves an app from the bound to the leaving apps of a node: its share stays used until it has stopped, at `until` at the latest. */
+  markLeaving(app: SchedulerApp, nodeName: string, until: number): void {
+    this.remove(app.key);
+    this.snapshot.addLeaving(app, nodeName);
+    this.#deadlines.set(app.key, until);
   }
 
-  /** The app has stopped on the node that it left. */
-  left(key: string): void {
-    this.#holds.delete(key);
-    const node = this.snapshot.release(key);
+  /** Frees the share of a leaving app, which has stopped. */
+  removeLeaving(key: string): void {
+    this.#deadlines.delete(key);
+    const node = this.snapshot.removeLeaving(key);
     if (!node) return;
-    this.#happened("capacity", node.name);
-    this.#happened("left", key);
+    this.#emit("capacity", node.name);
+    this.#emit("stopped", key);
   }
 
-  /** Lets go of what apps held that must have stopped by now. */
-  releaseOverdue(now: number): void {
-    for (const [key, until] of this.#holds) if (until <= now) this.left(key);
+  /** Frees the shares of leaving apps that must have stopped by now. */
+  removeOverdue(now: number): void {
+    for (const [key, until] of this.#deadlines) if (until <= now) this.removeLeaving(key);
   }
 
-  /** The node's agent has said something: perhaps that it has no more of what was leaving. */
-  releaseStopped(node: NodeEntry): void {
-    for (const { key } of node.stoppedApps()) this.left(key);
+  /** Frees the shares of leaving apps that have stopped according to the agent's last report. */
+  removeStopped(node: NodeEntry): void {
+    for (const { key } of node.stoppedApps()) this.removeLeaving(key);
   }
 
-  #freed(namespace: string, nodeName: string): void {
-    this.#happened("capacity", nodeName);
-    this.#happened("quota", namespace);
+  #emitFreed(namespace: string, nodeName: string): void {
+    this.#emit("capacity", nodeName);
+    this.#emit("quota", namespace);
+  }
+}
+
+/** The points of each namespace's bound apps, updated as apps come and go. */
+class NamespaceUsage {
+  readonly #sums = new Map<string, Points & { apps: number }>();
+
+  of(namespace: string): Points {
+    const { cpu, mem } = this.#sums.get(namespace) ?? { cpu: 0, mem: 0 };
+    return { cpu, mem };
+  }
+
+  add(app: SchedulerApp): void {
+    this.#count(app, 1);
+  }
+
+  subtract(app: SchedulerApp): void {
+    this.#count(app, -1);
+  }
+
+  #count({ namespace, cpu, mem }: SchedulerApp, sign: 1 | -1): void {
+    const before = this.#sums.get(namespace) ?? { cpu: 0, mem: 0, apps: 0 };
+    const sum = { cpu: before.cpu + sign * cpu, mem: before.mem + sign * mem, apps: before.apps + sign };
+    if (sum.apps === 0) this.#sums.delete(namespace);
+    else this.#sums.set(namespace, sum);
   }
 }
 

@@ -1,19 +1,19 @@
 /**
- * What the filters and scores of the kind "node" said about each node, for apps of one placement. Asked once per node and change of
- * that node: of thousands of apps with the same rules all but the first find the answers in a table.
+ * Caches what node filters and node scores answer about each node, for apps with the same placement rules. They are evaluated once per
+ * node and change of that node: of thousands of apps with the same rules, all but the first find the answers in a table.
  */
 import { nodeFilters } from "../filters/filters.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import { nodeScores } from "../scores/scores.ts";
+import { nodeScores } from "../scores.ts";
 import type { Placement, Policy } from "../types.ts";
 
 const refused = -1;
 
-/** The answers for one placement. */
+/** The cached answers for one placement. */
 export class FitTable {
   readonly #placement: Placement;
   readonly #policy: Policy;
-  /** By the place of the node in the snapshot's list: the version that was judged, and the points that it got. */
+  /** By the index of the node in the snapshot's list: the version that was evaluated, and its points. */
   #versions = new Uint32Array(64);
   #points = new Int32Array(64);
 
@@ -22,20 +22,20 @@ export class FitTable {
     this.#policy = policy;
   }
 
-  /** The weighted sum of the node's scores, or a negative number where it is refused. */
+  /** Returns the weighted sum of the node's scores, or a negative number if a node filter refuses it. */
   of(node: NodeEntry): number {
-    return this.#versions[node.index] === node.version ? this.#points[node.index]! : this.#judge(node);
+    return this.#versions[node.index] === node.version ? this.#points[node.index]! : this.#evaluate(node);
   }
 
-  /** The same by places alone: a node that is refused, as most are for a picky app, is not even touched. */
+  /** The same by index: a node that is refused, as most are for an app with a node selector, is not even touched. */
   at(index: number, versions: Uint32Array, nodes: readonly NodeEntry[]): number {
-    // A node's version is never 0, which is what fresh tables hold.
-    return this.#versions[index] === versions[index] ? this.#points[index]! : this.#judge(nodes[index]!);
+    // A node's version is never 0, the initial value in new tables.
+    return this.#versions[index] === versions[index] ? this.#points[index]! : this.#evaluate(nodes[index]!);
   }
 
-  #judge(node: NodeEntry): number {
+  #evaluate(node: NodeEntry): number {
     if (node.index >= this.#versions.length) this.#grow(node.index + 1);
-    const points = judge(this.#placement, node, this.#policy);
+    const points = evaluate(this.#placement, node, this.#policy);
     this.#versions[node.index] = node.version;
     this.#points[node.index] = points;
     return points;
@@ -50,7 +50,7 @@ export class FitTable {
   }
 }
 
-/** The tables of the placements that were asked for last. */
+/** The tables of the most recently used placements. */
 export class FitCache {
   readonly #tables = new Map<string, FitTable>();
   readonly #max: number;
@@ -69,7 +69,7 @@ export class FitCache {
   }
 }
 
-function judge(placement: Placement, node: NodeEntry, policy: Policy): number {
+function evaluate(placement: Placement, node: NodeEntry, policy: Policy): number {
   for (const filter of nodeFilters) if (!filter.passes(placement, node)) return refused;
   let points = 0;
   for (const { weights, score } of nodeScores) points += weights[policy] * score(placement, node);

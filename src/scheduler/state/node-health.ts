@@ -1,71 +1,78 @@
 /**
  * Whether a node is alive, by its agent's Lease. Pure.
  *
- * Clocks of other machines are not trusted: what counts is when this scheduler saw the Lease change. Only a Lease that it has never
- * seen renewed, which after a start is every one, is also held against its own time: a node that was gone before gets no app
- * meanwhile. But to call a node lost takes a full silence that was watched from here.
+ * Clocks of other machines are not trusted: what counts is when this scheduler saw the Lease change. Only for a Lease that it has not
+ * yet seen renewed, which after a start is every Lease, the time in the Lease counts as well, so that a node that was gone before gets
+ * no apps. But a node is lost only after this scheduler has observed its silence for the full time.
  */
 import type { Lease } from "../../kube/lease.ts";
 
-/** `watched` stands still while nothing could be seen (see observedClock.ts), `wall` is the time of day. */
+/** `observed` stands still while the Leases cannot be watched (see ObservedClock), `wall` is the time of day. */
 export interface Clocks {
-  watched: number;
+  observed: number;
   wall: number;
 }
 
-/** What was seen of an agent's Lease. */
-export interface LeaseSeen {
-  /** As the agent wrote it, to see it change. */
+/** What was observed of an agent's Lease. */
+export interface ObservedLease {
+  /** The renew time as the agent wrote it, to detect changes. */
   readonly renewed: string;
-  /** When it changed last, by the watched clock. */
+  /** When it last changed, by the observed clock. */
   readonly changedAt: number;
-  /** True once it was seen to change. */
+  /** Whether it was observed to change. */
   readonly seenRenewed: boolean;
   readonly lastsMs: number;
 }
 
 /**
- * `fresh`: it may have apps. `doubtful`: it was silent before this scheduler came; it gets none, and that is all. `lost`: silent for
- * longer than its Lease lasts, by `lostMs`.
+ * `fresh`: it may get apps. `doubtful`: it was silent before this scheduler started; it gets no apps, but keeps its own. `lost`: it has
+ * been silent for `lostMs` longer than its Lease lasts.
  */
-export type Health = { state: "fresh" | "doubtful" } | { state: "lost"; silentMs: number; lostMs: number };
+export type NodeHealth = { state: "fresh" | "doubtful" } | {
+  state: "lost";
+  silentMs: number;
+  lostMs: number;
+};
 
-/** How long a Lease lasts that does not say. */
+/** How long a Lease lasts without a duration. */
 const defaultMs = 40_000;
 
-/** What is known after another look at a Lease. It lasts as long as it says, unless `graceMs` says otherwise. */
-export function seeLease(
-  before: LeaseSeen | undefined,
+/** Returns what is known after a Lease was received. It lasts for its own duration unless `graceMs` is given. */
+export function observeLease(
+  before: ObservedLease | undefined,
   { spec }: Lease,
-  { watched }: Clocks,
+  { observed }: Clocks,
   graceMs?: number,
-): LeaseSeen {
+): ObservedLease {
   const renewed = spec?.renewTime ?? "";
   const lastsMs = graceMs ?? ((spec?.leaseDurationSeconds ?? 0) * 1000 || defaultMs);
-  if (!before) return { renewed, changedAt: watched, seenRenewed: false, lastsMs };
+  if (!before) return { renewed, changedAt: observed, seenRenewed: false, lastsMs };
   if (before.renewed === renewed) return before;
-  return { renewed, changedAt: watched, seenRenewed: true, lastsMs };
+  return { renewed, changedAt: observed, seenRenewed: true, lastsMs };
 }
 
-/** A node that apps are bound to and that is nowhere to be seen: as if its Lease had just been renewed for the last time. */
-export function vanished({ watched, wall }: Clocks, graceMs = defaultMs): LeaseSeen {
+/** Returns a Lease for a node that has apps but neither a Node nor a Lease: as if it had just been renewed for the last time. */
+export function vanishedLease({ observed, wall }: Clocks, graceMs = defaultMs): ObservedLease {
   return {
     renewed: new Date(wall).toISOString(),
-    changedAt: watched,
+    changedAt: observed,
     seenRenewed: false,
     lastsMs: graceMs,
   };
 }
 
-/** The state of a node; undefined where it never had an agent. */
-export function nodeHealth(seen: LeaseSeen | undefined, { watched, wall }: Clocks): Health | undefined {
-  if (!seen) return undefined;
-  const { renewed, changedAt, seenRenewed, lastsMs } = seen;
-  const watchedMs = watched - changedAt;
-  const ownMs = seenRenewed ? 0 : wall - (Date.parse(renewed) || 0);
-  if (watchedMs > lastsMs) {
-    const silentMs = Math.max(watchedMs, ownMs);
+/** Returns the health of a node; undefined if it never had an agent. */
+export function nodeHealth(
+  lease: ObservedLease | undefined,
+  { observed, wall }: Clocks,
+): NodeHealth | undefined {
+  if (!lease) return undefined;
+  const { renewed, changedAt, seenRenewed, lastsMs } = lease;
+  const observedMs = observed - changedAt;
+  const claimedMs = seenRenewed ? 0 : wall - (Date.parse(renewed) || 0);
+  if (observedMs > lastsMs) {
+    const silentMs = Math.max(observedMs, claimedMs);
     return { state: "lost", silentMs, lostMs: silentMs - lastsMs };
   }
-  return { state: ownMs > lastsMs ? "doubtful" : "fresh" };
+  return { state: claimedMs > lastsMs ? "doubtful" : "fresh" };
 }

@@ -1,4 +1,4 @@
-/** Priorities of apps by their PriorityClass. Pure. */
+/** The priority of an app by its PriorityClass. Pure. */
 import type { V1PriorityClass } from "@kubernetes/client-node";
 import type { Wire } from "../../kube/wire.ts";
 import type { SchedulerApp } from "../types.ts";
@@ -15,15 +15,15 @@ export function readPriorityClass(object: Wire<V1PriorityClass>): PriorityRule {
   return { name: metadata?.name ?? "", value, globalDefault, preempts: preemptionPolicy !== "Never" };
 }
 
-/** The app with the priority of its class, of the cluster's default class, or 0. */
+/** Returns the app with the priority of its class, of the cluster's default class, or 0. */
 export function withPriority(app: SchedulerApp, classes: ReadonlyMap<string, PriorityRule>): SchedulerApp {
-  const wanted = app.priorityClassName;
-  const rule = wanted ? classes.get(wanted) : defaultClass(classes);
-  const missingClass = wanted !== "" && !rule;
+  const className = app.priorityClassName;
+  const rule = className ? classes.get(className) : defaultClass(classes);
+  const missingClass = className !== "" && !rule;
   return { ...app, priority: rule?.value ?? 0, preempts: rule?.preempts ?? !missingClass, missingClass };
 }
 
-/** Of several, which the API server forbids but a race can make, the lowest, as for Pods. */
+/** The API server forbids several defaults, but a race can create them: then the lowest wins, as for Pods. */
 function defaultClass(classes: ReadonlyMap<string, PriorityRule>): PriorityRule | undefined {
   let found: PriorityRule | undefined;
   for (const rule of classes.values()) {

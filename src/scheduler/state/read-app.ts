@@ -1,13 +1,13 @@
-/** From an NCApp to what the scheduler keeps of it. Pure. */
+/** Reads NCApps. Pure. */
 import { annotations, defaultNamespace, defaultSchedulerName, keyOf } from "../../api/names.ts";
 import { parsePercent } from "../../api/percent.ts";
-import type { NCApp, NCAppSpec, NCAppStatus, Phase } from "../../api/types.ts";
-import { portNumber } from "../host-ports.ts";
+import type { Phase } from "../../api/types.ts";
 import { toPoints } from "../points.ts";
-import type { AppStatus, Placement, SchedulerApp } from "../types.ts";
+import { type AppStatus, type Placement, portNumber, type SchedulerApp } from "../types.ts";
+import type { SlimApp, SlimSpec, SlimStatus } from "./slim-app.ts";
 
-/** Reads an app as the API server has it. Its priority is 0 until its PriorityClass is looked up. */
-export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName): SchedulerApp {
+/** Reads an app as the API server has it. Its priority is 0 until `withPriority` looks up its PriorityClass. */
+export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerName): SchedulerApp {
   const { metadata, spec, status = {} } = app;
   const { namespace = defaultNamespace, name, uid = "", resourceVersion = "", generation = 0 } = metadata;
   const { caps, problem } = readCaps(spec);
@@ -39,12 +39,12 @@ export function readApp(app: NCApp, schedulerName: string = defaultSchedulerName
   };
 }
 
-/** True where the scheduler may take it off its node: not what is a node's own, another scheduler's, or going anyway. */
+/** Reports whether the scheduler may unbind the app: not a mirror, another scheduler's app, or one that is being deleted. */
 export function isMovable({ ours, mirror, deleting }: SchedulerApp): boolean {
   return ours && !mirror && !deleting;
 }
 
-function readCaps(spec: NCAppSpec): { caps: { cpu: number; mem: number }; problem?: string } {
+function readCaps(spec: SlimSpec): { caps: { cpu: number; mem: number }; problem?: string } {
   try {
     const cpu = parsePercent(spec.cpuPCT);
     const mem = parsePercent(spec.memPCT);
@@ -55,20 +55,20 @@ function readCaps(spec: NCAppSpec): { caps: { cpu: number; mem: number }; proble
 }
 
 /**
- * An app that ended and is not to start again, as a Pod that completed. With a schedule it comes back, and a changed spec starts
- * it again: then it counts.
+ * Reports whether an app has ended and will not start again, like a completed Pod. An app with a schedule starts again, and so does an
+ * app whose spec has changed: those count on their node.
  */
-function isFinished(spec: NCAppSpec, status: NCAppStatus, generation: number): boolean {
+function isFinished(spec: SlimSpec, status: SlimStatus, generation: number): boolean {
   const ended = status.phase === "Succeeded" || status.phase === "Failed";
   return ended && !spec.schedule && (status.observedGeneration ?? generation) >= generation;
 }
 
 /**
- * Only agents write `observedGeneration`, and a bind is a new generation; a mirror is the agent's own, whose generation is not that of
- * its app. What has ended, or will not begin, agents do not count.
+ * Reports whether the app's agent counts its caps. Only agents write `observedGeneration`, and a bind is a new generation. A mirror is
+ * written by the agent, and its generation is not that of its app. Agents do not count apps that have ended or cannot start.
  */
 function isObserved(
-  { phase, reason, observedGeneration }: NCAppStatus,
+  { phase, reason, observedGeneration }: SlimStatus,
   generation: number,
   mirror: boolean,
 ): boolean {
@@ -78,8 +78,8 @@ function isObserved(
 
 const uncounted: ReadonlySet<Phase> = new Set(["Succeeded", "Failed", "Unknown"]);
 
-/** Rules in one order, so that equal ones have equal keys. */
-function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: NCAppSpec): Placement {
+/** Reads the placement rules in a fixed order, so that equal rules have equal keys. */
+function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: SlimSpec): Placement {
   const selector = Object.entries(nodeSelector).sort(([a], [b]) => a < b ? -1 : 1);
   const { nodeAffinity } = affinity ?? {};
   const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
@@ -91,7 +91,7 @@ function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: NCAppS
 
 const anywhere: Placement = { key: "", nodeSelector: [], preferred: [], tolerations: [] };
 
-function keptStatus(status: NCAppStatus): AppStatus {
+function keptStatus(status: SlimStatus): AppStatus {
   const { phase, reason, message, ready, nominatedNodeName, conditions } = status;
   return { phase, reason, message, ready, nominatedNodeName: nominatedNodeName || undefined, conditions };
 }

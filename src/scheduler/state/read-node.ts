@@ -1,4 +1,4 @@
-/** From a Node object and an agent's Lease to what the scheduler keeps of them. Pure. */
+/** Reads Node objects and the annotations of agents' Leases. Pure. */
 import type { V1Node } from "@kubernetes/client-node";
 import type { Lease } from "../../kube/lease.ts";
 import type { Wire } from "../../kube/wire.ts";
@@ -8,21 +8,21 @@ import type { NodeProperties, NodeReport, Taint } from "../types.ts";
 
 const pressures = { MemoryPressure: "memory", DiskPressure: "disk", PIDPressure: "pid" };
 
-/** Reads a Node. Taints that do not say since when they are there have been since they were first seen. */
+/** Reads a Node. A NoExecute taint without `timeAdded` counts from when it was first seen, as in `known`. */
 export function readNode(node: Wire<V1Node>, known: readonly Taint[], now: number): NodeProperties {
   const conditions = node.status?.conditions ?? [];
-  const isTrue = (wanted: string) =>
-    conditions.some(({ type, status }) => type === wanted && status === "True");
+  const isTrue = (condition: string) =>
+    conditions.some(({ type, status }) => type === condition && status === "True");
   return {
     labels: node.metadata?.labels ?? {},
     taints: (node.spec?.taints ?? []).map((taint) => readTaint(taint, known, now)),
     ready: isTrue("Ready"),
     cordoned: node.spec?.unschedulable ?? false,
-    pressures: Object.entries(pressures).filter(([type]) => isTrue(type)).map(([, what]) => what),
+    pressures: Object.entries(pressures).filter(([type]) => isTrue(type)).map(([, resource]) => resource),
   };
 }
 
-/** Reads what an agent published with its Lease; undefined where it did not. */
+/** Reads what an agent published in its Lease; undefined if nothing. */
 export function readReport({ metadata }: Lease, now: number): NodeReport | undefined {
   const published = parsePublished(metadata?.annotations);
   if (!published) return undefined;

@@ -1,19 +1,18 @@
 /**
- * The nodes and what is bound to them, as the scheduler sees the cluster.
+ * The nodes and what is bound to them: the state that decisions are based on.
  *
- * Guarantees: changed app by app and node by node, never rebuilt; an app is counted on one node at most; assumed and confirmed
- * binds count alike. Nodes without a Node object are kept while apps are bound to them, but are no candidates.
+ * Guarantees: it changes app by app and node by node and is never rebuilt; an app is bound to one node at most; assumed and confirmed
+ * binds count alike. Nodes without a Node object are kept while apps are bound to them, but are not candidates.
  */
 import { NodeEntry } from "../node-entry.ts";
 import type { AgentState, NodeProperties, NodeReport, SchedulerApp } from "../types.ts";
 import { FitCache } from "./fit-cache.ts";
 
-/** The state that decisions are made on. */
 export class Snapshot {
   readonly fitCache = new FitCache();
   readonly #entries = new Map<string, NodeEntry>();
   readonly #nodes: NodeEntry[] = [];
-  readonly #places = new Map<string, NodeEntry>();
+  readonly #nodeOfApp = new Map<string, NodeEntry>();
   readonly #nominations = new Map<string, NodeEntry>();
   readonly #leaving = new Map<string, NodeEntry>();
   #versions = new Uint32Array(64);
@@ -24,32 +23,32 @@ export class Snapshot {
     return this.#nodes;
   }
 
-  /** The version of each of `nodes`, by its place there. */
+  /** The version of each node, by its index in `nodes`. */
   get versions(): Uint32Array {
     return this.#versions;
   }
 
-  /** A node by name, also one that only apps speak of. */
+  /** Returns a node by name, even if only apps refer to it. */
   node(name: string): NodeEntry | undefined {
     return this.#entries.get(name);
   }
 
-  /** Every node that there is anything to say about. */
+  /** All nodes, including those without a Node object. */
   entries(): Iterable<NodeEntry> {
     return this.#entries.values();
   }
 
-  /** Takes over a Node object; says whether anything changed that filters look at. */
-  setNode(name: string, facts: NodeProperties): boolean {
+  /** Applies a Node object; reports whether anything changed that filters read. */
+  setNode(name: string, properties: NodeProperties): boolean {
     const node = this.#entry(name);
-    if (node.index >= 0 && sameProperties(node.facts, facts)) return false;
+    if (node.index >= 0 && sameProperties(node.properties, properties)) return false;
     if (node.index < 0) node.index = this.#nodes.push(node) - 1;
-    node.facts = facts;
+    node.properties = properties;
     this.#changed(node);
     return true;
   }
 
-  /** There is no such Node object any more. Apps that are bound to it stay so. */
+  /** Removes a Node object. Apps that are bound to it stay bound. */
   removeNode(name: string): void {
     const node = this.#entries.get(name);
     if (!node || node.index < 0) return;
@@ -63,7 +62,7 @@ export class Snapshot {
     this.#dropIfIdle(node);
   }
 
-  /** Says how the node's agent is; true where that is new. */
+  /** Sets the state of the node's agent; reports whether it changed. */
   setAgent(name: string, agent: AgentState): boolean {
     const node = this.#entry(name);
     if (node.agent === agent) return false;
@@ -73,7 +72,7 @@ export class Snapshot {
     return true;
   }
 
-  /** Takes over what an agent published; says whether that gives apps more room, or less pressure. */
+  /** Applies an agent's report; reports whether it may give apps more room or changes the pressures. */
   setReport(name: string, report: NodeReport): boolean {
     const node = this.#entry(name);
     const before = spare(node);
@@ -81,61 +80,61 @@ export class Snapshot {
     node.applyReport(report);
     const samePressure = pressures.join() === report.pressures.join();
     if (!samePressure) this.#changed(node);
-    return !samePressure || spare(node).some((points, at) => points > before[at]!);
+    return !samePressure || spare(node).some((points, index) => points > before[index]!);
   }
 
-  /** Holds all that agents published against the apps that are known now. */
+  /** Compares all reports with the apps that are known now. */
   reapplyReports(): void {
-    for (const node of this.#entries.values()) node.reapplyReports();
+    for (const node of this.#entries.values()) node.reapplyReport();
   }
 
-  /** Counts an app on a node, and nowhere else. */
+  /** Adds an app to the bound apps of a node, and removes it from any other. */
   place(app: SchedulerApp, nodeName: string): void {
-    this.displace(app.key);
+    this.remove(app.key);
     const node = this.#entry(nodeName);
     node.add(app);
-    this.#places.set(app.key, node);
+    this.#nodeOfApp.set(app.key, node);
   }
 
-  /** Stops counting an app; the node that it was on. */
-  displace(key: string): NodeEntry | undefined {
-    const node = this.#places.get(key);
+  /** Removes a bound app; returns the node that it was on. */
+  remove(key: string): NodeEntry | undefined {
+    const node = this.#nodeOfApp.get(key);
     if (!node) return undefined;
     node.remove(key);
-    this.#places.delete(key);
+    this.#nodeOfApp.delete(key);
     this.#dropIfIdle(node);
     return node;
   }
 
-  /** The node that an app is counted on. */
-  placeOf(key: string): NodeEntry | undefined {
-    return this.#places.get(key);
+  /** Returns the node that an app is bound or assumed to be bound to. */
+  nodeOf(key: string): NodeEntry | undefined {
+    return this.#nodeOfApp.get(key);
   }
 
-  /** Keeps what an app had on a node, which it is leaving. */
-  hold(app: SchedulerApp, nodeName: string): void {
-    this.release(app.key);
+  /** Adds an app to the leaving apps of a node. */
+  addLeaving(app: SchedulerApp, nodeName: string): void {
+    this.removeLeaving(app.key);
     const node = this.#entry(nodeName);
-    node.hold(app);
+    node.addLeaving(app);
     this.#leaving.set(app.key, node);
   }
 
-  /** The app has left; the node that it left. */
-  release(key: string): NodeEntry | undefined {
+  /** Removes a leaving app, which has stopped; returns the node that it left. */
+  removeLeaving(key: string): NodeEntry | undefined {
     const node = this.#leaving.get(key);
     if (!node) return undefined;
-    node.release(key);
+    node.removeLeaving(key);
     this.#leaving.delete(key);
     this.#dropIfIdle(node);
     return node;
   }
 
-  /** The node that an app is leaving. */
+  /** Returns the node that an app is leaving. */
   leavingFrom(key: string): NodeEntry | undefined {
     return this.#leaving.get(key);
   }
 
-  /** Keeps room on a node for an app; undefined takes that back. */
+  /** Keeps room on a node for an app; undefined cancels that. */
   nominate(app: SchedulerApp, nodeName: string | undefined): void {
     const before = this.#nominations.get(app.key);
     if (before) before.nominated = before.nominated.filter(({ key }) => key !== app.key);
@@ -162,7 +161,7 @@ export class Snapshot {
   }
 
   #changed(node: NodeEntry): void {
-    // One counter for all nodes: a place that is used again never meets a decision about its former node.
+    // One counter for all nodes: an index that is reused never matches a cached answer about its former node.
     node.version = ++this.#version;
     if (node.index < 0) return;
     if (node.index >= this.#versions.length) {
@@ -184,6 +183,6 @@ function spare({ roomCpu, roomMem, hiddenCpu, hiddenMem }: NodeEntry): [number, 
   return [roomCpu - hiddenCpu, roomMem - hiddenMem];
 }
 
-function sameProperties(one: NodeProperties, other: NodeProperties): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+function sameProperties(a: NodeProperties, b: NodeProperties): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -46,7 +46,7 @@ export function createBinder(options: BinderOptions): Binder {
     const result = await bindApp(client, app, node, defaults, { signal });
     metrics.wrote(result.kind);
     if (result.kind === "done") {
-      cluster.applyAnswer(result.object);
+      cluster.apps.applyAnswer(result.object);
       // By the time this runs the node's agent has usually reported the bind itself, and there is nothing to write.
       deferred.add(() => {
         writer.write(app.key, { kind: "bound", node });
@@ -60,7 +60,7 @@ export function createBinder(options: BinderOptions): Binder {
       recorder.record(eventTarget(app), { type: "Warning", reason: "FailedScheduling", message });
       log.warn("the API server rejected a bind", { app: app.key, node, error: result.error });
     } else await readUntilAnswered(app);
-    cluster.forgetAssumed(app.key);
+    cluster.apps.forgetAssumed(app.key);
   };
 
   /** Reads the app until the API server answers: only that shows whether the bind happened. */
@@ -69,7 +69,7 @@ export function createBinder(options: BinderOptions): Binder {
     while (!signal.aborted) {
       try {
         const object = await readAppNow(client, app, { signal });
-        return object ? cluster.applyAnswer(object) : cluster.removeApp(app.key, app.uid);
+        return object ? cluster.apps.applyAnswer(object) : cluster.apps.remove(app.key, app.uid);
       } catch (error) {
         if (!signal.aborted) {
           log.warn("cannot read an app after its bind; retrying", { app: app.key, error });
@@ -84,7 +84,7 @@ export function createBinder(options: BinderOptions): Binder {
       return inFlight;
     },
     async bind(app, node, defaults) {
-      cluster.assume(app, node);
+      cluster.apps.assume(app, node);
       inFlight++;
       try {
         if (mayWrite()) await send(app, node, defaults);
@@ -92,8 +92,8 @@ export function createBinder(options: BinderOptions): Binder {
         log.error("a bind failed", { app: app.key, node, error });
       } finally {
         inFlight--;
-        cluster.forgetAssumed(app.key);
-        const current = cluster.app(app.key);
+        cluster.apps.forgetAssumed(app.key);
+        const current = cluster.apps.get(app.key);
         if (current && !current.nodeName) onUnbound(app.key);
       }
     },

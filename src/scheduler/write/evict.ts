@@ -43,14 +43,14 @@ export function createEvictor(options: EvictorOptions): Evictor {
   const unbind = async (app: SchedulerApp, reason: EvictionReason, message: string): Promise<boolean> => {
     const result = await unbindApp(client, app, { signal });
     if (result.kind === "done") {
-      cluster.applyAnswer(result.object);
+      cluster.apps.applyAnswer(result.object);
       report(app, reason, message);
       return true;
     }
     if (result.kind === "refused") throw result.error;
     const object = await readAppNow(client, app, { signal });
-    if (object) cluster.applyAnswer(object);
-    else cluster.removeApp(app.key, app.uid);
+    if (object) cluster.apps.applyAnswer(object);
+    else cluster.apps.remove(app.key, app.uid);
     return false;
   };
 
@@ -63,7 +63,7 @@ export function createEvictor(options: EvictorOptions): Evictor {
         for (let current: SchedulerApp | undefined = app, tries = 0; tries < maxTries; tries++) {
           if (!isUnchanged(app, current) || !mayWrite()) return false;
           if (await unbind(current, reason, message)) return true;
-          current = cluster.app(app.key);
+          current = cluster.apps.get(app.key);
         }
       } catch (error) {
         if (!signal.aborted) log.warn("cannot unbind an app", { app: app.key, error });

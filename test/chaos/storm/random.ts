@@ -1,5 +1,5 @@
 /** Choices that are the same for the same seed. */
-import { seededRandom } from "../../../src/scheduler/random.ts";
+import { seededRandom } from "../../../src/scheduler/place/choose-node.ts";
 
 export interface Random {
   /** A whole number from `least` to `most`, both included. */

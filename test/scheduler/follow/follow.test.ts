@@ -49,10 +49,10 @@ test("an etcd that was restored is believed: its apps wait again, though their v
     following(client, scene, async () => {
       await waitFor(
         "the list is taken over",
-        () => scene.cluster.app("default/web")?.resourceVersion === "40",
+        () => scene.cluster.apps.get("default/web")?.resourceVersion === "40",
       );
-      assert.equal(scene.cluster.app("default/web")?.nodeName, undefined);
-      assert.equal(scene.takeSaid().at(-1), "default/web waits anew");
+      assert.equal(scene.cluster.apps.get("default/web")?.nodeName, undefined);
+      assert.equal(scene.takeCalls().at(-1), "default/web waits, changed");
     }));
 });
 

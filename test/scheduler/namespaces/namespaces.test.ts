@@ -25,8 +25,8 @@ test("caps under the minimum, over the maximum, or missing under a maximum are r
     const limited = applyLimits(app("web", { cpuPCT }), bounds);
     return "refusal" in limited ? limited.refusal : undefined;
   };
-  assert.equal(refusal(2), "limit range rule-0: the minimum cpuPCT per NCApp is 5, but it asks for 2");
-  assert.equal(refusal(60), "limit range rule-0: the maximum cpuPCT per NCApp is 50, but it asks for 60");
+  assert.equal(refusal(2), "limit range rule-0: the minimum cpuPCT per NCApp is 5, but it requests 2");
+  assert.equal(refusal(60), "limit range rule-0: the maximum cpuPCT per NCApp is 50, but it requests 60");
   assert.equal(refusal(), "limit range rule-0: the maximum cpuPCT per NCApp is 50, but it has no cap");
   assert.deepEqual([refusal(5), refusal(50)], [undefined, undefined]);
 });
@@ -36,7 +36,7 @@ test("a default is held against the bounds too, and of several the first counts"
     app("web"),
     rules({ default: { cpuPCT: "20" } }, { default: { cpuPCT: "30" }, max: { cpuPCT: "10" } }),
   );
-  assert.ok("refusal" in limited && limited.refusal.includes("it asks for 20"));
+  assert.ok("refusal" in limited && limited.refusal.includes("it requests 20"));
 });
 
 test("a LimitRange about Pods says nothing about NCApps", () => {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Toleration } from "../../../src/api/types.ts";
-import type { Health } from "../../../src/scheduler/state/node-health.ts";
+import type { NodeHealth } from "../../../src/scheduler/state/node-health.ts";
 import { type LossPlan, planNodeLoss } from "../../../src/scheduler/node-loss/plan.ts";
 import type { NodeProperties, SchedulerApp } from "../../../src/scheduler/types.ts";
 import { app, snapshotOf } from "../sample-cluster.ts";
 
-const fresh: Health = { state: "fresh" };
-const lost = (seconds: number): Health => ({
+const fresh: NodeHealth = { state: "fresh" };
+const lost = (seconds: number): NodeHealth => ({
   state: "lost",
   silentMs: (seconds + 40) * 1000,
   lostMs: seconds * 1000,
@@ -16,7 +16,7 @@ const lost = (seconds: number): Health => ({
 /** Four nodes, `a` with the app and the health that are given. */
 function plan(
   there: SchedulerApp,
-  health: Health | undefined,
+  health: NodeHealth | undefined,
   { others = fresh, facts = {} as Partial<NodeProperties>, now = 0 } = {},
 ): LossPlan {
   const snapshot = snapshotOf({ a: facts, b: {}, c: {}, d: {} });
@@ -32,7 +32,7 @@ const bearing = (toleration: Toleration) => app("web", { tolerations: [toleratio
 test("an app on a lost node is marked at once and unbound after 300 s", () => {
   assert.deepEqual(kinds(plan(app("web"), fresh)), []);
   const [mark] = plan(app("web"), lost(1)).actions;
-  assert.deepEqual([mark?.kind, mark?.message], ["mark", "node a has not been heard of for 41 s"]);
+  assert.deepEqual([mark?.kind, mark?.message], ["mark", "node a has not reported for 41 s"]);
   const marked = app("web", {}, { status: { phase: "Unknown" } });
   assert.deepEqual(kinds(plan(marked, lost(299))), []);
   assert.deepEqual(kinds(plan(marked, lost(300))), ["unbind"]);
@@ -82,7 +82,7 @@ test("a NoExecute taint drives apps away, at once or after the time that they be
   const [action] = plan(app("web"), fresh, { facts, now: 1000 }).actions;
   assert.deepEqual([action?.kind, action?.message], [
     "unbind",
-    "node a has the taint {repair: }, which it does not bear",
+    "node a has the taint {repair: }, which the app does not tolerate",
   ]);
   const patient = bearing({ key: "repair", operator: "Exists", effect: "NoExecute", tolerationSeconds: 10 });
   assert.deepEqual(kinds(plan(patient, fresh, { facts, now: 10_999 })), []);

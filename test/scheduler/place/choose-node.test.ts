@@ -32,8 +32,8 @@ test("each filter refuses with its own words", () => {
     pressed: { pressures: ["disk"] },
     plain: {},
   });
-  snapshot.setNode("agentless", snapshot.node("plain")!.facts);
-  snapshot.setNode("silent", snapshot.node("plain")!.facts);
+  snapshot.setNode("agentless", snapshot.node("plain")!.properties);
+  snapshot.setNode("silent", snapshot.node("plain")!.properties);
   snapshot.setAgent("silent", "stale");
   snapshot.place(app("db", { ports: [{ port: 5432 }] }), "plain");
   assert.equal(
@@ -54,7 +54,7 @@ test("each filter refuses with its own words", () => {
 });
 
 test("a cluster without nodes says so", () => {
-  assert.equal(choose(app("web"), snapshotOf({})), "0/0 nodes are available: there is no node");
+  assert.equal(choose(app("web"), snapshotOf({})), "0/0 nodes are available: the cluster has no nodes");
 });
 
 test("the same port is free again for another protocol", () => {
@@ -171,7 +171,7 @@ test("what was found out about a node is forgotten when the node changes", () =>
   const snapshot = snapshotOf({ a: {} });
   const web = app("web", { nodeSelector: { zone: "b" } });
   assert.match(choose(web, snapshot), /node selector/);
-  snapshot.setNode("a", { ...snapshot.node("a")!.facts, labels: { zone: "b" } });
+  snapshot.setNode("a", { ...snapshot.node("a")!.properties, labels: { zone: "b" } });
   assert.equal(choose(web, snapshot), "a");
   snapshot.setAgent("a", "stale");
   assert.match(choose(web, snapshot), /agent lost/);

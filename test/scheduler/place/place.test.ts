@@ -11,7 +11,7 @@ test("a bind carries the caps that the namespace gives", () => {
   const { cluster, apply } = createTestCluster(["a"]);
   cluster.applyLimitRange(limitRange("team", { default: { cpuPCT: "20" } }));
   apply("web", { memPCT: 5 });
-  const decision = placeApp(cluster.app("default/web")!, cluster, options);
+  const decision = placeApp(cluster.apps.get("default/web")!, cluster, options);
   assert.ok(decision.kind === "bind");
   assert.deepEqual([decision.node, decision.defaults, decision.app.cpu], ["a", { cpuPCT: "20" }, 20_000]);
 });
@@ -20,10 +20,10 @@ test("what assumed binds take of a quota is gone for the next app", () => {
   const { cluster, apply } = createTestCluster(["a"]);
   cluster.applyQuota(quota("team", { cpuPCT: "50" }));
   for (const name of ["one", "two"]) apply(name, { cpuPCT: 30 });
-  cluster.assume(cluster.app("default/one")!, "a");
-  const decision = placeApp(cluster.app("default/two")!, cluster, options);
+  cluster.apps.assume(cluster.apps.get("default/one")!, "a");
+  const decision = placeApp(cluster.apps.get("default/two")!, cluster, options);
   assert.ok(decision.kind === "refuse");
-  assert.deepEqual(decision.refusedBy, ["quota"]);
+  assert.deepEqual(decision.helpedBy, ["quota", "limitRange"]);
   assert.match(
     decision.message,
     /exceeded quota: team, requested: cpuPCT=30, used: cpuPCT=30, limited: cpuPCT=50/,
@@ -35,7 +35,7 @@ test("a PriorityClass that is not there, and a cap that makes no sense, are refu
   apply("gold", { priorityClassName: "gold" });
   apply("odd", { cpuPCT: "120" });
   const message = (name: string) => {
-    const decision = placeApp(cluster.app(`default/${name}`)!, cluster, options);
+    const decision = placeApp(cluster.apps.get(`default/${name}`)!, cluster, options);
     return decision.kind === "refuse" ? decision.message : "bound";
   };
   assert.equal(message("gold"), "no PriorityClass with name gold was found");
@@ -44,19 +44,19 @@ test("a PriorityClass that is not there, and a cap that makes no sense, are refu
 
 test("room is made for a higher priority, and never where its class forbids that", () => {
   const { cluster, apply } = createTestCluster(["a"]);
-  cluster.applyPriorityClass(priorityClass("high", 100));
-  cluster.applyPriorityClass(priorityClass("meek", 100, { preemptionPolicy: "Never" }));
+  cluster.apps.applyPriorityClass(priorityClass("high", 100));
+  cluster.apps.applyPriorityClass(priorityClass("meek", 100, { preemptionPolicy: "Never" }));
   apply("low", { nodeName: "a", cpuPCT: 80 });
   apply("vip", { cpuPCT: 50, priorityClassName: "high" });
   apply("meek", { cpuPCT: 50, priorityClassName: "meek" });
-  const vip = placeApp(cluster.app("default/vip")!, cluster, options);
+  const vip = placeApp(cluster.apps.get("default/vip")!, cluster, options);
   assert.ok(vip.kind === "refuse");
   assert.equal(
     vip.message,
     "0/1 nodes are available: 1 cpuPCT (need 50, at most 20 free); ending default/low on node a",
   );
   assert.deepEqual(vip.preemption?.victims.map(({ key }) => key), ["default/low"]);
-  const meek = placeApp(cluster.app("default/meek")!, cluster, options);
+  const meek = placeApp(cluster.apps.get("default/meek")!, cluster, options);
   assert.ok(meek.kind === "refuse" && meek.preemption === undefined);
 });
 
@@ -68,7 +68,7 @@ test("explainApp() shows every node with all that speaks against it, or its poin
   apply("web", { nodeName: "b", cpuPCT: 20, memPCT: 20 });
   const explanation = explainApp("default/web", cluster, options)!;
   assert.equal(describeRequest(explanation.app), "default/web: cpuPCT 20, memPCT 20, priority 0");
-  assert.equal(explanation.outcome, "bound to b; were it not, it would be bound to b");
+  assert.equal(explanation.outcome, "bound to node b; if it were not, it would be bound to node b");
   assert.deepEqual(explanationRows(explanation), [
     ["NODE", "FITS", "ALLOCATED", "BALANCE", "LOAD", "AFFINITY", "TAINTS", "TOTAL", "REFUSED BY"],
     ["b", "yes", "160.0", "200.0", "200.0", "0.0", "600.0", "1160.0", ""],

@@ -58,7 +58,7 @@ test("a host port can be won", () => {
 test("room that is being made already is waited for", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   snapshot.place(at(1, 100, "low"), "a");
-  snapshot.hold(at(1, 100, "leaving"), "b");
+  snapshot.addLeaving(at(1, 100, "leaving"), "b");
   assert.deepEqual(preempt(at(100, 50, "vip"), snapshot, options), { node: "b", victims: [] });
 });
 
@@ -66,7 +66,7 @@ test("room that is being made for an app is waited for, wherever the search begi
   const snapshot = snapshotOf({ a: {}, b: {}, c: {} });
   const vip = at(100, 50, "vip");
   for (const name of ["b", "c"]) snapshot.place(at(1, 80, `low-${name}`), name);
-  snapshot.hold(at(1, 80, "leaving"), "a");
+  snapshot.addLeaving(at(1, 80, "leaving"), "a");
   snapshot.nominate(vip, "a");
   const few = { ...options, enough: () => 1 };
   for (const start of [0, 1, 2]) {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { filters } from "../../../src/scheduler/filters/filters.ts";
 import type { NodeEntry } from "../../../src/scheduler/node-entry.ts";
 import { preempt } from "../../../src/scheduler/place/preempt.ts";
-import { seededRandom } from "../../../src/scheduler/random.ts";
+import { seededRandom } from "../../../src/scheduler/place/choose-node.ts";
 import { allRefusals } from "../../../src/scheduler/place/refusals.ts";
 import { chooseNode } from "../../../src/scheduler/place/choose-node.ts";
 import type { Snapshot } from "../../../src/scheduler/state/snapshot.ts";
@@ -39,7 +39,7 @@ function fill(
     } else refused.push(app);
     const [oldest] = placed.keys();
     if (oldest && random() < 0.1) {
-      snapshot.displace(oldest);
+      snapshot.remove(oldest);
       placed.delete(oldest);
     }
   }

@@ -5,19 +5,20 @@ import { createHealthApp, createSchedulerApp } from "../../../src/scheduler/serv
 
 function createView({ alive = true } = {}) {
   const metrics = createSchedulerMetrics();
-  const queues = { active: 1, backoff: 2, parked: 3 };
-  const nodes = { fresh: 5, stale: 0, none: 1 };
+  const gauges = {
+    leader: true,
+    queues: { active: 1, backoff: 2, parked: 3 },
+    nodes: { fresh: 5, stale: 0, none: 1 },
+    apps: 7,
+  };
   const app = createSchedulerApp({
     version: "1.2.3",
     identity: "me",
     startedAt: new Date(0),
-    leading: () => true,
     followers:
-      () => [{ name: "ncapps", listed: true, alive, message: alive ? "followed" : "401 Unauthorized" }],
-    queues: () => queues,
-    nodes: () => nodes,
-    apps: () => 7,
-    metrics: () => metrics.render({ leader: true, queues, nodes, apps: 7 }),
+      () => [{ name: "ncapps", listed: true, alive, message: alive ? "watching" : "401 Unauthorized" }],
+    gauges: () => gauges,
+    metrics: () => metrics.render(gauges),
   });
   return { app, metrics };
 }
@@ -30,7 +31,7 @@ test("/healthz and /livez answer whatever the API server does, /readyz says what
   assert.match(await unready.text(), /^\[-\]ncapps failed: 401 Unauthorized$/m);
   const ready = await createView().app.request("/readyz?verbose");
   assert.equal(ready.status, 200);
-  assert.match(await ready.text(), /^\[\+\]ncapps ok: followed$/m);
+  assert.match(await ready.text(), /^\[\+\]ncapps ok: watching$/m);
 });
 
 test("the port for health tells anyone whether all is well, and no more", async () => {

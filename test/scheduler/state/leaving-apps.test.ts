@@ -27,17 +27,22 @@ function createScene() {
     },
     leaving: () => [...cluster.snapshot.node("a")!.leaving.keys()],
     place: () =>
-      placeApp(cluster.app(key)!, cluster, { policy: "spread", random: () => 0, start: 0, now: clock.now }),
+      placeApp(cluster.apps.get(key)!, cluster, {
+        policy: "spread",
+        random: () => 0,
+        start: 0,
+        now: clock.now,
+      }),
   };
 }
 
 const caps = (percent: number): NCAppSpec => ({ cpuPCT: percent, memPCT: percent });
 
 test("an app that leaves a living node keeps its share there until it has stopped", () => {
-  const { cluster, apply, say, leaving, takeHappened } = createScene();
+  const { cluster, apply, say, leaving, takeEvents } = createScene();
   say(80);
   apply("web", { nodeName: "a", ...caps(20) }, running);
-  takeHappened();
+  takeEvents();
   apply("web", caps(20), running);
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
   assert.equal(cluster.accounts.usage.of("default").cpu, 0);
@@ -46,20 +51,20 @@ test("an app that leaves a living node keeps its share there until it has stoppe
   // The agent has not let go of it, then it has.
   say(80);
   assert.deepEqual(leaving(), [key]);
-  takeHappened();
+  takeEvents();
   say(100);
   assert.deepEqual(leaving(), []);
-  assert.deepEqual(takeHappened().filter((line) => line.startsWith("left")), [`left ${key}`]);
+  assert.deepEqual(takeEvents().filter((line) => line.startsWith("stopped")), [`stopped ${key}`]);
 });
 
 test("without word from the agent, a share is free again 5 s after the grace period", () => {
   const { cluster, clock, leave } = createScene();
   leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
   clock.now += 9999;
-  cluster.releaseOverdue();
+  cluster.removeOverdue();
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
   clock.now += 1;
-  cluster.releaseOverdue();
+  cluster.removeOverdue();
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
 });
 
@@ -68,13 +73,13 @@ test("an app without caps is bound again, and its port given away, when its grac
   leave("web", { ports: [{ port: 8080 }], terminationGracePeriodSeconds: 60 });
   for (const _ of Array(6)) {
     say(100);
-    cluster.releaseOverdue();
+    cluster.removeOverdue();
     const decision = place();
-    assert.equal(decision.kind === "refuse" && decision.message, "waiting until it has stopped on node a");
+    assert.equal(decision.kind === "wait" && decision.message, "waiting until it has stopped on node a");
     assert.equal(cluster.snapshot.node("a")?.ports.size, 1);
   }
   clock.now += 5000;
-  cluster.releaseOverdue();
+  cluster.removeOverdue();
   assert.equal(place().kind, "bind");
   assert.equal(cluster.snapshot.node("a")?.ports.size, 0);
 });
@@ -171,11 +176,11 @@ test("nothing is held for an app that has ended, nor on a node that is lost, nor
   leave("done", { cpuPCT: 20 }, { phase: "Succeeded" });
   assert.deepEqual(leaving(), []);
   apply("web", { nodeName: "a", cpuPCT: 20 }, running);
-  cluster.removeApp(key, "uid-web");
+  cluster.apps.remove(key, "uid-web");
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
   apply("lost", { nodeName: "a", cpuPCT: 20 }, { phase: "Unknown" });
   clock.now += 41_000;
-  cluster.liveness.states();
+  cluster.liveness.check();
   apply("lost", { cpuPCT: 20 }, running);
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
 });
@@ -185,6 +190,6 @@ test("a clock that is set back does not keep a share for longer", () => {
   leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
   clock.corrected = -3_600_000;
   clock.now += 10_000;
-  cluster.releaseOverdue();
+  cluster.removeOverdue();
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
 });

@@ -3,45 +3,45 @@ import { test } from "node:test";
 import { createObservedClock } from "../../../src/scheduler/node-loss/observed-clock.ts";
 import {
   type Clocks,
-  type LeaseSeen,
   nodeHealth,
-  seeLease,
-  vanished,
+  type ObservedLease,
+  observeLease,
+  vanishedLease,
 } from "../../../src/scheduler/state/node-health.ts";
 import { lease } from "../objects.ts";
 
 const start = Date.parse("2026-01-01T00:00:00Z");
-const at = (seconds: number): Clocks => ({ watched: seconds * 1000, wall: start + seconds * 1000 });
+const at = (seconds: number): Clocks => ({ observed: seconds * 1000, wall: start + seconds * 1000 });
 const renewed = (seconds: number) => lease("a", start + seconds * 1000);
-const stateAt = (seen: LeaseSeen | undefined, seconds: number) => nodeHealth(seen, at(seconds))?.state;
+const stateAt = (seen: ObservedLease | undefined, seconds: number) => nodeHealth(seen, at(seconds))?.state;
 
 test("a node is fresh while its Lease is renewed and lost 40 s after the last time", () => {
-  let seen = seeLease(undefined, renewed(0), at(0));
-  for (const seconds of [10, 20, 30]) seen = seeLease(seen, renewed(seconds), at(seconds));
+  let seen = observeLease(undefined, renewed(0), at(0));
+  for (const seconds of [10, 20, 30]) seen = observeLease(seen, renewed(seconds), at(seconds));
   assert.equal(stateAt(seen, 70), "fresh");
   assert.deepEqual(nodeHealth(seen, at(71)), { state: "lost", silentMs: 41_000, lostMs: 1000 });
 });
 
 test("a node that flaps faster than its Lease lasts is never lost", () => {
-  let seen = seeLease(undefined, renewed(0), at(0));
+  let seen = observeLease(undefined, renewed(0), at(0));
   for (let seconds = 39; seconds < 600; seconds += 39) {
     assert.equal(stateAt(seen, seconds), "fresh");
-    seen = seeLease(seen, renewed(seconds), at(seconds));
+    seen = observeLease(seen, renewed(seconds), at(seconds));
   }
 });
 
 test("clocks of other machines do not matter once a renewal was seen", () => {
   const skewed = (seconds: number) => renewed(seconds - 3600);
-  let seen = seeLease(undefined, skewed(0), at(0));
+  let seen = observeLease(undefined, skewed(0), at(0));
   assert.equal(stateAt(seen, 1), "doubtful");
-  seen = seeLease(seen, skewed(10), at(10));
+  seen = observeLease(seen, skewed(10), at(10));
   assert.equal(stateAt(seen, 11), "fresh");
-  const fast = seeLease(undefined, renewed(3600), at(0));
+  const fast = observeLease(undefined, renewed(3600), at(0));
   assert.equal(stateAt(fast, 41), "lost");
 });
 
-test("after a start an old Lease gives no apps, and is lost only after a silence that was watched", () => {
-  const seen = seeLease(undefined, renewed(-300), at(0));
+test("after a start an old Lease gives no apps, and is lost only after a silence that was observed", () => {
+  const seen = observeLease(undefined, renewed(-300), at(0));
   assert.equal(stateAt(seen, 0), "doubtful");
   assert.equal(stateAt(seen, 40), "doubtful");
   // How long it had been silent before counts then.
@@ -49,20 +49,20 @@ test("after a start an old Lease gives no apps, and is lost only after a silence
 });
 
 test("a Lease says itself how long it lasts", () => {
-  const seen = seeLease(undefined, lease("a", start, undefined, 5), at(0));
+  const seen = observeLease(undefined, lease("a", start, undefined, 5), at(0));
   assert.deepEqual([stateAt(seen, 5), stateAt(seen, 6)], ["fresh", "lost"]);
 });
 
 test("a grace that the scheduler was given wins over what Leases say", () => {
-  const seen = seeLease(undefined, renewed(0), at(0), 20_000);
+  const seen = observeLease(undefined, renewed(0), at(0), 20_000);
   assert.deepEqual([stateAt(seen, 20), stateAt(seen, 21)], ["fresh", "lost"]);
-  const gone = vanished(at(100), 20_000);
+  const gone = vanishedLease(at(100), 20_000);
   assert.deepEqual([stateAt(gone, 120), stateAt(gone, 121)], ["fresh", "lost"]);
 });
 
 test("a node without a Lease has no state, and one that vanished is lost after 40 s", () => {
   assert.equal(nodeHealth(undefined, at(0)), undefined);
-  const seen = vanished(at(100));
+  const seen = vanishedLease(at(100));
   assert.deepEqual([stateAt(seen, 140), stateAt(seen, 141)], ["fresh", "lost"]);
 });
 

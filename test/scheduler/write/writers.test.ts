@@ -63,9 +63,9 @@ function createScene(
     client,
     log,
     signal,
-    lookup: (key) => cluster.app(key),
-    apply: (object) => cluster.applyAnswer(object),
-    gone: (key, uid) => cluster.removeApp(key, uid),
+    lookup: (key) => cluster.apps.get(key),
+    apply: (object) => cluster.apps.applyAnswer(object),
+    gone: (key, uid) => cluster.apps.remove(key, uid),
   });
   const permission = { mayWrite: true };
   const unbound: string[] = [];
@@ -94,7 +94,7 @@ const calls = (requests: Asked[]) =>
 
 test("a bind carries uid and version, and counts before it is answered", async () => {
   await withApps({ web: { cpuPCT: 20 } }, async ({ cluster, binder, stored, requests, told, unbound }) => {
-    const app = cluster.app("default/web")!;
+    const app = cluster.apps.get("default/web")!;
     const done = binder.bind(app, "a", { memPCT: "5" });
     assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
     await done;
@@ -104,7 +104,11 @@ test("a bind carries uid and version, and counts before it is answered", async (
       spec: { nodeName: "a", memPCT: "5" },
     });
     assert.equal(stored("web")?.spec.nodeName, "a");
-    assert.deepEqual([told, unbound, cluster.app("default/web")?.nodeName], [["web Scheduled"], [], "a"]);
+    assert.deepEqual([told, unbound, cluster.apps.get("default/web")?.nodeName], [
+      ["web Scheduled"],
+      [],
+      "a",
+    ]);
     assert.equal(cluster.snapshot.node("a")?.usedMem, 5000);
   });
 });
@@ -112,8 +116,8 @@ test("a bind carries uid and version, and counts before it is answered", async (
 test("where another was quicker its bind stands, and counts", async () => {
   await withApps({ web: { cpuPCT: 20 } }, async ({ api, cluster, binder, told, unbound }) => {
     api.touch(pathOf("web"), (app) => app.spec.nodeName = "b");
-    await binder.bind(cluster.app("default/web")!, "a", {});
-    assert.equal(cluster.app("default/web")?.nodeName, "b");
+    await binder.bind(cluster.apps.get("default/web")!, "a", {});
+    assert.equal(cluster.apps.get("default/web")?.nodeName, "b");
     assert.deepEqual([cluster.snapshot.node("a")?.usedCpu, cluster.snapshot.node("b")?.usedCpu], [0, 20_000]);
     assert.deepEqual([told, unbound], [[], []]);
   });
@@ -122,8 +126,8 @@ test("where another was quicker its bind stands, and counts", async () => {
 test("an app that was deleted meanwhile is dropped", async () => {
   await withApps({ web: {} }, async ({ api, cluster, binder, unbound }) => {
     api.objects.clear();
-    await binder.bind(cluster.app("default/web")!, "a", {});
-    assert.deepEqual([cluster.app("default/web"), unbound], [undefined, []]);
+    await binder.bind(cluster.apps.get("default/web")!, "a", {});
+    assert.deepEqual([cluster.apps.get("default/web"), unbound], [undefined, []]);
   });
 });
 
@@ -131,7 +135,7 @@ test("a bind whose answer was lost keeps its place until the app was read, and i
   for (const arrived of [true, false]) {
     let first = true;
     await withApps({ web: { cpuPCT: 20 } }, async ({ cluster, binder, unbound }) => {
-      const done = binder.bind(cluster.app("default/web")!, "a", {});
+      const done = binder.bind(cluster.apps.get("default/web")!, "a", {});
       await done;
       assert.equal(cluster.snapshot.node("a")?.usedCpu, arrived ? 20_000 : 0);
       assert.deepEqual(unbound, arrived ? [] : ["default/web"]);
@@ -147,8 +151,8 @@ test("a bind whose answer was lost keeps its place until the app was read, and i
 test("an app that is deleted while a write to it is under way does not come back with the answer", async () => {
   type Write = (scene: Scene) => Promise<unknown>;
   const writes: Record<string, Write> = {
-    bind: ({ cluster, binder }) => binder.bind(cluster.app("default/web")!, "a", {}),
-    evict: ({ cluster, evictor }) => evictor.evict(cluster.app("default/bound")!, "Preempted", "m"),
+    bind: ({ cluster, binder }) => binder.bind(cluster.apps.get("default/web")!, "a", {}),
+    evict: ({ cluster, evictor }) => evictor.evict(cluster.apps.get("default/bound")!, "Preempted", "m"),
     status: async ({ writer }) => {
       writer.write("default/web", { kind: "refused", message: "m" });
       await waitFor("it is written", () => writer.pending === 0);
@@ -162,7 +166,7 @@ test("an app that is deleted while a write to it is under way does not come back
       assert.deepEqual([...cluster.apps], [], what);
       assert.deepEqual(cluster.accounts.usage.of("default"), { cpu: 0, mem: 0 }, what);
     }, () => {
-      for (const { key, uid } of [...cluster!.apps]) cluster!.removeApp(key, uid);
+      for (const { key, uid } of [...cluster!.apps]) cluster!.apps.remove(key, uid);
       return undefined;
     });
   }
@@ -170,7 +174,7 @@ test("an app that is deleted while a write to it is under way does not come back
 
 test("a bind that the server refuses is told, and tried again later", async () => {
   await withApps({ web: { cpuPCT: 20 } }, async ({ cluster, binder, told, unbound }) => {
-    await binder.bind(cluster.app("default/web")!, "a", {});
+    await binder.bind(cluster.apps.get("default/web")!, "a", {});
     assert.deepEqual([told, unbound, cluster.snapshot.node("a")?.usedCpu], [["web FailedScheduling"], [
       "default/web",
     ], 0]);
@@ -182,8 +186,8 @@ test("who does not lead any more sends nothing", async () => {
     { web: {}, bound: { nodeName: "a" } },
     async ({ cluster, binder, evictor, permission, requests, unbound }) => {
       permission.mayWrite = false;
-      await binder.bind(cluster.app("default/web")!, "a", {});
-      assert.equal(await evictor.evict(cluster.app("default/bound")!, "Preempted", "m"), false);
+      await binder.bind(cluster.apps.get("default/web")!, "a", {});
+      assert.equal(await evictor.evict(cluster.apps.get("default/bound")!, "Preempted", "m"), false);
       assert.deepEqual([requests.length, unbound], [0, ["default/web"]]);
     },
   );
@@ -191,7 +195,7 @@ test("who does not lead any more sends nothing", async () => {
 
 test("an eviction unbinds, tells why, and makes the app Pending", async () => {
   await withApps({ web: { nodeName: "a", cpuPCT: 20 } }, async ({ cluster, evictor, stored, told }) => {
-    assert.equal(await evictor.evict(cluster.app("default/web")!, "Preempted", "for others"), true);
+    assert.equal(await evictor.evict(cluster.apps.get("default/web")!, "Preempted", "for others"), true);
     assert.deepEqual([stored("web")?.spec.nodeName, told], [undefined, ["web Preempted"]]);
     await waitFor("the status is told", () => stored("web")?.status?.phase === "Pending");
     assert.equal(stored("web")?.status?.reason, "Preempted");
@@ -202,7 +206,7 @@ test("an eviction goes on after a new status, and not after a new spec", async (
   for (const [generation, expected] of [[1, true], [2, false]] as const) {
     await withApps({ web: { nodeName: "a" } }, async ({ api, cluster, evictor }) => {
       api.touch(pathOf("web"), (app) => app.metadata.generation = generation);
-      assert.equal(await evictor.evict(cluster.app("default/web")!, "Preempted", "m"), expected);
+      assert.equal(await evictor.evict(cluster.apps.get("default/web")!, "Preempted", "m"), expected);
     });
   }
 });
@@ -226,7 +230,7 @@ test("the newest status wins, what is said already is not sent, and what others 
     writer.write("default/web", { kind: "refused", message: "three" });
     await waitFor("all is done", () => writer.pending === 0);
     assert.equal(requests.length, before, calls(requests).join());
-    assert.equal(cluster.app("default/web")?.status.message, "three");
+    assert.equal(cluster.apps.get("default/web")?.status.message, "three");
   });
 });
 
@@ -259,7 +263,7 @@ test("a lost node is told once, and its apps are marked and then unbound", async
       const pass = (seconds: number) => {
         clock.now += seconds * 1000;
         beat("b");
-        keeper.tick(cluster.liveness.states());
+        keeper.tick(cluster.liveness.check());
       };
       pass(41);
       pass(1);
@@ -275,7 +279,7 @@ test("that evictions are paused is told once, on a namespace that people look at
   await withApps({}, async ({ cluster, clock, writer, evictor, recorder, log, told }) => {
     const keeper = createLossKeeper({ cluster, writer, evictor, recorder, log, now: () => clock.now });
     clock.now += 41_000;
-    for (let round = 0; round < 3; round++) keeper.tick(cluster.liveness.states());
+    for (let round = 0; round < 3; round++) keeper.tick(cluster.liveness.check());
     assert.deepEqual(told.sort(), ["a EvictionsPaused", "b EvictionsPaused", "nckubelet EvictionsPaused"]);
   });
 });

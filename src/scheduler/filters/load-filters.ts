@@ -1,0 +1,61 @@
+/** The filters that read what is bound to a node, in the order in which they are evaluated. */
+import type { NodeEntry } from "../node-entry.ts";
+import { formatPoints } from "../points.ts";
+import { formatPort, type SchedulerApp } from "../types.ts";
+import type { LoadFilter } from "./filter.ts";
+
+/** A LimitRange sets the caps of apps that have none, so a changed one can help as well. */
+const helpedBy: LoadFilter["helpedBy"] = ["node", "capacity", "limitRange"];
+
+export const loadFilters: readonly LoadFilter[] = [
+  // A host port belongs to one app.
+  {
+    kind: "load",
+    name: "ports",
+    helpedBy,
+    passes: (app, node) => app.ports.length === 0 || takenPort(app, node) === undefined,
+    why: (app, node) => `host port ${formatPort(takenPort(app, node)!)}`,
+  },
+  shareFilter("cpuPCT", (app) => app.cpu, (node) => node.freeCpu),
+  shareFilter("memPCT", (app) => app.mem, (node) => node.freeMem),
+];
+
+/** A filter on a share of the node: the caps of all its apps add up to 100 less its reserve at most. An app without a cap always fits. */
+function shareFilter(
+  name: string,
+  requested: (app: SchedulerApp) => number,
+  unused: (node: NodeEntry) => number,
+): LoadFilter {
+  const free = (app: SchedulerApp, node: NodeEntry) => {
+    let points = unused(node);
+    for (const claimant of claimants(app, node)) points -= requested(claimant);
+    return Math.max(0, points);
+  };
+  const need = (app: SchedulerApp) => `${name} (need ${formatPoints(requested(app))}`;
+  return {
+    kind: "load",
+    name,
+    helpedBy,
+    passes: (app, node) => requested(app) === 0 || requested(app) <= free(app, node),
+    why: (app, node) => `${need(app)}, ${formatPoints(free(app, node))} free)`,
+    whyAll: (app, nodes) => {
+      const most = nodes.reduce((most, node) => Math.max(most, free(app, node)), 0);
+      return `${need(app)}, at most ${formatPoints(most)} free)`;
+    },
+  };
+}
+
+function takenPort(app: SchedulerApp, node: NodeEntry): number | undefined {
+  const claimed = claimants(app, node);
+  return app.ports.find((port) =>
+    node.ports.has(port) || claimed.some((claimant) => claimant.ports.includes(port))
+  );
+}
+
+const none: readonly SchedulerApp[] = [];
+
+/** Apps that are nominated to the node and come before `app`: what they need is not free for it. */
+function claimants(app: SchedulerApp, { nominated }: NodeEntry): readonly SchedulerApp[] {
+  if (nominated.length === 0) return none;
+  return nominated.filter(({ key, priority }) => key !== app.key && priority >= app.priority);
+}

@@ -1,0 +1,184 @@
+/**
+ * The apps of the cluster, and the node that each of them counts on.
+ *
+ * Guarantees: an update that is older than what is known changes nothing, and an answer to a write never restores an app that is gone.
+ * An app that is assumed to be bound counts on its node until the API server shows it bound or the bind has failed.
+ */
+import type { V1PriorityClass } from "@kubernetes/client-node";
+import { keyOf } from "../../api/names.ts";
+import { isLater } from "../../kube/resource-version.ts";
+import type { Wire } from "../../kube/wire.ts";
+import type { SchedulerApp } from "../types.ts";
+import type { Accounts } from "./accounts.ts";
+import { type PriorityRule, readPriorityClass, withPriority } from "./priority.ts";
+import { readApp } from "./read-app.ts";
+import type { SlimApp } from "./slim-app.ts";
+
+/** Time to stop beyond the grace period: the agent has to receive the change first, and to kill the app at the end. */
+const stopMarginMs = 5000;
+
+export interface AppsOptions {
+  schedulerName: string;
+  accounts: Accounts;
+  /** The clock for delays. */
+  steady: () => number;
+  /** An app of this scheduler has no node. `changed`: it is new, or its request has changed. */
+  onWaiting: (app: SchedulerApp, changed: boolean) => void;
+  /** An app no longer waits: it is bound, gone, or not placed by this scheduler. */
+  onSettled: (key: string) => void;
+}
+
+export class Apps {
+  readonly #options: AppsOptions;
+  readonly #accounts: Accounts;
+  readonly #apps = new Map<string, SchedulerApp>();
+  readonly #assumed = new Set<string>();
+  readonly #classes = new Map<string, PriorityRule>();
+
+  constructor(options: AppsOptions) {
+    this.#options = options;
+    this.#accounts = options.accounts;
+  }
+
+  get(key: string): SchedulerApp | undefined {
+    return this.#apps.get(key);
+  }
+
+  get size(): number {
+    return this.#apps.size;
+  }
+
+  [Symbol.iterator](): Iterator<SchedulerApp> {
+    return this.#apps.values();
+  }
+
+  /** Applies an app from a list or a watch. */
+  apply(object: SlimApp): void {
+    const { uid, resourceVersion = "" } = object.metadata;
+    const known = this.#apps.get(keyOf(object));
+    // Among others the watch's echo of every bind, which arrives after the answer.
+    if (known && known.uid === uid && !isLater(resourceVersion, known.resourceVersion)) return;
+    this.#update(object);
+  }
+
+  /**
+   * Applies an app from the answer to a request. The watch may have overtaken it with a newer version, with the deletion of the app, or
+   * with another app of the same name.
+   */
+  applyAnswer(object: SlimApp): void {
+    const known = this.#apps.get(keyOf(object));
+    if (known && isLater(object.metadata.resourceVersion ?? "", known.resourceVersion)) this.#update(object);
+  }
+
+  /** Removes an app that is gone. The uid protects an app that was created again under its name. */
+  remove(key: string, uid: string): void {
+    const app = this.#apps.get(key);
+    if (app?.uid === uid) this.#forget(app);
+  }
+
+  /**
+   * Applies a complete list: apps that are not in it are gone. `rewound`: the server went back in time, as with a restored etcd, so
+   * that lower versions are applied as well.
+   */
+  replace(objects: SlimApp[], { rewound = false } = {}): void {
+    const listed = new Set(objects.map(({ metadata }) => metadata.uid));
+    for (const app of [...this.#apps.values()]) if (!listed.has(app.uid)) this.#forget(app);
+    for (const object of objects) {
+      if (rewound) this.#update(object);
+      else this.apply(object);
+    }
+  }
+
+  /** Counts an app as bound before the API server confirms it. `app` has the caps that it will have. */
+  assume(app: SchedulerApp, nodeName: string): void {
+    this.#assumed.add(app.key);
+    this.#accounts.place({ ...app, nodeName }, nodeName);
+  }
+
+  /** Undoes `assume` after a failed bind; does nothing once the API server has shown the app bound. */
+  forgetAssumed(key: string): void {
+    if (!this.#assumed.delete(key)) return;
+    const app = this.#apps.get(key);
+    if (app) this.#count(app, undefined);
+    else this.#accounts.remove(key);
+  }
+
+  applyPriorityClass(object: Wire<V1PriorityClass>): void {
+    const rule = readPriorityClass(object);
+    this.#classes.set(rule.name, rule);
+    this.#reprioritize();
+  }
+
+  removePriorityClass(name: string): void {
+    if (this.#classes.delete(name)) this.#reprioritize();
+  }
+
+  #update(object: SlimApp): void {
+    const app = withPriority(readApp(object, this.#options.schedulerName), this.#classes);
+    const before = this.#apps.get(app.key);
+    if (before && before.uid !== app.uid) this.#forget(before);
+    this.#apps.set(app.key, app);
+    // Until the API server has answered the bind, an app without a node still counts where it is assumed to be.
+    if (!this.#assumed.has(app.key) || app.nodeName) {
+      this.#assumed.delete(app.key);
+      this.#count(app, before);
+    }
+    this.#report(app, before);
+  }
+
+  /** Counts the app on the node that it is bound to, and on no other. */
+  #count(app: SchedulerApp, before: SchedulerApp | undefined): void {
+    const { snapshot } = this.#accounts;
+    const node = snapshot.nodeOf(app.key);
+    // It was bound, not only assumed to be. Its status does not matter: its agent may have started it without reporting that yet.
+    const isLeaving = node !== undefined && before?.nodeName === node.name && app.nodeName !== node.name &&
+      !before.finished;
+    // When an app stops on a lost node is unknown, and the time to wait for it has already passed.
+    if (isLeaving && node.agent === "fresh" && node.index >= 0) {
+      this.#accounts.markLeaving(before, node.name, this.#options.steady() + before.graceMs + stopMarginMs);
+    }
+    const isBack = app.nodeName !== undefined && app.nodeName === snapshot.leavingFrom(app.key)?.name;
+    if (isBack) this.#accounts.removeLeaving(app.key);
+    if (app.nodeName && !app.finished) this.#accounts.place(app, app.nodeName);
+    else this.#accounts.remove(app.key);
+  }
+
+  #report(app: SchedulerApp, before: SchedulerApp | undefined): void {
+    const { onWaiting, onSettled } = this.#options;
+    const { snapshot } = this.#accounts;
+    if (app.nodeName || !app.ours || app.deleting) {
+      snapshot.nominate(app, undefined);
+      return onSettled(app.key);
+    }
+    const changed = !before || requestChanged(before, app);
+    // Room that was made for it, perhaps by an earlier scheduler, is kept for what it requests now.
+    const nominated = snapshot.nominatedNode(app.key)?.name ?? app.status.nominatedNodeName;
+    if (changed && nominated) snapshot.nominate(app, nominated);
+    onWaiting(app, changed);
+  }
+
+  #forget(app: SchedulerApp): void {
+    this.#apps.delete(app.key);
+    this.#assumed.delete(app.key);
+    this.#accounts.snapshot.nominate(app, undefined);
+    this.#accounts.remove(app.key);
+    this.#accounts.removeLeaving(app.key);
+    this.#options.onSettled(app.key);
+  }
+
+  #reprioritize(): void {
+    for (const before of [...this.#apps.values()]) {
+      const app = withPriority(before, this.#classes);
+      if (app.priority === before.priority && app.missingClass === before.missingClass) continue;
+      this.#apps.set(app.key, app);
+      const node = this.#accounts.snapshot.nodeOf(app.key);
+      if (node) this.#accounts.place({ ...node.apps.get(app.key)!, priority: app.priority }, node.name);
+      this.#report(app, before);
+    }
+  }
+}
+
+function requestChanged(before: SchedulerApp, app: SchedulerApp): boolean {
+  return before.uid !== app.uid || before.generation !== app.generation || before.nodeName !== undefined ||
+    before.priority !== app.priority || before.missingClass !== app.missingClass;
+}
