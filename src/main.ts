@@ -1,5 +1,5 @@
 /**
- * The entry: the only reader of argv, environment and signals. All else is told through `Io`.
+ * The entry point: the only reader of argv, environment and signals. Everything else gets them through `Io`.
  */
 import { basename } from "node:path";
 import process from "node:process";
@@ -8,7 +8,7 @@ import { runCommandLine } from "./cli/command-line.ts";
 import { commands } from "./cli/commands/commands.ts";
 import { selfCommand } from "./cli/self-command.ts";
 
-/** Called by this name the program is a plugin of kubectl. */
+/** Under this name the program is a plugin of kubectl. */
 const isPlugin = basename(process.argv0) === "kubectl-ncapp";
 const program = isPlugin ? "kubectl ncapp" : "nckubelet";
 
@@ -16,10 +16,10 @@ const stopping = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(name, () => stopping.abort(name));
 }
-/** Set where what was to be printed is lost, such as on a full disk. */
+/** Set when output is lost, such as on a full disk. */
 let outputFailed = false;
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  // A reader that went away (`| head`: EPIPE) or a terminal whose connection broke (EIO) is no reason for words.
+  // A reader that went away (`| head`: EPIPE) or a lost terminal (EIO) is not worth a message.
   if (error.code !== "EPIPE" && error.code !== "EIO" && !outputFailed) {
     outputFailed = true;
     process.exitCode = 1;
@@ -27,13 +27,13 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   }
   stopping.abort(error.code);
 });
-// Nobody can be told that nobody reads this; an agent that ended here would stop no app on its exit.
+// stderr is gone; ignore write errors. An agent that ended here would not stop its apps.
 process.stderr.on("error", () => {});
 
 const io: Io = {
   stdout: (text) => void process.stdout.write(text),
   stderr: (text) => void process.stderr.write(text),
-  // Asked for only by commands that read it: its mere opening changes how a terminal or a pipe behaves.
+  // Opened only by commands that read it: opening changes how a terminal or a pipe behaves.
   stdin: () => process.stdin,
   env: process.env,
   get columns() {

@@ -1,17 +1,18 @@
 /**
- * What a command is: its words, its flags, what it does. One file per command beside this one.
+ * What a command is: its operands, flags and examples, and what it does. Its name and summary are in the table of commands
+ * (commands/commands.ts), so that help can list all commands without loading them.
  */
 
-/** The world as commands see it; main.ts connects it to the process. */
+/** What commands see of the process; main.ts connects it. */
 export interface Io {
   stdout(text: string | Uint8Array): void;
   stderr(text: string): void;
-  /** What the process is given to read, once; absent where that is nothing. */
+  /** Opens standard input; absent if there is none. */
   stdin?(): AsyncIterable<Uint8Array>;
   env: Record<string, string | undefined>;
-  /** Standard output is a terminal of this many columns; 0: it is not. */
+  /** Width of the terminal that standard output is; 0 if it is not a terminal. */
   columns: number;
-  /** How many lines the terminal shows; absent where nobody knows. */
+  /** Height of the terminal; absent if unknown. */
   rows?: number;
   /** The words that call this program again, before the name of a command. */
   self?: string[];
@@ -20,9 +21,9 @@ export interface Io {
 }
 
 export interface Flag {
-  /** A switch takes no value, a list may be given several times. */
+  /** A switch takes no value; a list may be given several times. */
   kind: "text" | "switch" | "list";
-  /** How the value is called in the help, such as `DIR`. */
+  /** Name of the value in the help, such as `DIR`. */
   value?: string;
   short?: string;
   help: string;
@@ -37,31 +38,30 @@ export interface Invocation {
 }
 
 export interface Command {
-  name: string;
-  /** One line for the list of commands. */
-  summary: string;
-  /** What comes after the name, such as `[FILE...]`. */
+  /** What comes after the flags, such as `[FILE...]`. Without it, operands are a UsageError. */
   operands?: string;
+  /** Added to that error: what to use instead. */
+  operandHint?: string;
   flags: Record<string, Flag>;
-  /** Its first operands are its own; from there on, also without a `--`, all words are those of another command. */
+  /** After this many operands, all words belong to another command line, even without `--`. */
   ownOperands?: number;
   examples: string[];
-  /** Resolves to the exit code: 0 done, 1 failed. Wrong words are a UsageError, which is 2. */
+  /** Resolves to the exit code: 0 done, 1 failed. A UsageError exits with 2. */
   run(invocation: Invocation, io: Io): Promise<number>;
 }
 
-/** The call itself is wrong; the message says how, the help says how it is right. */
+/** A wrong command line; the message says what is wrong with it. */
 export class UsageError extends Error {
   override name = "UsageError";
 }
 
-/** The text of a flag, or undefined. */
+/** The value of a text flag, or undefined. */
 export function textFlag({ flags }: Invocation, name: string): string | undefined {
   const value = flags[name];
   return typeof value === "string" ? value : undefined;
 }
 
-/** All texts of a flag that may be repeated. */
+/** All values of a list flag. */
 export function listFlag({ flags }: Invocation, name: string): string[] {
   const value = flags[name];
   return Array.isArray(value) ? value : [];

@@ -2,19 +2,26 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { formatProblem, type ParsedManifests, parseManifests } from "../api/manifest/manifest.ts";
 import { errorCode } from "../lib/files.ts";
-import { type Invocation, type Io, listFlag, UsageError } from "./command.ts";
+import { type Flag, type Invocation, type Io, listFlag, UsageError } from "./command.ts";
 
-/** What one file holds. */
+export const filenameFlag: Flag = {
+  kind: "list",
+  short: "f",
+  value: "FILE",
+  help: "Manifest, folder of manifests, or - for standard input.",
+};
+
+/** The content of one file. */
 export interface ManifestFile {
   file: string;
   apps: ParsedManifests["apps"];
   /** Lines with file, line, app, field and value. */
   problems: string[];
-  /** A line for each object of another kind, such as a Namespace beside its apps. */
+  /** One line for each object of another kind, such as the Namespace of the apps. */
   skipped: string[];
 }
 
-/** Reads the files of -f and of the operands: manifests, folders of them, `-` for standard input. */
+/** Reads the files of -f and of the operands: manifests, folders of manifests, or `-` for standard input. */
 export async function readManifestFiles(
   invocation: Invocation,
   io: Pick<Io, "stdin">,
@@ -23,7 +30,7 @@ export async function readManifestFiles(
   const named = [...listFlag(invocation, "filename"), ...invocation.args];
   if (named.length === 0) throw new UsageError("no manifest is named: use -f FILE");
   if (named.filter(isInput).length > 1) {
-    throw new UsageError("standard input can be read only once: name - once");
+    throw new UsageError("standard input can be read only once: use - only once");
   }
   const files = (await Promise.all(named.map(filesOf))).flat();
   return await Promise.all(files.map((file) => readOne(file, io, namespace)));
@@ -52,7 +59,9 @@ async function readOne(
       baseDir: resolve(isInput(file) ? "." : dirname(file)),
       namespace,
     });
-    const empty = apps.length + problems.length + skipped.length === 0 ? [`${file}: holds no manifest`] : [];
+    const empty = apps.length + problems.length + skipped.length === 0
+      ? [`${file}: contains no manifest`]
+      : [];
     return {
       file,
       apps,
@@ -70,7 +79,7 @@ async function readOne(
   }
 }
 
-/** By the open descriptor: /dev/stdin would open it anew, which sockets and files of other users refuse. */
+/** Reads the open descriptor. Opening /dev/stdin again would fail for sockets and for files of other users. */
 async function readInput({ stdin }: Pick<Io, "stdin">): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

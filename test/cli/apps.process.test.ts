@@ -6,7 +6,7 @@ import process from "node:process";
 import { waitFor } from "../wait-for.ts";
 import { startTestAgent, type TestAgent } from "./test-agent.ts";
 
-const forEver = 'echo "up $GREETING $*"; exec sleep 600';
+const forever = 'echo "up $GREETING $*"; exec sleep 600';
 describe("commands of a node with an agent", () => {
   let agent: TestAgent;
 
@@ -14,7 +14,7 @@ describe("commands of a node with an agent", () => {
   after(() => agent[Symbol.asyncDispose]());
 
   test("an app goes through run, ps, logs, describe, restart, stop, start and delete", async () => {
-    const script = await agent.script("web.sh", forEver);
+    const script = await agent.script("web.sh", forever);
     const started = await agent.command("run", script, "-e", "GREETING=hi there", "--", "--port", "80");
     assert.match(started.stdout, /^default\/web is running \(pid \d+\)\n$/);
     await waitFor(
@@ -34,7 +34,7 @@ describe("commands of a node with an agent", () => {
     for (const part of [/^Phase: +Running$/m, /Arguments: +--port 80$/m, /Environment: +GREETING$/m]) {
       assert.match(story, part);
     }
-    assert.ok(!story.includes("hi there"), "values of the environment are nobody's business");
+    assert.ok(!story.includes("hi there"), "values of the environment are not shown");
 
     const again = await agent.command("restart", "default/web");
     assert.match(again.stdout, /is running/);
@@ -51,14 +51,14 @@ describe("commands of a node with an agent", () => {
     assert.equal((await agent.command("ps", "-o", "name")).stdout, "");
   });
 
-  test("run --attach shows the whole log of a script that ends, and its outcome is the exit code", async () => {
+  test("run --attach prints the whole log of a script that ends, and exits with its outcome", async () => {
     const good = await agent.script(
       "good.sh",
       "i=0; while [ $i -lt 500 ]; do i=$((i+1)); echo line $i; done",
     );
     const said = await agent.command("run", "--attach", "--restart", "never", good);
     const lines = Array.from({ length: 500 }, (_, index) => `line ${index + 1}\n`).join("");
-    assert.deepEqual(said, { code: 0, stdout: lines, stderr: "default/good has ended well\n" });
+    assert.deepEqual(said, { code: 0, stdout: lines, stderr: "default/good has succeeded\n" });
     const bad = await agent.script("bad.sh", "echo broken; exit 3");
     const failed = await agent.command("run", "--attach", "--restart", "never", bad);
     assert.deepEqual([failed.code, failed.stdout], [1, "broken\n"]);
@@ -72,7 +72,7 @@ describe("commands of a node with an agent", () => {
     );
   });
 
-  test("a script that has ended runs again when it is started", async () => {
+  test("start runs a script again that has ended", async () => {
     const script = await agent.script("once.sh", "echo once");
     await agent.command("run", "--attach", "--restart", "never", script);
     assert.equal((await agent.command("start", "once")).code, 0);
@@ -82,7 +82,7 @@ describe("commands of a node with an agent", () => {
     );
   });
 
-  test("start and restart of an app with a schedule are done when it waits for its time", async () => {
+  test("start and restart of an app with a schedule end when it waits for its next run", async () => {
     const shellFile = await agent.script("nightly.sh", "echo ran");
     const spec = { shellFile, schedule: "0 0 1 1 *", timeZone: "Etc/UTC" };
     const file = join(agent.folder, "nightly.json");
@@ -97,8 +97,8 @@ describe("commands of a node with an agent", () => {
     }
   });
 
-  test("Ctrl-C in run --attach stops the app and says how to start it again", async () => {
-    const script = await agent.script("attached.sh", forEver);
+  test("Ctrl-C in run --attach stops the app and prints how to start it again", async () => {
+    const script = await agent.script("attached.sh", forever);
     const ctrlC = new AbortController();
     const { said, done } = agent.begin(["run", "--attach", script], { signal: ctrlC.signal });
     await waitFor("its log", () => said.stdout.includes("up"));
@@ -108,7 +108,7 @@ describe("commands of a node with an agent", () => {
     assert.match((await agent.command("ps")).stdout, /attached +Pending/);
   });
 
-  test("logs -f goes on until Ctrl-C", async () => {
+  test("logs -f keeps printing until Ctrl-C", async () => {
     const script = await agent.script("ticker.sh", "echo tick; while :; do sleep 0.1; echo tack; done");
     await agent.command("run", script, "--grace", "1");
     const ctrlC = new AbortController();
@@ -121,8 +121,8 @@ describe("commands of a node with an agent", () => {
     assert.equal((await done).code, 0);
   });
 
-  test("what cannot be done says what to do instead", async () => {
-    const script = await agent.script("known.sh", forEver);
+  test("errors say what to do instead", async () => {
+    const script = await agent.script("known.sh", forever);
     await agent.command("run", script, "-n", "shop");
     for (
       const [words, code, message] of [
@@ -133,7 +133,7 @@ describe("commands of a node with an agent", () => {
         [
           ["run", script, "-n", "shop"],
           1,
-          /shop\/known exists already: .*'nckubelet delete shop\/known' first/,
+          /shop\/known exists already: .*use 'nckubelet delete shop\/known' first/,
         ],
         [
           ["run", script.replace("known", "knwn")],
@@ -143,12 +143,16 @@ describe("commands of a node with an agent", () => {
         [["run", script, "--name", "capped", "--cpu", "20"], 1, /capped is Pending: cpuPCT 20 cannot be enf/],
         [["run", script, "--cpu", "200"], 2, /--cpu: Invalid value: "200": must be a percentage/],
         [["run"], 2, /no script is named/],
-        [["stop"], 2, /no app is named; 'nckubelet ps' lists them/],
+        [["stop"], 2, /no app is named; the command ps lists all apps/],
         [["logs", "--tail", "few", "known"], 2, /--tail "few"/],
-        [["ps", "-o", "xml"], 2, /--output "xml": use table, wide, json, yaml, name/],
-        [["ps", "known"], 2, /'nckubelet describe APP' shows one/],
+        [["ps", "-o", "xml"], 2, /--output "xml": use table, wide, json, yaml or name/],
+        [["ps", "known"], 2, /ps takes no operands, not "known"; 'nckubelet describe APP' shows one app/],
         [["exec", "known"], 2, /no command is given/],
-        [["exec", "shop/known", "--state-dir", "/nowhere", "--", "id"], 1, /name its --state-dir/],
+        [
+          ["exec", "shop/known", "--state-dir", "/nowhere", "--", "id"],
+          1,
+          /shop\/known has no record in \/nowhere: name the agent's folder with --state-dir/,
+        ],
       ] as const
     ) {
       const said = await agent.command(...words);
@@ -159,7 +163,7 @@ describe("commands of a node with an agent", () => {
     assert.deepEqual([two.code, two.stdout.startsWith("shop/known is stopped")], [1, true]);
   });
 
-  test("without an agent each command says how to get one", async () => {
+  test("without an agent, a command says how to start one", async () => {
     const said = await agent.command("ps", "--socket", join(agent.folder, "none.sock"));
     assert.equal(said.code, 1);
     assert.match(
@@ -168,8 +172,8 @@ describe("commands of a node with an agent", () => {
     );
   });
 
-  test("apply takes all manifests or none, and names what is wrong with file, line, field and value", async () => {
-    await agent.script("applied.sh", forEver);
+  test("apply applies all manifests or none, and reports problems with file, line, field and value", async () => {
+    await agent.script("applied.sh", forever);
     const good = join(agent.folder, "good.yaml");
     const bad = join(agent.folder, "bad.yaml");
     const manifest = (name: string, spec: string) =>
@@ -203,17 +207,17 @@ describe("commands of a node with an agent", () => {
     assert.equal((await done).code, 0);
     assert.ok(said.stdout.startsWith("\x1b[?1049h") && said.stdout.endsWith("\x1b[?1049l"));
     const [noWrap, wrap] = ["\x1b[?7l", "\x1b[?7h"].map((code) => said.stdout.split(code).length - 1);
-    assert.deepEqual([noWrap, wrap], [1, 1], "wide lines are cut, and wrapped again afterwards");
+    assert.deepEqual([noWrap, wrap], [1, 1], "wrapping is turned off once and on again");
     for (const screen of said.stdout.split("\x1b[H").slice(1)) assert.ok(screen.split("\n").length <= 5);
   });
 
-  test("top -o gives programs the list that ps gives, once also on a terminal", async () => {
+  test("top -o json prints the same list as ps, once even on a terminal", async () => {
     const names = (text: string) =>
       JSON.parse(text).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
     const { code, stdout } = await agent.begin(["top", "-o", "json"], {
       columns: 80,
       env: { NCKUBELET_SOCKET: agent.socket },
-      signal: AbortSignal.abort(), // What is watched all the same would end at once, and be no JSON.
+      signal: AbortSignal.abort(), // If it were watched, it would end at once and print no JSON.
     }).done;
     assert.equal(code, 0);
     assert.equal(JSON.parse(stdout).kind, "NCAppList");
@@ -222,7 +226,7 @@ describe("commands of a node with an agent", () => {
     assert.match((await agent.command("top", "-o", "xml")).stderr, /--output "xml": use table, wide, json/);
   });
 
-  test("colours are for terminals whose user wants them", async () => {
+  test("colors are only for terminals, unless the user turns them off", async () => {
     const env = { NCKUBELET_SOCKET: agent.socket };
     const on = (more: Record<string, string>) =>
       agent.begin(["ps"], { columns: 80, env: { ...env, ...more } });
@@ -233,11 +237,11 @@ describe("commands of a node with an agent", () => {
 
   const isRoot = process.getuid?.() === 0;
   test(
-    "the socket of another user is answered with what to do",
+    "the socket of another user is an error that says what to do",
     { skip: isRoot && "root may open any" },
     async () => {
       const said = await agent.command("ps", "--socket", "/root/agent.sock");
-      assert.match(said.stderr, /is not yours: try again as root/);
+      assert.match(said.stderr, /you may not use the agent's socket .*: try again as root/);
     },
   );
 });

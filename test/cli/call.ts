@@ -14,7 +14,7 @@ export interface CallOptions extends Partial<Io> {
   program?: string;
 }
 
-/** Calls a command as main.ts does, and collects what it says: in `said` while it runs, all of it when it is `done`. */
+/** Calls a command as main.ts does and collects its output: in `said` while it runs, all of it when it is `done`. */
 export function call(
   words: string[],
   { table = commands, program, ...io }: CallOptions = {},

@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { type Command, UsageError } from "../../src/cli/command.ts";
 import type { CommandTable } from "../../src/cli/command-line.ts";
 import { commands } from "../../src/cli/commands/commands.ts";
+import { parseInvocation } from "../../src/cli/parse-invocation.ts";
+import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
 import { call as callWith } from "./call.ts";
 
 const echo: Command = {
-  name: "echo",
-  summary: "Say it again.",
   operands: "[WORD...]",
   flags: {
     upper: { kind: "switch", short: "u", help: "In capitals." },
@@ -22,11 +22,11 @@ const echo: Command = {
     return 0;
   },
 };
-const table: CommandTable = { echo: { summary: echo.summary, load: async () => echo } };
+const table: CommandTable = { echo: { summary: "Say it again.", load: async () => echo } };
 
 const call = (words: string[]) => callWith(words, { table }).done;
 
-test("flags and operands reach the command", async () => {
+test("a command gets its flags and operands", async () => {
   const { code, stdout } = await call([
     "echo",
     "-u",
@@ -46,7 +46,7 @@ test("flags and operands reach the command", async () => {
   });
 });
 
-test("a mistyped command or flag is 2, and says what was probably meant", async () => {
+test("a mistyped command or flag exits with 2 and a suggestion", async () => {
   const command = await call(["ehco"]);
   assert.deepEqual([command.code, command.stdout], [2, ""]);
   assert.match((await call(["ecko"])).stderr, /unknown command "ecko"; did you mean "echo"\?/);
@@ -57,7 +57,7 @@ test("a mistyped command or flag is 2, and says what was probably meant", async 
   assert.equal((await call(["echo", "--prefix"])).code, 2);
 });
 
-test("wrong words are 2, a failure is 1 with its cause", async () => {
+test("a wrong command line exits with 2, a failure with 1 and its cause", async () => {
   assert.deepEqual(await call(["echo", "bad"]), {
     code: 2,
     stdout: "",
@@ -87,7 +87,7 @@ test("help shows usage, flags with defaults, and examples", async () => {
   assert.match((await call([])).stdout, /echo +Say it again\./);
 });
 
-test("a switch takes true or false, and the last word counts", async () => {
+test("a switch may have true or false as its value, and the last one counts", async () => {
   const flagsOf = async (...words: string[]) => JSON.parse((await call(["echo", ...words])).stdout).flags;
   assert.deepEqual(await flagsOf("--upper=true", "--prefix=--upper=false"), {
     upper: true,
@@ -101,7 +101,7 @@ test("a switch takes true or false, and the last word counts", async () => {
   assert.match(stderr, /--upper "maybe": use true or false/);
 });
 
-test("help on a command that is not there is 2, and says which was probably meant", async () => {
+test("help on an unknown command exits with 2 and a suggestion", async () => {
   for (const word of ["help", "--help", "-h"]) {
     const { code, stdout, stderr } = await call([word, "ecko"]);
     assert.deepEqual([code, stdout], [2, ""], word);
@@ -111,7 +111,7 @@ test("help on a command that is not there is 2, and says which was probably mean
   for (const word of ["help", "--help"]) assert.deepEqual(await call(["help", word]), overview);
 });
 
-test("--version prints what the command version does, also as a plugin of kubectl", async () => {
+test("--version prints the same as version, also as a plugin of kubectl", async () => {
   const { stdout } = await callWith(["version"]).done;
   assert.match(stdout, /^nckubelet \d/);
   assert.deepEqual(await callWith(["--version"]).done, { code: 0, stdout, stderr: "" });
@@ -119,10 +119,27 @@ test("--version prints what the command version does, also as a plugin of kubect
   assert.equal((await callWith(["--version", "x"]).done).code, 2);
 });
 
-test("every command has help with an example", async () => {
-  for (const [name, { summary, load }] of Object.entries(commands)) {
-    const command = await load();
-    assert.deepEqual([command.name, command.summary], [name, summary]);
-    assert.ok(command.examples.length > 0, name);
+test("every command has a summary, help for each flag, and examples that parse", async () => {
+  for (const [table, program] of [[commands, "nckubelet"], [pluginCommands, "kubectl ncapp"]] as const) {
+    for (const [name, { summary, load }] of Object.entries(table)) {
+      assert.match(summary, /^[A-Z].*\.$/, name);
+      const command = await load();
+      for (const [flag, { help }] of Object.entries(command.flags)) {
+        assert.match(help, /\.$/, `${name} --${flag}`);
+      }
+      assert.ok(command.examples.length > 0, name);
+      for (const example of command.examples) {
+        const [, words] = example.split(`${program} ${name}`);
+        assert.ok(words !== undefined, example);
+        // Up to what the shell reads.
+        const own = words.split(/ [|>&]|\)/)[0]!.trim().split(" ").filter(Boolean);
+        assert.doesNotThrow(() => parseInvocation(command, own), example);
+      }
+    }
   }
+});
+
+test("operands of a command that takes none exit with 2", async () => {
+  const { code, stderr } = await callWith(["version", "now"]).done;
+  assert.deepEqual([code, stderr.split("\n")[0]], [2, 'nckubelet: version takes no operands, not "now"']);
 });

@@ -15,7 +15,7 @@ const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const runtime = "deno" in process.versions ? ["run", "--allow-all", "--no-check", "--quiet", main] : [main];
 
 test("validate -f - reads standard input that is a socket", async () => {
-  // What Node calls a pipe is a pair of sockets, which cannot be opened by a path.
+  // What Node calls a pipe is a pair of sockets, which have no path to open.
   const child = spawn(process.execPath, [...runtime, "validate", "-f", "-"], { stdio: "pipe" });
   let said = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -26,7 +26,7 @@ test("validate -f - reads standard input that is a socket", async () => {
   assert.deepEqual([code, said], [0, "-: default/web is valid\n"]);
 });
 
-test("standard input is read whole, however it comes in pieces", async () => {
+test("standard input is read completely, in whatever pieces it arrives", async () => {
   async function* stdin() {
     for (const byte of new TextEncoder().encode(manifest.replace("20", "käse"))) yield Uint8Array.of(byte);
   }
@@ -34,8 +34,8 @@ test("standard input is read whole, however it comes in pieces", async () => {
   assert.match(stderr, /standard input.*käse/);
 });
 
-test("standard input that is empty, or named twice, is refused in words", async () => {
-  assert.equal((await call(["validate", "-f", "-"]).done).stderr, "-: holds no manifest\n");
+test("standard input that is empty or named twice is refused", async () => {
+  assert.equal((await call(["validate", "-f", "-"]).done).stderr, "-: contains no manifest\n");
   const twice = await call(["validate", "-f", "-", "-"]).done;
   assert.equal(twice.code, 2);
   assert.match(twice.stderr, /standard input can be read only once/);

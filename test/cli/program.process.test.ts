@@ -1,4 +1,4 @@
-/** What only the program as a process shows: folders that are relative to its own, and standard streams that go away. */
+/** What only a process can show: relative folders, and standard streams that go away. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { startTestAgent } from "./test-agent.ts";
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const runtime = "deno" in process.versions ? ["run", "--allow-all", "--no-check", "--quiet", main] : [main];
 const program = [process.execPath, ...runtime];
-/** All in the folder that it is started in. */
+/** Keeps everything in the folder that it is started in. */
 const agentWords = [
   ...["agent", "--standalone", "--stop-apps-on-exit", "--listen", "", "--socket", "agent.sock"],
   ...["--state-dir", "./state", "--log-dir", "log", "--cgroup-root", "none", "--node-name", "test-node"],
@@ -28,11 +28,11 @@ interface RunningAgent {
   child: ChildProcess;
   folder: string;
   command(...words: string[]): ReturnType<typeof call>["done"];
-  /** Has it run an app that lives until it is stopped. */
+  /** Runs an app that lives until it is stopped, and returns its pid. */
   runApp(): Promise<number>;
 }
 
-/** An agent in a temporary folder, behind other words where some are given; what is left of it at the end is ended. */
+/** Runs an agent in a temporary folder by the given command line; everything it started is ended at the end. */
 async function withAgent(words: string[], use: (agent: RunningAgent) => Promise<void>): Promise<void> {
   using temp = tempFolder();
   const folder = temp.path;
@@ -74,7 +74,7 @@ function isThere(pid: number): boolean {
   return pid > 0 && existsSync(`/proc/${pid}`);
 }
 
-test("an agent with relative folders runs apps, and keeps all of them where it was started", async () => {
+test("an agent with relative folders keeps them where it was started", async () => {
   await withAgent([...program, ...agentWords], async ({ folder, runApp }) => {
     assert.ok(isThere(await runApp()));
     const log = join(folder, "log/default_app/app.log");
@@ -82,7 +82,7 @@ test("an agent with relative folders runs apps, and keeps all of them where it w
   });
 });
 
-test("an agent whose terminal is lost stops its apps where it is to", {
+test("an agent that loses its terminal stops its apps with --stop-apps-on-exit", {
   skip: !existsSync("/usr/bin/script") && "no script(1) here",
 }, async () => {
   const line = `exec ${[...program, ...agentWords].map(shellQuote).join(" ")}`;
@@ -95,14 +95,14 @@ test("an agent whose terminal is lost stops its apps where it is to", {
   });
 });
 
-test("an agent whose log nobody reads any more goes on, and closes as ever", async () => {
+test("an agent whose stderr is closed keeps working and stops as usual", async () => {
   await withAgent([...program, ...agentWords], async ({ child, command, runApp }) => {
     const app = await runApp();
     child.stderr?.destroy();
     assert.equal((await command("restart", "app")).code, 0);
     assert.equal(isThere(app), false);
     const again = JSON.parse((await command("ps", "-o", "json")).stdout).items[0].status.pid;
-    // Deno takes every child that it has signalled for killed, so the signal is not sent through it.
+    // Deno considers every child that it has signaled as killed, so the signal is sent directly.
     process.kill(child.pid!, "SIGTERM");
     assert.deepEqual(await once(child, "exit"), [0, null]);
     assert.equal(isThere(again), false);
@@ -112,14 +112,14 @@ test("an agent whose log nobody reads any more goes on, and closes as ever", asy
 for (
   const { reader, readBy } of [
     { reader: "pipe", readBy: (words: string) => ["sh", "-c", `${words} 2>&1 | head -n 1`] },
-    // In a session of its own it hears no SIGHUP: that nobody reads any more, only its writes tell it.
+    // In its own session it gets no SIGHUP: only its writes fail.
     {
       reader: "terminal",
       readBy: (words: string) => ["script", "-qec", `exec setsid -w ${words}`, "/dev/null"],
     },
   ]
 ) {
-  test(`run --attach stops the app when both of its streams have lost their ${reader}`, {
+  test(`run --attach stops the app when both of its streams lose their ${reader}`, {
     skip: reader === "terminal" && !existsSync("/usr/bin/script") && "no script(1) here",
   }, async () => {
     await using agent = await startTestAgent();
@@ -140,7 +140,7 @@ for (
   });
 }
 
-test("a full disk under the output is told in one line, and is a failure", async () => {
+test("output to a full disk is an error of one line", async () => {
   const words = [...program, "version"].map(shellQuote).join(" ");
   const shell = spawn("sh", ["-c", `${words} >/dev/full`], { env, stdio: ["ignore", "ignore", "pipe"] });
   let said = "";

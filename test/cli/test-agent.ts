@@ -1,6 +1,6 @@
 /**
- * An agent within the test's own process, and commands called as main.ts calls them. Quick: nothing is started but the apps.
- * Its cgroup root is none, so that it leaves the machine's tree alone and no cap can be enforced.
+ * An agent in the process of the test, and commands called as main.ts calls them. Fast: only apps are started as processes.
+ * It has no cgroup root, so it leaves the machine's cgroups alone and cannot enforce caps.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,13 +17,13 @@ export interface TestAgent extends AsyncDisposable {
   stateDir: string;
   /** Calls a command against this agent. */
   command(...words: string[]): Promise<Said>;
-  /** Calls it with a world of one's own; what it says is in `said` while it runs. */
+  /** Calls it with another Io; its output is in `said` while it runs. */
   begin(words: string[], io?: Partial<Io>): { said: Said; done: Promise<Said> };
   /** Writes a script beside the agent's folders and returns its path. */
   script(name: string, text: string): Promise<string>;
 }
 
-/** Starts an agent; at the end of the block it stops with all its apps. */
+/** Starts an agent; at the end of the block it stops together with its apps. */
 export async function startTestAgent(): Promise<TestAgent> {
   const temp = tempFolder();
   const folder = temp.path;

@@ -1,4 +1,4 @@
-/** `kubectl ncapp` as an admin has it: the real kubectl finds the program on its PATH, and the agent of the node runs. */
+/** `kubectl ncapp` as an admin uses it: the real kubectl finds the program on its PATH, and an agent runs the app. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -27,7 +27,7 @@ test("kubectl ncapp ps, top, logs, describe and restart work from an admin's mac
       await writeFile(join(folder, name), text, { mode });
       return join(folder, name);
     };
-    await putPlugin(folder);
+    await installPlugin(folder);
     await cluster.kubectl(["apply", "-f", "crd/"]);
     await cluster.kubectl(["wait", "--for=condition=established", "crd/ncapps.app.example.com"]);
     await create(cluster, {
@@ -56,7 +56,7 @@ test("kubectl ncapp ps, top, logs, describe and restart work from an admin's mac
 
     await waitFor("the app runs", async () =>
       /web +node-a +Running +True/.test((await ncapp("ps")).stdout), deadlineMs);
-    assert.match((await ncapp("top", "-A")).stdout, /^default +web +node-a +Running/m);
+    assert.match((await ncapp("top", "-A")).stdout, /^default\/web +node-a +Running/m);
     assert.deepEqual(await ncapp("logs", "web", ...endpoint), { code: 0, stdout: "begun\n", stderr: "" });
 
     const following = spawn(program(), ["ncapp", "logs", "-f", "web", ...endpoint], {
@@ -87,7 +87,7 @@ test("kubectl ncapp ps, top, logs, describe and restart work from an admin's mac
     const weak = ["--token-file", await file("token", cluster.tokenFor("stranger"))];
     assert.match(
       (await ncapp("logs", "web", ...endpoint, ...weak)).stderr,
-      /says: the token may not get nodes\/proxy/,
+      /refused: the token may not get nodes\/proxy/,
     );
     assert.match(
       (await ncapp("logs", "wbe", ...endpoint)).stderr,
@@ -95,8 +95,8 @@ test("kubectl ncapp ps, top, logs, describe and restart work from an admin's mac
     );
   }));
 
-/** The executable that is tested, or the source, under the name by which kubectl looks for it. */
-async function putPlugin(folder: string): Promise<void> {
+/** Installs the tested executable, or the source, under the name that kubectl looks for. */
+async function installPlugin(folder: string): Promise<void> {
   const path = join(folder, "kubectl-ncapp");
   if (process.env.NCKUBELET_BIN) return await symlink(process.env.NCKUBELET_BIN, path);
   const words = [process.execPath, join(checkout, "src/main.ts")].map(quote).join(" ");

@@ -12,7 +12,7 @@ test("doctor and manifests work with a real API server", {
     const doctor = async () =>
       (await call(["doctor", "--kubeconfig", kubeconfig, "--socket", "/none.sock"]).done).stdout;
 
-    await context.test("doctor finds that nothing is installed, and says what to do", async () => {
+    await context.test("doctor reports that nothing is installed, and how to fix it", async () => {
       const said = await doctor();
       assert.match(said, /^OK +api server +v1\.\d+/m);
       assert.match(said, /^(FAIL|WARN) +crd +/m);
@@ -20,7 +20,7 @@ test("doctor and manifests work with a real API server", {
       assert.match(said, /^OK +clock +within \d s/m);
     });
 
-    await context.test("what manifests prints can be applied, and then doctor is content", async () => {
+    await context.test("the output of manifests can be applied, and then doctor passes", async () => {
       const { code, stdout } = await call(["manifests", "--kubeconfig", cluster.kubeconfig]).done;
       assert.equal(code, 0);
       await cluster.kubectl(["apply", "-f", "-"], { input: stdout });

@@ -27,11 +27,7 @@ const pastMainFiles: Record<string, string[]> = {
   "src/agent/open-listeners.ts": ["src/server/listen/token-file.ts", "src/server/listen/token-review.ts"],
   "src/agent/with-scheduler.ts": ["src/scheduler/serve/rights.ts"],
   "src/cli/command-line.ts": ["src/cli/commands/version.ts"],
-  "src/cli/commands/manifests.ts": ["src/cli/cluster/connect.ts"],
   "src/cli/commands/scheduler.ts": ["src/scheduler/follow/load-cluster.ts", "src/scheduler/place/explain.ts"],
-  // The plugin's commands share code with those of the node.
-  "src/cli/plugin/node-logs.ts": ["src/cli/commands/logs.ts"],
-  "src/cli/plugin/plugin.ts": ["src/cli/commands/ps.ts"],
 };
 
 /** Says what is wrong with these files (paths from the checkout, with their text): one line each, none where all is well. */

@@ -1,19 +1,20 @@
 /**
  * Asks the agent of this node through its unix socket.
  *
- * Every question ends: with an answer, with an AgentError that carries the agent's own words, or with an error that says why
- * there is no answer and what to do. Only a followed log may take as long as it likes.
+ * Every question ends: with an answer, with an AgentError that carries the agent's message, or with an error that says why there
+ * is no answer and what to do. Only a followed log has no time limit.
  */
-import { Buffer } from "node:buffer";
 import { existsSync } from "node:fs";
-import { type IncomingMessage, request } from "node:http";
+import { text as readText } from "node:stream/consumers";
 import { errorCode } from "../../lib/files.ts";
 import { systemSocket } from "../config/config.ts";
+import { type AgentRequest, type AgentResponse, sendRequest } from "./request.ts";
 
 export interface Question {
-  method?: "GET" | "PUT" | "POST" | "DELETE";
+  method?: AgentRequest["method"];
   body?: unknown;
   signal?: AbortSignal;
+  stream?: boolean;
 }
 
 /** The agent refused, with an HTTP status. */
@@ -27,36 +28,31 @@ export class AgentError extends Error {
   }
 }
 
-const timeoutMs = 10_000;
-
-/** The JSON that the agent answers with, and the status of the answer. */
+/** Returns the JSON that the agent answers with, and the status of the answer. */
 export async function askAgent<T>(
   socketPath: string,
   path: string,
   question: Question = {},
 ): Promise<{ status: number; body: T }> {
-  const response = await send(socketPath, path, question);
-  const text = await readAll(response);
-  return { status: response.statusCode ?? 0, body: parse(socketPath, text) as T };
+  const { status, body } = await send(socketPath, path, question);
+  return { status, body: parse(socketPath, await readText(body)) as T };
 }
 
-/** The bytes that the agent answers with, as they come. */
+/** Yields the bytes that the agent answers with, until the signal aborts. */
 export async function* streamFromAgent(
   socketPath: string,
   path: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const response = await send(socketPath, path, { signal }).catch((error) => {
+  const response = await send(socketPath, path, { signal, stream: true }).catch((error) => {
     if (!signal.aborted) throw error;
   });
   if (!response) return;
-  response.socket.setTimeout(0);
   try {
-    yield* response;
-  } catch (error) {
-    if (!signal.aborted) {
-      throw new Error(`the agent at ${socketPath} broke off: ${errorCode(error)}`, { cause: error });
-    }
+    yield* response.body;
+  } catch (cause) {
+    if (signal.aborted) return;
+    throw new Error(`the agent at ${socketPath} closed the connection: ${errorCode(cause)}`, { cause });
   }
 }
 
@@ -64,53 +60,43 @@ export async function* streamFromAgent(
 async function send(
   socketPath: string,
   path: string,
-  { method = "GET", body, signal }: Question,
-): Promise<IncomingMessage> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const headers = text === undefined
+  { method = "GET", body, signal, stream }: Question,
+): Promise<AgentResponse> {
+  const content = body === undefined
     ? {}
-    : { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const call = request({ socketPath, path, method, headers, signal, timeout: timeoutMs }, resolve);
-    call.on("timeout", () => call.destroy(new Error(`the agent at ${socketPath} does not answer`)));
-    call.on("error", (cause) => reject(explain(socketPath, cause)));
-    call.end(text);
+    : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const request = { origin: "http://localhost", path, method, connect: { socketPath }, signal, ...content };
+  const response = await sendRequest(request, { stream }).catch((cause) => {
+    throw explain(socketPath, cause);
   });
-  const status = response.statusCode ?? 0;
-  if (status < 400) return response;
-  const answer = parse(socketPath, await readAll(response)) as { message?: string };
-  throw new AgentError(status, answer.message ?? `the agent answered ${status} to ${method} ${path}`);
-}
-
-async function readAll(response: IncomingMessage): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of response) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
+  if (response.status < 400) return response;
+  const answer = parse(socketPath, await readText(response.body)) as { message?: string };
+  throw new AgentError(
+    response.status,
+    answer.message ?? `the agent answered ${response.status} to ${method} ${path}`,
+  );
 }
 
 function parse(socketPath: string, text: string): unknown {
   try {
     return text.trim() === "" ? {} : JSON.parse(text);
   } catch (cause) {
-    throw new Error(
-      `what serves ${socketPath} is no agent: it answers ${JSON.stringify(text.slice(0, 80))}`,
-      {
-        cause,
-      },
-    );
+    const start = JSON.stringify(text.slice(0, 80));
+    throw new Error(`the server at ${socketPath} is not an agent: it answered ${start}`, { cause });
   }
 }
 
-/** Says what to do; where that is known, how the socket puts it is of no more use. */
+/** Replaces errors of the socket with what to do about them. */
 function explain(socketPath: string, cause: Error): Error {
   const code = errorCode(cause);
+  if (code === "ETIMEDOUT") return new Error(`the agent at ${socketPath} does not answer`, { cause });
   if (code === "EACCES") {
-    return new Error(`the agent's socket ${socketPath} is not yours: try again as root (sudo)`);
+    return new Error(`you may not use the agent's socket ${socketPath}: try again as root (sudo)`);
   }
   if (code !== "ENOENT" && code !== "ECONNREFUSED") return cause;
-  const others = socketPath !== systemSocket && existsSync(systemSocket);
-  const next = others
-    ? "the agent of this machine is root's: try again with sudo"
+  const isRootAgent = socketPath !== systemSocket && existsSync(systemSocket);
+  const next = isRootAgent
+    ? "the agent of this machine runs as root: try again with sudo"
     : "start one with 'systemctl start nckubelet' or 'nckubelet agent' ('nckubelet agent --standalone' without a cluster), " +
       "or name its socket with --socket";
   return new Error(`no agent is running at ${socketPath}: ${next}`);

@@ -1,13 +1,11 @@
 import { closeInheritedDescriptors } from "../../lib/inherited-descriptors.ts";
 import { createLogger } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
+import type { Command } from "../command.ts";
 import { agentFlags, readAgentSettings } from "../config/config.ts";
-import { type Command, UsageError } from "../command.ts";
 
 /** Runs the agent until it is asked to stop. */
 export const agentCommand: Command = {
-  name: "agent",
-  summary: "Run the agent of this node.",
   flags: agentFlags,
   examples: [
     "nckubelet agent --kubeconfig /etc/nckubelet/kubeconfig",
@@ -15,8 +13,7 @@ export const agentCommand: Command = {
     "nckubelet agent --with-scheduler",
     "nckubelet agent --standalone --manifests /etc/nckubelet/manifests",
   ],
-  async run({ flags, args }, io) {
-    if (args.length > 0) throw new UsageError(`agent takes no operands, not ${JSON.stringify(args[0])}`);
+  async run({ flags }, io) {
     const { logLevel, logFormat, ...settings } = await readAgentSettings(flags, io.env);
     const log = createLogger({ level: logLevel, format: logFormat, write: (line) => io.stderr(`${line}\n`) });
     closeInheritedDescriptors();
@@ -27,8 +24,19 @@ export const agentCommand: Command = {
     if (!io.signal.aborted) {
       await new Promise((resolve) => io.signal.addEventListener("abort", resolve, { once: true }));
     }
-    log.info("stopping", { apps: settings.stopAppsOnExit ? "are stopped too" : "run on" });
+    log.info("stopping", { apps: settings.stopAppsOnExit ? "stop too" : "keep running" });
     await agent.close();
+    return 0;
+  },
+};
+
+/** Prints the maker and model of this machine. The agent runs it as a process of its own, which frees the memory that it needs. */
+export const hardwareCommand: Command = {
+  flags: {},
+  examples: ["nckubelet hardware"],
+  async run(_, io) {
+    const { readHardware } = await import("../../node/hardware.ts");
+    io.stdout(`${JSON.stringify(await readHardware())}\n`);
     return 0;
   },
 };

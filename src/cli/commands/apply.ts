@@ -1,21 +1,19 @@
 import { keyOf } from "../../api/names.ts";
 import { appFlags, connectAgent } from "../agent-api/agent-api.ts";
 import { type Command, textFlag } from "../command.ts";
-import { readManifestFiles } from "../manifest-files.ts";
+import { filenameFlag, readManifestFiles } from "../manifest-files.ts";
 
-/** Gives manifests to the agent of this node. Nothing is applied while one of them is wrong; other kinds are passed over. */
+/** Sends manifests to the agent of this node. If one is invalid, none is applied. Objects of other kinds are skipped. */
 export const applyCommand: Command = {
-  name: "apply",
-  summary: "Have this node run what manifests say.",
   operands: "[FILE...]",
   flags: {
-    filename: { kind: "list", short: "f", value: "FILE", help: "A manifest, a folder of them, or -." },
+    filename: filenameFlag,
     ...appFlags,
     namespace: {
       kind: "text",
       short: "n",
       value: "NAME",
-      help: "For apps that name none.",
+      help: "Namespace of apps that name none.",
       default: "default",
     },
   },

@@ -1,4 +1,7 @@
-/** All commands. Each is loaded when it is called, so that the agent does not carry the others in memory. */
+/**
+ * All commands of `nckubelet`. Each is loaded when it is called, so that the agent does not keep the others in memory.
+ * A new command is an entry here and a file that exports its Command.
+ */
 import type { CommandTable } from "../command-line.ts";
 
 export const commands: CommandTable = {
@@ -7,54 +10,63 @@ export const commands: CommandTable = {
     load: async () => (await import("./agent.ts")).agentCommand,
   },
   scheduler: {
-    summary: "Bind NCApps to nodes, or explain why not.",
+    summary: "Run the scheduler of the cluster, or explain where it would place an app.",
     load: async () => (await import("./scheduler.ts")).schedulerCommand,
   },
   join: {
-    summary: "Have the agent of this node follow an API server.",
-    load: async () => (await import("./join.ts")).joinCommand,
+    summary: "Connect the agent of this node to an API server.",
+    load: async () => (await import("../join/join.ts")).joinCommand,
   },
   run: {
     summary: "Run a script as an app on this node.",
     load: async () => (await import("../run/run.ts")).runCommand,
   },
   apply: {
-    summary: "Have this node run what manifests say.",
+    summary: "Run the apps of manifests on this node.",
     load: async () => (await import("./apply.ts")).applyCommand,
   },
   validate: {
     summary: "Check manifests without applying them.",
     load: async () => (await import("./validate.ts")).validateCommand,
   },
-  ps: { summary: "List the apps of this node.", load: async () => (await import("./ps.ts")).psCommand },
-  top: { summary: "Watch what the apps use.", load: async () => (await import("./top.ts")).topCommand },
-  logs: { summary: "Print the log of an app.", load: async () => (await import("./logs.ts")).logsCommand },
+  ps: {
+    summary: "List the apps of this node.",
+    load: async () => (await import("../node-apps.ts")).nodeCommands.ps,
+  },
+  top: {
+    summary: "Watch the usage of apps.",
+    load: async () => (await import("../node-apps.ts")).nodeCommands.top,
+  },
+  logs: {
+    summary: "Print the log of an app.",
+    load: async () => (await import("../node-apps.ts")).nodeCommands.logs,
+  },
   describe: {
-    summary: "Tell the whole story of an app.",
-    load: async () => (await import("./describe.ts")).describeCommand,
+    summary: "Show everything about an app.",
+    load: async () => (await import("../node-apps.ts")).nodeCommands.describe,
   },
   stop: {
-    summary: "Stop apps, and keep them stopped.",
-    load: async () => (await import("./stop.ts")).stopCommand,
+    summary: "Stop apps and keep them stopped.",
+    load: async () => (await import("./app-verbs.ts")).stopCommand,
   },
   start: {
     summary: "Start apps that were stopped or have ended.",
-    load: async () => (await import("./start.ts")).startCommand,
+    load: async () => (await import("./app-verbs.ts")).startCommand,
   },
   restart: {
     summary: "Stop apps and start them again.",
-    load: async () => (await import("./restart.ts")).restartCommand,
+    load: async () => (await import("./app-verbs.ts")).restartCommand,
   },
   delete: {
-    summary: "Stop apps and forget them, with their logs.",
-    load: async () => (await import("./delete.ts")).deleteCommand,
+    summary: "Stop apps and remove them with their logs.",
+    load: async () => (await import("./app-verbs.ts")).deleteCommand,
   },
   exec: {
-    summary: "Run a command inside of an app.",
+    summary: "Run a command inside an app.",
     load: async () => (await import("./exec.ts")).execCommand,
   },
   doctor: {
-    summary: "Find what is wrong with this node, and what to do.",
+    summary: "Find problems of this node and how to fix them.",
     load: async () => (await import("../doctor/doctor.ts")).doctorCommand,
   },
   manifests: {
@@ -69,6 +81,6 @@ export const commands: CommandTable = {
   hardware: {
     summary: "Print the maker and model of this machine as JSON.",
     hidden: true,
-    load: async () => (await import("./hardware.ts")).hardwareCommand,
+    load: async () => (await import("./agent.ts")).hardwareCommand,
   },
 };

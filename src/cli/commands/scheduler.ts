@@ -6,8 +6,8 @@ import { createKubeClient, type KubeClient } from "../../kube/client/client.ts";
 import type { Listener } from "../../server/listen/listen.ts";
 import { createLogger, type LogFormat, type LogLevel } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
-import { duration } from "../config/config.ts";
 import { type Command, type Invocation, type Io, UsageError } from "../command.ts";
+import { parseDuration } from "../flag-values.ts";
 import { formatTable } from "../screen/screen.ts";
 
 const bindPlaces = 16;
@@ -15,8 +15,6 @@ const shortestGraceMs = 20_000;
 
 /** Runs the NCApp scheduler, or explains what it would do with one app. */
 export const schedulerCommand: Command = {
-  name: "scheduler",
-  summary: "Bind NCApps to nodes, or explain why not.",
   flags: {
     kubeconfig: { kind: "text", value: "FILE", help: "How to reach the API server." },
     server: {
@@ -74,8 +72,6 @@ export const schedulerCommand: Command = {
     "nckubelet scheduler --explain default/web",
   ],
   async run(invocation, io) {
-    const { args } = invocation;
-    if (args.length > 0) throw new UsageError(`scheduler takes no operands, not ${JSON.stringify(args[0])}`);
     const settings = readSettings(invocation, io);
     const access = await loadAccess({
       kubeconfig: settings.kubeconfig,
@@ -170,7 +166,7 @@ function readSettings({ flags }: Invocation, { env }: Io) {
     schedulerName: raw("scheduler-name") || defaultSchedulerName,
     policy: oneOf("policy", ["spread", "binpack"]),
     leaderElect: raw("no-leader-elect") !== "true",
-    defaultTolerationMs: duration("default-toleration", raw("default-toleration") ?? "300s"),
+    defaultTolerationMs: parseDuration("default-toleration", raw("default-toleration") ?? "300s"),
     nodeGraceMs: nodeGrace(raw("node-monitor-grace-period")),
     listen: raw("listen") ?? "127.0.0.1:10269",
     healthListen: raw("health-listen"),
@@ -183,7 +179,7 @@ function readSettings({ flags }: Invocation, { env }: Io) {
 /** Agents renew every 10 s: who waits for less than two renewals takes a single deferred one for the loss of a node. */
 function nodeGrace(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const ms = duration("node-monitor-grace-period", text);
+  const ms = parseDuration("node-monitor-grace-period", text);
   if (ms >= shortestGraceMs) return ms;
   throw new UsageError(
     `--node-monitor-grace-period ${JSON.stringify(text)}: agents renew every 10 s, so it is ${

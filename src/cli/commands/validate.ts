@@ -1,18 +1,14 @@
 import { keyOf } from "../../api/names.ts";
 import type { Command } from "../command.ts";
-import { readManifestFiles } from "../manifest-files.ts";
+import { filenameFlag, readManifestFiles } from "../manifest-files.ts";
 
 /**
- * Checks manifests as the agent and the API server would, and names every problem with file, line, field and value. Objects of
- * other kinds are named too, and are no problem.
+ * Checks manifests as the agent and the API server would, and reports every problem with file, line, field and value. Objects of
+ * other kinds are reported too, but are no problem.
  */
 export const validateCommand: Command = {
-  name: "validate",
-  summary: "Check manifests without applying them.",
   operands: "[FILE...]",
-  flags: {
-    filename: { kind: "list", short: "f", value: "FILE", help: "A manifest, a folder of them, or -." },
-  },
+  flags: { filename: filenameFlag },
   examples: ["nckubelet validate -f app.yaml", "nckubelet validate examples/*.yaml"],
   async run(invocation, io) {
     const files = await readManifestFiles(invocation, io);

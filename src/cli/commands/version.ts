@@ -1,15 +1,12 @@
 import process from "node:process";
 import { version } from "../../lib/version.ts";
-import { type Command, UsageError } from "../command.ts";
+import type { Command } from "../command.ts";
 
 /** Prints the version of this executable and of its runtime. */
 export const versionCommand: Command = {
-  name: "version",
-  summary: "Print the version.",
   flags: {},
   examples: ["nckubelet version"],
-  async run({ args }, io) {
-    if (args.length > 0) throw new UsageError(`version takes no operands, not ${JSON.stringify(args[0])}`);
+  async run(_, io) {
     io.stdout(`nckubelet ${version} (${runtime()}, ${process.platform}/${process.arch})\n`);
     return 0;
   },

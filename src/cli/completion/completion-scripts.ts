@@ -1,14 +1,14 @@
-/** Completion scripts, from what the commands say about themselves. Pure. */
+/** Completion scripts, generated from the flags and operands of commands. Pure. */
 
 export interface Completable {
   name: string;
   summary: string;
-  /** What its operands are: one of these words, if it is a list. */
+  /** The kind of its operands, or the words to choose from. */
   takes: "apps" | "files" | string[];
   flags: { flag: string; short?: string; help: string; hasValue: boolean }[];
 }
 
-/** Apps of the default namespace without it, as people type them. */
+/** Lists apps as users type them, without the default namespace. */
 const listApps = "nckubelet ps -o name 2>/dev/null | sed 's|^default/||'";
 
 /** For bash, with or without the bash-completion package. */
@@ -111,7 +111,7 @@ export function fishCompletion(commands: Completable[]): string {
   return `# fish completion for nckubelet\n${lines.join("\n")}\n`;
 }
 
-/** Quoted for sh and zsh, and, as long as it holds no backslash, for fish. */
+/** Quotes text for sh and zsh, and for fish unless it has a backslash. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

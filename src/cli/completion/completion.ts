@@ -1,6 +1,6 @@
 import { bashCompletion, type Completable, fishCompletion, zshCompletion } from "./completion-scripts.ts";
 import { type Command, UsageError } from "../command.ts";
-import { type CommandTable, visibleCommands } from "../command-line.ts";
+import { type CommandEntry, type CommandTable, visibleCommands } from "../command-line.ts";
 
 const shells: Record<string, (commands: Completable[]) => string> = {
   bash: bashCompletion,
@@ -8,10 +8,8 @@ const shells: Record<string, (commands: Completable[]) => string> = {
   fish: fishCompletion,
 };
 
-/** A command that prints a script which teaches a shell all of `commands`, their flags and the names of apps. */
+/** Creates a command that prints a script to complete `commands`, their flags and the names of apps. */
 export const completionCommand = (commands: CommandTable): Command => ({
-  name: "completion",
-  summary: "Print a completion script for bash, zsh or fish.",
   operands: "SHELL",
   flags: {},
   examples: [
@@ -24,15 +22,11 @@ export const completionCommand = (commands: CommandTable): Command => ({
     const [shell = "", extra] = args;
     const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
     if (!script || extra !== undefined) throw new UsageError("name one shell: bash, zsh or fish");
-    const all = await Promise.all(Object.values(visibleCommands(commands)).map(({ load }) => load()));
-    const names = all.map(({ name }) => name);
-    const help: Completable = {
-      name: "help",
-      summary: "Show how a command is used.",
-      takes: names,
-      flags: [],
-    };
-    io.stdout(script([...all.map(describeCommand), help]));
+    const entries = Object.entries(visibleCommands(commands));
+    const all = await Promise.all(entries.map(([name, entry]) => toCompletable(name, entry)));
+    const takes = all.map(({ name }) => name);
+    const help: Completable = { name: "help", summary: "Show the help of a command.", takes, flags: [] };
+    io.stdout(script([...all, help]));
     return 0;
   },
 });
@@ -43,7 +37,8 @@ function operandsOf(operands: string): Completable["takes"] {
   return operands.startsWith("APP") ? "apps" : "files";
 }
 
-function describeCommand({ name, summary, operands = "", flags }: Command): Completable {
+async function toCompletable(name: string, { summary, load }: CommandEntry): Promise<Completable> {
+  const { operands = "", flags } = await load();
   return {
     name,
     summary,

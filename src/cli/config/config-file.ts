@@ -4,32 +4,27 @@ import { loadAll } from "js-yaml";
 import { closest } from "../../lib/closest.ts";
 import { errorCode } from "../../lib/files.ts";
 import { type FlagValues, UsageError } from "../command.ts";
+import { defaultConfig, settingNames } from "./agent-flags.ts";
 import type { Level } from "./setting-levels.ts";
 
-/** Where settings are looked for if no file is named. */
-export const defaultConfig = "/etc/nckubelet/config.yaml";
-
-export interface ConfigFileOptions {
-  flags: FlagValues;
-  env: Record<string, string | undefined>;
-  /** The settings that a file may have. */
-  names: string[];
-  read?: (path: string) => Promise<string>;
-}
-
-/** The settings of the config file. One that is named must be there; the usual one may be missing, or not for us to read. */
+/**
+ * Reads the settings of the config file. A file that is named must exist; the default one may be missing or not readable for
+ * this user.
+ */
 export async function readConfigFile(
-  { flags, env, names, read = (path) => readFile(path, "utf8") }: ConfigFileOptions,
+  flags: FlagValues,
+  env: Record<string, string | undefined>,
+  read: (path: string) => Promise<string> = (path) => readFile(path, "utf8"),
 ): Promise<Level> {
   const named = flags.config ?? env.NCKUBELET_CONFIG;
   const path = typeof named === "string" ? named : defaultConfig;
   try {
-    // An empty file, or one of comments alone, is no document.
+    // An empty file, or one with comments only, has no document.
     const [content = {}] = loadAll(await read(path)).map((document) => document ?? {});
     if (typeof content !== "object" || Array.isArray(content)) {
-      throw new UsageError(`${path}: not a list of settings`);
+      throw new UsageError(`${path}: not a map of settings`);
     }
-    checkNames(path, Object.keys(content as object), names);
+    checkNames(path, Object.keys(content as object));
     return { values: content as Record<string, unknown>, folder: dirname(path) };
   } catch (error) {
     if (error instanceof UsageError) throw error;
@@ -40,10 +35,10 @@ export async function readConfigFile(
   }
 }
 
-function checkNames(path: string, found: string[], names: string[]): void {
-  const unknown = found.find((name) => !names.includes(name));
+function checkNames(path: string, found: string[]): void {
+  const unknown = found.find((name) => !settingNames.includes(name));
   if (unknown === undefined) return;
-  const near = closest(unknown, names);
+  const near = closest(unknown, settingNames);
   throw new UsageError(
     `${path}: unknown setting ${JSON.stringify(unknown)}${near ? `; did you mean ${near}?` : ""}`,
   );

@@ -1,4 +1,4 @@
-/** What `nckubelet doctor` looks at in the API server, with the agent's own identity. Nothing is changed. */
+/** The checks of the API server, with the agent's own identity. They change nothing. */
 import { stat } from "node:fs/promises";
 import { group, leaseNamespace, plural } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -6,13 +6,13 @@ import { hasStatus, KubeError } from "../../kube/kube-error.ts";
 import { mayI, type Right } from "../../kube/access-review.ts";
 import { ncappPath } from "../../kube/resources.ts";
 import { describeError } from "../../lib/log.ts";
-import { type ClusterConnection, connectCluster, readServerVersion } from "../cluster/cluster.ts";
-import type { Finding } from "./finding.ts";
+import { type ClusterConnection, connectCluster, readServerVersion } from "../cluster.ts";
+import type { Finding } from "./check-node.ts";
 
-/** Leases last 40 s: a clock that is further off makes nodes look dead, and a little less is no sound clock either. */
-const mostSkewMs = 5000;
+/** Leases last 40 s: a larger skew makes nodes look dead, and a skew of seconds already means a bad clock. */
+const maxSkewMs = 5000;
 
-/** What an agent must be allowed to. A test holds it against the RBAC that is installed. */
+/** The permissions that an agent needs. A test compares them with the RBAC that is installed. */
 export const agentPermissions: Right[] = [
   ...["list", "watch"].map((verb) => ({ verb, group, resource: plural })),
   { verb: "patch", group, resource: plural, subresource: "status" },
@@ -24,7 +24,7 @@ export const agentPermissions: Right[] = [
   )),
 ];
 
-/** Way, server, CRD, permissions and clock; what cannot be asked is left out. */
+/** Checks the connection, server, CRD, permissions and clock; what cannot be checked is left out. */
 export async function checkCluster(
   options: {
     kubeconfig?: string;
@@ -37,13 +37,13 @@ export async function checkCluster(
   try {
     connection = await connectCluster(options);
   } catch (error) {
-    return [problem("api server", `${describeError(error)}; --standalone works without one`)];
+    return [problem("api server", `${describeError(error)}; use --standalone to run without one`)];
   }
   using cluster = connection;
-  const way = [...await checkFile(options.kubeconfig), await checkServer(cluster)];
-  if (way.some(({ level }) => level === "problem")) return way;
+  const connected = [...await checkFile(options.kubeconfig), await checkServer(cluster)];
+  if (connected.some(({ level }) => level === "problem")) return connected;
   return [
-    ...way,
+    ...connected,
     await checkNCApps(cluster.client, options.namespace),
     await checkPermissions(cluster.client, options.namespace),
     checkClock(cluster.clockSkewMs()),
@@ -53,7 +53,7 @@ export async function checkCluster(
 async function checkFile(kubeconfig: string | undefined): Promise<Finding[]> {
   const mode = kubeconfig && (await stat(kubeconfig)).mode & 0o077;
   if (!mode) return [];
-  const message = `others can read ${kubeconfig}: chmod 600 ${kubeconfig}`;
+  const message = `other users can read ${kubeconfig}: chmod 600 ${kubeconfig}`;
   return [{ check: "kubeconfig", level: "warning", message }];
 }
 
@@ -65,7 +65,7 @@ async function checkServer({ client }: ClusterConnection): Promise<Finding> {
   } catch (error) {
     const next = error instanceof KubeError && error.reason === "Unauthorized"
       ? "renew the credentials of the kubeconfig"
-      : "check address, network and certificate authority";
+      : "check the address, the network and the CA";
     return problem(check, `${describeError(error)}; ${next}`);
   }
 }
@@ -74,12 +74,14 @@ async function checkNCApps(client: KubeClient, namespace: string | undefined): P
   const check = "crd";
   try {
     await client.request({ path: ncappPath(namespace), query: { limit: 1 } });
-    return { check, level: "ok", message: `${plural}.${group} is there` };
+    return { check, level: "ok", message: `${plural}.${group} is installed` };
   } catch (error) {
     if (hasStatus(error, 404)) {
-      return problem(check, "the NCApp resource is not installed: nckubelet manifests | kubectl apply -f -");
+      return problem(check, "the NCApp CRD is not installed: nckubelet manifests | kubectl apply -f -");
     }
-    if (hasStatus(error, 403)) return { check, level: "warning", message: "may not be read; see rbac" };
+    if (hasStatus(error, 403)) {
+      return { check, level: "warning", message: "you may not read NCApps; see rbac" };
+    }
     return problem(check, describeError(error));
   }
 }
@@ -100,8 +102,8 @@ async function checkPermissions(client: KubeClient, namespace: string | undefine
       check,
       `may not ${
         denied.join(", ")
-      }: nckubelet manifests | kubectl apply -f -, and have this identity in the group ` +
-        "nckubelet:agents or in the namespace nckubelet-agents",
+      }: nckubelet manifests | kubectl apply -f -, and add this identity to the group ` +
+        "nckubelet:agents or the namespace nckubelet-agents",
     );
   } catch (error) {
     return problem(check, describeError(error));
@@ -115,10 +117,10 @@ function describePermission({ verb, resource, subresource }: Right): string {
 function checkClock(skewMs: number | undefined): Finding {
   const check = "clock";
   if (skewMs === undefined) {
-    return { check, level: "warning", message: "the API server tells no time: not compared" };
+    return { check, level: "warning", message: "not compared: the API server sends no Date header" };
   }
   const seconds = Math.round(Math.abs(skewMs) / 1000);
-  if (Math.abs(skewMs) < mostSkewMs) {
+  if (Math.abs(skewMs) < maxSkewMs) {
     return { check, level: "ok", message: `within ${seconds} s of the API server's` };
   }
   const side = skewMs > 0 ? "behind" : "ahead of";

@@ -1,4 +1,4 @@
-/** What `nckubelet doctor` looks at on the node itself. Nothing is changed. */
+/** The checks of the node itself. They change nothing. */
 import { execFile } from "node:child_process";
 import { access, constants, readFile, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -8,12 +8,18 @@ import { errorCode } from "../../lib/files.ts";
 import { version } from "../../lib/version.ts";
 import { cleanPath } from "../../lib/shell.ts";
 import type { AgentClient } from "../agent-api/agent-api.ts";
-import type { Finding } from "./finding.ts";
+
+/** One line of `nckubelet doctor`. The message of a problem says how to fix it. */
+export interface Finding {
+  check: string;
+  level: "ok" | "warning" | "problem";
+  message: string;
+}
 
 const needed = ["cpu", "memory", "pids"];
 const mebibyte = 2 ** 20;
 
-/** Whether limits can be enforced: cgroup v2 with its controllers, and the right to use it. */
+/** Checks whether limits can be enforced: cgroup v2 with its controllers, and the permission to use it. */
 export async function checkCgroups(
   { cgroupRoot }: { cgroupRoot?: string },
   { procRoot = "/proc", sysRoot = "/sys/fs/cgroup", uid = process.geteuid?.() ?? 0 } = {},
@@ -36,7 +42,7 @@ export async function checkCgroups(
     return [noLimits(explainMissing(dir, missing, facts))];
   }
   if (!await canWrite(join(dir, "cgroup.subtree_control"))) {
-    const message = `user ${uid} may not manage ${dir}: run the agent as root, or by ` +
+    const message = `user ${uid} may not manage ${dir}: run the agent as root, or with ` +
       "systemd-run --user --scope -p Delegate=yes";
     return [{ check, level: "problem", message }];
   }
@@ -47,7 +53,7 @@ function noLimits({ message }: LocateFailure): Finding {
   return { check: "cgroup v2", level: "problem", message };
 }
 
-/** The programs that start every app. */
+/** Checks the programs that every start of an app needs. */
 export async function checkTools(path: string = cleanPath): Promise<Finding[]> {
   const tools = ["sh", "cat", "setsid", "setpriv"];
   const places = await Promise.all(tools.map((tool) => findProgram(tool, path)));
@@ -63,13 +69,13 @@ export async function checkTools(path: string = cleanPath): Promise<Finding[]> {
     return [{ check, level: "problem", message }];
   }
   if (await findProgram("script", path) === undefined) {
-    const message = "script not found: exec has no terminal; install util-linux (Debian: bsdutils)";
+    const message = "script not found, so exec has no terminal: install util-linux (Debian: bsdutils)";
     return [{ check, level: "warning", message }];
   }
-  return [{ check, level: "ok", message: `${tools.join(", ")} and script are there` }];
+  return [{ check, level: "ok", message: `${tools.join(", ")} and script are installed` }];
 }
 
-/** Room for state and logs. */
+/** Checks the disk space for state and logs. */
 export async function checkDisk(
   { stateDir, logDir }: { stateDir: string; logDir: string },
 ): Promise<Finding[]> {
@@ -77,13 +83,15 @@ export async function checkDisk(
     const check = `disk for ${what}`;
     const { path, missing } = await nearest(folder);
     if (!await canWrite(path)) {
-      const next = missing ? "run the agent as root, or choose another folder" : "run it as the agent's user";
-      return { check, level: "problem", message: `${path} may not be written: ${next}` };
+      const next = missing
+        ? "run the agent as root, or choose another folder"
+        : "run doctor as the agent's user";
+      return { check, level: "problem", message: `you may not write to ${path}: ${next}` };
     }
     const { bavail, bsize, ffree, files } = await statfs(path);
     const free = Math.floor(bavail * bsize / mebibyte);
     const message = `${free} MiB free at ${path}`;
-    if (free < 100) return { check, level: "problem", message: `only ${message}: make room` };
+    if (free < 100) return { check, level: "problem", message: `only ${message}: free some space` };
     if (files > 0 && ffree < 1000) {
       return { check, level: "problem", message: `only ${ffree} inodes free at ${path}: remove small files` };
     }
@@ -92,20 +100,22 @@ export async function checkDisk(
   })) as Finding[];
 }
 
-/** Whether an agent runs, and what it says of itself. */
+/** Checks whether an agent runs, and what it reports about itself. */
 export async function checkAgent(client: Pick<AgentClient, "status">): Promise<Finding[]> {
   const check = "agent";
   try {
     const { version: its, node, sources, limits, problems } = await client.status();
     return [
-      its === version
-        ? { check, level: "ok", message: `version ${its} serves node ${node}` }
-        : { check, level: "warning", message: `version ${its} runs, this is ${version}: restart the agent` },
+      its === version ? { check, level: "ok", message: `version ${its} runs node ${node}` } : {
+        check,
+        level: "warning",
+        message: `the agent runs version ${its}, this is ${version}: restart the agent`,
+      },
       ...(limits.enforced ? [] : [
         {
           check: "limits",
           level: "problem",
-          message: `apps with caps do not start: ${limits.message}`,
+          message: `apps with caps cannot start: ${limits.message}`,
         } as const,
       ]),
       ...sources.filter(({ ready }) => !ready).map(({ name, message }): Finding => (
@@ -134,7 +144,7 @@ function helpOf(program: string): Promise<string> {
   });
 }
 
-/** The folder, or the first above it that exists. */
+/** Returns the folder, or its closest parent that exists. */
 async function nearest(folder: string): Promise<{ path: string; missing: boolean }> {
   for (let path = resolve(folder);; path = dirname(path)) {
     try {

@@ -6,10 +6,11 @@ import { validateNCApp } from "../../api/validate/validate.ts";
 import { closest } from "../../lib/closest.ts";
 import { errorCode } from "../../lib/files.ts";
 import { type Flag, type Invocation, listFlag, textFlag, UsageError } from "../command.ts";
+import { parseWholeNumber } from "../flag-values.ts";
 
-/** The flags of `run` that end up in the NCApp. */
+/** The flags of `run` that become fields of the NCApp. */
 export const manifestFlags: Record<string, Flag> = {
-  name: { kind: "text", value: "NAME", help: "Name of the app.", default: "that of the script" },
+  name: { kind: "text", value: "NAME", help: "Name of the app.", default: "the name of the script" },
   namespace: {
     kind: "text",
     short: "n",
@@ -17,32 +18,42 @@ export const manifestFlags: Record<string, Flag> = {
     help: "Namespace of the app.",
     default: defaultNamespace,
   },
-  cpu: { kind: "text", value: "PERCENT", help: "Hard cap, in percent of all CPUs of the node." },
-  mem: { kind: "text", value: "PERCENT", help: "Hard cap, in percent of the memory of the node." },
+  cpu: { kind: "text", value: "PERCENT", help: "CPU cap in percent of all CPUs of the node." },
+  mem: { kind: "text", value: "PERCENT", help: "Memory cap in percent of the memory of the node." },
   "pids-max": {
     kind: "text",
     value: "N",
-    help: "Most processes and threads that it may have.",
+    help: "Maximum number of processes and threads.",
     default: "4096",
   },
-  user: { kind: "text", value: "USER", help: "Name or id to run as.", default: "the agent's user" },
-  group: { kind: "text", value: "GROUP", help: "Name or id to run as.", default: "the user's group" },
-  env: { kind: "list", short: "e", value: "K=V", help: "A variable; K alone takes your own value." },
+  user: { kind: "text", value: "USER", help: "User to run as, by name or ID.", default: "the agent's user" },
+  group: {
+    kind: "text",
+    value: "GROUP",
+    help: "Group to run as, by name or ID.",
+    default: "the user's group",
+  },
+  env: {
+    kind: "list",
+    short: "e",
+    value: "K=V",
+    help: "Environment variable; K alone takes your own value.",
+  },
   workdir: {
     kind: "text",
     short: "w",
     value: "DIR",
-    help: "Folder to start in.",
+    help: "Working directory.",
     default: "the current one",
   },
-  restart: { kind: "text", value: "POLICY", help: "always, on-failure or never.", default: "always" },
+  restart: { kind: "text", value: "POLICY", help: "Restart always, on-failure or never.", default: "always" },
   grace: {
     kind: "text",
     value: "SECONDS",
-    help: "From SIGTERM until what is left is killed.",
+    help: "Time between SIGTERM and SIGKILL.",
     default: "30",
   },
-  sha256: { kind: "text", value: "HEX", help: "The script is run only with this digest." },
+  sha256: { kind: "text", value: "HEX", help: "Refuse to run a script with another SHA-256 digest." },
 };
 
 const policies: Record<string, "Always" | "OnFailure" | "Never"> = {
@@ -51,15 +62,19 @@ const policies: Record<string, "Always" | "OnFailure" | "Never"> = {
   never: "Never",
 };
 
-/** The NCApp that a call of `run` asks for; what is wrong with it is a UsageError. */
+/** Returns the NCApp that the command line describes. An invalid one is a UsageError. */
 export function manifestOf(
   invocation: Invocation,
   env: Record<string, string | undefined>,
   folder: string = resolve("."),
 ): NCApp {
   const [script, ...args] = invocation.args;
-  if (!script) throw new UsageError("no script is named: nckubelet run SCRIPT");
+  if (!script) throw new UsageError("no script is named: use nckubelet run SCRIPT");
   const text = (name: string) => textFlag(invocation, name);
+  const number = (name: string) => {
+    const value = text(name);
+    return value === undefined ? undefined : parseWholeNumber(name, value);
+  };
   const isURL = /^https?:\/\//i.test(script);
   const variables = listFlag(invocation, "env").map((word) => variableOf(word, env));
   const app: NCApp = {
@@ -76,9 +91,9 @@ export function manifestOf(
       runAsGroup: text("group"),
       cpuPCT: text("cpu"),
       memPCT: text("mem"),
-      pidsMax: wholeNumber("pids-max", text("pids-max")),
+      pidsMax: number("pids-max"),
       restartPolicy: policyOf(text("restart")),
-      terminationGracePeriodSeconds: wholeNumber("grace", text("grace")),
+      terminationGracePeriodSeconds: number("grace"),
     }),
   };
   const problems = validateNCApp(app);
@@ -86,7 +101,7 @@ export function manifestOf(
   return app;
 }
 
-/** A problem of a field, under the name of the flag that it came from. */
+/** Replaces the field in a validation error with the flag that set it. */
 function asFlag({ field, message }: { field: string; message: string }): string {
   const flag = flagOf[field];
   return flag ? message.replace(field, flag) : message;
@@ -106,7 +121,7 @@ const flagOf: Record<string, string> = {
   "spec.terminationGracePeriodSeconds": "--grace",
 };
 
-/** Looks for the script before the agent does: a typo is told at once, with the file that was meant. */
+/** Checks that the script exists before the agent does, so that a typo is reported at once with a similar file name. */
 export async function checkScript(path: string): Promise<void> {
   if (!path.startsWith("/")) return;
   try {
@@ -130,7 +145,7 @@ function nameFrom(script: string): string {
   const file = basename(script.replace(/[?#].*$/, ""));
   const name = file.replace(/\.[^.]*$/, "").toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
   if (isSafeName(name)) return name;
-  throw new UsageError(`${JSON.stringify(script)} gives no name for the app: choose one with --name`);
+  throw new UsageError(`${JSON.stringify(script)} cannot be the name of an app: choose one with --name`);
 }
 
 function variableOf(word: string, env: Record<string, string | undefined>): EnvVar {
@@ -138,7 +153,7 @@ function variableOf(word: string, env: Record<string, string | undefined>): EnvV
   if (equals >= 0) return { name: word.slice(0, equals), value: word.slice(equals + 1) };
   const value = env[word];
   if (value === undefined) {
-    throw new UsageError(`--env ${word}: your environment has no ${word}; use ${word}=VALUE`);
+    throw new UsageError(`--env ${word}: not set in your environment; use ${word}=VALUE`);
   }
   return { name: word, value };
 }
@@ -148,12 +163,6 @@ function policyOf(text: string | undefined) {
   const policy = policies[text.toLowerCase().replace("-", "")];
   if (!policy) throw new UsageError(`--restart ${JSON.stringify(text)}: use always, on-failure or never`);
   return policy;
-}
-
-function wholeNumber(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`--${flag} ${JSON.stringify(text)}: not a whole number`);
-  return Number(text);
 }
 
 function withoutUndefined<T extends object>(fields: T): T {

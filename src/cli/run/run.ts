@@ -1,33 +1,18 @@
-import { appKey } from "../../api/names.ts";
-import {
-  type AgentClient,
-  type AppName,
-  connectAgent,
-  describeState,
-  followAppLog,
-  hasEnded,
-  isSettled,
-  isStopped,
-  nameOf,
-  type NodeApp,
-  shortName,
-  socketFlag,
-  stopTimeoutMs,
-  waitForApp,
-} from "../agent-api/agent-api.ts";
+/** `nckubelet run`: makes an app of a script and lets the agent run it, without a cluster. */
+import { type AgentClient, connectAgent, type NodeApp, socketFlag } from "../agent-api/agent-api.ts";
+import { type AppName, fullName, nameOf, shortName } from "../app-name.ts";
+import { describeState, hasEnded, isSettled, isStopped, stopTimeoutMs, waitForApp } from "../app-state.ts";
 import type { Command, Io } from "../command.ts";
+import { followAppLog } from "./followed-log.ts";
 import { checkScript, manifestFlags, manifestOf } from "./run-manifest.ts";
 
 const startTimeoutMs = 15_000;
 
-/** Makes an app of a script and has the agent run it, with no cluster needed. */
 export const runCommand: Command = {
-  name: "run",
-  summary: "Run a script as an app on this node.",
   operands: "SCRIPT [-- ARG...]",
   flags: {
     ...manifestFlags,
-    attach: { kind: "switch", short: "a", help: "Show its log until it ends; Ctrl-C stops it." },
+    attach: { kind: "switch", short: "a", help: "Print its log until it ends; Ctrl-C stops it." },
     socket: socketFlag,
   },
   examples: [
@@ -41,23 +26,22 @@ export const runCommand: Command = {
     const client = await connectAgent(invocation, io);
     const name = nameOf(app);
     if (await client.find(name)) {
+      const key = fullName(name);
       throw new Error(
-        `${appKey(name.namespace, name.name)} exists already: choose another --name, or 'nckubelet delete ${
-          shortName(name)
-        }' first`,
+        `${key} exists already: choose another --name, or use 'nckubelet delete ${shortName(name)}' first`,
       );
     }
     await client.put(app);
     if (invocation.flags.attach) return await attach(client, name, io);
-    return tell(await waitForStart(client, name, io.signal), io);
+    return report(await waitForStart(client, name, io.signal), io);
   },
 };
 
-/** Shows the log until the app has ended or Ctrl-C, which stops the app. */
+/** Prints the log until the app has ended or the user presses Ctrl-C, which stops the app. */
 async function attach(client: AgentClient, name: AppName, io: Io): Promise<number> {
   const started = await waitForStart(client, name, io.signal);
-  if (started?.status?.phase === "Pending") return tell(started, io);
-  // The log alone goes to standard output.
+  if (started?.status?.phase === "Pending") return report(started, io);
+  // Standard output is for the log alone.
   const besideLog = { stdout: (text: string | Uint8Array) => io.stderr(String(text)), stderr: io.stderr };
   const log = followAppLog(client, name, { show: (bytes) => io.stdout(bytes), signal: io.signal });
   let ended: NodeApp | undefined;
@@ -68,19 +52,19 @@ async function attach(client: AgentClient, name: AppName, io: Io): Promise<numbe
     await log.close();
   }
   if (ended && !hasEnded(ended)) return await stop(client, name, ended, io);
-  return tell(ended, besideLog);
+  return report(ended, besideLog);
 }
 
 async function stop(client: AgentClient, name: AppName, app: NodeApp, io: Io): Promise<number> {
-  const key = appKey(name.namespace, name.name);
+  const key = fullName(name);
   io.stderr(`\nstopping ${key}\n`);
   await client.act(name, "stop");
-  // The signal that brought us here has been seen; this wait has an end of its own.
-  const patience = { timeoutMs: stopTimeoutMs(app), signal: new AbortController().signal };
-  await waitForApp(client, name, isStopped, patience);
+  // io.signal has aborted already, so this wait ends by its timeout only.
+  const limits = { timeoutMs: stopTimeoutMs(app), signal: new AbortController().signal };
+  await waitForApp(client, name, isStopped, limits);
   const short = shortName(name);
   io.stderr(
-    `${key} is stopped; 'nckubelet start ${short}' starts it again, 'nckubelet delete ${short}' forgets it\n`,
+    `${key} is stopped; 'nckubelet start ${short}' starts it again, 'nckubelet delete ${short}' removes it\n`,
   );
   return 0;
 }
@@ -93,9 +77,9 @@ function waitForStart(
   return waitForApp(client, name, isSettled, { timeoutMs: startTimeoutMs, signal });
 }
 
-function tell(app: NodeApp | undefined, io: Pick<Io, "stdout" | "stderr">): number {
-  const { well, text } = app ? describeState(app) : { well: false, text: "the app was removed meanwhile" };
-  if (well) io.stdout(`${text}\n`);
+function report(app: NodeApp | undefined, io: Pick<Io, "stdout" | "stderr">): number {
+  const { ok, text } = app ? describeState(app) : { ok: false, text: "the app was deleted in the meantime" };
+  if (ok) io.stdout(`${text}\n`);
   else io.stderr(`nckubelet: ${text}\n`);
-  return well ? 0 : 1;
+  return ok ? 0 : 1;
 }

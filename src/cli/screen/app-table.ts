@@ -1,60 +1,98 @@
+/** Apps as tables. Every column is defined once; the layouts list the columns of each command. */
+import { keyOf } from "../../api/names.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import type { NodeApp } from "../agent-api/agent-api.ts";
-import { type Paint, phaseColour, printableLine } from "./paint.ts";
+import { type Paint, phaseColor, printableLine } from "./paint.ts";
 import { formatAge, formatTable } from "./table.ts";
+
+type Cell = (app: NodeApp, now: number) => string;
+
+const columns = {
+  APP: keyOf,
+  NAMESPACE: ({ metadata }) => metadata.namespace ?? "",
+  NAME: ({ metadata }) => metadata.name,
+  NODE: ({ spec }) => spec.nodeName || "-",
+  PHASE: ({ status }) => status?.phase ?? "",
+  READY: ({ status }) => status?.ready ? "True" : "False",
+  CPU: ({ spec, status }) => usage(status?.cpuPCT, spec.cpuPCT),
+  THROTTLED: ({ status }) => status?.cpuThrottledPCT === undefined ? "-" : `${status.cpuThrottledPCT}%`,
+  MEM: ({ spec, status }) => usage(status?.memPCT, spec.memPCT),
+  MiB: ({ status }) => status?.memoryBytes === undefined ? "-" : (status.memoryBytes / 2 ** 20).toFixed(1),
+  PROCS: ({ status }) => String(status?.processes ?? "-"),
+  OOM: ({ status }) => String(status?.oomKills ?? 0),
+  RESTARTS: ({ status }) => String(status?.restarts ?? 0),
+  PID: ({ status }) => String(status?.pid ?? "-"),
+  AGE: ({ status }, now) => ageOf(status?.startTime, now),
+  SOURCE: ({ agent }) => agent?.source ?? "-",
+  SCRIPT: ({ spec }) => showURL(spec.shellFile || "-"),
+  MESSAGE: ({ status = {} }) => status.message || (status.phase === status.reason ? "" : status.reason ?? ""),
+} satisfies Record<string, Cell>;
+
+type Title = keyof typeof columns;
+
+export type Scope = "node" | "cluster";
+
+/** Columns that make sense only for apps of one node, or of many. */
+const scopeOf: Partial<Record<Title, Scope>> = { NODE: "cluster", PID: "node", SOURCE: "node" };
+
+/** The columns of each command, in order; `wide` are those that need `-o wide`. */
+const layouts: Record<"ps" | "top", { columns: Title[]; wide: Title[] }> = {
+  ps: {
+    columns: [
+      ...["NAMESPACE", "NAME", "NODE", "PHASE", "READY", "CPU", "MEM", "RESTARTS", "PID", "AGE"] as const,
+      ...["THROTTLED", "OOM", "SOURCE", "SCRIPT", "MESSAGE"] as const,
+    ],
+    wide: ["THROTTLED", "OOM", "SOURCE", "SCRIPT"],
+  },
+  top: {
+    columns: [
+      ...["APP", "NODE", "PHASE", "CPU", "THROTTLED", "MEM", "MiB", "PROCS", "OOM", "RESTARTS"] as const,
+      ...["AGE", "PID", "SOURCE", "SCRIPT"] as const,
+    ],
+    wide: ["PID", "SOURCE", "SCRIPT"],
+  },
+};
 
 export interface AppTableOptions {
   now: number;
-  /** With source, throttling, OOM kills and script. */
+  layout?: keyof typeof layouts;
   wide?: boolean;
-  /** Apps of many nodes: with the node, without what only means something on it. */
-  cluster?: boolean;
+  scope?: Scope;
   paint?: Paint;
+  /** Longer lines are cut; 0 for any length. */
+  width?: number;
 }
 
-interface Column {
-  title: string;
-  wide?: boolean;
-  /** Shown only in tables of the cluster, or only in those of one node. */
-  only?: "cluster" | "node";
-  cell(app: NodeApp, now: number): string;
-}
-
-const columns: Column[] = [
-  { title: "NAMESPACE", cell: ({ metadata }) => metadata.namespace ?? "" },
-  { title: "NAME", cell: ({ metadata }) => metadata.name },
-  { title: "NODE", only: "cluster", cell: ({ spec }) => spec.nodeName || "-" },
-  { title: "PHASE", cell: ({ status }) => status?.phase ?? "" },
-  { title: "READY", cell: ({ status }) => status?.ready ? "True" : "False" },
-  { title: "CPU", cell: ({ spec, status }) => share(status?.cpuPCT, spec.cpuPCT) },
-  { title: "MEM", cell: ({ spec, status }) => share(status?.memPCT, spec.memPCT) },
-  { title: "RESTARTS", cell: ({ status }) => String(status?.restarts ?? 0) },
-  { title: "PID", only: "node", cell: ({ status }) => String(status?.pid ?? "-") },
-  { title: "AGE", cell: ({ status }, now) => ageOf(status?.startTime, now) },
-  { title: "THROTTLED", wide: true, cell: ({ status }) => percent(status?.cpuThrottledPCT) },
-  { title: "OOM", wide: true, cell: ({ status }) => String(status?.oomKills ?? 0) },
-  { title: "SOURCE", wide: true, only: "node", cell: ({ agent }) => agent?.source ?? "-" },
-  { title: "SCRIPT", wide: true, cell: ({ spec }) => showURL(spec.shellFile || "-") },
-  { title: "MESSAGE", cell: ({ status = {} }) => status.message || reasonBeside(status) },
-];
-
-/** Apps as `kubectl get ncapp` shows them, with usage against the cap. */
+/** Returns the lines of a table of apps, the header first. */
 export function appTable(
   apps: NodeApp[],
-  { now, wide = false, cluster = false, paint = (_, text) => text }: AppTableOptions,
+  { now, layout = "ps", wide = false, scope = "node", paint = (_, text) => text, width = 0 }: AppTableOptions,
 ): string[] {
-  const hidden = cluster ? "node" : "cluster";
-  const shown = columns.filter((column) => (wide || !column.wide) && column.only !== hidden);
-  const phase = shown.findIndex(({ title }) => title === "PHASE");
-  const rows = apps.map((app) => shown.map(({ cell }) => printableLine(cell(app, now))));
-  return formatTable(
-    [shown.map(({ title }) => title), ...rows],
-    (cell, column, row) => column === phase && row > 0 ? paint(phaseColour(cell), cell) : cell,
+  const { columns: all, wide: onlyWide } = layouts[layout];
+  const titles = all.filter((title) =>
+    (wide || !onlyWide.includes(title)) && (scopeOf[title] ?? scope) === scope
   );
+  const rows = apps.map((app) => titles.map((title) => printableLine(columns[title](app, now))));
+  // Painted after cutting: colors have no width.
+  const [header = "", ...lines] = formatTable([titles, ...rows]);
+  const start = header.indexOf("PHASE");
+  return [
+    cutLine(header, width),
+    ...lines.map((line) => cutLine(line, width)).map((line, index) => {
+      const end = start + columns.PHASE(apps[index]!).length;
+      const phase = line.slice(start, end);
+      return line.slice(0, start) + paint(phaseColor(phase), phase) + line.slice(end);
+    }),
+  ];
 }
 
-/** Use and cap: `12.5/20%`. */
-export function share(used: string | undefined, cap: string | number | undefined): string {
+/** Cuts a line to the width of a screen; 0 leaves it whole. */
+export function cutLine(line: string, width: number): string {
+  return width > 0 && line.length > width ? `${line.slice(0, width - 1)}…` : line;
+}
+
+/** Usage and cap: `12.5/20%`. */
+export function usage(used: string | undefined, cap: string | number | undefined): string {
   if (used === undefined) return "-";
   return cap === undefined || cap === "" ? `${used}%` : `${used}/${String(cap).replace("%", "")}%`;
 }
@@ -62,12 +100,4 @@ export function share(used: string | undefined, cap: string | number | undefined
 /** How long ago, or `-`. */
 export function ageOf(time: string | undefined, now: number): string {
   return time ? formatAge(now - Date.parse(time)) : "-";
-}
-
-function percent(value: string | undefined): string {
-  return value === undefined ? "-" : `${value}%`;
-}
-
-function reasonBeside({ phase, reason }: { phase?: string; reason?: string }): string {
-  return phase === reason ? "" : reason ?? "";
 }

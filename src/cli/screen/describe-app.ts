@@ -1,19 +1,21 @@
 /**
- * An app's whole story as text, in the style of kubectl. Pure. Values of the environment are not shown, also where the app is
- * as the API server has it: kubectl's copy of the manifest, and what a URL says to its server alone, are left out.
+ * The description of an app as text, in the style of kubectl. Pure.
+ *
+ * Guarantees: no secrets are shown, also for an app from the API server: values of the environment, kubectl's copy of the manifest,
+ * and the password and query of URLs are left out.
  */
 import { lastAppliedAnnotation } from "../../api/names.ts";
 import { describeMechanism } from "../../api/probe-mechanisms.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import type { Probe } from "../../api/types.ts";
-import { ageOf, share } from "./app-table.ts";
+import { ageOf, usage } from "./app-table.ts";
 import type { NodeApp } from "../agent-api/agent-api.ts";
-import { type Paint, phaseColour, printable, printableLine } from "./paint.ts";
+import { type Paint, phaseColor, printable, printableLine } from "./paint.ts";
 import { formatTable } from "./table.ts";
 
 type Row = [string, string | undefined];
 
-/** The lines of `nckubelet describe`. */
+/** Returns the lines of `describe`. */
 export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) => text): string[] {
   const { metadata, spec, status = {}, agent = {} } = app;
   const { [lastAppliedAnnotation]: _, ...annotations } = metadata.annotations ?? {};
@@ -29,7 +31,7 @@ export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) 
       ["Reason", status.reason === status.phase ? undefined : status.reason],
       ["Message", status.message],
       ["Log file", agent.logFile],
-    ], (label, value) => label === "Phase" ? paint(phaseColour(value), value) : value),
+    ], (label, value) => label === "Phase" ? paint(phaseColor(value), value) : value),
     "Program:",
     ...rows("  ", programRows(app)),
     "Limits:",
@@ -37,7 +39,7 @@ export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) 
       ["CPU", cap(spec.cpuPCT, "all CPUs")],
       ["Memory", cap(spec.memPCT, "the memory")],
       ["Processes", spec.pidsMax?.toString()],
-      ["Out of memory", spec.oomPolicy === "Process" ? "one process dies" : "all of the app dies"],
+      ["Out of memory", spec.oomPolicy === "Process" ? "kill one process" : "kill all processes"],
     ]),
     "Lifecycle:",
     ...rows("  ", [
@@ -59,7 +61,7 @@ export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) 
 
 function programRows({ spec }: NodeApp): Row[] {
   return [
-    ["Script", showURL(spec.shellFile || "none yet")],
+    ["Script", showURL(spec.shellFile || "none")],
     ["SHA-256", spec.shellFileSHA256],
     [
       "Arguments",
@@ -72,15 +74,15 @@ function programRows({ spec }: NodeApp): Row[] {
 }
 
 function stateRows({ spec, status = {} }: NodeApp, now: number): Row[] {
-  const throttled = status.cpuThrottledPCT ? `, held back ${status.cpuThrottledPCT}% of the time` : "";
+  const throttled = status.cpuThrottledPCT ? `, throttled ${status.cpuThrottledPCT}% of the time` : "";
   const bytes = status.memoryBytes === undefined ? "" : ` (${mebibytes(status.memoryBytes)})`;
   return [
     ["Ready", status.ready ? "True" : "False"],
     ["PID", status.pid?.toString()],
     ["Processes", status.processes?.toString()],
     ["Started", status.startTime && `${status.startTime} (${ageOf(status.startTime, now)} ago)`],
-    ["CPU", status.cpuPCT && share(status.cpuPCT, spec.cpuPCT) + throttled],
-    ["Memory", status.memPCT && share(status.memPCT, spec.memPCT) + bytes],
+    ["CPU", status.cpuPCT && usage(status.cpuPCT, spec.cpuPCT) + throttled],
+    ["Memory", status.memPCT && usage(status.memPCT, spec.memPCT) + bytes],
     ["Restarts", String(status.restarts ?? 0)],
     ["OOM kills", String(status.oomKills ?? 0)],
     ["Last run", status.lastRun],
@@ -120,7 +122,7 @@ function conditionLines(conditions: NonNullable<NodeApp["status"]>["conditions"]
   return ["Conditions:", ...lines.map((line) => `  ${line}`)];
 }
 
-/** What is absent or empty is left out; `show` may colour a value. */
+/** Formats labels with values, without those that are absent or empty; `show` may color a value. */
 function rows(
   indent: string,
   all: Row[],
@@ -145,7 +147,7 @@ function probe(probe: Probe | undefined): string | undefined {
   if (!probe) return undefined;
   const { periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe;
   const what = describeMechanism(probe);
-  return `${what} every ${periodSeconds}s, timeout ${timeoutSeconds}s, gives up after ${failureThreshold}`;
+  return `${what} every ${periodSeconds}s, timeout ${timeoutSeconds}s, fails after ${failureThreshold}`;
 }
 
 function mebibytes(bytes: number): string {

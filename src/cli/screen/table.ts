@@ -1,7 +1,7 @@
-/** Colours a cell; must not change what is seen of its text. */
+/** Colors a cell; must not change its visible text. */
 export type PaintCell = (cell: string, column: number, row: number) => string;
 
-/** Lines of a table with aligned columns, as kubectl prints them; nothing is cut. */
+/** Returns the lines of a table with aligned columns, as kubectl prints them. */
 export function formatTable(rows: string[][], paint: PaintCell = (cell) => cell): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => [...(row[column] ?? "")].length))
@@ -16,7 +16,7 @@ function gap(cell: string, column: number, row: string[], widths: number[]): num
   return column === row.length - 1 ? 0 : (widths[column] ?? 0) - [...cell].length + 3;
 }
 
-/** A span of time in the short form of kubectl: 45s, 12m, 3h20m, 5d. */
+/** Returns a time span in the short form of kubectl: 45s, 12m, 3h20m, 5d. */
 export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds}s`;

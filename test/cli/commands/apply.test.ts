@@ -21,7 +21,7 @@ describe("apply on a node with an agent", () => {
     return path;
   };
 
-  test("objects of other kinds are named and passed over, and the apps beside them are applied", async () => {
+  test("objects of other kinds are reported and skipped, and the apps are applied", async () => {
     const file = await write("mixed.yaml", `${config}---\n${head}metadata: {name: mixed}\nspec: {}\n`);
     assert.deepEqual(await agent.command("apply", "-f", file), {
       code: 0,
@@ -30,13 +30,13 @@ describe("apply on a node with an agent", () => {
     });
   });
 
-  test("manifests without any NCApp are told as such", async () => {
+  test("manifests without an NCApp are an error", async () => {
     const said = await agent.command("apply", "-f", await write("config.yaml", config));
     assert.deepEqual([said.code, said.stdout], [1, ""]);
     assert.match(said.stderr, /; skipped\nnckubelet: nothing was applied: there is no NCApp\n$/);
   });
 
-  test("what may have been meant as an NCApp still stops the whole apply", async () => {
+  test("an object that is almost an NCApp stops the whole apply", async () => {
     const slip = `${head.replace("v1alpha1", "v1")}metadata: {name: slip}\nspec: {}\n`;
     const file = await write(
       "slip.yaml",
@@ -50,7 +50,7 @@ describe("apply on a node with an agent", () => {
     );
   });
 
-  test("the mirror of an app is refused, and the app keeps its true values", async () => {
+  test("the mirror of an app is refused, and the app keeps its values", async () => {
     const spec = { shellFile: "", env: [{ name: "PASSWORD", value: "hunter2" }] };
     const app = {
       apiVersion: "app.example.com/v1alpha1",

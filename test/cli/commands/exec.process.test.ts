@@ -1,4 +1,4 @@
-/** exec gives its own standard streams away, so it is called as a program. */
+/** exec passes its standard streams on, so it runs as a process. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,13 +16,13 @@ function exec(agent: TestAgent, words: string[], input = "") {
   return run(agent, [process.execPath, ...runtime, "exec", ...words], input);
 }
 
-/** The same on a terminal, which script(1) provides. */
+/** The same on a terminal, which script(1) creates. */
 function execOnTerminal(agent: TestAgent, words: string[], input: string) {
   const command = [process.execPath, ...runtime, "exec", ...words].map(shellQuote).join(" ");
   return run(agent, ["script", "-qec", command, "/dev/null"], input);
 }
 
-/** The agent is named by its socket alone: where its records are, it says itself. */
+/** Only the socket is given; the agent reports where its records are. */
 async function run({ socket }: TestAgent, [file = "", ...args]: string[], input: string) {
   const env = { PATH: process.env.PATH, NCKUBELET_SOCKET: socket, SHELL: "/bin/sh" };
   const child = spawn(file, args, { env, stdio: "pipe" });
@@ -34,7 +34,7 @@ async function run({ socket }: TestAgent, [file = "", ...args]: string[], input:
   return { code, stdout, stderr };
 }
 
-test("exec runs a command in the app's environment and folder, with its streams and exit code, also with the -it of others", async () => {
+test("exec runs a command with the app's environment and folder, passes on streams and exit code, and accepts -it", async () => {
   await using agent = await startTestAgent();
   const script = await agent.script("inside.sh", "exec sleep 600");
   await agent.command("run", script, "-e", "COLOUR=blue", "--workdir", agent.folder);
@@ -52,20 +52,20 @@ test("exec runs a command in the app's environment and folder, with its streams 
   await agent.command("stop", "inside");
   const stopped = await exec(agent, ["inside", "--", "id"]);
   assert.deepEqual([stopped.code, stopped.stdout], [1, ""]);
-  assert.match(stopped.stderr, /default\/inside is Pending.*nothing to enter; 'nckubelet start inside'/);
+  assert.match(stopped.stderr, /default\/inside is Pending.*, not running; 'nckubelet start inside'/);
 });
 
-test("exec takes the agent's folder where it is named, whether or not the agent answers", async () => {
+test("exec uses the state folder that is named, whether or not the agent answers", async () => {
   await using agent = await startTestAgent();
   await agent.command("run", await agent.script("inside.sh", "exec sleep 600"));
   const silent = ["--socket", "/none.sock", "--state-dir", agent.stateDir];
   assert.equal((await exec(agent, [...silent, "inside", "--", "echo", "here"])).stdout, "here\n");
   const wrong = await exec(agent, ["--state-dir", agent.folder, "inside", "--", "true"]);
   assert.equal(wrong.code, 1);
-  assert.match(wrong.stderr, /keeps default\/inside elsewhere than in .*: name its --state-dir/);
+  assert.match(wrong.stderr, /default\/inside has no record in .*: name the agent's folder with --state-dir/);
 });
 
-test("exec on a terminal gives the command one of its own, with keys and exit code", {
+test("exec on a terminal gives the command a terminal of its own, with keys and exit code", {
   skip: !existsSync("/usr/bin/script") && "no script(1) here",
 }, async () => {
   await using agent = await startTestAgent();

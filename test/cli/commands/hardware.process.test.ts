@@ -23,12 +23,12 @@ async function run(...words: string[]): Promise<{ code: number; stdout: string; 
   return { code, stdout, stderr };
 }
 
-test("the program, called by itself, tells the hardware as it would in its own process", async () => {
+test("hardware prints in a child process what readHardware() returns", async () => {
   const self = selfCommand({ execPath: process.execPath, execArgv: [], argv: [process.execPath, main] });
   assert.deepEqual(await readHardwareInChild([...self, "hardware"]), await readHardware());
 });
 
-test("hardware is no command for people: help, completion and suggestions do not name it", async () => {
+test("hardware is hidden from help, completion and suggestions", async () => {
   for (const words of [["help"], ["completion", "bash"], ["hardwar"]]) {
     const { stdout, stderr } = await run(...words);
     assert.doesNotMatch(stdout + stderr.replace('"hardwar"', ""), /hardware|hardwar\b/, words.join(" "));
@@ -36,7 +36,7 @@ test("hardware is no command for people: help, completion and suggestions do not
   assert.equal((await run("hardware", "x")).code, 2);
 });
 
-test("selfCommand() is the executable alone, or the runtime with its flags and the script", () => {
+test("selfCommand() returns the executable alone, or the runtime with its flags and the script", () => {
   const words = (execPath: string, script: string | undefined, ...execArgv: string[]) =>
     selfCommand({ execPath, execArgv, argv: script === undefined ? [execPath] : [execPath, script] });
   assert.deepEqual(words("/usr/bin/node", "/srv/main.ts", "--expose-gc"), [

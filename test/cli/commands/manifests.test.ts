@@ -31,9 +31,9 @@ const kubeconfigOf = (server: string) =>
 const withVersion = (minor: string, use: (url: string) => Promise<void>) =>
   withServer((_, response) => json(response, { gitVersion: `v1.${minor}`, minor }), ({ url }) => use(url));
 
-const noDeployment = "the scheduler's Deployment is left out: --image IMAGE brings it";
+const noDeployment = "the Deployment of the scheduler is left out: add it with --image IMAGE";
 
-test("manifests fit any server, and more of them one that is new enough", async (t) => {
+test("manifests fit any server, and use more features of a new one", async (t) => {
   const HOME = await createHome(t);
   const { kinds } = await manifests([], { HOME });
   assert.ok(kinds.includes("CustomResourceDefinition") && kinds.includes("ClusterRole"), kinds.join());
@@ -57,7 +57,7 @@ test("manifests asks the server for its version", async (t) => {
   assert.deepEqual([gone.code, gone.stdout], [1, ""]);
 });
 
-test("manifests asks kubectl's own server where the flags name none: that of KUBECONFIG, else of the home folder", async (t) => {
+test("manifests asks the server of kubectl by default: that of KUBECONFIG, else of the home folder", async (t) => {
   const HOME = await createHome(t);
   const [own, other] = [join(HOME, ".kube/config"), join(HOME, "other")];
   await withVersion("31", async (recent) => {
@@ -74,11 +74,11 @@ test("manifests asks kubectl's own server where the flags name none: that of KUB
   });
 });
 
-test("manifests says in one line what it left out where no server can be asked, and what brings it", async (t) => {
+test("manifests reports in one line what it left out if no server answers, and how to add it", async (t) => {
   const HOME = await createHome(t);
   const left =
-    "these are for any server, without CEL rules, selectable fields, admission policies and the binding for mirrors; " +
-    "--server-minor N or --kubeconfig FILE brings those from 1.31 on";
+    "these manifests fit any server, without the CEL rules, selectable fields, admission policies and mirror binding " +
+    "of 1.31 and later; add those with --server-minor N or --kubeconfig FILE";
   const bare = await manifests([], { HOME });
   assert.ok(
     bare.stderr.startsWith(`nckubelet: cannot read kubeconfig ${HOME}/.kube/config: ENOENT`),

@@ -15,7 +15,7 @@ function validate(text: string) {
 const skipped =
   'standard input:1: ConfigMap "settings" (v1) is not an NCApp of app.example.com/v1alpha1; skipped\n';
 
-test("objects of other kinds are named and are no problem", async () => {
+test("objects of other kinds are reported but are no problem", async () => {
   assert.deepEqual(await validate(`${config}---\n${app}`), {
     code: 0,
     stdout: "-: default/web is valid\n",
@@ -24,7 +24,7 @@ test("objects of other kinds are named and are no problem", async () => {
   assert.deepEqual(await validate(config), { code: 0, stdout: "", stderr: skipped });
 });
 
-test("what may have been meant as an NCApp is a problem", async () => {
+test("an object that is almost an NCApp is a problem", async () => {
   const slips = [
     app.replace("v1alpha1", "v1"),
     app.replace("NCApp", "NCApps"),
@@ -38,7 +38,7 @@ test("what may have been meant as an NCApp is a problem", async () => {
   }
 });
 
-test("a copy whose secrets are hidden is a problem with its field", async () => {
+test("a copy with hidden secrets is a problem that names the field", async () => {
   const { code, stderr } = await validate(
     app.replace("{}", "{env: [{name: KEY, value: (set on the node)}]}"),
   );

@@ -1,13 +1,7 @@
 import assert from "node:assert/strict";
 import { resolve } from "node:path";
 import { test } from "node:test";
-import {
-  agentFlags,
-  defaultSocket,
-  duration,
-  findSocket,
-  readAgentSettings,
-} from "../../../src/cli/config/config.ts";
+import { defaultPaths, findSocket, readAgentSettings } from "../../../src/cli/config/config.ts";
 
 const noFile = () => Promise.reject(Object.assign(new Error("no such file"), { code: "ENOENT" }));
 
@@ -23,19 +17,19 @@ test("a flag wins over the environment, that over the file, that over the defaul
   ]);
 });
 
-test("commands find the agent by flag, environment, or its own config file, whatever else is wrong with that", async () => {
+test("commands find the agent by flag, environment or its config file, even if that file has other mistakes", async () => {
   const file = async () => "socket: /run/other.sock\n";
   assert.equal(await findSocket({ socket: "/a" }, { NCKUBELET_SOCKET: "/b" }, file), "/a");
   assert.equal(await findSocket({}, { NCKUBELET_SOCKET: "/b" }, file), "/b");
   assert.equal(await findSocket({}, {}, file), "/run/other.sock");
   for (const text of ["", "socket: 7\n", "unknown: 1\n", "{"]) {
-    assert.equal(await findSocket({}, {}, async () => text), defaultSocket, text);
+    assert.equal(await findSocket({}, {}, async () => text), defaultPaths.socket, text);
   }
-  assert.equal(await findSocket({}, {}, noFile), defaultSocket);
-  assert.equal(await findSocket({ socket: "" }, {}, noFile), defaultSocket);
+  assert.equal(await findSocket({}, {}, noFile), defaultPaths.socket);
+  assert.equal(await findSocket({ socket: "" }, {}, noFile), defaultPaths.socket);
 });
 
-test("relative paths start at the working folder, those in the config file at its folder", async () => {
+test("relative paths start at the working directory, those in the config file at its folder", async () => {
   const names = {
     kubeconfig: "kubeconfig",
     manifests: "manifests",
@@ -65,7 +59,7 @@ test("relative paths start at the working folder, those in the config file at it
   assert.equal(await findSocket({ config: "edge.yaml" }, {}, file), resolve("run/a.sock"));
 });
 
-test("no socket is served where it is said to be nowhere, and a setting without a value is none", async () => {
+test("an empty socket means none, and a setting without a value is not set", async () => {
   const file = async () => "socket: ''\nmanifests:\nnamespace: null\nstate-dir:\n";
   const { socket, manifests, namespace, instance } = await readAgentSettings({}, {}, file);
   assert.deepEqual([socket, manifests, namespace, instance], ["", undefined, undefined, undefined]);
@@ -110,7 +104,7 @@ for (
     ],
   ] as const
 ) {
-  test(`of settings that exclude each other the higher level wins: ${name}`, async () => {
+  test(`the higher level wins between settings that exclude each other: ${name}`, async () => {
     const { standalone, kubeconfig, server, withScheduler } = await readAgentSettings(
       flags,
       { ...env },
@@ -126,14 +120,14 @@ for (
   });
 }
 
-test("settings that exclude each other at one level are refused, at any level", async () => {
+test("settings that exclude each other at one level are refused", async () => {
   const both = { NCKUBELET_STANDALONE: "true", NCKUBELET_KUBECONFIG: "/f" };
-  const refusal = /--standalone means no API server: leave --kubeconfig out/;
+  const refusal = /--standalone means no API server: remove --kubeconfig/;
   await assert.rejects(readAgentSettings({}, both, noFile), refusal);
   await assert.rejects(readAgentSettings({}, {}, async () => "standalone: true\nkubeconfig: /f"), refusal);
 });
 
-test("a config file that is named must be there; the usual one need not", async () => {
+test("a config file that is named must exist; the default one need not", async () => {
   await readAgentSettings({}, {}, noFile);
   await assert.rejects(
     readAgentSettings({ config: "/etc/none.yaml" }, {}, noFile),
@@ -141,13 +135,13 @@ test("a config file that is named must be there; the usual one need not", async 
   );
 });
 
-test("a config file without a setting is as good as none", async () => {
+test("a config file without settings changes nothing", async () => {
   for (const text of ["", "\n", "# nothing yet\n", "---\n"]) {
     assert.equal((await readAgentSettings({}, {}, async () => text)).syncPeriodMs, 10_000);
   }
 });
 
-test("a setting that nobody knows is refused with the one that was meant", async () => {
+test("an unknown setting is refused with a suggestion", async () => {
   await assert.rejects(
     readAgentSettings({}, {}, async () => "sync-perod: 1s"),
     /unknown setting "sync-perod"; did you mean sync-period\?/,
@@ -163,16 +157,16 @@ for (
     [{ "log-max-size": "much" }, /--log-max-size "much"/],
     [{ "log-max-files": "0" }, /--log-max-files "0"/],
     [{ "node-name": "../etc" }, /--node-name "\.\.\/etc"/],
-    [{ "state-dir": "" }, /--state-dir "": not the path of a folder/],
-    [{ "log-dir": "" }, /--log-dir "": not the path of a folder/],
+    [{ "state-dir": "" }, /--state-dir "": use the path of a folder/],
+    [{ "log-dir": "" }, /--log-dir "": use the path of a folder/],
     [{ "log-level": "loud" }, /--log-level "loud"/],
     [
       { standalone: true, server: "http://127.0.0.1:8001" },
-      /--standalone means no API server: leave --server out/,
+      /--standalone means no API server: remove --server/,
     ],
     [
       { standalone: true, "with-scheduler": true },
-      /--with-scheduler needs an API server: leave --standalone out/,
+      /--with-scheduler needs an API server: remove --standalone/,
     ],
     [{ "with-scheduler": "perhaps" }, /--with-scheduler "perhaps": use true or false/],
   ] as const
@@ -182,7 +176,7 @@ for (
   });
 }
 
-test("an agent has a scheduler only where a flag, the environment or the file says so", async () => {
+test("an agent runs the scheduler only if a flag, the environment or the file says so", async () => {
   const of = async (flags: object, env: object, text = "") =>
     (await readAgentSettings({ ...flags }, { ...env }, async () => text)).withScheduler;
   assert.equal(await of({}, {}), false);
@@ -191,16 +185,7 @@ test("an agent has a scheduler only where a flag, the environment or the file sa
   assert.equal(await of({}, {}, "with-scheduler: true\n"), true);
 });
 
-test("spans of time have a unit", () => {
-  assert.deepEqual(["500ms", "10s", "1.5m", "2h"].map((text) => duration("x", text)), [
-    500,
-    10_000,
-    90_000,
-    7_200_000,
-  ]);
-});
-
-test("an agent with state of its own gets cgroups of its own", async () => {
+test("an agent with its own state folder gets its own cgroups", async () => {
   const [one, two, usual] = await Promise.all(
     ["/srv/a", "/srv/b", undefined].map((folder) =>
       readAgentSettings(folder ? { "state-dir": folder } : {}, {}, noFile)
@@ -212,8 +197,4 @@ test("an agent with state of its own gets cgroups of its own", async () => {
   assert.deepEqual([respelled.stateDir, respelled.instance], [usual?.stateDir, undefined]);
   const other = await readAgentSettings({ "state-dir": "/srv/x/../a/" }, {}, noFile);
   assert.equal(other.instance, one?.instance);
-});
-
-test("every flag of the agent has help", () => {
-  for (const [name, { help }] of Object.entries(agentFlags)) assert.ok(help.endsWith("."), name);
 });

@@ -4,14 +4,19 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { buildRBAC } from "../../../src/api/install/rbac.ts";
 import { agentPermissions, checkCluster } from "../../../src/cli/doctor/check-cluster.ts";
-import { checkAgent, checkCgroups, checkDisk, checkTools } from "../../../src/cli/doctor/check-node.ts";
-import type { Finding } from "../../../src/cli/doctor/finding.ts";
+import {
+  checkAgent,
+  checkCgroups,
+  checkDisk,
+  checkTools,
+  type Finding,
+} from "../../../src/cli/doctor/check-node.ts";
 import { version } from "../../../src/lib/version.ts";
 import { type Answer, json, refuse, withServer } from "../../kube/fake-server.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { call } from "../call.ts";
 
-/** An API server that allows all, or what `allows` says. */
+/** An API server that allows everything, or what `allows` returns. */
 function cluster(
   { allows = () => true, crd = true, ahead = 0 }: {
     allows?: (attributes: { verb: string; resource: string }) => boolean;
@@ -34,7 +39,7 @@ function cluster(
 const check = (answer: Answer) => withServer(answer, ({ url }) => checkCluster({ server: url, env: {} }));
 const line = ({ level, check, message }: Finding) => `${level} ${check}: ${message}`;
 
-test("a cluster that has all is all well", async () => {
+test("a cluster with everything installed passes all checks", async () => {
   const findings = await check(cluster());
   assert.deepEqual(findings.map(({ check, level }) => [check, level]), [
     ["api server", "ok"],
@@ -45,7 +50,7 @@ test("a cluster that has all is all well", async () => {
   assert.match(findings[0]!.message, /^v1\.34\.1 at http:\/\/127/);
 });
 
-test("each thing that a cluster lacks is named with what to do", async () => {
+test("each thing that a cluster lacks is reported with how to fix it", async () => {
   const allows = ({ verb, resource }: { verb: string; resource: string }) =>
     verb !== "patch" || resource !== "nodes";
   const findings = (await check(cluster({ allows, crd: false, ahead: 60_000 }))).map(line);
@@ -54,17 +59,17 @@ test("each thing that a cluster lacks is named with what to do", async () => {
   assert.match(findings[3]!, /^problem clock: (59|60) s behind the API server's: set it/);
 });
 
-test("a server that is not there, and no way to one, end the checks of the cluster", async () => {
+test("a server that does not answer, or a missing kubeconfig, ends the checks of the cluster", async () => {
   const gone = await checkCluster({ server: "http://127.0.0.1:1", env: {} });
-  assert.match(gone.map(line).join(), /^problem api server: .*ECONNREFUSED.*check address, network/);
+  assert.match(gone.map(line).join(), /^problem api server: .*ECONNREFUSED.*check the address, the network/);
   const none = await checkCluster({ kubeconfig: "/none/kubeconfig", env: {} });
   assert.match(
     none.map(line).join(),
-    /cannot read kubeconfig \/none\/kubeconfig.*--standalone works without/,
+    /cannot read kubeconfig \/none\/kubeconfig.*use --standalone to run without one/,
   );
 });
 
-test("the permissions that are asked for are those that the installed roles grant", () => {
+test("the installed roles grant every permission that is checked", () => {
   type Rule = { apiGroups: string[]; resources: string[]; verbs: string[] };
   const rules = buildRBAC().flatMap((object) => (object as { rules?: Rule[] }).rules ?? []);
   for (const { verb, group, resource, subresource } of agentPermissions) {
@@ -76,7 +81,7 @@ test("the permissions that are asked for are those that the installed roles gran
   }
 });
 
-test("the node is looked at without touching it", async () => {
+test("the checks of the node find its cgroups, programs and disks", async () => {
   using temp = tempFolder();
   const folder = temp.path;
   const cgroup = join(folder, "cgroup");
@@ -84,18 +89,18 @@ test("the node is looked at without touching it", async () => {
   await mkdir(cgroup);
   const procRoot = join(folder, "proc");
   const mount = (type: string) => `30 1 0:26 / ${cgroup} rw - ${type} none rw\n`;
-  const look = async (mountinfo: string, controllers: string) => {
+  const checkWith = async (mountinfo: string, controllers: string) => {
     await writeFile(join(procRoot, "self/mountinfo"), mountinfo);
     await writeFile(join(cgroup, "cgroup.controllers"), controllers);
     await writeFile(join(cgroup, "cgroup.subtree_control"), "");
     return (await checkCgroups({}, { procRoot, sysRoot: cgroup, uid: 0 })).map(line).join();
   };
   assert.equal(
-    await look(mount("cgroup2"), "cpu io memory pids\n"),
+    await checkWith(mount("cgroup2"), "cpu io memory pids\n"),
     `ok cgroup v2: ${cgroup} offers cpu, memory, pids`,
   );
-  assert.match(await look(mount("cgroup2"), "cpu pids\n"), /^problem cgroup v2: .*memory/);
-  assert.match(await look(mount("cgroup"), ""), /^problem cgroup v2: only cgroup v1 is mounted/);
+  assert.match(await checkWith(mount("cgroup2"), "cpu pids\n"), /^problem cgroup v2: .*memory/);
+  assert.match(await checkWith(mount("cgroup"), ""), /^problem cgroup v2: only cgroup v1 is mounted/);
   assert.match(
     (await checkTools(folder)).map(line).join(),
     /^problem programs: sh, cat, setsid, setpriv not found/,
@@ -105,7 +110,7 @@ test("the node is looked at without touching it", async () => {
   assert.match(disk[0]!.message, new RegExp(`free at ${folder}`));
 });
 
-test("the agent's own troubles are passed on", async () => {
+test("problems that the agent reports are shown", async () => {
   const status = {
     version: "0.0.1",
     node: "edge-7",
@@ -116,16 +121,16 @@ test("the agent's own troubles are passed on", async () => {
     problems: [{ message: "not YAML", origin: "/etc/a.yaml" }],
   };
   assert.deepEqual((await checkAgent({ status: async () => status })).map(line), [
-    `warning agent: version 0.0.1 runs, this is ${version}: restart the agent`,
-    "problem limits: apps with caps do not start: no cgroup v2",
+    `warning agent: the agent runs version 0.0.1, this is ${version}: restart the agent`,
+    "problem limits: apps with caps cannot start: no cgroup v2",
     "problem source api-server: 403 Forbidden",
     "warning manifest: /etc/a.yaml: not YAML",
   ]);
 });
 
-test("doctor has a line for each check, and its exit code says whether all is well", async () => {
+test("doctor prints a line for each check, and fails if one does", async () => {
   const said = await call(["doctor", "--standalone", "--socket", "/none.sock"]).done;
   assert.equal(said.code, 1);
   assert.match(said.stdout, /^FAIL +agent +no agent is running at \/none\.sock: start one/m);
-  assert.match(said.stdout, /^OK +api server +standalone/m);
+  assert.match(said.stdout, /^OK +api server +not used: standalone/m);
 });

@@ -1,9 +1,9 @@
-/** `kubectl ncapp logs`, with an API server that is played and the agent's real TLS door. */
+/** `kubectl ncapp logs` with a fake API server and the agent's real TLS listener. */
 import assert from "node:assert/strict";
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { endpointAddresses } from "../../../src/cli/cluster/node-endpoint.ts";
+import { endpointAddresses } from "../../../src/cli/agent-api/node-endpoint.ts";
 import { pluginCommands } from "../../../src/cli/plugin/plugin.ts";
 import { type Authorize, createServerApp } from "../../../src/server/app.ts";
 import { listenOnPort, listenWithTLS } from "../../../src/server/listen/listen.ts";
@@ -19,7 +19,7 @@ import { call, type Said } from "../call.ts";
 interface Scene {
   folder: string;
   port: number;
-  /** Those that the agent was shown. */
+  /** The tokens that the agent received. */
   tokens: string[];
   append(text: string): Promise<void>;
   /** Calls `kubectl ncapp logs`, trusting the agent's authority. */
@@ -113,13 +113,13 @@ async function inScene(
   }
 }
 
-test("kubectl ncapp logs reads the log from the app's node, all of it or its last lines", () =>
+test("kubectl ncapp logs prints the log from the app's node, all of it or its last lines", () =>
   inScene(async ({ logs }) => {
     assert.deepEqual(await logs("web"), { code: 0, stdout: "one\ntwo\nthree\n", stderr: "" });
     assert.deepEqual(await logs("default/web", "--tail", "1"), { code: 0, stdout: "three\n", stderr: "" });
   }));
 
-test("kubectl ncapp logs -f goes on as the log grows, until Ctrl-C, which is no error", () =>
+test("kubectl ncapp logs -f keeps printing until Ctrl-C, which is not an error", () =>
   inScene(async ({ begin, append, folder, port }) => {
     const ctrlC = new AbortController();
     const words = [
@@ -135,12 +135,12 @@ test("kubectl ncapp logs -f goes on as the log grows, until Ctrl-C, which is no 
     const { said, done } = begin(words, ctrlC.signal);
     await waitFor("the last line", () => said.stdout === "three\n");
     await append("four\n");
-    await waitFor("what came after", () => said.stdout === "three\nfour\n");
+    await waitFor("the next line", () => said.stdout === "three\nfour\n");
     ctrlC.abort();
     assert.deepEqual(await done, { code: 0, stdout: "three\nfour\n", stderr: "" });
   }));
 
-test("where nobody answers with TLS, the lines for the node's config are printed", () =>
+test("an address that does not answer with TLS prints the lines for the node's config", () =>
   inScene(async ({ logs }) => {
     const closed = await freePort();
     const { code, stderr } = await logs("web", "--agent", `:${closed}`);
@@ -163,13 +163,13 @@ test("where nobody answers with TLS, the lines for the node's config are printed
     await plain.close();
   }));
 
-test("a token goes to nobody whose certificate is not trusted, or is for another name", async () => {
+test("a token is not sent to a server whose certificate is untrusted or for another name", async () => {
   await inScene(async ({ begin, tokens, port }) => {
     const { code, stderr } = await begin(["web", "--agent", `127.0.0.1:${port}`]).done;
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /certificate of https:\/\/127\.0\.0\.1:\d+ is not trusted: name its authority with --agent-ca FILE/,
+      /certificate of https:\/\/127\.0\.0\.1:\d+ is not trusted: name its CA with --agent-ca FILE/,
     );
     assert.deepEqual(tokens, []);
   });
@@ -183,31 +183,31 @@ test("a token goes to nobody whose certificate is not trusted, or is for another
   }, { host: "127.0.0.2" });
 });
 
-test("what the agent refuses is told in its words, with what to do", async () => {
+test("a refusal of the agent is printed with what to do", async () => {
   await inScene(async ({ logs, folder }) => {
     const tokenFile = join(folder, "token");
     await writeFile(tokenFile, "weak\n");
     assert.match(
       (await logs("web", "--token-file", tokenFile)).stderr,
-      /the agent of edge-7 says: the token may not get nodes\/proxy; an admin may grant it: kubectl create clusterrole/,
+      /the agent of edge-7 refused: the token may not get nodes\/proxy; an admin may grant it: kubectl create clusterrole/,
     );
     await writeFile(tokenFile, "nobody's\n");
     assert.match(
       (await logs("web", "--token-file", tokenFile)).stderr,
-      /edge-7 says: the token is not known; it asks/,
+      /edge-7 refused: the token is not known; it checks tokens/,
     );
     assert.match(
       (await logs("elsewhere")).stderr,
-      /edge-7 says: ncapps "default\/elsewhere" not found on node/,
+      /edge-7 refused: ncapps "default\/elsewhere" not found on node/,
     );
   });
 });
 
-test("an app without a node, a kubeconfig without a token, a Node out of reach: each says what is missing", async () => {
+test("an app without a node, a kubeconfig without a token and an unreadable Node are errors that name what is missing", async () => {
   await inScene(async ({ logs }) => {
     assert.match(
       (await logs("waiting")).stderr,
-      /default\/waiting is on no node yet \(0\/1 nodes are available\): there is no log/,
+      /default\/waiting has no node yet \(0\/1 nodes are available\), so it has no log/,
     );
     assert.match(
       (await logs("web", "--agent", "a:b:c")).stderr,
@@ -217,19 +217,19 @@ test("an app without a node, a kubeconfig without a token, a Node out of reach: 
   await inScene(async ({ logs }) => {
     assert.match(
       (await logs("web")).stderr,
-      /takes bearer tokens, and this kubeconfig has none: give one with --token-file/,
+      /accepts bearer tokens, and this kubeconfig has none: name one with --token-file/,
     );
   }, { user: {} });
   await inScene(async ({ logs, port }) => {
     assert.match(
       (await logs("web")).stderr,
-      /you may not get the Node edge-7, .*: name that with --agent HOST:PORT/,
+      /you may not get the Node edge-7, .*: name the address with --agent HOST:PORT/,
     );
     assert.equal((await logs("web", "--agent", `localhost:${port}`)).code, 0);
   }, { mayReadNodes: false });
 });
 
-test("an agent is looked for at the addresses of its Node, the inner ones first, on the usual port", () => {
+test("endpointAddresses() returns the addresses of a Node, internal ones first, with the default port", () => {
   const addresses = [
     { type: "Hostname", address: "edge-7" },
     { type: "ExternalIP", address: "203.0.113.7" },

@@ -23,7 +23,7 @@ const apps = [
   },
 ];
 
-/** A page as the API server gives it: at most as many as are asked for, and small ones here. */
+/** A page of a list; small ones, so that there are several. */
 function pageOf(all: typeof apps, query: URLSearchParams) {
   const from = Number(query.get("continue") ?? 0);
   const next = from + (query.has("limit") ? 1 : all.length);
@@ -85,13 +85,17 @@ contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
 }
 
 test("kubectl ncapp ps and top list the NCApps of the context's namespace with their nodes", async () => {
+  const ps = await plugin("ps");
+  assert.equal(ps.code, 0);
+  assert.match(ps.stdout, /^NAMESPACE +NAME +NODE +PHASE/);
+  assert.match(ps.stdout, /^shop +web +edge-7 +Running +True +3\.0\/20%/m);
+  const top = await plugin("top");
+  assert.equal(top.code, 0);
+  assert.match(top.stdout, /^2 apps, 2 running\n\nAPP +NODE +PHASE +CPU +THROTTLED/);
+  assert.match(top.stdout, /^shop\/web +edge-7 +Running +3\.0\/20%/m);
   for (const command of ["ps", "top"]) {
-    const { code, stdout } = await plugin(command);
-    assert.equal(code, 0);
-    assert.match(stdout, /^NAMESPACE +NAME +NODE +PHASE/);
-    assert.match(stdout, /^shop +web +edge-7 +Running +True +3\.0\/20%/m);
+    assert.match((await plugin(command, "-n", "empty")).stdout, /^No NCApps in namespace empty/m);
   }
-  assert.match((await plugin("ps", "-n", "empty")).stdout, /^No NCApps in the namespace empty/);
 });
 
 test("kubectl ncapp describe ends with the events", async () => {
@@ -100,15 +104,15 @@ test("kubectl ncapp describe ends with the events", async () => {
   assert.match(stdout, /Events:\n.*\n {2}Normal +Started +- \(x2\) +it began\n$/);
 });
 
-test("kubectl ncapp describe tells the rest to a user who may not list events", async () => {
+test("kubectl ncapp describe works for a user who may not list events", async () => {
   const { code, stdout, stderr } = await pluginOf({ mayListEvents: false }, "describe", "web");
   assert.deepEqual([code, stderr], [0, ""]);
   assert.match(stdout, /^Node: +edge-7$/m);
   assert.match(stdout, /^Events: cannot be read: GET \S+: 403 Forbidden: .*User "ann" cannot list.*\n$/m);
 });
 
-test("kubectl ncapp top -o gives programs a list, the greediest first, once also on a terminal", async () => {
-  // What is watched all the same would end at once, and be no JSON.
+test("kubectl ncapp top -o json prints a list once, highest usage first, even on a terminal", async () => {
+  // If it were watched, it would end at once and print no JSON.
   const terminal = { columns: 80, signal: AbortSignal.abort() };
   const { code, stdout } = await pluginOf(terminal, "top", "-o", "json");
   const { kind, items } = JSON.parse(stdout);
@@ -120,7 +124,7 @@ test("kubectl ncapp top -o gives programs a list, the greediest first, once also
   assert.equal(items[0].status.cpuPCT, "9.0");
   assert.match((await plugin("top", "-o", "yaml")).stdout, /^kind: NCAppList$/m);
   assert.equal((await plugin("top", "-o", "name")).stdout, "shop/local\nshop/web\n");
-  assert.match((await plugin("top", "-o", "wide")).stdout, /^NAMESPACE .* THROTTLED +OOM +SCRIPT +MESSAGE\n/);
+  assert.match((await plugin("top", "-o", "wide")).stdout, /^APP .* AGE +SCRIPT$/m);
   assert.equal((await plugin("top", "-o", "xml")).code, 2);
 });
 
@@ -134,18 +138,18 @@ test("kubectl ncapp restart sets the annotation, but not on a mirror", async () 
   assert.equal(mirror.code, 1);
   assert.match(
     mirror.stderr,
-    /kept on edge-8, this is its mirror: use 'nckubelet restart shop\/local' there/,
+    /shop\/local is the mirror of an app on edge-8: use 'nckubelet restart shop\/local' there/,
   );
   assert.ok(!mirror.requests.some(({ method }) => method === "PATCH"));
 });
 
-test("an NCApp that is not there is answered with the one that was meant, in the plugin's own name", async () => {
+test("an unknown NCApp is an error of kubectl ncapp with a suggestion", async () => {
   const { code, stderr } = await plugin("describe", "wb");
   assert.deepEqual([code, stderr], [1, "kubectl ncapp: no NCApp shop/wb; did you mean web?\n"]);
   assert.match((await plugin("ps", "--help")).stdout, /^Usage: kubectl ncapp ps /m);
 });
 
-test("kubectl ncapp lists page by page, as large clusters need it, also to find the name that was meant", async () => {
+test("kubectl ncapp lists page by page, also to find a suggestion", async () => {
   for (const words of [["ps"], ["top"], ["describe", "wb"]]) {
     const { requests, stdout, stderr } = await plugin(...words);
     const lists = requests.filter(({ path }) => path.endsWith("/ncapps"));
@@ -157,15 +161,15 @@ test("kubectl ncapp lists page by page, as large clusters need it, also to find 
   }
 });
 
-test("kubectl ncapp restart takes each name without a namespace from that of the context", async () => {
+test("kubectl ncapp restart takes the namespace of the context for names without one", async () => {
   const mixed = await plugin("restart", "shop/web", "web");
   assert.deepEqual([mixed.stdout, mixed.stderr], ["shop/web is being restarted\n".repeat(2), ""]);
   const flagged = await plugin("restart", "-n", "shop", "shop/web", "web");
   assert.deepEqual([flagged.stdout, flagged.stderr], ["shop/web is being restarted\n".repeat(2), ""]);
   const elsewhere = await plugin("restart", "-n", "other", "shop/web");
-  assert.match(elsewhere.stderr, /shop\/web is not in the namespace other that --namespace says/);
+  assert.match(elsewhere.stderr, /shop\/web is not in the namespace other of --namespace/);
 });
 
-test("a word that is no app is told as it was typed", async () => {
-  assert.match((await plugin("restart", "We b")).stderr, /^kubectl ncapp: "We b" is not an app/);
+test("an invalid name is quoted as typed", async () => {
+  assert.match((await plugin("restart", "We b")).stderr, /^kubectl ncapp: "We b" is not the name of an app/);
 });

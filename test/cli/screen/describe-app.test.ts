@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeApp } from "../../../src/cli/screen/describe-app.ts";
-import type { NodeApp } from "../../../src/cli/agent-api/node-app.ts";
-import { topLines } from "../../../src/cli/screen/top-screen.ts";
+import type { NodeApp } from "../../../src/cli/agent-api/agent-api.ts";
 
 const now = Date.parse("2026-01-01T00:10:00Z");
 const web: NodeApp = {
@@ -57,11 +56,11 @@ test("describeApp() tells the whole story of an app that was killed", () => {
     "Limits:",
     "  CPU:             20% of all CPUs of the node",
     "  Memory:          no cap",
-    "  Out of memory:   all of the app dies",
+    "  Out of memory:   kill all processes",
     "Lifecycle:",
     "  Restart:    Always",
     "  Grace:      30s",
-    "  Liveness:   GET http://127.0.0.1:8080/health every 5s, timeout 1s, gives up after 3",
+    "  Liveness:   GET http://127.0.0.1:8080/health every 5s, timeout 1s, fails after 3",
     "State:",
     "  Ready:       False",
     "  Restarts:    3",
@@ -108,44 +107,7 @@ test("describeApp() shows no value of a variable of an NCApp as the API server h
   assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f\x7f-\x9f]/);
 });
 
-test("describeApp() colours the phase alone", () => {
-  const coloured = describeApp(web, now, (colour, text) => `<${colour}>${text}</>`);
-  assert.deepEqual(coloured.filter((line) => line.includes("<")), ["Phase:       <red>BackOff</>"]);
-});
-
-test("topLines() shows the greediest first and cuts lines to the terminal", () => {
-  const app = (name: string, cpuPCT: string, memoryBytes: number): NodeApp => ({
-    ...web,
-    metadata: { name, namespace: "default" },
-    status: { phase: "Running", cpuPCT, memPCT: "1.5", memoryBytes, startTime: "2026-01-01T00:09:00Z" },
-  });
-  const agent = {
-    version: "1.0",
-    node: "edge-7",
-    startedAt: "2026-01-01T00:00:00Z",
-    stateDir: "/var/lib/nckubelet",
-    limits: { enforced: true, message: "" },
-    sources: [],
-    problems: [],
-  };
-  const apps = [
-    app("small", "0.5", 2 ** 20),
-    app("big", "12.5", 3 * 2 ** 20),
-    app("fat", "0.5", 9 * 2 ** 20),
-  ];
-  const lines = topLines({ agent, apps }, { now });
-  assert.deepEqual(lines.slice(0, 2), [
-    "node edge-7, agent 1.0, up 10m",
-    "3 apps, 3 running; together 13.5% CPU, 4.5% memory",
-  ]);
-  assert.deepEqual(lines.slice(4).map((line) => line.split(/ {2,}/).slice(0, 3)), [
-    ["default/big", "Running", "12.5/20%"],
-    ["default/fat", "Running", "0.5/20%"],
-    ["default/small", "Running", "0.5/20%"],
-  ]);
-  const [, , , head, big] = topLines({ agent, apps }, { now, wide: true });
-  assert.match(head ?? "", / AGE +PID +SOURCE +SCRIPT$/);
-  assert.match(big ?? "", /^default\/big .* 60s +- +socket +\/srv\/web\.sh$/);
-  const narrow = topLines({ agent, apps }, { now, columns: 20 });
-  assert.ok(narrow.every((line) => [...line].length <= 20), narrow.join("\n"));
+test("describeApp() colors only the phase", () => {
+  const colored = describeApp(web, now, (color, text) => `<${color}>${text}</>`);
+  assert.deepEqual(colored.filter((line) => line.includes("<")), ["Phase:       <red>BackOff</>"]);
 });

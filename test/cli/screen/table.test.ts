@@ -4,7 +4,7 @@ import type { NCApp } from "../../../src/api/types.ts";
 import { appTable } from "../../../src/cli/screen/app-table.ts";
 import { formatAge, formatTable } from "../../../src/cli/screen/table.ts";
 
-test("formatTable() aligns columns and leaves no space at the ends of lines", () => {
+test("formatTable() aligns columns without trailing spaces", () => {
   assert.deepEqual(formatTable([["A", "LONG"], ["value", "x"], ["ü", ""]]), [
     "A       LONG",
     "value   x",
@@ -12,7 +12,7 @@ test("formatTable() aligns columns and leaves no space at the ends of lines", ()
   ]);
 });
 
-test("formatAge() speaks as kubectl does", () => {
+test("formatAge() formats like kubectl", () => {
   const seconds = [5, 119, 120, 125, 600, 7200, 11_100, 60_000, 200_000];
   assert.deepEqual(seconds.map((age) => formatAge(age * 1000)), [
     "5s",
@@ -35,7 +35,7 @@ const app = (name: string, fields: Partial<NCApp>): NCApp => ({
   ...fields,
 });
 
-test("appTable() shows use against the cap, and what to know of an app that does not run", () => {
+test("appTable() shows usage against the cap, and why an app does not run", () => {
   const [header, ...rows] = appTable([
     app("web", {
       spec: { cpuPCT: "20%" },
@@ -56,7 +56,7 @@ test("appTable() shows use against the cap, and what to know of an app that does
   assert.match(rows[1] ?? "", /^default +bad +Pending +False +- +- +0 +- +- +no such file$/);
 });
 
-test("appTable() shows of a script's URL what everybody may know", () => {
+test("appTable() hides the password and query of a script's URL", () => {
   const signed = app("web", { spec: { shellFile: "https://me:pw@example.com/web.sh?signature=abc" } });
   const [, row] = appTable([signed], { now: 0, wide: true });
   assert.match(row ?? "", / https:\/\/\*\*\*@example\.com\/web\.sh\?\*\*\*$/);

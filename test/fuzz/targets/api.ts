@@ -9,7 +9,7 @@ import { formatProblem, parseManifests } from "../../../src/api/manifest/manifes
 import { isSafeName, isSafeNamespace, isSafeUid, splitAppKey } from "../../../src/api/names.ts";
 import { formatPercent, parsePercent } from "../../../src/api/percent.ts";
 import { validateNCApp } from "../../../src/api/validate/validate.ts";
-import { parseAppName } from "../../../src/cli/agent-api/app-operand.ts";
+import { parseAppName } from "../../../src/cli/app-name.ts";
 import { resourcePath } from "../../../src/kube/resources.ts";
 import { ncapps } from "../../../src/kube/resources.ts";
 import { safeMessage } from "../../../src/report/events/safe-message.ts";

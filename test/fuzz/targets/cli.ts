@@ -1,5 +1,5 @@
-/** What people type, and the settings of the agent. */
-import { parseInvocation } from "../../../src/cli/command-line.ts";
+/** Command lines, and the settings of the agent. */
+import { parseInvocation } from "../../../src/cli/parse-invocation.ts";
 import type { Command } from "../../../src/cli/command.ts";
 import { readAgentSettings } from "../../../src/cli/config/config.ts";
 import { manifestFlags, manifestOf } from "../../../src/cli/run/run-manifest.ts";
@@ -9,8 +9,6 @@ import { holds, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";
 
 const command: Command = {
-  name: "run",
-  summary: "",
   operands: "SCRIPT",
   flags: manifestFlags,
   examples: [],
@@ -39,7 +37,7 @@ const words: Target = {
 
 const settings: Target = {
   name: "settings",
-  covers: ["readAgentSettings", "duration", "parseAddress"],
+  covers: ["readAgentSettings", "parseDuration", "parseAddress"],
   samples: [
     "node-name: node-a\nsync-period: 10s\nlog-max-size: 10Mi\nlog-max-files: 5\nenforce: strict\n",
     "max-apps: 500\nreserved-cpu-pct: 12.5\nstandalone: true\nlisten: 127.0.0.1:0\nreport-period: 500ms\n# end\n",

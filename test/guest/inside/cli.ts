@@ -8,7 +8,7 @@ import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
 let agent: AgentProcess;
-/** Scripts lie where every user may read them. */
+/** Every user may read the scripts here. */
 const temp = tempFolder();
 const scripts = temp.path;
 
@@ -30,7 +30,7 @@ async function script(name: string, text: string): Promise<string> {
   return path;
 }
 
-test("run holds a script to its cap, and top shows it against that cap", async () => {
+test("run enforces a CPU cap, and top shows usage against that cap", async () => {
   const busy = await script("busy.sh", "while :; do :; done");
   const started = await command(
     "run",
@@ -62,7 +62,7 @@ test("exec enters the app's cgroup as its user", async () => {
   assert.match(stdout, /^nobody\n(?:.*\n)*0::\/.*\/default_busy\//);
 });
 
-test("an app that dies of its memory cap says so in the answer and in describe", async () => {
+test("an app killed by its memory cap is reported by run and describe", async () => {
   const hungry = await script("hungry.sh", "echo hungry; tail /dev/zero");
   const { code, stdout, stderr } = await command(
     "run",
@@ -78,7 +78,7 @@ test("an app that dies of its memory cap says so in the answer and in describe",
   assert.match((await command("describe", "hungry")).stdout, /^ {2}Reason: +OOMKilled$/m);
 });
 
-test("doctor finds cgroup v2 in order", async () => {
+test("doctor passes cgroup v2", async () => {
   const { stdout } = await command("doctor", "--standalone");
   assert.match(stdout, /^OK +cgroup v2 +\S+ offers cpu, memory, pids$/m);
   assert.match(stdout, /^OK +agent +version/m);

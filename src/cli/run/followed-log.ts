@@ -1,44 +1,44 @@
 /**
- * The log of an app as it is written, and a way to know that all of it was shown.
+ * Follows the log of an app, and detects when all of it was shown.
  *
- * Guarantees: nothing is shown twice, whatever rotates away meanwhile; every wait ends.
- * An agent does not tell a follower that it has come to the end, and counting does not tell either: a log keeps only so much, so that
- * its beginning moves. Therefore what was shown last is held against the last lines of the log, while nothing more comes.
- * Caveat: where a log repeats itself for longer than what is compared, an agent that is silent for `quietMs` in the middle passes for
- * one at the end.
+ * Guarantees: nothing is shown twice, even if the log rotates; every wait ends.
+ * An agent does not report the end of the log to a follower, and bytes cannot be counted, since rotation removes the start of a log.
+ * So once nothing more arrives, the last bytes shown are compared with the last lines of the log.
+ * Caveat: if a log repeats itself for longer than what is compared, an agent that pauses for `idleMs` in the middle is taken to be
+ * at the end.
  */
 import { Buffer } from "node:buffer";
 import { sleep } from "../../lib/sleep.ts";
 import { steadyNow } from "../../lib/time.ts";
-import type { AgentClient } from "./agent-client.ts";
-import type { AppName } from "./app-operand.ts";
+import type { AgentClient } from "../agent-api/agent-api.ts";
+import type { AppName } from "../app-name.ts";
 
 export interface FollowedLog {
-  /** Resolves when all was shown that was written before the call, or when the agent has nothing more to send. */
+  /** Resolves when everything written before the call was shown, or when the agent has nothing more to send. */
   caughtUp(): Promise<void>;
-  /** Shows no more. Rejects where the log could not be followed. */
+  /** Stops showing. Rejects if the log could not be followed. */
   close(): Promise<void>;
 }
 
 export interface FollowedLogOptions {
   show: (bytes: Uint8Array) => void;
   signal: AbortSignal;
-  /** So long nothing comes before it counts as the end. */
-  quietMs?: number;
-  /** So long nothing comes before the rest is given up: longer than an agent waits before it looks by itself. */
-  patienceMs?: number;
+  /** A pause this long may be the end of the log. */
+  idleMs?: number;
+  /** After a pause this long the rest is given up. Longer than the period at which an agent checks a log by itself. */
+  giveUpMs?: number;
 }
 
-/** So many lines, and no more than so many bytes of them, are compared. */
+/** How much of the end of the log is compared. */
 const comparedLines = 1000;
 const comparedBytes = 16_384;
 const keptBytes = 4 * comparedBytes;
 
-/** Begins to show the log of an app, from its first line on. */
+/** Starts to show the log of an app from its first line. */
 export function followAppLog(
   client: Pick<AgentClient, "logs">,
   name: AppName,
-  { show, signal, quietMs = 200, patienceMs = 10_000 }: FollowedLogOptions,
+  { show, signal, idleMs = 200, giveUpMs = 10_000 }: FollowedLogOptions,
 ): FollowedLog {
   const closing = new AbortController();
   const over = new AbortController();
@@ -53,18 +53,18 @@ export function followAppLog(
     }
   };
   const following = follow().finally(() => over.abort());
-  // Whoever closes is told; until then it is not the end of the process.
+  // close() reports the error; until then it must not end the process.
   following.catch(() => {});
 
   return {
     async caughtUp() {
-      const wanted = await readEnd(client, name, signal);
+      const end = await readEnd(client, name, signal);
       const isOver = AbortSignal.any([signal, over.signal]);
-      for (let quietSince = steadyNow(); !isOver.aborted;) {
+      for (let idleSince = steadyNow(); !isOver.aborted;) {
         const before = shown;
-        await sleep(quietMs, isOver);
-        if (shown !== before) quietSince = steadyNow();
-        else if (last.includes(wanted) || steadyNow() - quietSince >= patienceMs) return;
+        await sleep(idleMs, isOver);
+        if (shown !== before) idleSince = steadyNow();
+        else if (last.includes(end) || steadyNow() - idleSince >= giveUpMs) return;
       }
     },
     async close() {
@@ -86,7 +86,7 @@ async function readEnd(
   return end;
 }
 
-/** The last bytes of what was there and what came. */
+/** Returns the last bytes of both. */
 function lastOf(before: Uint8Array, next: Uint8Array, most: number): Buffer<ArrayBuffer> {
   const all = Buffer.concat([before, next]);
   return all.length > most ? Buffer.from(all.subarray(-most)) : all;

@@ -1,25 +1,25 @@
 /**
  * Trust in a cluster's CA by a digest of its public key, `sha256:HEX`: what kubeadm calls `discovery-token-ca-cert-hash`.
  *
- * Guarantees: only certificates whose key has that digest get through, whatever came along with them. A server that is not trusted
- * yet is sent nothing secret.
- * Caveat: only clusters that publish their CA as kubeadm does can be asked for it; for others there is the file.
+ * Guarantees: only certificates whose key has that digest are accepted, whatever else is in the file. Nothing secret is sent to a
+ * server that is not trusted yet.
+ * Caveat: only clusters that publish their CA as kubeadm does can be asked for it; others need --ca-file.
  */
 import { createHash, X509Certificate } from "node:crypto";
 import { load } from "js-yaml";
-import { connectCluster } from "./connect.ts";
+import { connectCluster } from "../cluster.ts";
 
 const infoPath = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
-/** Whether the text is a digest as people give it. */
+/** Reports whether the text is a digest in the form of --ca-hash. */
 export function isPin(text: string): boolean {
   return /^sha256:[0-9a-f]{64}$/.test(text);
 }
 
-/** The certificates of the PEM text that have the digest; none is an error that tells the digest they have. `owner` names whose they are. */
+/** Returns the certificates with the digest. If there are none, the error names the digests found. `owner` is whose they are. */
 export function pinnedCertificates(pem: string, pin: string, owner: string): string {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length === 0) throw new Error(`the CA of ${owner} is not a certificate in PEM`);
+  if (blocks.length === 0) throw new Error(`the CA of ${owner} is not a PEM certificate`);
   const digests = blocks.map((block) => digestOf(block, owner));
   const pinned = blocks.filter((_, index) => digests[index] === pin);
   if (pinned.length === 0) {
@@ -28,7 +28,7 @@ export function pinnedCertificates(pem: string, pin: string, owner: string): str
   return `${pinned.join("\n")}\n`;
 }
 
-/** Asks a server that nobody vouches for for its CA. The answer is worth nothing before its digest was looked at. */
+/** Asks an untrusted server for its CA. The caller must check the digest of the answer. */
 export async function fetchPublishedCa(
   server: string,
   env: Record<string, string | undefined>,
@@ -38,17 +38,17 @@ export async function fetchPublishedCa(
   try {
     info = await cluster.client.request<{ data?: { kubeconfig?: string } }>({ path: infoPath });
   } catch (cause) {
-    throw new Error(`${server} does not publish its CA, give it as a file`, { cause });
+    throw new Error(`${server} does not publish its CA: name it with --ca-file FILE`, { cause });
   }
   const published = load(info.data?.kubeconfig ?? "") as Published | undefined;
   const data = published?.clusters?.[0]?.cluster?.["certificate-authority-data"];
   if (typeof data !== "string") {
-    throw new Error(`${server} publishes no CA in ${infoPath}, give it as a file`);
+    throw new Error(`${server} publishes no CA in ${infoPath}: name it with --ca-file FILE`);
   }
   return atob(data);
 }
 
-/** What is read of the kubeconfig in the answer: it has a cluster and no user. */
+/** What is read of the published kubeconfig, which has a cluster but no user. */
 type Published = { clusters?: { cluster?: { "certificate-authority-data"?: unknown } }[] };
 
 function digestOf(certificate: string, owner: string): string {
@@ -56,6 +56,6 @@ function digestOf(certificate: string, owner: string): string {
     const key = new X509Certificate(certificate).publicKey.export({ type: "spki", format: "der" });
     return `sha256:${createHash("sha256").update(key).digest("hex")}`;
   } catch (cause) {
-    throw new Error(`the CA of ${owner} is not a certificate in PEM`, { cause });
+    throw new Error(`the CA of ${owner} is not a PEM certificate`, { cause });
   }
 }

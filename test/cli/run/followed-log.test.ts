@@ -5,11 +5,11 @@ import { createServer, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { followAppLog } from "../../src/cli/agent-api/followed-log.ts";
-import { tempFolder } from "../temp-folder.ts";
-import { call } from "./call.ts";
+import { followAppLog } from "../../../src/cli/run/followed-log.ts";
+import { tempFolder } from "../../temp-folder.ts";
+import { call } from "../call.ts";
 
-/** An agent whose follower is behind when the app ends: `late` comes after somebody has looked at what is `kept` of the log. */
+/** An agent whose follower is behind when the app ends: `late` is sent after the command has read what is `kept` of the log. */
 async function attachTo({ early, late, kept }: { early: string; late: string; kept: string }) {
   using temp = tempFolder();
   const folder = temp.path;
@@ -42,12 +42,12 @@ async function attachTo({ early, late, kept }: { early: string; late: string; ke
   }
 }
 
-test("run --attach shows what the follower had not seen when the app ended, and nothing twice", async () => {
+test("run --attach shows what the follower had not received when the app ended, and nothing twice", async () => {
   const said = await attachTo({ early: "first\n", late: "second\n", kept: "first\nsecond\n" });
-  assert.deepEqual(said, { code: 0, stdout: "first\nsecond\n", stderr: "default/job has ended well\n" });
+  assert.deepEqual(said, { code: 0, stdout: "first\nsecond\n", stderr: "default/job has succeeded\n" });
 });
 
-test("run --attach shows the end of a log whose beginning is no longer kept", async () => {
+test("run --attach shows the end of a log whose start was rotated away", async () => {
   const said = await attachTo({ early: "one\ntwo\n", late: "three\nfour\n", kept: "three\nfour\n" });
   assert.equal(said.stdout, "one\ntwo\nthree\nfour\n");
 });
@@ -55,18 +55,18 @@ test("run --attach shows the end of a log whose beginning is no longer kept", as
 const name = { namespace: "default", name: "job" };
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-test("a follower that pauses before the end is waited for", async () => {
+test("caughtUp() waits for a follower that pauses before the end", async () => {
   let text = "";
-  const looked = Promise.withResolvers<void>();
+  const wasRead = Promise.withResolvers<void>();
   const log = followAppLog(
     {
       async *logs(_name, { follow, signal }) {
         if (!follow) {
           yield bytes("one\ntwo\n");
-          return looked.resolve();
+          return wasRead.resolve();
         }
         yield bytes("one\n");
-        await looked.promise;
+        await wasRead.promise;
         await pause(100);
         yield bytes("two\n");
         await once(signal, "abort");
@@ -76,7 +76,7 @@ test("a follower that pauses before the end is waited for", async () => {
     {
       show: (piece) => text += new TextDecoder().decode(piece),
       signal: new AbortController().signal,
-      quietMs: 1,
+      idleMs: 1,
     },
   );
   await log.caughtUp();
@@ -84,7 +84,7 @@ test("a follower that pauses before the end is waited for", async () => {
   assert.equal(text, "one\ntwo\n");
 });
 
-test("a follower that never comes to the end is given up after a while", async () => {
+test("caughtUp() gives up on a follower that never reaches the end", async () => {
   const lines: string[] = [];
   const log = followAppLog(
     {
@@ -98,8 +98,8 @@ test("a follower that never comes to the end is given up after a while", async (
     {
       show: (piece) => void lines.push(new TextDecoder().decode(piece)),
       signal: new AbortController().signal,
-      quietMs: 1,
-      patienceMs: 20,
+      idleMs: 1,
+      giveUpMs: 20,
     },
   );
   await log.caughtUp();
@@ -107,7 +107,7 @@ test("a follower that never comes to the end is given up after a while", async (
   assert.deepEqual(lines, ["one\n"]);
 });
 
-test("a log that cannot be followed is told when it is closed, and waited for no longer", async () => {
+test("close() rejects if the log could not be followed", async () => {
   const log = followAppLog(
     {
       // deno-lint-ignore require-yield

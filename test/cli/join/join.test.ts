@@ -7,8 +7,8 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { pinnedCertificates } from "../../../src/cli/cluster/ca-pin.ts";
-import { joinCommand, joinedSettings } from "../../../src/cli/commands/join.ts";
+import { pinnedCertificates } from "../../../src/cli/join/ca-pin.ts";
+import { joinCommand, joinedSettings } from "../../../src/cli/join/join.ts";
 import { createAuthority, createServerCertificate } from "../../harness/certificates.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
@@ -55,7 +55,7 @@ test("join writes a kubeconfig for the owner alone and points the settings at it
   assert.equal(await readFile(node.config, "utf8"), `log-level: debug # mine\nkubeconfig: ${kubeconfig}\n`);
 });
 
-test("join leaves it to the settings who may read them, and opens only new ones", async (t) => {
+test("join keeps the mode of the settings, and makes new ones readable", async (t) => {
   const node = await createNode(t);
   const modeAfterJoin = async () => {
     assert.equal(await node.run({ server: node.address }), 0);
@@ -74,18 +74,21 @@ test("join changes nothing when the API server does not answer", async (t) => {
   assert.match(await readFile(node.config, "utf8"), /^standalone: true$/m);
 });
 
-test("join sends no token over an open line", async (t) => {
+test("join sends no token without encryption", async (t) => {
   const node = await createNode(t);
-  await assert.rejects(node.run({ server: node.address }, { NCKUBELET_TOKEN: "secret" }), /is not encrypted/);
+  await assert.rejects(
+    node.run({ server: node.address }, { NCKUBELET_TOKEN: "secret" }),
+    /--server http:.*: use https:\/\/, since a token/,
+  );
 });
 
-test("join wants to know which API server, and only once", async (t) => {
+test("join needs exactly one API server", async (t) => {
   const node = await createNode(t);
-  await assert.rejects(node.run({}), /say which API server/);
-  await assert.rejects(node.run({ kubeconfig: "x", server: "y" }), /leave the others out/);
+  await assert.rejects(node.run({}), /no API server is named/);
+  await assert.rejects(node.run({ kubeconfig: "x", server: "y" }), /remove the other flags/);
 });
 
-test("joinedSettings replaces only what names an API server", () => {
+test("joinedSettings() replaces only the settings of the API server", () => {
   assert.equal(
     joinedSettings("a: 1\n\nserver: x\nkubeconfig: y\n  server: nested\n", "/k"),
     "a: 1\n\n  server: nested\nkubeconfig: /k\n",
@@ -93,7 +96,7 @@ test("joinedSettings replaces only what names an API server", () => {
   assert.equal(joinedSettings("", "/k"), "kubeconfig: /k\n");
 });
 
-/** An API server with a CA of its own, which it publishes for all who ask, and the lines of what it was asked. */
+/** An API server with its own CA, which it publishes, and the requests that it got. */
 async function createCluster(t: TestContext) {
   const temp = tempFolder();
   const dir = temp.path;
@@ -134,7 +137,7 @@ function digest(certificate: string): string {
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
-test("join asks a cluster for its CA where the digest is known, and shows its token only after that", async (t) => {
+test("join reads the CA from the cluster if the digest is given, and sends its token only after that", async (t) => {
   const [node, cluster] = [await createNode(t), await createCluster(t)];
   const flags = { server: cluster.address, "ca-hash": cluster.pin };
   assert.equal(await node.run(flags, { NCKUBELET_TOKEN: "secret" }), 0);
@@ -145,7 +148,7 @@ test("join asks a cluster for its CA where the digest is known, and shows its to
   assert.ok((await readFile(join(node.dir, "kubeconfig"), "utf8")).includes(btoa(cluster.ca)));
 });
 
-test("join refuses a CA with another digest in one line, whoever gave it, and changes nothing", async (t) => {
+test("join refuses a CA with another digest and changes nothing", async (t) => {
   const [node, cluster] = [await createNode(t), await createCluster(t)];
   const other = `sha256:${"0".repeat(64)}`;
   const says = `the CA of ${cluster.address} has the hash ${cluster.pin}, not ${other}`;
@@ -157,15 +160,18 @@ test("join refuses a CA with another digest in one line, whoever gave it, and ch
   assert.deepEqual(await readdir(node.dir), ["config.yaml"]);
 });
 
-test("join takes no digest in another form, and none for an open line", async (t) => {
+test("join refuses a digest in another form, or without https", async (t) => {
   const node = await createNode(t);
   const flags = { server: "https://127.0.0.1:1", "ca-hash": "sha256:00" };
-  await assert.rejects(node.run(flags), /--ca-hash "sha256:00": not sha256: and 64 hex digits/);
+  await assert.rejects(node.run(flags), /--ca-hash "sha256:00": use sha256: and 64 lowercase hex digits/);
   const pin = `sha256:${"0".repeat(64)}`;
-  await assert.rejects(node.run({ server: node.address, "ca-hash": pin }), /has no CA to check/);
+  await assert.rejects(
+    node.run({ server: node.address, "ca-hash": pin }),
+    /use https:\/\/, since --ca-hash needs/,
+  );
 });
 
-test("join with an output writes the kubeconfig there and leaves the settings alone", async (t) => {
+test("join --output writes only the kubeconfig", async (t) => {
   const node = await createNode(t);
   const output = join(node.dir, "staged");
   assert.equal(await node.run({ server: node.address, output }), 0);
@@ -174,7 +180,7 @@ test("join with an output writes the kubeconfig there and leaves the settings al
   assert.match(await readFile(node.config, "utf8"), /^standalone: true$/m);
 });
 
-test("pinnedCertificates trusts the pinned one alone, not what came along with it", async (t) => {
+test("pinnedCertificates() returns only the pinned certificate", async (t) => {
   const dir = tempFolder(t).path;
   const [right = "", wrong = ""] = await Promise.all(
     ["right", "wrong"].map(async (name) =>
@@ -182,5 +188,8 @@ test("pinnedCertificates trusts the pinned one alone, not what came along with i
     ),
   );
   assert.equal(pinnedCertificates(`${wrong}\n${right}`, digest(right), "x").trim(), right.trim());
-  assert.throws(() => pinnedCertificates("no PEM", digest(right), "x"), /the CA of x is not a certificate/);
+  assert.throws(
+    () => pinnedCertificates("no PEM", digest(right), "x"),
+    /the CA of x is not a PEM certificate/,
+  );
 });

@@ -1,15 +1,16 @@
-/** The API server as commands use it. */
-import { type AccessOptions, loadAccess } from "../../kube/access/access.ts";
-import { createKubeClient, createTransport, type KubeClient } from "../../kube/client/client.ts";
-import { version } from "../../lib/version.ts";
+/** The API server, as commands use it. */
+import { join } from "node:path";
+import { type AccessOptions, loadAccess } from "../kube/access/access.ts";
+import { createKubeClient, createTransport, type KubeClient } from "../kube/client/client.ts";
+import { version } from "../lib/version.ts";
 
 export interface ClusterConnection extends Disposable {
   client: KubeClient;
-  /** The server's clock less ours at its last answer, in milliseconds; undefined before there is one. */
+  /** The server's clock minus ours at its last answer, in milliseconds; undefined before the first. */
   clockSkewMs(): number | undefined;
 }
 
-/** Finds the API server; whether it answers, the first request shows. */
+/** Prepares a connection to the API server. The first request shows whether it answers. */
 export async function connectCluster(
   options: AccessOptions,
   { timeoutMs = 10_000, now = Date.now }: { timeoutMs?: number; now?: () => number } = {},
@@ -34,7 +35,7 @@ export async function connectCluster(
   return { client, clockSkewMs: () => skew, [Symbol.dispose]: () => client.close() };
 }
 
-/** The version of the server. Cloud providers write the minor as `27+`. */
+/** Returns the version of the server. Cloud providers write the minor as `27+`. */
 export async function readServerVersion(
   client: KubeClient,
 ): Promise<{ text: string; minor: number }> {
@@ -42,4 +43,9 @@ export async function readServerVersion(
     path: "/version",
   });
   return { text: gitVersion ?? "of unknown version", minor: parseInt(minor ?? "", 10) || 0 };
+}
+
+/** Returns the kubeconfig that kubectl reads by default: the first of KUBECONFIG, or the file in the home folder. */
+export function kubectlConfig(env: Record<string, string | undefined>): string {
+  return env.KUBECONFIG?.split(":").find(Boolean) ?? join(env.HOME ?? "/root", ".kube/config");
 }

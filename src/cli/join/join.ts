@@ -1,35 +1,32 @@
+/** `nckubelet join`: connects an installed agent to an API server, as install.sh does with NCKUBELET_SERVER. */
 import { Buffer } from "node:buffer";
 import { readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { dump } from "js-yaml";
 import { errorCode, readIfThere, writeFileAtomic } from "../../lib/files.ts";
-import {
-  connectCluster,
-  fetchPublishedCa,
-  isPin,
-  pinnedCertificates,
-  readServerVersion,
-} from "../cluster/cluster.ts";
+import { connectCluster, readServerVersion } from "../cluster.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { defaultConfig } from "../config/config.ts";
+import { fetchPublishedCa, isPin, pinnedCertificates } from "./ca-pin.ts";
 
-/** Gives an installed agent its API server: what install.sh does with NCKUBELET_SERVER, later. */
 export const joinCommand: Command = {
-  name: "join",
-  summary: "Have the agent of this node follow an API server.",
   flags: {
-    kubeconfig: { kind: "text", value: "FILE", help: "A kubeconfig to copy." },
-    server: { kind: "text", value: "URL", help: "Or the address of the API server, with the flags below." },
-    "token-file": { kind: "text", value: "FILE", help: "File with its token; else NCKUBELET_TOKEN has it." },
-    "ca-file": { kind: "text", value: "FILE", help: "Its CA, where this machine does not trust it already." },
+    kubeconfig: { kind: "text", value: "FILE", help: "Kubeconfig to copy." },
+    server: { kind: "text", value: "URL", help: "URL of the API server, instead of a kubeconfig." },
+    "token-file": {
+      kind: "text",
+      value: "FILE",
+      help: "Bearer token for the server. Also read from NCKUBELET_TOKEN.",
+    },
+    "ca-file": { kind: "text", value: "FILE", help: "CA of the server, unless the system trusts it." },
     "ca-hash": {
       kind: "text",
       value: "sha256:HEX",
-      help: "The digest of that CA's public key; without a file, the CA is asked from the cluster.",
+      help: "Digest of that CA's public key. Without --ca-file, the CA is read from the cluster.",
     },
-    config: { kind: "text", value: "FILE", help: "The agent's settings.", default: defaultConfig },
-    output: { kind: "text", value: "FILE", help: "Only check, and write the kubeconfig there." },
+    config: { kind: "text", value: "FILE", help: "Config file of the agent.", default: defaultConfig },
+    output: { kind: "text", value: "FILE", help: "Only write the kubeconfig, to this file." },
   },
   examples: [
     "nckubelet join --kubeconfig edge-7.kubeconfig && systemctl restart nckubelet",
@@ -37,13 +34,10 @@ export const joinCommand: Command = {
     "NCKUBELET_TOKEN=… nckubelet join --server https://10.0.0.1:6443 --ca-hash sha256:…",
   ],
   async run(invocation, io) {
-    if (invocation.args.length > 0) {
-      throw new UsageError(`join takes no operands, not ${JSON.stringify(invocation.args[0])}`);
-    }
     const config = resolve(textFlag(invocation, "config") ?? defaultConfig);
     const output = textFlag(invocation, "output");
     const kubeconfig = output ?? join(dirname(config), "kubeconfig");
-    const server = await putKubeconfig(await kubeconfigText(invocation, io), kubeconfig, io);
+    const server = await installKubeconfig(await kubeconfigText(invocation, io), kubeconfig, io);
     if (output !== undefined) {
       io.stdout(`${kubeconfig} reaches an API server ${server}.\n`);
       return 0;
@@ -53,21 +47,21 @@ export const joinCommand: Command = {
       mode: await modeOf(config, 0o644),
     });
     io.stdout(
-      `${kubeconfig} reaches an API server ${server}. The agent follows it from its next start on:\n` +
+      `${kubeconfig} reaches an API server ${server}. Restart the agent to connect it:\n` +
         "  systemctl restart nckubelet\n",
     );
     return 0;
   },
 };
 
-/** The agent's settings with another API server; whatever else people wrote stays as it is. */
+/** Returns the agent's settings with another API server; everything else stays as the user wrote it. */
 export function joinedSettings(text: string, kubeconfig: string): string {
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
   const others = lines.filter((line) => !/^(standalone|server|kubeconfig)\s*:/.test(line));
   return [...others, `kubeconfig: ${kubeconfig}`, ""].join("\n");
 }
 
-/** Who may read the settings is for who wrote them to say; a new file has the mode that is given. */
+/** Returns the mode of a file, to keep it; a new file gets `standard`. */
 async function modeOf(path: string, standard: number): Promise<number> {
   try {
     return (await stat(path)).mode & 0o777;
@@ -77,13 +71,13 @@ async function modeOf(path: string, standard: number): Promise<number> {
   }
 }
 
-/** Puts the kubeconfig in place once the API server took it: nothing is changed by one that does not work. */
-async function putKubeconfig(text: string, path: string, io: Io): Promise<string> {
+/** Installs the kubeconfig once the API server has accepted it; one that does not work changes nothing. */
+async function installKubeconfig(text: string, path: string, io: Io): Promise<string> {
   const candidate = `${path}.${process.pid}.new`;
   try {
     await writeFileAtomic(candidate, text);
     using cluster = await connectCluster({ kubeconfig: candidate, env: io.env });
-    // A wrong token or certificate is refused even where anybody may ask for the version.
+    // The server refuses a wrong token or certificate even if anonymous users may read the version.
     const { text: version } = await readServerVersion(cluster.client);
     await rename(candidate, path);
     return version;
@@ -98,14 +92,16 @@ async function kubeconfigText(invocation: Invocation, io: Io): Promise<string> {
   if (file !== undefined) {
     const others = ["server", "token-file", "ca-file", "ca-hash"];
     if (others.some((name) => textFlag(invocation, name) !== undefined)) {
-      throw new UsageError("--kubeconfig has all in it: leave the others out");
+      throw new UsageError("--kubeconfig has everything: remove the other flags");
     }
     return await readFile(file, "utf8");
   }
-  if (!server) throw new UsageError("say which API server: --kubeconfig FILE or --server URL");
+  if (!server) throw new UsageError("no API server is named: use --kubeconfig FILE or --server URL");
   const token = tokenFile === undefined ? io.env.NCKUBELET_TOKEN : (await readFile(tokenFile, "utf8")).trim();
   if (token && !server.startsWith("https://")) {
-    throw new UsageError(`--server ${server} is not encrypted: it gets no token`);
+    throw new UsageError(
+      `--server ${server}: use https://, since a token must not be sent without encryption`,
+    );
   }
   const pem = await trustedCa(invocation, server, io);
   const ca = pem === undefined ? undefined : Buffer.from(pem).toString("base64");
@@ -122,14 +118,16 @@ async function kubeconfigText(invocation: Invocation, io: Io): Promise<string> {
   });
 }
 
-/** The CA as PEM; undefined where the machine's own trust is to decide. */
+/** Returns the CA as PEM; undefined to trust the authorities of the system. */
 async function trustedCa(invocation: Invocation, server: string, io: Io): Promise<string | undefined> {
   const [file, pin] = ["ca-file", "ca-hash"].map((name) => textFlag(invocation, name));
   const given = file === undefined ? undefined : await readFile(file, "utf8");
   if (pin === undefined) return given;
-  if (!isPin(pin)) throw new UsageError(`--ca-hash ${JSON.stringify(pin)}: not sha256: and 64 hex digits`);
+  if (!isPin(pin)) {
+    throw new UsageError(`--ca-hash ${JSON.stringify(pin)}: use sha256: and 64 lowercase hex digits`);
+  }
   if (!server.startsWith("https://")) {
-    throw new UsageError(`--server ${server} is not encrypted: it has no CA to check`);
+    throw new UsageError(`--server ${server}: use https://, since --ca-hash needs a certificate to check`);
   }
   return pinnedCertificates(given ?? await fetchPublishedCa(server, io.env), pin, server);
 }

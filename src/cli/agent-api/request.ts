@@ -1,0 +1,56 @@
+import type { Readable } from "node:stream";
+import { errorCode } from "../../lib/files.ts";
+import type { RequestOptions } from "../../lib/undici.ts";
+
+/** A request to an agent. */
+export interface AgentRequest {
+  /** `http://localhost` for a socket, `https://HOST:PORT` for another node. */
+  origin: string;
+  path: string;
+  method?: "GET" | "PUT" | "POST" | "DELETE";
+  headers?: Record<string, string>;
+  body?: string;
+  /** How to connect: to a unix socket, or with TLS and these authorities; without any, those of the system. */
+  connect: { socketPath: string } | { ca?: string[] };
+  signal?: AbortSignal;
+}
+
+export interface AgentResponse {
+  status: number;
+  body: Readable;
+}
+
+/** For connecting, for the head of the response, and for each pause in its body. */
+const timeoutMs = 10_000;
+
+/**
+ * Sends a request and resolves with the head of the response; the connection closes after its body. A timeout has the code
+ * ETIMEDOUT. With `stream`, the body may pause as long as it likes.
+ */
+export async function sendRequest(
+  { connect, method = "GET", ...rest }: AgentRequest,
+  { stream = false }: { stream?: boolean } = {},
+): Promise<AgentResponse> {
+  // Loaded here: `version`, `validate` and help ask no agent.
+  const { Agent, request } = await import("../../lib/undici.ts");
+  const dispatcher = new Agent({
+    connect: { ...connect, timeout: timeoutMs },
+    pipelining: 0,
+    allowH2: false,
+  });
+  const options: RequestOptions = {
+    ...rest,
+    method,
+    headersTimeout: timeoutMs,
+    bodyTimeout: stream ? 0 : timeoutMs,
+  };
+  try {
+    const { statusCode, body } = await request(dispatcher, options);
+    return { status: statusCode, body };
+  } catch (cause) {
+    if (!errorCode(cause).includes("TIMEOUT")) throw cause;
+    throw Object.assign(new Error(`no answer within ${timeoutMs / 1000} s`, { cause }), {
+      code: "ETIMEDOUT",
+    });
+  }
+}

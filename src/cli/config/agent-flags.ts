@@ -1,0 +1,114 @@
+/** The flags of `nckubelet agent` and where the agent keeps its files by default. */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import type { Flag } from "../command.ts";
+
+/** The settings file that is read if none is named. */
+export const defaultConfig = "/etc/nckubelet/config.yaml";
+/** The socket of an agent that runs as root. */
+export const systemSocket = "/run/nckubelet/nckubelet.sock";
+
+/** Default folders and socket: those of the system for root, private ones in the home folder for other users. */
+export const defaultPaths = process.getuid?.() === 0
+  ? { state: "/var/lib/nckubelet", log: "/var/log/nckubelet", socket: systemSocket }
+  : userPaths(join(homedir(), ".local/state/nckubelet"));
+
+function userPaths(base: string): { state: string; log: string; socket: string } {
+  return { state: join(base, "state"), log: join(base, "log"), socket: join(base, "nckubelet.sock") };
+}
+
+export const agentFlags: Record<string, Flag> = {
+  config: {
+    kind: "text",
+    value: "FILE",
+    help: "YAML file of settings named like these flags. Relative paths in it start at its folder.",
+    default: defaultConfig,
+  },
+  kubeconfig: { kind: "text", value: "FILE", help: "Kubeconfig of the API server." },
+  server: { kind: "text", value: "URL", help: "URL of the API server, such as a kubectl proxy." },
+  "node-name": { kind: "text", value: "NAME", help: "Name of this node.", default: "the host name" },
+  namespace: { kind: "text", value: "NAME", help: "Run only the NCApps of this namespace.", default: "all" },
+  manifests: { kind: "text", value: "DIR", help: "Also run the NCApps in the files of this folder." },
+  "manifest-url": { kind: "text", value: "URL", help: "Also run the NCApps at this URL." },
+  standalone: { kind: "switch", help: "Run without an API server." },
+  "with-scheduler": { kind: "switch", help: "Also run the scheduler of the cluster in this agent." },
+  "sync-period": { kind: "text", value: "TIME", help: "How often to check all apps.", default: "10s" },
+  "report-period": {
+    kind: "text",
+    value: "TIME",
+    help: "How often to measure and report usage.",
+    default: "10s",
+  },
+  listen: {
+    kind: "text",
+    value: "ADDR",
+    help: "Comma-separated addresses to serve status on; '' for none.",
+    default: "127.0.0.1:10268",
+  },
+  "tls-cert-file": { kind: "text", value: "FILE", help: "Certificate for addresses other than loopback." },
+  "tls-private-key-file": { kind: "text", value: "FILE", help: "Private key of that certificate." },
+  "token-file": {
+    kind: "text",
+    value: "FILE",
+    help: "Bearer tokens to accept on those addresses, one per line.",
+    default: "ask the API server",
+  },
+  socket: {
+    kind: "text",
+    value: "PATH",
+    help: "Unix socket to serve commands on.",
+    default: defaultPaths.socket,
+  },
+  "state-dir": {
+    kind: "text",
+    value: "DIR",
+    help: "Folder for the state of the agent.",
+    default: defaultPaths.state,
+  },
+  "log-dir": { kind: "text", value: "DIR", help: "Folder for the logs of apps.", default: defaultPaths.log },
+  "log-max-size": {
+    kind: "text",
+    value: "SIZE",
+    help: "Rotate the log of an app at this size.",
+    default: "10Mi",
+  },
+  "log-max-files": { kind: "text", value: "N", help: "Log files to keep for each app.", default: "5" },
+  "cgroup-root": {
+    kind: "text",
+    value: "DIR",
+    help: "Cgroup to create the cgroups of apps in.",
+    default: "detected",
+  },
+  enforce: {
+    kind: "text",
+    value: "MODE",
+    help: "Start apps whose limits cannot be enforced: never (strict) or anyway (best-effort).",
+    default: "strict",
+  },
+  "register-node": {
+    kind: "text",
+    value: "MODE",
+    help: "Create the Node: auto (if there is none), always or never.",
+    default: "auto",
+  },
+  "reserved-cpu-pct": {
+    kind: "text",
+    value: "PCT",
+    help: "Percentage of CPU to keep from apps.",
+    default: "0",
+  },
+  "reserved-mem-pct": {
+    kind: "text",
+    value: "PCT",
+    help: "Percentage of memory to keep from apps.",
+    default: "0",
+  },
+  "max-apps": { kind: "text", value: "N", help: "Maximum number of apps.", default: "1000" },
+  "stop-apps-on-exit": { kind: "switch", help: "Stop all apps when the agent exits." },
+  "log-level": { kind: "text", value: "LEVEL", help: "debug, info, warn or error.", default: "info" },
+  "log-format": { kind: "text", value: "FORMAT", help: "text or json.", default: "text" },
+};
+
+/** The settings that the config file may have: all but the name of the file. */
+export const settingNames = Object.keys(agentFlags).filter((name) => name !== "config");

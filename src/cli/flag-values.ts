@@ -1,0 +1,47 @@
+/** Parsers for the values of flags. A value that does not parse is a UsageError with the flag and the value. */
+import { showURL } from "../api/shown-spec.ts";
+import { UsageError } from "./command.ts";
+
+/** Parses a time such as `10s`, `500ms` or `5m` into milliseconds. */
+export function parseDuration(flag: string, text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ""];
+  const ms = Number(match?.[1]) * (unit ?? NaN);
+  // A timer with a longer delay fires at once.
+  if (ms > 0 && ms < 2 ** 31) return ms;
+  throw new UsageError(`--${flag} ${JSON.stringify(text)}: use a time such as 10s or 500ms, up to 24 days`);
+}
+
+/** Parses a whole number from `min` to `max`. */
+export function parseWholeNumber(
+  flag: string,
+  text: string,
+  { min = 0, max = 999_999_999 }: { min?: number; max?: number } = {},
+): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (value >= min && value <= max) return value;
+  throw new UsageError(`--${flag} ${JSON.stringify(text)}: use a whole number from ${min} to ${max}`);
+}
+
+/** Parses a percentage from 0 to 100, without a percent sign. */
+export function parsePercentage(flag: string, text: string): number {
+  if (/^\d{1,3}(\.\d+)?$/.test(text) && Number(text) <= 100) return Number(text);
+  throw new UsageError(`--${flag} ${JSON.stringify(text)}: use a number from 0 to 100`);
+}
+
+export function parseBoolean(flag: string, text: string): boolean {
+  return parseChoice(flag, text, ["true", "false"]) === "true";
+}
+
+export function parseChoice<T extends string>(flag: string, text: string, allowed: readonly T[]): T {
+  const found = allowed.find((item) => item === text);
+  if (found !== undefined) return found;
+  const others = allowed.slice(0, -1).join(", ");
+  throw new UsageError(`--${flag} ${JSON.stringify(text)}: use ${others} or ${allowed.at(-1)}`);
+}
+
+export function parseHttpURL(flag: string, text: string): URL {
+  const url = URL.parse(text);
+  if (url && ["http:", "https:"].includes(url.protocol)) return url;
+  throw new UsageError(`--${flag} ${JSON.stringify(showURL(text))}: use an http:// or https:// URL`);
+}

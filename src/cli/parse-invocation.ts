@@ -1,0 +1,70 @@
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
+import { closest } from "../lib/closest.ts";
+import { type Command, type Flag, type FlagValues, type Invocation, UsageError } from "./command.ts";
+
+/**
+ * Splits words into flags and operands. An unknown flag is a UsageError that suggests the closest one. A switch may have a
+ * value: `--standalone=false` overrides the config file.
+ */
+export function parseInvocation(
+  { flags: own, ownOperands }: Pick<Command, "flags" | "ownOperands">,
+  typed: string[],
+): Invocation {
+  const flags: Record<string, Flag> = {
+    ...own,
+    help: { kind: "switch", short: "h", help: "Show this help." },
+  };
+  const options: ParseArgsOptionsConfig = {};
+  for (const [name, { kind, short }] of Object.entries(flags)) {
+    options[name] = {
+      type: kind === "switch" ? "boolean" : "string",
+      multiple: kind === "list",
+      ...(short ? { short } : {}),
+    };
+  }
+  const words = ownOperands === undefined ? typed : withSeparator(typed, options, ownOperands);
+  const beforeOperands = words.slice(0, words.indexOf("--") < 0 ? undefined : words.indexOf("--"));
+  const unknown = beforeOperands
+    .map((word) => /^--([^=]+)/.exec(word)?.[1])
+    .find((name) => name !== undefined && !Object.hasOwn(flags, name));
+  if (unknown !== undefined) {
+    const near = closest(unknown, Object.keys(flags));
+    throw new UsageError(`unknown flag --${unknown}${near ? `; did you mean --${near}?` : ""}`);
+  }
+  const switchValues = readSwitchValues(beforeOperands, flags);
+  // parseArgs does not support switches with a value.
+  const args = words.map((word, index) => switchValues.has(index) ? word.slice(0, word.indexOf("=")) : word);
+  try {
+    const parsed = parseArgs({ args, options, allowPositionals: true, strict: true, tokens: true });
+    const values = parsed.values as FlagValues;
+    for (const token of parsed.tokens) {
+      if (token.kind !== "option" || flags[token.name]?.kind !== "switch") continue;
+      values[token.name] = switchValues.get(token.index) ?? true;
+    }
+    return { flags: values, args: parsed.positionals };
+  } catch (cause) {
+    throw new UsageError((cause as Error).message.split(". ")[0] ?? "", { cause });
+  }
+}
+
+/** Inserts the `--` that the user left out before another command line: `exec web ls -t`. */
+function withSeparator(words: string[], options: ParseArgsOptionsConfig, ownOperands: number): string[] {
+  if (words.includes("--")) return words;
+  const { tokens } = parseArgs({ args: words, options, allowPositionals: true, strict: false, tokens: true });
+  const first = tokens.filter(({ kind }) => kind === "positional")[ownOperands];
+  return first ? words.toSpliced(first.index, 0, "--") : words;
+}
+
+/** The values of switches such as `--follow=false`, by index of the word. */
+function readSwitchValues(words: string[], flags: Record<string, Flag>): Map<number, boolean> {
+  const values = new Map<number, boolean>();
+  for (const [index, word] of words.entries()) {
+    const [, name = "", value = ""] = /^--([^=]+)=(.*)$/s.exec(word) ?? [];
+    if (flags[name]?.kind !== "switch") continue;
+    if (value !== "true" && value !== "false") {
+      throw new UsageError(`--${name} ${JSON.stringify(value)}: use true or false`);
+    }
+    values.set(index, value === "true");
+  }
+  return values;
+}
