@@ -39,7 +39,11 @@ export async function withServer<T>(
   const listener: RequestListener = async (incoming, response) => {
     const { pathname, searchParams } = new URL(incoming.url!, "http://fake");
     let body = "";
-    for await (const chunk of incoming) body += chunk;
+    try {
+      for await (const chunk of incoming) body += chunk;
+    } catch {
+      return; // The client left while it sent its request.
+    }
     if (!numbers.has(incoming.socket)) numbers.set(incoming.socket, connections++);
     const { method = "", headers } = incoming;
     const connection = numbers.get(incoming.socket)!;
