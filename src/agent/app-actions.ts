@@ -1,6 +1,6 @@
 /**
- * What the unix socket may have done to apps. Only apps of the socket itself are changed here: those of another source would be
- * changed back by it, so the answer says where to change them.
+ * What clients of the unix socket may do to apps. Only apps of the socket itself are changed here: another source would change
+ * its own back, so the answer names the place to change them.
  */
 import { annotations, appKey, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
@@ -19,13 +19,13 @@ export interface ActionParts {
   now?: () => number;
 }
 
-/** Makes the actions. Each returns when the supervisor knows what is wanted, not when it is so. */
+/** Returns the actions. Each resolves when the supervisor knows the desired state, not when it is reached. */
 export function createAppActions(
   { source, supervisor, sync, maxApps, now = Date.now }: ActionParts,
 ): AppActions {
   const hasEnded = (key: string) => ["Succeeded", "Failed"].includes(supervisor.get(key)?.record.phase ?? "");
 
-  /** Whether the source that it came from is not followed any more: then nobody else can end it. */
+  /** Reports whether this agent no longer follows the app's source: then only the socket can remove the app. */
   const isOrphan = (key: string) => sync.orphans().some((app) => app.key === key);
 
   const perform = async (
@@ -37,7 +37,7 @@ export function createAppActions(
       await source.opened();
       const owner = findOwner(key, sync, supervisor);
       if (owner && owner.source !== source.name && !(takesOver && isOrphan(key))) {
-        return refuse(409, isOrphan(key) ? nobodys(key, owner) : whereToChange(key, owner));
+        return refuse(409, isOrphan(key) ? orphaned(key, owner) : whereToChange(key, owner));
       }
       const result = await work();
       if (result === false) return refuse(404, `ncapps "${key}" not found among the apps of the socket`);
@@ -61,7 +61,7 @@ export function createAppActions(
     async put(app) {
       const key = keyOf(app);
       if (!supervisor.get(key) && supervisor.list().length >= maxApps) {
-        return refuse(403, `this node has ${maxApps} apps, as many as it may (--max-apps)`);
+        return refuse(403, `this node already has ${maxApps} apps, the most it may have (--max-apps)`);
       }
       return await perform(key, () => source.put(app), { takesOver: true });
     },
@@ -74,7 +74,7 @@ export function createAppActions(
       return await perform(key, () => source.remove(key));
     },
     stop: (namespace, name) => edit(namespace, name, (app) => suspended(app, true)),
-    // What has ended stays so while nothing about it changes: to start it is to run it anew.
+    // An app that has ended stays so until its spec or annotations change: starting it means restarting it.
     start: (namespace, name) =>
       edit(namespace, name, (app, key) => suspended(hasEnded(key) ? restarted(app) : app, false)),
     restart: (namespace, name) => edit(namespace, name, (app) => suspended(restarted(app), false)),
@@ -86,7 +86,7 @@ interface Owner {
   origin?: string;
 }
 
-/** Who wants the app, or had it when last heard of. One that is on its way out is nobody's. */
+/** Returns the source that wants the app, or wanted it last. A withdrawn app has no owner. */
 function findOwner(key: string, sync: Sync, supervisor: Supervisor): Owner | undefined {
   const wanted = sync.desired.union().apps.get(key);
   const record = supervisor.get(key)?.record;
@@ -98,11 +98,11 @@ function whereToChange(key: string, { source, origin }: Owner): string {
   if (source !== sourceNames.apiServer) {
     return `${key} comes from ${source}: change it in ${origin ?? source}`;
   }
-  return `${key} comes from the API server: change it there, such as with kubectl edit ncapp -n ${namespace} ${name}`;
+  return `${key} comes from the API server: change it there, for example with kubectl edit ncapp -n ${namespace} ${name}`;
 }
 
-function nobodys(key: string, { source }: Owner): string {
-  return `${key} came from ${source}, which this agent does not follow any more: delete it, or apply it anew`;
+function orphaned(key: string, { source }: Owner): string {
+  return `${key} came from ${source}, which this agent no longer follows: delete it or apply it again`;
 }
 
 function refuse(code: 403 | 404 | 409 | 503, message: string): ActionResult {

@@ -1,6 +1,6 @@
 /**
- * Chooses how apps are held on this node: by cgroups with all caps, with those whose controllers there are, by cgroups that only
- * know and end processes, or by markers.
+ * Chooses how runs are confined on this node: by cgroups with all caps, with those caps whose controllers exist, by cgroups that
+ * only track and end processes, or by markers.
  */
 import {
   type LocatedRoot,
@@ -21,7 +21,7 @@ import type { NodeSize } from "../supervisor/metering.ts";
 
 export interface ConfineOptions {
   cgroupRoot?: string;
-  /** The name of this agent's own part of the root; undefined for the one agent that a machine usually has. */
+  /** Names this agent's part of the root; undefined for the only agent of a machine. */
   instance?: string;
   size: NodeSize;
   log: Logger;
@@ -32,14 +32,14 @@ export interface Confined {
   /** Holds new runs. */
   confinement: Confinement;
   confinementOf: ConfinementOf;
-  /** Removes the root, if nothing is left in it. */
+  /** Removes the root if it is empty. */
   release(): Promise<void>;
 }
 
-/** The part of a given root for the agent with the usual state. */
-const usualPart = "nckubelet";
+/** The part of a given root for an agent without `instance`. */
+const defaultPart = "nckubelet";
 
-/** The strongest way that this machine has; says in the log which and why. */
+/** Returns the strongest confinement of this machine, and logs which one and why. */
 export async function chooseConfinement(options: ConfineOptions): Promise<Confined> {
   const { log } = options;
   const { found, need, why } = await locateMost(options);
@@ -50,7 +50,7 @@ export async function chooseConfinement(options: ConfineOptions): Promise<Confin
   return found.ok ? useRoot(found, { need, why }, options) : useMarkers(why, options);
 }
 
-/** A root with all controllers; else with those that are to be had, or with none, and why. */
+/** Finds a root with all controllers, else with the available ones or none, and why. */
 async function locateMost({ cgroupRoot, locate = locateRoot }: ConfineOptions) {
   let need = ["cpu", "memory", "pids"];
   let found = await locate({ override: cgroupRoot, need });
@@ -60,11 +60,11 @@ async function locateMost({ cgroupRoot, locate = locateRoot }: ConfineOptions) {
     causes.push(found.message);
     found.missing?.forEach((name) => missing.add(name));
     const rest = need.filter((name) => !missing.has(name));
-    // Trouble that is not about a controller is not mended by asking for fewer of them.
+    // A failure that names no controller will not go away with fewer of them.
     need = rest.length < need.length ? rest : [];
     found = await locate({ override: cgroupRoot, need });
   }
-  // One that is enabled may still lack what a cap needs, as cpu does in a kernel without cpu.max.
+  // An enabled controller may still lack what a cap needs, as cpu does in a kernel without cpu.max.
   if (found.ok) found = { ...found, controllers: found.controllers.filter((name) => !missing.has(name)) };
   return { found, need, why: causes.join("; ") };
 }
@@ -91,12 +91,12 @@ function useRoot(
   return { confinement, confinementOf, release: () => releaseRoot(located, root) };
 }
 
-/** A root that was given may have others in it, agents among them: there every agent keeps to a part of its own. */
+/** A configured root may be shared, also with other agents: each agent stays within its own part. */
 function ownPart(
   located: LocatedRoot,
   { cgroupRoot, instance }: ConfineOptions,
 ): LocatedRoot | LocateFailure {
-  const part = instance ?? (cgroupRoot === undefined ? undefined : usualPart);
+  const part = instance ?? (cgroupRoot === undefined ? undefined : defaultPart);
   return part ? openInstance(located, part) : located;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What `valueFrom` names: fields of the app itself, and keys of Secrets and ConfigMaps. Values pass from the API server to the
- * environment of the process; they are in no log, status or argument list.
+ * Resolves `valueFrom`: fields of the app itself, and keys of Secrets and ConfigMaps. Values pass from the API server to the
+ * environment of the process; no log, status or argument list has them.
  */
 import type { EnvVar } from "../api/types.ts";
 import type { KubeClient } from "../kube/client/client.ts";
@@ -15,7 +15,7 @@ interface KeyHolder {
   data?: Record<string, string>;
 }
 
-/** Resolves values for this node; without a client only fields can be had. */
+/** Returns the resolver of this node; without a client it resolves fields only. */
 export function createValueResolver(
   { client, nodeName }: { client?: KubeClient; nodeName: string },
 ): ResolveValue {
@@ -38,7 +38,7 @@ export function createValueResolver(
   };
 }
 
-/** The value of a field path, as the schema permits them. */
+/** Returns the value of a field path that the schema permits. */
 export function fieldValue(app: RunnableApp, path: NonNullable<EnvVar["name"]>, nodeName: string): string {
   const { metadata, spec } = app;
   const entry = /^metadata\.(labels|annotations)\['(.+)'\]$/.exec(path);
@@ -61,7 +61,7 @@ async function readData(
   name: string,
   where: string,
 ): Promise<Record<string, string> | undefined> {
-  if (!client) throw new StartError("NoAPIServer", `${where}: this agent has no API server to ask`);
+  if (!client) throw new StartError("NoAPIServer", `${where}: this agent has no API server`);
   const path = resourcePath(resource, { namespace: app.metadata.namespace, name });
   try {
     return (await client.request<KeyHolder>({ path })).data ?? {};

@@ -1,5 +1,5 @@
 /**
- * The node's part, wired: what is free for more apps, and which app goes when the machine runs short of memory.
+ * Wires the node's part of the agent: what is free for more apps, and which app is evicted when the machine runs short of memory.
  */
 import type { KubeClient } from "../kube/client/client.ts";
 import { sleep } from "../lib/sleep.ts";
@@ -25,16 +25,16 @@ export interface NodeParts {
   meter: Meter;
   size: NodeSize;
   usage?: UsageReader;
-  /** Whether the node can run apps, and why not. */
+  /** Whether the node can run apps, and if not why. */
   ready?: () => { ready: boolean; message: string };
   now?: () => number;
 }
 
 const priorityCheckMs = 10_000;
-/** So long the first look at the machine waits for the classes: an app that is evicted for want of them has lost all the same. */
+/** How long the first check of the machine waits for the classes: without them the wrong app may be evicted. */
 const firstPrioritiesMs = 2000;
 
-/** Makes the node's part of the agent from the others. */
+/** Returns the node's part of the agent. */
 export function createNode(parts: NodeParts): NodeAgent {
   const { options, client, supervisor, meter, size, now = Date.now } = parts;
   const { log, hardwareCommand, stateDir } = options;
@@ -70,15 +70,15 @@ export function createNode(parts: NodeParts): NodeAgent {
   };
 }
 
-/** What is left of the node when every app takes all that it may, and the reserve is kept. Pure. */
+/** Returns what remains of the node if every app uses all that it may, after the reserve. Pure. */
 export function freeShares(apps: Pick<SupervisedApp, "record">[], reserved: Shares): Shares {
   const taken = apps.map(({ record }) => isSettled(record) ? { cpuPCT: 0, memPCT: 0 } : capsOf(record.app));
-  const left = (share: "cpuPCT" | "memPCT") =>
+  const remaining = (share: "cpuPCT" | "memPCT") =>
     Math.max(0, 100 - reserved[share] - taken.reduce((sum, caps) => sum + (caps[share] ?? 0), 0));
-  return { cpuPCT: left("cpuPCT"), memPCT: left("memPCT") };
+  return { cpuPCT: remaining("cpuPCT"), memPCT: remaining("memPCT") };
 }
 
-/** An app that has ended for good, or that will not begin, takes nothing. */
+/** Reports whether the app has ended for good or cannot start, and so uses nothing. */
 function isSettled({ phase, invalid }: AppRecord): boolean {
   return phase === "Succeeded" || phase === "Failed" || invalid !== undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Opens the doors of the agent's HTTP endpoint: the unix socket, ports on loopback, and ports with TLS and a token check.
+ * Opens the listeners of the agent's HTTP endpoint: the unix socket, ports on loopback, and ports with TLS and a token check.
  */
 import type { KubeClient } from "../kube/client/client.ts";
 import { type Authorize, createServerApp } from "../server/app.ts";
@@ -7,23 +7,23 @@ import {
   isLoopback,
   isLoopbackHost,
   type KeyPairFiles,
-  type Listener,
   listenOnPort,
   listenOnSocket,
   listenWithTLS,
+  type OpenListener,
   parseAddress,
 } from "../server/listen/listen.ts";
 import type { Services } from "../server/services.ts";
 import type { AgentOptions } from "./options.ts";
 
 export interface ListenerParts extends Omit<Services, "followers" | "stateDir"> {
-  /** Asked about tokens that no file names. */
+  /** Reviews tokens that no file lists. */
   client?: KubeClient;
 }
 
-const mostFollowers = 64;
+const maxFollowers = 64;
 
-/** Opens what the options ask for and returns the addresses; `opened` closes them. What is not safe to open is an error. */
+/** Opens the listeners of the options and returns their addresses; `opened` closes them. Throws if one would not be safe. */
 export async function openListeners(
   options: AgentOptions,
   { client, ...parts }: ListenerParts,
@@ -33,13 +33,13 @@ export async function openListeners(
   const services: Services = {
     ...parts,
     stateDir: options.stateDir,
-    followers: { now: 0, most: mostFollowers },
+    followers: { now: 0, most: maxFollowers },
   };
   const addresses = listen.split(",").map((address) => address.trim()).filter(Boolean);
   const isInside = (address: string) => isLoopback(parseAddress(address).host);
   const [inside, outside] = [addresses.filter(isInside), addresses.filter((address) => !isInside(address))];
   const found: string[] = [];
-  const open = async (listening: Promise<Listener>) => {
+  const open = async (listening: Promise<OpenListener>) => {
     const listener = await listening;
     opened.defer(() => listener.close());
     found.push(listener.address);
@@ -63,7 +63,7 @@ interface Guard {
   authorize: Authorize;
 }
 
-/** What it takes to be seen from outside; whatever of it is missing is named. */
+/** Returns what a listener off loopback needs, or throws with what is missing. */
 async function createGuard(
   address: string,
   { tlsCertFile, tlsKeyFile, tokenFile, nodeName, log }: AgentOptions,
@@ -77,7 +77,7 @@ async function createGuard(
   if (!tlsCertFile || !tlsKeyFile || missing.length > 0) {
     throw new Error(`--listen ${address} is not on loopback: it needs ${missing.join(", ")}`);
   }
-  // Loaded by those who need them: most agents are on loopback alone.
+  // Loaded on demand: most agents listen on loopback only.
   const { openTokenFile } = await import("../server/listen/token-file.ts");
   const { createTokenReview } = await import("../server/listen/token-review.ts");
   const byFile = tokenFile ? await openTokenFile(tokenFile, log) : undefined;

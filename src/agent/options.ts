@@ -1,4 +1,4 @@
-/** All that an agent can be told; the command line, the environment and the config file are read elsewhere. */
+/** The options of an agent; the command line, the environment and the config file are read elsewhere. */
 import type { Logger } from "../lib/log.ts";
 import type { Shares } from "../node/published.ts";
 import type { RegisterMode } from "../node/register.ts";
@@ -7,15 +7,15 @@ import type { Enforce } from "../supervisor/run/run.ts";
 export interface AgentOptions {
   version: string;
   nodeName: string;
-  /** Prints what machine this is, as `readHardware` has it; without it the Node does not tell. */
+  /** Prints the hardware as `readHardware` returns it; without it the Node object has none. */
   hardwareCommand?: string[];
   stateDir: string;
   logDir: string;
-  /** `host:port`, several divided by commas; empty: no port. Off loopback it takes the three below. */
+  /** `host:port`, comma-separated; empty: no port. An address off loopback needs the three options below. */
   listen: string;
   tlsCertFile?: string;
   tlsKeyFile?: string;
-  /** Tokens that may read, one per line; without it the API server is asked. */
+  /** Tokens that may read, one per line; others are reviewed by the API server. */
   tokenFile?: string;
   /** Path of the unix socket; empty: none. */
   socket: string;
@@ -25,24 +25,24 @@ export interface AgentOptions {
   kubeconfig?: string;
   server?: string;
   namespace?: string;
-  /** Also run the scheduler of the cluster in this agent. */
+  /** Runs the scheduler of the cluster in this agent. */
   withScheduler?: boolean;
   registerNode: RegisterMode;
-  /** Shares of the node that apps are never given. */
+  /** Shares of the node that apps never get. */
   reserved: Shares;
   cgroupRoot?: string;
-  /** Set where several agents share a machine: names this one's part of the cgroup tree. */
+  /** Names this agent's part of the cgroup tree, where several agents share a machine. */
   instance?: string;
   enforce: Enforce;
-  /** How long an app's log may get, and how many files are kept of it. */
+  /** The maximum size of an app's log, and how many rotated files are kept. */
   logs: { maxBytes: number; maxFiles: number };
   syncPeriodMs: number;
   reportPeriodMs: number;
   maxApps: number;
   stopAppsOnExit: boolean;
-  /** How long a stop of all apps may take before the agent leaves anyway. */
+  /** How long stopping all apps may take before the agent exits anyway. */
   stopTimeoutMs: number;
-  /** The environment that credentials and proxies may come from. */
+  /** The environment, for credentials and proxies. */
   env: Record<string, string | undefined>;
   log: Logger;
 }

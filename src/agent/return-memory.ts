@@ -1,41 +1,41 @@
 /**
- * Gives memory back that an idle agent would hold for ever: what was needed only to start or to take over many apps, and what a
- * busy hour left behind.
+ * Returns memory to the system that an idle agent would hold forever: what was needed only to start or to take over many apps, and
+ * what a busy hour left behind.
  */
 import process from "node:process";
 import type { Logger } from "../lib/log.ts";
 import { repeat } from "../lib/sleep.ts";
 
-const lookMs = 5000;
-/** Of a core, over one look: with more than this the agent is busy, and a pause to collect would come at a bad time. */
+const checkMs = 5000;
+/** The share of a core, between two checks, above which the agent is busy: a pause to collect would come at a bad time. */
 const busyShare = 0.1;
-/** A quiet agent makes little garbage, but it makes some. */
-const looksBetween = 120;
+/** Checks between two collections of a quiet agent, which makes little garbage. */
+const checksBetween = 120;
 
-/** Looks every few seconds; collects garbage when a busy time is over, and now and then. Only the built executable has a `gc` to call. */
+/** Collects garbage after each busy period, and occasionally. Only the built executable exposes `gc`. */
 export async function returnMemory(signal: AbortSignal, log: Logger): Promise<void> {
   const { gc } = globalThis as { gc?: (options: object) => void };
   if (!gc) return;
-  const isTime = createCollectTimes();
+  const isDue = createCollectTimes();
   let last = process.cpuUsage();
-  await repeat(lookMs, signal, async () => {
+  await repeat(checkMs, signal, async () => {
     const { user, system } = process.cpuUsage(last);
     last = process.cpuUsage();
-    if (isTime((user + system) / 1000 / lookMs)) {
+    if (isDue((user + system) / 1000 / checkMs)) {
       gc({ type: "major", execution: "sync", flavor: "last-resort" });
     }
   }, log);
 }
 
-/** Decides, look by look, whether it is time to collect; `share` is what the agent used of a core since the last look. Pure. */
+/** Returns a function that decides, check by check, whether to collect; `share` is the share of a core used since the last check. */
 export function createCollectTimes(): (share: number) => boolean {
   let owed = true;
-  let looks = 0;
+  let checks = 0;
   return (share) => {
-    if (share > busyShare || ++looks >= looksBetween) owed = true;
+    if (share > busyShare || ++checks >= checksBetween) owed = true;
     if (share > busyShare || !owed) return false;
     owed = false;
-    looks = 0;
+    checks = 0;
     return true;
   };
 }

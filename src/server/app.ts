@@ -1,5 +1,5 @@
 /**
- * The HTTP endpoint behind one door, made from the table of routes. Errors are Kubernetes `Status`; those that nobody
+ * The HTTP endpoint behind one listener, made from the table of routes. Errors are Kubernetes `Status`; those that nobody
  * expected say nothing of the inside, which is in the agent's log.
  */
 import { setImmediate } from "node:timers/promises";
@@ -11,7 +11,7 @@ import { type Route, routes, type Subresource } from "./routes/routes.ts";
 import type { Services } from "./services.ts";
 
 /** Which way a request came in, and how that way tells who may pass. */
-export type Door =
+export type Listener =
   | { kind: "socket" }
   /** `hosts` are the names that the endpoint goes by here; a page of a stranger that was made to point at it has another. */
   | { kind: "loopback"; isOwnHost: (host: string) => boolean }
@@ -29,19 +29,19 @@ const policy = {
   "cache-control": "no-store",
 };
 
-/** Builds what is served behind a door. */
-export function createServerApp(door: Door, services: Services): Hono {
+/** Builds what is served behind a listener. */
+export function createServerApp(listener: Listener, services: Services): Hono {
   const app = new Hono({ strict: true });
   app.use(async (context, next) => {
     for (const [name, value] of Object.entries(policy)) context.header(name, value);
-    if (door.kind === "loopback" && !door.isOwnHost(context.req.header("host") ?? "")) {
+    if (listener.kind === "loopback" && !listener.isOwnHost(context.req.header("host") ?? "")) {
       throw new Refusal(403, `host ${JSON.stringify(context.req.header("host") ?? "")} is not this endpoint`);
     }
     await next();
   });
   for (const route of routes) {
     app.on(route.method, route.path, async (context) => {
-      await checkAccess(context, route, door);
+      await checkAccess(context, route, listener);
       if (route.large) await ownTurn();
       return await route.handle(context, services);
     });
@@ -64,15 +64,15 @@ export function createServerApp(door: Door, services: Services): Hono {
 async function checkAccess(
   { req }: Context,
   { method, path, access, subresource = "proxy" }: Route,
-  door: Door,
+  listener: Listener,
 ) {
-  if (access === "anyone" || door.kind === "socket") return;
+  if (access === "anyone" || listener.kind === "socket") return;
   if (access === "socket") {
     throw new Refusal(403, `${method} ${path} is for the agent's unix socket: use the nckubelet command`);
   }
-  if (door.kind === "loopback") return;
+  if (listener.kind === "loopback") return;
   const token = /^Bearer +([^ ]+) *$/i.exec(req.header("authorization") ?? "")?.[1];
-  const verdict = token === undefined ? "unknown" : await door.authorize(token, subresource);
+  const verdict = token === undefined ? "unknown" : await listener.authorize(token, subresource);
   if (verdict === "unknown") {
     throw new Refusal(401, token === undefined ? "a bearer token is needed" : "the token is not known", {
       headers: { "www-authenticate": 'Bearer realm="nckubelet"' },

@@ -57,7 +57,7 @@ export function createApiServerSource(
 
   const report = (sink: SourceSink) => {
     const problems = [...failures.values(), ...[...invalid.values()].flat()];
-    if (reported !== JSON.stringify(problems)) sink.trouble(problems);
+    if (reported !== JSON.stringify(problems)) sink.reportProblems(problems);
     reported = JSON.stringify(problems);
     const [failure] = failures.values();
     const message = failure?.message ?? (listedOnce ? `following ${server}` : `not listed yet: ${server}`);

@@ -1,8 +1,7 @@
 /**
  * Apps on disk, one JSON file each, in a private folder.
  *
- * Guarantees: a file is replaced whole or not at all; what its name says is what it is about. A file that is not so is
- * never taken for an app.
+ * Guarantees: a file is replaced whole or not at all. A file whose content does not match its name is never taken for an app.
  */
 import { createHash } from "node:crypto";
 import { open, readdir, rm } from "node:fs/promises";
@@ -14,7 +13,7 @@ import { ensureFolder, readIfThere, writeFileAtomic } from "../lib/files.ts";
 import { describeError } from "../lib/log.ts";
 import type { SourceProblem } from "./source.ts";
 
-/** All apps of a folder. For a broken file the app of `lastKnown` serves, if it has one; either way it is a problem. */
+/** Reads all apps of a folder. A broken file is a problem, and is replaced by its app in `lastKnown` if there is one. */
 export async function readAppFiles(
   folder: string,
   lastKnown: NCApp[],
@@ -25,7 +24,7 @@ export async function readAppFiles(
   for (const file of (await readdir(folder)).sort()) {
     const path = join(folder, file);
     if (/^\..*\.tmp$/.test(file)) {
-      // A crash came before the rename: whoever asked got no answer.
+      // A crash before the rename: the client got no answer.
       await rm(path, { force: true });
       continue;
     }
@@ -36,56 +35,56 @@ export async function readAppFiles(
     }
     const known = lastKnown.find((app) => fileNameOf(app) === file);
     if (known) apps.push(known);
-    const consequence = known ? "the app goes on as it was" : "nothing is run from it";
+    const consequence = known ? "the app keeps its last spec" : "nothing runs from it";
     problems.push({ message: `${path}: ${read}; ${consequence}`, origin: path });
   }
   return { apps, problems };
 }
 
-/** Keeps an app. */
+/** Writes the file of an app. */
 export async function writeAppFile(folder: string, app: NCApp): Promise<void> {
   await writeFileAtomic(join(folder, fileNameOf(app)), `${JSON.stringify(app, null, 2)}\n`);
 }
 
-/** Removes the file of an app; it does not come back with the next boot either. */
+/** Removes the file of an app, also from the disk: it must not come back after a power loss. */
 export async function removeAppFile(folder: string, app: NCApp): Promise<void> {
   await rm(join(folder, fileNameOf(app)), { force: true });
   await using handle = await open(folder);
   await handle.sync();
 }
 
-/** The file of an app. A name that is too long for a file system is cut and told apart by its digest. */
+/** Returns the file name of an app. A name that is too long for a file system is cut and made unique by its digest. */
 export function fileNameOf({ metadata: { namespace = "", name } }: Pick<NCApp, "metadata">): string {
   if (!isSafeNamespace(namespace) || !isSafeName(name)) {
     throw new Error(`cannot make a file name from ${JSON.stringify(appKey(namespace, name))}`);
   }
   const plain = `${namespace}_${name}`;
-  if (plain.length <= longestName) return `${plain}.json`;
-  return `${plain.slice(0, longestName - 17)}_${
+  if (plain.length <= maxNameLength) return `${plain}.json`;
+  return `${plain.slice(0, maxNameLength - 17)}_${
     createHash("sha256").update(name).digest("hex").slice(0, 16)
   }.json`;
 }
 
-/** Leaves room for the endings of temporary files in the 255 bytes that Linux file systems take. */
-const longestName = 200;
+/** Leaves room for the suffixes of temporary files within the 255 bytes of Linux file systems. */
+const maxNameLength = 200;
 
 function parseJSON(text: string): NCApp {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own words quote the text, control characters and all.
+    // The parser's own message quotes the text, including control characters.
     throw new Error("it is not JSON");
   }
 }
 
 async function readApp(path: string, file: string): Promise<NCApp> {
   const object = parseJSON(await readIfThere(path) ?? "");
-  // A field that is unknown here was written by a newer agent.
+  // An unknown field was written by a newer agent.
   const [error] = validateNCApp(object).filter(({ reason }) => reason !== "FieldUnknown");
   if (error) throw new Error(error.message);
   if (!isSafeUid(object.metadata.uid ?? "")) throw new Error("metadata.uid is missing");
   if (fileNameOf(object) !== file) {
-    throw new Error(`it is about ${keyOf(object)}`);
+    throw new Error(`it describes ${keyOf(object)}`);
   }
   return object;
 }

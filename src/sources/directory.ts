@@ -1,10 +1,10 @@
 /**
- * Desired apps from a folder of YAML and JSON files: watched, and read again every 20 s whatever the watch says.
+ * Desired apps from a folder of YAML and JSON files: watched, and read again every 20 s even without an event.
  *
- * Guarantees: a file that cannot be read or parsed keeps what it held when it was last good, and is reported; so does a
- * broken object in a file of good ones. Only a file that is gone, or a valid file without the app, removes an app. A folder
- * that cannot be listed removes nothing.
- * Hidden files, editors' backups and other endings are passed over.
+ * Guarantees: a file that cannot be read or parsed keeps its last valid apps and is reported; so does a broken object among
+ * valid ones. Only a deleted file, or a valid file without the app, removes an app. A folder that cannot be listed removes
+ * nothing.
+ * Hidden files, editors' backups and files with other suffixes are ignored.
  */
 import { hash } from "node:crypto";
 import { type FSWatcher, watch } from "node:fs";
@@ -15,11 +15,11 @@ import type { NCApp } from "../api/types.ts";
 import { errorCode } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import {
+  describeSkipped,
   localApp,
   type ManifestReading,
   mergeWithLastGood,
   readManifests,
-  tellSkipped,
   unreadable,
 } from "./manifest-reading.ts";
 import {
@@ -34,13 +34,13 @@ import {
 export interface DirectoryOptions {
   name?: string;
   rereadMs?: number;
-  /** Files are written in several steps: changes within this time are read as one. */
+  /** Editors write files in several steps: changes within this time are read as one. */
   settleMs?: number;
   /** The apps of this source as an earlier agent knew them. */
   lastKnown?: () => LastKnown[];
 }
 
-/** A source that follows the manifests in one folder. */
+/** Returns a source that follows the manifests in one folder. */
 export function createDirectorySource(
   folder: string,
   { name = sourceNames.manifests, rereadMs = 20_000, settleMs = 50, lastKnown = () => [] }: DirectoryOptions =
@@ -48,7 +48,7 @@ export function createDirectorySource(
 ): Source {
   let good: Map<string, NCApp[]> | undefined;
   let readings = new Map<string, FileReading>();
-  /** A file that is broken when the agent starts was good once: what it held then is what the agent last knew. */
+  /** A file that is broken when the agent starts was valid once: the agent's records have the apps from then. */
   const knownFrom = (path: string) =>
     good ? [] : lastKnown().filter(({ origin }) => origin === path).map(({ app }) => app);
   let health: SourceHealth = { ready: false, message: "not read yet", since: new Date() };
@@ -57,7 +57,7 @@ export function createDirectorySource(
     if (health.ready !== ready || health.message !== message) health = { ready, message, since: new Date() };
   };
 
-  /** One reading of the whole folder. */
+  /** Reads the whole folder once. */
   const readOnce = async (sink: SourceSink) => {
     let files: string[];
     try {
@@ -65,7 +65,7 @@ export function createDirectorySource(
     } catch (error) {
       const message = `cannot list ${folder}: ${errorCode(error)}`;
       setHealth(false, message);
-      return sink.trouble([{ message, origin: folder }]);
+      return sink.reportProblems([{ message, origin: folder }]);
     }
     const problems: SourceProblem[] = [];
     const next = new Map<string, NCApp[]>();
@@ -73,7 +73,7 @@ export function createDirectorySource(
     for (const path of files.map((file) => join(folder, file))) {
       nextReadings.set(path, await readManifestFile(path, folder, readings.get(path)));
     }
-    // After a folder that could not be listed, what was told of it has to be taken back.
+    // After a failed listing the reported problem has to be withdrawn.
     if (health.ready && isSame(readings, nextReadings)) return;
     for (const [path, reading] of nextReadings) {
       problems.push(...reading.problems);
@@ -82,10 +82,10 @@ export function createDirectorySource(
     good = next;
     readings = nextReadings;
     sink.replace([...good].flatMap(([path, apps]) => apps.map((app) => localApp(app, name, path))));
-    sink.trouble(problems);
-    const trouble = problems.length > 0 && `${problems.length} problems in ${folder}`;
+    sink.reportProblems(problems);
+    const summary = problems.length > 0 && `${problems.length} problems in ${folder}`;
     const skipped = nextReadings.values().reduce((sum, reading) => sum + reading.skipped, 0);
-    setHealth(true, (trouble || `${good.size} files read`) + tellSkipped(skipped));
+    setHealth(true, (summary || `${good.size} files read`) + describeSkipped(skipped));
   };
 
   return {
@@ -104,33 +104,33 @@ export function createDirectorySource(
   };
 }
 
-/** Whether a file in the folder is meant: not an editor's temporary, not hidden. */
+/** Reports whether a file is a manifest: not hidden, not an editor's temporary file. */
 export function isManifestName(file: string): boolean {
   return /^[^.#~].*\.(ya?ml|json)$/.test(file);
 }
 
 interface FileReading extends ManifestReading {
-  /** Of the text; absent where there was none to read. */
+  /** Digest of the text; absent if the file could not be read. */
   digest?: string;
 }
 
-/** Whether each file is there still, and says what it said. */
+/** Reports whether the files and their contents are the same. */
 function isSame(before: Map<string, FileReading>, after: Map<string, FileReading>): boolean {
   return before.size === after.size && [...after].every(([path, reading]) => before.get(path) === reading);
 }
 
-/** Reads a file. One that says the same as `before` is not parsed again, since hundreds of apps take a while. */
+/** Reads a file. An unchanged one is not parsed again, since hundreds of apps take a while. */
 async function readManifestFile(path: string, baseDir: string, before?: FileReading): Promise<FileReading> {
   try {
     const { size } = await stat(path);
     if (size > maxManifestSize) {
-      return unreadable(`${path}: ${size} bytes are more than the ${maxManifestSize} that are read`, path);
+      return unreadable(`${path}: ${size} bytes exceed the limit of ${maxManifestSize}`, path);
     }
     const text = await readFile(path, "utf8");
     const digest = hash("sha256", text);
     return before?.digest === digest ? before : { ...readManifests(text, path, baseDir), digest };
   } catch (error) {
-    return unreadable(`${path}: cannot be read: ${errorCode(error)}`, path);
+    return unreadable(`${path}: cannot read: ${errorCode(error)}`, path);
   }
 }
 
@@ -138,7 +138,7 @@ function watchFolder(folder: string, onChange: () => void): FSWatcher | undefine
   try {
     return watch(folder, onChange).on("error", onChange);
   } catch {
-    // Not there, or no watches left: the next reading tells.
+    // The folder is missing, or no inotify watch is available: the next read reports it.
     return undefined;
   }
 }

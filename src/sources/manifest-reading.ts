@@ -1,5 +1,5 @@
 /**
- * What one file or URL of manifests wants: what is good in it, and for what is broken the version that was good last.
+ * What one file or URL of manifests wants: its valid objects, and the last valid version of the broken ones.
  */
 import { createHash } from "node:crypto";
 import { formatProblem, parseManifests } from "../api/manifest/manifest.ts";
@@ -10,19 +10,19 @@ import type { DesiredApp, SourceProblem } from "./source.ts";
 export interface ManifestReading {
   apps: NCApp[];
   problems: SourceProblem[];
-  /** Apps that broken objects are called by. */
+  /** Keys of the broken objects. */
   broken: Set<string>;
-  /** Something could not be read at all, so that it may have been any app. */
+  /** Something has no readable name: it may be any app. */
   unreadable: boolean;
-  /** How many objects are of other kinds, such as a Namespace beside its apps: none of ours, so no trouble. */
+  /** How many objects are of other kinds, such as a Namespace beside its apps: not a problem. */
   skipped: number;
 }
 
-/** Reads a text; `baseDir` is where paths that begin with `./` are taken from. */
+/** Reads a text; paths that begin with `./` are relative to `baseDir`. */
 export function readManifests(text: string, origin: string, baseDir?: string): ManifestReading {
-  // Somebody may be about to write it, or had no room to: to remove apps, remove the file or list what stays.
+  // An editor may be about to write it, or the disk was full: to remove apps, delete the file or list those that stay.
   if (!/^[^\S\n]*[^\s#]/m.test(text.replaceAll(/^(---|\.\.\.)/gm, ""))) {
-    return unreadable(`${origin}: holds no manifest`, origin);
+    return unreadable(`${origin}: contains no manifest`, origin);
   }
   const { apps, problems, skipped } = parseManifests(text, origin, { baseDir });
   return {
@@ -34,24 +34,24 @@ export function readManifests(text: string, origin: string, baseDir?: string): M
   };
 }
 
-/** The reading of something that cannot be read. */
+/** Returns the reading of something that cannot be read. */
 export function unreadable(message: string, origin: string): ManifestReading {
   return { apps: [], problems: [{ message, origin }], broken: new Set(), unreadable: true, skipped: 0 };
 }
 
-/** The apps that are wanted now, with the last good version of what is broken. */
+/** Returns the desired apps, with the last valid version of broken ones. */
 export function mergeWithLastGood({ apps, broken, unreadable }: ManifestReading, lastGood: NCApp[]): NCApp[] {
   const fresh = new Set(apps.map(keyOf));
   const kept = lastGood.filter((app) => !fresh.has(keyOf(app)) && (broken.has(keyOf(app)) || unreadable));
   return [...apps, ...kept];
 }
 
-/** What to say beside what was read, of the objects that were passed over; empty for none. */
-export function tellSkipped(count: number): string {
-  return count === 0 ? "" : `, ${count} ${count === 1 ? "object" : "objects"} of other kinds passed over`;
+/** Describes the ignored objects of other kinds, as the end of a sentence; empty for none. */
+export function describeSkipped(count: number): string {
+  return count === 0 ? "" : `, ${count} ${count === 1 ? "object" : "objects"} of other kinds ignored`;
 }
 
-/** Local apps have no API server to give them a uid: name and place make one that stays the same over restarts. */
+/** Gives a local app a uid, which no API server does: derived from name and place, so that it survives restarts. */
 export function localApp(app: NCApp, source: string, origin: string): DesiredApp {
   const uid = createHash("sha256").update(`${source}\0${origin}\0${keyOf(app)}`).digest("hex").slice(0, 32);
   return { app: { ...app, metadata: { ...app.metadata, uid } }, source, origin };

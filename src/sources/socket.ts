@@ -1,9 +1,9 @@
 /**
- * Desired apps from the agent's unix socket (`nckubelet run|apply|delete`), kept on disk: one file per app.
+ * Desired apps from the agent's unix socket (`nckubelet run|apply|delete`), stored on disk: one file per app.
  *
- * Guarantees: a change is on disk before anybody hears of it, so what was answered for survives a crash. Changes are made
- * one after the other. A file that cannot be used keeps what the agent last knew of its app and is reported; the other
- * files are not touched by it. A folder that cannot be listed removes nothing, and takes no change until it can.
+ * Guarantees: a change is on disk before it is reported or answered, so it survives a crash. Changes are made one after the
+ * other. An unusable file is reported, and its app keeps the spec of the agent's records; other files are not affected. A folder
+ * that cannot be listed removes nothing, and accepts no change until it can.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
@@ -25,27 +25,27 @@ import {
 } from "./source.ts";
 
 export interface SocketSource extends Source {
-  /** The app as it is kept. */
+  /** Returns the stored app. */
   get(key: string): NCApp | undefined;
-  /** Resolves when the apps on disk are known; rejects while they cannot be read. */
+  /** Resolves when the apps on disk have been read; rejects while they cannot be. */
   opened(): Promise<void>;
-  /** Keeps a valid app, in place of one with the same name; that one's uid and last restart stay. */
+  /** Stores a valid app. It replaces one with the same name, and keeps that one's uid and last restart. */
   put(app: NCApp): Promise<{ created: boolean }>;
-  /** Changes an app that is kept; false where there is none. */
+  /** Changes a stored app; resolves to false if there is none. */
   edit(key: string, change: (app: NCApp) => NCApp): Promise<boolean>;
-  /** Gives an app up; false where there is none. */
+  /** Removes an app; resolves to false if there is none. */
   remove(key: string): Promise<boolean>;
 }
 
 export interface SocketOptions {
   name?: string;
-  /** The apps of this source as the agent ran them last, for those whose file is broken. */
+  /** The apps of this source in the agent's records, for broken files. */
   lastKnown?: () => Pick<LastKnown, "app">[];
   retryMs?: number;
   now?: () => number;
 }
 
-/** A source whose apps are in `folder`. Changes wait until `run` has read it. */
+/** Returns a source whose apps are in `folder`. Changes wait until `run` has read it. */
 export function createSocketSource(
   folder: string,
   { name = sourceNames.socket, lastKnown = () => [], retryMs = 5000, now = Date.now }: SocketOptions = {},
@@ -64,7 +64,7 @@ export function createSocketSource(
   };
   const desired = (app: NCApp): DesiredApp => ({ app, source: name, origin: join(folder, fileNameOf(app)) });
 
-  /** Reads the whole folder; false where that was not possible. */
+  /** Reads the whole folder; resolves to false if that fails. */
   const readOnce = async (sink: SourceSink): Promise<boolean> => {
     const read = await readAppFiles(folder, lastKnown().map(({ app }) => app)).catch((error) =>
       `cannot read ${folder}: ${errorCode(error)}`
@@ -72,41 +72,41 @@ export function createSocketSource(
     if (typeof read === "string") {
       refusal = read;
       setHealth(false, read);
-      sink.trouble([{ message: read, origin: folder }]);
+      sink.reportProblems([{ message: read, origin: folder }]);
       return false;
     }
     for (const app of read.apps) apps.set(keyOf(app), app);
     sink.replace([...apps.values()].map(desired));
-    tellProblems(read.problems, sink);
+    report(read.problems, sink);
     return true;
   };
-  const tellProblems = (now: SourceProblem[], sink: SourceSink) => {
+  const report = (now: SourceProblem[], sink: SourceSink) => {
     problems = now;
-    sink.trouble(problems);
+    sink.reportProblems(problems);
     setHealth(
       true,
       problems.length === 0 ? "following the socket" : `${problems.length} problems in ${folder}`,
     );
   };
-  /** Whatever was wrong with the file of an app is over when it was written or removed. */
-  const settle = (app: NCApp, sink: SourceSink) => {
+  /** Drops the problems of an app's file after it was written or removed. */
+  const clearProblems = (app: NCApp, sink: SourceSink) => {
     const { origin } = desired(app);
     if (problems.some((problem) => problem.origin === origin)) {
-      tellProblems(problems.filter((problem) => problem.origin !== origin), sink);
+      report(problems.filter((problem) => problem.origin !== origin), sink);
     }
   };
 
   const open = (): Promise<SourceSink> => refusal ? Promise.reject(new Error(refusal)) : opened.promise;
-  const inTurn = <T>(work: (sink: SourceSink) => Promise<T>): Promise<T> => {
+  const enqueue = <T>(work: (sink: SourceSink) => Promise<T>): Promise<T> => {
     const result = queue.then(open).then(work);
     queue = result.catch(() => {});
     return result;
   };
-  const keep = async (app: NCApp, sink: SourceSink) => {
+  const store = async (app: NCApp, sink: SourceSink) => {
     await writeAppFile(folder, app);
     apps.set(keyOf(app), app);
     sink.upsert(desired(app));
-    settle(app, sink);
+    clearProblems(app, sink);
   };
 
   return {
@@ -122,31 +122,31 @@ export function createSocketSource(
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
     put: (app) =>
-      inTurn(async (sink) => {
+      enqueue(async (sink) => {
         const before = apps.get(keyOf(app));
-        await keep(successor(app, before, now()), sink);
+        await store(successor(app, before, now()), sink);
         return { created: before === undefined };
       }),
     edit: (key, change) =>
-      inTurn(async (sink) => {
+      enqueue(async (sink) => {
         const before = apps.get(key);
-        if (before) await keep(successor(change(before), before, now()), sink);
+        if (before) await store(successor(change(before), before, now()), sink);
         return before !== undefined;
       }),
     remove: (key) =>
-      inTurn(async (sink) => {
+      enqueue(async (sink) => {
         const before = apps.get(key);
         if (!before) return false;
         await removeAppFile(folder, before);
         apps.delete(key);
         sink.remove(key, before.metadata.uid ?? "");
-        settle(before, sink);
+        clearProblems(before, sink);
         return true;
       }),
   };
 }
 
-/** The app as it is kept, after `before`: what an API server would fill in is filled in here. */
+/** Returns the app to store after `before`, with the metadata that an API server would fill in. */
 function successor(
   { apiVersion, kind, metadata, spec }: NCApp,
   before: NCApp | undefined,
@@ -156,7 +156,7 @@ function successor(
   const old = before?.metadata;
   const generation = (old?.generation ?? 0) + (isDeepStrictEqual(spec, before?.spec) ? 0 : 1);
   const restartedAt = old?.annotations?.[annotations.restartedAt];
-  // A manifest knows nothing of restarts: without this, applying it again would be one.
+  // A manifest has no restart annotation: without this, applying it again would restart the app.
   const notes = { ...(restartedAt && { [annotations.restartedAt]: restartedAt }), ...metadata.annotations };
   return {
     apiVersion,

@@ -1,8 +1,8 @@
 /**
- * Where desired apps come from. Each source stands behind this one interface; the sync layer unites them.
+ * Where desired apps come from. Every source has this one interface; the sync layer unites them.
  *
- * The rule that every source keeps: only what is certain removes an app. `replace` is a complete, valid, successful list,
- * `remove` a removal that was seen; anything else is `trouble` and removes nothing.
+ * The rule of every source: only certainty removes an app. `replace` is a complete, valid list, `remove` an observed removal;
+ * everything else is reported as a problem and removes nothing.
  */
 import type { NCApp } from "../api/types.ts";
 
@@ -14,20 +14,20 @@ export const sourceNames = {
   socket: "socket",
 } as const;
 
-/** An app that a source wants, with where exactly it was found. */
+/** An app that a source wants, and where it was found. */
 export interface DesiredApp {
   app: NCApp;
   source: string;
   /** File or URL, for messages. */
   origin?: string;
   /**
-   * The app is wanted, but its spec is not valid here and must not be acted on: what runs goes on under its last good
-   * spec, what does not run yet is not started. Absent: the spec is valid.
+   * Why the spec is invalid here. The app is desired but must not be acted on: what runs keeps its last valid spec, and nothing is
+   * started. Absent: the spec is valid.
    */
   problems?: SourceProblem[];
 }
 
-/** Something that a person should know about a source; names the place and the field where it can. */
+/** Something that the user should know about a source; names the place and the field if possible. */
 export interface SourceProblem {
   message: string;
   field?: string;
@@ -35,13 +35,13 @@ export interface SourceProblem {
 }
 
 export interface SourceSink {
-  /** A complete list: what is missing in it is gone. */
+  /** A complete list: apps that are not in it are gone. */
   replace(apps: DesiredApp[]): void;
   upsert(app: DesiredApp): void;
-  /** A removal that was seen to happen. */
+  /** An observed removal. */
   remove(key: string, uid: string): void;
-  /** All problems that there are now; an empty list means none. Removes nothing. */
-  trouble(problems: SourceProblem[]): void;
+  /** All current problems; an empty list means none. Removes nothing. */
+  reportProblems(problems: SourceProblem[]): void;
 }
 
 export interface SourceHealth {
@@ -52,12 +52,12 @@ export interface SourceHealth {
 
 export interface Source {
   readonly name: string;
-  /** Follows the source until the signal aborts; never throws for trouble of the source itself. */
+  /** Follows the source until the signal aborts; never throws for problems of the source itself. */
   run(sink: SourceSink, signal: AbortSignal): Promise<void>;
   health(): SourceHealth;
 }
 
-/** An app as the agent last knew it, from its own records. */
+/** An app as the agent's own records have it. */
 export interface LastKnown {
   app: NCApp;
   origin?: string;

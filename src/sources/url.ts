@@ -1,12 +1,12 @@
 /**
- * Desired apps from a text of manifests at a URL, asked for every 20 s.
+ * Desired apps from manifests at a URL, requested every 20 s.
  *
- * Guarantees: only a complete answer with status 200 changes anything; 304 says that nothing changed. Whatever else comes keeps
- * the apps that there are, and is reported. A broken object keeps its last good version.
+ * Guarantees: only a complete answer with status 200 changes anything; 304 means that nothing changed. Any other answer keeps
+ * the current apps and is reported. A broken object keeps its last valid version.
  *
- * User and password of the URL are sent as Basic authorization, to its own origin only. Redirects are followed as those of
- * scripts are: at most five, never to another scheme, never to a link-local address. The URL itself may have such an address,
- * as that of a machine's metadata has.
+ * User and password of the URL are sent as Basic authorization, to its own origin only. Redirects follow the rules for scripts: at
+ * most five, never to another scheme, never to a link-local address. The URL itself may have such an address, as that of a
+ * machine's metadata service has.
  */
 import type { LookupFunction } from "node:net";
 import { maxManifestSize } from "../api/manifest/manifest.ts";
@@ -18,7 +18,7 @@ import { hostAddress, isLinkLocal } from "../lib/link-local.ts";
 import { describeError } from "../lib/log.ts";
 import { followRedirect, withoutSecrets } from "../lib/redirect.ts";
 import { sleep } from "../lib/sleep.ts";
-import { localApp, mergeWithLastGood, readManifests, tellSkipped } from "./manifest-reading.ts";
+import { describeSkipped, localApp, mergeWithLastGood, readManifests } from "./manifest-reading.ts";
 import {
   type LastKnown,
   type Source,
@@ -37,7 +37,7 @@ export interface UrlOptions {
   lookup?: LookupFunction;
 }
 
-/** A source that follows one URL. */
+/** Returns a source that follows one URL. */
 export function createUrlSource(
   url: URL,
   { name = sourceNames.url, periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [], lookup }:
@@ -46,7 +46,7 @@ export function createUrlSource(
   const origin = withoutSecrets(url);
   let good: NCApp[] | undefined;
   let tag: Tag | undefined;
-  /** What was wrong in the last text that came whole. */
+  /** Problems of the last complete text. */
   let problems: SourceProblem[] = [];
   let health: SourceHealth = { ready: false, message: `not read yet: ${origin}`, since: new Date() };
 
@@ -54,7 +54,7 @@ export function createUrlSource(
     if (health.ready !== ready || health.message !== message) health = { ready, message, since: new Date() };
   };
 
-  const troubleOf = ({ length }: SourceProblem[]) =>
+  const summarize = ({ length }: SourceProblem[]) =>
     length > 0 ? `${length} problems at ${origin}` : undefined;
 
   const readOnce = async (sink: SourceSink, signal: AbortSignal) => {
@@ -62,20 +62,20 @@ export function createUrlSource(
       const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       const answer = await ask(url, tag, { timeoutMs, lookup, signal: within });
       if (answer === "unchanged") {
-        // After a reading that failed, what was told of that has to be taken back.
-        if (!health.ready) sink.trouble(problems);
-        return setHealth(true, troubleOf(problems) ?? `unchanged at ${origin}`);
+        // After a failed request the reported problem has to be withdrawn.
+        if (!health.ready) sink.reportProblems(problems);
+        return setHealth(true, summarize(problems) ?? `unchanged at ${origin}`);
       }
       const reading = readManifests(answer.text, origin);
       good = mergeWithLastGood(reading, good ?? lastKnown().map(({ app }) => app));
       [tag, problems] = [answer.tag, reading.problems];
       sink.replace(good.map((app) => localApp(app, name, origin)));
-      sink.trouble(problems);
-      setHealth(true, (troubleOf(problems) ?? `${good.length} apps read`) + tellSkipped(reading.skipped));
+      sink.reportProblems(problems);
+      setHealth(true, (summarize(problems) ?? `${good.length} apps read`) + describeSkipped(reading.skipped));
     } catch (error) {
       if (signal.aborted) return;
       const message = `${origin}: ${describeError(error)}`;
-      sink.trouble([{ message, origin }]);
+      sink.reportProblems([{ message, origin }]);
       setHealth(false, message);
     }
   };
@@ -92,7 +92,7 @@ export function createUrlSource(
   };
 }
 
-/** What a server called its answer, and where that was: elsewhere the same tag may mean another text. */
+/** The ETag of an answer and its URL: elsewhere the same tag may mean another text. */
 interface Tag {
   url: string;
   etag: string;
@@ -108,7 +108,7 @@ async function ask(
   const checkAddress = (hop: URL, address: string) => {
     if (hop.origin === url.origin || !isLinkLocal(address)) return;
     throw new Error(
-      `redirects to ${withoutSecrets(hop)}: ${address} is a link-local address, which is never asked`,
+      `redirects to ${withoutSecrets(hop)}: ${address} is a link-local address, which is never requested`,
     );
   };
   const nextHop = (hop: URL, headers: Headers, followed: number) => {
@@ -132,7 +132,7 @@ function problemOf({ status }: Answer, text: string): string | undefined {
   return /^\s*<(!doctype|html)/i.test(text) ? "answered with a web page instead of manifests" : undefined;
 }
 
-/** An answer that ends before its announced length breaks the body, so that a cut text is never taken for whole. */
+/** Reads a body of bounded length. An answer that ends early makes the body fail, so a cut text is never taken for whole. */
 async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let text = "";
@@ -140,7 +140,7 @@ async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
   for await (const chunk of body) {
     length += chunk.length;
     if (length > maxManifestSize) {
-      throw new Error(`is longer than the ${maxManifestSize} bytes that are read`);
+      throw new Error(`exceeds the limit of ${maxManifestSize} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }

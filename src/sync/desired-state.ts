@@ -1,8 +1,8 @@
 /**
- * The union of the sources: each app once, and never an app removed that its source has not certainly given up.
+ * The union of the sources: each app once. An app is removed only when its source has certainly given it up.
  *
- * Where two want the same name, the one that comes first wins and the other is reported: by the order of sources, and within a source by
- * the order of its list, such as that of file names. The other takes over when the first is gone.
+ * If two places want the same name, the first wins and the other is reported: by the order of the sources, and within a source by the
+ * order of its list, such as that of file names. The other takes over when the first is gone.
  */
 import { keyOf } from "../api/names.ts";
 import type { DesiredApp, SourceProblem, SourceSink } from "../sources/source.ts";
@@ -10,9 +10,9 @@ import type { Desired } from "../supervisor/runner/runner.ts";
 import { toRunnable } from "./runnable.ts";
 
 export interface DesiredState {
-  /** The sink that one source writes to. */
+  /** Returns the sink of a source. */
   sinkFor(source: string): SourceSink;
-  /** What is wanted now. */
+  /** Returns what is desired now. */
   union(): Union;
 }
 
@@ -20,33 +20,33 @@ export interface Union {
   apps: Map<string, Desired>;
   /** The sources that this agent follows. */
   sources: Set<string>;
-  /** Those of them that have given a complete list in this agent's life: only their apps may be found missing. */
+  /** Those that have delivered a complete list to this agent: only their apps may be found missing. */
   complete: Set<string>;
   problems: SourceProblem[];
 }
 
 /** `order` ranks the sources, first wins; `onChange` is called after every change. */
 export function createDesiredState(order: string[], onChange: () => void): DesiredState {
-  /** By source and key; one source may want an app in several places, of which the first counts. */
+  /** By source and key. A source may want an app in several places; the first counts. */
   const apps = new Map<string, Map<string, Desired[]>>(order.map((source) => [source, new Map()]));
   const problems = new Map<string, SourceProblem[]>();
   const complete = new Set<string>();
 
   const appsOf = (source: string) => {
     const known = apps.get(source);
-    if (!known) throw new Error(`no source is called ${JSON.stringify(source)}`);
+    if (!known) throw new Error(`no source has the name ${JSON.stringify(source)}`);
     return known;
   };
 
   return {
     sinkFor: (source) => ({
       replace(list) {
-        const wanted = new Map<string, Desired[]>();
+        const next = new Map<string, Desired[]>();
         for (const item of list) {
           const key = keyOf(item.app);
-          wanted.set(key, [...wanted.get(key) ?? [], prepare(item)]);
+          next.set(key, [...next.get(key) ?? [], prepare(item)]);
         }
-        apps.set(source, wanted);
+        apps.set(source, next);
         complete.add(source);
         onChange();
       },
@@ -56,13 +56,13 @@ export function createDesiredState(order: string[], onChange: () => void): Desir
       },
       remove(key, uid) {
         const known = appsOf(source).get(key) ?? [];
-        const left = known.filter(({ app }) => app.metadata.uid !== uid);
-        if (left.length === known.length) return;
-        if (left.length > 0) appsOf(source).set(key, left);
+        const remaining = known.filter(({ app }) => app.metadata.uid !== uid);
+        if (remaining.length === known.length) return;
+        if (remaining.length > 0) appsOf(source).set(key, remaining);
         else appsOf(source).delete(key);
         onChange();
       },
-      trouble(list) {
+      reportProblems(list) {
         problems.set(source, list);
         onChange();
       },
@@ -93,7 +93,7 @@ function unite(ranked: Map<string, Desired[]>[], known: SourceProblem[]): Pick<U
 function conflict(key: string, winner: Desired, other: Desired): string {
   const [first, second] = [placeOf(winner), placeOf(other)];
   const who = first === second ? `more than once by ${first}` : `by ${first} and by ${second}`;
-  return `${key} is wanted ${who}: the first is taken`;
+  return `${key} is defined ${who}: the first one wins`;
 }
 
 function prepare({ app, source, origin, problems }: DesiredApp): Desired {

@@ -1,9 +1,9 @@
 /**
- * What has to be done so that the node runs what is wanted. Pure: most of what can go wrong is tested here.
+ * Plans what has to change so that the node runs what is desired. Pure.
  *
- * Nothing is stopped on doubt: an app is given up only if its own source, in this agent's life, has delivered a complete list
- * without it (or said that it was deleted, which takes it off that list). An app of a source that this agent does not follow any more
- * runs on until another source or a person takes it over.
+ * Nothing is stopped on doubt: an app is withdrawn only if its own source has delivered a complete list without it to this agent (or
+ * reported its deletion, which takes it off that list). An app of a source that this agent no longer follows keeps running until another
+ * source or a user takes it over.
  */
 import type { Desired } from "../supervisor/runner/runner.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
@@ -16,7 +16,7 @@ export interface ObservedApp {
   source: string;
   app: RunnableApp;
   withdrawn: boolean;
-  /** What is known to be wrong with the spec that its source has. */
+  /** What is wrong with the source's current spec. */
   invalid?: string;
 }
 
@@ -24,9 +24,7 @@ export type Action =
   | { kind: "assign"; key: string; desired: Desired }
   | { kind: "withdraw"; key: string };
 
-/**
- * Where an app is wanted just as it is known, lets both be one object: so it is kept once, and the next comparison costs nothing.
- */
+/** Lets a desired app and an equal observed one share an object: it is stored once, and the next comparison costs nothing. */
 export function shareSameApps({ apps }: Union, observed: ObservedApp[]): void {
   for (const { key, app } of observed) {
     const desired = apps.get(key);
@@ -34,7 +32,7 @@ export function shareSameApps({ apps }: Union, observed: ObservedApp[]): void {
   }
 }
 
-/** Compares what is wanted with what is known. */
+/** Compares what is desired with what is observed. */
 export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): Action[] {
   const known = new Map(observed.map((app) => [app.key, app]));
   const leftOut = new Set(findLeftOut(union, observed, { maxApps }));
@@ -50,14 +48,14 @@ export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity
   ];
 }
 
-/** The keys of apps that are wanted, but one too many for this node: they are not taken until others have gone. */
+/** Returns the keys of desired apps beyond the node's maximum; they are not assigned until others are gone. */
 export function findLeftOut({ apps }: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): string[] {
   const known = new Set(observed.map(({ key }) => key));
   const room = Math.max(0, maxApps - known.size);
   return [...apps.keys()].filter((key) => !known.has(key)).slice(room);
 }
 
-/** Apps that nobody speaks for: their source was taken out of the agent's settings. */
+/** Returns the apps whose source was removed from the agent's settings. */
 export function findOrphans({ apps, sources }: Union, observed: ObservedApp[]): ObservedApp[] {
   return observed.filter(({ key, source, withdrawn }) =>
     !sources.has(source) && !withdrawn && !apps.has(key)
@@ -70,21 +68,21 @@ function differs(
   { sources, complete }: Union,
 ): boolean {
   if (!known || known.withdrawn) return true;
-  // The source that it came from may still want it, and has not been heard yet.
-  const isUnheard = sources.has(known.source) && !complete.has(known.source);
-  if (known.source !== desired.source && isUnheard) return false;
+  // The app's own source may still want it, and has not been listed yet.
+  const isUnlisted = sources.has(known.source) && !complete.has(known.source);
+  if (known.source !== desired.source && isUnlisted) return false;
   if (known.uid !== desired.app.metadata.uid || known.source !== desired.source) return true;
   if (desired.invalid) {
-    // The app keeps the spec that makes sense; that there is another one, and what is wrong with it, it has to tell.
+    // The app keeps its valid spec; its status has to report the new one and what is wrong with it.
     return known.invalid !== desired.invalid ||
       known.app.metadata.generation !== desired.app.metadata.generation;
   }
-  // What an older agent could not read, this one can.
+  // An older agent may have rejected what this one accepts.
   return known.invalid !== undefined || !isSameApp(desired.app, known.app);
 }
 
-function isSameApp(one: RunnableApp, other: RunnableApp): boolean {
-  return one === other || JSON.stringify(one) === JSON.stringify(other);
+function isSameApp(a: RunnableApp, b: RunnableApp): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
 function isGone(app: ObservedApp, { apps, complete }: Union): boolean {

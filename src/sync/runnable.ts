@@ -1,13 +1,13 @@
 /**
- * From an NCApp as a source gave it to what the supervisor runs: every default filled in, everything that only the API server
- * cares about left out, so that it costs neither memory nor disk.
+ * Converts an NCApp of a source to what the supervisor runs: every default filled in, and fields that only the API server uses left
+ * out, so that they cost neither memory nor disk.
  */
 import { applyDefaults } from "../api/validate/validate.ts";
 import { lastAppliedAnnotation } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 
-/** The app as the supervisor takes it. */
+/** Returns the app for the supervisor. */
 export function toRunnable({ apiVersion, kind, metadata, spec }: NCApp): RunnableApp {
   const { name, namespace, uid, generation, labels, annotations } = metadata;
   const kept = annotations &&
@@ -20,7 +20,7 @@ export function toRunnable({ apiVersion, kind, metadata, spec }: NCApp): Runnabl
   };
 }
 
-/** A copy that is the same after a trip through JSON. */
+/** Returns a copy that equals itself after a trip through JSON. */
 function withoutUndefined<T extends object>(object: T): T {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
 }

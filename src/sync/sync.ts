@@ -1,5 +1,5 @@
 /**
- * Brings the supervisor to what the sources want: after every change at once, and every sync period whatever happened.
+ * Brings the supervisor in line with the sources: at once after every change, and in every sync period.
  */
 import { defaultNamespace } from "../api/names.ts";
 import type { Logger } from "../lib/log.ts";
@@ -10,18 +10,18 @@ import { findLeftOut, findOrphans, type ObservedApp, plan, shareSameApps } from 
 
 export interface Sync {
   desired: DesiredState;
-  /** Compares and acts now. Returns what is wanted. */
+  /** Compares and acts now. Returns what is desired. */
   reconcile(): Union;
-  /** What is wrong with the sources, which apps have none any more, and which are too many for the node. */
+  /** Problems of the sources, apps without a source, and apps beyond the node's maximum. */
   problems(): SourceProblem[];
-  /** Apps whose source is not followed any more. */
+  /** Apps whose source is no longer followed. */
   orphans(): ObservedApp[];
-  /** When the last comparison was made. */
+  /** When the last comparison was made, in milliseconds since 1970. */
   lastSync(): number | undefined;
 }
 
 export interface SyncOptions {
-  /** Names of the sources, the one that wins first. */
+  /** Names of the sources, highest precedence first. */
   order: string[];
   supervisor: Supervisor;
   log: Logger;
@@ -29,7 +29,7 @@ export interface SyncOptions {
   now?: () => number;
 }
 
-/** Unites the sources and keeps the supervisor up to date with them. */
+/** Returns a sync of these sources to the supervisor. */
 export function createSync({ order, supervisor, log, maxApps, now = Date.now }: SyncOptions): Sync {
   let lastSync: number | undefined;
   let reported = "";
@@ -47,13 +47,13 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
     }
     lastSync = now();
     const problems = problemsOf(union, observed, maxApps);
-    const said = JSON.stringify(problems);
-    if (said !== reported) { for (const { message } of problems) log.warn(message); }
-    reported = said;
+    const text = JSON.stringify(problems);
+    if (text !== reported) { for (const { message } of problems) log.warn(message); }
+    reported = text;
     return union;
   };
 
-  /** Changes that come together, such as the files of a folder, are compared once. */
+  /** Changes that arrive together, such as the files of a folder, are compared once. */
   let scheduled = false;
   const schedule = () => {
     if (scheduled) return;
@@ -63,7 +63,7 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
       try {
         reconcile();
       } catch (error) {
-        log.error("a sync failed", { error });
+        log.error("sync failed", { error });
       }
     });
   };
@@ -78,10 +78,7 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
   };
 }
 
-/**
- * Whether every source has said all that it wants, and none of it could not be read; nor is there a source that was followed before and
- * may want more.
- */
+/** Reports whether every source has delivered a complete, readable list, and no app is left of a source that may want more. */
 function isCertain(union: Union, observed: ObservedApp[]): boolean {
   const { sources, complete, problems } = union;
   const isComplete = [...sources].every((source) => complete.has(source));
@@ -90,16 +87,17 @@ function isCertain(union: Union, observed: ObservedApp[]): boolean {
 
 function problemsOf(union: Union, observed: ObservedApp[], maxApps: number | undefined): SourceProblem[] {
   const orphans = findOrphans(union, observed).map(({ key, source }) => ({
-    message: `${key} came from ${source}, which this agent does not follow any more: it runs on until ` +
+    message: `${key} came from ${source}, which this agent no longer follows: it keeps running until ` +
       `\`nckubelet delete ${nameFor(key)}\``,
   }));
   const leftOut = findLeftOut(union, observed, { maxApps }).map((key) => ({
-    message: `${key} is not taken: this node has ${maxApps} apps, as many as it may (--max-apps)`,
+    message:
+      `${key} is not started: this node already has ${maxApps} apps, the most it may have (--max-apps)`,
   }));
   return [...union.problems, ...orphans, ...leftOut];
 }
 
-/** As the commands take it. */
+/** Returns the arguments that name the app in a command. */
 function nameFor(key: string): string {
   const [namespace, name] = key.split("/");
   return namespace === defaultNamespace ? `${name}` : `-n ${namespace} ${name}`;

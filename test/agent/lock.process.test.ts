@@ -45,7 +45,7 @@ test("of agents that start at once exactly one gets the lock, and the others lea
     const { got: [release, ...more], told } = await startAtOnce(state.dir, 5);
     assert.deepEqual([more.length, told.length], [0, 4]);
     const says =
-      `--state-dir ${state.dir}: process ${process.pid} is an agent with the same state; stop it first`;
+      `--state-dir ${state.dir}: process ${process.pid} is an agent that uses the same folder; stop it first`;
     assert.deepEqual([...new Set(told)], [says]);
     assert.match(await state.read(), new RegExp(`\n${process.pid} `));
     assert.deepEqual(await readdir(state.dir), ["agent.lock"]);
@@ -92,7 +92,7 @@ test("a dead one's lock is left to who is just removing it", async (t) => {
   const left = await state.read();
   await assert.rejects(
     lockState(state.dir),
-    new RegExp(`process ${process.pid} is an agent with the same state`),
+    new RegExp(`process ${process.pid} is an agent that uses the same folder`),
   );
   assert.equal(await state.read(), left);
 });
@@ -107,7 +107,7 @@ test("the lock of another living process is refused by its pid, and that of a de
   const left = await state.read();
   await assert.rejects(
     lockState(state.dir),
-    new RegExp(`process ${other.pid} is an agent with the same state`),
+    new RegExp(`process ${other.pid} is an agent that uses the same folder`),
   );
   assert.equal(await state.read(), left);
   other.kill("SIGKILL");

@@ -7,7 +7,7 @@ import { listenWithTLS } from "../../src/server/listen/listen.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import { server as pair } from "../kube/access/certificates.ts";
-import { doors, servicesWith } from "../server/fake-agent.ts";
+import { listeners, servicesWith } from "../server/fake-agent.ts";
 import { ncapp } from "../server/local-agent.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { noBrowser, openPage, until } from "./open-browser.ts";
@@ -158,7 +158,7 @@ test("where the agent asks for a token, so does the page", { skip }, async () =>
   const [certFile, keyFile] = [join(folder, "tls.crt"), join(folder, "tls.key")];
   await writeFile(certFile, pair.cert);
   await writeFile(keyFile, pair.key);
-  const app = createServerApp(doors.tls, servicesWith());
+  const app = createServerApp(listeners.tls, servicesWith());
   const listener = await listenWithTLS(app, "127.0.0.1:0", { certFile, keyFile }, { log: silentLogger });
   {
     await using browser = await openPage({ ignoreHTTPSErrors: true });

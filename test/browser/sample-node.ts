@@ -152,7 +152,7 @@ export async function serveSampleNode(apps: Sample[] = sampleApps) {
     problems: () => [],
     apps: () => views,
     app: (_, name) => views.find(({ app }) => app.metadata.name === name),
-    checks: () => [{ name: "sync", ok: true, message: "last compared 3 s ago" }],
+    checks: () => [{ name: "sync", ok: true, message: "last sync 3 s ago" }],
     nodeUsage: () => ({
       cpuPCT: 52,
       memPCT: 41,

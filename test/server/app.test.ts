@@ -4,7 +4,7 @@ import { hiddenValue } from "../../src/api/shown-spec.ts";
 import { createServerApp, ownTurn } from "../../src/server/app.ts";
 import type { Logger } from "../../src/lib/log.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import { doors, recordActions, serverWith, servicesWith, viewWith } from "./fake-agent.ts";
+import { listeners, recordActions, serverWith, servicesWith, viewWith } from "./fake-agent.ts";
 
 interface Status {
   kind: string;
@@ -88,7 +88,7 @@ test("another method is 405 and names those that there are", async () => {
 });
 
 test("without a token TLS answers 401 and says which kind is wanted", async () => {
-  const answer = await createServerApp(doors.tls, servicesWith()).request("/apps");
+  const answer = await createServerApp(listeners.tls, servicesWith()).request("/apps");
   assert.equal(answer.headers.get("www-authenticate"), 'Bearer realm="nckubelet"');
   assert.equal((await refusal(answer)).reason, "Unauthorized");
 });

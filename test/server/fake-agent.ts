@@ -1,5 +1,5 @@
 /** An agent as the server sees it, for tests of the routes. */
-import { createServerApp, type Door } from "../../src/server/app.ts";
+import { createServerApp, type Listener } from "../../src/server/app.ts";
 import type { AppActions, Services } from "../../src/server/services.ts";
 import { createAgentCounters } from "../../src/server/counters.ts";
 import type { AgentView, AppView, History } from "../../src/server/view.ts";
@@ -35,7 +35,7 @@ export const emptyHistory: History = {
   apps: {},
 };
 
-export const doors = {
+export const listeners = {
   socket: { kind: "socket" },
   loopback: { kind: "loopback", isOwnHost: (host) => host === "localhost" },
   tls: {
@@ -49,7 +49,7 @@ export const doors = {
         ? "unavailable"
         : "unknown",
   },
-} as const satisfies Record<string, Door>;
+} as const satisfies Record<string, Listener>;
 
 export function viewWith(fields: Partial<AgentView> = {}): AgentView {
   return {
@@ -102,7 +102,7 @@ export function servicesWith(fields: Partial<Services> = {}): Services {
   };
 }
 
-/** The endpoint behind a door, by default the most powerful one. */
-export function serverWith(fields: Partial<Services> = {}, door: Door = doors.socket) {
-  return createServerApp(door, servicesWith(fields));
+/** The endpoint behind a listener, by default the most powerful one. */
+export function serverWith(fields: Partial<Services> = {}, listener: Listener = listeners.socket) {
+  return createServerApp(listener, servicesWith(fields));
 }

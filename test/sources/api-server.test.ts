@@ -57,7 +57,7 @@ function running(
       upsert: ({ app, source, problems }) =>
         tell(`upsert ${app.metadata.name}${problems ? "!" : ""} from ${source}`),
       remove: (key, uid) => tell(`remove ${key} ${uid}`),
-      trouble: (problems) => tell(`trouble ${problems.map(({ message }) => message).join("; ")}`),
+      reportProblems: (problems) => tell(`trouble ${problems.map(({ message }) => message).join("; ")}`),
     }, stop.signal);
     const until = async (text: string) => {
       while (!told.includes(text)) await new Promise<void>((resolve) => wake = resolve);

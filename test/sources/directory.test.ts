@@ -30,7 +30,7 @@ async function follow(
     },
     upsert: () => assert.fail("a folder is always read whole"),
     remove: () => assert.fail("a folder is always read whole"),
-    trouble: (list) => void (problems = list),
+    reportProblems: (list) => void (problems = list),
   }, stop.signal);
   return {
     directory,
@@ -109,7 +109,7 @@ test("an app that is taken out of a file stops, whatever objects of other kinds 
   await writeFile(file, [namespace, manifest("one")].join("---\n"));
   await seen.see("one");
   assert.deepEqual(seen.problems(), []);
-  assert.equal(seen.source.health().message, "1 files read, 1 object of other kinds passed over");
+  assert.equal(seen.source.health().message, "1 files read, 1 object of other kinds ignored");
   await writeFile(file, namespace);
   await seen.see();
 });

@@ -27,7 +27,7 @@ function follow(folder: string, options: SocketOptions = {}) {
     upsert: ({ app, origin }) =>
       void told.push(`upsert ${app.metadata.name} ${origin?.slice(folder.length)}`),
     remove: (key, uid) => void told.push(`remove ${key} ${uid === "" ? "without uid" : "by uid"}`),
-    trouble: (list) => void (problems = list.map(({ message }) => message)),
+    reportProblems: (list) => void (problems = list.map(({ message }) => message)),
   }, stop.signal);
   return {
     source,
@@ -136,10 +136,10 @@ test("a broken file keeps the app as it was last known, leaves the others alone,
   await life.source.opened();
   assert.deepEqual(life.told, ["replace good,known"]);
   assert.equal(life.problems().length, 4);
-  assert.match(life.problems()[0]!, /default_known\.json: .*; the app goes on as it was$/);
-  assert.match(life.problems()[1]!, /default_lost\.json: spec\.cpuPCT.*200.*; nothing is run from it$/);
+  assert.match(life.problems()[0]!, /default_known\.json: .*; the app keeps its last spec$/);
+  assert.match(life.problems()[1]!, /default_lost\.json: spec\.cpuPCT.*200.*; nothing runs from it$/);
   assert.match(life.problems()[2]!, /default_nouid\.json: metadata\.uid is missing/);
-  assert.match(life.problems()[3]!, /default_other\.json: it is about default\/elsewhere/);
+  assert.match(life.problems()[3]!, /default_other\.json: it describes default\/elsewhere/);
   assert.ok(!(await readdir(at.path)).some((name) => name.endsWith(".tmp")));
   assert.ok(life.source.health().ready);
 

@@ -43,7 +43,7 @@ async function follow(
     replace: (list) => void (names = list.map(({ app }) => app.metadata.name)),
     upsert: () => assert.fail("a URL is always read whole"),
     remove: () => assert.fail("a URL is always read whole"),
-    trouble: (list) => void (problems = list),
+    reportProblems: (list) => void (problems = list),
   }, stop.signal);
   return {
     source,
@@ -109,7 +109,7 @@ test("trouble of any kind keeps the apps and is told without the secrets of the 
       setImmediate(() => response.destroy());
     }],
     "HTML": [/a web page/, text("<!doctype html><title>Log in</title>")],
-    "too much": [/is longer than/, text("#".repeat(2 ** 20 + 1))],
+    "too much": [/exceeds the limit/, text("#".repeat(2 ** 20 + 1))],
   };
   for (const [what, [told, answer]] of Object.entries(troubles)) {
     await seen.answerWith(answer);
@@ -249,5 +249,5 @@ test("an app that is taken out of the text stops, whatever objects of other kind
   await seen.answerWith(text([config, manifest("one")].join("---\n")));
   await seen.see("one");
   assert.deepEqual(seen.problems(), []);
-  assert.equal(seen.source.health().message, "1 apps read, 1 object of other kinds passed over");
+  assert.equal(seen.source.health().message, "1 apps read, 1 object of other kinds ignored");
 });

@@ -14,7 +14,7 @@ test("a source is complete only after its first whole list", () => {
   const state = createDesiredState(["api-server"], () => {});
   const sink = state.sinkFor("api-server");
   sink.upsert({ app: app("web"), source: "api-server" });
-  sink.trouble([{ message: "503" }]);
+  sink.reportProblems([{ message: "503" }]);
   assert.deepEqual([...state.union().complete], []);
   sink.replace([{ app: app("web"), source: "api-server" }]);
   assert.deepEqual([...state.union().complete], ["api-server"]);
@@ -24,7 +24,7 @@ test("trouble removes nothing and is told", () => {
   const state = createDesiredState(["api-server"], () => {});
   const sink = state.sinkFor("api-server");
   sink.replace([{ app: app("web"), source: "api-server" }]);
-  sink.trouble([{ message: "items: null" }]);
+  sink.reportProblems([{ message: "items: null" }]);
   assert.deepEqual([...state.union().apps.keys()], ["default/web"]);
   assert.deepEqual(state.union().problems, [{ message: "items: null" }]);
 });
@@ -51,7 +51,7 @@ test("two sources with one name: the first in the order wins, the other is repor
   assert.equal(apps.get("default/web")?.app.metadata.uid, "remote");
   assert.match(
     problems[0]?.message ?? "",
-    /default\/web is wanted by api-server and by manifests \(\/etc\/web\.yaml\)/,
+    /default\/web is defined by api-server and by manifests \(\/etc\/web\.yaml\)/,
   );
 });
 
@@ -69,8 +69,8 @@ test("two files with one name: the first wins, both are named, and the other tak
   assert.deepEqual(
     state.union().problems,
     ["b", "c"].map((file) => ({
-      message: `default/web is wanted by manifests (/etc/a.yaml) and by manifests (/etc/${file}.yaml): ` +
-        "the first is taken",
+      message: `default/web is defined by manifests (/etc/a.yaml) and by manifests (/etc/${file}.yaml): ` +
+        "the first one wins",
       origin: `/etc/${file}.yaml`,
     })),
   );
@@ -90,7 +90,7 @@ test("one file with an app twice: the first wins and the file is named once", ()
   const { apps, problems } = state.union();
   assert.equal(apps.get("default/web")?.app.spec.shellFile, "/opt/web.sh");
   assert.deepEqual(problems.map(({ message }) => message), [
-    "default/web is wanted more than once by manifests (/etc/a.yaml): the first is taken",
+    "default/web is defined more than once by manifests (/etc/a.yaml): the first one wins",
   ]);
 });
 
@@ -100,6 +100,6 @@ test("every change is announced", () => {
   sink.replace([]);
   sink.upsert({ app: app("web"), source: "manifests" });
   sink.remove("default/web", "uid-1");
-  sink.trouble([]);
+  sink.reportProblems([]);
   assert.equal(changes, 4);
 });

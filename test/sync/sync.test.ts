@@ -50,7 +50,8 @@ const item = (name: string, spec: NCApp["spec"] = {}, generation = 1, problem = 
 
 test("an app beyond --max-apps is a problem with its name, logged once, until there is room for it", () => {
   const { sync, records, warnings, sink } = syncOver({ maxApps: 1 });
-  const message = "default/two is not taken: this node has 1 apps, as many as it may (--max-apps)";
+  const message =
+    "default/two is not started: this node already has 1 apps, the most it may have (--max-apps)";
   sink.replace([item("one"), item("two")]);
   sync.reconcile();
   sync.reconcile();
@@ -93,9 +94,9 @@ test("what is left of lost apps is removed only when every source has said all t
   assert.deepEqual(removals(), []);
   manifests.replace([]);
   assert.deepEqual(removals(), [["one", "left-out"]]);
-  manifests.trouble([{ message: "apps.yaml cannot be read" }]);
+  manifests.reportProblems([{ message: "apps.yaml cannot be read" }]);
   assert.deepEqual(removals(), []);
-  manifests.trouble([]);
+  manifests.reportProblems([]);
   assert.deepEqual(removals(), [["one", "left-out"]]);
   // The source of another app is not followed any more: who knows what else it wants.
   records.set("default/old", newRecord({ ...item("old"), source: "manifest-url" } as Desired));

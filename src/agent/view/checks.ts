@@ -1,28 +1,28 @@
-/** The checks behind `/readyz`. Pure: each is a judgement of what is known already. */
+/** The checks behind `/readyz`. Pure. */
 import type { RequestReport } from "../../kube/client/client.ts";
 import type { Check } from "../../server/view.ts";
 import type { Source } from "../../sources/source.ts";
 import type { SupervisedApp } from "../../supervisor/supervisor.ts";
 
-/** A source has to have been read, and to be followed. */
+/** Fails until the source has been read, and while it cannot be followed. */
 export function sourceCheck(source: Pick<Source, "name" | "health">): Check {
   const { ready, message } = source.health();
   return { name: `source-${source.name}`, ok: ready, message };
 }
 
-/** A node without limits is at fault only where an app wants some and is therefore not started. */
+/** Fails where an app has limits that cannot be enforced and is therefore not started. */
 export function cgroupsCheck(whyNoLimits: string, apps: Pick<SupervisedApp, "key" | "record">[]): Check {
   if (!whyNoLimits) return { name: "cgroups", ok: true, message: "limits are enforced" };
   const waiting = apps.filter(({ record }) => record.reason === "LimitsUnavailable").map(({ key }) => key);
   const message = waiting.length === 0
-    ? `limits cannot be enforced, and no app waits for any: ${whyNoLimits}`
+    ? `limits cannot be enforced, and no app needs them: ${whyNoLimits}`
     : `${shortList(waiting)} not started, limits cannot be enforced: ${whyNoLimits}`;
   return { name: "cgroups", ok: waiting.length === 0, message };
 }
 
-/** The API server answers, be it with an error. */
+/** Passes while the API server answers, also with a client error. */
 export function apiServerCheck(last: { report: RequestReport; at: number } | undefined, now: number): Check {
-  if (!last) return { name: "api-server", ok: false, message: "no request has ended yet" };
+  if (!last) return { name: "api-server", ok: false, message: "no request has completed yet" };
   const { verb, resource, code } = last.report;
   const age = Math.round((now - last.at) / 1000);
   const ok = code > 0 && code < 500;
@@ -30,10 +30,10 @@ export function apiServerCheck(last: { report: RequestReport; at: number } | und
   return { name: "api-server", ok, message: `${outcome} to ${verb} ${resource} ${age} s ago` };
 }
 
-/** A sync that is three periods late means that the agent itself is stuck. */
+/** Fails when the sync is three periods late: then the agent itself is stuck. */
 export function syncCheck(lastSync: number, now: number, periodMs: number): Check {
   const age = Math.round((now - lastSync) / 1000);
-  return { name: "sync", ok: now - lastSync < 3 * periodMs, message: `last compared ${age} s ago` };
+  return { name: "sync", ok: now - lastSync < 3 * periodMs, message: `last sync ${age} s ago` };
 }
 
 function shortList(keys: string[]): string {

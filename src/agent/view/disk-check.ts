@@ -1,6 +1,6 @@
 /**
- * Whether the folders that the agent lives on can be written to. Looked at now and then, so that whoever asks is answered from
- * memory: a disk that hangs must not hang `/readyz`.
+ * Checks that the agent's folders are writable. The check runs in the background and the result is kept in memory: a disk that
+ * hangs must not hang `/readyz`.
  */
 import { access, constants, statfs } from "node:fs/promises";
 import { errorCode } from "../../lib/files.ts";
@@ -15,18 +15,18 @@ export interface DiskCheck {
 const neededBytes = 32 << 20;
 const hangingMs = 60_000;
 
-/** Makes the check of these folders. */
+/** Returns the check of these folders. */
 export function createDiskCheck(
   folders: string[],
   { now = Date.now }: { now?: () => number } = {},
 ): DiskCheck {
-  let result = { ok: true, message: "not looked at yet" };
+  let result = { ok: true, message: "not checked yet" };
   let since: number | undefined;
   return {
     async refresh() {
       if (since !== undefined) return;
       since = now();
-      const found = await Promise.all(folders.map(lookAt));
+      const found = await Promise.all(folders.map(checkFolder));
       since = undefined;
       result = found.find(({ ok }) => !ok) ??
         { ok: true, message: found.map(({ message }) => message).join(", ") };
@@ -39,7 +39,7 @@ export function createDiskCheck(
   };
 }
 
-async function lookAt(folder: string): Promise<{ ok: boolean; message: string }> {
+async function checkFolder(folder: string): Promise<{ ok: boolean; message: string }> {
   try {
     await access(folder, constants.W_OK);
     const { bavail, bsize, files, ffree } = await statfs(folder);

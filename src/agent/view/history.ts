@@ -1,7 +1,7 @@
 /**
- * What was measured over the last half hour, for the dashboard's charts.
+ * The measurements of the last half hour, for the dashboard's charts.
  *
- * Memory is fixed: 1.3 kB per app, whatever happens. Shares are kept in hundredths of a percent.
+ * Memory is fixed: 1.3 kB per app. Shares are stored in hundredths of a percent.
  */
 import type { NodeState } from "../../node/node-agent.ts";
 import type { AppSeries, History, Series } from "../../server/view.ts";
@@ -12,15 +12,15 @@ import type { Meter } from "./meter.ts";
 export interface AppSample {
   /** Absent while nothing runs. */
   measured?: { cpuPCT: number; memPCT: number; cpuThrottledPCT: number };
-  /** As counted since the app began. */
+  /** Counted since the app was created. */
   oomKills: number;
   restarts: number;
 }
 
 export interface HistoryKeeper {
-  /** Takes one sample; apps that are not in it are forgotten. */
+  /** Adds one sample; apps that are not in it are forgotten. */
   add(node: { cpuPCT: number; memPCT: number } | undefined, apps: Map<string, AppSample>): void;
-  /** What came after sample `since`; everything, where `since` is unknown here. */
+  /** Returns the samples after `since`, or all if `since` is unknown. */
   read(since: number): History;
 }
 
@@ -32,7 +32,7 @@ export interface HistoryOptions {
 
 export const samplePeriodMs = 10_000;
 
-/** Makes an empty history. */
+/** Returns an empty history. */
 export function createHistory(
   { periodMs = samplePeriodMs, samples = 180, now = Date.now }: HistoryOptions = {},
 ): HistoryKeeper {
@@ -94,7 +94,7 @@ interface AppRing extends Ring {
   throttled: Uint16Array;
   oomKills: Uint8Array;
   restarts: Uint8Array;
-  /** The counts when the last sample was taken. */
+  /** The counts at the last sample. */
   before: { oomKills: number; restarts: number };
 }
 
@@ -136,7 +136,7 @@ function readAppRing(ring: AppRing, numbers: number[], samples: number): AppSeri
   };
 }
 
-/** 0 stands for nothing measured. A share over 100, as of a clock that jumped, is kept up to 655. */
+/** 0 means not measured. A share over 100, as after a clock jump, is kept up to 655. */
 function encode(percent: number | undefined): number {
   return percent === undefined ? 0 : Math.min(65_535, Math.round(percent * 100) + 1);
 }

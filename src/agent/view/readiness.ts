@@ -1,10 +1,10 @@
 /**
- * Whether the Node is to be called ready, by the checks that are about the node itself.
+ * Decides whether the Node is Ready, by the checks of the node itself.
  *
- * It changes only after they have said the other thing for a while without a break: a disk that is full for a moment, or that
- * has room now and then, must not make the Node flap. Only the first look counts at once: an agent that is started again on a broken
- * node does not call it ready first. The message is that of the change: one with another number at every look would
- * be a write to the Node at every look; `/readyz` has the present one.
+ * It changes only after the checks have disagreed with it for `holdMs` without a break: a disk that is full for a moment, or has room
+ * for a moment, must not make the Node flap. Only the first result counts at once, so that an agent that restarts on a broken node
+ * does not report it Ready first. The message stays that of the change: a new number at each check would be a write to the Node
+ * each time; `/readyz` has the current one.
  */
 import type { Logger } from "../../lib/log.ts";
 import { steadyNow } from "../../lib/time.ts";
@@ -29,8 +29,8 @@ export interface ReadinessOptions {
 interface State {
   ready: boolean;
   message: string;
-  /** Since when the checks have said the other thing. */
-  doubtedSince?: number;
+  /** Since when the checks have disagreed. */
+  disagreeSince?: number;
 }
 
 /** How long the checks may disagree before the node's readiness changes. */
@@ -71,9 +71,9 @@ export function createReadiness(
 
 function step(before: State | undefined, found: State, now: number, holdMs: number): State {
   if (!before) return found;
-  if (before.ready === found.ready) return { ...before, doubtedSince: undefined };
-  const { doubtedSince = now } = before;
-  return now - doubtedSince >= holdMs ? found : { ...before, doubtedSince };
+  if (before.ready === found.ready) return { ...before, disagreeSince: undefined };
+  const { disagreeSince = now } = before;
+  return now - disagreeSince >= holdMs ? found : { ...before, disagreeSince };
 }
 
 function judge(checks: Check[]): State {

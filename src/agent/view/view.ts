@@ -39,7 +39,7 @@ export interface ViewParts {
   now?: () => number;
 }
 
-/** What the server may show of the agent; everything comes from memory. */
+/** Returns what the server shows of the agent; everything comes from memory. */
 export function createAgentView(parts: ViewParts): AgentView {
   const { options, size, confinement, supervisor, sources, sync, counters, startedAt, now = Date.now } =
     parts;
@@ -93,7 +93,7 @@ function appView(known: SupervisedApp, { options, size, board, meter }: ViewPart
   };
 }
 
-/** The caps as the kernel gets them, but for its rounding to whole pages. */
+/** Returns the caps as the kernel gets them, before it rounds to whole pages. */
 function limitsOf({ app, invalid }: AppRecord, { cpus, memoryBytes }: NodeSize): AppView["limits"] {
   if (invalid) return {};
   const { cpuPCT, memPCT } = capsOf(app);
@@ -103,6 +103,6 @@ function limitsOf({ app, invalid }: AppRecord, { cpus, memoryBytes }: NodeSize):
   };
 }
 
-function byKey(one: AppView, other: AppView): number {
-  return keyOf(one.app) < keyOf(other.app) ? -1 : 1;
+function byKey(a: AppView, b: AppView): number {
+  return keyOf(a.app) < keyOf(b.app) ? -1 : 1;
 }

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { appKey, defaultSchedulerName, splitAppKey } from "../../api/names.ts";
 import { loadAccess } from "../../kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../../kube/client/client.ts";
-import type { Listener } from "../../server/listen/listen.ts";
+import type { OpenListener } from "../../server/listen/listen.ts";
 import { createLogger, type LogFormat, type LogLevel } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
 import { type Command, type Invocation, type Io, UsageError } from "../command.ts";
@@ -112,7 +112,7 @@ async function schedule(settings: Settings, client: KubeClient, io: Io): Promise
     bindPlaces,
     serve: async (app) => {
       await using listeners = new AsyncDisposableStack();
-      const open = (listener: Listener) => {
+      const open = (listener: OpenListener) => {
         listeners.defer(() => listener.close());
         log.info("serving", { address: listener.address });
       };

@@ -1,5 +1,5 @@
 /**
- * Opens the server's doors: a port on loopback, a port with TLS, a unix socket that only root and the agent's user may use, and a
+ * Opens the server's listeners: a port on loopback, a port with TLS, a unix socket that only root and the agent's user may use, and a
  * port for health alone.
  *
  * Caveat: who connects to the unix socket is decided by its file mode alone. Node cannot ask the kernel for the peer's user
@@ -19,7 +19,7 @@ import { followKeyPair, type KeyPairFiles, readKeyPair } from "./key-pair.ts";
 
 export type { KeyPairFiles } from "./key-pair.ts";
 
-export interface Listener {
+export interface OpenListener {
   /** Where it answers: `http://127.0.0.1:10268` or a socket's path. */
   address: string;
   close(): Promise<void>;
@@ -34,7 +34,7 @@ export async function listenOnPort(
   app: Hono,
   address: string,
   bounds: Bounds = defaultBounds,
-): Promise<Listener> {
+): Promise<OpenListener> {
   if (!isLoopback(parseAddress(address).host)) {
     throw new Error(`--listen ${address}: only loopback addresses are served without TLS and a token check`);
   }
@@ -47,7 +47,7 @@ export async function listenWithTLS(
   address: string,
   files: KeyPairFiles,
   { log, bounds = defaultBounds }: { log: Logger; bounds?: Bounds },
-): Promise<Listener> {
+): Promise<OpenListener> {
   const pair = await readKeyPair(files);
   const server = createBoundedServer(app, bounds, pair);
   const listener = await listenAt(server, address, "https");
@@ -66,7 +66,7 @@ export async function listenForHealth(
   app: Hono,
   address: string,
   bounds: Bounds = defaultBounds,
-): Promise<Listener> {
+): Promise<OpenListener> {
   const place = address.startsWith(":") ? `[::]${address}` : address;
   const { host, port } = parseAddress(place);
   const server = createBoundedServer(app, bounds);
@@ -84,7 +84,7 @@ export async function listenOnSocket(
   app: Hono,
   path: string,
   bounds: Bounds = defaultBounds,
-): Promise<Listener> {
+): Promise<OpenListener> {
   await ensureFolder(dirname(path), { mode: 0o755 });
   if (await answers(path)) throw new Error(`--socket ${path}: another agent is serving it`);
   await rm(path, { force: true });
@@ -116,7 +116,7 @@ export function parseAddress(address: string): { host: string; port: number } {
   return { host: match[1] ?? match[2] ?? "", port };
 }
 
-async function listenAt(server: Server, address: string, scheme: "http" | "https"): Promise<Listener> {
+async function listenAt(server: Server, address: string, scheme: "http" | "https"): Promise<OpenListener> {
   const { host, port } = parseAddress(address);
   await listening(server, () => server.listen(port, host), `--listen ${address}`);
   return { address: describe(server, host, scheme), close: () => closeServer(server) };

@@ -22,7 +22,7 @@ test("missing limits fail the check only while an app waits for some", () => {
   assert.deepEqual(cgroupsCheck("cgroup v1", [fine]), {
     name: "cgroups",
     ok: true,
-    message: "limits cannot be enforced, and no app waits for any: cgroup v1",
+    message: "limits cannot be enforced, and no app needs them: cgroup v1",
   });
   const one = cgroupsCheck("cgroup v1", [fine, waiting("default/a")]);
   assert.deepEqual([one.ok, one.message], [
@@ -47,7 +47,7 @@ test("a sync that is three periods late fails", () => {
   assert.deepEqual(syncCheck(0, 30_000, 10_000), {
     name: "sync",
     ok: false,
-    message: "last compared 30 s ago",
+    message: "last sync 30 s ago",
   });
 });
 

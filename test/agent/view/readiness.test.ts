@@ -6,7 +6,7 @@ import { createTestLog } from "../../report/test-log.ts";
 
 const fine: Check = { name: "disk", ok: true, message: "/var/lib/nckubelet has 900 MiB free" };
 const broken: Check = { name: "disk", ok: false, message: "/var/lib/nckubelet cannot be written to: EROFS" };
-const stuck: Check = { name: "sync", ok: false, message: "last compared 40 s ago" };
+const stuck: Check = { name: "sync", ok: false, message: "last sync 40 s ago" };
 
 const setUp = () => {
   let checks: Check[] = [fine];

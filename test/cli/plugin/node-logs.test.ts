@@ -11,7 +11,7 @@ import { silentLogger } from "../../../src/lib/log.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { ca, server as pair } from "../../kube/access/certificates.ts";
 import { json, refuse, withServer } from "../../kube/fake-server.ts";
-import { doors, servicesWith, viewWith, web } from "../../server/fake-agent.ts";
+import { listeners, servicesWith, viewWith, web } from "../../server/fake-agent.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { call, type Said } from "../call.ts";
@@ -62,7 +62,7 @@ async function inScene(
   const tokens: string[] = [];
   const authorize: Authorize = (token) => {
     tokens.push(token);
-    return doors.tls.authorize(token);
+    return listeners.tls.authorize(token);
   };
   const listener = await listenWithTLS(
     createServerApp({ kind: "tls", authorize }, servicesWith({ view })),
@@ -155,7 +155,7 @@ test("an address that does not answer with TLS prints the lines for the node's c
         `config\\.yaml on edge-7[^]*\n {2}listen: "127\\.0\\.0\\.1:10268,127\\.0\\.0\\.1:${closed}"\n {2}tls-cert-file`,
       ),
     );
-    const plain = await listenOnPort(createServerApp(doors.loopback, servicesWith()), "127.0.0.1:0");
+    const plain = await listenOnPort(createServerApp(listeners.loopback, servicesWith()), "127.0.0.1:0");
     assert.match(
       (await logs("web", "--agent", new URL(plain.address).host)).stderr,
       /no agent answers with TLS/,

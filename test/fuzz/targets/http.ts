@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createServerApp } from "../../../src/server/app.ts";
 import { createBoundedServer, defaultBounds } from "../../../src/server/listen/bounded-server.ts";
 import { reasons } from "../../../src/server/refusal.ts";
-import { doors } from "../../server/fake-agent.ts";
+import { listeners } from "../../server/fake-agent.ts";
 import { holds, type Session, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";
 import { createFollowedLog, type FollowedLog } from "./followed-log.ts";
@@ -56,7 +56,7 @@ const requestTokens = [
   ],
 ];
 
-/** Requests that a parser of HTTP lets through, given to the routes of every door. */
+/** Requests that a parser of HTTP lets through, given to the routes of every listener. */
 const routes: Target = {
   name: "http-routes",
   covers: ["createServerApp", "readQuery", "readJSON", "checkAccess", "putApp", "requireApp"],
@@ -65,12 +65,12 @@ const routes: Target = {
   maxBytes: 16_384,
   open() {
     const log = createFollowedLog();
-    const apps = Object.values(doors).map((door) => createServerApp(door, log.services));
+    const apps = Object.values(listeners).map((listener) => createServerApp(listener, log.services));
     return {
       async run(input) {
         const request = requestOf(textOf(input));
         if (!request) return;
-        // Which door it is depends on nothing but the input: a case that is run alone goes through the same one.
+        // Which listener it is depends on nothing but the input: a case that is run alone goes through the same one.
         const response = await apps[input.length % apps.length]!.fetch(request);
         await checkAnswer(response.status, await readBody(response, log));
         await log.checkReleased();
@@ -150,7 +150,7 @@ const bytes: Target = {
     const folder = scratchFolder("http");
     const path = join(folder, "s");
     const log = createFollowedLog();
-    const server = createBoundedServer(createServerApp(doors.socket, log.services), defaultBounds);
+    const server = createBoundedServer(createServerApp(listeners.socket, log.services), defaultBounds);
     server.listen(path);
     await once(server, "listening");
     return {

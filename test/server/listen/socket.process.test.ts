@@ -69,7 +69,7 @@ test("an app whose source is not followed any more runs on, is named, and can be
   const refused = await agent.ask("POST", "/apps/default/web/restart");
   assert.deepEqual([refused.status, JSON.parse(refused.text).message], [
     409,
-    "default/web came from manifests, which this agent does not follow any more: delete it, or apply it anew",
+    "default/web came from manifests, which this agent no longer follows: delete it or apply it again",
   ]);
   assert.equal((await agent.ask("DELETE", "/apps/default/web")).status, 200);
   await waitFor("it is gone", async () => await agent.get("web") === undefined);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createServerApp } from "../../../src/server/app.ts";
 import { type Access, routes } from "../../../src/server/routes/routes.ts";
-import { doors, servicesWith } from "../fake-agent.ts";
+import { listeners, servicesWith } from "../fake-agent.ts";
 
 /** What may be asked, and by whom. A route that is not written here as well fails the first test. */
 const expected: Record<string, Access> = {
@@ -42,10 +42,10 @@ test("the table of routes is the one that was agreed on", () => {
   assert.deepEqual(found, expected);
 });
 
-test("every route × method × door × credential is answered as its row says", async () => {
+test("every route × method × listener × credential is answered as its row says", async () => {
   const paths = [...new Set(routes.map(({ path }) => path))];
-  for (const [doorName, door] of Object.entries(doors)) {
-    const app = createServerApp(door, servicesWith());
+  for (const [listenerName, listener] of Object.entries(listeners)) {
+    const app = createServerApp(listener, servicesWith());
     for (const path of paths) {
       for (const method of methods) {
         for (const [credential, authorization] of Object.entries(credentials)) {
@@ -54,8 +54,8 @@ test("every route × method × door × credential is answered as its row says", 
             headers: { host: "localhost", ...(authorization && { authorization }) },
           });
           const outcome = classify(answer.status);
-          const wanted = decide(path, method, doorName, credential as Credential);
-          assert.equal(outcome, wanted, `${method} ${path} through ${doorName} with ${credential}`);
+          const wanted = decide(path, method, listenerName, credential as Credential);
+          assert.equal(outcome, wanted, `${method} ${path} through ${listenerName} with ${credential}`);
           await answer.body?.cancel();
         }
       }
@@ -64,20 +64,20 @@ test("every route × method × door × credential is answered as its row says", 
 });
 
 test("a page that was made to point at loopback gets nothing, whatever it asks for", async () => {
-  const app = createServerApp(doors.loopback, servicesWith());
+  const app = createServerApp(listeners.loopback, servicesWith());
   for (const { path } of routes) {
     const answer = await app.request(path, { headers: { host: "evil.example" } });
     assert.equal(answer.status, 403, path);
   }
 });
 
-function decide(path: string, method: string, door: string, credential: Credential): string {
+function decide(path: string, method: string, listener: string, credential: Credential): string {
   const served = method === "HEAD" ? "GET" : method;
   const access = expected[`${served} ${path}`];
   if (!access) return "no such method";
-  if (access === "anyone" || door === "socket") return "served";
+  if (access === "anyone" || listener === "socket") return "served";
   if (access === "socket") return "forbidden";
-  if (door === "loopback") return "served";
+  if (listener === "loopback") return "served";
   return ({ good: "served", weak: "forbidden", late: "unavailable" } as Record<string, string>)[credential] ??
     "who are you";
 }

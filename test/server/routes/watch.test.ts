@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { keyOf } from "../../../src/api/names.ts";
 import type { AppView } from "../../../src/server/view.ts";
 import { waitFor } from "../../wait-for.ts";
-import { doors, serverWith, servicesWith, viewWith, web } from "../fake-agent.ts";
+import { listeners, serverWith, servicesWith, viewWith, web } from "../fake-agent.ts";
 import { readerOf } from "../stream-reader.ts";
 
 interface Line {
@@ -123,7 +123,7 @@ test("a watch ends with its client and frees its place; one too many is 429", as
 });
 
 test("a watch needs the same token as the list, and a wrong parameter is 400", async () => {
-  assert.equal((await serverWith({}, doors.tls).request("/apps?watch=true")).status, 401);
+  assert.equal((await serverWith({}, listeners.tls).request("/apps?watch=true")).status, 401);
   for (const query of ["?watch=maybe", "?wach=true", "?watch=1&watch=1"]) {
     assert.equal((await watchedAgent([]).get(query)).status, 400, query);
   }
