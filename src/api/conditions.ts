@@ -1,4 +1,4 @@
-/** A condition as Kubernetes has them, of an app or of a node. */
+/** A condition of an app or a node. */
 interface Condition {
   type: string;
   status: string;
@@ -6,8 +6,8 @@ interface Condition {
 }
 
 /**
- * Returns the condition with the time of its last transition: while its status is that of the entry of its type in `before`,
- * the time of that entry, else `now`.
+ * Returns the condition with its transition time: that of the condition of the same type in `before` if the status is the
+ * same, or else `now`.
  */
 export function withTransitionTime<C extends Condition>(
   condition: C,

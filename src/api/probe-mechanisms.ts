@@ -1,13 +1,14 @@
 /**
- * The ways to probe an app. `probeActions` in the schema is the list; this table says what else the program needs to know of
- * each, and the supervisor has a table that performs them. A mechanism that is missing from either does not compile.
+ * The probe mechanisms. `probeActions` in the schema is the list. This table has the facts that the rest of the program needs,
+ * and `supervisor/probes/perform-probe.ts` has the functions that perform them. A mechanism missing from either table does not
+ * compile.
  */
 import type { probeActions } from "./schema/schema.ts";
 import type { DefaultedProbe, Probe } from "./types.ts";
 
 /** The field of a probe that selects the mechanism. */
 export type Mechanism = keyof typeof probeActions;
-/** What a probe says about its mechanism. */
+/** The settings of a mechanism in a probe. */
 export type ActionOf<M extends Mechanism> = NonNullable<Probe[M]>;
 export type DefaultedActionOf<M extends Mechanism> = NonNullable<DefaultedProbe[M]>;
 
@@ -17,13 +18,13 @@ export type PortMechanism = {
 }[Mechanism];
 
 export interface MechanismFacts<M extends Mechanism> {
-  /** Says in a few words what the probe does, such as `GET http://127.0.0.1:8080/health`. */
+  /** Describes the probe, such as `GET http://127.0.0.1:8080/health`. */
   describe(action: ActionOf<M>): string;
   /** Whether the action has a port, which may be the name of one of `spec.ports`. */
   usesPort: M extends PortMechanism ? true : false;
 }
 
-/** The host that is probed where the action names none: the node itself. */
+/** The host to probe if the action names none: the node itself. */
 export const defaultProbeHost = "127.0.0.1";
 
 export const probeMechanisms: { readonly [M in Mechanism]: MechanismFacts<M> } = {
@@ -49,17 +50,15 @@ export const portMechanisms = mechanisms.filter((mechanism): mechanism is PortMe
   probeMechanisms[mechanism].usesPort
 );
 
-/** The mechanism of a probe; undefined where the probe has none that this version knows. */
+/** Returns the mechanism of a probe; undefined if this version knows none of its fields. */
 export function mechanismOf(probe: Probe): Mechanism | undefined {
   return mechanisms.find((mechanism) => probe[mechanism] !== undefined);
 }
 
-/** What a probe does, for the user to read. */
+/** Describes what a probe does. */
 export function describeMechanism(probe: Probe): string {
   const mechanism = mechanismOf(probe);
-  return mechanism
-    ? describeAs(mechanism, probe[mechanism]!)
-    : "probe in a way that this version does not know";
+  return mechanism ? describeAs(mechanism, probe[mechanism]!) : "unknown mechanism";
 }
 
 function describeAs<M extends Mechanism>(mechanism: M, action: ActionOf<M>): string {

@@ -4,9 +4,7 @@ import type {
   condition,
   envVar,
   envVarSource,
-  execAction,
   FromSchema,
-  httpGetAction,
   lastExit,
   metadata,
   ncapp,
@@ -15,7 +13,6 @@ import type {
   probe,
   spec,
   status,
-  tcpSocketAction,
   toleration,
 } from "./schema/schema.ts";
 
@@ -46,12 +43,6 @@ export type EnvVarSource = FromSchema<typeof envVarSource>;
 export type Probe = FromSchema<ReturnType<typeof probe>>;
 /** A probe with every default filled in. */
 export type DefaultedProbe = FromSchema<ReturnType<typeof probe>, "defaulted">;
-/** A command probe. */
-export type ExecAction = FromSchema<typeof execAction>;
-/** An HTTP probe. */
-export type HTTPGetAction = FromSchema<typeof httpGetAction>;
-/** A TCP probe. */
-export type TCPSocketAction = FromSchema<typeof tcpSocketAction>;
 
 /** A host port. */
 export type Port = FromSchema<typeof port>;

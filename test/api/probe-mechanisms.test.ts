@@ -62,7 +62,7 @@ test("a probe is described by its mechanism", () => {
     "GET http://127.0.0.1:8080/",
     "GET https://web.local:http/health",
     "connect to 127.0.0.1:5432",
-    "probe in a way that this version does not know",
+    "unknown mechanism",
   ]);
   assert.equal(mechanismOf({}), undefined);
 });

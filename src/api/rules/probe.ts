@@ -1,18 +1,13 @@
 import { mechanisms, portMechanisms } from "../probe-mechanisms.ts";
-import type { NCAppSpec, Probe } from "../types.ts";
-import { exactlyOneOf, one, type Rule } from "./rule.ts";
+import type { NCAppSpec } from "../types.ts";
+import { exactlyOneOf, type Rule } from "./rule.ts";
 
 const probeNames = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
 const portUsers = probeNames.flatMap((probe) => portMechanisms.map((mechanism) => ({ probe, mechanism })));
 
 /** Rules about probes. */
 export const probeRules: readonly Rule[] = [
-  ...probeNames.map((name): Rule => ({
-    at: `spec.${name}`,
-    message: `must have exactly one of ${mechanisms.join(", ")}`,
-    cel: exactlyOneOf(...mechanisms),
-    holds: (self: Probe) => one(...mechanisms.map((mechanism) => self[mechanism])),
-  })),
+  ...probeNames.map((name) => exactlyOneOf(`spec.${name}`, mechanisms)),
   ...portUsers.map(({ probe, mechanism }): Rule => ({
     at: "spec",
     blames: `${probe}.${mechanism}.port`,

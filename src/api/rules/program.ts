@@ -1,6 +1,7 @@
 import { cronProblem } from "../cron.ts";
-import type { EnvVar, EnvVarSource, NCAppSpec } from "../types.ts";
-import { exactlyOneOf, one, type Rule } from "./rule.ts";
+import { envVarSource } from "../schema/schema.ts";
+import type { EnvVar, NCAppSpec } from "../types.ts";
+import { exactlyOneOf, type Rule } from "./rule.ts";
 
 const accounts = (["runAsUser", "runAsGroup"] as const).map((name): Rule => ({
   at: "spec",
@@ -19,12 +20,7 @@ const env: Rule[] = [
     cel: "!has(self.valueFrom) || !has(self.value) || size(self.value) == 0",
     holds: ({ value = "", valueFrom }: EnvVar) => !valueFrom || value === "",
   },
-  {
-    at: "spec.env[].valueFrom",
-    message: "must have exactly one of secretKeyRef, configMapKeyRef, fieldRef",
-    cel: exactlyOneOf("secretKeyRef", "configMapKeyRef", "fieldRef"),
-    holds: (self: EnvVarSource) => one(self.secretKeyRef, self.configMapKeyRef, self.fieldRef),
-  },
+  exactlyOneOf("spec.env[].valueFrom", Object.keys(envVarSource.properties)),
 ];
 
 /** Rules about what runs and when. */

@@ -13,12 +13,12 @@ export type Rule = {
   holds: (self: any) => boolean | string;
 };
 
-/** Returns CEL that checks that exactly one of these fields is set. */
-export function exactlyOneOf(...names: string[]): string {
-  return `[${names.map((name) => `has(self.${name})`).join(", ")}].filter(given, given).size() == 1`;
-}
-
-/** Reports whether exactly one of these values is defined. */
-export function one(...values: unknown[]): boolean {
-  return values.filter((value) => value !== undefined).length === 1;
+/** Returns the rule that exactly one of these fields is set. */
+export function exactlyOneOf(at: string, names: readonly string[]): Rule {
+  return {
+    at,
+    message: `must have exactly one of ${names.join(", ")}`,
+    cel: `[${names.map((name) => `has(self.${name})`).join(", ")}].filter(given, given).size() == 1`,
+    holds: (self) => names.filter((name) => self[name] !== undefined).length === 1,
+  };
 }

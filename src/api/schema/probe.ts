@@ -11,7 +11,7 @@ const probedPort = {
 } as const satisfies Schema;
 
 /** Runs a command in the app's cgroup, as the app's user. */
-export const execAction = {
+const execAction = {
   type: "object",
   description:
     "Command to run in the app's cgroup and working directory, as the app's user. Exit code 0 means success.",
@@ -29,7 +29,7 @@ export const execAction = {
 } as const satisfies Schema;
 
 /** Sends an HTTP request. */
-export const httpGetAction = {
+const httpGetAction = {
   type: "object",
   description:
     "HTTP GET request. A status code from 200 to 399 means success. Certificates are not verified.",
@@ -66,7 +66,7 @@ export const httpGetAction = {
 } as const satisfies Schema;
 
 /** Opens a TCP connection. */
-export const tcpSocketAction = {
+const tcpSocketAction = {
   type: "object",
   description: "TCP connection. Opening it means success.",
   required: ["port"],
@@ -80,7 +80,7 @@ export const tcpSocketAction = {
   },
 } as const satisfies Schema;
 
-/** The ways to probe, by their field; src/api/probe-mechanisms.ts has the rest that a mechanism needs. */
+/** The probe mechanisms by field; `api/probe-mechanisms.ts` has the other facts about them. */
 export const probeActions = {
   exec: execAction,
   httpGet: httpGetAction,

@@ -15,9 +15,10 @@ import { placement } from "./placement.ts";
 import { program } from "./program.ts";
 import { status } from "./status.ts";
 
-export type { envVar, envVarSource } from "./env.ts";
+export type { envVar } from "./env.ts";
+export { envVarSource } from "./env.ts";
 export { explainMismatch, percent, qualifiedName } from "./patterns.ts";
-export type { execAction, httpGetAction, probe, probeActions, tcpSocketAction } from "./probe.ts";
+export type { probe, probeActions } from "./probe.ts";
 export type { affinity, nodeSelectorTerm, port, toleration } from "./scheduling.ts";
 export type { FromSchema, Schema } from "./schema-type.ts";
 export type { condition, lastExit, status } from "./status.ts";
