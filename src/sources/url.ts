@@ -11,10 +11,8 @@
 import type { LookupFunction } from "node:net";
 import { maxManifestSize } from "../api/manifest/manifest.ts";
 import type { NCApp } from "../api/types.ts";
-import { type Answer, httpGet } from "../lib/http-get.ts";
-import { headerValue } from "../lib/http-get.ts";
-import { type Headers } from "../lib/http-get.ts";
-import { hostAddress, isLinkLocal } from "../lib/link-local.ts";
+import { type Answer, type Headers, headerValue, httpGet } from "../lib/http-get.ts";
+import { hostAddress, isLinkLocal } from "../lib/special-addresses.ts";
 import { describeError } from "../lib/log.ts";
 import { followRedirect, withoutSecrets } from "../lib/redirect.ts";
 import { sleep } from "../lib/sleep.ts";

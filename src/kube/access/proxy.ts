@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { isLoopback } from "../../lib/special-addresses.ts";
 
 /** The environment, as far as anyone here reads it. */
 export type Environment = Record<string, string | undefined>;
@@ -10,7 +11,7 @@ export type Environment = Record<string, string | undefined>;
  */
 export function proxyFromEnvironment(target: URL, env: Environment): URL | undefined {
   const host = bareHost(target);
-  if (host === "localhost" || isWithin(loopback, host)) return undefined;
+  if (isLoopback(host)) return undefined;
   const name = target.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY";
   const given = lookUp(env, name);
   if (!given || isExcluded(target, lookUp(env, "NO_PROXY") ?? "")) return undefined;
@@ -29,10 +30,6 @@ export function parseProxy(text: string, origin: string): URL {
   }
   return url;
 }
-
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
 
 function isExcluded(target: URL, noProxy: string): boolean {
   const port = target.port || (target.protocol === "https:" ? "443" : "80");

@@ -9,11 +9,12 @@ import type { Hono } from "hono";
 import { once } from "node:events";
 import { chmod, rm } from "node:fs/promises";
 import type { Server } from "node:http";
-import { type AddressInfo, BlockList, connect, isIP } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { dirname } from "node:path";
 import process from "node:process";
 import { ensureFolder, errorCode } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
+import { isLoopback } from "../../lib/special-addresses.ts";
 import { type Bounds, createBoundedServer, defaultBounds } from "./bounded-server.ts";
 import { followKeyPair, type KeyPairFiles, readKeyPair } from "./key-pair.ts";
 
@@ -24,10 +25,6 @@ export interface OpenListener {
   address: string;
   close(): Promise<void>;
 }
-
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
 
 /** Listens on `host:port`; anything but loopback is refused, since nothing here asks who is calling. */
 export async function listenOnPort(
@@ -98,12 +95,6 @@ export async function listenOnSocket(
 export function isLoopbackHost(header: string): boolean {
   const host = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::\d{1,5})?$/.exec(header);
   return host !== null && isLoopback(host[1] ?? host[2] ?? "");
-}
-
-/** True for the addresses and the one name that never leave the machine. */
-export function isLoopback(host: string): boolean {
-  if (host.toLowerCase() === "localhost") return true;
-  return isIP(host) !== 0 && loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4");
 }
 
 /** Takes `host:port` and `[v6]:port` apart. */

@@ -1,8 +1,8 @@
 /**
- * Whom an app runs as: names or numbers from the spec become uid, gid, groups and home.
+ * The user that an app runs as: names or ids from the spec become uid, gid, groups and home.
  *
- * The files of the node come first, and who is in them costs no process; the name service is asked for the others only.
- * Caveat: groups that a directory gives to a user of the files are not known here.
+ * /etc/passwd and /etc/group come first and cost no process; other users are looked up through NSS.
+ * Caveat: groups that a directory adds to a local user are not found.
  */
 import { readFile } from "node:fs/promises";
 import process from "node:process";
@@ -23,15 +23,15 @@ export interface Databases {
   group: string;
 }
 
-/** What the name service knows beyond the files. */
-export interface Beyond {
+/** What NSS found nss the files. */
+export interface NssResult {
   user?: Member;
   gid?: number;
 }
 
 type NameOrId = string | number;
 
-/** Resolves `runAsUser` and `runAsGroup`; without them it is the agent's own user. */
+/** Resolves `runAsUser` and `runAsGroup`; the default is the agent's own user. */
 export async function resolveIdentity(
   runAsUser: NameOrId | undefined,
   runAsGroup: NameOrId | undefined,
@@ -42,15 +42,15 @@ export async function resolveIdentity(
   } = {},
 ): Promise<Identity> {
   const databases = await read();
-  const user = orUndefined(runAsUser) ?? self.uid;
-  const group = orUndefined(runAsGroup);
-  const found = findIdentity(databases, user, group, await askForMissing(databases, user, group, names));
-  // The agent's own user has the agent's own group, whatever passwd says of it.
+  const user = emptyAsUndefined(runAsUser) ?? self.uid;
+  const group = emptyAsUndefined(runAsGroup);
+  const found = findIdentity(databases, user, group, await lookUpMissing(databases, user, group, names));
+  // The agent's own user gets the agent's own group, whatever passwd says.
   const identity = group === undefined && found.uid === self.uid && self.uid !== 0
     ? { ...found, gid: self.gid, groups: [...new Set([self.gid, ...found.groups])] }
     : found;
-  const others = identity.uid !== self.uid || identity.gid !== self.gid;
-  if (others && self.uid !== 0) {
+  const isOther = identity.uid !== self.uid || identity.gid !== self.gid;
+  if (isOther && self.uid !== 0) {
     throw new StartError(
       "CannotChangeUser",
       `spec.runAsUser: ${
@@ -61,20 +61,20 @@ export async function resolveIdentity(
   return identity;
 }
 
-/** The pure part: looks the names up in the texts of passwd(5) and group(5), then in what else is known. */
+/** Finds the names in passwd(5) and group(5), then in the results of NSS. Pure. */
 export function findIdentity(
   databases: Databases,
   user: NameOrId,
   group?: NameOrId,
-  beyond: Beyond = {},
+  nss: NssResult = {},
 ): Identity {
   const local = findUser(databases, user);
-  const entry = local ?? beyond.user;
+  const entry = local ?? nss.user;
   const uid = entry?.uid ?? numericId(user);
   if (uid === undefined) {
     throw new StartError("UnknownUser", `spec.runAsUser: ${JSON.stringify(user)}: no such user on this node`);
   }
-  const gid = group === undefined ? entry?.gid ?? uid : findGroup(databases, group) ?? beyond.gid;
+  const gid = group === undefined ? entry?.gid ?? uid : findGroup(databases, group) ?? nss.gid;
   if (gid === undefined) {
     throw new StartError(
       "UnknownGroup",
@@ -82,31 +82,31 @@ export function findIdentity(
     );
   }
   const name = entry?.name ?? String(uid);
-  const member = local || !beyond.user ? groupsOf(databases, name) : beyond.user.groups;
+  const member = local || !nss.user ? groupsOf(databases, name) : nss.user.groups;
   return { uid, gid, groups: [...new Set([gid, ...member])], user: name, home: entry?.home || "/" };
 }
 
-async function askForMissing(
+async function lookUpMissing(
   databases: Databases,
   user: NameOrId,
   group: NameOrId | undefined,
   names: NameService,
-): Promise<Beyond> {
-  const asksUser = findUser(databases, user) === undefined;
-  const asksGroup = group !== undefined && findGroup(databases, group) === undefined;
+): Promise<NssResult> {
+  const needsUser = findUser(databases, user) === undefined;
+  const needsGroup = group !== undefined && findGroup(databases, group) === undefined;
   const [foundUser, gid] = await Promise.all([
-    asksUser ? names.findUser(user).catch(lookupFailed("User", user)) : undefined,
-    asksGroup ? names.findGroup(String(group)).catch(lookupFailed("Group", group)) : undefined,
+    needsUser ? names.findUser(user).catch(lookupFailed("User", user)) : undefined,
+    needsGroup ? names.findGroup(String(group)).catch(lookupFailed("Group", group)) : undefined,
   ]);
   return { user: foundUser, gid };
 }
 
-/** No answer is not "no such user": an id that has one would run without its groups. */
+/** A failed lookup does not mean "no such user": an id would run without its groups. */
 function lookupFailed(kind: "User" | "Group", value: NameOrId) {
   return (cause: Error): never => {
     throw new StartError(
       `${kind}LookupFailed`,
-      `spec.runAs${kind}: ${JSON.stringify(value)}: cannot be looked up: ${cause.message}`,
+      `spec.runAs${kind}: ${JSON.stringify(value)}: lookup failed: ${cause.message}`,
       { cause },
     );
   };
@@ -117,7 +117,7 @@ function findUser({ passwd }: Databases, user: NameOrId) {
   return parsePasswd(passwd).find(({ name, uid }) => id === undefined ? name === user : uid === id);
 }
 
-/** The id of a group; a number needs no entry. */
+/** The id of a group; an id needs no entry. */
 function findGroup({ group }: Databases, wanted: NameOrId): number | undefined {
   return numericId(wanted) ?? parseGroup(group).find(({ name }) => name === wanted)?.gid;
 }
@@ -126,11 +126,11 @@ function groupsOf({ group }: Databases, user: string): number[] {
   return parseGroup(group).filter(({ members }) => members.includes(user)).map(({ gid }) => gid);
 }
 
-function orUndefined(value: NameOrId | undefined): NameOrId | undefined {
+function emptyAsUndefined(value: NameOrId | undefined): NameOrId | undefined {
   return value === "" ? undefined : value;
 }
 
-/** One for all starts, so that they share its answers. */
+/** Shared by all starts, and so are its answers. */
 const systemNames = createNameService();
 
 async function readDatabases(): Promise<Databases> {

@@ -1,15 +1,15 @@
 /**
- * Asks the system's name service (NSS) for users and groups that are not in /etc/passwd and /etc/group: those of LDAP and Active
- * Directory, of /usr/lib/passwd on ostree systems, of systemd. Only libc can ask it, so getent and id do.
+ * Looks up users and groups that are not in /etc/passwd and /etc/group through the Name Service Switch (NSS): those of LDAP and Active
+ * Directory, of /usr/lib/passwd on ostree systems, of systemd. Only libc has an API for it, so it runs getent and id.
  *
  * Guarantees:
- * - An answer or an error is there within `timeoutMs`, whatever a name server does.
- * - The answer is the one asked for: an id is compared, and of a name libc itself (by `id`) has to know it. It may come with
- *   another spelling, as directories have several for one user.
- * - A machine without getent has nobody beyond its files.
- * - Many starts at once, as after a boot, ask once: answers are kept for `keepMs`, also those that there is nobody. Errors are not.
+ * - A lookup returns or fails within `timeoutMs`, whatever a name server does.
+ * - The answer is the requested user: an id must be equal, and libc itself (by `id`) must know a name. The name may be spelled
+ *   differently: directories have several spellings for one user.
+ * - A machine without getent has no users beyond its files.
+ * - Many starts at once, as after a boot, share one lookup: answers are cached for `keepMs`, also negative ones. Errors are not.
  *
- * Caveat: getent says "no such user" also where a name service is down and says so at once.
+ * Caveat: getent also reports "no such user" if a name service is down and fails at once.
  */
 import { execFile } from "node:child_process";
 import { steadyNow } from "../../lib/time.ts";
@@ -27,16 +27,16 @@ export interface NameService {
 }
 
 export interface NameServiceOptions {
-  /** Where getent and id are looked for. */
+  /** The search path for getent and id. */
   path?: string;
   timeoutMs?: number;
-  /** Makes the signal that ends a question. */
+  /** Creates the signal that ends a lookup. */
   deadline?: (ms: number) => AbortSignal;
   keepMs?: number;
   now?: () => number;
 }
 
-/** Makes an asker with a memory of its own. */
+/** Creates a name service with its own cache. */
 export function createNameService({
   path = "/usr/sbin:/usr/bin:/sbin:/bin",
   timeoutMs = 5_000,
@@ -44,18 +44,18 @@ export function createNameService({
   keepMs = 10_000,
   now = steadyNow,
 }: NameServiceOptions = {}): NameService {
-  const asker = (): Run => {
+  const startLookup = (): Run => {
     const signal = deadline(timeoutMs);
     return (program, args) => run(program, args, { path, timeoutMs, signal });
   };
-  const findUser = keeping((key) => askUser(key, asker()), keepMs, now);
-  const findGroup = keeping((key) => askGroup(key, asker()), keepMs, now);
+  const findUser = cached((key) => lookUpUser(key, startLookup()), keepMs, now);
+  const findGroup = cached((key) => lookUpGroup(key, startLookup()), keepMs, now);
   return { findUser: (nameOrId) => findUser(String(numericId(nameOrId) ?? nameOrId)), findGroup };
 }
 
 type Run = (program: string, args: string[]) => Promise<string>;
 
-async function askUser(key: string, run: Run): Promise<Member | undefined> {
+async function lookUpUser(key: string, run: Run): Promise<Member | undefined> {
   const account = parsePasswd(await getent("passwd", key, run)).at(0);
   const id = numericId(key);
   if (!account || (id !== undefined && id !== account.uid)) return undefined;
@@ -63,16 +63,16 @@ async function askUser(key: string, run: Run): Promise<Member | undefined> {
   const printed = await run("id", args);
   const groups = printed.trim().split(/\s+/).map(numericId);
   if (!groups.every((gid) => gid !== undefined)) {
-    throw new Error(`id ${args.join(" ")}: prints ${JSON.stringify(printed)}, not the ids of groups`);
+    throw new Error(`id ${args.join(" ")}: unexpected output ${JSON.stringify(printed)}, expected group ids`);
   }
   return { ...account, groups: groups.filter((gid) => gid !== account.gid) };
 }
 
-async function askGroup(name: string, run: Run): Promise<number | undefined> {
+async function lookUpGroup(name: string, run: Run): Promise<number | undefined> {
   return parseGroup(await getent("group", name, run)).at(0)?.gid;
 }
 
-/** The line of a key, or nothing. */
+/** Returns the line of a key, or an empty text. */
 async function getent(database: "passwd" | "group", key: string, run: Run): Promise<string> {
   // getent takes "-s" for an option, and "+0" for the id of root.
   if (!/^(\d{1,10}|[A-Za-z_].*)$/.test(key)) return "";
@@ -93,7 +93,7 @@ function run(
 ): Promise<string> {
   const failed = (why: string, cause: Error) =>
     new Error(`${[program, ...args].join(" ")}: ${why}`, { cause });
-  // A group of a directory may list many thousand members.
+  // A directory group may have many thousand members.
   const options = { env: { PATH: path, LC_ALL: "C" }, cwd: "/", maxBuffer: 1 << 24 };
   return new Promise((resolve, reject) => {
     const child = execFile(program, args, options, (cause, stdout, stderr) => {
@@ -102,7 +102,7 @@ function run(
       reject(failed(stderr.trim() || `ended with ${cause.signal ?? cause.code}`, cause));
     });
     child.stdin?.end();
-    // By hand: execFile's `timeout` waits for the end of what cannot be ended, its `signal` sends no SIGKILL.
+    // Not with `timeout` of execFile, which waits for processes that cannot be killed, nor with `signal`, which sends no SIGKILL.
     const giveUp = () => {
       child.kill("SIGKILL");
       reject(failed(`no answer within ${timeoutMs / 1000} s`, signal.reason));
@@ -112,23 +112,23 @@ function run(
   });
 }
 
-/** Asks for a key once per `keepMs`, whoever wants to know. */
-function keeping<Answer>(
+/** Caches the answers of `ask` by key for `keepMs`. */
+function cached<Answer>(
   ask: (key: string) => Promise<Answer>,
   keepMs: number,
   now: () => number,
 ): (key: string) => Promise<Answer> {
-  const kept = new Map<string, { since: number; answer: Promise<Answer> }>();
+  const answers = new Map<string, { since: number; answer: Promise<Answer> }>();
   return (key) => {
-    for (const [old, { since }] of kept) {
+    for (const [old, { since }] of answers) {
       if (now() - since < keepMs) break;
-      kept.delete(old);
+      answers.delete(old);
     }
-    const known = kept.get(key)?.answer;
+    const known = answers.get(key)?.answer;
     if (known) return known;
     const answer = ask(key);
-    kept.set(key, { since: now(), answer });
-    answer.catch(() => kept.delete(key));
+    answers.set(key, { since: now(), answer });
+    answer.catch(() => answers.delete(key));
     return answer;
   };
 }

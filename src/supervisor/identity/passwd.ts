@@ -1,5 +1,5 @@
 /**
- * Reads passwd(5) and group(5), from their files or as getent prints them. Pure.
+ * Parses passwd(5) and group(5), from the files or the output of getent. Pure.
  */
 export interface Account {
   name: string;
@@ -14,21 +14,21 @@ export interface Group {
   members: string[];
 }
 
-/** The users of a text. A line without numbers is none: an empty one would read as 0, which is root. */
+/** Returns the users. A line without ids is skipped: an empty id would read as 0, which is root. */
 export function parsePasswd(text: string): Account[] {
   return linesOf(text).flatMap(([name = "", , uid, gid, , home = ""]) =>
     isNumber(uid) && isNumber(gid) ? [{ name, uid: Number(uid), gid: Number(gid), home }] : []
   );
 }
 
-/** The groups of a text. */
+/** Returns the groups. */
 export function parseGroup(text: string): Group[] {
   return linesOf(text).flatMap(([name = "", , gid, members = ""]) =>
     isNumber(gid) ? [{ name, gid: Number(gid), members: members.split(",") }] : []
   );
 }
 
-/** The id that a number or digits stand for; undefined for a name. */
+/** Returns a number, or digits, as an id; undefined for a name. */
 export function numericId(value: string | number): number | undefined {
   return isNumber(String(value)) ? Number(value) : undefined;
 }

@@ -1,10 +1,10 @@
 /**
- * Apps of which only folders are left, since every record of them was damaged.
+ * Apps of which only folders remain because all their records were damaged.
  *
- * One that a source wants comes back and has its folders again. One that nobody wants was deleted while nobody knew it: its log and what
- * was set aside of its records go, as they would have with its deletion.
- * Guarantees: a folder with anything else in it, such as a record that a disk does not give or that a later program wrote, stays. Each folder is judged and removed in
- * one go, so that nothing of an app that begins its life at that moment is lost.
+ * If a source still lists the app, the app uses its folders again. If none does, the app was deleted meanwhile, and its log and
+ * damaged records are removed, as with any deletion.
+ * Guarantees: a folder with any other file stays, such as a record that cannot be read now or that a later version wrote. Each folder is
+ * checked and removed synchronously, so that an app created at that moment loses nothing.
  */
 import { readdirSync, rmSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -27,38 +27,38 @@ export class LostApps {
     return this.#folders.length > 0;
   }
 
-  /** Finds the folders that are of none of these apps. */
+  /** Finds the folders that belong to none of these apps. */
   async find(known: RunnableApp[]): Promise<void> {
-    const theirs = new Set(known.map(folderOf));
+    const owned = new Set(known.map(folderOf));
     const folders = await readdir(appsFolder(this.#layout));
-    this.#folders = folders.filter((folder) => folder.includes("_") && !theirs.has(folder));
+    this.#folders = folders.filter((folder) => folder.includes("_") && !owned.has(folder));
   }
 
-  /** Removes what is left of those that are none of these apps: all that are known and all that are wanted. */
+  /** Removes the lost apps that are not among `apps`: all apps with a record and all that sources list. */
   removeAllBut(apps: RunnableApp[]): void {
-    const theirs = new Set(apps.map(folderOf));
-    this.#folders = this.#folders.filter((folder) => theirs.has(folder) || !this.#remove(folder));
+    const owned = new Set(apps.map(folderOf));
+    this.#folders = this.#folders.filter((folder) => owned.has(folder) || !this.#remove(folder));
   }
 
-  /** Whether it need not be looked at again. */
+  /** Reports whether the folder is done: removed, or not to be removed. */
   #remove(folder: string): boolean {
     const path = appFolder(this.#layout, folder);
     try {
       if (!readdirSync(path).every(isLeftOver)) return true;
-      this.#log.warn("removing what is left of an app that no record knows and nobody wants", { path });
+      this.#log.warn("removing the remains of an app without a valid record that no source lists", { path });
       for (const each of [logFolder(this.#layout, folder), path]) {
         rmSync(each, { recursive: true, force: true });
       }
       return true;
     } catch (error) {
       if (errorCode(error) === "ENOENT") return true;
-      this.#log.warn("cannot remove what is left of an app", { path, error });
+      this.#log.warn("cannot remove the remains of an app", { path, error });
       return false;
     }
   }
 }
 
-/** Records that were set aside, and those that an agent died over while it wrote them. */
+/** Damaged records that were set aside, and unfinished writes. */
 function isLeftOver(file: string): boolean {
   return file.startsWith("record.json.bad-") || file.startsWith(".record.json.");
 }

@@ -2,7 +2,7 @@
  * Records on disk: atomic, versioned, checksummed.
  *
  * A torn, empty or foreign file is set aside (`record.json.bad-<time>`) and reported; the app then comes back from its source.
- * The checksum covers the record's exact text, so a flipped bit is found whatever it hits.
+ * The checksum covers the exact text of the record, so it detects any flipped bit.
  */
 import { createHash } from "node:crypto";
 import { readdir, rename, rm } from "node:fs/promises";
@@ -15,10 +15,10 @@ import type { AppRecord } from "../types.ts";
 
 const version = 1;
 
-/** The content of a file is not a record. */
+/** The file does not contain a record. */
 class BadRecord extends Error {}
 
-/** It is one of a later program: that will read it again. */
+/** A later version of the program wrote the record, and will read it again. */
 class LaterRecord extends Error {}
 
 export interface RecordStore {
@@ -33,7 +33,7 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
     async load() {
       await ensureFolder(appsFolder(layout));
       const folders = await readdir(appsFolder(layout));
-      const records = await Promise.all(folders.map((folder) => loadOne(layout, folder, log, now)));
+      const records = await Promise.all(folders.map((folder) => loadRecord(layout, folder, log, now)));
       return records.filter((record) => record !== undefined);
     },
     async save(record) {
@@ -51,45 +51,47 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
   };
 }
 
-/** Leaves a copy with the run, so that the app can be recovered from what is running. */
+/** Saves a copy with the run, so that the app can be recovered from its run. */
 export async function saveRunRecord(runFolder: string, record: AppRecord): Promise<void> {
   await ensureFolder(runFolder);
   await writeNew(copyPath(runFolder), encodeRecord(record));
 }
 
-/** Writes the copy of a run anew. */
+/** Writes the copy of a run again. */
 export async function replaceRunRecord(runFolder: string, record: AppRecord): Promise<void> {
   await writeFileAtomic(copyPath(runFolder), encodeRecord(record));
 }
 
-/** The copy that a run has; undefined where there is none that can be read. */
+/** Reads the copy of a run; undefined if there is none or it is damaged. */
 export async function readRunRecord(runFolder: string, log: Logger): Promise<AppRecord | undefined> {
   try {
     const text = await readIfThere(copyPath(runFolder));
     return text === undefined ? undefined : decodeRecord(text);
   } catch (error) {
-    log.warn("the record of a run cannot be read", { runFolder, why: describeError(error) });
+    log.warn("cannot read the record of a run", { runFolder, why: describeError(error) });
     return undefined;
   }
 }
 
-/** A record as the text of its file: a line with version and checksum, then the record. */
+/** Returns the text of the file: a line with version and checksum, then the record. */
 export function encodeRecord(record: AppRecord): string {
   const body = JSON.stringify(record);
   return `nckubelet-record ${version} ${checksum(body)}\n${body}\n`;
 }
 
-/** The record in a text, or an error that says what is wrong with it. */
+/** Parses the text of a file; throws an error that says what is wrong with it. */
 export function decodeRecord(text: string): AppRecord {
   const [head = "", body = "", ...rest] = text.split("\n");
-  const [magic, itsVersion = "", sum] = head.split(" ");
+  const [magic, fileVersion = "", sum] = head.split(" ");
   if (magic !== "nckubelet-record" || rest.length !== 1 || rest[0] !== "") {
     throw new BadRecord("not a record");
   }
   if (sum !== checksum(body)) throw new BadRecord("checksum does not match");
-  if (itsVersion !== String(version)) {
-    const Why = /^\d{1,4}$/.test(itsVersion) && Number(itsVersion) > version ? LaterRecord : BadRecord;
-    throw new Why(`version ${JSON.stringify(itsVersion.slice(0, 20))} is not known`);
+  if (fileVersion !== String(version)) {
+    const ErrorType = /^\d{1,4}$/.test(fileVersion) && Number(fileVersion) > version
+      ? LaterRecord
+      : BadRecord;
+    throw new ErrorType(`version ${JSON.stringify(fileVersion.slice(0, 20))} is unknown`);
   }
   try {
     const record = JSON.parse(body);
@@ -102,7 +104,7 @@ export function decodeRecord(text: string): AppRecord {
 
 const copyPath = (runFolder: string) => join(runFolder, "record.json");
 
-async function loadOne(
+async function loadRecord(
   layout: Layout,
   folder: string,
   log: Logger,
@@ -111,9 +113,9 @@ async function loadOne(
   const path = recordPath(layout, folder);
   try {
     const text = await readIfThere(path);
-    return text === undefined ? undefined : checked(decodeRecord(text), folder);
+    return text === undefined ? undefined : checkFolder(decodeRecord(text), folder);
   } catch (error) {
-    // The content is wrong, or a link stands in its place. A disk that does not answer is another matter: the file stays.
+    // Invalid content, or a symbolic link in its place. After a read error of the disk the file stays.
     const isBad = error instanceof BadRecord || errorCode(error) === "ELOOP";
     log.warn(isBad ? "setting a state file aside" : "cannot read a state file", {
       path,
@@ -124,10 +126,10 @@ async function loadOne(
   }
 }
 
-function checked(record: AppRecord, folder: string): AppRecord {
+function checkFolder(record: AppRecord, folder: string): AppRecord {
   if (folderOf(record.app) === folder) return record;
   const { namespace = "", name } = record.app.metadata;
-  throw new BadRecord(`it is about ${appKey(namespace, name)}`);
+  throw new BadRecord(`it belongs to ${appKey(namespace, name)}`);
 }
 
 async function setAside(path: string, aside: string, log: Logger): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * What an agent finds when it starts: apps whose state file is lost but whose run goes on, and runs that nobody knows.
+ * Recovery when an agent starts: apps whose record is lost but whose run continues, and runs without a record.
  */
 import { readdir } from "node:fs/promises";
 import { basename, dirname } from "node:path";
@@ -14,8 +14,8 @@ import { keyOf } from "../../api/names.ts";
 import type { AppRecord } from "../types.ts";
 
 /**
- * The records, and those of apps that are known by their runs only: each run's folder holds a copy. Both places then have what the
- * other one lost, so that an app is not known any more only where both are damaged at once.
+ * Loads the records, and adds those of apps that only their runs know: the folder of each run has a copy. Writes both places again
+ * where one was lost, so an app is forgotten only if both are damaged at once.
  */
 export async function recoverRecords(
   { store, layout, log }: { store: RecordStore; layout: Layout; log: Logger },
@@ -28,34 +28,34 @@ export async function recoverRecords(
   for (const record of copies) {
     const app = keyOf(record.app);
     if (known.has(app)) continue;
-    log.warn("took an app over from its run, since its state file was lost", { app, run: record.run?.id });
+    log.warn("recovered an app from its run because its record was lost", { app, run: record.run?.id });
     known.add(app);
     recovered.push(record);
   }
   const copied = new Set(copies.map(({ run }) => run?.id));
   const uncopied = records.filter(({ run }) => run && !copied.has(run.id) && runIds.includes(run.id));
-  const mends = [
+  const repairs = [
     ...recovered.map((record) => () => store.save(record)),
     ...uncopied.map((record) => () => replaceRunRecord(runFolder(layout, record.run!.id), record)),
   ];
-  for (const mend of mends) {
-    await mend().catch((error: Error) => log.warn("a lost record could not be written anew", { error }));
+  for (const repair of repairs) {
+    await repair().catch((error: Error) => log.warn("cannot write a lost record again", { error }));
   }
   return [...records, ...recovered];
 }
 
-/** The copies that runs have, the newest first: it knows the runs of its app that began before it, they do not know it. */
+/** Reads the copies of the runs, newest first: a copy knows only the runs of its app that are older. */
 async function readCopies(runIds: string[], layout: Layout, log: Logger): Promise<AppRecord[]> {
   const records: AppRecord[] = [];
   for (const runId of runIds) {
     const record = await readRunRecord(runFolder(layout, runId), log);
     if (record?.run?.id === runId) records.push(record);
   }
-  const begun = ({ run }: AppRecord) => run?.createdAt ?? 0;
-  return records.sort((one, other) => begun(other) - begun(one));
+  const createdAt = ({ run }: AppRecord) => run?.createdAt ?? 0;
+  return records.sort((a, b) => createdAt(b) - createdAt(a));
 }
 
-/** Ends runs that no record knows: an agent died between the end of a run and its clean-up, or all that was known is lost. */
+/** Ends runs without a record: an agent died before the clean-up of a run, or all records of the app are lost. */
 export async function removeLeftovers(
   records: AppRecord[],
   { layout, confinement, confinementOf, log, cleanUp }: {
@@ -77,19 +77,19 @@ export async function removeLeftovers(
   const lost = [...placed.map(({ runId }) => runId), ...unplaced].filter((runId) => !known.has(runId));
   for (const runId of lost) {
     const run = placed.find((run) => run.runId === runId) ?? await findElsewhere(layout, runId);
-    log.warn("removing a run that no record knows", { ...run });
+    log.warn("removing a run without a record", { ...run });
     try {
       await cancelRun(markPath(layout, run.runId));
       await confinementOf(run).kill(run);
       await cleanUp(run);
     } catch (error) {
-      // It is tried again by the next agent; what is left of it keeps nobody from starting.
-      log.warn("a run could not be removed", { ...run, error });
+      // The next agent tries again; what remains of the run does not block a start.
+      log.warn("cannot remove a run", { ...run, error });
     }
   }
 }
 
-/** A run that is not where this agent puts them: below another root, or without a cgroup, and then known by its marker alone. */
+/** A run elsewhere: below another root, or without a cgroup, where only its marker identifies it. */
 async function findElsewhere(layout: Layout, runId: string): Promise<RunRef> {
   const leaf = await readLeaf(runFolder(layout, runId)) ?? "";
   return { folder: leaf && basename(dirname(leaf)), runId, leaf };

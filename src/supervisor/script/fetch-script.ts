@@ -1,23 +1,24 @@
 /**
- * Turns the URL of a script into a local file.
+ * Downloads a script to a local file.
  *
  * Guarantees:
- * - Nothing becomes executable before it is complete and its digest, if one is given, is right.
- * - A script whose digest is given and that is in the cache is not asked for at all.
- * - It ends: `limits.totalMs` after it began at the latest, and no more than `limits.maxBytes` are read.
- * - Without a digest the server is asked each time, with the ETag of the last answer. Where it cannot answer (no
- *   connection, too slow, 429, 5xx), the script that it gave last is used: a node that lost its network runs what it
- *   knew. A server that answers 404 has withdrawn the script.
+ * - A file becomes executable only when it is complete and matches its digest, if one is given.
+ * - A script with a given digest that is in the cache causes no request.
+ * - A download ends after `limits.totalMs`, and reads no more than `limits.maxBytes`.
+ * - Without a digest each download asks the server, with the ETag of the last response. If the server cannot answer (no connection,
+ *   too slow, 429, 5xx), the last script is used: a node without its network runs what it has. A 404 withdraws the script.
  */
 import type { LookupFunction } from "node:net";
 import { showURL } from "../../api/shown-spec.ts";
-import { type Answer, ask } from "./fetch-request.ts";
+import { type Answer, type Headers, httpGet } from "../../lib/http-get.ts";
 import {
+  checkAddress,
   checkAnswer,
   checkHead,
   defaultLimits,
   type FetchLimits,
   naming,
+  nextHop,
   parseScriptURL,
   tooLarge,
 } from "./fetch-rules.ts";
@@ -30,15 +31,15 @@ export interface ScriptFetcherOptions {
   /** Certificates (PEM) to trust in place of the system's. */
   ca?: string;
   lookup?: LookupFunction;
-  /** Hears when an old copy is used since the server could not be asked. */
+  /** Called when an old copy is used because the server could not be asked. */
   onStale?: (problem: StartError) => void;
   now?: () => number;
 }
 
-/** Returns the path of an executable copy; trouble is a StartError, except that an aborted signal throws its reason. */
+/** Returns the path of an executable copy. Throws a StartError, or the reason of the signal if that aborts. */
 export type ScriptFetcher = (url: string, sha256: string | undefined, signal: AbortSignal) => Promise<string>;
 
-/** Makes a fetcher with a cache in `cacheDir`. */
+/** Creates a fetcher with a cache in `cacheDir`. */
 export function createScriptFetcher(
   { cacheDir, onStale, now, ...options }: ScriptFetcherOptions,
 ): ScriptFetcher {
@@ -53,43 +54,52 @@ export function createScriptFetcher(
     const known = sha256 ? undefined : await findKnown(cache, text);
     const headersFor = ({ origin }: URL): Record<string, string> =>
       known?.etag && known.origin === origin ? { "if-none-match": known.etag } : {};
-    using deadline = startDeadline(limits.totalMs, signal);
+    // Over the whole download: a byte a second never exceeds a limit on silence.
+    const deadline = AbortSignal.timeout(limits.totalMs);
+    const request = {
+      ...options,
+      signal: AbortSignal.any([signal, deadline]),
+      timeoutMs: limits.totalMs,
+      headersFor,
+      nextHop: (hop: URL, headers: Headers, followed: number) => nextHop(hop, headers, followed, limits),
+      checkAddress,
+    };
     let status = 0;
     try {
-      return await ask(url, { ...options, limits, headersFor, signal: deadline.signal }, async (answer) => {
+      return await httpGet(url, request, async (answer) => {
         status = answer.status;
         if (status === 304 && known) return known.path;
-        return await take(answer, sha256, { cache, limits, source: text });
+        return await saveScript(answer, sha256, { cache, limits, source: text });
       });
     } catch (error) {
       signal.throwIfAborted();
-      const problem = deadline.expired() ? tooSlow(url, limits) : asStartError(error, url);
-      if (!known || !mayPass(problem, status)) throw problem;
+      const problem = deadline.aborted ? timedOut(url, limits) : asStartError(error, url);
+      if (!known || !isTemporary(problem, status)) throw problem;
       onStale?.(problem);
       return known.path;
     }
   };
 }
 
-/** Whether the trouble is the network's or the server's for now, rather than an answer. */
-function mayPass({ reason, cause }: StartError, status: number): boolean {
+/** Reports whether the network or the server failed for now, as opposed to a definite answer. */
+function isTemporary({ reason, cause }: StartError, status: number): boolean {
   if (reason === "DownloadTimeout") return true;
   return reason === "DownloadFailed" && (cause !== undefined || status === 429 || status >= 500);
 }
 
-/** Brings an answer into the cache. */
-async function take(
+/** Saves the body of an answer in the cache. */
+async function saveScript(
   { url, status, headers, body }: Answer,
   sha256: string | undefined,
   { cache, limits, source }: { cache: ScriptCache; limits: FetchLimits; source: string },
 ): Promise<string> {
   checkAnswer(url, status, headers, sha256 !== undefined, limits);
-  await using download = await cache.begin();
+  await using download = await cache.startDownload();
   let head = new Uint8Array();
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > limits.maxBytes) throw tooLarge(url, "the body is longer than allowed", limits.maxBytes);
+    if (bytes > limits.maxBytes) throw tooLarge(url, "the body is too long", limits.maxBytes);
     if (head.length < headBytes) head = new Uint8Array([...head, ...chunk.subarray(0, headBytes)]);
     await download.write(chunk);
   }
@@ -98,7 +108,7 @@ async function take(
   if (sha256 && digest !== sha256.toLowerCase()) {
     const message = `spec.shellFileSHA256: ${
       showURL(url)
-    } has the digest ${digest}, not ${sha256}: it was not kept`;
+    } has the digest ${digest}, not ${sha256}: the download was discarded`;
     throw new StartError("DigestMismatch", message);
   }
   const path = await download.keep();
@@ -113,7 +123,7 @@ async function take(
 /** Enough to tell a web page from a script. */
 const headBytes = 256;
 
-/** The last answer to a URL, where its script is still there and whole. */
+/** The last answer to a URL, if its script is still in the cache and intact. */
 async function findKnown(
   cache: ScriptCache,
   url: string,
@@ -123,26 +133,15 @@ async function findKnown(
   return path ? { ...answer, path } : undefined;
 }
 
-/** One clock over the whole download: a byte a second never trips a limit on silence. */
-function startDeadline(ms: number, outer: AbortSignal) {
-  const clock = new AbortController();
-  const timer = setTimeout(() => clock.abort(new Error(`more than ${ms} ms`)), ms);
-  return {
-    signal: AbortSignal.any([clock.signal, outer]),
-    expired: () => clock.signal.aborted,
-    [Symbol.dispose]: () => clearTimeout(timer),
-  };
-}
-
-function tooSlow(url: URL, { totalMs }: FetchLimits): StartError {
+function timedOut(url: URL, { totalMs }: FetchLimits): StartError {
   return new StartError("DownloadTimeout", `${naming(url)}: not complete after ${totalMs / 1000} s`);
 }
 
-/** Refusals are StartErrors already, perhaps wrapped by the connection that they kept from being made. */
+/** Refusals are StartErrors already, maybe wrapped by the connection that they prevented. */
 function asStartError(error: unknown, url: URL): StartError {
   if (error instanceof StartError) return error;
   const { cause, errors, message, code } = error as Error & { errors?: Error[]; code?: string };
   if (cause instanceof StartError) return cause;
-  const why = message || errors?.map((one) => one.message).join("; ") || code || String(error);
+  const why = message || errors?.map((error) => error.message).join("; ") || code || String(error);
   return new StartError("DownloadFailed", `${naming(url)}: ${why}`, { cause: error });
 }

@@ -2,14 +2,14 @@
  * Downloaded scripts, each under the digest of its content.
  *
  *   <cache>/<sha256>           a script, 0755
- *   <cache>/<sha256>.url       for a URL, by its digest: the ETag of the last answer and the script that came with it
- *   <cache>/.download-*        one that is still coming in; never executable
+ *   <cache>/<sha256>.url       by the digest of a URL: the ETag of its last answer and the digest of the script
+ *   <cache>/.download-*        an unfinished download, never executable
  *
- * Guarantees: a script never changes under its name (a shell reads its script as it goes); it is checked again before each
- * use, so a flipped bit or a file cut by a power loss leads to a new download; no link is followed.
+ * Guarantees: a script never changes under its name (a shell reads its script while it runs). It is verified before each use, so a
+ * flipped bit or a power loss leads to a new download. Symbolic links are not followed.
  *
- * The folder can be entered but not listed by others (0711) and its scripts can be read by all (0755), because an app may run
- * as a user of its own; the folders above must let that user through as well.
+ * Others can enter but not list the folder (0711), and read its scripts (0755), because apps may run as other users. The parent
+ * folders must let these users through as well.
  */
 import { createHash, randomBytes } from "node:crypto";
 import {
@@ -26,38 +26,38 @@ import {
 import { join } from "node:path";
 import { ensureFolder, readIfThere, writeFileAtomic } from "../../lib/files.ts";
 
-/** What is known of the last answer to a URL. */
+/** The last answer to a URL. */
 export interface CachedAnswer {
   etag: string;
-  /** Who gave the ETag; another server may use the same one for something else. */
+  /** The server that sent the ETag: another server may use the same ETag for something else. */
   origin: string;
   digest: string;
 }
 
-/** A file that is coming in. */
+/** An unfinished download. */
 export interface Download {
   write(chunk: Uint8Array): Promise<void>;
   digest(): string;
-  /** Makes it executable and gives it its name; returns the path. */
+  /** Makes the file executable, moves it to its final path and returns that. */
   keep(): Promise<string>;
-  /** Removes it, unless it was kept. */
+  /** Removes the file, unless it was kept. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface ScriptCache {
-  /** The path of the script with this digest, if it is there and whole. */
+  /** Returns the path of the script with this digest, if it is in the cache and intact. */
   find(digest: string): Promise<string | undefined>;
   answerOf(url: string): Promise<CachedAnswer | undefined>;
   remember(url: string, answer: CachedAnswer): Promise<void>;
-  begin(): Promise<Download>;
-  /** Removes what was not used for longest, down to `maxBytes`, and downloads that an agent left unfinished. */
+  startDownload(): Promise<Download>;
+  /** Removes the least recently used files, down to `maxBytes`, and abandoned downloads. */
   prune(maxBytes: number): Promise<void>;
 }
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const abandonedAfterMs = 3_600_000;
 
-/** Opens the cache in a folder, which is made when something comes in. */
+/** Creates a cache in a folder. The first download creates the folder. */
 export function createScriptCache(
   folder: string,
   { now = Date.now }: { now?: () => number } = {},
@@ -78,10 +78,10 @@ export function createScriptCache(
     async remember(url, answer) {
       await writeFileAtomic(answerPath(url), JSON.stringify(answer));
     },
-    async begin() {
+    async startDownload() {
       await ensureFolder(folder, { mode: 0o711 });
       await chmod(folder, 0o711);
-      return await beginDownload(folder, now);
+      return await openDownload(folder, now);
     },
     async prune(maxBytes) {
       await prune(folder, maxBytes, now());
@@ -89,7 +89,7 @@ export function createScriptCache(
   };
 }
 
-async function beginDownload(folder: string, now: () => number): Promise<Download> {
+async function openDownload(folder: string, now: () => number): Promise<Download> {
   const path = join(folder, `.download-${randomBytes(8).toString("hex")}`);
   const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   const hash = createHash("sha256");
@@ -122,7 +122,7 @@ async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
   for (let done = 0; done < chunk.length;) done += (await file.write(chunk, done)).bytesWritten;
 }
 
-/** The digest of a regular file's content; undefined where there is no such file. */
+/** The digest of a regular file; undefined if there is none. */
 async function digestOf(path: string): Promise<string | undefined> {
   try {
     await using file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -140,8 +140,8 @@ function sha256(data: string | Uint8Array): string {
 function parseAnswer(text: string | undefined): CachedAnswer | undefined {
   try {
     const { etag, origin, digest } = JSON.parse(text ?? "null");
-    const whole = typeof etag === "string" && typeof origin === "string" && /^[0-9a-f]{64}$/.test(digest);
-    return whole ? { etag, origin, digest } : undefined;
+    const isValid = typeof etag === "string" && typeof origin === "string" && /^[0-9a-f]{64}$/.test(digest);
+    return isValid ? { etag, origin, digest } : undefined;
   } catch {
     return undefined;
   }
@@ -152,11 +152,11 @@ async function prune(folder: string, maxBytes: number, now: number): Promise<voi
     const info = await lstat(join(folder, name)).catch(() => undefined);
     return { name, bytes: info?.size ?? 0, usedAt: info?.mtimeMs ?? now };
   }));
-  const coming = files.filter(({ name }) => name.startsWith("."));
-  const kept = files.filter((file) => !coming.includes(file)).sort((a, b) => b.usedAt - a.usedAt);
+  const unfinished = files.filter(({ name }) => name.startsWith("."));
+  const kept = files.filter((file) => !unfinished.includes(file)).sort((a, b) => b.usedAt - a.usedAt);
   let bytes = 0;
   const unwanted = [
-    ...coming.filter(({ usedAt }) => now - usedAt > abandonedAfterMs),
+    ...unfinished.filter(({ usedAt }) => now - usedAt > abandonedAfterMs),
     ...kept.filter((file) => (bytes += file.bytes) > maxBytes),
   ];
   for (const { name } of unwanted) await rm(join(folder, name), { force: true, recursive: true });

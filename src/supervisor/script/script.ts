@@ -1,10 +1,11 @@
 /**
- * From `shellFile` to a command: checks the file and decides how it is run, by its shebang or by `sh`.
+ * From `shellFile` to a command: checks the script, local or downloaded (fetch-script.ts), and decides whether its shebang or `sh`
+ * runs it.
  *
- * A shell script with the line ends of Windows, or with a byte order mark, is read from a mended copy, while `$0` stays the
- * path that the spec names: `dirname "$0"` is the script's own folder, as ever. Caveats: `${BASH_SOURCE[0]}` is the copy; a
- * script that executes `$0` again, or another file with such line ends, meets the file as it is. Other interpreters
- * (Python, Perl, Node) take such files: they get the file itself, by the shebang without its CR.
+ * A shell script with the line ends of Windows, or with a byte order mark, runs from a repaired copy, while `$0` stays the path in
+ * the spec: `dirname "$0"` is still the script's own folder. Caveats: `${BASH_SOURCE[0]}` is the copy; a script that executes `$0`
+ * again, or another file with such line ends, gets the unrepaired file. Other interpreters (Python, Perl, Node) accept such files:
+ * they get the file itself, from the shebang without its CR.
  */
 import { createHash } from "node:crypto";
 import { chmod, chown, constants, type FileHandle, open, rm } from "node:fs/promises";
@@ -12,23 +13,23 @@ import { dirname } from "node:path";
 import process from "node:process";
 import { ensureFolder, errorCode, writeNew } from "../../lib/files.ts";
 import { shellQuote } from "../../lib/shell.ts";
-import { headBytes, isShell, mendText, readHead } from "./script-text.ts";
+import { headBytes, isShell, readHead, repairText } from "./script-text.ts";
 import { StartError } from "../start-error.ts";
 
 export { createScriptFetcher } from "./fetch-script.ts";
 
 export interface Script {
   path: string;
-  /** What to execute; the script's own arguments follow. */
+  /** The command, without the arguments of the script. */
   command: string[];
 }
 
 export interface PrepareScriptOptions {
-  /** Where a mended copy goes, if one is needed. */
+  /** The path of the repaired copy, if one is needed. */
   copyPath: string;
-  /** The digest that the file must have. */
+  /** The expected digest. */
   sha256?: string;
-  /** Which field of the spec names the script. */
+  /** The field of the spec with the path, for messages. */
   field?: string;
   /** The group that the app runs as. */
   gid: number;
@@ -36,37 +37,39 @@ export interface PrepareScriptOptions {
 }
 
 const shell = "/bin/sh";
-/** As much as a download may have: what is longer is an archive with a script for its head. */
-const mostMended = 10 * 2 ** 20;
+/** The limit of downloads, too. A longer file is an archive that starts with a script. */
+const maxRepairBytes = 10 * 2 ** 20;
 
-/** Looks at a script on this node, and at its digest if one is asked for; writes the mended copy where it needs one. */
+/** Checks a script on this node and its digest, if one is given, and writes the repaired copy if it needs one. */
 export async function prepareScript(path: string, options: PrepareScriptOptions): Promise<Script> {
   const { field = "spec.shellFile", sha256 } = options;
-  const named = `${field}: ${JSON.stringify(path)}`;
-  await using file = await openScript(path, named);
+  const label = `${field}: ${JSON.stringify(path)}`;
+  await using file = await openScript(path, label);
   const info = await file.stat();
-  if (info.isDirectory()) throw new StartError("InvalidScript", `${named} is a folder`);
-  if (!info.isFile()) throw new StartError("InvalidScript", `${named} is not a regular file`);
+  if (info.isDirectory()) throw new StartError("InvalidScript", `${label} is a folder`);
+  if (!info.isFile()) throw new StartError("InvalidScript", `${label} is not a regular file`);
   if (sha256) await checkDigest(file, path, sha256);
   const head = readHead(await readStart(file));
-  if (head.isUTF16) throw new StartError("InvalidScript", `${named} is UTF-16 text; save it as UTF-8`);
+  if (head.isUTF16) throw new StartError("InvalidScript", `${label} is UTF-16 text; save it as UTF-8`);
   const executable = (info.mode & 0o111) !== 0;
   const interpreter = executable && head.shebang || [shell];
-  if (!head.needsMending) {
+  if (!head.needsRepair) {
     return { path, command: executable && (head.shebang || head.isELF) ? [path] : [shell, path] };
   }
-  const text = isShell(interpreter) && info.size <= mostMended ? mendText(await file.readFile()) : undefined;
+  const text = isShell(interpreter) && info.size <= maxRepairBytes
+    ? repairText(await file.readFile())
+    : undefined;
   if (!text) return { path, command: [...interpreter, path] };
   await writeCopy(text, info, options);
-  // `#!/bin/sh -` ends the options, and would take the next one for a file.
+  // `#!/bin/sh -` ends the options: the shell would take `-c` for a file.
   const [program = shell, argument = ""] = interpreter;
   const flags = /^--?$/.test(argument) ? [] : interpreter.slice(1);
   return { path, command: [program, ...flags, "-c", `. ${shellQuote(options.copyPath)}`, path] };
 }
 
 /**
- * The copy is for whom the file is for: it has the same owner, group and mode. The file may stand in a private folder, so only
- * the app's group can enter the folder of the copy.
+ * Writes the copy with the owner, group and mode of the file. The file may be in a private folder, so only the group of the app can
+ * enter the folder of the copy.
  */
 async function writeCopy(
   text: Uint8Array,
@@ -80,7 +83,7 @@ async function writeCopy(
     await chown(folder, 0, appGid);
     await chmod(folder, 0o710);
   }
-  // A stop that an agent did not finish is made again.
+  // A stop that an earlier agent did not finish has left its copy.
   await rm(copyPath, { force: true });
   await writeNew(copyPath, text, { mode: 0o400 });
   if (!isRoot) return;
@@ -88,16 +91,16 @@ async function writeCopy(
   await chmod(copyPath, mode & 0o555);
 }
 
-async function openScript(path: string, named: string): Promise<FileHandle> {
+async function openScript(path: string, label: string): Promise<FileHandle> {
   try {
-    // A FIFO would block an ordinary open for ever.
+    // Opening a FIFO without O_NONBLOCK would block forever.
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
     const code = errorCode(cause);
     if (code === "ENOENT" || code === "ENOTDIR") {
-      throw new StartError("ScriptNotFound", `${named}: no such file on this node`, { cause });
+      throw new StartError("ScriptNotFound", `${label}: no such file on this node`, { cause });
     }
-    throw new StartError("ScriptUnreadable", `${named}: cannot be read: ${code}`, { cause });
+    throw new StartError("ScriptUnreadable", `${label}: cannot be read: ${code}`, { cause });
   }
 }
 
@@ -114,7 +117,9 @@ async function checkDigest(file: FileHandle, path: string, wanted: string): Prom
   if (found !== wanted.toLowerCase()) {
     throw new StartError(
       "DigestMismatch",
-      `spec.shellFileSHA256: ${JSON.stringify(path)} has the digest ${found}, not ${wanted}: it was not run`,
+      `spec.shellFileSHA256: ${
+        JSON.stringify(path)
+      } has the digest ${found}, not ${wanted}: the script was not run`,
     );
   }
 }

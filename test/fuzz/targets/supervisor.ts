@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from "node:util";
 import { crc32 } from "node:zlib";
 import { showURL } from "../../../src/api/shown-spec.ts";
 import { validateNCApp } from "../../../src/api/validate/validate.ts";
-import { isLinkLocal } from "../../../src/lib/link-local.ts";
+import { isLinkLocal } from "../../../src/lib/special-addresses.ts";
 import { readAppFiles } from "../../../src/sources/app-files.ts";
 import {
   checkAnswer,
@@ -24,7 +24,7 @@ import { readTail } from "../../../src/supervisor/logs/read-log.ts";
 import { readState } from "../../../src/supervisor/logs/rotation-state.ts";
 import { readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
 import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
-import { headBytes, isShell, mendText, readHead } from "../../../src/supervisor/script/script-text.ts";
+import { headBytes, isShell, readHead, repairText } from "../../../src/supervisor/script/script-text.ts";
 import { prepareScript } from "../../../src/supervisor/script/script.ts";
 import { recordWith, runOf } from "../../supervisor/fixtures.ts";
 import { Broken, holds, oneLine, type Session, type Target } from "../engine.ts";
@@ -128,7 +128,7 @@ const marks: Target = {
 
 const script: Target = {
   name: "script",
-  covers: ["prepareScript", "readHead", "mendText", "isShell"],
+  covers: ["prepareScript", "readHead", "repairText", "isShell"],
   samples: [
     ...["#!/bin/sh\necho hi\n", "\x7fELF\x02\x01", "echo no shebang\n", "", "#!", "#!/usr/bin/env python3\n"],
     ...[
@@ -147,15 +147,15 @@ const script: Target = {
     writeFileSync(path, "", { mode: 0o755 });
     return {
       async run(input) {
-        const { shebang, isELF, isUTF16, needsMending } = readHead(input.subarray(0, headBytes));
+        const { shebang, isELF, isUTF16, needsRepair } = readHead(input.subarray(0, headBytes));
         holds(!(isELF && shebang), "a program is a script, too");
         if (shebang) isShell(shebang);
-        const mended = mendText(input);
+        const mended = repairText(input);
         holds(mended === undefined || mended.length <= input.length, "a mended text is longer than it was");
         writeFileSync(path, input);
         const { command } = await prepareScript(path, { copyPath, gid: 0, isRoot: false });
         holds(!isUTF16, "a script in UTF-16 is run");
-        if (!needsMending) {
+        if (!needsRepair) {
           const own = isELF || shebang !== undefined;
           holds(isDeepStrictEqual(command, own ? [path] : ["/bin/sh", path]), `runs as ${command.join(" ")}`);
         }

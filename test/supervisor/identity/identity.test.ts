@@ -9,7 +9,7 @@ const databases = {
 };
 const read = async () => databases;
 
-/** A name service that knows a user and a group of a directory, and notes what it is asked. */
+/** A name service with a user and a group of a directory that records the lookups. */
 function namesOf() {
   const asked: (string | number)[] = [];
   const svc = { name: "svc@corp.example", uid: 12345, gid: 20000, home: "/home/corp/svc", groups: [20001] };
@@ -26,7 +26,7 @@ function namesOf() {
   return { names, asked };
 }
 
-test("a name brings its id, home, primary group and the groups it is a member of", () => {
+test("a name resolves to id, home, primary group and groups", () => {
   assert.deepEqual(findIdentity(databases, "web"), {
     uid: 1001,
     gid: 1002,
@@ -36,7 +36,7 @@ test("a name brings its id, home, primary group and the groups it is a member of
   });
 });
 
-test("an id that has an entry is the same as its name; one without runs with itself as group", () => {
+test("an id with an entry is the same as its name; one without is its own group", () => {
   assert.deepEqual(findIdentity(databases, 1001), findIdentity(databases, "web"));
   assert.deepEqual(findIdentity(databases, "5555"), {
     uid: 5555,
@@ -56,7 +56,7 @@ test("an unknown name is refused with the field and the value", () => {
   assert.throws(() => findIdentity(databases, "ghost"), /spec\.runAsUser: "ghost": no such user/);
 });
 
-test("an agent that is not root runs apps in the group that it has itself, whatever passwd says", async () => {
+test("an agent that is not root runs apps with its own group, whatever passwd says", async () => {
   for (const self of [{ uid: 1001, gid: 998 }, { uid: 74001, gid: 0 }]) {
     const { uid, gid, groups } = await resolveIdentity(undefined, undefined, {
       read,
@@ -69,14 +69,14 @@ test("an agent that is not root runs apps in the group that it has itself, whate
   await assert.rejects(resolveIdentity(undefined, "root", { read, self }), /the agent is not root/);
 });
 
-test("an agent that is not root runs apps as itself only", async () => {
+test("an agent that is not root runs apps only as its own user", async () => {
   const self = { uid: 1001, gid: 1002 };
   assert.equal((await resolveIdentity(undefined, undefined, { read, self })).uid, 1001);
   assert.equal((await resolveIdentity("web", "", { read, self })).uid, 1001);
   await assert.rejects(resolveIdentity("root", undefined, { read, self }), /the agent is not root/);
 });
 
-test("who is in the files is not asked for", async () => {
+test("users and groups in the files are not looked up through NSS", async () => {
   const { names, asked } = namesOf();
   const self = { uid: 0, gid: 0 };
   await resolveIdentity(undefined, undefined, { read, names, self });
@@ -86,7 +86,7 @@ test("who is in the files is not asked for", async () => {
   assert.deepEqual(asked, []);
 });
 
-test("a user of a directory runs with its group, groups and home, by name as by id", async () => {
+test("a user of a directory gets its group, groups and home, by name and by id", async () => {
   const { names } = namesOf();
   for (const user of ["svc@corp.example", 12345]) {
     assert.deepEqual(await resolveIdentity(user, undefined, { read, names, self: { uid: 0, gid: 0 } }), {
@@ -99,14 +99,14 @@ test("a user of a directory runs with its group, groups and home, by name as by 
   }
 });
 
-test("runAsGroup may be a group of a directory, and replaces the primary group there, too", async () => {
+test("runAsGroup may be a group of a directory, and replaces the primary group of its users", async () => {
   const { names } = namesOf();
   const options = { read, names, self: { uid: 0, gid: 0 } };
   assert.deepEqual((await resolveIdentity("web", "staff@corp.example", options)).groups, [20001, 50]);
   assert.deepEqual((await resolveIdentity("svc@corp.example", "adm", options)).groups, [4, 20001]);
 });
 
-test("whom the name service does not know either is refused by name, and runs by id", async () => {
+test("a user unknown to NSS is refused by name, and runs by id", async () => {
   const { names, asked } = namesOf();
   const options = { read, names, self: { uid: 0, gid: 0 } };
   await assert.rejects(resolveIdentity("ghost", undefined, options), { reason: "UnknownUser" });
@@ -115,23 +115,23 @@ test("whom the name service does not know either is refused by name, and runs by
   assert.deepEqual(asked, ["ghost", "ghosts", 5555]);
 });
 
-test("a name service that cannot answer keeps the app from starting, also by id", async () => {
+test("an NSS error prevents the start, also by id", async () => {
   const cause = new Error("getent: no answer within 5 s");
   const fails = () => Promise.reject(cause);
   const options = { read, names: { findUser: fails, findGroup: fails }, self: { uid: 0, gid: 0 } };
   await assert.rejects(resolveIdentity(12345, undefined, options), {
     reason: "UserLookupFailed",
-    message: "spec.runAsUser: 12345: cannot be looked up: getent: no answer within 5 s",
+    message: "spec.runAsUser: 12345: lookup failed: getent: no answer within 5 s",
     cause,
   });
   await assert.rejects(resolveIdentity("web", "staff@corp.example", options), {
     reason: "GroupLookupFailed",
-    message: 'spec.runAsGroup: "staff@corp.example": cannot be looked up: getent: no answer within 5 s',
+    message: 'spec.runAsGroup: "staff@corp.example": lookup failed: getent: no answer within 5 s',
     cause,
   });
 });
 
-test("a line without an id is no user and no group, least of all root", () => {
+test("a line without an id is neither a user nor a group, and never root", () => {
   const broken = { passwd: "web:x:::Web:/srv/web:/bin/sh\n", group: "adm:x::web\n" };
   assert.throws(() => findIdentity(broken, "web"), { reason: "UnknownUser" });
   assert.throws(() => findIdentity({ ...broken, passwd: databases.passwd }, "web", "adm"), {

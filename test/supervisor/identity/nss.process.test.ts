@@ -12,7 +12,7 @@ import { findProgram } from "../real-programs/find-program.ts";
 
 const root = tempFolder({ after }).path;
 
-/** A machine whose getent and id are these scripts. `asked` tells their arguments. */
+/** A machine whose getent and id are these scripts. `asked` returns their arguments. */
 async function machineWith(programs: { getent?: string; id?: string }) {
   const path = await mkdtemp(join(root, "bin-"));
   const notes = join(path, "asked");
@@ -62,20 +62,20 @@ test("a group of a directory is found by name", async () => {
   assert.equal(await names.findGroup("ghosts@corp.example"), undefined);
 });
 
-test("a user that getent does not know is nobody, and id is not asked", async () => {
+test("a user unknown to getent is undefined, and id does not run", async () => {
   const { path, asked } = await machineWith(directory);
   assert.equal(await createNameService({ path }).findUser("ghost"), undefined);
   assert.deepEqual(await asked(), ["getent passwd ghost"]);
 });
 
-test("a machine without getent has nobody beyond its files", async () => {
+test("a machine without getent has no users beyond its files", async () => {
   const names = createNameService(await machineWith({}));
   assert.equal(await names.findUser("svc@corp.example"), undefined);
   assert.equal(await names.findUser(12345), undefined);
   assert.equal(await names.findGroup("staff@corp.example"), undefined);
 });
 
-test("a name service that hangs is an error that says so, and the program is ended", async () => {
+test("a name service that hangs is an error that says so, and the program is killed", async () => {
   const { path } = await machineWith({ getent: hangs });
   const names = createNameService({ path, timeoutMs: 100 });
   await assert.rejects(names.findUser("svc"), { message: "getent passwd svc: no answer within 0.1 s" });
@@ -83,7 +83,7 @@ test("a name service that hangs is an error that says so, and the program is end
   await waitUntilNoProcess(path);
 });
 
-test("one deadline is over both programs", async () => {
+test("one deadline covers both programs", async () => {
   const { path, asked } = await machineWith({ ...directory, id: hangs });
   const clock = new AbortController();
   const names = createNameService({ path, deadline: () => clock.signal });
@@ -96,7 +96,7 @@ test("one deadline is over both programs", async () => {
   await waitUntilNoProcess(path);
 });
 
-test("a program that fails or prints something else is an error with its words", async () => {
+test("a program that fails or prints something else is an error with its output", async () => {
   const userOf = async (programs: { getent?: string; id?: string }) =>
     createNameService(await machineWith({ ...directory, ...programs })).findUser("svc@corp.example");
   await assert.rejects(userOf({ getent: "echo no database >&2; exit 1" }), {
@@ -105,16 +105,16 @@ test("a program that fails or prints something else is an error with its words",
   await assert.rejects(userOf({ getent: "kill -SEGV $$" }), {
     message: "getent passwd svc@corp.example: ended with SIGSEGV",
   });
-  // A getent that matches by a pattern may find somebody else: the libc behind id does not know the name then.
+  // A getent that matches patterns may find another user: libc, behind id, does not know the name then.
   await assert.rejects(userOf({ id: "echo no such user >&2; exit 1" }), {
     message: "id -G -- svc@corp.example: no such user",
   });
   await assert.rejects(userOf({ id: "echo 20000 staff" }), {
-    message: 'id -G -- svc@corp.example: prints "20000 staff\\n", not the ids of groups',
+    message: 'id -G -- svc@corp.example: unexpected output "20000 staff\\n", expected group ids',
   });
 });
 
-test("an answer with another id, as to a name of digits or an id too large, is not taken", async () => {
+test("an answer with another id, as for a name of digits or an id too large, is ignored", async () => {
   const { path } = await machineWith({ getent: "echo 'root:x:0:0::/root:/bin/sh'", id: "echo 0" });
   const names = createNameService({ path });
   assert.equal((await names.findUser("0"))?.uid, 0);
@@ -122,7 +122,7 @@ test("an answer with another id, as to a name of digits or an id too large, is n
   assert.equal(await names.findUser("1234"), undefined);
 });
 
-test("what getent takes for an option or an id is never asked", async () => {
+test("names that getent takes for an option or an id are never looked up", async () => {
   const { path, asked } = await machineWith({ getent: "echo 'root:x:0:0::/root:/bin/sh'", id: "echo 0" });
   const names = createNameService({ path });
   for (const key of ["+0", "-s", " 0", "42949672960", ""]) {
@@ -132,7 +132,7 @@ test("what getent takes for an option or an id is never asked", async () => {
   assert.deepEqual(await asked(), [""]);
 });
 
-test("many who want to know at once ask once, and again when the answer is old", async () => {
+test("concurrent lookups share one answer, which expires", async () => {
   let now = 0;
   const { path, asked } = await machineWith(directory);
   const names = createNameService({ path, keepMs: 10_000, now: () => now });
@@ -147,7 +147,7 @@ test("many who want to know at once ask once, and again when the answer is old",
   assert.equal((await asked()).length, 6);
 });
 
-test("an error is not kept: the next one asks again", async () => {
+test("errors are not cached", async () => {
   const { path, asked } = await machineWith({ getent: "exit 1" });
   const names = createNameService({ path });
   await assert.rejects(names.findUser("svc"), /ended with 1/);
@@ -155,7 +155,7 @@ test("an error is not kept: the next one asks again", async () => {
   assert.equal((await asked()).length, 2);
 });
 
-test("the name service of this machine tells of its users what the files tell", {
+test("the name service of this machine agrees with its files", {
   skip: !findProgram("getent") && "no getent",
 }, async () => {
   const [passwd, group] = await Promise.all(

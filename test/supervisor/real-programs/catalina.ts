@@ -2,8 +2,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * A server in the manner of Tomcat: `bin/startup.sh` resolves links to find its home, hands over to `bin/catalina.sh`, which leaves the
- * server in the background with a pid file; `bin/shutdown.sh` asks it to end and waits for that.
+ * A server like Tomcat: `bin/startup.sh` resolves links to find its home and calls `bin/catalina.sh`, which starts the server in the
+ * background with a pid file; `bin/shutdown.sh` asks the server to stop and waits for its end.
  */
 export async function installCatalina(folder: string, lineEnd = "\n"): Promise<string> {
   const home = join(folder, "apache catalina 9");

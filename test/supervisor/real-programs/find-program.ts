@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cleanPath } from "../../../src/lib/shell.ts";
 
-/** Whether the environment of apps has this program. */
+/** Reports whether the environment of apps has this program. */
 export function findProgram(name: string): boolean {
   try {
     execFileSync("/bin/sh", ["-c", `command -v ${name}`], { env: { PATH: cleanPath } });

@@ -1,5 +1,5 @@
 /**
- * Servers as people have them, unchanged, on a real supervisor.
+ * Unmodified servers on a real supervisor.
  */
 import assert from "node:assert/strict";
 import { access, readFile, symlink, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ import { createTestNode, type TestNode } from "../test-node.ts";
 const createNode = () => createTestNode(createMarkerConfinement("this test uses markers"));
 
 for (const [what, lineEnd] of [["as they come", "\n"], ["saved on Windows", "\r\n"]]) {
-  test(`start and stop scripts like Tomcat's, ${what}: the daemon is the app, and ends by its own shutdown`, async () => {
+  test(`start and stop scripts like Tomcat's, ${what}: the daemon is the app, and its own shutdown script stops it`, async () => {
     await using node = await createNode();
     const home = await installCatalina(node.folder, lineEnd);
     const link = join(node.folder, "start-tomcat");
@@ -49,7 +49,7 @@ for (const [what, lineEnd] of [["as they come", "\n"], ["saved on Windows", "\r\
   });
 }
 
-test("a daemon like Tomcat that is killed from outside is started again", async () => {
+test("a killed daemon like Tomcat is restarted", async () => {
   await using node = await createNode();
   const home = await installCatalina(node.folder);
   const pidFile = join(home, "logs/catalina.pid");
@@ -62,7 +62,7 @@ test("a daemon like Tomcat that is killed from outside is started again", async 
   await waitFor("another server", async () => Number(await readFile(pidFile, "utf8")) !== first);
 });
 
-test("a Python server runs as it is, is ready by its probe, and leaves its port at a stop", async (t) => {
+test("an unmodified Python server runs, gets ready by its probe, and frees its port at a stop", async (t) => {
   if (!findProgram("python3")) return t.skip("no python3 on this machine");
   await using node = await createNode();
   const port = await freePort();
@@ -74,7 +74,7 @@ test("a Python server runs as it is, is ready by its probe, and leaves its port 
   await serves(node, { shellFile, workingDir: node.folder }, port, "from python\n");
 });
 
-test("a Java server runs from its source file as it is, is ready by its probe, and leaves its port at a stop", async (t) => {
+test("an unmodified Java source file runs, gets ready by its probe, and frees its port at a stop", async (t) => {
   if (!findProgram("java")) return t.skip("no java on this machine");
   await using node = await createNode();
   const port = await freePort();
@@ -103,7 +103,7 @@ public class Server {
   await serves(node, { shellFile, args: [String(port)] }, port, "from java\n");
 });
 
-/** The app gets ready, answers, survives a new agent, and is gone with its port after a stop. */
+/** Checks that the app gets ready, answers, survives a new agent, and frees its port after a stop. */
 async function serves(
   node: TestNode,
   spec: NCAppSpec,
@@ -124,7 +124,7 @@ async function serves(
   await node.liveRuns(0);
 }
 
-/** The script itself is over; what it left behind is the app. */
+/** The script itself has ended; the processes that it started are the app. */
 async function isScriptOver(node: TestNode, name: string): Promise<boolean> {
   const { run } = await node.reach(name, "Running");
   const text = await readFile(join(node.layout.stateDir, "marks", `${run?.id}.exit`), "utf8").catch(() => "");

@@ -19,7 +19,7 @@ async function storeIn() {
   return { layout, store, [Symbol.dispose]: temp.remove };
 }
 
-test("a record comes back as it was saved", async () => {
+test("a record is loaded as it was saved", async () => {
   await using place = await storeIn();
   const record = recordWith({ restarts: 3, lastExit: { code: 1, reason: "Error", message: "line\nline ü" } });
   await place.store.save(record);
@@ -28,7 +28,7 @@ test("a record comes back as it was saved", async () => {
   assert.deepEqual(await place.store.load(), []);
 });
 
-test("any flipped bit, cut or foreign text is found, in 2,000 random damages", () => {
+test("any flipped bit, truncation or foreign text is detected, in 2,000 random damages", () => {
   const good = new TextEncoder().encode(encodeRecord(recordWith()));
   let seed = 1;
   const random = (below: number) => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) % below;
@@ -50,7 +50,7 @@ test("a damaged file is set aside under another name, and the others are loaded"
   assert.deepEqual(await readdir(appFolder(place.layout, "default_other")), ["record.json.bad-5"]);
 });
 
-test("a record that a later program wrote is left in its place", async () => {
+test("a record of a later version stays in place", async () => {
   await using place = await storeIn();
   await place.store.save(recordWith());
   const path = recordPath(place.layout, "default_web");
@@ -60,7 +60,7 @@ test("a record that a later program wrote is left in its place", async () => {
   assert.equal(await readFile(path, "utf8"), later);
 });
 
-test("a record in the folder of another app, and one behind a link, are set aside", async () => {
+test("a record in the folder of another app is set aside, and so is a symbolic link", async () => {
   await using place = await storeIn();
   await place.store.save(recordWith());
   const stolen = { ...recordWith().app, metadata: { name: "thief", namespace: "default" } };
@@ -74,7 +74,7 @@ test("a record in the folder of another app, and one behind a link, are set asid
   assert.deepEqual((await place.store.load()).map(({ app }) => app.metadata.name), ["web"]);
 });
 
-test("folderName() never leaves its folder, and tells long names apart", () => {
+test("folderName() never leaves its folder, and distinguishes long names", () => {
   for (const bad of ["..", ".", "a/b", "", "a_b", "A", "a\n"]) {
     assert.throws(() => folderName("default", bad), /cannot make a path/);
     assert.throws(() => folderName(bad, "web"), /cannot make a path/);

@@ -15,11 +15,11 @@ import { runsOf } from "../../../src/supervisor/run-ref.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { appWith, recordWith, runOf, start } from "../fixtures.ts";
 
-test("an app with several runs and no state file is taken over from the newest, which knows the others", async () => {
+test("an app with several runs and no record is recovered from the newest, which knows the others", async () => {
   using temp = tempFolder();
   const folder = temp.path;
   const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
-  // In whatever order a folder is listed, for one of the two apps the newest run does not come first.
+  // Whatever the order of a folder listing, for one of the two apps the newest run is not the first.
   const names = { up: ["run-a", "run-b", "run-c"], down: ["run-z", "run-y", "run-x"] };
   for (const [name, ids] of Object.entries(names)) {
     const app = appWith({ concurrencyPolicy: "Allow" }, { name });
@@ -37,7 +37,7 @@ test("an app with several runs and no state file is taken over from the newest, 
 });
 
 for (const lost of ["state file", "copy with the run"]) {
-  test(`the ${lost} of an app is written anew from what is left`, async () => {
+  test(`the ${lost} of an app is written again from the other copy`, async () => {
     using temp = tempFolder();
     const folder = temp.path;
     const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };

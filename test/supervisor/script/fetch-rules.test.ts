@@ -31,13 +31,13 @@ test("parseScriptURL() refuses link-local addresses however they are spelled", (
   }
 });
 
-test("parseScriptURL() takes plain http only with a digest", () => {
+test("parseScriptURL() accepts plain http only with a digest", () => {
   assert.throws(() => parseScriptURL("http://example.com/app.sh", undefined), { reason: "DigestRequired" });
   assert.equal(parseScriptURL("http://example.com/app.sh", digest).hostname, "example.com");
   assert.equal(parseScriptURL("https://example.com/app.sh", undefined).hostname, "example.com");
 });
 
-test("parseScriptURL() refuses other schemes and what is no URL", () => {
+test("parseScriptURL() refuses other schemes and invalid URLs", () => {
   for (const text of ["file:///etc/passwd", "ftp://example.com/a", "data:,x", "https://", "nonsense"]) {
     assert.throws(() => parseScriptURL(text, digest), { reason: "DownloadFailed" }, text);
   }
@@ -57,7 +57,7 @@ test("nextHop() refuses a change of scheme in either direction", () => {
   assert.throws(() => follow("https://example.com/", plain), { reason: "ForbiddenRedirect" });
 });
 
-test("nextHop() refuses the sixth redirect, link-local targets, and a redirect to nowhere", () => {
+test("nextHop() refuses the sixth redirect, link-local targets, and redirects without a valid Location", () => {
   assert.equal(follow("/x", page, 4), "https://example.com/x");
   assert.throws(() => follow("/x", page, 5), {
     reason: "ForbiddenRedirect",
@@ -68,14 +68,14 @@ test("nextHop() refuses the sixth redirect, link-local targets, and a redirect t
   assert.throws(() => follow("https://["), { reason: "DownloadFailed" });
 });
 
-test("nextHop() tells credentials to no other server", () => {
+test("nextHop() passes credentials to no other server", () => {
   const secret = new URL("https://me:secret@example.com/a");
   assert.equal(follow("/b", secret), "https://me:secret@example.com/b");
   assert.equal(follow("https://example.com:444/b", secret), "https://example.com:444/b");
   assert.equal(follow("https://other.example.com/b", secret), "https://other.example.com/b");
 });
 
-test("checkAnswer() takes a plain 200 and nothing else", () => {
+test("checkAnswer() accepts only a plain 200", () => {
   answer({ "content-type": "text/x-shellscript", "content-length": String(10 * 2 ** 20) });
   answer({ "content-encoding": "identity" });
   for (const status of [204, 206, 304, 404, 500]) {
@@ -98,11 +98,11 @@ test("checkAnswer() refuses compression, too many bytes and web pages", () => {
   assert.throws(() => answer({ "content-type": "text/html; charset=utf-8" }), { reason: "NotAScript" });
 });
 
-test("checkAnswer() lets a digest decide where there is one, whatever the type says", () => {
+test("checkAnswer() ignores the type if a digest is given", () => {
   answer({ "content-type": "text/html" }, { pinned: true });
 });
 
-test("checkHead() refuses HTML and emptiness, not scripts that speak of HTML", () => {
+test("checkHead() refuses HTML and empty files, but not scripts that contain HTML", () => {
   const head = (text: string) => checkHead(page, Buffer.from(text));
   for (const text of ["<!DOCTYPE html>", "\n\n <html lang='en'>", "\uFEFF<HTML>", "<!doctype\nhtml>"]) {
     assert.throws(() => head(text), { reason: "NotAScript" }, text);

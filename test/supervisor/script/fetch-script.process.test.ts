@@ -27,7 +27,7 @@ async function newFetcher(options: Partial<ScriptFetcherOptions> = {}) {
   return { cacheDir, fetch: createScriptFetcher({ cacheDir, ...options }) };
 }
 
-/** Expects a refusal after which nothing is left on the disk. */
+/** Expects a refusal that leaves nothing on the disk. */
 async function assertRefused(
   listener: RequestListener,
   expected: { reason: string; message?: RegExp },
@@ -43,7 +43,7 @@ async function assertRefused(
   return server;
 }
 
-test("a script comes in executable, readable by every user, under its digest", async () => {
+test("a downloaded script is executable, readable by every user, and named by its digest", async () => {
   await using server = await serve((_request, response) => response.end(script));
   const { cacheDir, fetch } = await newFetcher();
   await mkdir(cacheDir, { mode: 0o700 });
@@ -56,7 +56,7 @@ test("a script comes in executable, readable by every user, under its digest", a
   assert.equal(server.requests[0]?.headers["accept-encoding"], "identity");
 });
 
-test("a digest in capitals is the same digest", async () => {
+test("the case of a digest does not matter", async () => {
   await using server = await serve((_request, response) => response.end(script));
   const { fetch } = await newFetcher();
   assert.equal(await readFile(await fetch(server.origin, digest.toUpperCase(), never), "utf8"), script);
@@ -64,7 +64,7 @@ test("a digest in capitals is the same digest", async () => {
   assert.equal(server.requests.length, 1);
 });
 
-test("a script in the cache is not asked for again, also when the server is gone", async () => {
+test("a script in the cache causes no request, and works when the server is gone", async () => {
   const { fetch } = await newFetcher();
   let origin = "";
   {
@@ -77,7 +77,7 @@ test("a script in the cache is not asked for again, also when the server is gone
   assert.equal(await readFile(await fetch(origin, digest, never), "utf8"), script);
 });
 
-test("a cached script that was altered or cut is downloaded again", async () => {
+test("an altered or truncated script in the cache is downloaded again", async () => {
   await using server = await serve((_request, response) => response.end(script));
   const { fetch } = await newFetcher();
   const path = await fetch(server.origin, digest, never);
@@ -88,7 +88,7 @@ test("a cached script that was altered or cut is downloaded again", async () => 
   }
 });
 
-test("a link in the place of a cached script is neither used nor written through", async () => {
+test("a symbolic link in the cache is neither used nor written through", async () => {
   await using server = await serve((_request, response) => response.end(script));
   const { cacheDir, fetch } = await newFetcher();
   const elsewhere = join(root, "elsewhere");
@@ -101,18 +101,20 @@ test("a link in the place of a cached script is neither used nor written through
   assert.equal(await readFile(path, "utf8"), script);
 });
 
-test("a cached script that lost its permissions gets them back", async () => {
+test("a script in the cache gets lost permissions back", async () => {
   await using server = await serve((_request, response) => response.end(script));
   const { fetch } = await newFetcher();
   await chmod(await fetch(server.origin, digest, never), 0o600);
   assert.equal((await stat(await fetch(server.origin, digest, never))).mode & 0o777, 0o755);
 });
 
-test("redirects are followed, five of them", async () => {
+test("five redirects are followed", async () => {
   await using server = await serve((request, response) => {
-    const left = Number(request.url?.slice(1));
-    if (left === 0) return response.end(script);
-    response.writeHead([301, 302, 303, 307, 308][left - 1]!, { location: `/${left - 1}` }).end("moved");
+    const remaining = Number(request.url?.slice(1));
+    if (remaining === 0) return response.end(script);
+    response.writeHead([301, 302, 303, 307, 308][remaining - 1]!, { location: `/${remaining - 1}` }).end(
+      "moved",
+    );
   });
   const { fetch } = await newFetcher();
   assert.equal(await readFile(await fetch(`${server.origin}/5`, digest, never), "utf8"), script);
@@ -159,7 +161,7 @@ test("a redirect from https to plain http is refused, though a digest is given",
   assert.equal(plain.requests.length, 0);
 });
 
-test("https works with a certificate that is trusted and fails with one that is not", async () => {
+test("https works with a trusted certificate and fails with any other", async () => {
   await using server = await serveSecure((_request, response) => response.end(script));
   const trusting = await newFetcher({ ca: server.ca });
   assert.equal(await readFile(await trusting.fetch(server.origin, undefined, never), "utf8"), script);
@@ -170,7 +172,7 @@ test("https works with a certificate that is trusted and fails with one that is 
   });
 });
 
-test("a name that resolves to a link-local address is refused when it is connected to, also beside a good one", async () => {
+test("a name that resolves to a link-local address is refused, even if another of its addresses is allowed", async () => {
   await using server = await serve((_request, response) => response.end(script));
   const good = { address: "127.0.0.1", family: 4 };
   for (const bad of [{ address: "169.254.169.254", family: 4 }, { address: "fe80::1", family: 6 }]) {
@@ -185,7 +187,7 @@ test("a name that resolves to a link-local address is refused when it is connect
   assert.equal(server.requests.length, 0);
 });
 
-test("a name is connected to at the address that was checked", async () => {
+test("the connection goes to the address that was checked", async () => {
   await using server = await serve((_request, response) => response.end(script));
   let lookups = 0;
   const lookup: LookupFunction = (_name, _options, callback) => {
@@ -221,7 +223,7 @@ test("404 is a failed download that names status and URL", async () => {
   });
 });
 
-test("nobody listening is a failed download", async () => {
+test("a refused connection is a failed download", async () => {
   const { origin } = await assertRefused((_request, response) => response.writeHead(404).end(), {
     reason: "DownloadFailed",
   });
@@ -247,7 +249,7 @@ test("an empty file is not a script", async () => {
   await assertRefused((_request, response) => response.end(), { reason: "NotAScript", message: /empty/ });
 });
 
-test("10 GB are refused by their announced length before the body is read", async () => {
+test("an announced length of 10 GB is refused before the body is read", async () => {
   await assertRefused(
     (_request, response) => void response.writeHead(200, { "content-length": 10e9 }).write("#!/bin/sh\n"),
     {
@@ -257,7 +259,7 @@ test("10 GB are refused by their announced length before the body is read", asyn
   );
 });
 
-test("a body without end is cut at 10 MiB", async () => {
+test("an endless body is refused after 10 MiB", async () => {
   let sent = 0;
   await assertRefused((_request, response) => {
     const chunk = Buffer.alloc(65_536, "#");
@@ -271,14 +273,14 @@ test("a body without end is cut at 10 MiB", async () => {
   assert.ok(sent > 10 * 2 ** 20 && sent < 40 * 2 ** 20, `${sent} bytes were sent`);
 });
 
-test("10 MiB exactly are taken", async () => {
+test("exactly 10 MiB are allowed", async () => {
   const body = Buffer.alloc(10 * 2 ** 20, "#");
   await using server = await serve((_request, response) => response.end(body));
   const { fetch } = await newFetcher();
   assert.equal((await stat(await fetch(server.origin, digestOf(body), never))).size, body.length);
 });
 
-test("a body that drips is given up when the time for the whole is over", async () => {
+test("a slow body times out after the limit for the whole download", async () => {
   await assertRefused(
     (_request, response) => {
       const drip = setInterval(() => response.write("#"), 20);
@@ -289,11 +291,11 @@ test("a body that drips is given up when the time for the whole is over", async 
   );
 });
 
-test("a server that never answers is given up too", async () => {
+test("a server that never answers times out", async () => {
   await assertRefused(() => {}, { reason: "DownloadTimeout" }, { limits: { totalMs: 100 } });
 });
 
-test("a gzip bomb is refused by its encoding, unread", async () => {
+test("a gzip bomb is refused by its encoding before it is read", async () => {
   const bomb = gzipSync(Buffer.alloc(50 * 2 ** 20));
   await assertRefused(
     (_request, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(bomb),
@@ -304,7 +306,7 @@ test("a gzip bomb is refused by its encoding, unread", async () => {
   );
 });
 
-test("a body that breaks off is a failed download", async () => {
+test("an incomplete body is a failed download", async () => {
   await assertRefused((_request, response) => {
     response.writeHead(200, { "content-length": script.length + 1 }).write(script, () => response.destroy());
   }, { reason: "DownloadFailed" });
@@ -313,7 +315,7 @@ test("a body that breaks off is a failed download", async () => {
   });
 });
 
-test("plain http without a digest asks nobody", async () => {
+test("plain http without a digest sends no request", async () => {
   await using server = await serve((_request, response) => response.end(script));
   const { fetch } = await newFetcher();
   await assert.rejects(fetch(server.origin, undefined, never), {
@@ -323,7 +325,7 @@ test("plain http without a digest asks nobody", async () => {
   assert.equal(server.requests.length, 0);
 });
 
-test("credentials of the URL are sent to its server only, and are in no message", async () => {
+test("credentials in the URL are sent to its server only, and appear in no message", async () => {
   await using other = await serve((_request, response) => response.writeHead(403).end());
   await using server = await serve((request, response) => {
     if (request.url === "/a") return response.writeHead(302, { location: "/b?secret" }).end();
@@ -339,7 +341,7 @@ test("credentials of the URL are sent to its server only, and are in no message"
   assert.deepEqual(other.requests.map(({ headers }) => headers.authorization), [undefined]);
 });
 
-test("an aborted signal ends the download with its own reason and leaves nothing", async () => {
+test("an aborted signal ends the download with its reason and leaves no file", async () => {
   const stop = new AbortController();
   await using server = await serve((_request, response) => {
     response.write("#!/bin/sh\n");
@@ -364,7 +366,7 @@ async function newChanging(onStale?: (problem: StartError) => void) {
   return { server, current, ...await newFetcher({ ca: server.ca, onStale, limits: { totalMs: 5000 } }) };
 }
 
-test("without a digest the ETag saves the body, and a change is noticed", async () => {
+test("without a digest the ETag saves a download, and a changed script is downloaded", async () => {
   const { server, current, fetch } = await newChanging();
   await using _server = server;
   const first = await fetch(server.origin, undefined, never);
@@ -374,7 +376,7 @@ test("without a digest the ETag saves the body, and a change is noticed", async 
   Object.assign(current, { body: "#!/bin/sh\necho new\n", etag: '"2"' });
   const second = await fetch(server.origin, undefined, never);
   assert.equal(await readFile(second, "utf8"), current.body);
-  assert.equal(await readFile(first, "utf8"), script, "a script that may be running stays as it is");
+  assert.equal(await readFile(first, "utf8"), script, "a script that may be running does not change");
 });
 
 test("an ETag is not sent when the script that came with it is damaged", async () => {
@@ -385,7 +387,7 @@ test("an ETag is not sent when the script that came with it is damaged", async (
   assert.equal(server.requests[1]?.headers["if-none-match"], undefined);
 });
 
-test("a damaged note about an ETag is as good as none", async () => {
+test("a damaged ETag file is ignored", async () => {
   const { server, cacheDir, fetch } = await newChanging();
   await using _server = server;
   await fetch(server.origin, undefined, never);
@@ -396,7 +398,7 @@ test("a damaged note about an ETag is as good as none", async () => {
   }
 });
 
-test("while the server cannot answer, the last script is used; when it says 404, it is not", async () => {
+test("the last script is used while the server cannot answer, but not after a 404", async () => {
   const problems: string[] = [];
   const { server, current, fetch } = await newChanging(({ message }) => problems.push(message));
   {
@@ -417,7 +419,7 @@ test("while the server cannot answer, the last script is used; when it says 404,
   assert.match(problems.at(-1) ?? "", /ECONNREFUSED/);
 });
 
-test("the last script of a server that sends no ETag is used as well, and nothing is said of a tag", async () => {
+test("the last script is also used if the server sends no ETag, and the request has none", async () => {
   const { server, current, fetch } = await newChanging();
   await using _server = server;
   delete current.etag;
@@ -427,7 +429,7 @@ test("the last script of a server that sends no ETag is used as well, and nothin
   assert.ok(server.requests.every(({ headers }) => headers["if-none-match"] === undefined));
 });
 
-test("the last script is used as well when the server is too slow", async () => {
+test("the last script is also used when the server is too slow", async () => {
   const { server, current, cacheDir, fetch } = await newChanging();
   await using _server = server;
   const path = await fetch(server.origin, undefined, never);
@@ -439,7 +441,7 @@ test("the last script is used as well when the server is too slow", async () => 
   assert.deepEqual(problems, ["DownloadTimeout"]);
 });
 
-test("the cache forgets what was not used for longest, and downloads that were left unfinished", async () => {
+test("the cache removes the least recently used scripts and abandoned downloads", async () => {
   let clock = Date.now() + 7_200_000;
   const bodies = ["a", "b", "c"].map((letter) => `#!/bin/sh\n${letter.repeat(1000)}\n`);
   await using server = await serve((request, response) =>

@@ -10,9 +10,9 @@ import { promisify } from "node:util";
 import { tempFolder } from "../../temp-folder.ts";
 
 export interface ScriptServer {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   origin: string;
-  /** What was asked, in order. */
+  /** The requests, in order. */
   requests: IncomingMessage[];
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -22,7 +22,7 @@ export async function serve(listener: RequestListener): Promise<ScriptServer> {
   return await listen(createServer(), "http", listener);
 }
 
-/** Serves over TLS with a certificate that nobody trusts by default. */
+/** Serves over TLS with a certificate that is not trusted by default. */
 export async function serveSecure(listener: RequestListener): Promise<ScriptServer & { ca: string }> {
   const { key, certificate } = await makeCertificate();
   const server = await listen(createSecureServer({ key, cert: certificate }), "https", listener);

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isShell, mendText, readHead } from "../../../src/supervisor/script/script-text.ts";
+import { isShell, readHead, repairText } from "../../../src/supervisor/script/script-text.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const mended = (text: string) => {
-  const result = mendText(bytes(text));
+  const result = repairText(bytes(text));
   return result && new TextDecoder("utf-8", { ignoreBOM: true }).decode(result);
 };
 
-test("readHead() finds the interpreter with its one argument, whatever ends the line", () => {
+test("readHead() finds the interpreter and its argument, with any line end", () => {
   const cases: Record<string, string[] | undefined> = {
     "#!/bin/sh\necho": ["/bin/sh"],
     "#!/bin/sh\r\necho": ["/bin/sh"],
@@ -24,8 +24,8 @@ test("readHead() finds the interpreter with its one argument, whatever ends the 
   }
 });
 
-test("readHead() asks for mending by the first line's end or a byte order mark only", () => {
-  const needs = (text: string) => readHead(bytes(text)).needsMending;
+test("readHead() requires a repair only for a CR LF in the first line or a byte order mark", () => {
+  const needs = (text: string) => readHead(bytes(text)).needsRepair;
   assert.deepEqual(
     ["echo\r\n", "\r\n", "\uFEFFecho\n", "\uFEFF", "#!/bin/sh\r\nx"].map(needs),
     [true, true, true, true, true],
@@ -33,22 +33,22 @@ test("readHead() asks for mending by the first line's end or a byte order mark o
   assert.deepEqual(["echo\n", "echo a\necho b\r\n", "echo\r", "", "a\rb\n"].map(needs), Array(5).fill(false));
 });
 
-test("readHead() knows programs and UTF-16", () => {
+test("readHead() detects ELF programs and UTF-16", () => {
   assert.equal(readHead(new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 2])).isELF, true);
   assert.equal(readHead(new Uint8Array([0xff, 0xfe, 0x23, 0])).isUTF16, true);
   assert.equal(readHead(new Uint8Array([0xfe, 0xff, 0, 0x23])).isUTF16, true);
   assert.deepEqual(readHead(bytes("#!/bin/sh\n")).isUTF16, false);
 });
 
-test("mendText() takes CR from line ends and the byte order mark, and nothing else", () => {
+test("repairText() removes CR from line ends and the byte order mark, and nothing else", () => {
   assert.equal(mended("\uFEFFecho ü\r\nprintf 'a\rb'\r\nlast"), "echo ü\nprintf 'a\rb'\nlast");
   assert.equal(mended("\uFEFFfirst\nhere\r\n"), "first\nhere\r\n");
   assert.equal(mended("payload follows\r\n\0\r\n"), undefined);
   const latin = new Uint8Array([0xe9, 13, 10, 0xff]);
-  assert.deepEqual([...mendText(latin) ?? []], [0xe9, 10, 0xff]);
+  assert.deepEqual([...repairText(latin) ?? []], [0xe9, 10, 0xff]);
 });
 
-test("isShell() tells shells, called in any way, from other interpreters", () => {
+test("isShell() detects shells, also behind env and busybox", () => {
   for (
     const line of [
       "/bin/sh",

@@ -1,5 +1,5 @@
 /**
- * Scripts as editors on Windows leave them, on a real supervisor.
+ * Scripts saved by editors on Windows, on a real supervisor.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -22,7 +22,7 @@ async function outputOf(node: TestNode, shellFile: string, spec: object = {}): P
   return (await node.log("one")).replaceAll(node.folder, "~");
 }
 
-/** What a script is called by, given, and told by its status, in CR LF. */
+/** Prints $0, the arguments and the status, in CR LF. */
 const windowsText = [
   'name="$0"',
   'folder=$(cd "$(dirname "$0")" && pwd)',
@@ -57,7 +57,7 @@ for (const [what, { head, mode = 0o755 }] of Object.entries(forms)) {
   });
 }
 
-test("a script with a byte order mark and plain line ends runs by its shebang", async () => {
+test("the shebang runs a script with a byte order mark and LF line ends", async () => {
   await using node = await createNode();
   const shellFile = await node.script(
     "bom.sh",
@@ -66,7 +66,7 @@ test("a script with a byte order mark and plain line ends runs by its shebang", 
   assert.equal(await outputOf(node, shellFile), "bash ~/bom.sh");
 });
 
-test("a Python script with the line ends of Windows runs by its shebang, and finds its neighbours", async (t) => {
+test("the shebang runs a Python script with the line ends of Windows, which finds its neighbors", async (t) => {
   if (!findProgram("python3")) return t.skip("no python3 on this machine");
   await using node = await createNode();
   await node.script("neighbour.py", 'word = "hello"\r\n');
@@ -77,7 +77,7 @@ test("a Python script with the line ends of Windows runs by its shebang, and fin
   assert.equal(await outputOf(node, shellFile, { args: ["a"] }), "hello ['a']\n");
 });
 
-test("a mended copy is readable for those only who may read the script, and goes with its run", {
+test("a repaired copy is readable only for those who can read the script, and is removed with its run", {
   skip: !isRoot,
 }, async () => {
   await using node = await createNode();
@@ -115,14 +115,14 @@ test(
   },
 );
 
-test("the digest is that of the file, not of its mended copy", async () => {
+test("the digest is that of the file, not of its repaired copy", async () => {
   await using node = await createNode();
   const shellFile = await node.script("signed.sh", "#!/bin/sh\r\necho signed\r\n");
   const [shellFileSHA256] = execFileSync("sha256sum", [shellFile], { encoding: "utf8" }).split(" ");
   assert.equal(await outputOf(node, shellFile, { shellFileSHA256 }), "signed\n");
 });
 
-test("a script in UTF-16 says what to do about it", async () => {
+test("the error for a script in UTF-16 says what to do", async () => {
   await using node = await createNode();
   const shellFile = join(node.folder, "wide.sh");
   await writeFile(shellFile, "\uFEFFecho hi\r\n", { encoding: "utf16le", mode: 0o755 });

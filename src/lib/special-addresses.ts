@@ -1,18 +1,29 @@
-/** Link-local addresses: metadata services live there, and they trust whoever asks from this node. */
+/** Addresses with a meaning of their own: loopback, and link-local, where metadata services live that trust every caller on this node. */
 import { BlockList, isIP } from "node:net";
 
-/** Whether an address is link-local, in any of the ways IPv6 has to write an IPv4 address. */
+/** Reports whether a host is `localhost` or a loopback address, which never leave the machine. */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === "localhost") return true;
+  const family = isIP(host);
+  return family !== 0 && loopback.check(host, family === 4 ? "ipv4" : "ipv6");
+}
+
+/** Reports whether an address is link-local, also if IPv6 embeds the IPv4 address. */
 export function isLinkLocal(address: string): boolean {
   const plain = address.split("%")[0] ?? "";
   const family = isIP(plain);
   return family !== 0 && linkLocal.check(plain, family === 4 ? "ipv4" : "ipv6");
 }
 
-/** The address in a URL that names its host by number; the URL parser has already unified 0xA9FEA9FE and the like. */
+/** Returns the address in a URL whose host is one; the URL parser has normalized 0xA9FEA9FE and the like. */
 export function hostAddress({ hostname }: URL): string | undefined {
   const bare = hostname.replace(/^\[|\]$/g, "");
   return isIP(bare) ? bare : undefined;
 }
+
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
 
 const linkLocal = new BlockList();
 linkLocal.addSubnet("169.254.0.0", 16, "ipv4");

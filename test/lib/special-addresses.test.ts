@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hostAddress, isLinkLocal } from "../../src/lib/link-local.ts";
+import { hostAddress, isLinkLocal, isLoopback } from "../../src/lib/special-addresses.ts";
 
-test("isLinkLocal() knows the link-local networks and every way to write them in IPv6", () => {
+test("isLinkLocal() detects the link-local networks in every IPv6 notation", () => {
   const forbidden = [
     "169.254.0.0",
     "169.254.169.254",
@@ -19,7 +19,7 @@ test("isLinkLocal() knows the link-local networks and every way to write them in
   for (const address of forbidden) assert.equal(isLinkLocal(address), true, address);
 });
 
-test("isLinkLocal() leaves loopback, private and public addresses alone", () => {
+test("isLinkLocal() is false for loopback, private and public addresses", () => {
   for (
     const address of [
       "127.0.0.1",
@@ -36,7 +36,7 @@ test("isLinkLocal() leaves loopback, private and public addresses alone", () => 
   }
 });
 
-test("hostAddress() is the address of a host that is named by number, however it is spelled", () => {
+test("hostAddress() returns the address of a numeric host in every spelling", () => {
   const hosts = {
     "0xA9FEA9FE": "169.254.169.254",
     "[::1]": "::1",
@@ -45,5 +45,14 @@ test("hostAddress() is the address of a host that is named by number, however it
   };
   for (const [host, address] of Object.entries(hosts)) {
     assert.equal(hostAddress(new URL(`https://${host}:8443/`)), address, host);
+  }
+});
+
+test("isLoopback() detects localhost and loopback addresses only", () => {
+  for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "::1"]) {
+    assert.ok(isLoopback(host), host);
+  }
+  for (const host of ["", "localhost.example.com", "10.0.0.1", "128.0.0.1", "::2", "127.0.0.1.example.com"]) {
+    assert.ok(!isLoopback(host), host);
   }
 });
