@@ -11,7 +11,8 @@ import { test } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import type { Confinement } from "../../src/supervisor/confinement/types.ts";
 import { closeInheritedDescriptors, inheritedDescriptors } from "../../src/lib/inherited-descriptors.ts";
-import { readInside, runInside } from "../../src/supervisor/run/enter.ts";
+import { execInRun } from "../../src/supervisor/run/enter.ts";
+import { readRunContext } from "../../src/supervisor/run/run-context.ts";
 import { recordPath, runFolder } from "../../src/supervisor/layout.ts";
 import { encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { waitFor } from "../wait-for.ts";
@@ -133,40 +134,37 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     assert.deepEqual(await readdir(privateDir), []);
   });
 
-  test("a command inside of an app whose environment was removed says so, and a restart mends it", async () => {
+  test("a command in a run whose environment file was removed fails with the reason, and a restart fixes it", async () => {
     await using node = await createNode();
     const shellFile = await node.script("emptied.sh", forever);
     await node.assign("emptied", { shellFile });
     const { run } = await node.reach("emptied", "Running");
     await rm(node.layout.privateDir, { recursive: true });
     const enter = (runId: string) =>
-      runInside(runFolder(node.layout, runId), ["true"], { timeoutMs: 60_000 });
-    await assert.rejects(enter(run!.id), /cannot read the environment .*ENOENT; a restart of the app/);
+      execInRun(runFolder(node.layout, runId), ["true"], { timeoutMs: 60_000 });
+    await assert.rejects(enter(run!.id), /cannot read the environment .*ENOENT; restart the app/);
     await node.assign("emptied", { shellFile, args: ["again"] });
     const { run: next } = await node.reach("emptied", "Running", (now) => now.run?.id !== run!.id);
     assert.equal((await enter(next!.id)).code, 0);
   });
 
-  test("the run of an agent that kept its environment elsewhere can be entered, and leaves nothing there", async () => {
-    for (const moved of ["state/runs/RUN/environment", "other-private/RUN"]) {
-      await using node = await createNode();
-      await node.assign("moved", { shellFile: await node.script("moved.sh", forever) });
-      const { run } = await node.reach("moved", "Running");
-      const folder = runFolder(node.layout, run!.id);
-      const path = join(node.folder, moved.replace("RUN", run!.id));
-      await mkdir(dirname(path), { recursive: true });
-      await rename(join(node.layout.privateDir, run!.id), path);
-      const { environment: _, ...inside } = await readInside(folder);
-      const named = moved.startsWith("state/") ? inside : { ...inside, environment: path };
-      await writeFile(join(folder, "inside.json"), JSON.stringify(named));
-      await node.restartAgent();
-      const script = 'test "$NCAPP_NAME" = moved';
-      const { code } = await runInside(folder, ["sh", "-c", script], { timeoutMs: 60_000 });
-      assert.equal(code, 0);
-      node.supervisor.withdraw("default/moved");
-      await node.gone("moved");
-      assert.equal(existsSync(path), false, path);
-    }
+  test("a run whose environment an earlier agent kept elsewhere can be entered, and leaves nothing there", async () => {
+    await using node = await createNode();
+    await node.assign("moved", { shellFile: await node.script("moved.sh", forever) });
+    const { run } = await node.reach("moved", "Running");
+    const folder = runFolder(node.layout, run!.id);
+    const path = join(node.folder, "other-private", run!.id);
+    await mkdir(dirname(path), { recursive: true });
+    await rename(join(node.layout.privateDir, run!.id), path);
+    const context = { ...await readRunContext(folder), environment: path };
+    await writeFile(join(folder, "inside.json"), JSON.stringify(context));
+    await node.restartAgent();
+    const script = 'test "$NCAPP_NAME" = moved';
+    const { code } = await execInRun(folder, ["sh", "-c", script], { timeoutMs: 60_000 });
+    assert.equal(code, 0);
+    node.supervisor.withdraw("default/moved");
+    await node.gone("moved");
+    assert.equal(existsSync(path), false, path);
   });
 
   test("an app is not started where its environment would lie in a folder of somebody else", {
@@ -177,7 +175,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     await chown(node.layout.privateDir, 1, 1);
     await node.assign("planted", { shellFile: await node.script("planted.sh", forever) });
     const { message } = await node.reach("planted", "Pending", ({ reason }) => reason !== "");
-    assert.match(message ?? "", /cannot keep environments in .*private: it belongs to user 1; remove it/);
+    assert.match(message ?? "", /cannot keep environments in .*private: it belongs to user 1: remove it/);
     assert.deepEqual(await readdir(node.layout.privateDir), []);
   });
 
@@ -525,5 +523,5 @@ async function filesWith(text: string, folders: string[]): Promise<string[]> {
 /** Somebody who is inside of a run, and stays whatever is asked of it. */
 function stay(folder: string, pidFile: string) {
   const command = ["sh", "-c", `trap '' TERM; echo $$ >${pidFile}; while :; do sleep 1; done`];
-  return runInside(folder, command, { timeoutMs: 600_000 });
+  return execInRun(folder, command, { timeoutMs: 600_000 });
 }

@@ -24,7 +24,7 @@ test("under strict enforcement an app with a cap that cannot be held is not star
   const { reason, message } = await node.reach("capped", "Pending", ({ reason }) => reason !== "");
   assert.deepEqual([reason, message], [
     "LimitsUnavailable",
-    `cpuPCT 20 cannot be enforced: ${why}; an agent with --enforce best-effort starts it without`,
+    `cpuPCT 20 cannot be enforced: ${why}; run the agent with --enforce best-effort to start it without`,
   ]);
   await node.reach("free", "Running");
   await node.liveRuns(1);

@@ -6,7 +6,7 @@ import process from "node:process";
 import { isatty } from "node:tty";
 import { errorCode, readIfThere } from "../../lib/files.ts";
 import { cleanPath, shellQuote } from "../../lib/shell.ts";
-import { insideCommand } from "../../supervisor/run/run.ts";
+import { execCommandLine } from "../../supervisor/run/run.ts";
 import { folderName, recordPath, runFolder } from "../../supervisor/layout.ts";
 import { decodeRecord } from "../../supervisor/records/records.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
@@ -55,7 +55,7 @@ export const execCommand: Command = {
         `${key} is ${record.phase}${why}, not running; 'nckubelet start ${word}' starts an app that was stopped`,
       );
     }
-    const words = await insideCommand(runFolder({ stateDir, logDir: "" }, record.run.id), command);
+    const words = await execCommandLine(runFolder({ stateDir, logDir: "" }, record.run.id), command);
     const terminal = isatty(0) && isatty(1) && await findScript();
     return await runAndWait(terminal ? onTerminal(words) : words, { ...io, forward: !terminal });
   },

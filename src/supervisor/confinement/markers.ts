@@ -58,7 +58,7 @@ export function createMarkerConfinement(
     thaw: async () => {},
     onEmpty: (run, callback) => pollUntilEmpty(() => findAny(run), callback),
     usage: async (run) => sumUsage((await recentScan(sameMomentMs)).get(run.runId) ?? []),
-    // Visitors may be left; see visitors.ts.
+    // Exec processes may be left; see exec-processes.ts.
     removeRun: (run) => signalAll(run, "SIGKILL"),
     removeApp: async () => {},
     listRuns: async () => [],

@@ -1,5 +1,5 @@
 /** Runs a command in the app's cgroup, as its user, in its folder. Exit code 0 is success. */
-import { type InsideResult, LostWayInError, runInside } from "../run/run.ts";
+import { execInRun, type ExecResult, RunContextLostError } from "../run/run.ts";
 import type { ProbeResult } from "./probe-result.ts";
 
 const keptOutput = 1024;
@@ -11,18 +11,18 @@ export async function probeExec(
   timeoutMs: number,
 ): Promise<ProbeResult> {
   try {
-    const result = await runInside(runFolder, command, { timeoutMs, captureBytes: keptOutput });
+    const result = await execInRun(runFolder, command, { timeoutMs, captureBytes: keptOutput });
     return judgeCommand(command, result, timeoutMs);
   } catch (error) {
     // Only a restart of the app fixes this, so it counts as the app's failure.
-    if (error instanceof LostWayInError) return { ok: false, message: error.message };
+    if (error instanceof RunContextLostError) return { ok: false, message: error.message };
     throw error;
   }
 }
 
 function judgeCommand(
   [file]: string[],
-  { code, timedOut, output }: InsideResult,
+  { code, timedOut, output }: ExecResult,
   timeoutMs: number,
 ): ProbeResult {
   const name = `command ${JSON.stringify(file)}`;

@@ -1,5 +1,5 @@
 /**
- * The environment of an app: a clean one, then what the spec adds. Nothing of the agent's own gets in.
+ * The environment of an app: a clean one plus `spec.env`. Nothing from the agent's own environment gets in.
  */
 import type { EnvVar } from "../../api/types.ts";
 import { cleanPath, shellQuote } from "../../lib/shell.ts";
@@ -10,13 +10,13 @@ import type { RunnableApp } from "../types.ts";
 
 export type Environment = Record<string, string>;
 
-/** Looks up what `valueFrom` names; undefined where there is no such key and it is optional. */
+/** Resolves `valueFrom`; undefined if the key does not exist and is optional. */
 export type ResolveValue = (app: RunnableApp, variable: EnvVar) => Promise<string | undefined>;
 
-/** Setting these ends one shell or another: bash's read-only ones, and what dash reads as a number. */
-const shellsOwn = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "OPTIND", "PPID", "SHELLOPTS", "UID"]);
+/** Setting one of these ends some shell: bash's read-only variables, and those that dash parses as numbers. */
+const reservedNames = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "OPTIND", "PPID", "SHELLOPTS", "UID"]);
 
-/** Builds the environment of one run. The spec may override all but the run's marker. */
+/** Builds the environment of one run. The spec may override everything except the run's marker. */
 export async function buildEnvironment(
   app: RunnableApp,
   { identity, nodeName, runId, resolve }: {
@@ -40,14 +40,17 @@ export async function buildEnvironment(
   for (const variable of app.spec.env ?? []) {
     const value = variable.valueFrom ? await resolve(app, variable) : variable.value ?? "";
     if (value === undefined) continue;
-    if (shellsOwn.has(variable.name)) {
+    if (reservedNames.has(variable.name)) {
       throw new StartError(
         "InvalidEnvironment",
-        `spec.env: ${variable.name}: a shell keeps this name to itself`,
+        `spec.env: ${variable.name} is reserved by the shell: use another name`,
       );
     }
     if (value.includes("\0")) {
-      throw new StartError("InvalidEnvironment", `spec.env: ${variable.name}: the value holds a NUL byte`);
+      throw new StartError(
+        "InvalidEnvironment",
+        `spec.env: the value of ${variable.name} contains a NUL byte`,
+      );
     }
     environment[variable.name] = value;
   }

@@ -1,78 +1,85 @@
 /**
- * Tells the processes of an app from those of its visitors. Exec probes and `nckubelet exec` run in the app's own cgroup, but they are
- * no part of its life: an app whose own processes have ended is over, whoever is inside of it, and they end with the run.
+ * Tells the processes of an app from exec processes: those of exec probes and `nckubelet exec`, and what they start. These run in
+ * the app's cgroup but are not part of the app: an app whose own processes have ended is over, and its exec processes end with the
+ * run.
  *
- * A visitor carries the id of the run in its environment, from before it enters, and so does whatever it starts.
- * Guarantees: no process counts as a visitor's but by that variable. That only visitors are left is said after a second look, at all
- * that the confinement and the markers know, in which no process had ended between the list and the look.
- * Caveats: what a visitor starts without its environment, or what writes over it, counts as the app's own. A service that somebody
- * starts by hand from inside is a visitor's.
+ * An exec process carries the id of the run in its environment, from before it enters the cgroup, and so does whatever it starts.
+ * Guarantees: only that variable makes a process an exec process. "Only exec processes are left" is reported after a second check
+ * of everything that the confinement and the markers know, during which no listed process ended.
+ * Caveats: what an exec process starts without its environment, or what overwrites it, counts as the app's own. A service that a
+ * user starts by hand from `nckubelet exec` counts as an exec process.
  */
 import { readFile } from "node:fs/promises";
 import { errorCode } from "../../lib/files.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { scanMarkers } from "../processes.ts";
 
-/** The environment variable of visitors; its value is the id of the run. */
-export const visitorMarker = "NCAPP_VISITOR";
+/** The environment variable of exec processes; its value is the id of the run. Running apps have it, so it keeps its name. */
+export const execMarker = "NCAPP_VISITOR";
 
-const looks = 3;
-const betweenLooksMs = 20;
+const maxChecks = 3;
+const betweenChecksMs = 20;
 
 /** A run whose script has ended. */
 export interface EndedScript {
   runId: string;
   /** The script's own process, which has ended, too. */
   main?: number;
-  /** A process that was the app's own before: if it lives, no other has to be looked at. */
+  /** A process that was found to be the app's own before: while it lives, no other has to be checked. */
   survivor?: number;
-  /** Lists the run's processes once more. */
+  /** Lists the run's processes again. */
   list: () => Promise<number[]>;
 }
 
-/** One process of the app's own among those that were listed, or none where all are visitors'. In doubt, all that may be its own. */
-export async function withoutVisitors(listed: number[], run: EndedScript): Promise<number[]> {
+/**
+ * Returns one of the listed processes that is the app's own, or none if all are exec processes. In doubt, returns all that may be
+ * its own.
+ */
+export async function withoutExecProcesses(listed: number[], run: EndedScript): Promise<number[]> {
   if (listed.length === 0) return [];
   let pids = listed;
-  for (let look = 1; look <= looks; look++) {
-    const found = await findOwn(inOrder(pids, run), run.runId, look > 1);
+  for (let check = 1; check <= maxChecks; check++) {
+    const found = await findOwn(inOrder(pids, run), run.runId, check > 1);
     if (typeof found === "number") return [found];
-    if (found === "visitors" && look > 1) return [];
-    await sleep(betweenLooksMs);
+    if (found === "only exec" && check > 1) return [];
+    await sleep(betweenChecksMs);
     pids = await listAll(run);
   }
   return pids.filter((pid) => pid !== run.main);
 }
 
-/** What stands for the run comes first, then the oldest; see survivor.ts. */
+/** The known survivor comes first, then the oldest process; see status-pid.ts. */
 function inOrder(pids: number[], { main, survivor }: EndedScript): number[] {
   const rank = (pid: number) => pid === survivor ? 0 : pid;
-  return pids.filter((pid) => pid !== main).sort((one, other) => rank(one) - rank(other));
+  return pids.filter((pid) => pid !== main).sort((a, b) => rank(a) - rank(b));
 }
 
-/** A list without cgroups may be of some processes only: enough to say that one lives, not to say that none does. */
+/** A list without cgroups may be incomplete: enough to know that a process lives, not that none does. */
 async function listAll({ runId, list }: EndedScript): Promise<number[]> {
   const marked = (await scanMarkers()).get(runId) ?? [];
   return [...new Set([...await list(), ...marked.map(({ pid }) => pid)])];
 }
 
-/** The first process that is no visitor's. "unclear" if there is none, but one that was listed has ended: it may have left a child. */
+/**
+ * Returns the first process that is not an exec process. "unclear" means that none was found but a listed process has ended: it
+ * may have left a child.
+ */
 async function findOwn(
   pids: number[],
   runId: string,
   isSure: boolean,
-): Promise<number | "visitors" | "unclear"> {
-  let answer: "visitors" | "unclear" = "visitors";
+): Promise<number | "only exec" | "unclear"> {
+  let answer: "only exec" | "unclear" = "only exec";
   for (const pid of pids) {
     const environment = await readEnvironment(pid);
-    // A process that is just being executed shows no environment; one that was given none never does.
+    // A process in the middle of an execve shows no environment; one that was started without any never does.
     if (environment === undefined || (environment === "" && !isSure)) answer = "unclear";
-    else if (!environment.split("\0").includes(`${visitorMarker}=${runId}`)) return pid;
+    else if (!environment.split("\0").includes(`${execMarker}=${runId}`)) return pid;
   }
   return answer;
 }
 
-/** Undefined for a process that has ended. What may not be read is without the variable, for all we know. */
+/** Undefined for a process that has ended. One that may not be read counts as a process without the variable. */
 async function readEnvironment(pid: number): Promise<string | undefined> {
   try {
     return await readFile(`/proc/${pid}/environ`, "utf8");

@@ -1,8 +1,8 @@
 /**
- * Brings a run to life: resolves what the spec names, prepares the place with its caps, and spawns the launcher.
+ * Starts a run: resolves what the spec names, prepares the cgroup with its caps, and spawns the launcher.
  *
- * Whatever a person has to mend is a StartError. Nothing of the app runs before the caps are in force, and a launcher that was
- * spawned can no longer be called back by an exception: the spawn is the last step.
+ * User-fixable problems are StartErrors. Nothing of the app runs before the caps are in force. The spawn is the last step: no
+ * exception can follow a launcher that is already running.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -15,7 +15,7 @@ import { type Caps, capsOf, type Confinement, describeCaps, hasCaps } from "../c
 import { buildEnvironment, type ResolveValue } from "./environment.ts";
 import { cleanPath } from "../../lib/shell.ts";
 import { type Identity, resolveIdentity } from "../identity/identity.ts";
-import { entryCommand, type Inside, saveInside } from "./enter.ts";
+import { entryCommand } from "./enter.ts";
 import { launcherScript } from "./launcher-script.ts";
 import {
   environmentPath,
@@ -30,6 +30,7 @@ import {
   scriptCopyPath,
 } from "../layout.ts";
 import { prepareMarks } from "./launcher-marks.ts";
+import { type RunContext, saveRunContext } from "./run-context.ts";
 import { saveEnvironment } from "./run-environment.ts";
 import { prepareScript, type Script } from "../script/script.ts";
 import { StartError } from "../start-error.ts";
@@ -45,11 +46,11 @@ export interface LaunchDeps {
   /** Whether the agent may change users. */
   isRoot: boolean;
   resolveValue: ResolveValue;
-  /** Turns a URL into a checked local file. */
+  /** Downloads a URL to a local file and checks its digest. */
   fetchScript: (url: string, sha256: string | undefined, signal: AbortSignal) => Promise<string>;
 }
 
-/** Starts a run; resolves when its launcher is on its way. */
+/** Starts a run; resolves when its launcher is spawned. */
 export async function launchRun(
   app: RunnableApp,
   run: Run,
@@ -68,35 +69,39 @@ export async function launchRun(
     runId: run.id,
     resolve: deps.resolveValue,
   });
-  // After what may take long, so that little time is left in which a local file that was checked can be replaced.
+  // After everything slow, so that there is little time to replace a local file that was checked.
   const script = await findScript(app, run, identity.gid, deps, signal);
   const caps = capsOf(app);
   signal.throwIfAborted();
 
-  const runs = runFolder(layout, run.id);
+  const contextFolder = runFolder(layout, run.id);
   const mark = markPath(layout, run.id);
-  await Promise.all([ensureFolder(runs), ensureFolder(marksFolder(layout)), openLog(layout, folder)]);
+  await Promise.all([
+    ensureFolder(contextFolder),
+    ensureFolder(marksFolder(layout)),
+    openLog(layout, folder),
+  ]);
   const { keeper, leaf } = await placeRun(folder, run, caps, deps);
-  const inside = {
+  const context = {
     leaf,
     privileges: privilegeCommand(identity, deps.isRoot),
     workingDir,
     gid: identity.gid,
     environment: environmentPath(layout, run.id),
-  } satisfies Inside;
+  } satisfies RunContext;
   await Promise.all([
-    saveEnvironment(inside.environment, environment),
-    saveInside(runs, inside),
+    saveEnvironment(context.environment, environment),
+    saveRunContext(contextFolder, context),
     prepareMarks(mark),
   ]);
-  const command = entryCommand(inside, [...script.command, ...(spec.args ?? [])]);
+  const command = entryCommand(context, [...script.command, ...(spec.args ?? [])]);
   const launcher = await installLauncher(layout);
   await spawnLauncher(launcher, [
     mark,
     keeper,
     leaf,
     logPath(layout, folder),
-    inside.environment,
+    context.environment,
     ...command,
   ]);
 }
@@ -119,12 +124,12 @@ async function checkFolder(path: string): Promise<void> {
   const info = await stat(path).catch((cause) => {
     throw new StartError(
       "InvalidWorkingDir",
-      `spec.workingDir: ${JSON.stringify(path)}: ${errorCode(cause)}`,
+      `spec.workingDir: cannot open ${JSON.stringify(path)}: ${errorCode(cause)}`,
       { cause },
     );
   });
   if (!info.isDirectory()) {
-    throw new StartError("InvalidWorkingDir", `spec.workingDir: ${JSON.stringify(path)} is not a folder`);
+    throw new StartError("InvalidWorkingDir", `spec.workingDir: ${JSON.stringify(path)} is not a directory`);
   }
 }
 
@@ -138,20 +143,20 @@ async function placeRun(folder: string, run: Run, caps: Caps, { confinement, enf
     throw new StartError(
       "LimitsUnavailable",
       `${describeCaps(caps)} cannot be enforced: ${place.caps.message}; ` +
-        "an agent with --enforce best-effort starts it without",
+        "run the agent with --enforce best-effort to start it without",
     );
   }
   return place;
 }
 
-/** The log must be there, and be the agent's, before a shell appends to it; a planted link is refused. */
+/** Creates the log, owned by the agent, before a shell appends to it; a planted symlink is refused. */
 async function openLog(layout: Layout, folder: string): Promise<void> {
   await ensureFolder(logFolder(layout, folder), { mode: 0o750 });
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   await using _log = await open(logPath(layout, folder), O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o640);
 }
 
-/** Own session, so that a `kill 0` in the script cannot reach the launcher; then the user, with no way back. */
+/** A session of its own, so that `kill 0` in the script cannot reach the launcher; then the user, irrevocably. */
 function privilegeCommand({ uid, gid, groups }: Identity, isRoot: boolean): string[] {
   const user = isRoot
     ? ["--reuid", `${uid}`, "--regid", `${gid}`, "--groups", groups.join(","), ...dropInheritable()]
@@ -160,8 +165,8 @@ function privilegeCommand({ uid, gid, groups }: Identity, isRoot: boolean): stri
 }
 
 /**
- * The word that takes the agent's inheritable capabilities away; none where it has none, as is usual. Each is named: a setpriv that is
- * older than the kernel refuses to say `-all`.
+ * The setpriv option that drops the agent's inheritable capabilities; none if it has none, as is usual. Each is named: a setpriv
+ * that is older than the kernel refuses `-all`.
  */
 export function dropInheritable(status: string = readFileSync("/proc/self/status", "utf8")): string[] {
   const set = BigInt(`0x${/^CapInh:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
@@ -170,7 +175,7 @@ export function dropInheritable(status: string = readFileSync("/proc/self/status
   return names.length > 0 ? [`--inh-caps=${names.join(",")}`] : [];
 }
 
-/** The launcher's file carries its digest: shells read scripts as they go, so one that is in use must never change. */
+/** Installs the launcher under a name with its digest: shells read scripts as they go, so one in use must never change. */
 async function installLauncher({ stateDir }: Layout): Promise<string> {
   const digest = createHash("sha256").update(launcherScript).digest("hex").slice(0, 12);
   const path = join(stateDir, `launcher-${digest}.sh`);

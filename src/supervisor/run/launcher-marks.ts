@@ -1,7 +1,7 @@
 /**
- * What launchers say, read back: see launcher-script.ts for how each mark is written.
+ * The marks that launchers write, read back. See launcher-script.ts for how each one is written.
  */
-import { statSync } from "node:fs";
+import { statSync, watch } from "node:fs";
 import { readdir, rm, symlink } from "node:fs/promises";
 import { performance } from "node:perf_hooks";
 import { errorCode, readNowIfThere, writeNew } from "../../lib/files.ts";
@@ -10,7 +10,7 @@ import { exitPlaceholder } from "./launcher-script.ts";
 import { isAlive, parseStat } from "../processes.ts";
 import type { ProcessId } from "../types.ts";
 
-export interface Marks {
+export interface LauncherMarks {
   claim: "none" | "launcher" | "cancelled";
   launcher?: ProcessId;
   started?: { at: number; main: ProcessId };
@@ -21,9 +21,9 @@ export interface Marks {
 const kinds = ["claim", "started", "failure", "exit"] as const;
 const cancelled = "cancelled";
 
-/** Reads all marks of a run. An empty mark is one that is being written: it counts as not there yet. */
-export function readMarks(mark: string): Marks {
-  // The exit is read first: whoever sees one then sees the start that came before it, too.
+/** Reads all marks of a run. An empty mark is being written and counts as missing. */
+export function readMarks(mark: string): LauncherMarks {
+  // The exit is read first: a reader that sees one also sees the start that came before it.
   const exit = readNowIfThere(`${mark}.exit`);
   const claim = readClaim(`${mark}.claim`);
   const started = readNowIfThere(`${mark}.started`);
@@ -40,14 +40,14 @@ export function readMarks(mark: string): Marks {
   };
 }
 
-/** Makes room for the exit status, before the launcher is spawned. */
+/** Reserves space on disk for the exit status, before the launcher is spawned. */
 export async function prepareMarks(mark: string): Promise<void> {
   await writeNew(`${mark}.exit`, exitPlaceholder);
 }
 
 /**
- * Calls a run off for good, unless its launcher came first; then nothing changes. A link is made by one step and needs no room for
- * content on a full disk, and a launcher's O_EXCL refuses it as it would a file.
+ * Cancels a run for good, unless its launcher claimed it first; then nothing changes. A symlink is created in one step and needs
+ * no data block on a full disk, and a launcher's O_EXCL refuses it as it refuses a file.
  */
 export async function cancelRun(mark: string): Promise<void> {
   try {
@@ -57,13 +57,13 @@ export async function cancelRun(mark: string): Promise<void> {
   }
 }
 
-/** Waits until the launcher of a run whose script is over has ended, too; one that does not is an error. */
+/** Waits until the launcher of a run whose script has ended exits, too; throws if it does not. */
 export async function waitForLauncher(mark: string, { timeoutMs = 5000 } = {}): Promise<void> {
   const { launcher } = readMarks(mark);
   const deadline = performance.now() + timeoutMs;
   while (launcher && isAlive(launcher)) {
     if (performance.now() > deadline) {
-      throw new Error(`the launcher of ${mark}, process ${launcher.pid}, does not end`);
+      throw new Error(`the launcher of ${mark}, process ${launcher.pid}, does not exit`);
     }
     await sleep(10);
   }
@@ -74,13 +74,34 @@ export async function removeMarks(mark: string): Promise<void> {
   await Promise.all(kinds.map((kind) => rm(`${mark}.${kind}`, { force: true })));
 }
 
-/** The runs that have marks in the folder. */
+/** The ids of the runs that have marks in the folder. */
 export async function listMarkedRuns(folder: string): Promise<string[]> {
   const runs = (await readdir(folder)).map((file) => runOfMark(file)).filter((run) => run !== undefined);
   return [...new Set(runs)];
 }
 
-/** The run that a file in the marks folder belongs to. */
+/**
+ * Watches the marks of all launchers. Calls back with the id of the run whose mark changed, or undefined if that is not known; the
+ * returned function ends the watch.
+ */
+export function watchMarks(
+  folder: string,
+  onMark: (runId: string | undefined) => void,
+  onError: (error: unknown) => void,
+): () => void {
+  try {
+    const watcher = watch(
+      folder,
+      (_event, file) => onMark(file === null ? undefined : runOfMark(String(file))),
+    ).on("error", onError);
+    return () => watcher.close();
+  } catch (error) {
+    onError(error);
+    return () => {};
+  }
+}
+
+/** The id of the run that a file in the marks folder belongs to. */
 export function runOfMark(file: string): string | undefined {
   return /^([a-z0-9-]+)\.(claim|started|failure|exit)$/.exec(file)?.[1];
 }

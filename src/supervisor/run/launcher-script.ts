@@ -1,19 +1,19 @@
 /**
- * The one helper that an app has: a small `sh` that outlives the agent, starts the script and writes down how it ended.
+ * The launcher: a small `sh` per run that outlives the agent, starts the script and writes down how it ended.
  *
- * What it promises:
+ * Guarantees:
  * - Either the launcher or an agent creates the claim, never both (`set -C` is O_EXCL, and a failed `exec` ends the shell), so a
- *   run whose agent died right after the spawn can be called off for certain.
- * - The launcher itself sits in the keeper's cgroup; the script enters the run's cgroup before its first instruction. Killing
- *   the app's cgroup, or the kernel's OOM group kill, never takes the launcher with it.
+ *   run whose agent died right after the spawn can be canceled for certain.
+ * - The launcher itself is in the keeper's cgroup; the script enters the run's cgroup before its first instruction. Killing
+ *   the app's cgroup, or the kernel's OOM group kill, never kills the launcher.
  * - The script runs in the foreground of the launcher, because a shell makes a background job ignore SIGINT and SIGQUIT.
- * - The environment is read after the privileges are dropped and never stands in an argument list: an LD_PRELOAD meant for
+ * - The environment is read after the privileges are dropped and is never in an argument list: an LD_PRELOAD meant for
  *   the app is not loaded by anything that runs as root, and `ps` shows no secret.
- * - The agent raises its own limit of descriptors as far as it may; the script gets a usual one and may raise it as far.
- * - The exit status overwrites bytes that the agent put into the file beforehand (`1<>` does not truncate), so that a full
- *   disk cannot lose it.
+ * - The agent raises its own limit of descriptors to the maximum; the script gets a usual soft limit and may raise it as far.
+ * - The exit status overwrites bytes that the agent wrote beforehand (`1<>` does not truncate), so that a full disk cannot
+ *   lose it.
  *
- * Each mark is one short write; a reader that meets an empty one waits for the next notification.
+ * Each mark is one short write; a reader that finds an empty one waits for the next notification.
  */
 export const launcherScript =
   `# Starts one NCApp script and records how it ended. Written by nckubelet; do not edit.
@@ -46,11 +46,11 @@ fi
 echo "exit $?" 1<>"$mark.exit"
 `;
 
-/** What the agent puts into the exit mark beforehand: longer than any status, so that no byte has to be found on the disk later. */
+/** What the agent writes into the exit mark beforehand: longer than any status, so that the status needs no more disk space. */
 export const exitPlaceholder = "running\n".padEnd(32, "\n");
 
 /**
- * Runs last before the script, as the app's user: takes the environment from descriptor 3, enters the folder, becomes the script.
+ * Runs last before the script, as the app's user: reads the environment from descriptor 3, enters the folder, executes the script.
  * Arguments: the folder, then the command.
  */
 export const entryScript =

@@ -1,23 +1,23 @@
 /**
- * Looks at a run: what its launcher said, and which of its processes live.
+ * Observes a run: what its launcher wrote, and which of its processes live.
  */
 import type { ConfinementOf } from "../confinement/confinement.ts";
 import type { RunRef } from "../types.ts";
 import { type Layout, markPath } from "../layout.ts";
-import { type Marks, readMarks } from "./launcher-marks.ts";
+import { type LauncherMarks, readMarks } from "./launcher-marks.ts";
 import { isAlive } from "../processes.ts";
 import type { Run, RunView } from "../types.ts";
-import { withoutVisitors } from "./exec-processes.ts";
+import { withoutExecProcesses } from "./exec-processes.ts";
 
 export interface ObserveDeps {
   layout: Layout;
   confinementOf: ConfinementOf;
   bootId: string;
-  /** For how long its launcher has been waited for; see Situation. Of a run that has begun, nobody waits for it any more. */
+  /** How long its launcher has been waited for; see Situation. Infinite for a run that has started. */
   waitedMs?: number;
 }
 
-/** The run as it is at this moment. In another boot than its own, nothing of it can be alive. */
+/** Observes the run now. In another boot than its own, nothing of it can be alive. */
 export async function observeRun(folder: string, run: Run, deps: ObserveDeps): Promise<RunView> {
   const { bootId, waitedMs = Infinity } = deps;
   const mark = markPath(deps.layout, run.id);
@@ -30,13 +30,13 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   const list = () => confinement.processes(ref);
   const listed = mayLive ? await list() : [];
   const launcherAlive = mayLive && launcherLives(before, waitedMs);
-  // The launcher's last act is to write the status down: once it is gone, what it wrote is there to read. A launcher that
-  // had not claimed the run when we looked was not looked for either, so the first reading stands.
+  // The launcher's last act is to write the exit status: once it is gone, the marks are final and are read again. If the run was
+  // not claimed at the first reading, no launcher was checked, so that reading stands.
   const { claim, started, failure, exit } = mayLive && !launcherAlive ? readMarks(mark) : before;
   const hasEnded = exit !== undefined || (!launcherAlive && !(main && listed.includes(main.pid)));
-  // Only then does it matter whose they are.
+  // Exec processes matter only once the script has ended.
   const processes = hasEnded
-    ? await withoutVisitors(listed, { runId: run.id, main: main?.pid, survivor: run.survivor, list })
+    ? await withoutExecProcesses(listed, { runId: run.id, main: main?.pid, survivor: run.survivor, list })
     : listed;
   const usage = mayLive ? await confinement.usage(ref) : undefined;
   return {
@@ -52,9 +52,9 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   };
 }
 
-/** A claim without content is one whose launcher is about to sign it; one that has not in this time never will. */
+/** A launcher writes its process into an empty claim within this time, or never will. */
 const signingMs = 10_000;
 
-function launcherLives({ launcher }: Marks, waitedMs: number): boolean {
+function launcherLives({ launcher }: LauncherMarks, waitedMs: number): boolean {
   return launcher ? isAlive(launcher) : waitedMs < signingMs;
 }

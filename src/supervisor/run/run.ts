@@ -1,21 +1,14 @@
 /**
  * One run of an app, from its launch until nothing of it is left.
  *
- * `launchRun` starts it, `observeRun` says how it is, the launcher's marks say what happened while no agent looked, and `runInside`
- * runs commands beside its processes: exec probes, stop files and `nckubelet exec`.
+ * `launchRun` starts it, `observeRun` returns its state, the launcher's marks record what happened while no agent was running, and
+ * `execInRun` runs commands beside its processes: exec probes, stop files and `nckubelet exec`.
  */
-export {
-  insideCommand,
-  type InsideResult,
-  LostWayInError,
-  readLeaf,
-  removeEnvironment,
-  runInside,
-} from "./enter.ts";
+export { execCommandLine, execInRun, type ExecResult } from "./enter.ts";
 export type { ResolveValue } from "./environment.ts";
 export { type Enforce, type LaunchDeps, launchRun } from "./launch.ts";
-export { cancelRun, listMarkedRuns, removeMarks, waitForLauncher } from "./launcher-marks.ts";
-export { watchMarks } from "./mark-watch.ts";
+export { cancelRun, listMarkedRuns, removeMarks, waitForLauncher, watchMarks } from "./launcher-marks.ts";
 export { observeRun } from "./observe.ts";
+export { readLeaf, removeEnvironment, RunContextLostError } from "./run-context.ts";
 export { listEnvironments } from "./run-environment.ts";
 export { runStopFile } from "./stop-file.ts";

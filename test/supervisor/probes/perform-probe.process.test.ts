@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { DefaultedProbe } from "../../../src/api/types.ts";
 import { createAppProber } from "../../../src/supervisor/probes/probes.ts";
-import { saveInside } from "../../../src/supervisor/run/enter.ts";
+import { saveRunContext } from "../../../src/supervisor/run/run-context.ts";
 import { runFolder } from "../../../src/supervisor/layout.ts";
 import { performProbe } from "../../../src/supervisor/probes/perform-probe.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -32,7 +32,7 @@ async function enterable() {
   const folder = temp.path;
   const environment = join(folder, "environment");
   await writeFile(environment, "");
-  await saveInside(folder, { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 0, environment });
+  await saveRunContext(folder, { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 0, environment });
   return { folder, environment, [Symbol.dispose]: temp.remove };
 }
 
@@ -45,7 +45,7 @@ test("the exit code of a command decides, and a lost environment is the app's fa
   await rm(run.environment);
   const { ok, message } = await ask(["true"]);
   assert.equal(ok, false);
-  assert.match(message, /cannot read the environment .*ENOENT; a restart of the app writes it anew/);
+  assert.match(message, /cannot read the environment .*ENOENT; restart the app to write it again/);
 });
 
 test("an unreadable inside.json throws: it says nothing about the app", async () => {

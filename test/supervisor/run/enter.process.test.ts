@@ -4,47 +4,48 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { execCommandLine, execInRun } from "../../../src/supervisor/run/enter.ts";
 import {
-  type Inside,
-  insideCommand,
-  LostWayInError,
-  readInside,
   readLeaf,
-  runInside,
-  saveInside,
-} from "../../../src/supervisor/run/enter.ts";
+  readRunContext,
+  type RunContext,
+  RunContextLostError,
+  saveRunContext,
+} from "../../../src/supervisor/run/run-context.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
-test("what a run's folder says of its start is taken only if it can be of this run", async (t) => {
+test("the context of a run is accepted only if it can be of this run", async (t) => {
   const folder = tempFolder(t).path;
   const runId = basename(folder);
-  const inside: Inside = { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 1 };
+  const environment = join(folder, "environment");
+  const context: RunContext = { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 1, environment };
   for (const leaf of ["", `/sys/fs/cgroup/nckubelet/default_web/${runId}`]) {
     await rm(join(folder, "inside.json"), { force: true });
-    await saveInside(folder, { ...inside, leaf });
-    assert.deepEqual([await readLeaf(folder), (await readInside(folder)).gid], [leaf, 1]);
+    await saveRunContext(folder, { ...context, leaf });
+    assert.deepEqual([await readLeaf(folder), (await readRunContext(folder)).gid], [leaf, 1]);
   }
   const strange = [
     ...["/etc", `/sys/../etc/${runId}`, `etc/${runId}`, "/", 7, null, undefined].map((leaf) => ({
-      ...inside,
+      ...context,
       leaf,
     })),
-    { ...inside, privileges: "sh" },
-    { ...inside, workingDir: undefined },
+    { ...context, privileges: "sh" },
+    { ...context, workingDir: undefined },
+    { ...context, environment: undefined },
     null,
     [],
   ];
   for (const value of strange) {
     await writeFile(join(folder, "inside.json"), JSON.stringify(value));
-    await assert.rejects(readInside(folder), /inside\.json does not say how this run was started/);
+    await assert.rejects(readRunContext(folder), /inside\.json is damaged/);
     assert.equal(await readLeaf(folder), undefined);
   }
 });
 
 const timeoutMs = 60_000;
 
-/** The folder of a run that can be entered, below `leaf` if one is given. */
+/** The folder of a run that can be entered, with its leaf below `leafIn` if given. */
 async function enterable(leafIn = "") {
   const temp = tempFolder();
   const folder = temp.path;
@@ -52,87 +53,87 @@ async function enterable(leafIn = "") {
   const environment = join(folder, "environment");
   await writeFile(environment, "export APP='web'\n");
   const leaf = leafIn && join(leafIn, runId);
-  await saveInside(folder, { leaf, privileges: ["setsid"], workingDir: "/", gid: 0, environment });
+  await saveRunContext(folder, { leaf, privileges: ["setsid"], workingDir: "/", gid: 0, environment });
   return {
     folder,
     runId,
     leaf,
     environment,
-    inside: join(folder, "inside.json"),
+    context: join(folder, "inside.json"),
     [Symbol.dispose]: temp.remove,
   };
 }
 
-test("probes and sessions carry the marker of visitors and leave it to what they start; a stop file does not", async () => {
+test("exec processes and what they start carry the exec marker; a stop file does not", async () => {
   await using run = await enterable();
   const show = ["sh", "-c", "env | grep -e ^APP= -e ^NCAPP_VISITOR= | sort"];
   const shown = `APP=web\nNCAPP_VISITOR=${run.runId}\n`;
-  assert.equal((await runInside(run.folder, show, { timeoutMs, captureBytes: 1024 })).output, shown);
-  const [file = "", ...args] = await insideCommand(run.folder, show);
+  assert.equal((await execInRun(run.folder, show, { timeoutMs, captureBytes: 1024 })).output, shown);
+  const [file = "", ...args] = await execCommandLine(run.folder, show);
   assert.equal((await promisify(execFile)(file, args)).stdout, shown);
   const log = join(run.folder, "log");
-  await runInside(run.folder, show, { timeoutMs, log });
+  await execInRun(run.folder, show, { timeoutMs, log });
   assert.equal(await readFile(log, "utf8"), "APP=web\n");
 });
 
-test("a visitor carries its marker before it enters the cgroup", async () => {
+test("an exec process carries its marker before it enters the cgroup", async () => {
   using temp = tempFolder();
   const root = temp.path;
   await using run = await enterable(root);
-  const gate = join(run.leaf, "cgroup.procs");
+  const fifo = join(run.leaf, "cgroup.procs");
   await mkdir(run.leaf);
-  // Whoever enters waits here until somebody reads.
-  execFileSync("mkfifo", [gate]);
-  const [file = "", ...args] = await insideCommand(run.folder, ["true"]);
-  const visits = [
-    () => runInside(run.folder, ["true"], { timeoutMs }),
+  // A process that enters waits here until the test reads.
+  execFileSync("mkfifo", [fifo]);
+  const [file = "", ...args] = await execCommandLine(run.folder, ["true"]);
+  const execs = [
+    () => execInRun(run.folder, ["true"], { timeoutMs }),
     () => promisify(execFile)(file, args),
   ];
-  for (const visit of visits) {
-    const visited = visit();
+  for (const exec of execs) {
+    const done = exec();
     try {
-      const look = () => isMarked(`NCAPP_VISITOR=${run.runId}`, gate);
-      await waitFor("a marked process at the gate", look, 10_000);
+      const isWaiting = () => isMarked(`NCAPP_VISITOR=${run.runId}`, fifo);
+      await waitFor("a marked process at the fifo", isWaiting, 10_000);
     } finally {
-      assert.equal(await readFile(gate, "utf8"), "0\n");
-      await visited;
+      assert.equal(await readFile(fifo, "utf8"), "0\n");
+      await done;
     }
   }
 });
 
-/** Whether there is a shell with this variable that was told of the gate, and waits to open it. */
-async function isMarked(variable: string, gate: string): Promise<boolean> {
+/** Reports whether a shell with this variable waits to open the fifo. */
+async function isMarked(variable: string, fifo: string): Promise<boolean> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const read = (pid: string, file: string) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
   const found = await Promise.all(
     pids.map(async (pid) =>
       (await read(pid, "environ")).split("\0").includes(variable) &&
-      (await read(pid, "cmdline")).includes(`nckubelet-inside\0${gate.slice(0, -"/cgroup.procs".length)}\0`)
+      (await read(pid, "cmdline")).includes(`nckubelet-inside\0${fifo.slice(0, -"/cgroup.procs".length)}\0`)
     ),
   );
   return found.includes(true);
 }
 
-test("a way in that is gone or damaged is lost; one that cannot be read at the moment is not", async () => {
-  const enter = (folder: string) => runInside(folder, ["true"], { timeoutMs });
+test("a context that is gone or damaged is lost; one that cannot be read at the moment is not", async () => {
+  const enter = (folder: string) => execInRun(folder, ["true"], { timeoutMs });
   const breaks = {
     "no environment": (run: Run) => rm(run.environment),
-    "no way in": (run: Run) => rm(run.inside),
-    "half of it": (run: Run) => writeFile(run.inside, '{"leaf": "'),
-    "something else": (run: Run) => writeFile(run.inside, "{}"),
+    "no context": (run: Run) => rm(run.context),
+    "half of it": (run: Run) => writeFile(run.context, '{"leaf": "'),
+    "something else": (run: Run) => writeFile(run.context, "{}"),
   };
   for (const [name, harm] of Object.entries(breaks)) {
     await using run = await enterable();
     assert.equal((await enter(run.folder)).code, 0);
     await harm(run);
-    await assert.rejects(enter(run.folder), LostWayInError, name);
-    await assert.rejects(insideCommand(run.folder, ["true"]), LostWayInError, name);
+    await assert.rejects(enter(run.folder), RunContextLostError, name);
+    await assert.rejects(execCommandLine(run.folder, ["true"]), RunContextLostError, name);
   }
   await using run = await enterable();
-  await rm(run.inside);
-  await mkdir(run.inside);
+  await rm(run.context);
+  await mkdir(run.context);
   await assert.rejects(enter(run.folder), (error: Error) => {
-    assert.ok(!(error instanceof LostWayInError));
+    assert.ok(!(error instanceof RunContextLostError));
     return /EISDIR/.test(error.message);
   });
 });

@@ -49,10 +49,10 @@ test("an optional value that is missing is left out", async () => {
   assert.equal("MAYBE" in await buildEnvironment(app, base), false);
 });
 
-test("a NUL in a value is refused by the name of the variable", async () => {
+test("a value with a NUL byte is refused, with the name of the variable", async () => {
   const app = appWith({ env: [{ name: "BAD", valueFrom: { configMapKeyRef: { name: "c", key: "k" } } }] });
   await assert.rejects(
     buildEnvironment(app, { ...base, resolve: async () => "a\0b" }),
-    /spec\.env: BAD: the value holds a NUL/,
+    /spec\.env: the value of BAD contains a NUL/,
   );
 });

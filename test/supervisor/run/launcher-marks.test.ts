@@ -137,7 +137,7 @@ test("waitForLauncher() waits until the launcher has written its last mark", asy
   await waitFor("it has started", async () => readMarks(mark).started);
   await assert.rejects(
     waitForLauncher(mark, { timeoutMs: 50 }),
-    /the launcher of .*, process \d+, does not end/,
+    /the launcher of .*, process \d+, does not exit/,
   );
   const waiting = waitForLauncher(mark);
   await writeFile(gate, "");

@@ -10,7 +10,7 @@ import { observeRun } from "../../../src/supervisor/run/observe.ts";
 import { runMarker } from "../../../src/supervisor/processes.ts";
 import { newRunId } from "../../../src/supervisor/run-ref.ts";
 import type { Run } from "../../../src/supervisor/types.ts";
-import { visitorMarker } from "../../../src/supervisor/run/exec-processes.ts";
+import { execMarker } from "../../../src/supervisor/run/exec-processes.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { appWith, runOf, start } from "../fixtures.ts";
 
@@ -52,8 +52,8 @@ test("what the script did leave behind is seen among visitors, the oldest or the
 
 test("a process counts as a visitor's only by the marker of this very run", async () => {
   await using seen = await endedRun();
-  const environments: Record<string, string>[] = [{}, { [visitorMarker]: "run-of-another" }, {
-    [`X${visitorMarker}`]: seen.run.id,
+  const environments: Record<string, string>[] = [{}, { [execMarker]: "run-of-another" }, {
+    [`X${execMarker}`]: seen.run.id,
   }];
   for (const environment of environments) {
     const pid = await seen.process(environment);
@@ -116,7 +116,7 @@ async function endedRun({ claim = statOf(ended), exit = "exit 0\n" } = {}) {
     run,
     main,
     process,
-    visitor: () => process({ [runMarker]: id, [visitorMarker]: id }),
+    visitor: () => process({ [runMarker]: id, [execMarker]: id }),
     own: () => process({ [runMarker]: id }),
     /** What is seen where the cgroup lists these. */
     async processes(listed: number[] | (() => number[]), fields: Partial<Run> = {}): Promise<number[]> {

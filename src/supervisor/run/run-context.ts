@@ -1,0 +1,76 @@
+/**
+ * How a run was started: its cgroup, user, folder and environment, kept as a file in the run's folder. Commands that enter the run
+ * read it, so that they meet the app as it was started, whatever the spec says by now.
+ */
+import { readFile, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { errorCode, writeNew } from "../../lib/files.ts";
+import { environmentPath, runFolder as folderOfRun, type RunLayout } from "../layout.ts";
+import { checkEnvironment } from "./run-environment.ts";
+
+export interface RunContext {
+  leaf: string;
+  /** The command prefix that changes session and user. */
+  privileges: string[];
+  workingDir: string;
+  /** The group that it runs as. */
+  gid: number;
+  /** The path of its environment file. */
+  environment: string;
+}
+
+/** The context of a run is gone or damaged: no command can enter it until its app restarts. */
+export class RunContextLostError extends Error {
+  override name = "RunContextLostError";
+}
+
+const contextFile = (runFolder: string) => join(runFolder, "inside.json");
+
+/** Writes the context of a new run. */
+export async function saveRunContext(runFolder: string, context: RunContext): Promise<void> {
+  await writeNew(contextFile(runFolder), JSON.stringify(context));
+}
+
+/** Reads the context of a run; throws if the file cannot be of this run. */
+export async function readRunContext(runFolder: string): Promise<RunContext> {
+  const path = contextFile(runFolder);
+  const context: RunContext = JSON.parse(await readFile(path, "utf8"));
+  const { leaf, privileges, workingDir, environment } = context ?? {};
+  const isLeaf = leaf === "" ||
+    (typeof leaf === "string" && leaf === join("/", leaf) && basename(leaf) === basename(runFolder));
+  const hasPaths = typeof workingDir === "string" && typeof environment === "string";
+  if (isLeaf && Array.isArray(privileges) && hasPaths) return context;
+  throw new Error(`${path} is damaged: it does not say how this run was started`);
+}
+
+/** The context of a run that a command is about to enter, with an environment that can be read. */
+export async function requireRunContext(runFolder: string): Promise<RunContext> {
+  try {
+    const context = await readRunContext(runFolder);
+    await checkEnvironment(context.environment);
+    return context;
+  } catch (error) {
+    const { message, cause } = error as Error;
+    // A file that is missing or damaged stays so. One that cannot be read now, such as for lack of descriptors, is not lost.
+    const isLost = !isSystemError(cause ?? error) || errorCode(cause ?? error) === "ENOENT";
+    throw isLost ? new RunContextLostError(message, { cause: error }) : error;
+  }
+}
+
+/** The cgroup that a run was started in, "" for none; undefined if its context cannot be read. */
+export async function readLeaf(runFolder: string): Promise<string | undefined> {
+  return (await readRunContext(runFolder).catch(() => undefined))?.leaf;
+}
+
+/** Removes the environment of a run, also from where an agent with another socket has written it. */
+export async function removeEnvironment(layout: RunLayout, runId: string): Promise<void> {
+  const context = await readRunContext(folderOfRun(layout, runId)).catch(() => undefined);
+  await rm(environmentPath(layout, runId), { force: true });
+  // A damaged file must not make the agent remove any other path.
+  const elsewhere = context?.environment ?? "";
+  if (basename(elsewhere) === runId) await rm(elsewhere, { force: true });
+}
+
+function isSystemError(error: unknown): boolean {
+  return typeof (error as NodeJS.ErrnoException).code === "string";
+}
