@@ -1,16 +1,20 @@
 /**
- * Checks the imports of src/ and cgroups/: their direction, cycles, and who reads the environment. Exit code 1 with a line for
- * each thing that is wrong.
+ * Checks the imports of src/ and cgroups/, their direction and cycles, and the sizes of rooms and files. Prints a line for each
+ * complaint and exits with code 1 if there are any.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import manifest from "../package.json" with { type: "json" };
-import { checkImports } from "./check/import-rules.ts";
+import { checkImports, checkRooms } from "./check/import-rules.ts";
 import { checkout } from "./checkout.ts";
+import { readImports } from "./import-graph.ts";
 
 const files = globSync("{src,cgroups}/**/*.ts", { cwd: checkout }).sort();
-const sources = new Map(files.map((file) => [file, readFileSync(join(checkout, file), "utf8")]));
-const complaints = checkImports(sources, Object.keys(manifest.dependencies));
+const linesOf = (file: string) => readFileSync(join(checkout, file), "utf8").split("\n").length - 1;
+const complaints = [
+  ...checkImports(readImports(checkout, files), Object.keys(manifest.dependencies)),
+  ...checkRooms(new Map(files.map((file) => [file, linesOf(file)]))),
+];
 for (const complaint of complaints) console.error(complaint);
 process.exitCode = complaints.length > 0 ? 1 : 0;

@@ -138,6 +138,19 @@ export async function createTestNode(
       return new Set(runs).size;
     },
     nodeName,
+    /** The command lines of the launchers and apps of this node: they name its folder, or have its name in their environment. */
+    async commandLines(): Promise<string[]> {
+      const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+      const read = (pid: string, file: string) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
+      const all = await Promise.all(pids.map(async (pid) => {
+        const [line, environment] = await Promise.all([read(pid, "cmdline"), read(pid, "environ")]);
+        return {
+          line,
+          isOwn: line.includes(folder) || environment.split("\0").includes(`NODE_NAME=${nodeName}`),
+        };
+      }));
+      return all.filter(({ isOwn }) => isOwn).map(({ line }) => line);
+    },
     /** Waits until exactly so many runs live: a script shows its marker only once it has been executed. */
     async liveRuns(count: number): Promise<void> {
       await waitFor(`${count} living runs`, async () => await node.livingRuns() === count);

@@ -1,10 +1,37 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { checkImports } from "../../tools/check/import-rules.ts";
-import { importsOf, readSource } from "../../tools/check/source-text.ts";
+import { checkImports, checkRooms } from "../../tools/check/import-rules.ts";
+import { checkout } from "../../tools/checkout.ts";
+import { readImports } from "../../tools/import-graph.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 function check(sources: Record<string, string>): string[] {
-  return checkImports(new Map(Object.entries(sources)), ["hono", "@hono/node-server", "undici"]);
+  using temp = tempFolder();
+  write(temp.path, sources);
+  const imports = readImports(temp.path, Object.keys(sources));
+  return checkImports(imports, ["hono", "@hono/node-server", "undici"]);
+}
+
+function write(folder: string, files: Record<string, string>): void {
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), text);
+  }
+}
+
+/** What `deno lint` has against the sources, by the rules of the project alone. */
+function lint(sources: Record<string, string>): string[] {
+  using temp = tempFolder();
+  const plugins = [join(checkout, "tools/check/lint-plugin.ts")];
+  const config = { lint: { plugins, rules: { tags: [], include: ["house/runtime"] } } };
+  write(temp.path, { ...sources, "deno.json": JSON.stringify(config) });
+  const deno = join(checkout, "node_modules/.bin/deno");
+  const { stdout } = spawnSync(deno, ["lint", "--json", "."], { cwd: temp.path, encoding: "utf8" });
+  const { diagnostics } = JSON.parse(stdout) as { diagnostics: { filename: string; message: string }[] };
+  return diagnostics.map(({ filename, message }) => `${filename.split(`${temp.path}/`)[1]} ${message}`);
 }
 
 test("checkImports() accepts imports that run downwards, within a folder, and of dependencies", () => {
@@ -81,21 +108,30 @@ test("checkImports() names a cycle with its whole path, once", () => {
   assert.deepEqual(complaints, ["import cycle: src/lib/a.ts → src/lib/b.ts → src/lib/c.ts → src/lib/a.ts"]);
 });
 
-test("checkImports() leaves environment, arguments and signals to the entry", () => {
-  const complaints = check({
+test("lint leaves environment, arguments and signals to the entry", () => {
+  const complaints = lint({
     "src/main.ts": 'process.on("SIGTERM", stop); process.env.A;',
     "src/lib/a.ts": 'process.env.HOME;\nprocess . argv;\nprocess.once("SIGINT", stop);\nprocess.pid;',
   });
-  assert.deepEqual(complaints.map((line) => /process\.\w+/.exec(line)?.[0]), [
+  assert.deepEqual(complaints.map((line) => /^src\/lib\/a\.ts uses (process\.\w+)/.exec(line)?.[1]), [
     "process.env",
     "process.argv",
     "process.once",
   ]);
 });
 
-test("checkImports() refuses Deno's own functions, but not the word in a comment or a text", () => {
-  assert.deepEqual(check({ "src/lib/a.ts": 'Deno.exit(1); // Deno.exit\nconst a = "Deno.exit";' }), [
+test("lint refuses Deno's own functions, but not the word in a comment or a text", () => {
+  assert.deepEqual(lint({ "src/lib/a.ts": 'Deno.exit(1); // Deno.exit\nconst a = "Deno.exit";' }), [
     "src/lib/a.ts uses Deno: only what Node has too",
+  ]);
+});
+
+test("checkRooms() names a room with too many files and a file with too few lines", () => {
+  const files = Array.from({ length: 17 }, (_, at) => [`src/kube/watch/file-${at}.ts`, 20] as const);
+  assert.deepEqual(checkRooms(new Map(files.slice(1))), []);
+  assert.deepEqual(checkRooms(new Map([...files, ["src/kube/short.ts", 7], ["src/kube/enough.ts", 8]])), [
+    "rooms: src/kube/watch has 17 files, more than 16: divide it",
+    "rooms: src/kube/short.ts has 7 lines, fewer than 8: move them to the file that uses them",
   ]);
 });
 
@@ -106,7 +142,7 @@ test("checkImports() says which file is in no layer", () => {
   );
 });
 
-test("importsOf() sees through comments, templates and patterns", () => {
+test("readImports() sees through comments, templates and patterns", () => {
   const source = [
     '// import "comment-1";',
     '/* import "comment-2"; */',
@@ -115,10 +151,8 @@ test("importsOf() sees through comments, templates and patterns", () => {
     'const half = a / b; const other = c / d; export * as all from "./real-3.ts";',
     "import {\n  type A,\n  b as c,\n} from './real-4.ts';",
   ].join("\n");
-  assert.deepEqual(importsOf(readSource(source).code), [
-    "./real-1.ts",
-    "./real-2.ts",
-    "./real-3.ts",
-    "./real-4.ts",
-  ]);
+  using temp = tempFolder();
+  write(temp.path, { "a.ts": source });
+  const imports = readImports(temp.path, ["a.ts"]).get("a.ts") ?? [];
+  assert.deepEqual(imports.sort(), ["./real-1.ts", "./real-2.ts", "./real-3.ts", "./real-4.ts"]);
 });

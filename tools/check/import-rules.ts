@@ -1,9 +1,9 @@
 /**
- * The rules for what may import what, as a pure function from sources to complaints. DESIGN: imports run one way,
- * main → cli → agent → sync, server, scheduler → sources, supervisor, report, node → kube, api, cgroups → lib.
+ * The rules for what may import what, and how rooms are built, as pure functions to complaints. Imports run one way:
+ * main → cli → agent → sync, server, scheduler → sources, supervisor, report, node → kube, api, cgroups → lib. What a file may
+ * use of Node and Deno is a rule of lint-plugin.ts.
  */
 import { basename, dirname, join } from "node:path/posix";
-import { importsOf, readSource } from "./source-text.ts";
 
 /** Folders from the top to the bottom; those in one row do not know each other. */
 const layers = [
@@ -15,8 +15,6 @@ const layers = [
   ["src/kube", "src/api", "cgroups"],
   ["src/lib"],
 ];
-
-const entry = "src/main.ts";
 
 /**
  * A folder below a layer is a room: other rooms reach it through its main file, which has the room's name (`logs/logs.ts`). cgroups/
@@ -30,21 +28,52 @@ const pastMainFiles: Record<string, string[]> = {
   "src/cli/commands/scheduler.ts": ["src/scheduler/follow/load-cluster.ts", "src/scheduler/place/explain.ts"],
 };
 
-/** Says what is wrong with these files (paths from the checkout, with their text): one line each, none where all is well. */
-export function checkImports(sources: Map<string, string>, packages: string[]): string[] {
+/** Folders with more files than a room may have. */
+const largeRooms = ["src/agent", "src/cli/commands", "src/lib"];
+
+/** Files with fewer lines than a file should have. */
+const smallFiles = [
+  "src/cli/cluster/cluster.ts",
+  "src/cli/cluster/kubectl-config.ts",
+  "src/cli/doctor/finding.ts",
+  "src/lib/http-headers.ts",
+  "src/lib/time.ts",
+  "src/lib/version.ts",
+  "src/server/dashboard/assets.ts",
+];
+
+const maxFiles = 16;
+const minLines = 8;
+
+/** Complains about rooms that hold too much and files that hold too little; `lines` has the number of lines of each file. */
+export function checkRooms(lines: Map<string, number>): string[] {
+  const files = [...lines.keys()];
+  const rooms = Map.groupBy(files, (file) => dirname(file));
+  return [
+    ...[...rooms].filter(([room, { length }]) => length > maxFiles && !largeRooms.includes(room))
+      .map(([room, { length }]) => `rooms: ${room} has ${length} files, more than ${maxFiles}: divide it`),
+    ...files.filter((file) => lines.get(file)! < minLines && !smallFiles.includes(file))
+      .map((file) =>
+        `rooms: ${file} has ${
+          lines.get(file)
+        } lines, fewer than ${minLines}: move them to the file that uses them`
+      ),
+  ];
+}
+
+/** Complains about imports against the rules; `imports` has what each file (a path from the checkout) imports. */
+export function checkImports(imports: Map<string, string[]>, packages: string[]): string[] {
   const complaints: string[] = [];
   const graph = new Map<string, string[]>();
-  for (const [file, source] of sources) {
-    const { code, names } = readSource(source);
+  for (const [file, names] of imports) {
     const targets: string[] = [];
-    for (const name of importsOf(code)) {
+    for (const name of names) {
       const target = name.startsWith(".") ? join(dirname(file), name) : undefined;
       if (target) targets.push(target);
-      const complaint = target ? checkOwn(file, name, target, sources) : checkForeign(file, name, packages);
+      const complaint = target ? checkOwn(file, name, target, imports) : checkForeign(file, name, packages);
       if (complaint) complaints.push(`${file} imports ${JSON.stringify(name)}: ${complaint}`);
     }
     graph.set(file, targets);
-    complaints.push(...checkNames(file, names));
   }
   return [...complaints, ...findCycles(graph)];
 }
@@ -53,11 +82,11 @@ function checkOwn(
   file: string,
   name: string,
   target: string,
-  sources: Map<string, string>,
+  imports: Map<string, string[]>,
 ): string | undefined {
   if (!/\.(?:ts|json)$/.test(name)) return "write the .ts ending";
   if (target.endsWith(".json")) return undefined;
-  if (!sources.has(target)) return "there is no such file in src/ or cgroups/";
+  if (!imports.has(target)) return "there is no such file in src/ or cgroups/";
   const hidden = mainFileOf(target);
   if (hidden !== undefined && !reaches(file, target, hidden)) {
     return `it belongs to another room; use what ${hidden} exports`;
@@ -88,18 +117,8 @@ function reaches(file: string, target: string, main: string): boolean {
 function checkForeign(file: string, name: string, packages: string[]): string | undefined {
   if (name.startsWith("node:")) return undefined;
   if (file.startsWith("cgroups/")) return "cgroups/ uses modules of Node only";
-  const found = packages.find((one) => name === one || name.startsWith(`${one}/`));
+  const found = packages.find((known) => name === known || name.startsWith(`${known}/`));
   return found ? undefined : "it is not among the dependencies in package.json";
-}
-
-function checkNames(file: string, names: string): string[] {
-  const complaints: string[] = [];
-  if (/\bDeno\s*\./.test(names)) complaints.push(`${file} uses Deno: only what Node has too`);
-  if (file === entry) return complaints;
-  for (const [, what] of names.matchAll(/\bprocess\s*\.\s*(env|argv|on|once|addListener)\b/g)) {
-    complaints.push(`${file} uses process.${what}: only ${entry} reads arguments, environment and signals`);
-  }
-  return complaints;
 }
 
 function layerOf(file: string): { folder: string; rank: number } {
@@ -113,7 +132,7 @@ function isIn(file: string, folder: string): boolean {
   return file === folder || file.startsWith(`${folder}/`);
 }
 
-/** Each cycle once, told from the file at which it was found. */
+/** Each cycle once, from the file where it was found. */
 function findCycles(graph: Map<string, string[]>): string[] {
   const done = new Set<string>();
   const found: string[] = [];
