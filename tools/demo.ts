@@ -1,6 +1,6 @@
 /**
- * `npm start`: a standalone agent on the examples, with a table that refreshes on a terminal. Everything it makes is in one
- * temporary folder, and Ctrl-C takes the apps and that folder away again.
+ * `npm start`: runs the examples with a standalone agent and shows a table that refreshes on a terminal. Everything is in one
+ * temporary folder; Ctrl-C stops the apps and removes it.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ import { layOut, type Screen } from "./demo/screen.ts";
 const manifests = join(dirname(fileURLToPath(import.meta.url)), "..", process.argv[2] ?? "examples");
 const stopping = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => stopping.abort());
-// Whoever read the output has gone: there is nobody left to show anything to.
+// The reader of the output has gone.
 process.stdout.on("error", () => stopping.abort());
 const isTerminal = process.stdout.isTTY === true;
 const folder = await mkdtemp(join(tmpdir(), "nckubelet-demo-"));
@@ -60,18 +60,18 @@ async function runDemo(): Promise<void> {
   });
   const head = headLines(agent.view, agent.addresses);
   if (!isTerminal) console.log(head.join("\n"));
-  let shown = "";
+  let shownPhases = "";
   while (!stopping.signal.aborted) {
     const table = tableLines(agent.view);
     if (isTerminal) {
       drawScreen({ head, table, news: notes });
-    } else if (phases(agent.view) !== shown) console.log(["", ...table].join("\n"));
-    shown = phases(agent.view);
+    } else if (phases(agent.view) !== shownPhases) console.log(["", ...table].join("\n"));
+    shownPhases = phases(agent.view);
     await wait(1000, undefined, { signal: stopping.signal }).catch(() => {});
   }
   console.log("\nStopping the apps …");
   await agent.close();
-  console.log("All stopped; nothing is left behind.");
+  console.log("All apps are stopped; nothing is left behind.");
 }
 
 function headLines(view: AgentView, addresses: string[]): string[] {
@@ -108,13 +108,13 @@ function drawScreen(screen: Screen): void {
   process.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join("\n")}\x1b[J`);
 }
 
-/** The usual port, or any free one where something else has it. */
+/** The default port, or a free one if it is taken. */
 async function freeAddress(): Promise<string> {
   const { createServer } = await import("node:net");
-  const usual = 10268;
+  const defaultPort = 10268;
   return await new Promise((resolve) => {
     const probe = createServer();
     probe.once("error", () => resolve("127.0.0.1:0"));
-    probe.listen(usual, "127.0.0.1", () => probe.close(() => resolve(`127.0.0.1:${usual}`)));
+    probe.listen(defaultPort, "127.0.0.1", () => probe.close(() => resolve(`127.0.0.1:${defaultPort}`)));
   });
 }

@@ -79,14 +79,17 @@ async function showHelp(
 }
 
 function helpText(call: string, summary: string, { operands, flags, examples }: Command): string {
-  const rows = Object.entries(flags).map(([flag, { short, value, help, default: standard }]) => {
-    const usage = `  ${short ? `-${short}, ` : "    "}--${flag}${value ? ` ${value}` : ""}`;
-    return `${usage.padEnd(34)} ${help}${standard ? ` Default: ${standard}.` : ""}`;
-  });
+  const usages = Object.entries(flags).map(([flag, { short, value }]) =>
+    `  ${short ? `-${short}, ` : "    "}--${flag}${value ? ` ${value}` : ""}`
+  );
+  const width = Math.max(...usages.map(({ length }) => length)) + 2;
+  const rows = Object.values(flags).map(({ help, default: standard }, index) =>
+    `${usages[index]!.padEnd(width)}${help}${standard ? ` Default: ${standard}.` : ""}`
+  );
   return [
     summary,
     "",
-    `Usage: ${call} [flags]${operands ? ` ${operands}` : ""}`,
+    ["Usage:", call, rows.length > 0 ? "[flags]" : "", operands ?? ""].filter(Boolean).join(" "),
     ...(rows.length > 0 ? ["", "Flags:", ...rows] : []),
     "",
     "Examples:",

@@ -19,6 +19,7 @@ const nodeApps: AppOrigin = {
     socket: socketFlag,
   },
   logFlags: {},
+  interval: "2s",
   async connect(invocation, io) {
     const client = await connectAgent(invocation, io);
     const namespace = textFlag(invocation, "namespace");

@@ -29,6 +29,8 @@ export interface AppOrigin {
   listFlags: Record<string, Flag>;
   /** More flags for logs. */
   logFlags: Record<string, Flag>;
+  /** How often top refreshes by default. */
+  interval: string;
   connect(invocation: Invocation, io: Io): Promise<AppReader>;
 }
 
@@ -83,11 +85,11 @@ function psCommand({ program, scope, listFlags, connect }: AppOrigin): Command {
 }
 
 /** Shows the usage of apps, highest first: refreshed in place on a terminal, once for programs and with --once. */
-function topCommand({ program, scope, listFlags, connect }: AppOrigin): Command {
+function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin): Command {
   return {
     operandHint: `'${program} describe APP' shows one app`,
     flags: {
-      interval: { kind: "text", value: "TIME", help: "How often to refresh.", default: "2s" },
+      interval: { kind: "text", value: "TIME", help: "How often to refresh.", default: interval },
       once: { kind: "switch", help: "Print once and exit, even on a terminal." },
       output: outputFlag,
       ...listFlags,
@@ -99,7 +101,7 @@ function topCommand({ program, scope, listFlags, connect }: AppOrigin): Command 
       `${program} top -o json | jq -r '.items[0].metadata.name'`,
     ],
     async run(invocation, io) {
-      const everyMs = parseDuration("interval", textFlag(invocation, "interval") ?? "2s");
+      const everyMs = parseDuration("interval", textFlag(invocation, "interval") ?? interval);
       const once = invocation.flags.once === true;
       const format = outputFormat(invocation);
       using reader = await connect(invocation, io);

@@ -1,10 +1,10 @@
 /**
- * What a terminal shows of the demo. Pure. What matters most is whole: the lines at the top are wrapped, the table is cut with a mark,
- * and news take the rows that are left.
+ * Lays out the demo on a terminal. Pure. The lines at the top are wrapped, the table is cut to the width, and the news get the
+ * remaining rows.
  */
 
 export interface Screen {
-  /** `Title  text` lines; wrapped ones go on below their text. */
+  /** `Title  text` lines; they wrap below their text. */
   head: string[];
   table: string[];
   /** The newest last. */
@@ -16,7 +16,7 @@ export interface Size {
   rows: number;
 }
 
-/** The lines to draw: at most one less than there are rows, so that nothing scrolls. */
+/** Returns the lines to draw: one less than there are rows at most, so that nothing scrolls. */
 export function layOut({ head, table, news }: Screen, { columns, rows }: Size): string[] {
   const lines = [
     ...head.flatMap((line) => wrap(line, columns)),
@@ -30,7 +30,7 @@ export function layOut({ head, table, news }: Screen, { columns, rows }: Size): 
 
 const indent = " ".repeat(13);
 
-/** Breaks a line at spaces; a word that is longer than the line stays whole, for the terminal to break. */
+/** Wraps a line at spaces; the terminal wraps words that are longer than the line. */
 function wrap(line: string, columns: number): string[] {
   const lines: string[] = [];
   let rest = line;

@@ -31,7 +31,7 @@ export const joinCommand: Command = {
   examples: [
     "nckubelet join --kubeconfig edge-7.kubeconfig && systemctl restart nckubelet",
     "nckubelet join --server https://10.0.0.1:6443 --token-file token --ca-file ca.crt",
-    "NCKUBELET_TOKEN=… nckubelet join --server https://10.0.0.1:6443 --ca-hash sha256:…",
+    "NCKUBELET_TOKEN=TOKEN nckubelet join --server https://10.0.0.1:6443 --ca-hash sha256:HEX",
   ],
   async run(invocation, io) {
     const config = resolve(textFlag(invocation, "config") ?? defaultConfig);

@@ -41,6 +41,7 @@ export const clusterApps: AppOrigin = {
     ...clusterFlags,
   },
   logFlags: endpointFlags,
+  interval: "5s",
   connect: connectApps,
 };
 

@@ -164,3 +164,7 @@ test("loadAccess() says what is missing", async () => {
     return !error.message.includes("s3cret");
   });
 });
+
+test("loadAccess() says how to run without an API server", async () => {
+  await assert.rejects(loadAccess({ env: {} }), /'nckubelet agent --standalone' needs no cluster$/);
+});
