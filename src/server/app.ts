@@ -1,6 +1,6 @@
 /**
- * The HTTP endpoint behind one listener, made from the table of routes. Errors are Kubernetes `Status`; those that nobody
- * expected say nothing of the inside, which is in the agent's log.
+ * The HTTP endpoint behind one listener, made from the table of routes. Errors are Kubernetes `Status`; unexpected ones reveal
+ * nothing internal, which is in the agent's log.
  */
 import { setImmediate } from "node:timers/promises";
 import { Hono } from "hono";
@@ -10,10 +10,10 @@ import { Refusal, refuse } from "./refusal.ts";
 import { type Route, routes, type Subresource } from "./routes/routes.ts";
 import type { Services } from "./services.ts";
 
-/** Which way a request came in, and how that way tells who may pass. */
+/** Where a request came in, and how access is checked there. */
 export type Listener =
   | { kind: "socket" }
-  /** `hosts` are the names that the endpoint goes by here; a page of a stranger that was made to point at it has another. */
+  /** `isOwnHost` accepts the names of this endpoint; a foreign page with DNS rebinding sends another. */
   | { kind: "loopback"; isOwnHost: (host: string) => boolean }
   | { kind: "tls"; authorize: Authorize };
 
@@ -29,13 +29,16 @@ const policy = {
   "cache-control": "no-store",
 };
 
-/** Builds what is served behind a listener. */
+/** Returns the endpoint behind a listener. */
 export function createServerApp(listener: Listener, services: Services): Hono {
   const app = new Hono({ strict: true });
   app.use(async (context, next) => {
     for (const [name, value] of Object.entries(policy)) context.header(name, value);
     if (listener.kind === "loopback" && !listener.isOwnHost(context.req.header("host") ?? "")) {
-      throw new Refusal(403, `host ${JSON.stringify(context.req.header("host") ?? "")} is not this endpoint`);
+      throw new Refusal(
+        403,
+        `host ${JSON.stringify(context.req.header("host") ?? "")} does not name this endpoint`,
+      );
     }
     await next();
   });
@@ -68,19 +71,22 @@ async function checkAccess(
 ) {
   if (access === "anyone" || listener.kind === "socket") return;
   if (access === "socket") {
-    throw new Refusal(403, `${method} ${path} is for the agent's unix socket: use the nckubelet command`);
+    throw new Refusal(
+      403,
+      `${method} ${path} is served on the agent's unix socket only: use the nckubelet command`,
+    );
   }
   if (listener.kind === "loopback") return;
   const token = /^Bearer +([^ ]+) *$/i.exec(req.header("authorization") ?? "")?.[1];
   const verdict = token === undefined ? "unknown" : await listener.authorize(token, subresource);
   if (verdict === "unknown") {
-    throw new Refusal(401, token === undefined ? "a bearer token is needed" : "the token is not known", {
+    throw new Refusal(401, token === undefined ? "a bearer token is required" : "the token is unknown", {
       headers: { "www-authenticate": 'Bearer realm="nckubelet"' },
     });
   }
   if (verdict === "forbidden") throw new Refusal(403, `the token may not get nodes/${subresource}`);
   if (verdict === "unavailable") {
-    throw new Refusal(503, "the API server cannot be asked whose token it is", {
+    throw new Refusal(503, "the API server cannot review the token now", {
       headers: { "retry-after": "5" },
     });
   }

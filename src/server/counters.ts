@@ -1,19 +1,18 @@
 /**
- * What the agent counts about itself, for `/metrics`. Numbers in memory and no more: counting costs the same whether or not
- * anybody ever asks.
+ * What the agent counts about itself, for `/metrics`. Numbers in memory only: counting costs the same without a scraper.
  */
 import { performance } from "node:perf_hooks";
 import type { RequestReport } from "../kube/client/client.ts";
 
-/** How often something took how long, in seconds. */
+/** Counts durations, in seconds. */
 export interface Histogram {
   observe(seconds: number): void;
-  /** Does `work` and observes how long it took, whether or not it threw. */
+  /** Calls `work` and observes its duration, also if it throws. */
   time<T>(work: () => T): T;
   snapshot(): { bounds: readonly number[]; counts: readonly number[]; sum: number; count: number };
 }
 
-/** How often something happened, by labels. */
+/** Counts events, by labels. */
 export interface Counter<Labels extends Record<string, string>> {
   add(labels: Labels): void;
   snapshot(): { labels: Labels; value: number }[];
@@ -24,16 +23,16 @@ export interface AgentCounters {
   appStarts: Histogram;
   apiRequests: Counter<{ verb: string; resource: string; code: string }>;
   watchRestarts: Counter<{ reason: string }>;
-  /** Counts a request to the API server, and remembers how it went. */
+  /** Counts a request to the API server, and stores its outcome. */
   countRequest(report: RequestReport): void;
-  /** The last request that ended, and when. */
+  /** The last completed request, and when it completed. */
   lastRequest(): { report: RequestReport; at: number } | undefined;
 }
 
 const syncBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 const startBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Makes the counters of one agent, all at nothing. */
+/** Returns the counters of one agent, all at zero. */
 export function createAgentCounters({ now = Date.now }: { now?: () => number } = {}): AgentCounters {
   const apiRequests: AgentCounters["apiRequests"] = createCounter();
   let last: { report: RequestReport; at: number } | undefined;
@@ -51,7 +50,7 @@ export function createAgentCounters({ now = Date.now }: { now?: () => number } =
   };
 }
 
-/** A histogram with these upper bounds; what is over the last one counts in the sum and the count alone. */
+/** Returns a histogram with these upper bounds; values above the last one count in the sum and the count only. */
 export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = new Array<number>(bounds.length).fill(0);
   let [sum, count] = [0, 0];
@@ -75,7 +74,7 @@ export function createHistogram(bounds: readonly number[]): Histogram {
   };
 }
 
-/** A counter that begins with no labels at all. */
+/** Returns a counter without any series yet. */
 export function createCounter<Labels extends Record<string, string>>(): Counter<Labels> {
   const entries = new Map<string, { labels: Labels; value: number }>();
   return {

@@ -1,9 +1,9 @@
 /**
- * What `/metrics` serves. Values are read when they are asked for: the apps' as they were measured last, which is every
- * `--report-period`, the agent's own as they stand.
+ * What `/metrics` serves. Values are read at each scrape: those of apps as last measured, every `--report-period`, the agent's own
+ * as they are.
  *
- * An app that is not measured (it does not run) and a cap that it does not have leave their series out; a counter of the kernel
- * begins anew with a run, as Prometheus expects of counters.
+ * An app that does not run has no usage series, and one without a cap no limit series. The kernel's counters start again at zero
+ * with each run, which Prometheus handles.
  */
 import process from "node:process";
 import type { AgentCounters, Histogram } from "./counters.ts";
@@ -22,69 +22,69 @@ const phases = ["Pending", "Starting", "Running", "BackOff", "Stopping", "Succee
 const appMetrics: AppMetric[] = [
   {
     name: "nckubelet_app_cpu_usage_seconds_total",
-    help: "CPU time that the app has used in its present run.",
+    help: "CPU time that the app has used in its current run.",
     type: "counter",
     value: ({ usage }) => usage?.cpuSeconds,
   },
   {
     name: "nckubelet_app_cpu_limit_cores",
-    help: "CPUs that the app may use at most (spec.cpuPCT of the node).",
+    help: "CPU limit of the app, in cores (spec.cpuPCT of the node).",
     type: "gauge",
     value: ({ limits }) => limits.cores,
   },
   {
     name: "nckubelet_app_cpu_throttled_seconds_total",
-    help: "Time for which the app was held back by its CPU cap in its present run.",
+    help: "Time for which the CPU limit throttled the app in its current run.",
     type: "counter",
     value: ({ usage }) => usage?.throttledSeconds,
   },
   {
     name: "nckubelet_app_memory_bytes",
-    help: "Memory that the app holds.",
+    help: "Memory in use by the app.",
     type: "gauge",
     value: ({ usage }) => usage?.memoryBytes,
   },
   {
     name: "nckubelet_app_memory_limit_bytes",
-    help: "Memory that the app may hold at most (spec.memPCT of the node).",
+    help: "Memory limit of the app (spec.memPCT of the node).",
     type: "gauge",
     value: ({ limits }) => limits.memoryBytes,
   },
   {
     name: "nckubelet_app_oom_kills_total",
-    help: "How often the kernel killed for want of memory: the app as a whole, or one process of it.",
+    help: "OOM kills by the kernel: of the whole app, or of one of its processes.",
     type: "counter",
     value: ({ status }) => status.oomKills ?? 0,
   },
   {
     name: "nckubelet_app_restarts_total",
-    help: "How often the app was started again after it had ended.",
+    help: "Restarts of the app after it had ended.",
     type: "counter",
     value: ({ status }) => status.restarts ?? 0,
   },
   {
     name: "nckubelet_app_ready",
-    help: "1 while the app is ready, else 0.",
+    help: "1 while the app is ready, otherwise 0.",
     type: "gauge",
     value: ({ status }) => status.ready ? 1 : 0,
   },
 ];
 
-/** All families, as they are now. Each is there even while it has no series, so that what is asked for is known to exist. */
+/** Returns all families as they are now. Each is present even without series, so that a query can tell that it exists. */
 export function collectMetrics(view: AgentView, counters: AgentCounters): Family[] {
   const apps = view.apps();
-  const labelled = apps.map(withLabels);
+  const labeled = apps.map(withLabels);
   return [
-    ...appMetrics.map((metric) => appFamily(metric, labelled)),
+    ...appMetrics.map((metric) => appFamily(metric, labeled)),
     {
       name: "nckubelet_build_info",
-      help: "1, with what this agent is in its labels.",
+      help: "Always 1; the labels describe this agent.",
       type: "gauge",
       values: [{ labels: { version: view.version, node: view.node, runtime: runtimeVersion() }, value: 1 }],
     },
     {
       name: "nckubelet_apps",
-      help: "Apps of this node by phase.",
+      help: "Apps of this node, by phase.",
       type: "gauge",
       values: phases.map((phase) => ({
         labels: { phase },
@@ -93,46 +93,46 @@ export function collectMetrics(view: AgentView, counters: AgentCounters): Family
     },
     histogramFamily(
       "nckubelet_sync_duration_seconds",
-      "How long a comparison of all apps took.",
+      "Duration of a sync of all apps.",
       counters.syncs,
     ),
     histogramFamily(
       "nckubelet_app_start_duration_seconds",
-      "How long it took from the decision to start an app until its script ran.",
+      "Duration from the decision to start an app until its script runs.",
       counters.appStarts,
     ),
     {
       name: "nckubelet_api_requests_total",
-      help: "Requests to the API server by verb, resource and HTTP status; code 0: there was no answer.",
+      help: "Requests to the API server, by verb, resource and HTTP status; code 0 means no answer.",
       type: "counter",
       values: counters.apiRequests.snapshot(),
     },
     {
       name: "nckubelet_watch_restarts_total",
-      help: "How often the watch of NCApps was opened anew, by reason.",
+      help: "Restarts of the watch of NCApps, by reason.",
       type: "counter",
       values: counters.watchRestarts.snapshot(),
     },
     {
       name: "nckubelet_timers",
-      help: "Timers of the agent that are yet to come.",
+      help: "Pending timers of the agent.",
       type: "gauge",
       values: [{ value: countTimers() }],
     },
   ];
 }
 
-interface LabelledApp {
+interface LabeledApp {
   app: AppView;
   sharedLabels: Sample["sharedLabels"];
 }
 
-function withLabels(app: AppView): LabelledApp {
+function withLabels(app: AppView): LabeledApp {
   const { namespace = "", name } = app.app.metadata;
   return { app, sharedLabels: { namespace, app: name } };
 }
 
-function appFamily({ name, help, type, value }: AppMetric, apps: LabelledApp[]): Family {
+function appFamily({ name, help, type, value }: AppMetric, apps: LabeledApp[]): Family {
   const values: Sample[] = [];
   for (const { app, sharedLabels } of apps) {
     const found = value(app);
@@ -144,10 +144,10 @@ function appFamily({ name, help, type, value }: AppMetric, apps: LabelledApp[]):
 function histogramFamily(name: string, help: string, histogram: Histogram): Family {
   const { bounds, counts, sum, count } = histogram.snapshot();
   let below = 0;
-  const buckets = counts.map((inside, index) => ({
+  const buckets = counts.map((count, index) => ({
     metricName: `${name}_bucket`,
     labels: { le: String(bounds[index]) },
-    value: below += inside,
+    value: below += count,
   }));
   const values = [
     ...buckets,

@@ -1,6 +1,6 @@
 /**
- * The one part of prom-client that is used, by its own file: the index loads clusters, push gateways and the metrics of Node too.
- * The exact version is pinned in package.json, since this path is no promise.
+ * The only part of prom-client that is used, imported by its own file: the index also loads cluster support, push gateways and the
+ * metrics of Node. package.json pins the exact version, since this path is not public API.
  */
 import { performance } from "node:perf_hooks";
 import { setImmediate } from "node:timers/promises";
@@ -18,24 +18,24 @@ export interface Family {
 }
 
 export interface Sample {
-  /** Where it is not the name of the family, as the buckets of a histogram. */
+  /** Set where it differs from the family's name, as for the buckets of a histogram. */
   metricName?: string;
   labels?: Record<string, string>;
-  /** Labels that samples of several names have in common: the same object is written down once, whatever the number of names. */
+  /** Labels that samples of several families share: the same object is formatted once for all of them. */
   sharedLabels?: Record<string, string>;
   value: number;
 }
 
-/** As long as a health check may have to wait for a scrape. */
+/** How long a health check may have to wait for a scrape. */
 const sliceMs = 2;
 
-/** The text that Prometheus scrapes, and its content type. Where it takes long, others get their turn between two names. */
+/** Returns the text that Prometheus scrapes, and its content type. A long scrape yields to other requests between families. */
 export async function expose(families: Family[]): Promise<{ text: string; contentType: string }> {
   const registry = new Registry();
   const texts: string[] = [];
   let since = performance.now();
   for (const family of families) {
-    // All that a registry asks of a metric when it is scraped.
+    // All that a registry uses of a metric when it is scraped.
     const metric = { name: family.name, get: async () => family };
     registry.registerMetric(metric as unknown as promClient.Metric);
     texts.push(await registry.getSingleMetricAsString(family.name));

@@ -1,12 +1,12 @@
 /**
- * Answers that say no, as Kubernetes `Status`: what kubectl and every client of the API server can read.
+ * Errors as Kubernetes `Status`, which kubectl and every client of the API server can read.
  */
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { group, plural } from "../api/names.ts";
 import type { FieldError } from "../api/validate/validate.ts";
 
-/** The codes that are used, with Kubernetes' word for each. */
+/** The status codes in use, with Kubernetes' reason for each. */
 export const reasons = {
   400: "BadRequest",
   401: "Unauthorized",
@@ -26,13 +26,13 @@ export const reasons = {
 export type RefusalCode = keyof typeof reasons;
 
 export interface RefusalOptions {
-  /** The app that it is about. */
+  /** The app concerned. */
   name?: string;
   causes?: FieldError[];
   headers?: Record<string, string>;
 }
 
-/** A request that is not served, for a reason that the caller may know. */
+/** A request that is not served, for a reason that the client may know. */
 export class Refusal extends Error {
   override name = "Refusal";
   code: RefusalCode;
@@ -45,7 +45,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The Status object of a refusal. */
+/** Returns the Status object of a refusal. */
 export function refusalStatus({ code, message, options: { name, causes } }: Refusal): object {
   const details = name !== undefined || causes
     ? {

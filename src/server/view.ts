@@ -1,5 +1,5 @@
 /**
- * What the HTTP server and the reports may see of the agent; the wiring provides it.
+ * What the HTTP server may see of the agent. The agent provides it.
  */
 import type { NCAppStatus } from "../api/types.ts";
 import type { NodeUsage } from "../node/usage.ts";
@@ -21,11 +21,11 @@ export interface AgentView {
   app(namespace: string, name: string): AppView | undefined;
   /** Calls back with the key of every app that was added, changed, measured or removed, until the returned function is called. */
   onChange(listener: (key: string) => void): () => void;
-  /** What `/readyz` asks, each with a name. */
+  /** The checks of `/readyz`. */
   checks(): Check[];
-  /** How the node fares; undefined until it was looked at. */
+  /** Usage of the node; undefined until it was measured. */
   nodeUsage(): NodeUsage | undefined;
-  /** What was measured after sample `since`. */
+  /** Returns the samples after `since`. */
   history(since: number): History;
 }
 
@@ -35,9 +35,9 @@ export interface AppView {
   origin?: string;
   status: NCAppStatus;
   logFile: string;
-  /** The caps in the kernel's units; what is not capped is absent. */
+  /** The caps in the kernel's units; absent where there is none. */
   limits: { cores?: number; memoryBytes?: number };
-  /** The kernel's counters for the present run; absent while nothing runs. */
+  /** The kernel's counters for the current run; absent while nothing runs. */
   usage?: Usage;
 }
 
@@ -47,12 +47,12 @@ export interface Check {
   message: string;
 }
 
-/** Measurements over the last half hour, oldest first. Shares are percent of the node; null: nothing was measured. */
+/** Measurements of the last half hour, oldest first. Shares are percent of the node; null: not measured. */
 export interface History {
   periodSeconds: number;
-  /** The number of the first sample that is told; each one after it is one higher. */
+  /** The number of the first sample here; the following ones count up. */
   first: number;
-  /** The number of the last one; asked for the next time, it leaves out what was told already. */
+  /** The number of the last sample: `since` for the next request. */
   last: number;
   /** When the last sample was taken, in milliseconds since 1970. */
   at: number;
@@ -67,9 +67,9 @@ export interface Series {
 }
 
 export interface AppSeries extends Series {
-  /** Share of the time for which its CPU cap held it back; absent where it never did. */
+  /** Share of the time for which the CPU cap throttled the app; absent if it never did. */
   throttledPCT?: (number | null)[];
-  /** The samples in which processes of it had been killed for want of memory, and in which it had been restarted. */
+  /** The samples before which the app had OOM kills, and before which it was restarted. */
   oomKills: number[];
   restarts: number[];
 }

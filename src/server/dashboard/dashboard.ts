@@ -1,7 +1,7 @@
-/** The routes of the dashboard. They hold nothing that is secret, so anyone gets them; what they show is asked for like everything. */
+/** The routes of the dashboard. The page holds no secret, so anyone gets it; its data comes from the other routes, with their access rules. */
 import type { Context } from "hono";
 
-/** Only what comes from here runs, is shown and is asked, and text is never taken for markup, should anybody try. */
+/** Only scripts, styles and data of this endpoint are allowed, and text never becomes markup. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -20,7 +20,7 @@ const types = {
   script: "text/javascript; charset=utf-8",
 };
 
-/** Makes the route of one part of the page; the parts are loaded by the first one who asks. */
+/** Returns the route of one part of the page; the parts are loaded at the first request. */
 export function sendAsset(part: keyof typeof types) {
   return async (context: Context): Promise<Response> => {
     const assets = await import("./assets.ts");

@@ -1,10 +1,10 @@
 /**
- * An HTTP server that cannot be taken down by those who hold on to it.
+ * An HTTP server that slow or idle clients cannot take down.
  *
- * Guarantees: a new connection is always let in. Where there are too many, the one goes that has waited longest without a request;
- * while all have one, the oldest goes. A request has to be there after a while, its head sooner, and an answer that nobody
- * reads is given up. Requests of one connection are worked on one after the other. What cannot be understood is answered as
- * Kubernetes `Status`, like every other error.
+ * Guarantees: a new connection is always accepted. Above the limit, the connection that has been idle longest is closed; if none is
+ * idle, the oldest. The head of a request and the whole request have deadlines, and an answer that the client does not read is given
+ * up. Requests of one connection are handled one after the other. Malformed requests are answered as Kubernetes `Status`, like every
+ * other error.
  */
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
@@ -16,11 +16,11 @@ import { reasons, Refusal, type RefusalCode, refusalStatus } from "../refusal.ts
 
 export interface Bounds {
   connections: number;
-  /** For the head of a request. */
+  /** Deadline for the head of a request. */
   headersMs: number;
-  /** For a request with its body. */
+  /** Deadline for a request with its body. */
   requestMs: number;
-  /** For a reader that takes nothing of its answer. */
+  /** How long a client may read nothing of its answer. */
   stalledMs: number;
 }
 
@@ -37,7 +37,7 @@ export interface KeyPair {
   key: string;
 }
 
-/** Makes a server for what Hono serves; with a key pair it speaks TLS only. */
+/** Returns a server for this app; with a key pair it speaks TLS only. */
 export function createBoundedServer(app: Hono, bounds: Bounds, pair?: KeyPair): Server {
   const { headersMs, requestMs, stalledMs } = bounds;
   const options = {
@@ -47,53 +47,53 @@ export function createBoundedServer(app: Hono, bounds: Bounds, pair?: KeyPair): 
   };
   const answer = getRequestListener(app.fetch, {
     errorHandler: () =>
-      Response.json(refusalStatus(new Refusal(400, "the request makes no sense")), { status: 400 }),
+      Response.json(refusalStatus(new Refusal(400, "the request is malformed")), { status: 400 }),
   });
   const listener = (request: IncomingMessage, response: ServerResponse) => {
-    // What is left of a body that nobody wants would be read to its end, just to be thrown away: 100 MB of it are in memory
-    // for a while. The connection ends instead.
+    // The rest of an unread body would be read and thrown away, with 100 MB of it in memory for a while. The connection is closed
+    // instead.
     if (hasBody(request)) response.shouldKeepAlive = false;
-    whenDue(response, () => answer(request, response));
+    whenItsTurn(response, () => answer(request, response));
   };
   const server = pair
     ? createTlsServer({ ...options, ...pair, minVersion: "TLSv1.2", handshakeTimeout: headersMs }, listener)
     : createServer(options, listener);
   server.timeout = stalledMs;
-  server.on("clientError", answerNonsense);
+  server.on("clientError", answerMalformed);
   limitConnections(server, bounds.connections);
   return server;
 }
 
 /**
- * Requests may come in one piece, before the first is answered; a response has no socket until it is its turn. Worked on together
- * they would pass every limit before one of them counts, and on Deno 2.9 those that wait are not told when the client goes.
+ * Pipelined requests arrive before the first is answered; a response has no socket until its turn. Handled at the same time they would
+ * pass every limit before one of them counts, and on Deno 2.9 those that wait do not learn that the client is gone.
  */
-function whenDue(response: ServerResponse, answer: () => unknown): void {
+function whenItsTurn(response: ServerResponse, answer: () => unknown): void {
   if (response.socket) answer();
   else response.once("socket", answer);
 }
 
 interface Connection {
   socket: Socket;
-  /** Requests that are not answered yet. */
+  /** Unanswered requests. */
   requests: number;
 }
 
-function limitConnections(server: Server, most: number): void {
-  // Both keep their order: the first is the one that has been so for longest.
-  const waiting = new Set<Connection>();
+function limitConnections(server: Server, max: number): void {
+  // Both sets keep their order: the first connection has been in that state the longest.
+  const idle = new Set<Connection>();
   const busy = new Set<Connection>();
   const bySocket = new WeakMap<object, Connection>();
   const byAddress = new Map<string, Connection>();
-  // Above TLS the socket of a request is another object than the one that was accepted; the addresses are the same.
+  // With TLS the socket of a request is not the accepted one; the addresses are the same.
   const find = (socket: Socket) => bySocket.get(socket) ?? byAddress.get(addressOf(socket));
 
   const makeRoom = () => {
-    if (waiting.size + busy.size < most) return;
-    const oldest = first(waiting, busy);
+    if (idle.size + busy.size < max) return;
+    const oldest = first(idle, busy);
     if (!oldest) return;
-    // Its end is told later; the next connection that needs room must not find it again.
-    waiting.delete(oldest) || busy.delete(oldest);
+    // Its close event comes later; the next connection must not find it again.
+    idle.delete(oldest) || busy.delete(oldest);
     oldest.socket.destroy();
   };
 
@@ -103,9 +103,9 @@ function limitConnections(server: Server, most: number): void {
     const address = addressOf(socket);
     bySocket.set(socket, connection);
     byAddress.set(address, connection);
-    waiting.add(connection);
+    idle.add(connection);
     socket.once("close", () => {
-      waiting.delete(connection) || busy.delete(connection);
+      idle.delete(connection) || busy.delete(connection);
       if (byAddress.get(address) === connection) byAddress.delete(address);
     });
   });
@@ -113,14 +113,14 @@ function limitConnections(server: Server, most: number): void {
     const connection = find(socket);
     if (!connection) return;
     connection.requests++;
-    if (waiting.delete(connection)) busy.add(connection);
+    if (idle.delete(connection)) busy.add(connection);
     response.once("close", () => {
       if (--connection.requests > 0 || !busy.delete(connection)) return;
-      waiting.add(connection);
+      idle.add(connection);
     });
   });
   server.on("timeout", (socket: Socket) => {
-    // A log that is quiet is followed for as long as one likes.
+    // A quiet log may be followed forever.
     const isQuiet = socket.writableLength === 0 && (find(socket)?.requests ?? 0) > 0;
     if (!isQuiet) socket.destroy();
   });
@@ -140,11 +140,11 @@ function addressOf({ remoteAddress, remotePort }: Socket): string {
 
 const codes: Record<string, RefusalCode> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-function answerNonsense(error: NodeJS.ErrnoException, socket: Socket): void {
+function answerMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
   const code = codes[error.code ?? ""] ?? 400;
   const body = JSON.stringify(
-    refusalStatus(new Refusal(code, `not a request that HTTP knows: ${error.message}`)),
+    refusalStatus(new Refusal(code, `malformed HTTP request: ${error.message}`)),
   );
   const head = [
     `HTTP/1.1 ${code} ${reasons[code]}`,

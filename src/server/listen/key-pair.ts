@@ -1,8 +1,8 @@
 /**
- * The certificate and key that a server shows, from files that others replace.
+ * A server's certificate and key, from files that may be replaced at any time.
  *
- * Guarantees: what is read is a certificate with its own key, or an error that says what is wrong with which file. A replacement
- * that cannot be used, such as one that is half done, leaves the old pair in use.
+ * Guarantees: the result is a certificate with its own key, or an error that names the file. A replacement that cannot be used, such
+ * as a half-written one, leaves the old pair in use.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ export interface KeyPairFiles {
   keyFile: string;
 }
 
-const lookAgainMs = 10_000;
+const rereadMs = 10_000;
 
 /** Reads and checks the pair. */
 export async function readKeyPair({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
@@ -30,24 +30,24 @@ export async function readKeyPair({ certFile, keyFile }: KeyPairFiles): Promise<
   return { cert, key };
 }
 
-/** Gives the server every new pair; the returned function ends it. */
+/** Gives the server every new pair, until the returned function is called. */
 export function followKeyPair(
   server: Server,
   files: KeyPairFiles,
   first: KeyPair,
   log: Logger,
-  { periodMs = lookAgainMs }: { periodMs?: number } = {},
+  { periodMs = rereadMs }: { periodMs?: number } = {},
 ): () => void {
-  let shown = first;
+  let current = first;
   const timer = setInterval(async () => {
     try {
       const pair = await readKeyPair(files);
-      if (pair.cert === shown.cert && pair.key === shown.key) return;
+      if (pair.cert === current.cert && pair.key === current.key) return;
       (server as unknown as { setSecureContext(pair: KeyPair): void }).setSecureContext(pair);
-      shown = pair;
-      log.info("showing a new certificate", { file: files.certFile });
+      current = pair;
+      log.info("using a new certificate", { file: files.certFile });
     } catch (error) {
-      log.warn("going on with the old certificate", { why: describeError(error) });
+      log.warn("keeping the old certificate", { why: describeError(error) });
     }
   }, periodMs);
   timer.unref();
@@ -66,6 +66,6 @@ function parse<T>(flag: string, path: string, make: () => T): T {
   try {
     return make();
   } catch (cause) {
-    throw new Error(`${flag} ${path}: not in PEM form: ${(cause as Error).message}`, { cause });
+    throw new Error(`${flag} ${path}: not valid PEM: ${(cause as Error).message}`, { cause });
   }
 }

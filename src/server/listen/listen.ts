@@ -1,9 +1,9 @@
 /**
- * Opens the server's listeners: a port on loopback, a port with TLS, a unix socket that only root and the agent's user may use, and a
- * port for health alone.
+ * Opens the server's listeners: a port on loopback, a port with TLS, a unix socket for root and the agent's user only, and a port for
+ * health checks only.
  *
- * Caveat: who connects to the unix socket is decided by its file mode alone. Node cannot ask the kernel for the peer's user
- * (SO_PEERCRED), so a process that was handed the connected socket by another is not told apart from it.
+ * Caveat: the file mode alone decides who may connect to the unix socket. Node cannot read the peer's user (SO_PEERCRED), so a process
+ * that inherited a connected socket has the same access.
  */
 import type { Hono } from "hono";
 import { once } from "node:events";
@@ -21,12 +21,12 @@ import { followKeyPair, type KeyPairFiles, readKeyPair } from "./key-pair.ts";
 export type { KeyPairFiles } from "./key-pair.ts";
 
 export interface OpenListener {
-  /** Where it answers: `http://127.0.0.1:10268` or a socket's path. */
+  /** `http://127.0.0.1:10268`, or the path of a socket. */
   address: string;
   close(): Promise<void>;
 }
 
-/** Listens on `host:port`; anything but loopback is refused, since nothing here asks who is calling. */
+/** Listens on `host:port`; throws for an address off loopback, since nothing here authenticates clients. */
 export async function listenOnPort(
   app: Hono,
   address: string,
@@ -38,7 +38,7 @@ export async function listenOnPort(
   return await listenAt(createBoundedServer(app, bounds), address, "http");
 }
 
-/** Listens on `host:port` with TLS. Files that are replaced are taken for the connections that come after. */
+/** Listens on `host:port` with TLS. Replaced files apply to new connections. */
 export async function listenWithTLS(
   app: Hono,
   address: string,
@@ -58,7 +58,7 @@ export async function listenWithTLS(
   };
 }
 
-/** Listens on `host:port`, or `:port` for every address: for an app that tells nothing but whether all is well. */
+/** Listens on `host:port`, or `:port` for every address: for an app that only answers health checks. */
 export async function listenForHealth(
   app: Hono,
   address: string,
@@ -67,7 +67,7 @@ export async function listenForHealth(
   const place = address.startsWith(":") ? `[::]${address}` : address;
   const { host, port } = parseAddress(place);
   const server = createBoundedServer(app, bounds);
-  // Without a host Node listens on all addresses of both families, or of the one that the machine has.
+  // Without a host Node listens on all addresses of both families, or of the only one the machine has.
   await listening(
     server,
     () => server.listen(port, host === "::" ? undefined : host),
@@ -76,7 +76,7 @@ export async function listenForHealth(
   return { address: describe(server, host, "http"), close: () => closeServer(server) };
 }
 
-/** Listens on a unix socket of mode 0600. A socket that nobody serves any more is replaced; a living agent's is not. */
+/** Listens on a unix socket of mode 0600. A stale socket is replaced; one that a living agent serves is not. */
 export async function listenOnSocket(
   app: Hono,
   path: string,
@@ -91,13 +91,13 @@ export async function listenOnSocket(
   return { address: path, close: () => closeServer(server) };
 }
 
-/** Whether a Host header names this machine by a name that only points at itself, whatever DNS says. */
+/** Reports whether a Host header is a loopback name or address, whatever DNS says. */
 export function isLoopbackHost(header: string): boolean {
   const host = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::\d{1,5})?$/.exec(header);
   return host !== null && isLoopback(host[1] ?? host[2] ?? "");
 }
 
-/** Takes `host:port` and `[v6]:port` apart. */
+/** Splits `host:port` and `[v6]:port`. */
 export function parseAddress(address: string): { host: string; port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address);
   const port = Number(match?.[3]);
@@ -118,7 +118,7 @@ function describe(server: Server, host: string, scheme: "http" | "https"): strin
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** The file is made by `listen` itself, before there is a chance to change its mode: it has to be right from the start. */
+/** `listen` creates the file before its mode can be changed, so the umask has to make it private from the start. */
 function listenInPrivate(server: Server, path: string): void {
   const before = process.umask(0o177);
   try {

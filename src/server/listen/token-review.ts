@@ -2,9 +2,8 @@
  * Asks the API server whose token it is (TokenReview) and whether that user may `get` the subresource of this node
  * (SubjectAccessReview), as the kubelet does.
  *
- * Guarantees: an answer counts for two minutes where it is yes and for half a minute where it is no, also while the server
- * cannot be asked. No more than a few questions are under way at once; whoever comes then is told to come again. Tokens are
- * kept as digests only.
+ * Guarantees: a positive answer is cached for two minutes and a negative one for half a minute, also while the server is
+ * unreachable. At most 16 reviews are in flight; further clients are asked to retry. Tokens are stored as digests only.
  */
 import { createHash } from "node:crypto";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -30,22 +29,22 @@ interface User {
   extra?: Record<string, string[]>;
 }
 
-const mostRemembered = 1000;
-const mostUnderWay = 16;
+const maxCached = 1000;
+const maxInFlight = 16;
 const timeoutMs = 10_000;
 
-/** Makes the check by reviews. */
+/** Returns the check by reviews. */
 export function createTokenReview(
   { client, node, log, allowedMs = 120_000, refusedMs = 30_000, now = steadyNow }: ReviewOptions,
 ): Authorize {
   const known = new Map<string, { verdict: Verdict; until: number }>();
-  const underWay = new Map<string, Promise<Verdict>>();
+  const inFlight = new Map<string, Promise<Verdict>>();
 
   const remember = (key: string, verdict: Verdict) => {
     known.delete(key);
     known.set(key, { verdict, until: now() + (verdict === "allowed" ? allowedMs : refusedMs) });
     const oldest = known.keys().next().value;
-    if (known.size > mostRemembered && oldest !== undefined) known.delete(oldest);
+    if (known.size > maxCached && oldest !== undefined) known.delete(oldest);
   };
   const review = async (key: string, token: string, subresource: Subresource): Promise<Verdict> => {
     try {
@@ -55,21 +54,21 @@ export function createTokenReview(
       remember(key, verdict);
       return verdict;
     } catch (error) {
-      log.warn("the API server cannot be asked about a token", { why: describeError(error) });
+      log.warn("cannot review a token", { why: describeError(error) });
       return "unavailable";
     } finally {
-      underWay.delete(key);
+      inFlight.delete(key);
     }
   };
   return async (token, subresource) => {
     const key = createHash("sha256").update(`${subresource}\0${token}`).digest("base64");
     const entry = known.get(key);
     if (entry && entry.until > now()) return entry.verdict;
-    const asked = underWay.get(key);
-    if (asked) return await asked;
-    if (underWay.size >= mostUnderWay) return "unavailable";
+    const pending = inFlight.get(key);
+    if (pending) return await pending;
+    if (inFlight.size >= maxInFlight) return "unavailable";
     const answer = review(key, token, subresource);
-    underWay.set(key, answer);
+    inFlight.set(key, answer);
     return await answer;
   };
 }

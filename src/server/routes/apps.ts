@@ -12,7 +12,7 @@ import { watchApps } from "./watch.ts";
 const ndjson = "application/x-ndjson";
 const encoder = new TextEncoder();
 
-/** The agent and its apps in short. */
+/** The agent, and a summary of its apps. */
 export function showStatus(context: Context, { view, stateDir }: Services): Response {
   return context.json({
     version: view.version,

@@ -10,10 +10,9 @@ import { Refusal } from "../refusal.ts";
 import type { ActionResult, Services } from "../services.ts";
 import type { AgentView } from "../view.ts";
 
-/** The longest body that is read, in bytes. */
 const maxBodyBytes = 1 << 20;
 
-/** Keeps the NCApp in the body under the name in the path. */
+/** Stores the NCApp in the body under the name in the path. */
 export async function putApp(context: Context, { view, actions }: Services): Promise<Response> {
   const { namespace = "", name = "" } = context.req.param();
   const candidate = withNames(await readJSON(context), { namespace, name });
@@ -28,7 +27,7 @@ export async function putApp(context: Context, { view, actions }: Services): Pro
   return answerApp(context, view, result);
 }
 
-/** Gives an app up; it stops within its grace period. */
+/** Deletes an app; it stops within its grace period. */
 export async function deleteApp(context: Context, { actions }: Services): Promise<Response> {
   const { namespace = "", name = "" } = context.req.param();
   expectDone(await actions.remove(namespace, name), name);
@@ -41,7 +40,7 @@ export async function deleteApp(context: Context, { actions }: Services): Promis
   });
 }
 
-/** Makes the route for one of the verbs that need no body. */
+/** Returns the route of one of the verbs without a body. */
 export function changeApp(verb: "restart" | "stop" | "start") {
   return async (context: Context, { view, actions }: Services): Promise<Response> => {
     const { namespace = "", name = "" } = context.req.param();
@@ -57,23 +56,25 @@ function expectDone(result: ActionResult, name: string): Done {
   throw new Refusal(result.code, result.message, { name });
 }
 
-/** The app as it is wanted, with the status that it has: a caller waits until `observedGeneration` has come that far. */
+/** Answers with the desired app and its current status: a client waits until `observedGeneration` reaches the generation. */
 function answerApp(context: Context, view: AgentView, { app, created }: Done): Response {
   const { namespace = "", name = "" } = context.req.param();
   const known = view.app(namespace, name);
-  if (!app || !known) throw new Refusal(404, `ncapps "${namespace}/${name}" was deleted meanwhile`, { name });
+  if (!app || !known) {
+    throw new Refusal(404, `ncapps "${namespace}/${name}" was deleted in the meantime`, { name });
+  }
   const wanted = { ...known, app: { ...app, spec: applyDefaults(app.spec) } };
   return context.json(appJSON(wanted), created ? 201 : 200);
 }
 
-/** The object with the names of the path, where it has none. Other names in it are a mistake that nobody should pay for. */
+/** Returns the object with the names of the path. Other names in it are refused as a mistake. */
 function withNames(object: unknown, names: { namespace: string; name: string }): unknown {
   if (!isPlainObject(object)) return object;
   const given = isPlainObject(object.metadata) ? withoutNulls(object.metadata) : {};
   for (const [field, inPath] of Object.entries(names)) {
     if (given[field] !== undefined && given[field] !== inPath) {
-      const [said, asked] = [JSON.stringify(given[field]), JSON.stringify(inPath)];
-      throw new Refusal(400, `metadata.${field} ${said} is not the ${field} in the path, ${asked}`);
+      const [inBody, expected] = [JSON.stringify(given[field]), JSON.stringify(inPath)];
+      throw new Refusal(400, `metadata.${field} ${inBody} is not the ${field} in the path, ${expected}`);
     }
   }
   return { ...object, metadata: { ...given, ...names } };
@@ -84,7 +85,7 @@ function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> 
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
-/** The JSON of a request's body. A longer one is not read to its end, another kind not at all. */
+/** Returns the JSON of a request's body. A body that is too long is not read to its end, one of another type not at all. */
 async function readJSON({ req }: Context): Promise<unknown> {
   const type = req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
@@ -98,8 +99,8 @@ async function readJSON({ req }: Context): Promise<unknown> {
   }
 }
 
-async function readBytes(request: Request, announced: string | undefined): Promise<Uint8Array> {
-  if (Number(announced ?? 0) > maxBodyBytes) throw tooLong(`${announced} bytes`);
+async function readBytes(request: Request, contentLength: string | undefined): Promise<Uint8Array> {
+  if (Number(contentLength ?? 0) > maxBodyBytes) throw tooLong(`${contentLength} bytes`);
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of request.body ?? []) {
@@ -111,5 +112,5 @@ async function readBytes(request: Request, announced: string | undefined): Promi
 }
 
 function tooLong(what: string): Refusal {
-  return new Refusal(413, `${what} is more than the ${maxBodyBytes} bytes that are read`);
+  return new Refusal(413, `${what} exceeds the limit of ${maxBodyBytes} bytes`);
 }

@@ -1,14 +1,14 @@
-/** The routes that monitors ask. They answer from memory: neither disk nor API server can delay them. */
+/** The routes for health checks. They answer from memory: neither disk nor API server can delay them. */
 import type { Context } from "hono";
 import type { Services } from "../services.ts";
 import type { Check } from "../view.ts";
 
-/** Says that the agent is there to answer. */
+/** Answers while the process lives. */
 export function alive(context: Context): Response {
   return context.text("ok");
 }
 
-/** Whether the agent can do its work; names each check when one fails or `verbose` is asked for. */
+/** Reports whether the agent works; lists the checks if one fails, or with `verbose`. */
 export function ready(context: Context, { view }: Services): Response {
   const checks = view.checks();
   const passed = checks.every(({ ok }) => ok);

@@ -14,9 +14,9 @@ interface LogQuery {
 }
 
 const query = { tailLines: wholeNumber(1_000_000), follow: flag };
-const lookAgainMs = 500;
+const pollMs = 500;
 
-/** Sends the log, or its last lines; with `follow` what comes after too, over rotations and restarts, until the app is gone. */
+/** Sends the log or its last lines; with `follow` also new ones, across rotations and restarts, until the app is gone. */
 export function sendLog(context: Context, { view, followers }: Services): Response {
   const { logFile } = requireApp(context, view);
   const { tailLines, follow = false } = readQuery<LogQuery>(context, query);
@@ -27,7 +27,7 @@ export function sendLog(context: Context, { view, followers }: Services): Respon
   return sendStream(context, read, { contentType, ...(follow && { followers }) });
 }
 
-/** An app that did not start yet has no log; one that is followed is waited for. */
+/** Reads the log. An app that has not started yet has none; `follow` waits for it. */
 async function* readAppLog(
   folder: string,
   { tailLines, follow, isThere, signal }: {
@@ -40,8 +40,8 @@ async function* readAppLog(
   let lines = tailLines;
   do {
     yield* readLog(folder, { tailLines: lines, follow, signal });
-    // Whatever is in a log that was not there before came after the question.
+    // A log that appears later has only new lines.
     lines = undefined;
-    if (follow) await sleep(lookAgainMs, signal);
+    if (follow) await sleep(pollMs, signal);
   } while (follow && !signal.aborted && isThere());
 }

@@ -1,9 +1,9 @@
 /**
- * Every route of the agent's HTTP endpoint: one table, so that nothing is open that is not written here.
+ * Every route of the agent's HTTP endpoint: one table, so that nothing else is open.
  *
- * Who is answered depends on the door that a request came through. On loopback and on the unix socket everybody who gets
- * that far may read; through TLS only who shows a token that may `get` the node's `subresource`, as with the kubelet. Only the
- * unix socket, whose file mode lets nobody in but root and the agent's user, takes changes.
+ * Access depends on the listener. On loopback and on the unix socket every client may read; with TLS only clients with a token that may
+ * `get` the node's `subresource`, as with the kubelet. Only the unix socket, which its file mode restricts to root and the agent's
+ * user, accepts changes.
  */
 import type { Context } from "hono";
 import { listApps, showApp, showStatus } from "./apps.ts";
@@ -14,18 +14,18 @@ import { sendLog } from "./logs.ts";
 import { sendHistory, sendMetrics, sendSummary } from "./measurements.ts";
 import type { Services } from "../services.ts";
 
-/** `anyone` on every door; `reader` with a token where the door asks for one; `socket` on that door alone. */
+/** `anyone`: on every listener; `reader`: with a token where the listener requires one; `socket`: on the unix socket only. */
 export type Access = "anyone" | "reader" | "socket";
-/** The parts of a Node that readers are allowed one by one. */
+/** The subresources of a Node that a token may be allowed to read. */
 export type Subresource = "proxy" | "metrics" | "stats";
 
 export interface Route {
   method: "GET" | "PUT" | "POST" | "DELETE";
   path: string;
   access: Access;
-  /** Asked about readers with a token; `proxy` if absent. */
+  /** What the token has to be allowed to read; `proxy` if absent. */
   subresource?: Subresource;
-  /** Tells of all apps, which takes a while: such answers are made one by one, and small ones between them. */
+  /** Covers all apps, which takes a while: such answers are made one at a time, with small ones in between. */
   large?: boolean;
   handle: (context: Context, services: Services) => Response | Promise<Response>;
 }

@@ -1,11 +1,11 @@
 /**
  * The kubelet's `/stats/summary` for apps: each is a pod with one container of its name. Pure.
  *
- * Caveat: the working set is all memory that the kernel charges to the app, caches of files included.
+ * Caveat: the working set is all memory that the kernel charges to the app, including page cache.
  */
 import type { AgentView, AppView } from "../view.ts";
 
-/** The summary as of `now`. Figures that were not measured are left out. */
+/** Returns the summary at `now`, without figures that were not measured. */
 export function summarize(view: AgentView, now: Date): object {
   const time = now.toISOString();
   const usage = view.nodeUsage();

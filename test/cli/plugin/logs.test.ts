@@ -194,7 +194,7 @@ test("a refusal of the agent is printed with what to do", async () => {
     await writeFile(tokenFile, "nobody's\n");
     assert.match(
       (await logs("web", "--token-file", tokenFile)).stderr,
-      /edge-7 refused: the token is not known; it checks tokens/,
+      /edge-7 refused: the token is unknown; it checks tokens/,
     );
     assert.match(
       (await logs("elsewhere")).stderr,

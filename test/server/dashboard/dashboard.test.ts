@@ -10,7 +10,7 @@ import {
   cap,
   capOf,
   percent,
-  withoutColours,
+  withoutColors,
 } from "../../../src/server/dashboard/browser/format.ts";
 import { extend, type HistoryPart, shown } from "../../../src/server/dashboard/browser/timeline.ts";
 import { serverWith } from "../fake-agent.ts";
@@ -160,5 +160,5 @@ test("figures are for people", () => {
       .map((time) => ago(time, now)),
     ["45 s", "30 min", "16 h", "7 d", "–"],
   );
-  assert.equal(withoutColours("\u001b[1;31mred\u001b[0m plain \u001b[2K"), "red plain ");
+  assert.equal(withoutColors("\u001b[1;31mred\u001b[0m plain \u001b[2K"), "red plain ");
 });

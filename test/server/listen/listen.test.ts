@@ -163,8 +163,11 @@ test("a certificate or key that cannot be used is an error with the flag and the
   const junk = join(place.folder, "junk");
   const { certFile, keyFile } = place.files;
   await assert.rejects(readKeyPair(place.files), /--tls-private-key-file .*tls\.key: not the key of/);
-  await assert.rejects(readKeyPair({ certFile: junk, keyFile }), /--tls-cert-file .*junk: not in PEM form/);
-  await assert.rejects(readKeyPair({ certFile, keyFile: junk }), /--tls-private-key-file .*junk: not in PEM/);
+  await assert.rejects(readKeyPair({ certFile: junk, keyFile }), /--tls-cert-file .*junk: not valid PEM/);
+  await assert.rejects(
+    readKeyPair({ certFile, keyFile: junk }),
+    /--tls-private-key-file .*junk: not valid PEM/,
+  );
   await assert.rejects(readKeyPair({ certFile: `${junk}-not`, keyFile }), /--tls-cert-file .*ENOENT/);
 });
 

@@ -50,7 +50,7 @@ test("a changed file counts at once; one without a usable token leaves the old o
   ]);
   await writeFile(file.path, "short\n");
   assert.equal(await authorize(second, "proxy"), "allowed");
-  assert.match(lines.join("\n"), /going on with the old tokens.*tokens:1/);
+  assert.match(lines.join("\n"), /keeping the old tokens.*tokens:1/);
 });
 
 test("a file that cannot be used is refused at the start, by line and never by token", async () => {
@@ -68,7 +68,7 @@ test("a file that others may read is warned of", async () => {
   await chmod(file.path, 0o644);
   const { log, lines } = recordingLog();
   await openTokenFile(file.path, log);
-  assert.match(lines[0] ?? "", /others may read/);
+  assert.match(lines[0] ?? "", /other users can read/);
 });
 
 const user = { username: "prometheus", uid: "7", groups: ["monitors"], extra: { scopes: ["a"] } };

@@ -50,9 +50,9 @@ test("a wrong parameter is 400 with its name and value", async () => {
     "?tailLines=": /tailLines.*""/,
     "?follow=maybe": /follow.*"maybe"/,
     "?tailLines=1&tailLines=2": /tailLines.*2 times/,
-    "?tail=5": /"tail" is unknown here/,
+    "?tail=5": /"tail" is unknown/,
     "?tailLine=5": /"tailLine".*did you mean tailLines/,
-    "?timestamps=true": /"timestamps" is unknown here/,
+    "?timestamps=true": /"timestamps" is unknown/,
   };
   for (const [query, message] of Object.entries(wrong)) {
     const answer = await log.get(query);

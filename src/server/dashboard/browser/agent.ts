@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-/** Asks the agent. */
+/** Requests to the agent. */
 
 export interface Exit {
   code?: number;
@@ -50,22 +50,22 @@ export interface Status {
   problems: { message: string }[];
 }
 
-/** The agent wants a token, or another one. */
+/** The agent requires a token, or another one. */
 export class TokenNeeded extends Error {}
 
 const tokenKey = "nckubelet-token";
 
-/** Remembers a token until the tab is closed. */
+/** Stores a token until the tab is closed. */
 export function useToken(token: string): void {
   sessionStorage.setItem(tokenKey, token);
 }
 
-/** The JSON at a path. */
+/** Returns the JSON at a path. */
 export async function get<T>(path: string): Promise<T> {
   return await (await request(path)).json();
 }
 
-/** The answer to a GET; an error says what the agent said. */
+/** Returns the answer to a GET; an error has the agent's message. */
 export async function request(path: string, signal?: AbortSignal): Promise<Response> {
   const token = sessionStorage.getItem(tokenKey);
   const headers = token ? { authorization: `Bearer ${token}` } : undefined;
@@ -76,12 +76,12 @@ export async function request(path: string, signal?: AbortSignal): Promise<Respo
   throw new Error(message);
 }
 
-/** Where an app is. */
+/** Returns the path of an app. */
 export function pathOf({ metadata: { namespace, name } }: App): string {
   return `/apps/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
-/** How the history and links name an app. */
+/** Returns the key of an app in the history and in links. */
 export function keyOf({ metadata: { namespace, name } }: App): string {
   return `${namespace}/${name}`;
 }

@@ -12,7 +12,7 @@ export interface AppCard {
 
 const badPhases = ["BackOff", "Failed", "Unknown"];
 
-/** An app in the list: its state in a line, its use in two charts. */
+/** Returns an app of the list: its state in a line, its usage in two charts. */
 export function createAppCard(app: App, open: () => void): AppCard {
   const name = h("button", { class: "name", type: "button", "aria-haspopup": "dialog" }, keyOf(app));
   name.addEventListener("click", open);
@@ -46,13 +46,13 @@ export function createAppCard(app: App, open: () => void): AppCard {
       const { throttledPCT, oomKills, restarts } = series ?? {};
       cpu.update(series?.cpuPCT ?? [], capOf(spec.cpuPCT), { last, throttledPCT, restarts });
       memory.update(series?.memPCT ?? [], capOf(spec.memPCT), { last, oomKills });
-      // An app that never ran would only show two empty boxes.
+      // An app that never ran would show two empty boxes.
       charts.hidden = status.phase !== "Running" && !series?.memPCT.some((value) => value !== null);
     },
   };
 }
 
-/** Those that need a look come first. */
+/** Sorts apps that need attention first. */
 export function urgency({ status }: App): number {
   if (badPhases.includes(status.phase ?? "")) return 0;
   return status.phase === "Running" && !status.ready ? 1 : 2;
@@ -70,7 +70,7 @@ function factsOf({ status, agent }: App): string {
     startTime ? `up ${ago(startTime, Date.now())}` : "",
     `${restarts} ${restarts === 1 ? "restart" : "restarts"}`,
     memoryBytes === undefined ? "" : bytes(memoryBytes),
-    Number(cpuThrottledPCT) > 0 ? `held back ${percent(cpuThrottledPCT)}` : "",
+    Number(cpuThrottledPCT) > 0 ? `throttled ${percent(cpuThrottledPCT)}` : "",
     oomKills > 0 ? `${oomKills} OOM ${oomKills === 1 ? "kill" : "kills"}` : "",
     `from ${agent.source}`,
   ].filter(Boolean).join(" · ");

@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 import { type App, type Exit, keyOf } from "./agent.ts";
 import { byId, h } from "./dom.ts";
-import { ago, bytes, percent, withoutColours } from "./format.ts";
+import { ago, bytes, percent, withoutColors } from "./format.ts";
 import { createLogView } from "./log-view.ts";
 
 export interface Detail {
@@ -10,7 +10,7 @@ export interface Detail {
   update(app: App): void;
 }
 
-/** Shows all about an app in a dialog, with its log. */
+/** Shows the details of an app in a dialog, with its log. */
 export function openDetail(app: App, onClose: () => void): Detail {
   const dialog = byId<HTMLDialogElement>("detail");
   const close = h("button", { type: "button" }, "Close");
@@ -53,12 +53,12 @@ function factsOf({ spec, status, agent }: App): Fact[] {
     ["CPU", share(status.cpuPCT, spec.cpuPCT)],
     ["Memory", `${share(status.memPCT, spec.memPCT)} (${bytes(status.memoryBytes)})`],
     [
-      "Held back",
+      "Throttled",
       Number(status.cpuThrottledPCT) > 0 ? `${percent(status.cpuThrottledPCT)} of the time` : undefined,
     ],
     ["OOM kills", status.oomKills ? String(status.oomKills) : undefined],
     ["Restarts", String(status.restarts ?? 0)],
-    ["Process", status.pid === undefined ? undefined : `${status.pid}, ${status.processes ?? 1} in all`],
+    ["Process", status.pid === undefined ? undefined : `${status.pid}, ${status.processes ?? 1} in total`],
     ["Running for", status.startTime && ago(status.startTime, Date.now())],
     ["Next run", status.nextRun],
     ["From", agent.origin ? `${agent.source} (${agent.origin})` : agent.source],
@@ -78,7 +78,7 @@ function describeExit(exit: Exit): HTMLElement[] {
     ["Ended", exit.finishedAt && `${exit.finishedAt}, ${ago(exit.finishedAt, Date.now())} ago`],
   ];
   const tail = exit.message
-    ? [h("pre", { "aria-label": "Last lines before the end" }, withoutColours(exit.message))]
+    ? [h("pre", { "aria-label": "Last lines before the exit" }, withoutColors(exit.message))]
     : [];
   return [list(facts), ...tail];
 }

@@ -1,4 +1,4 @@
-/** From measurements to the shapes of a chart, in a box of `width` by `height`. Pure. */
+/** Converts measurements to the shapes of a chart, in a box of `width` by `height`. Pure. */
 import { shown } from "./timeline.ts";
 
 export const width = 180;
@@ -9,13 +9,13 @@ export interface Shape {
   top: number;
   line: string;
   area: string;
-  /** Where the cap is; undefined without one. */
+  /** The position of the cap; undefined without one. */
   capY?: number;
 }
 
-/** The shapes of one series: the newest value is at the right edge. Where nothing was measured the line is broken. */
-export function shapeOf(values: (number | null)[], cap: number | undefined, least = 10): Shape {
-  const top = topOf(values, cap, least);
+/** Returns the shapes of one series, with the newest value at the right edge and gaps where nothing was measured. */
+export function shapeOf(values: (number | null)[], cap: number | undefined, minTop = 10): Shape {
+  const top = topOf(values, cap, minTop);
   const x = (index: number) => round(width * (shown - values.length + index + 0.5) / shown);
   const y = (value: number) => round(height - height * Math.min(value, top) / top);
   const runs = runsOf(values);
@@ -28,14 +28,14 @@ export function shapeOf(values: (number | null)[], cap: number | undefined, leas
   };
 }
 
-/** Where sample number `sample` is, when `last` is the newest. */
+/** Returns the position of a sample, where `last` is the newest. */
 export function xOf(sample: number, last: number): number {
   return round(width * (shown - (last - sample) - 0.5) / shown);
 }
 
-/** Above all values, and a little above the cap, so that its line is seen; without one so high that noise stays small. */
-function topOf(values: (number | null)[], cap: number | undefined, least: number): number {
-  const base = cap === undefined ? least : cap * 1.15;
+/** Returns a value above all others, and a little above the cap so that its line is visible; without a cap at minTop `minTop`, so that noise stays small. */
+function topOf(values: (number | null)[], cap: number | undefined, minTop: number): number {
+  const base = cap === undefined ? minTop : cap * 1.15;
   return values.reduce((top: number, value) => Math.max(top, (value ?? 0) * 1.02), base);
 }
 

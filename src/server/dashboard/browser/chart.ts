@@ -9,13 +9,13 @@ export interface Chart {
   update(values: (number | null)[], cap: number | undefined, marks?: Marks): void;
 }
 
-/** What happened beside: given to the chart whose cap it is about. */
+/** Events and throttling, for the chart of the cap concerned. */
 export interface Marks extends Partial<Pick<Series, "throttledPCT" | "oomKills" | "restarts">> {
   last: number;
 }
 
-/** A small chart of use against its cap over the last half hour, with the same in words. `least` is the scale without a cap. */
-export function createChart(title: string, least?: number): Chart {
+/** Returns a small chart of usage and cap over the last half hour, with a text alternative. `minTop` is the scale without a cap. */
+export function createChart(title: string, minTop?: number): Chart {
   const now = h("b");
   const limit = h("span");
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img" });
@@ -27,7 +27,7 @@ export function createChart(title: string, least?: number): Chart {
       now.textContent = percent(latest);
       limit.textContent = cap === undefined ? "" : ` of ${capText(cap)}`;
       picture.setAttribute("aria-label", describe(title, values, cap, marks));
-      picture.replaceChildren(...shapes(shapeOf(values, cap, least), marks));
+      picture.replaceChildren(...shapes(shapeOf(values, cap, minTop), marks));
     },
   };
 }
@@ -43,7 +43,7 @@ function shapes(
   const first = last - throttledPCT.length + 1;
   return [
     svg("path", { class: "use-area", d: area }),
-    ...throttledPCT.flatMap((share, index) => share ? [heldBar(share, first + index, last)] : []),
+    ...throttledPCT.flatMap((share, index) => share ? [throttledBar(share, first + index, last)] : []),
     svg("path", { class: "use-line", d: line }),
     ...(capY === undefined
       ? []
@@ -53,8 +53,8 @@ function shapes(
   ];
 }
 
-/** How much of the time the app was held back: a bar from the ground, half of the chart at most. */
-function heldBar(share: number, sample: number, last: number): SVGElement {
+/** Returns a bar for the share of time that the app was throttled: from the bottom, half of the chart at most. */
+function throttledBar(share: number, sample: number, last: number): SVGElement {
   const size = Math.max(2, share / 100 * height / 2);
   return svg("rect", {
     class: "held",
@@ -67,12 +67,12 @@ function heldBar(share: number, sample: number, last: number): SVGElement {
 
 function describe(title: string, values: (number | null)[], cap: number | undefined, marks: Marks): string {
   const measured = values.filter((value) => value !== null);
-  const held = (marks.throttledPCT ?? []).filter((share) => share).length;
+  const throttled = (marks.throttledPCT ?? []).filter((share) => share).length;
   return [
     `${title} ${percent(values.at(-1))} of the node now`,
     measured.length > 0 ? `at most ${percent(Math.max(...measured))} in the last half hour` : "",
     cap === undefined ? "" : `cap ${capText(cap)}`,
-    held > 0 ? `held back in ${held} samples` : "",
+    throttled > 0 ? `throttled in ${throttled} samples` : "",
     marks.oomKills?.length ? `out of memory ${marks.oomKills.length} times` : "",
     marks.restarts?.length ? `restarted ${marks.restarts.length} times` : "",
   ].filter(Boolean).join(", ");

@@ -1,12 +1,12 @@
 /// <reference lib="dom" />
 /**
- * Makes elements. Text is only ever set as text, so that what an app is called or has written can never become markup.
+ * Creates elements. Text is only set as text, so that names and logs of apps never become markup.
  */
 
 type Attributes = Record<string, string | undefined>;
 type Child = Node | string | undefined;
 
-/** An HTML element with attributes and children; an attribute that is undefined is left out. */
+/** Returns an HTML element with attributes and children; undefined attributes are left out. */
 export function h<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -15,7 +15,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** An SVG element. */
+/** Returns an SVG element. */
 export function svg<Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -24,12 +24,12 @@ export function svg<Tag extends keyof SVGElementTagNameMap>(
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/** The element of the page with this id. */
+/** Returns the element of the page with this id. */
 export function byId<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
 }
 
-/** Sets the text only where it differs: an element that is read aloud when it changes stays quiet else. */
+/** Sets the text only if it differs, so that screen readers announce real changes only. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -1,11 +1,11 @@
-/** Figures for people. Pure. */
+/** Formats figures. Pure. */
 
-/** `12.3%`, or a dash where there is none. */
+/** `12.3%`, or a dash for none. */
 export function percent(value: number | string | null | undefined): string {
   return value === null || value === undefined ? "–" : `${Number(value).toFixed(1)}%`;
 }
 
-/** A cap as people write it: `30%`, `12.5%`. */
+/** A cap without trailing zeros: `30%`, `12.5%`. */
 export function cap(value: number): string {
   return `${Math.round(value * 100) / 100}%`;
 }
@@ -28,13 +28,13 @@ export function ago(time: string | undefined, now: number): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
-/** The cap of a spec as a number of percent; undefined where there is none. */
+/** Returns the cap of a spec in percent; undefined for none. */
 export function capOf(value: string | number | undefined): number | undefined {
   const cap = parseFloat(String(value ?? ""));
   return Number.isNaN(cap) ? undefined : cap;
 }
 
-/** Log text without the colours that programs write for terminals. */
-export function withoutColours(text: string): string {
+/** Returns log text without the terminal escape sequences for colors. */
+export function withoutColors(text: string): string {
   return text.replaceAll(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "");
 }

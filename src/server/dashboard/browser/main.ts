@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 /**
- * The dashboard: asks the agent every few seconds and shows what it says. Nothing is asked while the page is hidden.
+ * The dashboard: polls the agent every few seconds, but not while the page is hidden.
  */
 import { type App, get, keyOf, type Status, TokenNeeded, useToken } from "./agent.ts";
 import { type AppCard, createAppCard, urgency } from "./app-card.ts";
@@ -35,11 +35,14 @@ async function refresh(): Promise<void> {
     const shown = apps.find((app) => keyOf(app) === detail?.key);
     if (shown) detail?.update(shown);
     const failed = status.checks.filter(({ ok }) => !ok).length;
-    say(failed === 0 ? "Ready" : `Not ready: ${failed} of ${status.checks.length} checks fail`, failed > 0);
+    showConnection(
+      failed === 0 ? "Ready" : `Not ready: ${failed} of ${status.checks.length} checks fail`,
+      failed > 0,
+    );
     tokenForm.hidden = true;
   } catch (error) {
     tokenForm.hidden = !(error instanceof TokenNeeded);
-    say(
+    showConnection(
       error instanceof TokenNeeded ? error.message : `The agent does not answer: ${(error as Error).message}`,
       true,
     );
@@ -53,7 +56,7 @@ function showApps(): void {
     const text = `${keyOf(app)} ${app.status.phase} ${app.status.reason}`.toLowerCase();
     return words.every((word) => text.includes(word));
   };
-  const wanted = apps.filter(matches).sort((one, other) => urgency(one) - urgency(other));
+  const wanted = apps.filter(matches).sort((a, b) => urgency(a) - urgency(b));
   const keys = new Set(apps.map(keyOf));
   for (const key of cards.keys()) if (!keys.has(key)) cards.delete(key);
   const elements = wanted.map((app) => {
@@ -65,7 +68,7 @@ function showApps(): void {
   const list = byId("apps");
   const isSame = elements.length === list.children.length &&
     elements.every((element, i) => element === list.children[i]);
-  // Moving an element takes the focus away from what is in it.
+  // Moving an element would take the focus from it.
   if (!isSame) list.replaceChildren(...elements);
   setText(byId("app-count"), words.length > 0 ? `${wanted.length} of ${apps.length}` : String(apps.length));
   byId("no-apps").hidden = wanted.length > 0;
@@ -76,7 +79,7 @@ function openByKey(key: string): void {
   if (app && !detail) detail = openDetail(app, () => detail = undefined);
 }
 
-function say(text: string, isBad: boolean): void {
+function showConnection(text: string, isBad: boolean): void {
   const connection = byId("connection");
   setText(connection, text);
   connection.className = isBad ? "bad" : "";

@@ -9,21 +9,21 @@ export interface NodePanel {
   update(status: Status, timeline: Timeline | undefined): void;
 }
 
-/** The node: what it has, what of it is used, and what the agent has to complain about. */
+/** Returns the panel of the node: capacity, usage, and the agent's problems. */
 export function createNodePanel(): NodePanel {
   const facts = h("p", { class: "note" });
-  const troubles = h("ul", { class: "note bad" });
+  const problems = h("ul", { class: "note bad" });
   const [cpu, memory] = [createChart("CPU", 100), createChart("Memory", 100)];
-  byId("node").append(facts, troubles, h("div", { class: "charts" }, cpu.element, memory.element));
+  byId("node").append(facts, problems, h("div", { class: "charts" }, cpu.element, memory.element));
   return {
     update(status, timeline) {
       setText(byId("node-name"), status.node);
       setText(facts, factsOf(status));
-      const said = troublesOf(status);
-      if (said.join() !== [...troubles.children].map(({ textContent }) => textContent).join()) {
-        troubles.replaceChildren(...said.map((line) => h("li", {}, line)));
+      const lines = problemsOf(status);
+      if (lines.join() !== [...problems.children].map(({ textContent }) => textContent).join()) {
+        problems.replaceChildren(...lines.map((line) => h("li", {}, line)));
       }
-      troubles.hidden = said.length === 0;
+      problems.hidden = lines.length === 0;
       cpu.update(timeline?.node.cpuPCT ?? [], undefined);
       memory.update(timeline?.node.memPCT ?? [], undefined);
     },
@@ -40,7 +40,7 @@ function factsOf({ version, size, usage, limits, startedAt }: Status): string {
   ].filter(Boolean).join(" · ");
 }
 
-function troublesOf({ checks, problems, limits }: Status): string[] {
+function problemsOf({ checks, problems, limits }: Status): string[] {
   return [
     ...checks.filter(({ ok }) => !ok).map(({ name, message }) => `${name}: ${message}`),
     ...problems.map(({ message }) => message),

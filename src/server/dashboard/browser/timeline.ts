@@ -1,4 +1,4 @@
-/** Puts together what the agent tells of its history piece by piece. Pure. */
+/** Joins the parts of the agent's history. Pure. */
 
 export interface Series {
   cpuPCT: (number | null)[];
@@ -28,7 +28,7 @@ export interface Timeline {
 /** How many samples a chart shows: half an hour. */
 export const shown = 180;
 
-/** The timeline after another part. A part that does not continue it is of an agent that was started anew: it begins anew. */
+/** Returns the timeline extended by a part. A part that does not continue it comes from a restarted agent and replaces it. */
 export function extend(before: Timeline | undefined, part: HistoryPart): Timeline {
   const old = before && part.first === before.last + 1 ? before : undefined;
   const first = Math.max(part.last - shown + 1, old?.first ?? part.first);
@@ -60,7 +60,7 @@ function nothing({ first, last }: HistoryPart): null[] {
   return new Array(last - first + 1).fill(null);
 }
 
-/** The last `length` values; what an app has not lived through is empty. */
+/** Returns the last `length` values, filled up with null at the front. */
 function align(values: (number | null)[], length: number): (number | null)[] {
   return [
     ...new Array(Math.max(0, length - values.length)).fill(null),
