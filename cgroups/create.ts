@@ -1,20 +1,20 @@
-/** Making the folders of the tree: `<root>/<app>/<run>`. */
+/** Creates the folders of the tree: `<root>/<app>/<run>`. */
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { CgroupError, errnoOf } from "./error.ts";
 import { checkName } from "./name.ts";
 
-/** The cgroup of an app, made if it is not there yet. It holds the limits. */
+/** Returns the cgroup of an app, which has the limits; creates it if missing. */
 export function openApp(root: string, name: string): string {
   return openChild(root, name);
 }
 
-/** The leaf of one run of an app, made if it is not there yet. The processes of the run live in it. */
+/** Returns the leaf of one run, which has its processes; creates it if missing. */
 export function openRun(appDir: string, runId: string): string {
   return openChild(appDir, runId);
 }
 
-/** Makes one cgroup below an existing one. False when it was there already. */
+/** Creates one cgroup below an existing one. False if it exists already. */
 export function createCgroup(dir: string): boolean {
   try {
     mkdirSync(dir);

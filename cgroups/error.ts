@@ -1,17 +1,17 @@
-/** What went wrong with which cgroup file. */
-export interface CgroupErrorFields {
-  /** The cgroup folder, or whatever path the trouble is about. */
+/** What failed, and for which cgroup file. */
+interface CgroupErrorFields {
+  /** The cgroup folder, or another path. */
   path: string;
   /** The interface file in it, such as `memory.max`. */
   file?: string;
-  /** What was to be written or was found. */
+  /** The value to write, or the value found. */
   value?: string;
-  /** The errno (`EBUSY`), or a word of this library's own (`EREADBACK`). */
+  /** The errno (`EBUSY`), or a code of this library (`EREADBACK`). */
   code?: string;
   cause?: unknown;
 }
 
-/** The one error this library throws. Its message names path, file, value and errno. */
+/** The only error that this library throws. Its message names path, file, value and errno. */
 export class CgroupError extends Error {
   override readonly name = "CgroupError";
   readonly path: string;
@@ -29,13 +29,13 @@ export class CgroupError extends Error {
   }
 }
 
-/** The errno of a system error, on either runtime; `unknown` for anything else. */
+/** Returns the errno of a system error, on both runtimes; `unknown` for anything else. */
 export function errnoOf(error: unknown): string {
   const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === "string" ? code : "unknown";
 }
 
-/** The kernel took a write and holds something else: the limit is not what was asked for. */
+/** The error for a write that the kernel accepted but that reads back differently. */
 export function readBackError(dir: string, file: string, wanted: string, actual: string): CgroupError {
   return new CgroupError(
     `wrote ${JSON.stringify(wanted)} to ${dir}/${file}, but it reads ${JSON.stringify(actual)}`,

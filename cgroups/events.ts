@@ -1,86 +1,121 @@
 /**
- * Empty and out-of-memory, told by the kernel.
+ * Waiting for a cgroup to be empty or frozen, by the notifications of `cgroup.events`.
  *
- * Guarantees: `onEmpty` is called once at the start if the cgroup is already empty or gone, and then each time
- * its last process ends; `onOom` each time the kernel killed for memory, also before `onEmpty` of the same end.
- * Each notification makes us look again, so any number of them may fold into one. Nothing is called after
- * `close()`. Where the kernel is out of watches, the files are read every second instead.
- * Caveats: a watch does not keep Node alive; Deno lives until `close()`. An empty that is over before it could
- * be read is not told. Removing a cgroup is not notified by the kernel: close the watch of what you remove.
+ * Guarantees: each notification only causes a new read, so any number of them may be merged into one. If the kernel is out of inotify
+ * watches, the file is read every second instead. Every wait ends: with the state, the timeout or the signal.
+ * Caveat: the kernel does not notify about the removal of a cgroup: close the watch of a cgroup that you remove.
  */
 import { type FSWatcher, watch } from "node:fs";
 import { readTextIfAny } from "./file.ts";
-import { type MemoryEvents, parseMemoryEvents } from "./limits/memory.ts";
 import { parseFlat } from "./parse.ts";
 
-export interface EventHandlers {
-  /** The last process of the cgroup and everything below it has ended, or the cgroup is gone. */
-  onEmpty?: () => void;
-  /** The kernel killed for memory since the last call (or since `oomKillsSeen`). */
-  onOom?: (events: MemoryEvents) => void;
-}
-
-export interface WatchOptions {
-  /** Kills already known of, so that one between two agents is not missed. Default: what the file reads now. */
-  oomKillsSeen?: number;
-  /** True keeps the process alive while watching. */
-  persistent?: boolean;
-}
-
-/** Watches a cgroup. `memory.events` is watched where the memory controller is enabled for it. */
-export function watchEvents(
+/**
+ * Calls `onEmpty` at once if the cgroup is empty or gone, and then each time its last process ends, until `close()`.
+ *
+ * Caveats: the watch does not keep Node alive unless `persistent`; it keeps Deno alive until `close()`. A cgroup that is empty only
+ * until the next read is not reported.
+ */
+export function watchEmpty(
   dir: string,
-  { onEmpty, onOom }: EventHandlers,
-  { oomKillsSeen, persistent = false }: WatchOptions = {},
+  onEmpty: () => void,
+  { persistent = false }: { persistent?: boolean } = {},
 ): { close(): void } {
-  let open = true;
+  let isOpen = true;
   let wasEmpty = false;
-  let seen = oomKillsSeen;
-  let again: ReturnType<typeof setTimeout> | undefined;
+  let retry: ReturnType<typeof setTimeout> | undefined;
 
-  const look = () => {
-    if (!open) return;
-    const state = readState(dir);
-    if (state === undefined) {
-      // Out of descriptors or memory: no notification comes again for what was missed, so look once more.
-      again = setTimeout(look, POLL_MS);
-      if (!persistent) again.unref();
+  const check = () => {
+    if (!isOpen) return;
+    const isEmpty = readEmpty(dir);
+    if (isEmpty === undefined) {
+      // Out of descriptors or memory: the kernel does not notify twice, so try again.
+      retry = setTimeout(check, POLL_MS);
+      if (!persistent) retry.unref();
       return;
     }
-    if (state.events && onOom) {
-      const before = seen ?? state.events.oomKills;
-      seen = state.events.oomKills;
-      if (state.events.oomKills > before) onOom(state.events);
-    }
-    // The handler above may have closed the watch.
-    if (state.isEmpty && !wasEmpty && open) onEmpty?.();
-    wasEmpty = state.isEmpty;
+    if (isEmpty && !wasEmpty) onEmpty();
+    wasEmpty = isEmpty;
   };
-  const watches = [watchFile(`${dir}/cgroup.events`, look, persistent)];
-  if (onOom) watches.push(watchFile(`${dir}/memory.events`, look, persistent));
-  look();
+  const watched = watchFile(`${dir}/cgroup.events`, check, persistent);
+  check();
   return {
     close() {
-      open = false;
-      clearTimeout(again);
-      for (const watched of watches) watched.close();
+      isOpen = false;
+      clearTimeout(retry);
+      watched.close();
     },
   };
 }
 
-/** Whether any process lives in the cgroup or below it. False when it is gone. */
+export interface WaitOptions {
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** Waits until the cgroup and everything below it has no process. False after the timeout. */
+export function waitUntilEmpty(dir: string, options: WaitOptions): Promise<boolean> {
+  return waitFor(dir, () => !isPopulated(dir), options);
+}
+
+/** Waits until a freeze has stopped every process. False after the timeout. */
+export function waitUntilFrozen(dir: string, options: WaitOptions): Promise<boolean> {
+  return waitFor(dir, () => readEvent(dir, "frozen") !== 0, options);
+}
+
+/** Reports whether the cgroup or anything below it has a process. False when it is gone. */
 export function isPopulated(dir: string): boolean {
   return readEvent(dir, "populated") === 1;
 }
 
+const POLL_MS = 1000;
+
+/** Waits for a state that `cgroup.events` reports. Rejects with the reason of the signal if that aborts. */
+function waitFor(
+  dir: string,
+  isReached: () => boolean,
+  { timeoutMs, signal }: WaitOptions,
+): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const onAbort = () => end(() => reject(signal!.reason));
+    const timer = setTimeout(() => end(() => resolve(false)), timeoutMs);
+    const watched = watchFile(`${dir}/cgroup.events`, check, true);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    check();
+
+    function check() {
+      try {
+        if (isReached()) end(() => resolve(true));
+      } catch (error) {
+        end(() => reject(error));
+      }
+    }
+    function end(settle: () => void) {
+      watched.close();
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      settle();
+    }
+  });
+}
+
 /** A field of `cgroup.events`; undefined when the cgroup is gone. */
-export function readEvent(dir: string, field: "populated" | "frozen"): number | undefined {
+function readEvent(dir: string, field: "populated" | "frozen"): number | undefined {
   const text = readTextIfAny(dir, "cgroup.events");
   return text === undefined ? undefined : parseFlat(text, `${dir}/cgroup.events`)[field];
 }
 
-/** Calls `onChange` whenever the kernel says that the file reads differently. */
-export function watchFile(path: string, onChange: () => void, persistent: boolean): { close(): void } {
+/** Undefined when the file cannot be read at the moment. */
+function readEmpty(dir: string): boolean | undefined {
+  try {
+    return !isPopulated(dir);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Calls `onChange` when the kernel notifies that the file has changed. */
+function watchFile(path: string, onChange: () => void, persistent: boolean): { close(): void } {
   let watcher: FSWatcher | undefined;
   let poll: ReturnType<typeof setInterval> | undefined;
   const startPolling = () => {
@@ -101,21 +136,4 @@ export function watchFile(path: string, onChange: () => void, persistent: boolea
       clearInterval(poll);
     },
   };
-}
-
-const POLL_MS = 1000;
-
-/** Undefined when it cannot be read just now. */
-function readState(dir: string): { isEmpty: boolean; events: MemoryEvents | undefined } | undefined {
-  try {
-    // In this order: when it is empty, whatever was killed has been counted.
-    const isEmpty = !isPopulated(dir);
-    const text = readTextIfAny(dir, "memory.events");
-    return {
-      isEmpty,
-      events: text === undefined ? undefined : parseMemoryEvents(text, `${dir}/memory.events`),
-    };
-  } catch {
-    return undefined;
-  }
 }

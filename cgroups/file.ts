@@ -1,10 +1,10 @@
 /**
- * Reads and writes of single interface files.
+ * Reads and writes single interface files.
  *
- * Guarantees: a write is one write(2) call, which is what the kernel parses; nothing is ever created or
- * truncated by it, so a file that the kernel lacks is ENOENT. Errors name file, value and errno.
- * Caveat: reads are synchronous on purpose: they never touch a disk and cost about 10 microseconds, a third of
- * what the same read costs through the thread pool.
+ * Guarantees: a write is one write(2) call, which the kernel parses as a whole. It never creates or truncates a file, so a file that
+ * the kernel does not have is ENOENT. Errors name file, value and errno.
+ * Caveat: reads are synchronous on purpose: they never touch a disk and take about 10 microseconds, a third of the same read through
+ * the thread pool.
  */
 import { Buffer } from "node:buffer";
 import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from "node:fs";
@@ -12,32 +12,32 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { CgroupError, errnoOf } from "./error.ts";
 
-/** The text of `dir/file`, without the last line end. */
+/** Returns the text of `dir/file`, without the last line end. */
 export function readText(dir: string, file: string): string {
   const text = readTextIfAny(dir, file);
   if (text !== undefined) return text;
   throw new CgroupError(`cannot read ${join(dir, file)}: ENOENT`, { path: dir, file, code: "ENOENT" });
 }
 
-/** As `readText`, but undefined where this kernel has no such file, or the cgroup is gone. */
+/** As `readText`, but undefined if this kernel has no such file, or the cgroup is gone. */
 export function readTextIfAny(dir: string, file: string): string | undefined {
   const path = `${dir}/${file}`;
   try {
     const text = readAll(path);
     return text.endsWith("\n") ? text.slice(0, -1) : text;
   } catch (cause) {
-    if (ABSENT.has(errnoOf(cause))) return undefined;
+    if (GONE.has(errnoOf(cause))) return undefined;
     throw new CgroupError(`cannot read ${path}`, { path: dir, file, cause });
   }
 }
 
-/** All that an interface file says, for less than `readFileSync` takes: it is open, read and closed. */
+/** Returns the text of an interface file, faster than `readFileSync`: open, one read, close. */
 export function readAll(path: string | Buffer): string {
   const fd = openSync(path, constants.O_RDONLY);
   try {
     const length = readSync(fd, page, 0, page.length, null);
-    // The kernel gives a file in one read, up to a page of its own; only lists go on after it.
-    return length < wholeRead ? page.toString("latin1", 0, length) : readFileSync(path, "latin1");
+    // The kernel returns up to a page in one read; only lists are longer.
+    return length < completeBelow ? page.toString("latin1", 0, length) : readFileSync(path, "latin1");
   } finally {
     closeSync(fd);
   }
@@ -57,7 +57,7 @@ export function writeText(dir: string, file: string, value: string): void {
   }
 }
 
-/** As `writeText`, but false where this kernel has no such file, or the cgroup is gone. */
+/** As `writeText`, but false if this kernel has no such file, or the cgroup is gone. */
 export function writeTextIfAny(dir: string, file: string, value: string): boolean {
   try {
     writeText(dir, file, value);
@@ -68,7 +68,7 @@ export function writeTextIfAny(dir: string, file: string, value: string): boolea
   }
 }
 
-/** As `writeText`, for writes that make the kernel work: lowering a memory limit reclaims within the call. */
+/** As `writeText`, for writes that take long: the kernel reclaims memory within a write that lowers a limit. */
 export async function writeTextInBackground(dir: string, file: string, value: string): Promise<void> {
   try {
     const handle = await open(`${dir}/${file}`, constants.O_WRONLY);
@@ -82,16 +82,13 @@ export async function writeTextInBackground(dir: string, file: string, value: st
   }
 }
 
-/** One buffer for all reads: they are synchronous, so no two are ever under way. */
+/** One buffer for all reads: they are synchronous, so only one is active. */
 const page = Buffer.allocUnsafe(16_384);
-/** The shortest page that a kernel has, less the longest line of a list: a read that is shorter was cut by nothing but the file's end. */
-const wholeRead = 4096 - 64;
+/** The smallest page size minus the longest line of a list: a shorter read has reached the end of the file. */
+const completeBelow = 4096 - 64;
 
 /** ENODEV: the cgroup was removed after the open. */
 const GONE = new Set(["ENOENT", "ENODEV"]);
-
-/** EOPNOTSUPP: pressure files under `psi=0`. */
-const ABSENT = new Set([...GONE, "EOPNOTSUPP", "ENOTSUP"]);
 
 function writeError(dir: string, file: string, value: string, cause: unknown): CgroupError {
   return new CgroupError(`cannot write ${JSON.stringify(value)} to ${join(dir, file)}`, {

@@ -1,12 +1,12 @@
-/** Stopping and resuming all processes of a cgroup at once. `cgroup.freeze` since Linux 5.2. */
+/** Freezes and thaws all processes of a cgroup at once. `cgroup.freeze` since Linux 5.2. */
 import { readTextIfAny, writeTextIfAny } from "./file.ts";
-import { waitUntilFrozen } from "./wait.ts";
+import { waitUntilFrozen } from "./events.ts";
 
 /**
- * Freezes the cgroup and everything below it, and waits until nothing runs.
+ * Freezes the cgroup and everything below it, and waits until no process runs.
  *
- * False when that took too long (a process in uninterruptible sleep) or the kernel cannot freeze: then some
- * may still run. A frozen process takes no signal but SIGKILL until it is thawed.
+ * False after the timeout (a process in uninterruptible sleep), or if the kernel cannot freeze: then some processes may still run.
+ * A frozen process handles no signal but SIGKILL until its thaw.
  */
 export async function freeze(
   dir: string,
@@ -16,12 +16,12 @@ export async function freeze(
   return await waitUntilFrozen(dir, { timeoutMs, signal });
 }
 
-/** Lets the processes go on. Pending signals are taken then. Does nothing when the cgroup is gone. */
+/** Resumes the processes, which then handle pending signals. Does nothing when the cgroup is gone. */
 export function thaw(dir: string): void {
   writeTextIfAny(dir, "cgroup.freeze", "0");
 }
 
-/** Whether someone asked for the freeze of this very cgroup. */
-export function isFreezeWanted(dir: string): boolean {
+/** Reports whether a freeze of this very cgroup was requested. */
+export function isFreezeRequested(dir: string): boolean {
   return readTextIfAny(dir, "cgroup.freeze") === "1";
 }

@@ -1,30 +1,28 @@
 /**
- * Signals to everything in a cgroup.
+ * Sends signals to every process of a cgroup.
  *
- * Guarantee: no process slips through by forking: `cgroup.kill` is atomic in the kernel (since Linux 5.14), and
- * where it lacks, the cgroup is frozen while it is listed and signalled.
- * Caveat: without `cgroup.freeze` too (before Linux 5.2) a process that forks faster than it is killed can
- * outrun the rounds; `kill` then ends with an error, not in silence.
+ * Guarantee: no process escapes by forking. `cgroup.kill` is atomic in the kernel (since Linux 5.14); without it, the cgroup is frozen
+ * while its processes are listed and signaled.
+ * Caveat: without `cgroup.freeze` (before Linux 5.2), processes may fork faster than they are killed; `kill` then throws.
  */
 import { existsSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { CgroupError, errnoOf } from "./error.ts";
-import { isPopulated } from "./events.ts";
+import { isPopulated, waitUntilEmpty } from "./events.ts";
 import { writeTextIfAny } from "./file.ts";
-import { freeze, isFreezeWanted, thaw } from "./freeze.ts";
+import { freeze, isFreezeRequested, thaw } from "./freeze.ts";
 import { listProcesses } from "./processes.ts";
-import { waitUntilEmpty } from "./wait.ts";
 
-export interface KillOptions {
-  /** Whether to use `cgroup.kill`; default: if the kernel has it. */
+interface KillOptions {
+  /** Whether to use `cgroup.kill`. Default: if the kernel has it. */
   hasKill?: boolean;
-  /** Bound for the rounds of the way without `cgroup.kill`. */
+  /** Limits the rounds without `cgroup.kill`. */
   timeoutMs?: number;
   signal?: AbortSignal | undefined;
 }
 
-/** SIGKILLs every process in `dir` and below. They are dying when it returns: `waitUntilEmpty` sees the end. */
+/** Sends SIGKILL to every process in `dir` and below. Use `waitUntilEmpty` to wait for their end. */
 export async function kill(
   dir: string,
   { hasKill = existsSync(`${dir}/cgroup.kill`), timeoutMs = 5000, signal }: KillOptions = {},
@@ -34,7 +32,7 @@ export async function kill(
   const deadline = performance.now() + timeoutMs;
   try {
     do {
-      // SIGKILL ends a frozen process without a thaw. Again each round: it may have been thawed by someone else.
+      // SIGKILL ends a frozen process without a thaw. Freeze in each round: another process may have thawed the cgroup.
       await freeze(dir, { timeoutMs: ROUND_MS, signal });
       for (const pid of listProcesses(dir)) sendSignal(pid, "SIGKILL");
       if (await waitUntilEmpty(dir, { timeoutMs: ROUND_MS, signal })) return;
@@ -42,22 +40,25 @@ export async function kill(
   } finally {
     thaw(dir);
   }
-  const left = listProcesses(dir);
-  throw new CgroupError(`cannot kill ${dir} in ${timeoutMs} ms: processes ${left.join(", ")} live on`, {
-    path: dir,
-    value: left.join(" "),
-    code: "ETIMEDOUT",
-  });
+  const survivors = listProcesses(dir);
+  throw new CgroupError(
+    `cannot kill ${dir} in ${timeoutMs} ms: processes ${survivors.join(", ")} are still alive`,
+    {
+      path: dir,
+      value: survivors.join(" "),
+      code: "ETIMEDOUT",
+    },
+  );
 }
 
-/** Sends one signal to every process in `dir` and below, and returns how many got it. */
+/** Sends a signal to every process in `dir` and below, and returns how many received it. */
 export async function signalAll(
   dir: string,
   name: NodeJS.Signals,
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<number> {
-  // Someone else's freeze stays: the signal is taken when they thaw.
-  const wasFrozen = isFreezeWanted(dir);
+  // A freeze by another process stays: the signal is delivered at its thaw.
+  const wasFrozen = isFreezeRequested(dir);
   try {
     if (!wasFrozen) await freeze(dir, { timeoutMs: ROUND_MS, signal });
     return listProcesses(dir).filter((pid) => sendSignal(pid, name)).length;

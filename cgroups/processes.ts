@@ -1,15 +1,15 @@
 /**
- * The cgroups and processes at and below a cgroup.
+ * The cgroups and processes in and below a cgroup.
  *
- * Caveat: an app may make cgroups of its own, with any bytes for a name. Node reaches them all; Deno turns
- * bytes that are not UTF-8 into others, so there such a cgroup is not seen.
+ * Caveat: an app may create its own cgroups, with any bytes in their names. Node finds them all; Deno replaces bytes that are not
+ * UTF-8, so it does not find such a cgroup.
  */
 import { Buffer } from "node:buffer";
 import { readdirSync, statSync } from "node:fs";
 import { CgroupError, errnoOf } from "./error.ts";
 import { readAll } from "./file.ts";
 
-/** The pids of every process in `dir` and below, without doubles. Empty when the cgroup is gone. */
+/** Returns the pids of all processes in `dir` and below, without duplicates. Empty when the cgroup is gone. */
 export function listProcesses(dir: string): number[] {
   const pids = new Set<number>();
   for (const cgroup of listTree(dir)) {
@@ -18,7 +18,7 @@ export function listProcesses(dir: string): number[] {
   return [...pids];
 }
 
-/** `dir` and every cgroup below it, parents before their children. Empty when it is gone. */
+/** Returns `dir` and every cgroup below it, parents before their children. Empty when it is gone. */
 export function listTree(dir: string): Buffer[] {
   const found = [Buffer.from(dir)];
   for (let at = 0; at < found.length; at++) {
@@ -36,16 +36,16 @@ export function listTree(dir: string): Buffer[] {
   return found;
 }
 
-/** The kernel counts the folders in a cgroup as its links: that spares most a listing of their many control files. */
+/** The link count of a cgroup tells how many folders it has: most need no listing of their many control files. */
 function isLeaf(cgroup: Buffer): boolean {
   return statSync(cgroup, { throwIfNoEntry: false })?.nlink === 2;
 }
 
-/** The pids in one cgroup alone. */
+/** Returns the pids in one cgroup, without those below it. */
 export function readProcs(cgroup: Buffer | string): number[] {
   try {
     const text = readAll(Buffer.concat([Buffer.from(cgroup), PROCS]));
-    // Processes of another pid namespace read as 0. To kill 0 would be to kill our own process group.
+    // Processes of another pid namespace read as 0. A signal to 0 would go to our own process group.
     return text.split("\n").map(Number).filter((pid) => pid > 0);
   } catch (cause) {
     if (GONE.has(errnoOf(cause))) return [];
@@ -60,5 +60,5 @@ export function readProcs(cgroup: Buffer | string): number[] {
 const SLASH = Buffer.from("/");
 const PROCS = Buffer.from("/cgroup.procs");
 
-/** EOPNOTSUPP: a threaded cgroup; its processes are listed by the domain above it. */
+/** EOPNOTSUPP: a threaded cgroup, whose processes the domain above it lists. */
 const GONE = new Set(["ENOENT", "ENODEV", "EOPNOTSUPP", "ENOTSUP"]);

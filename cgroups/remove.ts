@@ -5,10 +5,10 @@ import { CgroupError, errnoOf } from "./error.ts";
 import { listProcesses, listTree } from "./processes.ts";
 
 /**
- * Removes a cgroup and everything below it, children first; what an app made itself goes with it.
+ * Removes a cgroup and everything below it, children first, including cgroups that the app created.
  *
- * It kills nothing. A process that is still on its way out makes the kernel say EBUSY: that is retried until
- * `timeoutMs` is over, then it is an error naming who lives there. A cgroup that is gone is fine.
+ * It kills nothing. While a process is still exiting, the kernel returns EBUSY: that is retried for `timeoutMs`, and then is an error
+ * that names the processes. Does nothing when the cgroup is gone.
  */
 export async function removeTree(
   dir: string,
@@ -17,7 +17,7 @@ export async function removeTree(
   const deadline = performance.now() + timeoutMs;
   for (let pause = 1;; pause = Math.min(pause * 2, 100)) {
     try {
-      for (const cgroup of listTree(dir).reverse()) removeOne(cgroup);
+      for (const cgroup of listTree(dir).reverse()) removeCgroup(cgroup);
       return;
     } catch (cause) {
       if (errnoOf(cause) !== "EBUSY" || performance.now() >= deadline) throw removeError(dir, cause);
@@ -26,7 +26,7 @@ export async function removeTree(
   }
 }
 
-function removeOne(cgroup: Parameters<typeof rmdirSync>[0]): void {
+function removeCgroup(cgroup: Parameters<typeof rmdirSync>[0]): void {
   try {
     rmdirSync(cgroup);
   } catch (error) {
@@ -36,7 +36,7 @@ function removeOne(cgroup: Parameters<typeof rmdirSync>[0]): void {
 
 function removeError(dir: string, cause: unknown): CgroupError {
   const pids = listProcesses(dir);
-  const who = pids.length === 0 ? "" : `, processes ${pids.join(", ")} live in it`;
+  const who = pids.length === 0 ? "" : `, it contains processes ${pids.join(", ")}`;
   return new CgroupError(`cannot remove the cgroup ${dir}${who}`, {
     path: dir,
     value: pids.join(" "),

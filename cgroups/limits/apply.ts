@@ -1,9 +1,9 @@
 /**
- * Bringing a cgroup to its limits and keeping it there.
+ * Sets the limits of a cgroup and restores them.
  *
- * Guarantees: every write is read back, and a file that then reads anything else is an error naming file, value
- * and errno. `ensureLimits` writes only what differs, so a call with nothing to do costs a few reads; it may be
- * called at any time, from any state, and never kills.
+ * Guarantees: every write is read back, and a file that then reads differently is an error that names file, value and errno.
+ * `ensureLimits` writes only what differs, so a call without a difference costs a few reads. It can be called at any time, in any
+ * state, and never kills.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,26 +12,26 @@ import { readTextIfAny, writeText } from "../file.ts";
 import type { Limit } from "./limits.ts";
 import { resizeMemory, type ResizePending } from "./resize.ts";
 
-/** A limit that does not read as wanted. `actual` is undefined where the kernel has no such file. */
+/** A limit whose file reads differently. `actual` is undefined if the kernel has no such file. */
 export interface Drift extends Limit {
   actual: string | undefined;
 }
 
-/** What a call of `ensureLimits` did. */
+/** The result of `ensureLimits`. */
 export interface Ensured {
-  /** The writes, in order. Empty when nothing had drifted. */
+  /** The writes, in order. Empty without drift. */
   changed: Limit[];
-  /** A memory cap that must wait for the app to use less. The next call goes on with it. */
+  /** A memory cap that must wait until the app uses less. The next call continues with it. */
   pending?: ResizePending;
 }
 
-/** Effects of this file, replaceable for tests. */
+/** Effects that tests can replace. */
 export interface ApplyEffects {
-  /** Whether the node swaps. A kernel without swap accounting can hold no swap cap, and needs none without swap. */
+  /** Reports whether the node has swap. A kernel without swap accounting cannot cap swap, and need not if there is none. */
   swapIsOn?: () => boolean;
 }
 
-/** Writes whatever differs from `wanted` and verifies it. Throws a CgroupError for what cannot be held. */
+/** Writes the limits that differ from `wanted` and verifies them. Throws a CgroupError if one cannot be enforced. */
 export async function ensureLimits(
   dir: string,
   wanted: readonly Limit[],
@@ -52,13 +52,13 @@ export async function ensureLimits(
     changed.push({ file, value });
   }
   if (!memoryMax || !mustResize) return { changed };
-  // The two move together, in an order that kills nothing.
+  // Both change together, in an order that kills nothing.
   const resized = await resizeMemory(dir, memoryMax.value);
   changed.push(...resized.changed);
   return resized.pending ? { changed, pending: resized.pending } : { changed };
 }
 
-/** The limits that do not read as wanted, by reads alone. A pending resize is drift, too. */
+/** Returns the limits that differ from `wanted`, without writing. A pending resize counts as drift. */
 export function verifyLimits(
   dir: string,
   wanted: readonly Limit[],
@@ -68,7 +68,7 @@ export function verifyLimits(
   for (const { file, value } of wanted) {
     const actual = readTextIfAny(dir, file);
     if (actual === value) continue;
-    // No cap wanted, and no file that could hold one.
+    // No cap, and no file for one.
     if (actual === undefined && value.startsWith("max")) continue;
     if (actual === undefined && file === "memory.swap.max" && !swapIsOn()) continue;
     drift.push({ file, value, actual });
@@ -81,7 +81,7 @@ function missing(dir: string, file: string, value: string): CgroupError {
   return new CgroupError(what, { path: dir, file, value, code: "ENOENT" });
 }
 
-/** `/proc/swaps` has one line per swap under its heading; a kernel without swap has no such file. */
+/** `/proc/swaps` has a heading and one line per swap area; a kernel without swap has no such file. */
 function readSwapIsOn(): boolean {
   try {
     return readFileSync("/proc/swaps", "latin1").trim().split("\n").length > 1;

@@ -2,33 +2,33 @@ import { cpuMaxFor } from "./cpu.ts";
 import { memoryMaxFor } from "./memory.ts";
 import { pidsMaxFor } from "./pids.ts";
 
-/** What an app may use. A percentage is of the whole node; absent means no cap. */
+/** The caps of an app. Percentages are of the whole node; no cap if absent. */
 export interface LimitSpec {
   cpuPCT?: number | undefined;
   memPCT?: number | undefined;
   pidsMax?: number | undefined;
-  /** `Group` (default): the whole app dies together when it is out of memory. `Process`: only one process. */
+  /** What an OOM kill ends. `Group` (default): the whole app. `Process`: only one process. */
   oomPolicy?: "Group" | "Process" | undefined;
 }
 
-/** What the percentages are of. */
+/** The size of the node, for percentages. */
 export interface NodeSize {
   cpus: number;
   memoryBytes: number;
-  /** Default 64 KiB: whole pages on every Linux, be its pages 4, 16 or 64 KiB. */
+  /** Default 64 KiB: whole pages for every page size of Linux (4, 16 or 64 KiB). */
   pageSize?: number;
 }
 
-/** One interface file and what it shall read. */
+/** One interface file and its value. */
 export interface Limit {
   file: string;
   value: string;
 }
 
 /**
- * The whole list of files and values that hold an app to its limits. Pure.
+ * Returns all files and values that enforce the caps of an app. Pure.
  *
- * Throws a CgroupError (`ERANGE`) that names the value which no kernel file can express.
+ * Throws a CgroupError (`ERANGE`) with the value if the kernel cannot express it.
  */
 export function limitsFor(spec: LimitSpec, node: NodeSize): Limit[] {
   const memoryMax = memoryMaxFor(spec.memPCT, node.memoryBytes, node.pageSize ?? 65_536);
@@ -36,23 +36,26 @@ export function limitsFor(spec: LimitSpec, node: NodeSize): Limit[] {
     { file: "cpu.max", value: cpuMaxFor(spec.cpuPCT, node.cpus) },
     { file: "pids.max", value: pidsMaxFor(spec.pidsMax) },
     { file: "memory.oom.group", value: spec.oomPolicy === "Process" ? "0" : "1" },
-    // A cap that swap could stretch would be no cap.
+    // Swap would extend the cap.
     { file: "memory.swap.max", value: memoryMax === "max" ? "max" : "0" },
     { file: "memory.max", value: memoryMax },
-    // Lowered only while a shrinking resize is under way: throttling is not a cap.
+    // Lowered only during a shrinking resize: throttling is not a cap.
     { file: "memory.high", value: "max" },
   ];
 }
 
 /**
- * Splits limits by what a tree with these controllers can hold. `unheld` has only real caps: where nothing is
- * capped, a missing controller misses nothing. Pure.
+ * Splits limits into those that the controllers can enforce and the caps that they cannot. `unenforced` has real caps only: without a
+ * cap, a missing controller does not matter. Pure.
  */
 export function splitByControllers(
   limits: readonly Limit[],
   controllers: readonly string[],
-): { held: Limit[]; unheld: Limit[] } {
-  const isHeld = ({ file }: Limit) => controllers.includes(file.slice(0, file.indexOf(".")));
+): { enforced: Limit[]; unenforced: Limit[] } {
+  const isEnforced = ({ file }: Limit) => controllers.includes(file.slice(0, file.indexOf(".")));
   const isCap = ({ file, value }: Limit) => !value.startsWith("max") && file !== "memory.oom.group";
-  return { held: limits.filter(isHeld), unheld: limits.filter((limit) => !isHeld(limit) && isCap(limit)) };
+  return {
+    enforced: limits.filter(isEnforced),
+    unenforced: limits.filter((limit) => !isEnforced(limit) && isCap(limit)),
+  };
 }

@@ -1,33 +1,31 @@
 import { CgroupError } from "../error.ts";
 import { parseFlat } from "../parse.ts";
 
-/** The figures of the memory controller. */
+/** Usage and events of the memory controller. */
 export interface MemoryStats {
   currentBytes: number;
-  /** Highest use ever; since Linux 5.19. */
+  /** The highest usage; since Linux 5.19. */
   peakBytes: number | undefined;
-  /** Processes here and below that the kernel killed for memory. In a group kill it counts the first one twice. */
+  /** OOM-killed processes here and below. A group kill counts the first one twice. */
   oomKills: number;
-  /** Times a whole group was killed; since Linux 5.17, zero before. */
+  /** OOM kills of a whole group; since Linux 5.17, zero before. */
   oomGroupKills: number;
-  /** Times the use was at the cap. */
-  atMax: number;
 }
 
 /** The OOM part of `memory.events`. */
-export type MemoryEvents = Pick<MemoryStats, "oomKills" | "oomGroupKills" | "atMax">;
+export type MemoryEvents = Pick<MemoryStats, "oomKills" | "oomGroupKills">;
 
 /**
- * The text of `memory.max` for a percentage of the node's memory, `max` for none.
+ * Returns the text of `memory.max` for a percentage of the node's memory, or `max` without one.
  *
- * Rounded down to whole pages, as the kernel does: it would read back differently otherwise.
+ * Rounds down to whole pages, as the kernel does: otherwise it would read back differently.
  */
 export function memoryMaxFor(percent: number | undefined, memoryBytes: number, pageSize: number): string {
   if (percent === undefined) return "max";
-  if (!(percent > 0 && percent <= 100)) throw badPercent(percent, "it must be over 0 and at most 100");
+  if (!(percent > 0 && percent <= 100)) throw badPercent(percent, "it must be above 0 and at most 100");
   const bytes = Math.floor(((percent / 100) * memoryBytes) / pageSize) * pageSize;
   if (!Number.isSafeInteger(bytes) || bytes < pageSize) {
-    throw badPercent(percent, `of ${memoryBytes} bytes it is less than one page of ${pageSize}`);
+    throw badPercent(percent, `that is less than one page (${pageSize} bytes) of ${memoryBytes} bytes`);
   }
   return String(bytes);
 }
@@ -38,7 +36,6 @@ export function parseMemoryEvents(text: string, where = "memory.events"): Memory
   return {
     oomKills: flat["oom_kill"] ?? 0,
     oomGroupKills: flat["oom_group_kill"] ?? 0,
-    atMax: flat["max"] ?? 0,
   };
 }
 

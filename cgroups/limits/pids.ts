@@ -1,16 +1,16 @@
 import { CgroupError } from "../error.ts";
 
-/** The figures of the pids controller: processes and threads. */
+/** Usage of the pids controller: processes and threads. */
 export interface PidsStats {
   current: number;
 }
 
-/** The text of `pids.max`, `max` for no cap. */
+/** Returns the text of `pids.max`, or `max` without a cap. */
 export function pidsMaxFor(pidsMax: number | undefined): string {
   if (pidsMax === undefined) return "max";
-  if (Number.isInteger(pidsMax) && pidsMax >= 1 && pidsMax <= MOST) return String(pidsMax);
+  if (Number.isInteger(pidsMax) && pidsMax >= 1 && pidsMax <= MAX_PIDS) return String(pidsMax);
   throw new CgroupError(
-    `cannot cap the processes at ${pidsMax}: it must be a whole number from 1 to ${MOST}`,
+    `cannot cap the processes at ${pidsMax}: it must be a whole number from 1 to ${MAX_PIDS}`,
     {
       path: "",
       file: "pids.max",
@@ -21,4 +21,4 @@ export function pidsMaxFor(pidsMax: number | undefined): string {
 }
 
 /** PID_MAX_LIMIT of a 64-bit kernel; more is EINVAL. */
-const MOST = 4_194_304;
+const MAX_PIDS = 4_194_304;

@@ -1,26 +1,25 @@
 /**
- * Moving a memory cap under a running app.
+ * Changes the memory cap of a running app.
  *
- * Guarantees: `memory.max` is never set below the current use, because the kernel answers that with OOM kills;
- * a resize by itself kills nothing. Each step looks at the files alone, so a new agent continues where the last
- * one stopped, and a change of mind half way is just another step.
- * Caveats: an app that really holds more than its new cap stays pending until it lets go; until then the kernel
- * slows its new allocations down (`memory.high`). An app that grows past the new cap once it is set is killed
- * at the cap, as any other.
+ * Guarantees: `memory.max` is never set below the current usage, because the kernel would respond with OOM kills; a resize itself kills
+ * nothing. Each step depends only on the files, so a new agent continues where the last one stopped, and a different cap half way is
+ * just another step.
+ * Caveats: an app that uses more than its new cap stays pending until it frees memory; until then the kernel throttles its allocations
+ * (`memory.high`). An app that exceeds the new cap once it is set is killed, like any other.
  */
 import { readBackError } from "../error.ts";
 import { readText, writeTextInBackground } from "../file.ts";
 import type { Limit } from "./limits.ts";
 import { parseAmount } from "../parse.ts";
 
-/** What the memory files read. Infinity is `max`. */
+/** The values of the memory files. Infinity is `max`. */
 export interface MemoryState {
   max: number;
   high: number;
   current: number;
 }
 
-/** A shrink that has to wait for the app to use less. */
+/** A shrink that must wait until the app uses less. */
 export interface ResizePending {
   reason: "ResizePending";
   wantedBytes: number;
@@ -28,22 +27,22 @@ export interface ResizePending {
   message: string;
 }
 
-/** One step: the write to do next, or the end, with or without the cap in place. */
+/** One step: the next write, or the end, with or without the cap in place. */
 export type ResizeStep =
   | { kind: "write"; file: "memory.max" | "memory.high"; value: string }
   | { kind: "done" }
   | { kind: "pending"; pending: ResizePending };
 
-/** The next step from what the files read now towards a cap of `wanted` bytes. Pure. */
+/** Returns the next step from the current state to a cap of `wanted` bytes. Pure. */
 export function nextResizeStep(state: MemoryState, wanted: number): ResizeStep {
   if (wanted >= state.max || state.current <= wanted) {
-    // Grow, or shrink to what fits: the cap first, and only then is the brake let go.
+    // Grow, or shrink to a cap that fits: first the cap, then the end of throttling.
     if (state.max !== wanted) return { kind: "write", file: "memory.max", value: amountText(wanted) };
     if (state.high !== Infinity) return { kind: "write", file: "memory.high", value: "max" };
     return { kind: "done" };
   }
-  if (state.high !== brakeFor(wanted)) {
-    return { kind: "write", file: "memory.high", value: amountText(brakeFor(wanted)) };
+  if (state.high !== throttleAt(wanted)) {
+    return { kind: "write", file: "memory.high", value: amountText(throttleAt(wanted)) };
   }
   return {
     kind: "pending",
@@ -56,7 +55,7 @@ export function nextResizeStep(state: MemoryState, wanted: number): ResizeStep {
   };
 }
 
-/** Walks the steps in `dir` until the cap is in place or must wait. `changed` lists what now reads differently. */
+/** Performs the steps in `dir` until the cap is in place or must wait. `changed` lists the writes. */
 export async function resizeMemory(
   dir: string,
   wanted: string,
@@ -69,12 +68,12 @@ export async function resizeMemory(
     if (step.kind === "done") return { changed };
     if (step.kind === "pending") {
       if (isReclaimed) return { changed, pending: step.pending };
-      // The kernel reclaims within a write of memory.high: what an earlier call could not free, this one may.
+      // The kernel reclaims memory within a write of memory.high: this one may succeed where an earlier call failed.
       await writeTextInBackground(dir, "memory.high", readText(dir, "memory.high"));
       isReclaimed = true;
       continue;
     }
-    // High, max, high again is the longest way: a fourth write means that one did not take.
+    // The longest sequence is high, max, high: a fourth write means that one had no effect.
     if (writes === 3) throw readBackError(dir, step.file, step.value, readText(dir, step.file));
     await writeTextInBackground(dir, step.file, step.value);
     isReclaimed ||= step.file === "memory.high";
@@ -83,15 +82,15 @@ export async function resizeMemory(
 }
 
 /**
- * Where `memory.high` goes for a shrink to `wanted`: a little below, because the use of an app that reads many
- * files stays right at `memory.high`, and must come to stay under `wanted`.
+ * Returns `memory.high` for a shrink to `wanted`: a little below, because the usage of an app that reads many files stays right at
+ * `memory.high`, and must get below `wanted`.
  */
-function brakeFor(wanted: number): number {
-  return Math.floor((wanted - wanted / 64) / BRAKE_STEP) * BRAKE_STEP || wanted;
+function throttleAt(wanted: number): number {
+  return Math.floor((wanted - wanted / 64) / HIGH_STEP) * HIGH_STEP || wanted;
 }
 
-/** Whole pages on every Linux, so that it reads back as written. */
-const BRAKE_STEP = 65_536;
+/** Whole pages on every Linux, so that the value reads back unchanged. */
+const HIGH_STEP = 65_536;
 
 function readMemoryState(dir: string): MemoryState {
   const read = (file: string) => parseAmount(readText(dir, file), `${dir}/${file}`);

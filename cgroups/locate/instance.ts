@@ -1,21 +1,21 @@
 /**
- * Several agents on one machine, each with a root of its own below the one that was located.
+ * Several agents on one machine, each with its own root below the located one.
  *
- * Guarantee: an instance touches only what is below its own folder; what is given back is removed only where it is empty.
+ * Guarantee: an instance changes only what is below its own folder, and a release removes only empty cgroups.
  */
 import { existsSync, readdirSync, rmdirSync } from "node:fs";
 import { createCgroup } from "../create.ts";
 import { errnoOf } from "../error.ts";
+import { waitUntilEmpty } from "../events.ts";
 import { kill } from "../kill.ts";
 import type { LocatedRoot } from "./locate.ts";
 import type { LocateFailure } from "./mounts.ts";
 import { checkName, KEEPER } from "../name.ts";
 import { enableControllers } from "./prepare.ts";
-import { waitUntilEmpty } from "../wait.ts";
 
-const leavingMs = 2000;
+const exitTimeoutMs = 2000;
 
-/** A root for one instance below a located one, with the same controllers and a keeper leaf of its own, or why not. */
+/** Creates a root for one instance below a located one, with the same controllers and its own keeper leaf. */
 export function openInstance(located: LocatedRoot, name: string): LocatedRoot | LocateFailure {
   const root = `${located.root}/${checkName(name)}`;
   const keeper = `${root}/${KEEPER}`;
@@ -27,20 +27,20 @@ export function openInstance(located: LocatedRoot, name: string): LocatedRoot | 
 }
 
 /**
- * Gives a located root back, with the one instance below it that is the caller's. What has an app or a launcher in it stays as it
- * is, and so does a root that other instances use, or that was given or delegated.
+ * Releases a located root, and the caller's instance below it. A cgroup with an app or a launcher stays, and so does a root that other
+ * instances use, or that was configured or delegated.
  */
 export async function releaseRoot({ root, keeper, how }: LocatedRoot, instance?: LocatedRoot): Promise<void> {
   if (instance && instance.root !== root) {
-    // The launchers of the last apps may still be on their way out.
-    await waitUntilEmpty(instance.keeper, { timeoutMs: leavingMs });
+    // The launchers of the last apps may still be exiting.
+    await waitUntilEmpty(instance.keeper, { timeoutMs: exitTimeoutMs });
     removeEmpty(instance.keeper) && removeEmpty(instance.root);
   }
   if (children(root).some((name) => name !== KEEPER) || how === "override" || how === "delegated") return;
   if (how === "systemd-scope") {
-    // Nothing but the scope's own keeper is left: the scope ends with it.
+    // Only the keeper of the scope remains: the scope ends with it.
     await kill(keeper);
-    await waitUntilEmpty(keeper, { timeoutMs: leavingMs });
+    await waitUntilEmpty(keeper, { timeoutMs: exitTimeoutMs });
   }
   removeEmpty(keeper) && removeEmpty(root);
 }
@@ -52,7 +52,7 @@ function children(dir: string): string[] {
   );
 }
 
-/** The kernel removes a cgroup only where it has neither processes nor children. */
+/** Removes a cgroup if it has neither processes nor children: the kernel removes no other. */
 function removeEmpty(dir: string): boolean {
   try {
     rmdirSync(dir);

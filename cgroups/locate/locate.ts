@@ -1,12 +1,11 @@
 /**
- * Finding, or making, the one cgroup that all apps live below.
+ * Finds or creates the cgroup that contains all apps.
  *
- * Guarantees: trouble is a value that says exactly what is wrong and what to do. Nothing is written to a cgroup
- * that was not made here or given: the one exception is `cgroup.subtree_control` at the mount without systemd,
- * where nobody else could enable the controllers, and only if they are not enabled yet. Calling it again, from
- * a new process or in the middle of anything, finds the same root and changes nothing.
- * Caveat: a root can go: whoever stops the scope, stops the apps and removes it. Then `openApp` fails with ENOENT,
- * and the next call here makes a new one.
+ * Guarantees: a failure is a value that says exactly what is wrong and what to do. It writes only to cgroups that it created or was
+ * given. The one exception is `cgroup.subtree_control` at the mount without systemd, where nothing else could enable the controllers,
+ * and only if they are not enabled yet. Another call, from a new process or at any time, finds the same root and changes nothing.
+ * Caveat: a root can disappear: stopping the scope stops the apps and removes it. Then `openApp` fails with ENOENT, and the next call
+ * creates a new root.
  */
 import { accessSync, constants, existsSync, readFileSync, rmdirSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
@@ -46,13 +45,13 @@ export interface LocatedRoot {
 }
 
 export interface LocateOptions extends SystemdEffects {
-  /** Exactly this cgroup, whatever else there is (`--cgroup-root`). Made if only its parent exists. */
+  /** Use exactly this cgroup (`--cgroup-root`). Created if only its parent exists. */
   override?: string | undefined;
-  /** Without these there is no root. `[]` takes a tree that can only count, freeze and kill. */
+  /** The required controllers. `[]` accepts a tree that can only count, freeze and kill. */
   need?: readonly string[];
   procRoot?: string;
   sysRoot?: string;
-  /** Exists where systemd is the init. */
+  /** A path that exists if systemd is the init. */
   systemdMarker?: string;
   uid?: number;
   pid?: number;
@@ -79,7 +78,7 @@ export async function locateRoot(options: LocateOptions = {}): Promise<LocatedRo
     if (existsSync(systemdMarker)) return await useScope(place);
     return usePlain(place);
   } catch (error) {
-    // A system error is the machine's trouble and an answer; anything else is a bug here.
+    // A system error is a failure of the machine, and so a result; anything else is a bug here.
     if (/^E[A-Z0-9]+$/.test(errnoOf(error))) return fail("unusable", (error as Error).message);
     throw error;
   }
@@ -93,24 +92,24 @@ interface Place extends LocateOptions {
   mount: Cgroup2Mount;
 }
 
-/** Root with systemd: a scope of its own, outside of the agent's service. */
+/** As root with systemd: a scope outside of the agent's service. */
 async function useScope(place: Place): Promise<LocatedRoot | LocateFailure> {
-  const hopeless = missingFailure(place.mount.point, place);
-  if (hopeless) return hopeless;
+  const failure = missingFailure(place.mount.point, place);
+  if (failure) return failure;
   const scope = await ensureScope(place);
   if (!scope.ok) return scope;
   const dir = inMount(scope.controlGroup, place.mount);
   if (dir === undefined) return outsideMount(scope.controlGroup, place.mount);
-  // All of the scope is ours: also an agent that was started in it, and what a cut preparation left behind.
+  // The whole scope is ours, including an agent that was started in it and the remains of an interrupted preparation.
   const keeper = moveToLeaf(dir, KEEPER);
   if (readProcs(keeper).length === 0) moveProcess(await (place.startKeeper ?? startKeeper)(), keeper);
   return missingFailure(dir, place) ?? finish("systemd-scope", dir, place);
 }
 
-/** Root without systemd: `nckubelet` at the top. */
+/** As root without systemd: `nckubelet` at the top. */
 function usePlain(place: Place): LocatedRoot | LocateFailure {
   const top = place.mount.point;
-  const hint = `, or, if it is the agent alone, give it this cgroup by --cgroup-root ${top}`;
+  const hint = `, or, if the agent is the only process there, run it with --cgroup-root ${top}`;
   const failure = missingFailure(top, place) ?? enableControllers(top, place.need, { ...place, hint });
   if (failure) return failure;
   const dir = `${top}/nckubelet`;
@@ -118,23 +117,23 @@ function usePlain(place: Place): LocatedRoot | LocateFailure {
   return finish("plain", dir, place);
 }
 
-/** Not root: the cgroup it runs in, if that was delegated to it. */
+/** As another user: the cgroup that the agent runs in, if it was delegated. */
 function useOwn(place: Place): LocatedRoot | LocateFailure {
   const text = readFileSync(`${place.procRoot}/self/cgroup`, "utf8");
   const own = ownCgroup(text, place.mount);
   if (own === undefined) return outsideMount(text.trim().split("\n").at(-1)!, place.mount);
-  // A second start, from within what the first one prepared.
+  // A second start, inside the root that the first one prepared.
   const isLeaf = (basename(own) === AGENT || basename(own) === KEEPER) && isManageable(dirname(own));
   const dir = isLeaf ? dirname(own) : own;
   if (isManageable(dir)) return useGiven("delegated", dir, place);
   return fail(
     "not-delegated",
-    `user ${place.uid} may not manage ${own}, the cgroup it runs in: run it as root, or start it by ` +
+    `user ${place.uid} may not manage ${own}, the cgroup of the agent: run the agent as root, or start it with ` +
       "systemd-run --user --scope -p Delegate=yes",
   );
 }
 
-/** A cgroup that was given: if this process is in it, it moves to a leaf of its own. Others are left alone. */
+/** A configured or delegated cgroup: if this process is in it, it moves to its own leaf. Others stay. */
 function useGiven(how: LocatedRoot["how"], dir: string, place: Place): LocatedRoot | LocateFailure {
   const isNew = createCgroup(dir);
   const failure = missingFailure(dir, place);
@@ -165,7 +164,7 @@ function missingFailure(dir: string, { need, procRoot, mount }: Place): LocateFa
   const read = (file: string) => readFileSync(`${procRoot}/${file}`, "utf8");
   return explainMissing(dir, missing, {
     isTop: dir === mount.point,
-    // Read only in trouble: kernels from 6.15 on log every first reader of it.
+    // Read only after a failure: kernels from 6.15 on log the first reader of this file.
     procCgroups: existsSync(`${procRoot}/cgroups`) ? read("cgroups") : "",
     mountinfo: read("self/mountinfo"),
   });

@@ -1,7 +1,7 @@
-/** What `/proc` says about cgroups, read into facts and failures. Pure: texts in, values out. */
+/** Parses what `/proc` says about cgroups into facts and failures. Pure. */
 import { dirname } from "node:path";
 
-/** Why there is no root to use. `missing` lists the controllers that lack, where that is the reason. */
+/** Why there is no usable root. `missing` lists missing controllers, if they are the reason. */
 export interface LocateFailure {
   ok: false;
   reason:
@@ -24,14 +24,14 @@ export interface LocateFailure {
 
 /** A mounted cgroup v2 hierarchy. */
 export interface Cgroup2Mount {
-  /** Where it is mounted. */
+  /** The mount point. */
   point: string;
-  /** Which cgroup is visible there: `/`, unless a part of the hierarchy is bind-mounted. */
+  /** The cgroup at the mount point: `/`, unless a part of the hierarchy is bind-mounted. */
   root: string;
   readOnly: boolean;
 }
 
-/** The cgroup v2 mount to use: the one that holds `under` if given, else the one nearest to `sysRoot`. */
+/** Returns the cgroup v2 mount to use: the one that contains `under` if given, else the nearest to `sysRoot`. */
 export function findMount(
   mountinfo: string,
   { sysRoot, under }: { sysRoot: string; under?: string | undefined },
@@ -82,7 +82,7 @@ export function inMount(cgroup: string, mount: Cgroup2Mount): string | undefined
   return rest === "/" || rest === "" ? mount.point : `${mount.point}${rest}`;
 }
 
-/** Why the controllers that `dir` needs are not offered there, named one by one. */
+/** Explains why `dir` does not have the missing controllers. */
 export function explainMissing(
   dir: string,
   missing: string[],
@@ -106,10 +106,8 @@ export function explainMissing(
   if (disabled.length > 0) {
     return fail(
       "controller-disabled",
-      `${
-        list(disabled)
-      } is switched off on the kernel command line: take cgroup_disable=${disabled.join()} ` +
-        `away, or add ${disabled.map((name) => `cgroup_enable=${name}`).join(" ")}`,
+      `${list(disabled)} is disabled on the kernel command line: remove cgroup_disable=${disabled.join()} ` +
+        `or add ${disabled.map((name) => `cgroup_enable=${name}`).join(" ")}`,
       missing,
     );
   }
@@ -118,7 +116,7 @@ export function explainMissing(
   if (unknown.length > 0 && known.size > 0 && known.has("memory")) {
     return fail("controller-missing", `this kernel is built without ${list(unknown)}`, missing);
   }
-  const giver = isTop ? "whoever started this container" : `its parent ${dirname(dir)}`;
+  const giver = isTop ? "the runtime of this container" : `its parent ${dirname(dir)}`;
   return fail(
     "controller-not-delegated",
     `${list(missing)} not delegated to ${dir}: ${giver} must enable it in cgroup.subtree_control ` +
@@ -132,7 +130,7 @@ export function fail(reason: LocateFailure["reason"], message: string, missing?:
   return { ok: false, reason, message, ...(missing ? { missing } : {}) };
 }
 
-/** Whether `path` is `parent` or below it. */
+/** Reports whether `path` is `parent` or below it. */
 export function isWithin(path: string, parent: string): boolean {
   return parent === "/" ? path.startsWith("/") : path === parent || path.startsWith(`${parent}/`);
 }
@@ -142,7 +140,7 @@ interface Mount extends Cgroup2Mount {
   options: string[];
 }
 
-/** Mounts by mount point: a later one hides an earlier one at the same place. */
+/** Mounts by mount point: a later mount hides an earlier one at the same point. */
 function parseMountinfo(text: string): Mount[] {
   const byPoint = new Map<string, Mount>();
   for (const line of text.split("\n")) {
@@ -166,12 +164,12 @@ function parseProcCgroups(text: string): Map<string, { hierarchy: number; enable
   const rows = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   return new Map(rows.map((line) => {
     const [name = "", hierarchy, , enabled] = line.split("\t");
-    // The io controller carries its v1 name here.
+    // This file uses the v1 name of the io controller.
     return [name === "blkio" ? "io" : name, { hierarchy: Number(hierarchy), enabled: enabled !== "0" }];
   }));
 }
 
-/** mountinfo writes a space, tab, line end and backslash as three octal digits. */
+/** mountinfo escapes a space, tab, line end and backslash as three octal digits. */
 function unescape(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(parseInt(digits, 8)));
 }

@@ -1,8 +1,8 @@
 /**
- * Making a cgroup a root for apps: controllers enabled for its children, and a keeper leaf.
+ * Prepares a cgroup as a root for apps: enables controllers for its children, and moves processes to a leaf.
  *
- * Guarantees: it only enables what is missing, in one write, which the kernel does as a whole or not at all.
- * A process is moved only out of the folder that it was asked to prepare, and only where the caller says so.
+ * Guarantees: it enables only missing controllers, in one write, which the kernel applies as a whole or not at all. It moves processes
+ * only out of the folder to prepare, and only if the caller asks for it.
  */
 import { readFileSync } from "node:fs";
 import { createCgroup } from "../create.ts";
@@ -11,8 +11,8 @@ import { readText, readTextIfAny, writeText } from "../file.ts";
 import { fail, type LocateFailure } from "./mounts.ts";
 import { readProcs } from "../processes.ts";
 
-/** Enabled along with what is needed, where it is to be had: the figures for input and output. */
-const WELCOME = ["io"];
+/** Enabled in addition, if available: other tools read its figures. */
+const OPTIONAL = ["io"];
 
 /** The controllers that the parent offers to `dir`. */
 export function offeredControllers(dir: string): string[] {
@@ -25,10 +25,10 @@ export function enabledControllers(dir: string): string[] {
 }
 
 /**
- * Enables the needed controllers for the children of `dir`, if they are not yet. Undefined when that is so.
+ * Enables the needed controllers for the children of `dir`. Returns undefined on success.
  *
- * Below the root of the hierarchy a cgroup with processes cannot enable controllers: then nothing is written,
- * and the failure names the processes.
+ * Below the root of the hierarchy a cgroup with processes cannot enable controllers: then it writes nothing, and the failure names the
+ * processes.
  */
 export function enableControllers(
   dir: string,
@@ -38,23 +38,23 @@ export function enableControllers(
   const enabled = enabledControllers(dir);
   if (need.every((name) => enabled.includes(name))) return undefined;
   const offered = offeredControllers(dir);
-  const wanted = [...need, ...WELCOME.filter((name) => offered.includes(name) && !need.includes(name))];
-  const inTheWay = isHierarchyRoot(dir) ? [] : readProcs(dir);
+  const wanted = [...need, ...OPTIONAL.filter((name) => offered.includes(name) && !need.includes(name))];
+  const blocking = isHierarchyRoot(dir) ? [] : readProcs(dir);
   try {
-    if (inTheWay.length > 0) return busyFailure(dir, need, describe(inTheWay, procRoot), hint);
+    if (blocking.length > 0) return busyFailure(dir, need, describe(blocking, procRoot), hint);
     writeText(dir, "cgroup.subtree_control", wanted.map((name) => `+${name}`).join(" "));
     return undefined;
   } catch (error) {
     if (errnoOf(error) !== "EBUSY") throw error;
-    return busyFailure(dir, need, "processes of another pid namespace live", hint);
+    return busyFailure(dir, need, "processes of another pid namespace are", hint);
   }
 }
 
-/** Moves processes that live in `dir` itself to the leaf `name` below it: all of them, or only those in `only`. */
+/** Moves the processes in `dir` itself to the leaf `name` below it: all of them, or only those in `only`. */
 export function moveToLeaf(dir: string, name: string, only?: readonly number[]): string {
   const leaf = `${dir}/${name}`;
   createCgroup(leaf);
-  // A process may fork while the list is read. Ten rounds end it for anything but a fork bomb.
+  // A process may fork while the list is read. Ten rounds are enough for anything but a fork bomb.
   for (let round = 0; round < 10; round++) {
     const pids = readProcs(dir).filter((pid) => only === undefined || only.includes(pid));
     if (pids.length === 0) break;
@@ -63,7 +63,7 @@ export function moveToLeaf(dir: string, name: string, only?: readonly number[]):
   return leaf;
 }
 
-/** Moves one process. One that has just ended is fine. */
+/** Moves one process, unless it has just ended. */
 export function moveProcess(pid: number, leaf: string): void {
   try {
     writeText(leaf, "cgroup.procs", String(pid));
@@ -72,7 +72,7 @@ export function moveProcess(pid: number, leaf: string): void {
   }
 }
 
-/** The root of the whole hierarchy has no `cgroup.events`; that of a cgroup namespace does. */
+/** The root of the whole hierarchy has no `cgroup.events`; the root of a cgroup namespace does. */
 export function isHierarchyRoot(dir: string): boolean {
   return readTextIfAny(dir, "cgroup.events") === undefined;
 }
@@ -91,7 +91,7 @@ function describe(pids: number[], procRoot: string): string {
   const shown = pids.slice(0, 5).map((pid) => `${pid} (${commOf(pid, procRoot)})`);
   if (pids.length > 5) shown.push(`${pids.length - 5} more`);
   return `${pids.length === 1 ? "process" : "processes"} ${shown.join(", ")} ${
-    pids.length === 1 ? "lives" : "live"
+    pids.length === 1 ? "is" : "are"
   }`;
 }
 

@@ -1,4 +1,4 @@
-/** A root that was used before, known by its path alone. */
+/** Finds a root that was used before, by its path. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { readTextIfAny } from "../file.ts";
@@ -7,8 +7,8 @@ import { findMount } from "./mounts.ts";
 import { KEEPER } from "../name.ts";
 
 /**
- * The root at a path that somebody wrote down; undefined unless that is the plain path of a place in a cgroup v2 file system, so
- * that nothing else is ever taken for cgroups. It is only looked at: nothing is made or enabled, and it may be gone.
+ * Returns the root at a recorded path; undefined unless that is a normalized path in a cgroup v2 file system, so that no other
+ * folder is ever taken for a cgroup. It creates and enables nothing, and the root may be gone.
  */
 export function recallRoot(root: string, { procRoot = "/proc" } = {}): LocatedRoot | undefined {
   if (resolve(root) !== root) return undefined;

@@ -1,10 +1,10 @@
 /**
- * The delegated systemd scope that all apps live in.
+ * The delegated systemd scope that contains all apps.
  *
- * Guarantees: it is no part of the agent's service, so a restart of the agent, its end, or a `daemon-reload`
- * leaves it and every limit in it as they are. Whichever agent comes first makes it, the others adopt it.
- * Caveat: a scope ends with its last process. The keeper, a bare `sleep` without terminal, session or open files
- * of the agent, is there so that it does not end with the last app.
+ * Guarantees: it is not part of the agent's service, so a restart or the end of the agent, or a `daemon-reload`, changes neither the
+ * scope nor any limit in it. The first agent creates it, later ones adopt it.
+ * Caveat: a scope ends with its last process. The keeper, a plain `sleep` without terminal, session or open files of the agent, keeps
+ * it alive after the last app.
  */
 import { execFile, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,22 +13,22 @@ import { fail, type LocateFailure } from "./mounts.ts";
 export const SCOPE = "nckubelet-apps.scope";
 export const SLICE = "nckubelet.slice";
 
-/** How this file reaches systemd; replaceable for tests. */
+/** Calls to systemd, which tests can replace. */
 export interface SystemdEffects {
-  /** Properties of the scope, as `systemctl show` prints them. */
+  /** Returns the properties of the scope, as `systemctl show` prints them. */
   showScope?: () => Promise<Record<string, string>>;
-  /** Starts the scope with its keeper. Resolves when the keeper runs in it, rejects with systemd's words. */
+  /** Starts the scope with its keeper. Resolves when the keeper runs in it, rejects with the message of systemd. */
   startScope?: () => Promise<void>;
-  /** Starts a keeper outside of the scope and resolves to its pid. */
+  /** Starts a keeper outside of the scope and returns its pid. */
   startKeeper?: () => Promise<number>;
   pause?: (ms: number) => Promise<unknown>;
 }
 
-/** The control group of the running scope (`/nckubelet.slice/nckubelet-apps.scope`), started if need be. */
+/** Returns the control group of the scope (`/nckubelet.slice/nckubelet-apps.scope`); starts the scope if necessary. */
 export async function ensureScope(
   { showScope = systemctlShow, startScope = systemdRun, pause = sleep }: SystemdEffects = {},
 ): Promise<{ ok: true; controlGroup: string } | LocateFailure> {
-  let trouble = "";
+  let problem = "";
   try {
     for (let attempt = 0; attempt < 3; attempt++) {
       const unit = await showSettled(showScope, pause);
@@ -37,17 +37,17 @@ export async function ensureScope(
         if (unit["Delegate"] === "yes") return { ok: true, controlGroup };
         return fail("not-delegated", `${SCOPE} runs without Delegate=yes: systemctl stop ${SCOPE}`);
       }
-      trouble = `it is ${unit["ActiveState"]}`;
-      // Refused when another agent was first: then the next look finds its scope.
-      await startScope().catch((error: Error) => trouble = error.message);
+      problem = `it is ${unit["ActiveState"]}`;
+      // Refused if another agent was first: then the next attempt finds its scope.
+      await startScope().catch((error: Error) => problem = error.message);
     }
   } catch (error) {
-    trouble = (error as Error).message;
+    problem = (error as Error).message;
   }
-  return fail("systemd-failed", `cannot start ${SCOPE}: ${trouble}`);
+  return fail("systemd-failed", `cannot start ${SCOPE}: ${problem}`);
 }
 
-/** Starts a keeper that nothing ties to this process; the caller moves it into the scope. */
+/** Starts a keeper that is independent of this process; the caller moves it into the scope. */
 export function startKeeper(): Promise<number> {
   const keeper = spawn("sleep", ["infinity"], { ...APART, stdio: "ignore" });
   return new Promise((resolve, reject) => {
@@ -59,21 +59,21 @@ export function startKeeper(): Promise<number> {
   });
 }
 
-/** A session and process group of its own, and nothing of the agent's environment. */
+/** Its own session and process group, and nothing of the agent's environment. */
 const APART = {
   detached: true,
   cwd: "/",
   env: { PATH: "/run/current-system/sw/bin:/usr/sbin:/usr/bin:/sbin:/bin" },
 };
 
-/** Looks until the scope is neither starting nor stopping, ten seconds at most. */
+/** Polls until the scope is neither starting nor stopping, for ten seconds at most. */
 async function showSettled(
   showScope: () => Promise<Record<string, string>>,
   pause: (ms: number) => Promise<unknown>,
 ): Promise<Record<string, string>> {
-  for (let looks = 1;; looks++) {
+  for (let polls = 1;; polls++) {
     const unit = await showScope();
-    if (!/^(de)?activating$/.test(unit["ActiveState"] ?? "") || looks === 50) return unit;
+    if (!/^(de)?activating$/.test(unit["ActiveState"] ?? "") || polls === 50) return unit;
     await pause(200);
   }
 }
@@ -94,8 +94,8 @@ function systemctlShow(): Promise<Record<string, string>> {
 }
 
 /**
- * systemd-run puts itself into a new scope and execs the keeper. Its error output is the only line between us:
- * the keeper says there that the scope stands, and lets go of it.
+ * systemd-run moves itself into a new scope and execs the keeper. The keeper reports on stderr that the scope is ready, and then closes
+ * stderr.
  */
 function systemdRun(): Promise<void> {
   const properties = ["-p", "Delegate=yes", "-p", "TasksMax=infinity"];
@@ -107,12 +107,12 @@ function systemdRun(): Promise<void> {
     { ...APART, stdio: ["ignore", "ignore", "pipe"] },
   );
   return new Promise((resolve, reject) => {
-    let words = "";
+    let stderr = "";
     const timer = setTimeout(() => child.kill("SIGKILL"), 30_000);
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      words += text;
-      if (!words.endsWith("ready\n")) return;
-      // From now on it is not ours to wait for. Before, it must keep us alive: its failure is the answer.
+      stderr += text;
+      if (!stderr.endsWith("ready\n")) return;
+      // Until now the child had to keep this process alive, as its failure is the result. From now on it must not.
       clearTimeout(timer);
       child.unref();
       resolve();
@@ -120,7 +120,7 @@ function systemdRun(): Promise<void> {
     child.once("error", reject);
     child.once("close", (code, signal) => {
       clearTimeout(timer);
-      reject(new Error(words.trim() || `systemd-run ended with ${code ?? signal}`));
+      reject(new Error(stderr.trim() || `systemd-run ended with ${code ?? signal}`));
     });
   });
 }

@@ -3,10 +3,10 @@
  *
  * Guarantees: a file is replaced whole or not at all. A file whose content does not match its name is never taken for an app.
  */
-import { createHash } from "node:crypto";
 import { open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { appKey, isSafeName, isSafeNamespace, isSafeUid, keyOf } from "../api/names.ts";
+import { appFileName } from "../api/app-file-name.ts";
+import { isSafeUid, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { validateNCApp } from "../api/validate/validate.ts";
 import { ensureFolder, readIfThere, writeFileAtomic } from "../lib/files.ts";
@@ -53,20 +53,10 @@ export async function removeAppFile(folder: string, app: NCApp): Promise<void> {
   await handle.sync();
 }
 
-/** Returns the file name of an app. A name that is too long for a file system is cut and made unique by its digest. */
+/** Returns the file name of an app. */
 export function fileNameOf({ metadata: { namespace = "", name } }: Pick<NCApp, "metadata">): string {
-  if (!isSafeNamespace(namespace) || !isSafeName(name)) {
-    throw new Error(`cannot make a file name from ${JSON.stringify(appKey(namespace, name))}`);
-  }
-  const plain = `${namespace}_${name}`;
-  if (plain.length <= maxNameLength) return `${plain}.json`;
-  return `${plain.slice(0, maxNameLength - 17)}_${
-    createHash("sha256").update(name).digest("hex").slice(0, 16)
-  }.json`;
+  return `${appFileName(namespace, name)}.json`;
 }
-
-/** Leaves room for the suffixes of temporary files within the 255 bytes of Linux file systems. */
-const maxNameLength = 200;
 
 function parseJSON(text: string): NCApp {
   try {

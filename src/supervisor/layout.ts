@@ -9,9 +9,8 @@
  *   <logs>/<namespace>_<name>/app.log
  *   <private>/<run>                               environment of a run with the values of Secrets, in memory
  */
-import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { isSafeName, isSafeNamespace } from "../api/names.ts";
+import { appFileName } from "../api/app-file-name.ts";
 import type { RunnableApp } from "./types.ts";
 
 export interface Layout {
@@ -25,26 +24,10 @@ export interface RunLayout extends Layout {
   privateDir: string;
 }
 
-/**
- * `default/web` as one path segment. Neither part may hold an underscore, so no two apps share it; a name that is too long
- * for a file system is cut and told apart by its digest.
- */
-export function folderName(namespace: string, name: string): string {
-  // A longer namespace would be cut itself, and two of them could share a folder.
-  const bad = !isSafeNamespace(namespace) ? namespace : !isSafeName(name) ? name : undefined;
-  if (bad !== undefined) throw new Error(`cannot make a path from the name ${JSON.stringify(bad)}`);
-  const folder = `${namespace}_${name}`;
-  if (folder.length <= longest) return folder;
-  return `${folder.slice(0, longest - 18)}_${createHash("sha256").update(name).digest("hex").slice(0, 16)}`;
-}
-
 /** The folder name of an app, in the state, log and cgroup trees alike. */
 export function folderOf(app: RunnableApp): string {
-  return folderName(app.metadata.namespace ?? "default", app.metadata.name);
+  return appFileName(app.metadata.namespace ?? "default", app.metadata.name);
 }
-
-/** Leaves room for the endings of temporary files in the 255 bytes that Linux file systems take. */
-const longest = 200;
 
 export const appsFolder = (layout: Layout) => join(layout.stateDir, "apps");
 export const appFolder = (layout: Layout, folder: string) => join(appsFolder(layout), folder);

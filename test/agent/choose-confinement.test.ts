@@ -53,7 +53,7 @@ test("a controller that is switched off takes its own caps away, and no others",
   assert.equal(both.reason, "LimitsUnavailable");
   assert.match(
     both.message,
-    /^cannot set memory\.swap\.max 0, memory\.max \d+: controller memory is switched/,
+    /^cannot set memory\.swap\.max 0, memory\.max \d+: controller memory is disabled/,
   );
   assert.equal(read("cpu.max"), "100000 100000");
 });

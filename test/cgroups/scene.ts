@@ -1,9 +1,9 @@
-/** A captured scene as folders: its `/proc`, and a tree of plain files where its cgroup mount would be. */
+/** A captured machine as folders: its `/proc`, and a tree of plain files in place of its cgroup mount. */
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tempFolder } from "../temp-folder.ts";
 
-/** Lays out the scene in a new folder. `path` turns a path of the captured machine into one below it. */
+/** Creates the scene in a new folder. `path` maps a path of the captured machine to one below it. */
 export function layOutScene(name: string, t: { after(fn: () => void): void }) {
   const fixtures = new URL(`./fixtures/${name}/`, import.meta.url).pathname;
   const base = tempFolder(t).path;

@@ -180,6 +180,6 @@ test("fileNameOf() fits every name into a file system, never two into one, and t
   assert.ok(fileNameOf(long("a")).length <= 210);
   assert.notEqual(fileNameOf(long("a")), fileNameOf(long("b")));
   for (const name of ["../etc", "a/b", "", ".", "A"]) {
-    assert.throws(() => fileNameOf(ncapp(name)), /cannot make a file name/);
+    assert.throws(() => fileNameOf(ncapp(name)), /cannot make a path/);
   }
 });

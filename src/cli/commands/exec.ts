@@ -7,7 +7,8 @@ import { isatty } from "node:tty";
 import { errorCode, readIfThere } from "../../lib/files.ts";
 import { cleanPath, shellQuote } from "../../lib/shell.ts";
 import { execCommandLine } from "../../supervisor/run/run.ts";
-import { folderName, recordPath, runFolder } from "../../supervisor/layout.ts";
+import { appFileName } from "../../api/app-file-name.ts";
+import { recordPath, runFolder } from "../../supervisor/layout.ts";
 import { decodeRecord } from "../../supervisor/records/records.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
 import { type AgentClient, appFlags, connectAgent } from "../agent-api/agent-api.ts";
@@ -71,7 +72,7 @@ async function findStateDir({ flags }: Invocation, { env }: Io, client: AgentCli
 
 /** Reads the agent's record of an app. Only the agent's user can read it, so only that user can enter the app. */
 async function readRecord(stateDir: string, { namespace, name }: AppName): Promise<AppRecord | undefined> {
-  const path = recordPath({ stateDir, logDir: "" }, folderName(namespace, name));
+  const path = recordPath({ stateDir, logDir: "" }, appFileName(namespace, name));
   try {
     const text = await readIfThere(path);
     return text === undefined ? undefined : decodeRecord(text);

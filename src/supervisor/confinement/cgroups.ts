@@ -38,10 +38,10 @@ export function createCgroupConfinement(
   );
 
   const ensureCaps = async ({ folder }: RunRef, caps: Caps): Promise<CapsState> => {
-    const { held, unheld } = limitsOf(caps);
-    const { pending } = await cgroups.ensureLimits(appDir(folder), held);
+    const { enforced, unenforced } = limitsOf(caps);
+    const { pending } = await cgroups.ensureLimits(appDir(folder), enforced);
     if (pending) return { enforced: false, reason: "ResizePending", message: pending.message };
-    const missing = unheld.filter(({ file }) => file !== "pids.max").map(({ file, value }) =>
+    const missing = unenforced.filter(({ file }) => file !== "pids.max").map(({ file, value }) =>
       `${file} ${value}`
     );
     if (missing.length === 0) return { enforced: true };
@@ -74,7 +74,7 @@ export function createCgroupConfinement(
       cgroups.thaw(runDir(run));
     },
     onEmpty(run, callback) {
-      const watch = cgroups.watchEvents(runDir(run), { onEmpty: callback });
+      const watch = cgroups.watchEmpty(runDir(run), callback);
       return () => watch.close();
     },
     usage: async (run) => readUsage(appDir(run.folder), runDir(run), measured),

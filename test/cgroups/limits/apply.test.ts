@@ -25,13 +25,13 @@ test("ensureLimits() only reads when everything is in place", async (t) => {
   );
 });
 
-test("ensureLimits() rewrites what drifted, and says what", async (t) => {
+test("ensureLimits() restores drifted limits, and returns them", async (t) => {
   const dir = fakeCgroup(t, { ...IN_PLACE, "pids.max": "99\n" });
   assert.deepEqual(await ensureLimits(dir, LIMITS), { changed: [{ file: "pids.max", value: "50" }] });
   assert.equal(readFileSync(`${dir}/pids.max`, "utf8"), "50\n");
 });
 
-test("ensureLimits() takes a file that reads back differently for an error", async (t) => {
+test("ensureLimits() throws if a file reads back differently", async (t) => {
   // A plain file keeps the end of a longer text, as no kernel file does.
   const dir = fakeCgroup(t, { ...IN_PLACE, "pids.max": "1234\n" });
   await assert.rejects(ensureLimits(dir, LIMITS), {
@@ -44,7 +44,7 @@ test("ensureLimits() takes a file that reads back differently for an error", asy
   await assert.rejects(ensureLimits(other, LIMITS), { code: "EREADBACK", file: "memory.max" });
 });
 
-test("ensureLimits() takes a file that the kernel lacks for an error naming file, value and errno", async (t) => {
+test("ensureLimits() throws for a missing file, and names file, value and errno", async (t) => {
   const { "cpu.max": _, ...rest } = IN_PLACE;
   const dir = fakeCgroup(t, rest);
   await assert.rejects(ensureLimits(dir, LIMITS), {
@@ -56,7 +56,7 @@ test("ensureLimits() takes a file that the kernel lacks for an error naming file
   });
 });
 
-test("ensureLimits() passes on the errno of a refused write, with its cause", async (t) => {
+test("ensureLimits() passes on the errno and the cause of a refused write", async (t) => {
   const { "pids.max": _, ...rest } = IN_PLACE;
   const dir = fakeCgroup(t, rest);
   // Readable by all, and written by nobody: root gets as far as EIO, others to EACCES.
@@ -68,21 +68,21 @@ test("ensureLimits() passes on the errno of a refused write, with its cause", as
   });
 });
 
-test("ensureLimits() needs no swap cap where the kernel has none and nothing swaps", async (t) => {
+test("ensureLimits() needs no swap cap on a kernel without swap accounting and swap", async (t) => {
   const { "memory.swap.max": _, ...rest } = IN_PLACE;
   const dir = fakeCgroup(t, rest);
   assert.deepEqual(await ensureLimits(dir, LIMITS, { swapIsOn: () => false }), { changed: [] });
   await assert.rejects(ensureLimits(dir, LIMITS, { swapIsOn: () => true }), { file: "memory.swap.max" });
 });
 
-test("ensureLimits() is content with no files where no cap is wanted", async (t) => {
+test("ensureLimits() needs no files without caps", async (t) => {
   const none = LIMITS.map(({ file }) => ({ file, value: "max" })).filter(({ file }) =>
     file !== "memory.oom.group"
   );
   assert.deepEqual(await ensureLimits(fakeCgroup(t), none), { changed: [] });
 });
 
-test("ensureLimits() tells of a shrink that must wait", async (t) => {
+test("ensureLimits() returns a shrink that must wait", async (t) => {
   const dir = fakeCgroup(t, { ...IN_PLACE, "memory.max": "655360\n", "memory.current": "300000\n" });
   const { changed, pending } = await ensureLimits(dir, LIMITS);
   assert.equal(pending?.reason, "ResizePending");
@@ -91,7 +91,7 @@ test("ensureLimits() tells of a shrink that must wait", async (t) => {
   assert.equal(readFileSync(`${dir}/memory.max`, "utf8"), "655360\n");
 });
 
-test("verifyLimits() lists what does not read as wanted", (t) => {
+test("verifyLimits() lists the limits that differ", (t) => {
   const { "cpu.max": _, ...rest } = IN_PLACE;
   const dir = fakeCgroup(t, { ...rest, "memory.oom.group": "0\n" });
   assert.deepEqual(verifyLimits(dir, LIMITS), [

@@ -20,7 +20,7 @@ test("limitsFor() turns percentages of the whole node into files and values", ()
   );
 });
 
-test("limitsFor() writes max where there is no cap", () => {
+test("limitsFor() writes max without a cap", () => {
   const limits = limitsFor({}, { cpus: 4, memoryBytes: GIB });
   const values = Object.fromEntries(limits.map(({ file, value }) => [file, value]));
   assert.deepEqual(values, {
@@ -33,7 +33,7 @@ test("limitsFor() writes max where there is no cap", () => {
   });
 });
 
-test("limitsFor() lets a single process die under the Process policy", () => {
+test("limitsFor() lets an OOM kill end a single process under the Process policy", () => {
   assert.equal(valueOf({ oomPolicy: "Process" }, 1, "memory.oom.group"), "0");
   assert.equal(valueOf({ oomPolicy: "Group" }, 1, "memory.oom.group"), "1");
 });
@@ -45,28 +45,28 @@ test("limitsFor() scales the quota with the CPUs, from 1 to 256", () => {
   assert.equal(valueOf({ cpuPCT: 0.1 }, 256, "cpu.max"), "25600 100000");
 });
 
-test("limitsFor() lengthens the period only where the quota would be under a millisecond", () => {
+test("limitsFor() lengthens the period only if the quota would be below a millisecond", () => {
   assert.equal(valueOf({ cpuPCT: 1 }, 1, "cpu.max"), "1000 100000");
   assert.equal(valueOf({ cpuPCT: 0.9 }, 1, "cpu.max"), "1800 200000");
   assert.equal(valueOf({ cpuPCT: 0.3 }, 1, "cpu.max"), "1500 500000");
   assert.equal(valueOf({ cpuPCT: 0.1 }, 1, "cpu.max"), "1000 1000000");
 });
 
-test("limitsFor() always gives a quota and period that the kernel takes, true to the percentage", () => {
+test("limitsFor() always returns a quota and period that the kernel accepts and that match the percentage", () => {
   for (const cpus of [1, 2, 3, 7, 64, 256]) {
     for (let percent = 0.1; percent <= 100; percent += 0.37) {
       const [quota, period] = valueOf({ cpuPCT: percent }, cpus, "cpu.max")!.split(" ").map(Number);
       assert.ok(quota! >= 1000 && period! >= 1000 && period! <= 1_000_000, `${percent}% of ${cpus}`);
-      const held = quota! / period! / cpus * 100;
-      assert.ok(Math.abs(held - percent) / percent < 0.001, `${percent}% of ${cpus} became ${held}%`);
+      const enforced = quota! / period! / cpus * 100;
+      assert.ok(Math.abs(enforced - percent) / percent < 0.001, `${percent}% of ${cpus} became ${enforced}%`);
     }
   }
 });
 
-test("limitsFor() refuses a CPU cap below what the kernel can hold, naming it", () => {
+test("limitsFor() refuses a CPU cap below the kernel's minimum", () => {
   assert.throws(() => valueOf({ cpuPCT: 0.05 }, 1, "cpu.max"), {
     name: "CgroupError",
-    message: "cannot cap the CPU at 0.05%: the kernel holds no less than 0.1 on 1 CPU",
+    message: "cannot cap the CPU at 0.05%: the smallest cap is 0.1% on 1 CPU",
     code: "ERANGE",
     file: "cpu.max",
     value: "0.05",
@@ -74,7 +74,7 @@ test("limitsFor() refuses a CPU cap below what the kernel can hold, naming it", 
   assert.equal(valueOf({ cpuPCT: 0.05 }, 2, "cpu.max"), "1000 1000000");
 });
 
-test("limitsFor() refuses percentages that are none", () => {
+test("limitsFor() refuses invalid percentages", () => {
   for (const percent of [0, -1, 100.01, NaN, Infinity]) {
     assert.throws(() => limitsFor({ cpuPCT: percent }, { cpus: 1, memoryBytes: GIB }), CgroupError);
     assert.throws(() => limitsFor({ memPCT: percent }, { cpus: 1, memoryBytes: GIB }), CgroupError);
@@ -92,24 +92,24 @@ test("limitsFor() rounds memory down to whole pages", () => {
 
 test("limitsFor() refuses a memory cap of less than a page", () => {
   assert.throws(() => limitsFor({ memPCT: 0.0001 }, { cpus: 1, memoryBytes: GIB }), {
-    message: "cannot cap the memory at 0.0001%: of 1073741824 bytes it is less than one page of 65536",
+    message: "cannot cap the memory at 0.0001%: that is less than one page (65536 bytes) of 1073741824 bytes",
   });
 });
 
-test("limitsFor() refuses a pidsMax that the kernel would", () => {
+test("limitsFor() refuses a pidsMax that the kernel would refuse", () => {
   for (const pidsMax of [0, -5, 1.5, 4_194_305, NaN]) {
     assert.throws(() => limitsFor({ pidsMax }, { cpus: 1, memoryBytes: GIB }), /cannot cap the processes at/);
   }
   assert.equal(valueOf({ pidsMax: 4_194_304 }, 1, "pids.max"), "4194304");
 });
 
-test("splitByControllers() names the caps that a tree without controllers cannot hold", () => {
+test("splitByControllers() returns the caps that a tree without controllers cannot enforce", () => {
   const limits = limitsFor({ cpuPCT: 20, pidsMax: 10 }, { cpus: 1, memoryBytes: GIB });
-  const { held, unheld } = splitByControllers(limits, ["pids"]);
-  assert.deepEqual(held, [{ file: "pids.max", value: "10" }]);
-  assert.deepEqual(unheld, [{ file: "cpu.max", value: "20000 100000" }]);
+  const { enforced, unenforced } = splitByControllers(limits, ["pids"]);
+  assert.deepEqual(enforced, [{ file: "pids.max", value: "10" }]);
+  assert.deepEqual(unenforced, [{ file: "cpu.max", value: "20000 100000" }]);
   assert.deepEqual(splitByControllers(limitsFor({}, { cpus: 1, memoryBytes: GIB }), []), {
-    held: [],
-    unheld: [],
+    enforced: [],
+    unenforced: [],
   });
 });

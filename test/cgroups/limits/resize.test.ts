@@ -4,7 +4,7 @@ import { type MemoryState, nextResizeStep } from "../../../cgroups/limits/resize
 
 const MIB = 1024 ** 2;
 
-/** A kernel that reclaims down to memory.high as far as `held` allows, and would kill over memory.max. */
+/** A kernel that reclaims down to memory.high, but not below `held`, and would kill above memory.max. */
 function settle(start: MemoryState, wanted: number, held: number) {
   const state = { ...start };
   const writes: string[] = [];
@@ -34,7 +34,7 @@ test("nothing is written when the cap is in place", () => {
   assert.deepEqual(settle(state, 100 * MIB, 0), { end: "done", writes: [], state });
 });
 
-test("growing writes the cap and lets go of the brake", () => {
+test("growing writes the cap and ends throttling", () => {
   assert.deepEqual(settle({ max: 100 * MIB, high: 64 * MIB, current: 90 * MIB }, 200 * MIB, 0).writes, [
     "max=200",
     "high=max",
@@ -44,13 +44,13 @@ test("growing writes the cap and lets go of the brake", () => {
   ]);
 });
 
-test("shrinking to more than is in use needs no brake", () => {
+test("shrinking to a cap above the usage needs no throttling", () => {
   assert.deepEqual(settle({ max: 200 * MIB, high: Infinity, current: 50 * MIB }, 100 * MIB, 0).writes, [
     "max=100",
   ]);
 });
 
-test("shrinking under use brakes, and caps once the kernel reclaimed enough", () => {
+test("shrinking below the usage throttles, and caps once the kernel has reclaimed enough", () => {
   const { end, writes, state } = settle(
     { max: 200 * MIB, high: Infinity, current: 180 * MIB },
     128 * MIB,
@@ -61,7 +61,7 @@ test("shrinking under use brakes, and caps once the kernel reclaimed enough", ()
   assert.equal(state.max, 128 * MIB);
 });
 
-test("shrinking below what the app holds stays pending, with the brake on and the old cap in place", () => {
+test("shrinking below what the app holds stays pending, with throttling and the old cap", () => {
   const { end, writes, state } = settle(
     { max: 200 * MIB, high: Infinity, current: 180 * MIB },
     128 * MIB,
@@ -82,14 +82,14 @@ test("shrinking below what the app holds stays pending, with the brake on and th
   });
 });
 
-test("a pending shrink goes on when the app let go, and is undone by a change of mind", () => {
+test("a pending shrink continues when the app frees memory, and a larger cap undoes it", () => {
   const pending = { max: 200 * MIB, high: 126 * MIB, current: 150 * MIB };
   assert.deepEqual(settle({ ...pending, current: 100 * MIB }, 128 * MIB, 0).writes, ["max=128", "high=max"]);
   assert.deepEqual(settle(pending, 200 * MIB, 150 * MIB).writes, ["high=max"]);
   assert.deepEqual(settle(pending, 192 * MIB, 150 * MIB).writes, ["max=192", "high=max"]);
 });
 
-test("no way from any state to any cap sets the cap under the use", () => {
+test("no sequence from any state to any cap sets the cap below the usage", () => {
   const sizes = [1, 2, 64, 128, 129, 200].map((size) => size * MIB);
   for (const max of [...sizes, Infinity]) {
     for (const high of [...sizes, Infinity]) {

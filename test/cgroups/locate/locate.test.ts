@@ -4,9 +4,9 @@ import { test } from "node:test";
 import { locateRoot } from "../../../cgroups/mod.ts";
 import { layOutScene } from "../scene.ts";
 
-// What works is shown on real kernels, in test/guest; here is what does not, and that it leaves no trace.
+// test/guest has the successes, on real kernels; here are the failures, which must leave no trace.
 
-test("locateRoot() says exactly why a hybrid machine has no root, and leaves it as it was", async (t) => {
+test("locateRoot() says exactly why a hybrid machine has no root, and changes nothing", async (t) => {
   const scene = layOutScene("hybrid", t);
   const mount = scene.addCgroup("/sys/fs/cgroup/unified");
   const before = readdirSync(mount);
@@ -21,7 +21,7 @@ test("locateRoot() says exactly why a hybrid machine has no root, and leaves it 
   assert.equal(readFileSync(`${mount}/cgroup.subtree_control`, "utf8"), "");
 });
 
-test("locateRoot() on a hybrid machine still gives a tree that needs no controllers, when asked", async (t) => {
+test("locateRoot() finds a tree without controllers on a hybrid machine if none are needed", async (t) => {
   const scene = layOutScene("hybrid", t);
   const mount = scene.addCgroup("/sys/fs/cgroup/unified");
   scene.addCgroup("/sys/fs/cgroup/unified/nckubelet");
@@ -35,7 +35,7 @@ test("locateRoot() on a hybrid machine still gives a tree that needs no controll
   });
 });
 
-test("locateRoot() names a controller that is switched off", async (t) => {
+test("locateRoot() names a disabled controller", async (t) => {
   const scene = layOutScene("memory-disabled", t);
   scene.addCgroup("/sys/fs/cgroup");
   const found = await locateRoot({ ...scene, uid: 0, systemdMarker: "/nowhere" });
@@ -44,14 +44,14 @@ test("locateRoot() names a controller that is switched off", async (t) => {
   assert.deepEqual(found.missing, ["memory"]);
 });
 
-test("locateRoot() says v1-only and read-only before it looks any further", async (t) => {
+test("locateRoot() reports v1-only and read-only before anything else", async (t) => {
   for (const reason of ["v1-only", "read-only"]) {
     const found = await locateRoot({ ...layOutScene(reason, t), uid: 0 });
     assert.equal(!found.ok && found.reason, reason);
   }
 });
 
-test("locateRoot() names the processes that are in the way in a container", async (t) => {
+test("locateRoot() names the processes in the top cgroup of a container", async (t) => {
   const scene = layOutScene("container", t);
   const top = scene.addCgroup("/sys/fs/cgroup", {
     "cgroup.procs": "1\n7\n",
@@ -62,12 +62,12 @@ test("locateRoot() names the processes that are in the way in a container", asyn
   assert.equal(found.reason, "busy");
   assert.match(
     found.message,
-    /processes 1 \(\?\), 7 \(\?\) live in .*: move them to a cgroup below it, or, if it is/,
+    /processes 1 \(\?\), 7 \(\?\) are in .*: move them to a cgroup below it, or, if the agent is/,
   );
   assert.ok(!existsSync(`${top}/nckubelet`));
 });
 
-test("locateRoot() names the controller that a user session was not given", async (t) => {
+test("locateRoot() names the controller that was not delegated to a user session", async (t) => {
   const scene = layOutScene("user-session", t);
   const own = scene.addCgroup("/sys/fs/cgroup/user/app");
   const found = await locateRoot({ ...scene, uid: 1000 });
@@ -77,25 +77,25 @@ test("locateRoot() names the controller that a user session was not given", asyn
   assert.ok(found.message.includes(own));
 });
 
-test("locateRoot() says that a user may not manage the cgroup it runs in", async (t) => {
+test("locateRoot() reports a cgroup that the user may not manage", async (t) => {
   const scene = layOutScene("user-session", t);
   const found = await locateRoot({ ...scene, uid: 1000 });
   assert.ok(!found.ok);
   assert.equal(found.reason, "not-delegated");
   assert.match(
     found.message,
-    /^user 1000 may not manage .*\/user\/app, the cgroup it runs in: run it as root, or/,
+    /^user 1000 may not manage .*\/user\/app, the cgroup of the agent: run the agent as root, or/,
   );
 });
 
-test("locateRoot() refuses a given folder that is no cgroup, and makes nothing there", async (t) => {
+test("locateRoot() refuses a folder that is not a cgroup, and creates nothing in it", async (t) => {
   const scene = layOutScene("unified", t);
   const found = await locateRoot({ ...scene, override: scene.path("/elsewhere") });
   assert.equal(!found.ok && found.reason, "not-a-cgroup");
   assert.ok(!existsSync(scene.path("/elsewhere")));
 });
 
-test("locateRoot() passes on systemd's trouble", async (t) => {
+test("locateRoot() passes on the error of systemd", async (t) => {
   const scene = layOutScene("unified", t);
   scene.addCgroup("/sys/fs/cgroup");
   const showScope = () => Promise.reject(new Error("Failed to connect to bus"));
@@ -107,7 +107,7 @@ test("locateRoot() passes on systemd's trouble", async (t) => {
   });
 });
 
-test("locateRoot() says so when systemd's scope is not in sight", async (t) => {
+test("locateRoot() reports a scope that is not visible at the mount", async (t) => {
   const scene = layOutScene("bind-mount", t);
   scene.addCgroup("/sys/fs/cgroup");
   const showScope = () =>
@@ -116,13 +116,13 @@ test("locateRoot() says so when systemd's scope is not in sight", async (t) => {
   assert.equal(!found.ok && found.reason, "outside-mount");
 });
 
-test("locateRoot() takes a machine without /proc for an answer, too", async () => {
+test("locateRoot() returns a failure on a machine without /proc", async () => {
   const found = await locateRoot({ procRoot: "/nowhere" });
   assert.equal(!found.ok && found.reason, "unusable");
   assert.match(!found.ok ? found.message : "", /ENOENT.*\/nowhere\/self\/mountinfo/);
 });
 
-test("locateRoot() on this machine, if it is hybrid, says so", async (t) => {
+test("locateRoot() detects whether this machine is hybrid", async (t) => {
   const mountinfo = readFileSync("/proc/self/mountinfo", "utf8");
   const isHybrid = mountinfo.includes(" - cgroup2 ") &&
     /^(cpu|memory|pids)\t[1-9]/m.test(readFileSync("/proc/cgroups", "utf8"));

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { explainMissing, findMount, inMount, ownCgroup } from "../../../cgroups/locate/mounts.ts";
 
-// Captured on Linux 6.1, one folder per scene.
+// Captured on Linux 6.1, one folder per machine.
 const read = (scene: string, file: string) =>
   readFileSync(new URL(`../fixtures/${scene}/${file}`, import.meta.url), "utf8");
 const find = (scene: string, under?: string) =>
@@ -21,42 +21,42 @@ test("findMount() finds the unified hierarchy", () => {
   assert.deepEqual(find("container"), { ok: true, mount });
 });
 
-test("findMount() finds the hybrid one beside the v1 hierarchies", () => {
+test("findMount() finds the v2 hierarchy next to the v1 hierarchies of a hybrid machine", () => {
   assert.deepEqual(find("hybrid"), {
     ok: true,
     mount: { point: "/sys/fs/cgroup/unified", root: "/", readOnly: false },
   });
 });
 
-test("findMount() knows which part of the tree a bind mount shows", () => {
+test("findMount() returns the part of the tree that a bind mount shows", () => {
   assert.deepEqual(find("bind-mount"), {
     ok: true,
     mount: { point: "/sys/fs/cgroup", root: "/machine", readOnly: false },
   });
 });
 
-test("findMount() says that there is only v1, and where", () => {
+test("findMount() reports that only v1 is mounted, and where", () => {
   const found = find("v1-only");
   assert.ok(!found.ok);
   assert.equal(found.reason, "v1-only");
   assert.match(found.message, /^only cgroup v1 is mounted \(\/sys\/fs\/cgroup\/cpu, .*cgroup_no_v1=all$/);
 });
 
-test("findMount() says that the mount is read-only", () => {
+test("findMount() reports a read-only mount", () => {
   const found = find("read-only");
   assert.ok(!found.ok);
   assert.equal(found.reason, "read-only");
   assert.match(found.message, /^cgroup v2 at \/sys\/fs\/cgroup is mounted read-only/);
 });
 
-test("findMount() says that nothing is mounted", () => {
+test("findMount() reports that nothing is mounted", () => {
   const found = findMount("18 16 0:16 / /proc rw,relatime - proc proc rw\n", { sysRoot: "/sys/fs/cgroup" });
   assert.ok(!found.ok);
   assert.equal(found.reason, "no-cgroup2");
   assert.match(found.message, /mount -t cgroup2 none \/sys\/fs\/cgroup$/);
 });
 
-test("findMount() says that a given folder is no cgroup", () => {
+test("findMount() reports a folder that is not a cgroup", () => {
   const found = find("unified", "/tmp/x");
   assert.ok(!found.ok);
   assert.equal(found.reason, "not-a-cgroup");
@@ -67,7 +67,7 @@ test("findMount() says that a given folder is no cgroup", () => {
   assert.ok(find("unified", "/sys/fs/cgroup/mine").ok);
 });
 
-test("findMount() sees a mount that a later one hides, and escaped spaces", () => {
+test("findMount() skips a hidden mount, and unescapes spaces", () => {
   const hidden = read("unified", "mountinfo") + "30 19 0:30 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n";
   assert.ok(!findMount(hidden, { sysRoot: "/sys/fs/cgroup" }).ok);
   const spaced = "20 19 0:18 / /mnt/my\\040cgroups rw,relatime - cgroup2 none rw\n";
@@ -89,7 +89,7 @@ test("ownCgroup() is the folder of the process, or undefined outside of the name
   assert.equal(inMount("/a/b", whole), "/sys/fs/cgroup/a/b");
 });
 
-test("explainMissing() says which controllers v1 holds, and where", () => {
+test("explainMissing() names the controllers that v1 uses, and where", () => {
   assert.deepEqual(explain("hybrid", "/sys/fs/cgroup/unified", ["cpu", "memory", "pids"]), {
     ok: false,
     reason: "hybrid",
@@ -100,12 +100,12 @@ test("explainMissing() says which controllers v1 holds, and where", () => {
   });
 });
 
-test("explainMissing() names a controller that is switched off at boot", () => {
+test("explainMissing() names a controller that is disabled at boot", () => {
   const failure = explain("memory-disabled", "/sys/fs/cgroup", ["memory"]);
   assert.equal(failure.reason, "controller-disabled");
   assert.match(
     failure.message,
-    /^controller memory is switched off on the kernel command line: .*cgroup_enable=memory$/,
+    /^controller memory is disabled on the kernel command line: .*cgroup_enable=memory$/,
   );
 });
 
@@ -115,7 +115,7 @@ test("explainMissing() names a controller that the kernel was built without", ()
   assert.equal(failure.message, "this kernel is built without controller hugetlb");
 });
 
-test("explainMissing() names a controller that was not delegated, and who must do it", () => {
+test("explainMissing() names a controller that was not delegated, and what must delegate it", () => {
   const failure = explain("user-session", "/sys/fs/cgroup/user/app", ["cpu"], false);
   assert.equal(failure.reason, "controller-not-delegated");
   assert.deepEqual(failure.missing, ["cpu"]);
@@ -125,6 +125,6 @@ test("explainMissing() names a controller that was not delegated, and who must d
   );
   assert.match(
     explain("container", "/sys/fs/cgroup", ["cpu"]).message,
-    /whoever started this container must/,
+    /the runtime of this container must/,
   );
 });

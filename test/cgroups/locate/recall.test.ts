@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { recallRoot } from "../../../cgroups/locate/recall.ts";
 import { layOutScene } from "../scene.ts";
 
-test("a root that was used before is recalled with the controllers that its children have", (t) => {
+test("recallRoot() returns an earlier root with the controllers of its children", (t) => {
   const { path, addCgroup, procRoot } = layOutScene("unified", t);
   const root = addCgroup("/sys/fs/cgroup/old.scope", { "cgroup.subtree_control": "cpu memory pids\n" });
   assert.deepEqual(recallRoot(root, { procRoot }), {
@@ -16,14 +16,14 @@ test("a root that was used before is recalled with the controllers that its chil
   });
 });
 
-test("a root that is gone has no controllers, and nothing is made of it", (t) => {
+test("recallRoot() returns a root that is gone without controllers, and creates nothing", (t) => {
   const { path, procRoot } = layOutScene("unified", t);
   const gone = path("/sys/fs/cgroup/gone.scope");
   assert.deepEqual(recallRoot(gone, { procRoot })?.controllers, []);
   assert.throws(() => mkdirSync(`${gone}/app`), /ENOENT/);
 });
 
-test("a path that is not plainly in a cgroup v2 file system is no root", (t) => {
+test("recallRoot() refuses paths that are not normalized or not in a cgroup v2 file system", (t) => {
   const { path, procRoot } = layOutScene("unified", t);
   const mount = path("/sys/fs/cgroup");
   for (const root of ["", "/", "/etc", `${mount}-2`, `${mount}/../proc`, `${mount}/a/`, "sys/fs/cgroup/a"]) {

@@ -10,7 +10,7 @@ const ACTIVE = {
 const INACTIVE = { ActiveState: "inactive", Delegate: "no", ControlGroup: "" };
 const pause = () => Promise.resolve();
 
-/** A systemd whose scope is in each of `states` in turn, staying at the last. */
+/** A systemd whose scope goes through `states` and stays in the last. */
 function systemd(...states: Record<string, string>[]) {
   const calls = { shows: 0, starts: 0 };
   return {
@@ -30,13 +30,13 @@ test("ensureScope() adopts a running scope and starts nothing", async () => {
   assert.equal(fake.calls.starts, 0);
 });
 
-test("ensureScope() starts the scope where there is none", async () => {
+test("ensureScope() starts a missing scope", async () => {
   const fake = systemd(INACTIVE, ACTIVE);
   assert.ok((await ensureScope(fake)).ok);
   assert.equal(fake.calls.starts, 1);
 });
 
-test("ensureScope() waits for a stop that is under way, then starts anew", async () => {
+test("ensureScope() waits for the end of a stop, then starts the scope again", async () => {
   const fake = systemd(
     { ...ACTIVE, ActiveState: "deactivating" },
     { ...ACTIVE, ActiveState: "deactivating" },
@@ -47,13 +47,13 @@ test("ensureScope() waits for a stop that is under way, then starts anew", async
   assert.deepEqual(fake.calls, { shows: 4, starts: 1 });
 });
 
-test("ensureScope() adopts the scope of an agent that was a moment faster", async () => {
+test("ensureScope() adopts the scope of an agent that was faster", async () => {
   const fake = systemd(INACTIVE, ACTIVE);
   const startScope = () => Promise.reject(new Error("Unit nckubelet-apps.scope was already loaded"));
   assert.ok((await ensureScope({ ...fake, startScope })).ok);
 });
 
-test("ensureScope() fails with systemd's own words", async () => {
+test("ensureScope() fails with the message of systemd", async () => {
   const startScope = () => Promise.reject(new Error("Access denied"));
   assert.deepEqual(await ensureScope({ ...systemd(INACTIVE), startScope }), {
     ok: false,
@@ -65,12 +65,12 @@ test("ensureScope() fails with systemd's own words", async () => {
   assert.equal(!failure.ok && failure.message, "cannot start nckubelet-apps.scope: spawn systemctl ENOENT");
 });
 
-test("ensureScope() gives up on a scope that does not end its stop", async () => {
+test("ensureScope() fails for a scope that does not stop", async () => {
   const failure = await ensureScope(systemd({ ...ACTIVE, ActiveState: "deactivating" }));
   assert.equal(!failure.ok && failure.message, "cannot start nckubelet-apps.scope: it is deactivating");
 });
 
-test("ensureScope() does not take a scope that was not delegated", async () => {
+test("ensureScope() refuses a scope without delegation", async () => {
   const failure = await ensureScope(systemd({ ...ACTIVE, Delegate: "no" }));
   assert.equal(!failure.ok && failure.reason, "not-delegated");
 });

@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from "node:util";
 import { readFileSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { appName } from "../../../cgroups/name.ts";
+import { checkName } from "../../../cgroups/name.ts";
 import { cronProblem } from "../../../src/api/cron.ts";
 import { formatProblem, parseManifests } from "../../../src/api/manifest/manifest.ts";
+import { appFileName } from "../../../src/api/app-file-name.ts";
 import { isSafeName, isSafeNamespace, isSafeUid, splitAppKey } from "../../../src/api/names.ts";
 import { formatPercent, parsePercent } from "../../../src/api/percent.ts";
 import { validateNCApp } from "../../../src/api/validate/validate.ts";
@@ -15,7 +16,7 @@ import { ncapps } from "../../../src/kube/resources.ts";
 import { safeMessage } from "../../../src/report/events/safe-message.ts";
 import { fileNameOf } from "../../../src/sources/app-files.ts";
 import { readManifests } from "../../../src/sources/manifest-reading.ts";
-import { folderName, markPath } from "../../../src/supervisor/layout.ts";
+import { markPath } from "../../../src/supervisor/layout.ts";
 import { runOfMark } from "../../../src/supervisor/run/launcher-marks.ts";
 import { nextRun } from "../../../src/supervisor/cron-times.ts";
 import { goodSpecs } from "../../api/samples.ts";
@@ -197,8 +198,8 @@ const names: Target = {
   name: "names",
   covers: [
     ...[
-      "folderName",
-      "appName",
+      "appFileName",
+      "checkName",
       "fileNameOf",
       "resourcePath",
       "splitAppKey",
@@ -223,13 +224,13 @@ const names: Target = {
       run(input) {
         const [namespace = "", name = ""] = textOf(input).split("\n");
         const app = { metadata: { namespace, name } };
-        const makers = { folderName: () => folderName(namespace, name), fileNameOf: () => fileNameOf(app) };
-        for (const [maker, make] of Object.entries({ ...makers, appName: () => appName(namespace, name) })) {
+        const makers = { appFileName: () => appFileName(namespace, name), fileNameOf: () => fileNameOf(app) };
+        refusedOr(() => isOneStep(checkName(name)), 7000);
+        for (const [maker, make] of Object.entries(makers)) {
           const made = refusedOr(make, 7000);
           if (made === undefined) continue;
           isOneStep(made);
-          // Two apps under one name would share state. cgroups takes any pair of parts; the names above cannot hold "_".
-          if (maker === "appName" && /_/.test(namespace + name)) continue;
+          // Two apps with one file name would share state.
           const owner = seen.get(`${maker} ${made}`) ?? `${namespace}\n${name}`;
           holds(owner === `${namespace}\n${name}`, `${maker} gives one path to two apps`);
           if (seen.size < 5000) seen.set(`${maker} ${made}`, owner);

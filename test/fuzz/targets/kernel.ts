@@ -3,21 +3,14 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseCpuStat } from "../../../cgroups/limits/cpu.ts";
-import { parseIoStat } from "../../../cgroups/io.ts";
 import { parseMemoryEvents } from "../../../cgroups/limits/memory.ts";
 import { explainMissing, findMount, inMount, ownCgroup } from "../../../cgroups/locate/mounts.ts";
-import { parseAmount, parseFlat, parseNested } from "../../../cgroups/parse.ts";
-import { parsePressure } from "../../../cgroups/pressure.ts";
+import { parseAmount, parseFlat } from "../../../cgroups/parse.ts";
 import { listProcesses } from "../../../cgroups/processes.ts";
 import { readStats } from "../../../cgroups/stats.ts";
 import { nodeAddresses } from "../../../src/node/addresses.ts";
 import { prettyName } from "../../../src/node/facts.ts";
-import {
-  parseCpuTimes,
-  parseMemory,
-  parsePressure as parseNodePressure,
-  parseThreads,
-} from "../../../src/node/proc.ts";
+import { parseCpuTimes, parseMemory, parsePressure, parseThreads } from "../../../src/node/proc.ts";
 import { findIdentity } from "../../../src/supervisor/identity/identity.ts";
 import { parseStat } from "../../../src/supervisor/processes.ts";
 import { holds, type Session, type Target } from "../engine.ts";
@@ -29,10 +22,7 @@ const fixture = (path: string) => readFileSync(join(fixtures, path), "latin1");
 const stats = [
   "cgroup.events",
   "cpu.max",
-  "cpu.pressure",
   "cpu.stat",
-  "io.pressure",
-  "io.stat",
   "memory.events",
 ];
 
@@ -40,27 +30,21 @@ const cgroupFiles: Target = {
   name: "cgroup-files",
   covers: [
     "parseFlat",
-    "parseNested",
     "parseAmount",
     "parseCpuStat",
-    "parseIoStat",
     "parseMemoryEvents",
-    "parsePressure",
   ],
-  samples: [...stats.map((file) => fixture(`stats/${file}`)), "max\n", "4096", "8:0 \n8:16 rbytes=1"],
-  tokens: ["max", "=", " ", "\n", "some", "full", "avg10=", "usage_usec", "8:0", "rbytes="],
+  samples: [...stats.map((file) => fixture(`stats/${file}`)), "max\n", "4096"],
+  tokens: ["max", "=", " ", "\n", "usage_usec", "oom_kill"],
   refusal: { name: "CgroupError", says: / in a\/file/, maxLength: 700 },
   open: () => ({
     run(input) {
       const text = textOf(input);
       const parsers = [
         parseFlat,
-        parseNested,
         parseAmount,
         parseCpuStat,
-        parseIoStat,
         parseMemoryEvents,
-        parsePressure,
       ];
       let refused: unknown;
       for (const parse of parsers) {
@@ -78,20 +62,19 @@ const cgroupFiles: Target = {
 
 const cgroupFolder: Target = {
   name: "cgroup-folder",
-  covers: ["readStats", "readTextIfAny", "readProcs", "listProcesses", "readPressure"],
+  covers: ["readStats", "readTextIfAny", "readProcs", "listProcesses"],
   samples: [
     "1\n23\n456\n",
     "0\n",
     fixture("stats/cpu.stat"),
     fixture("stats/memory.events"),
-    fixture("stats/io.stat"),
   ],
   tokens: ["\n", "0", "-1", "max"],
-  refusal: { name: "CgroupError", says: /\/(cpu|io|memory|pids)\./, maxLength: 700 },
+  refusal: { name: "CgroupError", says: /\/(cpu|memory|pids)\./, maxLength: 700 },
   open(): Session {
     const folder = scratchFolder("cgroup");
     let turn = 0;
-    const files = ["cpu.stat", "memory.current", "memory.events", "pids.current", "io.stat", "cpu.pressure"];
+    const files = ["cpu.stat", "memory.current", "memory.events", "pids.current"];
     for (const file of files) writeFileSync(join(folder, file), "");
     return {
       run(input) {
@@ -100,7 +83,7 @@ const cgroupFolder: Target = {
         for (const pid of listProcesses(folder)) holds(pid > 0, `process ${pid}`);
         writeFileSync(join(folder, file), input);
         try {
-          noNaN(readStats(folder, { pressure: true }));
+          noNaN(readStats(folder));
         } finally {
           writeFileSync(join(folder, file), file.endsWith("current") ? "0" : "");
         }
@@ -162,7 +145,7 @@ const procSamples = [
 
 const procFiles: Target = {
   name: "proc-files",
-  covers: ["parseCpuTimes", "parseMemory", "parsePressure (node)", "parseThreads", "parseStat"],
+  covers: ["parseCpuTimes", "parseMemory", "parsePressure", "parseThreads", "parseStat"],
   samples: procSamples,
   tokens: [" (", ") ", "kB", "MemTotal:", "MemAvailable:", "avg10=", "some", "full", "cpu ", "/", "\n"],
   refusal: { name: "Error", says: /\/proc\/meminfo|CPU times/ },
@@ -170,7 +153,7 @@ const procFiles: Target = {
     run(input) {
       const text = textOf(input);
       noNaN(parseThreads(text));
-      noNaN(parseNodePressure(text));
+      noNaN(parsePressure(text));
       const stat = parseStat(text);
       noNaN(stat);
       holds(stat === undefined || (Number.isSafeInteger(stat.pid) && stat.pid >= 0), `process ${stat?.pid}`);

@@ -1,11 +1,10 @@
-/** Apps for the cgroup tests: shell scripts that join their cgroup before their first instruction. */
+/** Apps for the cgroup tests: shell scripts that join their cgroup before their first instruction, as a launcher does. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import process from "node:process";
 import type { TestContext } from "node:test";
 import {
   ensureLimits,
-  joinCommand,
   kill,
   limitsFor,
   type LimitSpec,
@@ -17,17 +16,17 @@ import {
 } from "../../../cgroups/mod.ts";
 
 export const MIB = 1024 ** 2;
-/** Percentages are of this in the tests, whatever the machine has: one busy loop can use up one CPU. */
+/** The node that percentages refer to, whatever the machine has: one busy loop can use one CPU. */
 export const NODE = { cpus: 1, memoryBytes: 1000 * MIB };
 
-/** The root that the harness gave to this test. */
+/** Returns the root that the harness provides for this test. */
 export async function testRoot(): Promise<string> {
   const found = await locateRoot({ override: process.env["CGROUP_ROOT"] ?? "/sys/fs/cgroup" });
   if (!found.ok) throw new Error(found.message);
   return found.root;
 }
 
-/** An app cgroup with its limits in place; it is ended and removed after the test. */
+/** Creates the cgroup of an app with its limits; it is killed and removed after the test. */
 export async function makeApp(t: TestContext, name: string, spec: LimitSpec = {}) {
   const dir = openApp(await testRoot(), name);
   t.after(() => endApp(dir));
@@ -35,14 +34,24 @@ export async function makeApp(t: TestContext, name: string, spec: LimitSpec = {}
   return dir;
 }
 
-/** Kills whatever is left of an app and removes its cgroup. */
+/** Kills all processes of an app and removes its cgroup. */
 export async function endApp(dir: string): Promise<void> {
   await kill(dir);
-  if (!await waitUntilEmpty(dir, { timeoutMs: 60_000 })) throw new Error(`${dir} outlived its kill`);
+  if (!await waitUntilEmpty(dir, { timeoutMs: 60_000 })) {
+    throw new Error(`${dir} still has processes after a kill`);
+  }
   await removeTree(dir, { timeoutMs: 60_000 });
 }
 
-/** Starts a shell script as a run of the app, as a launcher does. */
+/**
+ * Returns the shell command that moves its shell into a cgroup: the kernel reads `0` as the writer itself. `echo` must be the builtin
+ * of the shell, since another program would move only itself.
+ */
+export function joinCommand(dir: string): string {
+  return `echo 0 > '${dir}/cgroup.procs'`;
+}
+
+/** Starts a shell script as a run of the app. */
 export function startRun(
   appDir: string,
   script: string,
@@ -55,7 +64,7 @@ export function startRun(
   return { leaf, child };
 }
 
-/** The first line that a script prints. */
+/** Returns the first line that a script prints. */
 export async function firstLine(child: ChildProcess): Promise<string> {
   let text = "";
   for await (const chunk of child.stdout!) {
@@ -65,7 +74,7 @@ export async function firstLine(child: ChildProcess): Promise<string> {
   return text.split("\n")[0]!;
 }
 
-/** Exit code and signal of a script. */
+/** Returns the exit code and signal of a script. */
 export async function exitOf(child: ChildProcess): Promise<[number | null, string | null]> {
   if (child.exitCode !== null || child.signalCode !== null) return [child.exitCode, child.signalCode];
   return await once(child, "exit") as [number | null, string | null];

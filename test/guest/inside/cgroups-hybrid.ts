@@ -1,4 +1,4 @@
-/** A machine whose controllers are held by cgroup v1, beside a v2 hierarchy that has none. */
+/** A machine whose controllers are in use by cgroup v1, next to a v2 hierarchy without controllers. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ import {
 import { exitOf, NODE, startRun } from "./cgroups-app.ts";
 
 const TOP = "/sys/fs/cgroup";
-const skip = process.env["CGROUP_ROOT"] === TOP ? false : "needs a kernel of its own";
+const skip = process.env["CGROUP_ROOT"] === TOP ? false : "needs its own kernel";
 const HYBRID = `
   set -e
   echo "-cpu -memory -pids -io" > ${TOP}/cgroup.subtree_control
@@ -36,7 +36,7 @@ before(() => {
 });
 
 test(
-  "a hybrid machine has no root for limits, and says which controllers v1 holds and where",
+  "a hybrid machine has no root for limits, and the failure names the controllers of v1",
   { skip },
   async () => {
     const failure = await locateRoot();
@@ -51,12 +51,12 @@ test(
   },
 );
 
-test("a limit on a hybrid machine is an error, never a silent start", { skip }, async (t) => {
+test("a limit on a hybrid machine is an error, and never ignored", { skip }, async (t) => {
   const found = await locateRoot({ need: [] });
   assert.ok(found.ok);
   t.after(() => removeTree(found.root));
   const limits = limitsFor({ cpuPCT: 20 }, NODE);
-  assert.deepEqual(splitByControllers(limits, found.controllers).unheld, [
+  assert.deepEqual(splitByControllers(limits, found.controllers).unenforced, [
     { file: "cpu.max", value: "20000 100000" },
   ]);
   const dir = openApp(found.root, "capped");
@@ -65,13 +65,13 @@ test("a limit on a hybrid machine is an error, never a silent start", { skip }, 
   });
 });
 
-test("an app without limits is tracked and ended there all the same", { skip }, async (t) => {
+test("an app without limits is tracked and killed there as well", { skip }, async (t) => {
   const found = await locateRoot({ need: [] });
   assert.ok(found.ok);
   assert.deepEqual(found.controllers, []);
   t.after(() => removeTree(found.root));
   const dir = openApp(found.root, "free");
-  assert.deepEqual(await ensureLimits(dir, splitByControllers(limitsFor({}, NODE), []).held), {
+  assert.deepEqual(await ensureLimits(dir, splitByControllers(limitsFor({}, NODE), []).enforced), {
     changed: [],
   });
   const { child } = startRun(dir, "sleep 1000 & exec sleep 1000");

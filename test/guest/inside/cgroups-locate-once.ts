@@ -1,4 +1,4 @@
-/** Prints what `locateRoot` finds from where this process stands. Options as JSON in the first argument. */
+/** Prints what `locateRoot` finds for this process. Options as JSON in the first argument. */
 import process from "node:process";
 import { locateRoot } from "../../../cgroups/mod.ts";
 

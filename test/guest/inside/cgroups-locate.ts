@@ -1,4 +1,4 @@
-/** Finding a root on a real kernel: as root, as a user, in a container, and where there is none. */
+/** Finding a root on a real kernel: as root, as a user, in a container, and without a usable one. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { chownSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
@@ -6,7 +6,6 @@ import process from "node:process";
 import { test, type TestContext } from "node:test";
 import {
   ensureLimits,
-  joinCommand,
   kill,
   limitsFor,
   type LocatedRoot,
@@ -18,15 +17,15 @@ import {
   verifyLimits,
   waitUntilEmpty,
 } from "../../../cgroups/mod.ts";
-import { NODE } from "./cgroups-app.ts";
+import { joinCommand, NODE } from "./cgroups-app.ts";
 
 const TOP = "/sys/fs/cgroup";
 const USER = "65534";
-/** These change mounts and the top of the hierarchy: only on a kernel of our own. */
-const skip = process.env["CGROUP_ROOT"] === TOP ? false : "needs a kernel of its own";
+/** These tests change mounts and the top of the hierarchy. */
+const skip = process.env["CGROUP_ROOT"] === TOP ? false : "needs its own kernel";
 
-test("root without systemd gets /sys/fs/cgroup/nckubelet, again and again the same", { skip }, async (t) => {
-  // As a fresh machine has it: nothing enabled at the top.
+test("root without systemd always gets /sys/fs/cgroup/nckubelet", { skip }, async (t) => {
+  // As on a fresh machine: nothing enabled at the top.
   writeFileSync(`${TOP}/cgroup.subtree_control`, "-cpu -memory -pids -io");
   t.after(() => removeTree(`${TOP}/nckubelet`));
   const found = await locateRoot();
@@ -78,24 +77,24 @@ test("a user gets the cgroup it runs in when that was delegated, and finds it ag
   assert.deepEqual(run(`${own}/agent`), found);
 });
 
-test("a user is told when another process keeps its cgroup busy", { skip }, async (t) => {
+test("the failure names another process in the cgroup of a user", { skip }, async (t) => {
   const own = delegate(t, "crowded");
   const child = spawn("sleep", ["1000"]);
   writeFileSync(`${own}/cgroup.procs`, String(child.pid));
   const failure = locateIn(own, {}, "user");
   assert.ok(!failure.ok);
   assert.equal(failure.reason, "busy");
-  assert.ok(failure.message.includes(`process ${child.pid} (sleep) lives in ${own} itself`), failure.message);
+  assert.ok(failure.message.includes(`process ${child.pid} (sleep) is in ${own} itself`), failure.message);
 });
 
-test("a user whose cgroup belongs to root is told so", { skip }, () => {
+test("a cgroup that belongs to root is not delegated to a user", { skip }, () => {
   const failure = locateIn(TOP, {}, "user");
   assert.ok(!failure.ok);
   assert.equal(failure.reason, "not-delegated");
-  assert.ok(failure.message.startsWith(`user ${USER} may not manage ${TOP}, the cgroup it runs in`));
+  assert.ok(failure.message.startsWith(`user ${USER} may not manage ${TOP}, the cgroup of the agent`));
 });
 
-test("a container with processes in its top cgroup is told who they are", { skip }, (t) => {
+test("the failure names the processes in the top cgroup of a container", { skip }, (t) => {
   const own = delegate(t, "container");
   const failure = locateIn(own, {}, "container");
   assert.ok(!failure.ok);
@@ -106,12 +105,12 @@ test("a container with processes in its top cgroup is told who they are", { skip
   );
   assert.match(
     failure.message,
-    /process 1 \([^)]+\) lives in \/sys\/fs\/cgroup itself.*--cgroup-root/,
+    /process 1 \([^)]+\) is in \/sys\/fs\/cgroup itself.*--cgroup-root/,
   );
   assert.equal(readFileSync(`${own}/cgroup.subtree_control`, "utf8"), "");
 });
 
-test("a container in which the agent is alone works when it is given its cgroup", { skip }, (t) => {
+test("a container with only the agent works with --cgroup-root", { skip }, (t) => {
   const own = delegate(t, "alone");
   const found = locateIn(own, { override: TOP }, "container");
   assert.ok(found.ok, JSON.stringify(found));
@@ -119,12 +118,12 @@ test("a container in which the agent is alone works when it is given its cgroup"
   assert.ok(existsSync(`${own}/agent`) && existsSync(`${own}/keeper`));
 });
 
-test("a container with a read-only mount is told so", { skip }, (t) => {
+test("the failure reports the read-only mount of a container", { skip }, (t) => {
   const failure = locateIn(delegate(t, "sealed"), {}, "read-only container");
   assert.equal(!failure.ok && failure.reason, "read-only");
 });
 
-/** A cgroup that belongs to the user, with every controller on offer. */
+/** Creates a cgroup that belongs to the user, with every controller available. */
 function delegate(t: TestContext, name: string): string {
   const dir = `${TOP}/${name}`;
   mkdirSync(dir);
@@ -139,11 +138,11 @@ function delegate(t: TestContext, name: string): string {
   return dir;
 }
 
-/** What a new process in the cgroup `from` finds: as a user, or as the first one of a container. */
+/** Returns what a new process in the cgroup `from` finds: as a user, or as the first process of a container. */
 function locateIn(from: string, options: LocateOptions, how: "user" | "container" | "read-only container") {
   const script = new URL("./cgroups-locate-once.ts", import.meta.url).pathname;
   const seal = how === "read-only container" ? `mount -o remount,ro,bind ${TOP};` : "";
-  // The cgroup namespace begins where its first process is: it joins, then unshares. None of its parents is inside.
+  // A cgroup namespace starts at the cgroup of its first process: it joins, then unshares. None of its parents is inside.
   const shell = how === "user"
     ? `${joinCommand(from)} || exit 125; exec setpriv --reuid=${USER} --regid=${USER} --clear-groups "$@"`
     : `exec unshare -m -p -f --mount-proc sh -c '${joinCommand(from).replaceAll("'", "")} || exit 125; ` +

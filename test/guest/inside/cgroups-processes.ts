@@ -1,4 +1,4 @@
-/** Processes in a cgroup on a real kernel: how they get in, and that nothing gets away. */
+/** Processes in a cgroup on a real kernel: they join before their first instruction, and none escapes. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { Buffer } from "node:buffer";
@@ -11,7 +11,6 @@ import {
   createCgroup,
   ensureLimits,
   freeze,
-  joinCommand,
   kill,
   limitsFor,
   listProcesses,
@@ -22,21 +21,21 @@ import {
   signalAll,
   thaw,
   waitUntilEmpty,
-  watchEvents,
+  watchEmpty,
 } from "../../../cgroups/mod.ts";
 import { moveProcess } from "../../../cgroups/locate/prepare.ts";
-import { endApp, exitOf, firstLine, makeApp, NODE, startRun, testRoot } from "./cgroups-app.ts";
+import { endApp, exitOf, firstLine, joinCommand, makeApp, NODE, startRun, testRoot } from "./cgroups-app.ts";
 
-/** Double-forks into a session of its own, and forks on and on. */
+/** Double-forks into its own session, and forks on. */
 const BUSY = "while :; do sleep 1; done";
 const DAEMONIZE = `(setsid sh -c "${BUSY}" > /dev/null 2>&1 &)`;
 
-test("a script is inside before its first instruction, and so is every child it makes", async (t) => {
+test("a script is in its cgroup before its first instruction, and so is every child", async (t) => {
   const dir = await makeApp(t, "inside");
   const { child, leaf } = startRun(dir, `cat /proc/self/cgroup; ${DAEMONIZE}; sleep 1000 & exec sleep 1000`);
   const own = await firstLine(child);
   assert.ok(leaf.endsWith(own.slice("0::".length)), `${own} is not ${leaf}`);
-  // The daemon's own child comes and goes.
+  // The child of the daemon comes and goes.
   await until(() => listProcesses(leaf).length >= 3);
   assert.ok(listProcesses(leaf).includes(child.pid!));
 });
@@ -68,7 +67,7 @@ for (const hasKill of [true, false]) {
     await removeTree(dir);
   });
 
-  test(`a fork bomb under pidsMax leaves the others alone and dies within 5 s, with ${way}`, async (t) => {
+  test(`a fork bomb under pidsMax does not affect others and is killed within 5 s, with ${way}`, async (t) => {
     const dir = await makeApp(t, "bomb", { pidsMax: 60, cpuPCT: 50 });
     const { child } = startRun(
       dir,
@@ -93,7 +92,7 @@ for (const hasKill of [true, false]) {
   });
 }
 
-test("SIGTERM reaches every process of the app, and those that take it end in order", async (t) => {
+test("SIGTERM reaches every process of the app, and those that handle it exit by themselves", async (t) => {
   const dir = await makeApp(t, "polite");
   const polite = "trap 'exit 7' TERM; echo up; while :; do sleep 0.1; done";
   const { child } = startRun(dir, polite);
@@ -103,7 +102,7 @@ test("SIGTERM reaches every process of the app, and those that take it end in or
   assert.equal(await waitUntilEmpty(dir, { timeoutMs: 10_000 }), true);
 });
 
-test("freeze() stops the work of an app until thaw()", async (t) => {
+test("freeze() stops an app until thaw()", async (t) => {
   const dir = await makeApp(t, "icy", { cpuPCT: 20 });
   startRun(dir, "while :; do :; done");
   await until(() => readStats(dir)!.cpu.usageUsec > 0);
@@ -115,26 +114,25 @@ test("freeze() stops the work of an app until thaw()", async (t) => {
   await until(() => readStats(dir)!.cpu.usageUsec > still);
 });
 
-test("the kernel tells of the end without polling, for the run and for the app", async (t) => {
+test("the kernel notifies about the end of the run and of the app", async (t) => {
   const dir = await makeApp(t, "mortal");
   const { child, leaf } = startRun(dir, "exec sleep 1000");
   await until(() => listProcesses(leaf).length >= 1);
-  const told: string[] = [];
+  const reported: string[] = [];
   const ends = Promise.all([dir, leaf].map((cgroup) =>
     new Promise<void>((resolve) => {
-      const watched = watchEvents(cgroup, { onEmpty: () => (told.push(cgroup), resolve()) }, {
-        persistent: true,
-      });
+      const onEmpty = () => (reported.push(cgroup), resolve());
+      const watched = watchEmpty(cgroup, onEmpty, { persistent: true });
       t.after(() => watched.close());
     })
   ));
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
   child.kill("SIGKILL");
   await ends;
-  assert.deepEqual(told.sort(), [dir, leaf].sort());
+  assert.deepEqual(reported.sort(), [dir, leaf].sort());
 });
 
-test("removeTree() takes the cgroups that the app made itself, whatever their names", async (t) => {
+test("removeTree() removes cgroups that the app created, whatever their names", async (t) => {
   const dir = await makeApp(t, "nested");
   const leaf = openRun(dir, "run");
   mkdirSync(`${leaf}/inner/most`, { recursive: true });
@@ -144,12 +142,12 @@ test("removeTree() takes the cgroups that the app made itself, whatever their na
   assert.ok(!existsSync(dir));
 });
 
-test("removeTree() names who still lives in it", async (t) => {
+test("removeTree() names the remaining processes", async (t) => {
   const dir = await makeApp(t, "lively");
   const { child } = startRun(dir, "exec sleep 1000");
   await until(() => listProcesses(dir).length === 1);
   await assert.rejects(removeTree(dir, { timeoutMs: 100 }), {
-    message: `cannot remove the cgroup ${dir}, processes ${child.pid} live in it: EBUSY`,
+    message: `cannot remove the cgroup ${dir}, it contains processes ${child.pid}: EBUSY`,
     code: "EBUSY",
   });
 });
@@ -157,7 +155,7 @@ test("removeTree() names who still lives in it", async (t) => {
 test("1,000 rounds of create, limit, join and remove leave no cgroup", async (t) => {
   const root = await testRoot();
   const before = readdirSync(root).sort();
-  // One process goes round through all of them: a thousand forks would measure the guest.
+  // One process moves through all of them: a thousand forks would test the guest.
   const nomad = spawn("sleep", ["1000"]);
   t.after(() => nomad.kill("SIGKILL"));
   const limits = limitsFor({ cpuPCT: 10, memPCT: 10, pidsMax: 10 }, NODE);
@@ -175,7 +173,7 @@ test("1,000 rounds of create, limit, join and remove leave no cgroup", async (t)
   assert.deepEqual(readdirSync(root).sort(), before);
 });
 
-test("10,000 fuzzed names touch nothing outside of the root", async (t) => {
+test("10,000 fuzzed names change nothing outside of the root", async (t) => {
   const dir = await makeApp(t, "fuzz");
   const parent = await testRoot();
   const outside = snapshot(parent, dir);
@@ -193,17 +191,17 @@ test("10,000 fuzzed names touch nothing outside of the root", async (t) => {
       assert.ok(error instanceof CgroupError && error.code === "EINVAL", `${JSON.stringify(name)}: ${error}`);
     }
   }
-  assert.ok(made > 100 && made < 9_000, `${made} of the names were good`);
+  assert.ok(made > 100 && made < 9_000, `${made} of the names were valid`);
   assert.deepEqual(snapshot(parent, dir), outside);
   assert.deepEqual(readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory()), []);
 });
 
-test("createCgroup() does not take an interface file for a cgroup", async (t) => {
+test("createCgroup() refuses the name of an interface file", async (t) => {
   const dir = await makeApp(t, "files");
   assert.throws(() => createCgroup(`${dir}/cgroup.procs`), { code: "EEXIST" });
 });
 
-/** The folders of a cgroup but for one, and what each of them enables. */
+/** Returns all cgroups below `dir` but one, and the controllers that each enables. */
 function snapshot(dir: string, without: string): string[] {
   const folders = readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const below = folders.map((entry) => join(dir, entry.name)).filter((path) => path !== without);
@@ -211,7 +209,7 @@ function snapshot(dir: string, without: string): string[] {
   return [`${dir} ${enabled}`, ...below.flatMap((path) => snapshot(path, without))];
 }
 
-/** A name from what a careless or hostile manifest may hold. */
+/** Returns a name as in a careless or hostile manifest. */
 function fuzzName(random: () => number): string {
   const parts = [
     "a",
@@ -247,11 +245,11 @@ function fuzzName(random: () => number): string {
   return Array.from({ length }, () => parts[Math.floor(random() * parts.length)]).join("");
 }
 
-/** The same numbers each time, so that a failure comes again. */
+/** Returns the same numbers each time, so that failures can be repeated. */
 function seeded(seed: number): () => number {
   return () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await sleep(20);
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await sleep(20);
 }

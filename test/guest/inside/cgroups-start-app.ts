@@ -1,18 +1,11 @@
 /**
- * Stands for an agent that starts an app and ends: locates the root, makes the app `default_web` with limits and
- * starts one process in it. Prints the root.
+ * Acts as an agent that starts an app and ends: locates the root, creates the app `default_web` with limits and starts one process in
+ * it. Prints the root.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  ensureLimits,
-  isPopulated,
-  joinCommand,
-  limitsFor,
-  locateRoot,
-  openApp,
-  openRun,
-} from "../../../cgroups/mod.ts";
+import { ensureLimits, isPopulated, limitsFor, locateRoot, openApp, openRun } from "../../../cgroups/mod.ts";
+import { joinCommand } from "./cgroups-app.ts";
 
 const found = await locateRoot();
 if (!found.ok) throw new Error(found.message);

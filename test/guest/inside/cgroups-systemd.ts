@@ -1,6 +1,6 @@
 /**
- * The apps' scope under real systemd. The agent is played by transient services, which end or are run again while
- * the apps go on. The tests build on one another: they tell the life of one machine.
+ * The scope of the apps under real systemd. Transient services act as agents, which end or run again while the apps continue. The tests
+ * depend on one another: they are the life of one machine.
  */
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
@@ -11,7 +11,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import {
   ensureLimits,
-  joinCommand,
   limitsFor,
   listProcesses,
   locateRoot,
@@ -20,6 +19,7 @@ import {
   readStats,
   waitUntilEmpty,
 } from "../../../cgroups/mod.ts";
+import { joinCommand } from "./cgroups-app.ts";
 
 const ROOT = "/sys/fs/cgroup/nckubelet.slice/nckubelet-apps.scope";
 const APP = `${ROOT}/default_web`;
@@ -39,20 +39,20 @@ const FOUND = {
   keeper: `${ROOT}/keeper`,
 };
 
-test("two agents that come first at the same moment share one scope", async () => {
+test("two agents that start at the same time share one scope", async () => {
   const found = await Promise.all([asService("cgroups-locate-once.ts"), asService("cgroups-locate-once.ts")]);
   assert.deepEqual(found.map((text) => JSON.parse(text)), [FOUND, FOUND]);
   assert.equal(property("Delegate"), "yes");
   assert.equal(property("TasksMax"), "infinity");
 });
 
-test("the keeper is a bare process without the agent's session, files or environment", () => {
+test("the keeper has neither the session nor the files nor the environment of the agent", () => {
   const pids = listProcesses(`${ROOT}/keeper`);
   assert.equal(pids.length, 1);
   const [pid] = pids;
   assert.equal(readFileSync(`/proc/${pid}/cmdline`, "utf8"), "sleep\0infinity\0");
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-  assert.equal(stat[3], String(pid), "it leads a session of its own");
+  assert.equal(stat[3], String(pid), "it leads its own session");
   for (const fd of [0, 1, 2]) assert.equal(readlinkSync(`/proc/${pid}/fd/${fd}`), "/dev/null");
   assert.ok(!readFileSync(`/proc/${pid}/environ`, "utf8").includes("SECRET_OF_THE_AGENT"));
 });
@@ -63,7 +63,7 @@ test("an app keeps running with the same limits when the agent that started it e
   assert.equal(readFileSync(`${APP}/cpu.max`, "utf8"), "20000 100000\n");
 });
 
-test("10 new agents and 10 daemon-reloads leave every pid and every limit as it was", async () => {
+test("10 new agents and 10 daemon-reloads change no pid and no limit", async () => {
   const before = state();
   for (let time = 1; time <= 10; time++) {
     execFileSync("systemctl", ["daemon-reload"]);
@@ -74,7 +74,7 @@ test("10 new agents and 10 daemon-reloads leave every pid and every limit as it 
   assert.equal(property("ActiveState"), "active");
 });
 
-test("an agent that runs inside of the scope finds it as well", async () => {
+test("an agent inside the scope finds it as well", async () => {
   const before = state();
   const command = `${joinCommand(`${ROOT}/keeper`)} || exit 125; exec "$@"`;
   const { stdout } = await run("sh", [
@@ -88,7 +88,7 @@ test("an agent that runs inside of the scope finds it as well", async () => {
   assert.deepEqual(state(), before);
 });
 
-test("an app that is killed for memory takes neither the scope nor its neighbours with it", async () => {
+test("an OOM kill of an app ends neither the scope nor its neighbors", async () => {
   const before = state();
   const dir = openApp(ROOT, "default_greedy");
   await ensureLimits(dir, limitsFor({ memPCT: 4 }, { cpus: 1, memoryBytes: 1000 * 2 ** 20 }));
@@ -96,7 +96,7 @@ test("an app that is killed for memory takes neither the scope nor its neighbour
   const hungry = `${joinCommand(leaf)} || exit 125; exec dd if=/dev/zero of=/dev/null bs=200M count=1`;
   await assert.rejects(run("sh", ["-c", hungry]), { signal: "SIGKILL" });
   assert.ok(readStats(dir)!.memory!.oomKills > 0);
-  // systemd hears of the kill by itself; its answer would come at once.
+  // systemd notices the kill by itself, and would react at once.
   await sleep(2_000);
   assert.equal(property("ActiveState"), "active");
   assert.deepEqual(state(), before);
@@ -111,7 +111,7 @@ test("a keeper that died is replaced by the next agent", async () => {
   assert.ok(next !== undefined && next !== keeper);
 });
 
-test("a half prepared scope, as a cut start leaves it, is finished", async () => {
+test("a scope that an interrupted start left half prepared is completed", async () => {
   await stopScope();
   const args = [
     "--scope",
@@ -122,13 +122,13 @@ test("a half prepared scope, as a cut start leaves it, is finished", async () =>
     "sleep",
     "1000",
   ];
-  const cut = spawn("systemd-run", args, { stdio: "ignore", detached: true });
+  const interrupted = spawn("systemd-run", args, { stdio: "ignore", detached: true });
   while (!existsSync(ROOT) || listProcesses(ROOT).length === 0) await sleep(20);
   assert.deepEqual(await locateRoot(), FOUND);
-  assert.deepEqual(listProcesses(`${ROOT}/keeper`), [cut.pid]);
+  assert.deepEqual(listProcesses(`${ROOT}/keeper`), [interrupted.pid]);
 });
 
-test("the end of the scope ends every app, and the next agent makes a new one", async () => {
+test("the end of the scope ends every app, and the next agent creates a new one", async () => {
   await asService("cgroups-start-app.ts");
   const pids = listProcesses(ROOT);
   assert.equal(pids.length, 2);
@@ -137,7 +137,7 @@ test("the end of the scope ends every app, and the next agent makes a new one", 
   assert.deepEqual(JSON.parse(await asService("cgroups-locate-once.ts")), FOUND);
 });
 
-test("a scope of that name that was not delegated is not taken", async () => {
+test("a scope of that name without delegation is refused", async () => {
   await stopScope();
   const args = ["--scope", "--unit=nckubelet-apps", "sleep", "1000"];
   spawn("systemd-run", args, { stdio: "ignore", detached: true });
@@ -147,13 +147,13 @@ test("a scope of that name that was not delegated is not taken", async () => {
   await stopScope();
 });
 
-/** Every pid and every limit of the scope. */
+/** Returns all pids and limits of the scope. */
 function state(): Record<string, string | number[]> {
   const limits = LIMIT_FILES.map((file) => [file, readFileSync(`${APP}/${file}`, "utf8").trim()]);
   return { ...Object.fromEntries(limits), pids: listProcesses(ROOT).sort() };
 }
 
-/** Runs a script of this folder as a service of its own, as an agent is, and returns what it printed. */
+/** Runs a script of this folder as a service, like an agent, and returns its output. */
 async function asService(name: string): Promise<string> {
   const args = [
     "--wait",

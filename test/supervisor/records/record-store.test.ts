@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
-import { appFolder, folderName, type Layout, recordPath } from "../../../src/supervisor/layout.ts";
+import { appFolder, type Layout, recordPath } from "../../../src/supervisor/layout.ts";
 import {
   createRecordStore,
   decodeRecord,
@@ -72,15 +72,4 @@ test("a record in the folder of another app is set aside, and so is a symbolic l
   await rm(recordPath(place.layout, "default_linked"));
   await symlink(recordPath(place.layout, "default_web"), recordPath(place.layout, "default_linked"));
   assert.deepEqual((await place.store.load()).map(({ app }) => app.metadata.name), ["web"]);
-});
-
-test("folderName() never leaves its folder, and distinguishes long names", () => {
-  for (const bad of ["..", ".", "a/b", "", "a_b", "A", "a\n"]) {
-    assert.throws(() => folderName("default", bad), /cannot make a path/);
-    assert.throws(() => folderName(bad, "web"), /cannot make a path/);
-  }
-  const long = "a".repeat(252);
-  const [one, two] = [folderName("default", `${long}1`), folderName("default", `${long}2`)];
-  assert.notEqual(one, two);
-  assert.ok(one.length <= 200);
 });
