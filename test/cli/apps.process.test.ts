@@ -56,9 +56,9 @@ describe("commands of a node with an agent", () => {
       "good.sh",
       "i=0; while [ $i -lt 500 ]; do i=$((i+1)); echo line $i; done",
     );
-    const said = await agent.command("run", "--attach", "--restart", "never", good);
+    const output = await agent.command("run", "--attach", "--restart", "never", good);
     const lines = Array.from({ length: 500 }, (_, index) => `line ${index + 1}\n`).join("");
-    assert.deepEqual(said, { code: 0, stdout: lines, stderr: "default/good has succeeded\n" });
+    assert.deepEqual(output, { code: 0, stdout: lines, stderr: "default/good has succeeded\n" });
     const bad = await agent.script("bad.sh", "echo broken; exit 3");
     const failed = await agent.command("run", "--attach", "--restart", "never", bad);
     assert.deepEqual([failed.code, failed.stdout], [1, "broken\n"]);
@@ -100,11 +100,11 @@ describe("commands of a node with an agent", () => {
   test("Ctrl-C in run --attach stops the app and prints how to start it again", async () => {
     const script = await agent.script("attached.sh", forever);
     const ctrlC = new AbortController();
-    const { said, done } = agent.begin(["run", "--attach", script], { signal: ctrlC.signal });
-    await waitFor("its log", () => said.stdout.includes("up"));
+    const { output, done } = agent.begin(["run", "--attach", script], { signal: ctrlC.signal });
+    await waitFor("its log", () => output.stdout.includes("up"));
     ctrlC.abort();
     assert.equal((await done).code, 0);
-    assert.match(said.stderr, /default\/attached is stopped; 'nckubelet start attached'/);
+    assert.match(output.stderr, /default\/attached is stopped; 'nckubelet start attached'/);
     assert.match((await agent.command("ps")).stdout, /attached +Pending/);
   });
 
@@ -112,10 +112,10 @@ describe("commands of a node with an agent", () => {
     const script = await agent.script("ticker.sh", "echo tick; while :; do sleep 0.1; echo tack; done");
     await agent.command("run", script, "--grace", "1");
     const ctrlC = new AbortController();
-    const { said, done } = agent.begin(["logs", "-f", "ticker"], { signal: ctrlC.signal });
+    const { output, done } = agent.begin(["logs", "-f", "ticker"], { signal: ctrlC.signal });
     await waitFor(
       "more lines",
-      () => said.stdout.startsWith("tick\n") && said.stdout.split("tack").length > 2,
+      () => output.stdout.startsWith("tick\n") && output.stdout.split("tack").length > 2,
     );
     ctrlC.abort();
     assert.equal((await done).code, 0);
@@ -155,19 +155,19 @@ describe("commands of a node with an agent", () => {
         ],
       ] as const
     ) {
-      const said = await agent.command(...words);
-      assert.deepEqual([said.code, said.stdout], [code, ""], words.join(" "));
-      assert.match(said.stderr, message);
+      const output = await agent.command(...words);
+      assert.deepEqual([output.code, output.stdout], [code, ""], words.join(" "));
+      assert.match(output.stderr, message);
     }
     const two = await agent.command("stop", "nobody", "shop/known");
     assert.deepEqual([two.code, two.stdout.startsWith("shop/known is stopped")], [1, true]);
   });
 
   test("without an agent, a command says how to start one", async () => {
-    const said = await agent.command("ps", "--socket", join(agent.folder, "none.sock"));
-    assert.equal(said.code, 1);
+    const output = await agent.command("ps", "--socket", join(agent.folder, "none.sock"));
+    assert.equal(output.code, 1);
     assert.match(
-      said.stderr,
+      output.stderr,
       /no agent is running at \S+none\.sock: .*(nckubelet agent|sudo)/,
     );
   });
@@ -197,18 +197,18 @@ describe("commands of a node with an agent", () => {
     assert.ok(!plain.stdout.includes("\x1b"));
     assert.match((await agent.command("top", "-o", "wide")).stdout, / AGE +PID +SOURCE +SCRIPT$/m);
     const ctrlC = new AbortController();
-    const { said, done } = agent.begin(["top", "--interval", "10ms"], {
+    const { output, done } = agent.begin(["top", "--interval", "10ms"], {
       columns: 60,
       rows: 5,
       signal: ctrlC.signal,
     });
-    await waitFor("three screens", () => said.stdout.split("\x1b[H").length > 3);
+    await waitFor("three screens", () => output.stdout.split("\x1b[H").length > 3);
     ctrlC.abort();
     assert.equal((await done).code, 0);
-    assert.ok(said.stdout.startsWith("\x1b[?1049h") && said.stdout.endsWith("\x1b[?1049l"));
-    const [noWrap, wrap] = ["\x1b[?7l", "\x1b[?7h"].map((code) => said.stdout.split(code).length - 1);
+    assert.ok(output.stdout.startsWith("\x1b[?1049h") && output.stdout.endsWith("\x1b[?1049l"));
+    const [noWrap, wrap] = ["\x1b[?7l", "\x1b[?7h"].map((code) => output.stdout.split(code).length - 1);
     assert.deepEqual([noWrap, wrap], [1, 1], "wrapping is turned off once and on again");
-    for (const screen of said.stdout.split("\x1b[H").slice(1)) assert.ok(screen.split("\n").length <= 5);
+    for (const screen of output.stdout.split("\x1b[H").slice(1)) assert.ok(screen.split("\n").length <= 5);
   });
 
   test("top -o json prints the same list as ps, once even on a terminal", async () => {
@@ -240,8 +240,8 @@ describe("commands of a node with an agent", () => {
     "the socket of another user is an error that says what to do",
     { skip: isRoot && "root may open any" },
     async () => {
-      const said = await agent.command("ps", "--socket", "/root/agent.sock");
-      assert.match(said.stderr, /you may not use the agent's socket .*: try again as root/);
+      const output = await agent.command("ps", "--socket", "/root/agent.sock");
+      assert.match(output.stderr, /you may not use the agent's socket .*: try again as root/);
     },
   );
 });

@@ -131,7 +131,7 @@ test("every command has a summary, help for each flag, and examples that parse",
       for (const example of command.examples) {
         const [, words] = example.split(`${program} ${name}`);
         assert.ok(words !== undefined, example);
-        // Up to what the shell reads.
+        // Up to a pipe, a redirection or another command.
         const own = words.split(/ [|>&]|\)/)[0]!.trim().split(" ").filter(Boolean);
         assert.doesNotThrow(() => parseInvocation(command, own), example);
       }

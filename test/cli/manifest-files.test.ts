@@ -17,13 +17,13 @@ const runtime = "deno" in process.versions ? ["run", "--allow-all", "--no-check"
 test("validate -f - reads standard input that is a socket", async () => {
   // What Node calls a pipe is a pair of sockets, which have no path to open.
   const child = spawn(process.execPath, [...runtime, "validate", "-f", "-"], { stdio: "pipe" });
-  let said = "";
+  let output = "";
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text) => said += text);
+    stream.setEncoding("utf8").on("data", (text) => output += text);
   }
   child.stdin.end(manifest);
   const [code] = await once(child, "close");
-  assert.deepEqual([code, said], [0, "-: default/web is valid\n"]);
+  assert.deepEqual([code, output], [0, "-: default/web is valid\n"]);
 });
 
 test("standard input is read completely, in whatever pieces it arrives", async () => {

@@ -39,16 +39,16 @@ async function withAgent(words: string[], use: (agent: RunningAgent) => Promise<
   const [file = "", ...args] = words;
   const child = spawn(file, args, { cwd: folder, env, stdio: "pipe" });
   const ended = once(child, "close");
-  let [said, app] = ["", 0];
+  let [output, app] = ["", 0];
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text) => said += text);
+    stream.setEncoding("utf8").on("data", (text) => output += text);
   }
   const command: RunningAgent["command"] = (...words) =>
     call(words, { env: { NCKUBELET_SOCKET: join(folder, "agent.sock") } }).done;
   try {
     await waitFor("the agent serves", () => {
-      if (child.exitCode !== null) throw new Error(`the agent ended:\n${said}`);
-      return said.includes("agent.sock");
+      if (child.exitCode !== null) throw new Error(`the agent ended:\n${output}`);
+      return output.includes("agent.sock");
     });
     await use({
       child,
@@ -88,7 +88,7 @@ test("an agent that loses its terminal stops its apps with --stop-apps-on-exit",
   const line = `exec ${[...program, ...agentWords].map(shellQuote).join(" ")}`;
   await withAgent(["script", "-qec", line, "/dev/null"], async ({ child, folder, runApp }) => {
     const app = await runApp();
-    // With its master gone the terminal hangs up, and every write to it fails with EIO.
+    // Without its master the terminal hangs up, and every write to it fails with EIO.
     child.kill("SIGKILL");
     await waitFor("the app is stopped", () => !isThere(app), 20_000);
     await waitFor("the agent has closed", () => !existsSync(join(folder, "state/agent.lock")), 20_000);
@@ -143,9 +143,9 @@ for (
 test("output to a full disk is an error of one line", async () => {
   const words = [...program, "version"].map(shellQuote).join(" ");
   const shell = spawn("sh", ["-c", `${words} >/dev/full`], { env, stdio: ["ignore", "ignore", "pipe"] });
-  let said = "";
-  shell.stderr.setEncoding("utf8").on("data", (text) => said += text);
+  let output = "";
+  shell.stderr.setEncoding("utf8").on("data", (text) => output += text);
   const [code] = await once(shell, "close");
   assert.equal(code, 1);
-  assert.match(said, /^nckubelet: .*(?:ENOSPC|No space left).*\n$/);
+  assert.match(output, /^nckubelet: .*(?:ENOSPC|No space left).*\n$/);
 });

@@ -9,16 +9,16 @@ import { readAgentSettings } from "../../src/cli/config/config.ts";
 import type { Io } from "../../src/cli/command.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { tempFolder } from "../temp-folder.ts";
-import { call, type Said } from "./call.ts";
+import { call, type Output } from "./call.ts";
 
 export interface TestAgent extends AsyncDisposable {
   folder: string;
   socket: string;
   stateDir: string;
   /** Calls a command against this agent. */
-  command(...words: string[]): Promise<Said>;
-  /** Calls it with another Io; its output is in `said` while it runs. */
-  begin(words: string[], io?: Partial<Io>): { said: Said; done: Promise<Said> };
+  command(...words: string[]): Promise<Output>;
+  /** Calls it with another Io; its output is in `output` while it runs. */
+  begin(words: string[], io?: Partial<Io>): { output: Output; done: Promise<Output> };
   /** Writes a script beside the agent's folders and returns its path. */
   script(name: string, text: string): Promise<string>;
 }

@@ -13,11 +13,14 @@ test("doctor and manifests work with a real API server", {
       (await call(["doctor", "--kubeconfig", kubeconfig, "--socket", "/none.sock"]).done).stdout;
 
     await context.test("doctor reports that nothing is installed, and how to fix it", async () => {
-      const said = await doctor();
-      assert.match(said, /^OK +api server +v1\.\d+/m);
-      assert.match(said, /^(FAIL|WARN) +crd +/m);
-      assert.match(said, /^FAIL +rbac +may not list ncapps, .*: nckubelet manifests \| kubectl apply -f -/m);
-      assert.match(said, /^OK +clock +within \d s/m);
+      const output = await doctor();
+      assert.match(output, /^OK +api server +v1\.\d+/m);
+      assert.match(output, /^(FAIL|WARN) +crd +/m);
+      assert.match(
+        output,
+        /^FAIL +rbac +may not list ncapps, .*: nckubelet manifests \| kubectl apply -f -/m,
+      );
+      assert.match(output, /^OK +clock +within \d s/m);
     });
 
     await context.test("the output of manifests can be applied, and then doctor passes", async () => {
@@ -25,9 +28,9 @@ test("doctor and manifests work with a real API server", {
       assert.equal(code, 0);
       await cluster.kubectl(["apply", "-f", "-"], { input: stdout });
       await cluster.kubectl(["wait", "--for=condition=established", "crd/ncapps.app.example.com"]);
-      const said = await doctor();
+      const output = await doctor();
       for (const check of ["api server", "crd", "rbac", "clock"]) {
-        assert.match(said, new RegExp(`^OK +${check}`, "m"));
+        assert.match(output, new RegExp(`^OK +${check}`, "m"));
       }
     });
   });

@@ -35,21 +35,17 @@ export type Scope = "node" | "cluster";
 /** Columns that make sense only for apps of one node, or of many. */
 const scopeOf: Partial<Record<Title, Scope>> = { NODE: "cluster", PID: "node", SOURCE: "node" };
 
-/** The columns of each command, in order; `wide` are those that need `-o wide`. */
-const layouts: Record<"ps" | "top", { columns: Title[]; wide: Title[] }> = {
+/** The columns of each command, in order. Those in `wide` need `-o wide`. */
+const layouts: Record<"ps" | "top", { first: Title[]; wide: Title[]; last: Title[] }> = {
   ps: {
-    columns: [
-      ...["NAMESPACE", "NAME", "NODE", "PHASE", "READY", "CPU", "MEM", "RESTARTS", "PID", "AGE"] as const,
-      ...["THROTTLED", "OOM", "SOURCE", "SCRIPT", "MESSAGE"] as const,
-    ],
+    first: ["NAMESPACE", "NAME", "NODE", "PHASE", "READY", "CPU", "MEM", "RESTARTS", "PID", "AGE"],
     wide: ["THROTTLED", "OOM", "SOURCE", "SCRIPT"],
+    last: ["MESSAGE"],
   },
   top: {
-    columns: [
-      ...["APP", "NODE", "PHASE", "CPU", "THROTTLED", "MEM", "MiB", "PROCS", "OOM", "RESTARTS"] as const,
-      ...["AGE", "PID", "SOURCE", "SCRIPT"] as const,
-    ],
+    first: ["APP", "NODE", "PHASE", "CPU", "THROTTLED", "MEM", "MiB", "PROCS", "OOM", "RESTARTS", "AGE"],
     wide: ["PID", "SOURCE", "SCRIPT"],
+    last: [],
   },
 };
 
@@ -68,10 +64,9 @@ export function appTable(
   apps: NodeApp[],
   { now, layout = "ps", wide = false, scope = "node", paint = (_, text) => text, width = 0 }: AppTableOptions,
 ): string[] {
-  const { columns: all, wide: onlyWide } = layouts[layout];
-  const titles = all.filter((title) =>
-    (wide || !onlyWide.includes(title)) && (scopeOf[title] ?? scope) === scope
-  );
+  const { first, wide: more, last } = layouts[layout];
+  const titles = [...first, ...(wide ? more : []), ...last]
+    .filter((title) => (scopeOf[title] ?? scope) === scope);
   const rows = apps.map((app) => titles.map((title) => printableLine(columns[title](app, now))));
   // Painted after cutting: colors have no width.
   const [header = "", ...lines] = formatTable([titles, ...rows]);

@@ -31,9 +31,9 @@ describe("apply on a node with an agent", () => {
   });
 
   test("manifests without an NCApp are an error", async () => {
-    const said = await agent.command("apply", "-f", await write("config.yaml", config));
-    assert.deepEqual([said.code, said.stdout], [1, ""]);
-    assert.match(said.stderr, /; skipped\nnckubelet: nothing was applied: there is no NCApp\n$/);
+    const output = await agent.command("apply", "-f", await write("config.yaml", config));
+    assert.deepEqual([output.code, output.stdout], [1, ""]);
+    assert.match(output.stderr, /; skipped\nnckubelet: nothing was applied: there is no NCApp\n$/);
   });
 
   test("an object that is almost an NCApp stops the whole apply", async () => {
@@ -42,10 +42,10 @@ describe("apply on a node with an agent", () => {
       "slip.yaml",
       `${config}---\n${slip}---\n${head}metadata: {name: good}\nspec: {}\n`,
     );
-    const said = await agent.command("apply", "-f", file);
-    assert.deepEqual([said.code, said.stdout], [1, ""]);
+    const output = await agent.command("apply", "-f", file);
+    assert.deepEqual([output.code, output.stdout], [1, ""]);
     assert.match(
-      said.stderr,
+      output.stderr,
       /slip\.yaml:4: unknown apiVersion "app\.example\.com\/v1".*\n.*nothing was applied\n$/,
     );
   });
@@ -72,9 +72,9 @@ describe("apply on a node with an agent", () => {
     async function* stdin() {
       yield new TextEncoder().encode(mirror);
     }
-    const said = await agent.begin(["apply", "-f", "-"], { stdin }).done;
-    assert.deepEqual([said.code, said.stdout], [1, ""]);
-    const [first, second, last] = said.stderr.split("\n");
+    const output = await agent.begin(["apply", "-f", "-"], { stdin }).done;
+    assert.deepEqual([output.code, output.stdout], [1, ""]);
+    const [first, second, last] = output.stderr.split("\n");
     assert.match(
       first!,
       /default\/secretive: metadata\.annotations\[app\.example\.com\/config\.mirror\]: .*mirror of an app/,

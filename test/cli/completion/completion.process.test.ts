@@ -14,7 +14,7 @@ import { call } from "../call.ts";
 
 const run = promisify(execFile);
 
-/** The program, as the scripts call it: it lists two apps. */
+/** The program that the scripts call: it lists two apps. */
 const program = "nckubelet() { printf 'default/web\\nshop/web\\n'; }";
 
 /** What a shell offers for the last of these words. */
@@ -44,7 +44,7 @@ const inFish: Offer = async (...words) => {
   return stdout.trim().split("\n").map((row) => row.split("\t")[0] ?? "");
 };
 
-/** What is asked of each shell, and what it has to offer. */
+/** Words to complete, and what each shell must offer. */
 const cases: { words: string[]; offered: string[] }[] = [
   { words: ["de"], offered: ["delete", "describe"] },
   { words: ["logs", "--f"], offered: ["--follow"] },
@@ -72,7 +72,7 @@ test("zsh completes commands, flags of a command, and apps", {
   const { stdout: script } = await call(["completion", "zsh"]).done;
   using temp = tempFolder();
   const folder = temp.path;
-  // The line, as the keys have left it, goes to a file: on the screen it is mixed with colours and moves.
+  // The completed line is written to a file: on the screen it is mixed with colors and cursor moves.
   const setup = [
     "autoload -Uz compinit && compinit -D -u",
     program,
@@ -109,7 +109,7 @@ test("zsh completes commands, flags of a command, and apps", {
   }
 });
 
-test("each shell's script knows every command", async () => {
+test("the script of each shell contains every command", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, stdout } = await call(["completion", shell]).done;
     assert.equal(code, 0);
@@ -120,7 +120,7 @@ test("each shell's script knows every command", async () => {
   assert.match((await call(["completion", "csh"]).done).stderr, /name one shell: bash, zsh or fish/);
 });
 
-/** Why a shell cannot be tried here, or false. Scripts for shells that few have are no reason for CI to fail. */
+/** Why a shell cannot be tested here, or false. CI need not have every shell. */
 async function missing(shell: string): Promise<string | false> {
   const found = await run("sh", ["-c", `command -v ${shell}`]).then(() => true, () => false);
   return !found && `no ${shell} here: apt-get install ${shell}`;

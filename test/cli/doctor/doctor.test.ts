@@ -129,8 +129,8 @@ test("problems that the agent reports are shown", async () => {
 });
 
 test("doctor prints a line for each check, and fails if one does", async () => {
-  const said = await call(["doctor", "--standalone", "--socket", "/none.sock"]).done;
-  assert.equal(said.code, 1);
-  assert.match(said.stdout, /^FAIL +agent +no agent is running at \/none\.sock: start one/m);
-  assert.match(said.stdout, /^OK +api server +not used: standalone/m);
+  const output = await call(["doctor", "--standalone", "--socket", "/none.sock"]).done;
+  assert.equal(output.code, 1);
+  assert.match(output.stdout, /^FAIL +agent +no agent is running at \/none\.sock: start one/m);
+  assert.match(output.stdout, /^OK +api server +not used: standalone/m);
 });

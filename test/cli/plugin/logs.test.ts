@@ -14,7 +14,7 @@ import { json, refuse, withServer } from "../../kube/fake-server.ts";
 import { listeners, servicesWith, viewWith, web } from "../../server/fake-agent.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
-import { call, type Said } from "../call.ts";
+import { call, type Output } from "../call.ts";
 
 interface Scene {
   folder: string;
@@ -22,9 +22,9 @@ interface Scene {
   /** The tokens that the agent received. */
   tokens: string[];
   append(text: string): Promise<void>;
-  /** Calls `kubectl ncapp logs`, trusting the agent's authority. */
-  logs(...words: string[]): Promise<Said>;
-  begin(words: string[], signal?: AbortSignal): { said: Said; done: Promise<Said> };
+  /** Calls `kubectl ncapp logs`, trusting the agent's CA. */
+  logs(...words: string[]): Promise<Output>;
+  begin(words: string[], signal?: AbortSignal): { output: Output; done: Promise<Output> };
 }
 
 const ncapp = (name: string, nodeName?: string) => ({
@@ -132,10 +132,10 @@ test("kubectl ncapp logs -f keeps printing until Ctrl-C, which is not an error",
       "--agent-ca",
       join(folder, "ca.crt"),
     ];
-    const { said, done } = begin(words, ctrlC.signal);
-    await waitFor("the last line", () => said.stdout === "three\n");
+    const { output, done } = begin(words, ctrlC.signal);
+    await waitFor("the last line", () => output.stdout === "three\n");
     await append("four\n");
-    await waitFor("the next line", () => said.stdout === "three\nfour\n");
+    await waitFor("the next line", () => output.stdout === "three\nfour\n");
     ctrlC.abort();
     assert.deepEqual(await done, { code: 0, stdout: "three\nfour\n", stderr: "" });
   }));

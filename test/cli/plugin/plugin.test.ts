@@ -48,7 +48,7 @@ async function pluginOf(
   using temp = tempFolder();
   const folder = temp.path;
   let requests: FakeServer["requests"] = [];
-  const said = await withServer(({ method, path, query }, response) => {
+  const output = await withServer(({ method, path, query }, response) => {
     const name = /\/namespaces\/shop\/ncapps\/(.+)$/.exec(path)?.[1];
     if (path.endsWith("/ncapps")) return json(response, pageOf(path.includes("/shop/") ? apps : [], query));
     if (path.endsWith("/events") && !mayListEvents) {
@@ -81,7 +81,7 @@ contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
     const world = { table: pluginCommands, program: "kubectl ncapp", env: { KUBECONFIG }, ...io };
     return await call(words, world).done;
   });
-  return { ...said, requests };
+  return { ...output, requests };
 }
 
 test("kubectl ncapp ps and top list the NCApps of the context's namespace with their nodes", async () => {

@@ -43,13 +43,13 @@ async function attachTo({ early, late, kept }: { early: string; late: string; ke
 }
 
 test("run --attach shows what the follower had not received when the app ended, and nothing twice", async () => {
-  const said = await attachTo({ early: "first\n", late: "second\n", kept: "first\nsecond\n" });
-  assert.deepEqual(said, { code: 0, stdout: "first\nsecond\n", stderr: "default/job has succeeded\n" });
+  const output = await attachTo({ early: "first\n", late: "second\n", kept: "first\nsecond\n" });
+  assert.deepEqual(output, { code: 0, stdout: "first\nsecond\n", stderr: "default/job has succeeded\n" });
 });
 
 test("run --attach shows the end of a log whose start was rotated away", async () => {
-  const said = await attachTo({ early: "one\ntwo\n", late: "three\nfour\n", kept: "three\nfour\n" });
-  assert.equal(said.stdout, "one\ntwo\nthree\nfour\n");
+  const output = await attachTo({ early: "one\ntwo\n", late: "three\nfour\n", kept: "three\nfour\n" });
+  assert.equal(output.stdout, "one\ntwo\nthree\nfour\n");
 });
 
 const name = { namespace: "default", name: "job" };

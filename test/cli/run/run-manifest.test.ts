@@ -7,7 +7,7 @@ import { runCommand } from "../../../src/cli/run/run.ts";
 const from = (...words: string[]) =>
   manifestOf(parseInvocation(runCommand, words), { HOME: "/root" }, "/srv");
 
-test("manifestOf() makes an NCApp of a script and its flags", () => {
+test("manifestOf() makes an NCApp from a script and flags", () => {
   assert.deepEqual(
     from(
       ...[
@@ -60,7 +60,7 @@ test("manifestOf() makes an NCApp of a script and its flags", () => {
   );
 });
 
-test("manifestOf() says only what was asked for, so that defaults stay the agent's", () => {
+test("manifestOf() sets only fields that have a flag, and leaves defaults to the agent", () => {
   assert.deepEqual(from("web.sh").spec, { shellFile: "/srv/web.sh", workingDir: "/srv" });
   assert.deepEqual(from("https://example.com/a/web.sh?x=1", "--name", "w").spec, {
     shellFile: "https://example.com/a/web.sh?x=1",

@@ -39,7 +39,7 @@ const web: NodeApp = {
   agent: { source: "socket", logFile: "/var/log/nckubelet/shop_web/app.log" },
 };
 
-test("describeApp() tells the whole story of an app that was killed", () => {
+test("describeApp() shows everything about an app that was killed", () => {
   assert.deepEqual(describeApp(web, now), [
     "Name:        web",
     "Namespace:   shop",
@@ -78,7 +78,7 @@ test("describeApp() tells the whole story of an app that was killed", () => {
   ]);
 });
 
-test("describeApp() shows no value of a variable of an NCApp as the API server has it, and nothing that moves the cursor", () => {
+test("describeApp() hides secrets of an NCApp from the API server, and control characters", () => {
   const manifest = JSON.stringify({ spec: { env: [{ name: "TOKEN", value: "opensesame" }] } });
   const lines = describeApp({
     ...web,
