@@ -49,10 +49,13 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const server = options.standalone ? undefined : await connectApiServer(options, counters.countRequest);
   const client = server?.client;
   opened.defer(() => client?.close());
+  const bootId = await readBootId();
   const { release, ...confinements } = await chooseConfinement({ ...options, size });
 
   const supervisor = createSupervisor(options, confinements, client);
-  const cluster = server && createClusterReports(options, server, supervisor);
+  const meter = createMeter({ supervisor, size });
+  const board = createStatusBoard({ meter, bootId });
+  const cluster = server && createClusterReports(options, server, { supervisor, board });
   opened.defer(async () => await cluster?.close());
   opened.defer(async () => {
     if (stopAppsOnExit || supervisor.list().length === 0) await release();
@@ -61,8 +64,6 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const { sources, socket } = createSources(options, { server, cluster, supervisor, counters });
   const sync = createSync({ order: sources.map(({ name }) => name), supervisor, log, maxApps });
 
-  const meter = createMeter({ supervisor, size });
-  const board = createStatusBoard({ meter, bootId: await readBootId() });
   const reportAll = reportChanges({ supervisor, meter, board, cluster, log });
   observeStarts(supervisor, counters.appStarts, startedAt.getTime());
 

@@ -2,27 +2,22 @@
  * What the agent writes to the API server about its apps: status, events, and the mirrors that show local apps there.
  */
 import { isMirrorOf, keyOf } from "../api/names.ts";
-import type { NCApp, NCAppStatus } from "../api/types.ts";
+import type { NCApp } from "../api/types.ts";
 import { sleep } from "../lib/sleep.ts";
 import { createEventRecorder } from "../report/events/events.ts";
 import { createLocalReports, createMirrors, type ServerApp } from "../report/mirrors/mirrors.ts";
 import { createStatusReporter, type ReportedApp } from "../report/status/status.ts";
 import type { ServerObserver } from "../sources/api-server.ts";
 import { sourceNames } from "../sources/source.ts";
-import type { AppEvent, AppRecord } from "../supervisor/types.ts";
-import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { Supervisor, SupervisorListener } from "../supervisor/supervisor.ts";
 import type { ApiServerConnection } from "./api-server-connection.ts";
 import type { AgentOptions } from "./options.ts";
+import type { StatusBoard } from "./view/view.ts";
 
-/** The app's object and the source that wants it. */
-type KnownApp = Pick<AppRecord, "app" | "source">;
-
-export interface ClusterReports {
+/** Listens to the supervisor: reports every change and event of an app. */
+export interface ClusterReports extends SupervisorListener {
   /** Receives what the API server has for this node. */
   observer: ServerObserver;
-  report(known: KnownApp, status: NCAppStatus): void;
-  recordEvent(known: KnownApp, event: AppEvent): void;
-  forget(known: KnownApp): void;
   /**
    * Brings the mirrors in line, once the API server was listed; `complete`: every source has been read. Never throws.
    * The first mirror of an app does not wait for it.
@@ -40,7 +35,7 @@ const firstMirrorMs = 200;
 export function createClusterReports(
   { log, reportPeriodMs, nodeName, namespace }: AgentOptions,
   { client, onAnswer }: ApiServerConnection,
-  supervisor: Supervisor,
+  { supervisor, board }: { supervisor: Supervisor; board: StatusBoard },
 ): ClusterReports {
   const reporter = createStatusReporter({ client, node: nodeName, log, reportPeriodMs });
   onAnswer(reporter.serverAnswered);
@@ -100,16 +95,18 @@ export function createClusterReports(
         onServer.delete(uid);
       },
     },
-    report({ app, source }, status) {
+    changed(known) {
+      const { app, source } = known.record;
+      const status = board.status(known);
       if (source === sourceNames.apiServer) return reporter.report(refOf(app), status);
       if (!local.has(keyOf(app))) void mirrorSoon();
       local.report(keyOf(app), status);
     },
-    recordEvent({ app, source }, event) {
+    event({ record: { app, source } }, event) {
       if (source === sourceNames.apiServer) recorder.record(refOf(app), event);
       else local.record(keyOf(app), event);
     },
-    forget({ app, source }) {
+    forgotten({ record: { app, source } }) {
       const target = source === sourceNames.apiServer ? refOf(app) : mirrors.targetOf(keyOf(app));
       if (target) reporter.forget(target.namespace, target.name, target.uid);
       local.forget(keyOf(app));

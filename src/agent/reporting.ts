@@ -1,7 +1,7 @@
 /** Reports what happens to apps: status and events to the cluster, events to the log, start times to the metrics. */
 import type { Logger } from "../lib/log.ts";
 import type { Histogram } from "../server/counters.ts";
-import type { SupervisedApp, Supervisor } from "../supervisor/supervisor.ts";
+import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { ClusterReports } from "./cluster-reports.ts";
 import type { Meter, StatusBoard } from "./view/view.ts";
 
@@ -16,30 +16,23 @@ export interface ReportingParts {
 
 /** Reports every change and measurement from now on. Returns a function that reports all apps as they are. */
 export function reportChanges({ supervisor, meter, board, cluster, log }: ReportingParts): () => void {
-  const report = (app: SupervisedApp) => cluster?.report(app.record, board.status(app));
+  if (cluster) supervisor.listen(cluster);
   supervisor.listen({
     changed(app) {
-      report(app);
-      const { key, record } = app;
-      if (record.phase === "Running" && !meter.latest(app)) {
-        meter.read(key).catch((error) => log.error("measuring failed", { app: key, error }));
-      }
+      if (app.record.phase !== "Running" || meter.latest(app)) return;
+      meter.read(app.key).catch((error) => log.error("measuring failed", { app: app.key, error }));
     },
-    event({ key, record }, event) {
-      const write = event.type === "Warning" ? log.warn : log.info;
-      write(event.message, { app: key, reason: event.reason });
-      cluster?.recordEvent(record, event);
+    event({ key }, { type, reason, message }) {
+      const write = type === "Warning" ? log.warn : log.info;
+      write(message, { app: key, reason });
     },
-    forgotten({ key, record }) {
-      board.forget(key);
-      cluster?.forget(record);
-    },
+    forgotten: ({ key }) => board.forget(key),
   });
   meter.listen((key) => {
     const app = supervisor.get(key);
-    if (app) report(app);
+    if (app) cluster?.changed(app);
   });
-  return () => supervisor.list().forEach(report);
+  return () => supervisor.list().forEach((app) => cluster?.changed(app));
 }
 
 /** Observes the duration of every start that this agent makes, once per run. Runs that it took over are not its starts. */

@@ -56,27 +56,26 @@ export async function sendStatus(
   { node, ...options }: SendOptions,
 ): Promise<SendResult> {
   const { namespace, name, uid } = target;
-  const read = () => ask(client, target, { path: ncappPath(namespace, name), ...options });
-  const patch = (resourceVersion: string | undefined, status: object) =>
-    ask(client, target, {
-      method: "PATCH",
-      path: ncappPath(namespace, name, "status"),
-      contentType: "application/merge-patch+json",
-      body: { metadata: { uid, resourceVersion }, status },
-      ...options,
-    });
-
   for (let conflicts = 0;;) {
     try {
       if (known.resourceVersion === undefined) {
-        const { metadata, spec, status } = await read();
+        const { metadata, spec, status } = await ask(client, target, {
+          path: ncappPath(namespace, name),
+          ...options,
+        });
         if (metadata.uid !== uid || spec?.nodeName !== node) return { kind: "foreign" };
         known = { status, resourceVersion: metadata.resourceVersion };
       }
       const status = wanted();
       const delta = statusDelta(known.status, status);
       if (!delta) return { kind: "same", known };
-      const { metadata, status: stored } = await patch(known.resourceVersion, delta);
+      const { metadata, status: stored } = await ask(client, target, {
+        method: "PATCH",
+        path: ncappPath(namespace, name, "status"),
+        contentType: "application/merge-patch+json",
+        body: { metadata: { uid, resourceVersion: known.resourceVersion }, status: delta },
+        ...options,
+      });
       return {
         kind: "sent",
         known: { status: storedStatus(stored, status), resourceVersion: metadata.resourceVersion },
