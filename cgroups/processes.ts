@@ -36,7 +36,7 @@ export function listTree(dir: string): Buffer[] {
   return found;
 }
 
-/** The link count of a cgroup tells how many folders it has: most need no listing of their many control files. */
+/** The link count of a cgroup gives its number of folders: most need no listing of their many control files. */
 function isLeaf(cgroup: Buffer): boolean {
   return statSync(cgroup, { throwIfNoEntry: false })?.nlink === 2;
 }

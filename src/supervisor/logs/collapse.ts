@@ -22,7 +22,7 @@ export type Collapse = (log: FileHandle, copy: HeadCopy, bytes: number) => Promi
 const collapseScript = `flock -n 1 && [ "$1" -ef /proc/self/fd/1 ] || exit 75
 exec fallocate --collapse-range --offset 0 --length "$2" /proc/self/fd/0`;
 
-/** Collapses with fallocate(1). It gets descriptors, not paths, so nobody can redirect it with a symbolic link. */
+/** Collapses with fallocate(1). It gets descriptors, not paths, so a symbolic link cannot redirect it. */
 export const fallocateCollapse: Collapse = async (log, { path, file }, bytes) => {
   const { code, stderr } = await runShell(collapseScript, [path, String(bytes)], [log, file]);
   if (code === 0) return "done";

@@ -3,7 +3,7 @@
  *
  * rotation.ts cuts a log that is too long (cut.ts, collapse.ts) into numbered parts (log-parts.ts), and writes each cut down
  * (rotation-state.ts), so that the next agent can finish it (rotation-recovery.ts). log-stream.ts joins the parts to one stream while
- * rotations go on; read-log.ts reads lines from it, and log-waiter.ts waits for more. log-policy.ts has the limits.
+ * rotations continue; read-log.ts reads lines from it, and log-waiter.ts waits for more. log-policy.ts has the limits.
  */
 import type { Logger } from "../../lib/log.ts";
 import { folderOf, type Layout, logPath } from "../layout.ts";

@@ -23,7 +23,7 @@ export async function recoverRotation({ logPath, log, stateFile }: OpenLog): Pro
   const state = await readState(stateFile) ?? await firstState(stateFile);
   const { cutting } = state;
   if (!cutting) {
-    // A copy of which no cut was written down: the log still has these bytes.
+    // A copy without a recorded cut: the log still has these bytes.
     await rm(incomingPath(logPath), { force: true });
     await rm(asidePath(logPath), { force: true });
     return state;

@@ -1,5 +1,5 @@
 /**
- * Apps of which only folders remain because all their records were damaged.
+ * Lost apps: only their folders remain because all their records were damaged.
  *
  * If a source still lists the app, the app uses its folders again. If none does, the app was deleted meanwhile, and its log and
  * damaged records are removed, as with any deletion.

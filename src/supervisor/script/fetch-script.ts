@@ -120,7 +120,7 @@ async function saveScript(
   return path;
 }
 
-/** Enough to tell a web page from a script. */
+/** Enough to recognize a web page. */
 const headBytes = 256;
 
 /** The last answer to a URL, if its script is still in the cache and intact. */

@@ -59,7 +59,7 @@ test("ensureLimits() throws for a missing file, and names file, value and errno"
 test("ensureLimits() passes on the errno and the cause of a refused write", async (t) => {
   const { "pids.max": _, ...rest } = IN_PLACE;
   const dir = fakeCgroup(t, rest);
-  // Readable by all, and written by nobody: root gets as far as EIO, others to EACCES.
+  // Readable, but not writable: root gets EIO, other users EACCES.
   symlinkSync("/proc/version", `${dir}/pids.max`);
   await assert.rejects(ensureLimits(dir, LIMITS), (error: Error & { code?: string }) => {
     assert.match(error.message, /^cannot write "50" to .*\/pids.max: (EIO|EACCES)$/);

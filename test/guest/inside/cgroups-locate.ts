@@ -43,7 +43,7 @@ test("root without systemd always gets /sys/fs/cgroup/nckubelet", { skip }, asyn
   assert.deepEqual(verifyLimits(dir, limits), []);
 });
 
-test("a given cgroup is used as it is, and made if only its parent is there", { skip }, async (t) => {
+test("a configured cgroup is used as it is, and created if only its parent exists", { skip }, async (t) => {
   t.after(() => removeTree(`${TOP}/mine`));
   const found = await locateRoot({ override: `${TOP}/mine/` });
   assert.ok(found.ok);
@@ -53,7 +53,7 @@ test("a given cgroup is used as it is, and made if only its parent is there", { 
 });
 
 test(
-  "a given cgroup below a parent that hands nothing on is refused, and not left behind",
+  "a configured cgroup below a parent without controllers is refused, and removed again",
   { skip },
   async (t) => {
     mkdirSync(`${TOP}/closed`);
@@ -67,7 +67,7 @@ test(
   },
 );
 
-test("a user gets the cgroup it runs in when that was delegated, and finds it again", { skip }, async (t) => {
+test("a user gets its own cgroup if that was delegated, and finds it again", { skip }, async (t) => {
   const own = delegate(t, "session");
   const run = (from: string) => locateIn(from, {}, "user");
   const found = run(own);

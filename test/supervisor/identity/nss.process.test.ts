@@ -172,11 +172,11 @@ test("the name service of this machine agrees with its files", {
     users.includes(name)
   );
   for (const user of new Set(["root", ...users.slice(-1), ...members.slice(0, 1)])) {
-    const told = findIdentity(files, user);
-    assert.deepEqual(sorted(await resolveIdentity(user, undefined, none)), sorted(told));
+    const fromFiles = findIdentity(files, user);
+    assert.deepEqual(sorted(await resolveIdentity(user, undefined, none)), sorted(fromFiles));
     assert.deepEqual(
-      sorted(await resolveIdentity(told.uid, "root", none)),
-      sorted(findIdentity(files, told.uid, "root")),
+      sorted(await resolveIdentity(fromFiles.uid, "root", none)),
+      sorted(findIdentity(files, fromFiles.uid, "root")),
     );
   }
   await assert.rejects(resolveIdentity("nobody-here", undefined, none), { reason: "UnknownUser" });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { isShell, readHead, repairText } from "../../../src/supervisor/script/script-text.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
-const mended = (text: string) => {
+const repaired = (text: string) => {
   const result = repairText(bytes(text));
   return result && new TextDecoder("utf-8", { ignoreBOM: true }).decode(result);
 };
@@ -41,9 +41,9 @@ test("readHead() detects ELF programs and UTF-16", () => {
 });
 
 test("repairText() removes CR from line ends and the byte order mark, and nothing else", () => {
-  assert.equal(mended("\uFEFFecho ü\r\nprintf 'a\rb'\r\nlast"), "echo ü\nprintf 'a\rb'\nlast");
-  assert.equal(mended("\uFEFFfirst\nhere\r\n"), "first\nhere\r\n");
-  assert.equal(mended("payload follows\r\n\0\r\n"), undefined);
+  assert.equal(repaired("\uFEFFecho ü\r\nprintf 'a\rb'\r\nlast"), "echo ü\nprintf 'a\rb'\nlast");
+  assert.equal(repaired("\uFEFFfirst\nhere\r\n"), "first\nhere\r\n");
+  assert.equal(repaired("payload follows\r\n\0\r\n"), undefined);
   const latin = new Uint8Array([0xe9, 13, 10, 0xff]);
   assert.deepEqual([...repairText(latin) ?? []], [0xe9, 10, 0xff]);
 });

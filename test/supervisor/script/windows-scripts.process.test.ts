@@ -69,10 +69,10 @@ test("the shebang runs a script with a byte order mark and LF line ends", async 
 test("the shebang runs a Python script with the line ends of Windows, which finds its neighbors", async (t) => {
   if (!findProgram("python3")) return t.skip("no python3 on this machine");
   await using node = await createNode();
-  await node.script("neighbour.py", 'word = "hello"\r\n');
+  await node.script("neighbor.py", 'word = "hello"\r\n');
   const shellFile = await node.script(
     "main.py",
-    "#!/usr/bin/env python3\r\nimport sys\r\nfrom neighbour import word\r\nprint(word, sys.argv[1:])\r\n",
+    "#!/usr/bin/env python3\r\nimport sys\r\nfrom neighbor import word\r\nprint(word, sys.argv[1:])\r\n",
   );
   assert.equal(await outputOf(node, shellFile, { args: ["a"] }), "hello ['a']\n");
 });
@@ -89,13 +89,13 @@ test("a repaired copy is readable only for those who can read the script, and is
   await chmod(secret, 0o755);
   assert.equal(await outputOf(node, secret, { runAsUser: "nobody" }), "ran\n");
   await waitFor(
-    "no copy is left",
+    "no copy remains",
     async () => (await readdir(join(node.layout.stateDir, "copies"))).length === 0,
   );
 });
 
 test(
-  "a mended copy is out of reach for other users, although the script in its private folder is readable for all",
+  "other users cannot read a repaired copy, even if the script in its private folder is readable for all",
   {
     skip: !isRoot,
   },
