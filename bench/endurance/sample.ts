@@ -47,10 +47,10 @@ export async function takeSample({ pid, url, stateDir, logDir, marker }: Looked)
   const descriptors = readdirSync(`/proc/${pid}/fd`);
   const links = descriptors.map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
   const watched = descriptors.filter((_, at) => links[at] === "anon_inode:inotify")
-    .map((fd) => readIfThere(`/proc/${pid}/fdinfo/${fd}`).split("inotify wd:").length - 1);
+    .map((fd) => readIfExists(`/proc/${pid}/fdinfo/${fd}`).split("inotify wd:").length - 1);
   const own = [stateDir, logDir].map((folder) => `${folder}/`);
   const openFiles = links.filter((link) => own.some((folder) => link.startsWith(folder))).length;
-  const status = readIfThere(`/proc/${pid}/status`);
+  const status = readIfExists(`/proc/${pid}/status`);
   return {
     residentMB,
     anonymousMB,
@@ -76,8 +76,8 @@ function cgroupOf(stateDir: string): string {
 function countProcesses(agent: number, marker: string): { processes: number; zombies: number } {
   let [processes, zombies] = [0, 0];
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== agent)) {
-    if (readIfThere(`/proc/${pid}/cmdline`).includes(marker)) processes++;
-    const stat = readIfThere(`/proc/${pid}/stat`);
+    if (readIfExists(`/proc/${pid}/cmdline`).includes(marker)) processes++;
+    const stat = readIfExists(`/proc/${pid}/stat`);
     const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     if (state === "Z" && Number(parent) === agent) zombies++;
   }
@@ -103,7 +103,7 @@ function linkOf(path: string): string {
 }
 
 /** A process may end while it is looked at. */
-function readIfThere(path: string): string {
+function readIfExists(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {

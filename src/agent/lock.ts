@@ -9,7 +9,7 @@
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { errorCode, readIfThere, writeNew } from "../lib/files.ts";
+import { errorCode, readIfExists, writeNew } from "../lib/files.ts";
 import { isAlive, parseStat, readBootId } from "../supervisor/processes.ts";
 
 /** Locks the folder and returns the unlock function, or throws with the pid of the holder. The lock of a dead agent is replaced. */
@@ -29,7 +29,7 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
 /** Creates the file with this text, or resolves to the pid of the living process that holds it. */
 async function acquire(path: string, own: string): Promise<number | undefined> {
   while (!await createWhole(path, own)) {
-    const found = await readIfThere(path);
+    const found = await readIfExists(path);
     if (found === undefined) continue;
     const holder = await livingHolder(found, own);
     if (holder !== undefined) return holder;
@@ -70,5 +70,5 @@ async function livingHolder(text: string, own: string): Promise<number | undefin
 }
 
 async function removeIf(path: string, text: string): Promise<void> {
-  if (await readIfThere(path) === text) await rm(path, { force: true });
+  if (await readIfExists(path) === text) await rm(path, { force: true });
 }

@@ -1,8 +1,8 @@
-/** Delays between tries that grow while nothing works. */
+/** Delays between attempts that grow until one succeeds. */
 export interface Backoff {
-  /** The delay before the next try. */
+  /** Returns the delay before the next attempt. */
   next(): number;
-  /** Something worked: the next delay is the first one again. */
+  /** An attempt succeeded: the next delay is the first one again. */
   reset(): void;
 }
 
@@ -10,12 +10,12 @@ export interface BackoffOptions {
   initialMs: number;
   maxMs: number;
   factor?: number;
-  /** How much of a delay is random: 0.5 spreads 20 s over 20 to 30 s, so that a thousand agents do not return together. */
+  /** The random part of a delay: 0.5 spreads 20 s over 20 to 30 s, so that a thousand agents do not retry together. */
   jitter?: number;
   random?: () => number;
 }
 
-/** Makes a backoff. Every delay is within `initialMs` and `maxMs`, jitter included. */
+/** Creates a backoff. Every delay is within `initialMs` and `maxMs`, jitter included. */
 export function createBackoff(
   { initialMs, maxMs, factor = 2, jitter = 0, random = Math.random }: BackoffOptions,
 ): Backoff {

@@ -1,27 +1,27 @@
-/** The known name that was probably meant, or undefined where none is near. */
+/** Returns the known name that the user probably meant, or undefined if none is close. */
 export function closest(name: string, known: readonly string[]): string | undefined {
   const wanted = name.toLowerCase();
   const [nearest] = known
     .map((candidate) => ({ candidate, distance: editDistance(wanted, candidate.toLowerCase()) }))
-    .sort((one, other) => one.distance - other.distance);
+    .sort((a, b) => a.distance - b.distance);
   const isNear = nearest && nearest.distance <= Math.max(1, Math.floor(nearest.candidate.length / 3));
   return isNear ? nearest.candidate : undefined;
 }
 
-// Levenshtein with swaps of neighbours, row by row. Names longer than any that we know are not worth the time.
-function editDistance(one: string, other: string): number {
-  if (one.length > 64) return Infinity;
+// Levenshtein distance with swaps of neighboring characters, row by row. No known name has more than 64 characters.
+function editDistance(a: string, b: string): number {
+  if (a.length > 64) return Infinity;
   let before: number[] = [];
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= one.length; i++) {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
     const next = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const replaced = row[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1);
-      const isSwap = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
       const swapped = isSwap ? before[j - 2]! + 1 : Infinity;
       next.push(Math.min(replaced, swapped, row[j]! + 1, next[j - 1]! + 1));
     }
     [before, row] = [row, next];
   }
-  return row[other.length]!;
+  return row[b.length]!;
 }

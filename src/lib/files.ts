@@ -1,6 +1,6 @@
 /**
- * Files that survive a crash: a reader sees the old content or the new, never half.
- * No symlink is followed at the last step of a path, so that a planted link cannot redirect a write.
+ * Files that survive a crash: a reader sees the old content or the new, never a part of it.
+ * A symlink as the last component of a path is not followed, so that a planted link cannot redirect a write.
  */
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { constants, lstat, mkdir, open, rename, rm } from "node:fs/promises";
@@ -11,7 +11,7 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY, O_DIRECTORY } = constan
 
 let counter = 0;
 
-/** Writes beside the target, fsyncs, renames over it, fsyncs the folder. */
+/** Replaces a file: writes a temporary one beside it, fsyncs, renames, fsyncs the folder. */
 export async function writeFileAtomic(path: string, content: string, { mode = 0o600 } = {}): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.${counter++}.tmp`);
   try {
@@ -24,21 +24,21 @@ export async function writeFileAtomic(path: string, content: string, { mode = 0o
   await syncFolder(dirname(path));
 }
 
-/** Creates a file that must not exist yet; `durable` brings it to the disk before it returns. */
+/** Creates a file that must not exist yet; `durable` fsyncs it before the function returns. */
 export async function writeNew(
   path: string,
   content: string | Uint8Array,
   { mode = 0o600, durable = false } = {},
 ) {
   await using file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-  // A umask takes from others, so that what is the owner's alone has its mode already.
+  // The umask clears bits of group and others only; a mode of the owner alone is set already.
   if ((mode & 0o077) !== 0) await file.chmod(mode);
   await file.writeFile(content);
   if (durable) await file.sync();
 }
 
-/** The text of a regular file, or undefined where there is none. */
-export async function readIfThere(path: string): Promise<string | undefined> {
+/** Returns the text of a file, or undefined if it does not exist. */
+export async function readIfExists(path: string): Promise<string | undefined> {
   try {
     await using file = await open(path, O_RDONLY | O_NOFOLLOW);
     return await file.readFile("utf8");
@@ -48,8 +48,8 @@ export async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** The same in one go: for small files of our own, which are in memory. The way over a thread would cost ten times as much. */
-export function readNowIfThere(path: string): string | undefined {
+/** Like `readIfExists`, but synchronous: for small files in the page cache, where the thread pool would cost ten times as much. */
+export function readIfExistsSync(path: string): string | undefined {
   let fd: number | undefined;
   try {
     fd = openSync(path, O_RDONLY | O_NOFOLLOW);
@@ -62,14 +62,14 @@ export function readNowIfThere(path: string): string | undefined {
   }
 }
 
-/** Makes a folder, private by default, and refuses one that is a link or not a folder. */
+/** Creates a folder, private by default. Throws if the path is a symlink or not a folder. */
 export async function ensureFolder(path: string, { mode = 0o700 } = {}): Promise<void> {
   await mkdir(path, { recursive: true, mode });
   const stat = await lstat(path);
   if (!stat.isDirectory()) throw new Error(`cannot use ${path}: not a folder`);
 }
 
-/** The errno name of a file system error, else its message. */
+/** Returns the errno name of a file system error, else its message. */
 export function errorCode(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" ? code : String((error as Error)?.message ?? error);

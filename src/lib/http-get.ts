@@ -1,9 +1,9 @@
 /**
- * Asks for something over HTTP, following redirects by hand so that each step passes the caller's rules.
+ * Sends an HTTP GET, and follows redirects itself so that each one passes the caller's rules.
  *
- * Guarantees: an address is checked after its name was resolved and is the one that is connected to, so a name server
- * that changes its mind in between gains nothing; user and password of a URL go to the server of that URL, and are in no
- * message; no connection outlives the call.
+ * Guarantees: the address that is checked, after name resolution, is the one that is connected to, so DNS rebinding gains
+ * nothing; user and password of a URL go to the server of that URL only, and appear in no message; no connection outlives
+ * the call.
  */
 import { Buffer } from "node:buffer";
 import { lookup as systemLookup, type LookupAddress } from "node:dns";
@@ -19,7 +19,7 @@ export function headerValue(value: string | string[] | undefined): string | unde
 }
 
 export interface Answer {
-  /** Who answered, after all redirects. */
+  /** The URL that answered, after all redirects. */
   url: URL;
   status: number;
   headers: Headers;
@@ -28,20 +28,20 @@ export interface Answer {
 
 export interface GetOptions {
   signal: AbortSignal;
-  /** For the connection, for the head of the answer, and for each silence in its body. */
+  /** The timeout of the connection, of the response headers, and between two chunks of the body. */
   timeoutMs: number;
   /** Headers for the server at this URL. */
   headersFor: (url: URL) => Record<string, string>;
-  /** Where a redirect leads; throws where it must not be followed. `followed` counts the redirects before this one. */
+  /** Returns the target of a redirect; throws if it must not be followed. `followed` counts the redirects before this one. */
   nextHop: (url: URL, headers: Headers, followed: number) => URL;
-  /** Throws for an address of the URL's host that must not be connected to. */
+  /** Throws if an address of the URL's host must not be connected to. */
   checkAddress: (url: URL, address: string) => void;
-  /** Certificates to trust in place of the system's. */
+  /** Certificates (PEM) to trust instead of the system's. */
   ca?: string;
   lookup?: LookupFunction;
 }
 
-/** Passes the first answer that is no redirect to `use`, and closes the connection after that. */
+/** Passes the first answer that is not a redirect to `use`, then closes the connection. */
 export async function httpGet<T>(
   url: URL,
   options: GetOptions,
@@ -78,7 +78,7 @@ function authorization({ username, password }: URL): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(plain).toString("base64")}` };
 }
 
-/** A percent sign that begins no code stands for itself: passwords have them, and people paste them as they are. */
+/** Decodes percent-encoding. Text that is not encoded stays: passwords contain percent signs, and users paste them as they are. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -87,7 +87,7 @@ function decoded(text: string): string {
   }
 }
 
-/** A lookup that refuses a name with a forbidden address among its addresses. */
+/** Returns a lookup that fails if any address of a name is forbidden. */
 function guard(url: URL, { checkAddress, lookup = systemLookup }: GetOptions): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {

@@ -1,19 +1,17 @@
-/**
- * Descriptors that this process was given by whoever started it. They would pass on to every app: they are closed instead.
- */
+/** Closes file descriptors that this process inherited from its parent, so that no app inherits them. */
 import { closeSync, readdirSync, readFileSync } from "node:fs";
 
 const closeOnExec = 0o2000000;
 
 /**
- * Closes what is open beyond the standard three and would survive an exec; what the runtime opened itself never would.
- * Returns what it closed. Caveat: Deno closes only descriptors that it knows; the others stay.
+ * Closes all descriptors above 2 that would survive an exec; those that the runtime opened itself never do. Returns those
+ * that it closed. Caveat: Deno closes only descriptors that it tracks; the others stay.
  */
 export function closeInheritedDescriptors(): number[] {
   return inheritedDescriptors().filter(closes);
 }
 
-/** What a child of this process would get beyond the standard three. */
+/** Returns the descriptors above 2 that a child process would inherit. */
 export function inheritedDescriptors(): number[] {
   return readdirSync("/proc/self/fd").map(Number).filter((descriptor) =>
     descriptor > 2 && survivesExec(descriptor)
@@ -34,7 +32,7 @@ function survivesExec(descriptor: number): boolean {
     const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, "utf8"))?.[1];
     return flags !== undefined && (parseInt(flags, 8) & closeOnExec) === 0;
   } catch {
-    // The descriptor of the listing itself is gone by now.
+    // The descriptor of the directory listing itself is closed by now.
     return false;
   }
 }

@@ -1,8 +1,8 @@
 /**
  * The agent's own log: one line per event, text or JSON.
  *
- * The same warning or error said again within a minute is counted, not printed; the count comes with the next line that is
- * printed for it. What may be secret must not be passed in: nothing is masked here.
+ * A warning or error that repeats within a minute is counted, not printed; the count comes with the next line that is printed
+ * for it. Callers must not pass secrets: nothing is masked here.
  */
 export interface Logger {
   debug(message: string, fields?: Fields): void;
@@ -23,36 +23,36 @@ export interface LogOptions {
 }
 
 const order: LogLevel[] = ["debug", "info", "warn", "error"];
-const quietMs = 60_000;
+const repeatMs = 60_000;
 const rememberedLines = 500;
 
-/** Makes a logger that passes finished lines to `write`. */
+/** Creates a logger that passes finished lines to `write`. */
 export function createLogger({ level = "info", format = "text", write, now = Date.now }: LogOptions): Logger {
   const lowest = order.indexOf(level);
   const isRepeat = createRepeatFilter(now);
 
-  const say = (lineLevel: LogLevel) => (message: string, fields: Fields = {}) => {
+  const logAt = (lineLevel: LogLevel) => (message: string, fields: Fields = {}) => {
     if (order.indexOf(lineLevel) < lowest) return;
-    const known = describeFields(fields);
+    const described = describeFields(fields);
     const repeated = lineLevel === "warn" || lineLevel === "error"
-      ? isRepeat(`${message} ${JSON.stringify(known)}`)
+      ? isRepeat(`${message} ${JSON.stringify(described)}`)
       : 0;
     if (repeated === undefined) return;
-    const said = repeated > 0 ? { ...known, repeated } : known;
-    write(formatLine(format, new Date(now()), lineLevel, message, said));
+    const shown = repeated > 0 ? { ...described, repeated } : described;
+    write(formatLine(format, new Date(now()), lineLevel, message, shown));
   };
-  return { debug: say("debug"), info: say("info"), warn: say("warn"), error: say("error") };
+  return { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 }
 
-/** A logger that says nothing, for callers that need none. */
+/** A logger that discards everything. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Answers undefined for a line to leave out, else how many times it was left out before. */
+/** Returns undefined for a line to skip, else how many times it was skipped before. */
 function createRepeatFilter(now: () => number): (line: string) => number | undefined {
   const seen = new Map<string, { at: number; skipped: number }>();
   return (line) => {
     const entry = seen.get(line);
-    if (entry && now() - entry.at < quietMs) {
+    if (entry && now() - entry.at < repeatMs) {
       entry.skipped++;
       return undefined;
     }
@@ -73,7 +73,7 @@ function describeFields(fields: Fields): Fields {
   return described;
 }
 
-/** The messages of an error and of its causes, outermost first. */
+/** Returns the messages of an error and of its causes, outermost first. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause === undefined ? "" : describeError(error.cause);

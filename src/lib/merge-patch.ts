@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 
-/** A merge patch (RFC 7386): what it names replaces, objects are merged, null removes. */
+/** A merge patch (RFC 7386): objects are merged, null removes a field, any other value replaces it. */
 export type MergePatch = { [field: string]: unknown };
 
-/** The merge patch from one object to another; undefined where they are equal. Lists are replaced whole, undefined is absent. */
+/** Returns the merge patch from one object to another; undefined if they are equal. Lists are replaced whole, undefined means absent. */
 export function mergePatch(from: object, to: object): MergePatch | undefined {
   const [before, after] = [from as MergePatch, to as MergePatch];
   const patch: MergePatch = {};
@@ -18,7 +18,7 @@ export function mergePatch(from: object, to: object): MergePatch | undefined {
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
 
-/** True for `{…}`, not for lists and null. */
+/** Reports whether a value is an object, not a list or null. */
 export function isPlainObject(value: unknown): value is MergePatch {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,11 +1,11 @@
-/** Tells those who wait for something that was silent that it is heard again. */
+/** Notifies waiters when something that was silent responds again. */
 export interface Pulse {
   beat(): void;
-  /** Calls back with the next beat, unless the function that it returns is called before. */
+  /** Calls back at the next beat. The returned function cancels that. */
   onNext(callback: () => void): () => void;
 }
 
-/** Makes a pulse. Who has stopped waiting is forgotten, however long there is no beat. */
+/** Creates a pulse. A canceled waiter is released at once, however long there is no beat. */
 export function createPulse(): Pulse {
   const waiting = new Set<{ callback: () => void }>();
   return {

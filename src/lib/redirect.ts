@@ -1,20 +1,20 @@
 /**
- * Where a redirect may lead. Pure.
+ * Decides whether to follow a redirect. Pure.
  *
- * Guarantees: https stays https, and no other scheme is ever followed; a row of redirects ends; user and password of a URL are
- * told to no other origin; messages show no URL with user, password or query.
+ * Guarantees: the scheme never changes, so https stays https; a chain of redirects ends; user and password of a URL are sent
+ * to no other origin; messages show no user, password or query of a URL.
  */
 
 /** A redirect that is not followed. */
 export interface RedirectRefusal {
-  /** `broken`: the server does not say where to; `forbidden`: it does, and must not be followed. */
+  /** `broken`: the Location is missing or invalid; `forbidden`: it must not be followed. */
   kind: "broken" | "forbidden";
   message: string;
 }
 
 export const maxRedirects = 5;
 
-/** The URL to ask next. `followed` counts the redirects before this one. */
+/** Returns the URL to request next. `followed` counts the redirects before this one. */
 export function followRedirect(
   url: URL,
   location: string | undefined,
@@ -22,25 +22,25 @@ export function followRedirect(
   max: number = maxRedirects,
 ): URL | RedirectRefusal {
   const next = location ? URL.parse(location, url) : null;
-  if (!next) return { kind: "broken", message: "a redirect that says not where to" };
+  if (!next) return { kind: "broken", message: "redirect without a valid Location" };
   if (next.protocol !== url.protocol) {
     const target = JSON.stringify(withoutSecrets(next).slice(0, longestShown));
-    return { kind: "forbidden", message: `redirects to ${target}: another scheme is never followed` };
+    return { kind: "forbidden", message: `redirects to ${target}: a redirect must not change the scheme` };
   }
   if (followed >= max) return { kind: "forbidden", message: `more than ${max} redirects` };
-  // What the user gave for one server is not told to another.
+  // Credentials for one server are not sent to another.
   if (next.origin === url.origin && !next.username) {
     [next.username, next.password] = [url.username, url.password];
   }
   return next;
 }
 
-/** A URL without user, password, query and fragment, which may be secrets: they are for the server only. */
+/** Returns a URL without user, password, query and fragment: they may be secrets. */
 export function withoutSecrets(url: URL): string {
   const shown = new URL(url);
   [shown.username, shown.password, shown.search, shown.hash] = ["", "", "", ""];
   return shown.href;
 }
 
-/** Enough of an address to know it by. */
+/** Enough of a URL to recognize it. */
 const longestShown = 200;

@@ -1,6 +1,4 @@
-/** What every command line of the program shares. */
-
-/** The PATH of programs that the agent starts: the agent's own never gets to them. */
+/** The PATH of programs that the agent starts. The agent's own PATH is not passed on. */
 export const cleanPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Quotes any text for a POSIX shell. */

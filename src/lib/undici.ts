@@ -1,6 +1,6 @@
 /**
- * The few parts of undici that are used, file by file: its index loads fetch, WebSocket, mocks and caches too, which
- * costs 4 MB of memory (docs/decisions/0004). The exact version is pinned in package.json, since these paths are no promise.
+ * Imports the few files of undici that are used: its index also loads fetch, WebSocket, mocks and caches, which costs 4 MB
+ * of memory (docs/decisions/0004). package.json pins the exact version, since these paths are not part of its API.
  */
 import AgentClass from "undici/lib/dispatcher/agent.js";
 import sendRequest from "undici/lib/api/api-request.js";
@@ -12,7 +12,7 @@ export const Agent = AgentClass as unknown as typeof undici.Agent;
 
 export type RequestOptions = undici.Dispatcher.RequestOptions & { origin: string };
 
-/** Sends a request. Resolves with the head of the answer; its body must be read or destroyed. */
+/** Sends a request. Resolves with the response headers; the caller must read or destroy the body. */
 export function request(
   dispatcher: undici.Dispatcher,
   options: RequestOptions,
@@ -24,14 +24,14 @@ export function request(
     .call(dispatcher, options);
 }
 
-/** Loads what only those need who have a proxy. */
+/** Loads the proxy support, which most nodes do not need. */
 export async function loadProxyAgent(): Promise<typeof undici.ProxyAgent> {
   const [proxyAgent, dispatcher, connect] = await Promise.all([
     import("undici/lib/dispatcher/proxy-agent.js"),
     import("undici/lib/dispatcher/dispatcher.js"),
     import("undici/lib/api/api-connect.js"),
   ]);
-  // ProxyAgent asks for its tunnels by this method, which the index of undici would have added.
+  // ProxyAgent opens its tunnels with this method, which the index of undici would add.
   const prototype = dispatcher.default.prototype as { connect?: unknown };
   prototype.connect ??= connect.default;
   return proxyAgent.default as unknown as typeof undici.ProxyAgent;

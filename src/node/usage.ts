@@ -44,7 +44,7 @@ export function createUsageReader(
   let before: CpuTimes = { busy: 0, total: 0 };
   let cpuPCT = 0;
   const read = (path: string) => readFile(join(procDir, path), "utf8");
-  const readIfThere = (path: string) => read(path).catch(() => "");
+  const readIfExists = (path: string) => read(path).catch(() => "");
 
   return {
     async read() {
@@ -53,15 +53,15 @@ export function createUsageReader(
       if (cpu.total > before.total) cpuPCT = share(cpu.busy - before.busy, cpu.total - before.total);
       before = cpu;
       const { totalBytes, availableBytes } = parseMemory(await read("meminfo"));
-      const limits = [await readIfThere("sys/kernel/pid_max"), await readIfThere("sys/kernel/threads-max")];
+      const limits = [await readIfExists("sys/kernel/pid_max"), await readIfExists("sys/kernel/threads-max")];
       return {
         cpuPCT,
         memPCT: share(totalBytes - availableBytes, totalBytes),
         memoryBytes: totalBytes - availableBytes,
         memoryTotalBytes: totalBytes,
         memoryAvailableBytes: availableBytes,
-        memoryStallPCT: parsePressure(await readIfThere("pressure/memory"))?.full,
-        threads: parseThreads(await readIfThere("loadavg")),
+        memoryStallPCT: parsePressure(await readIfExists("pressure/memory"))?.full,
+        threads: parseThreads(await readIfExists("loadavg")),
         maxThreads: Math.min(...limits.map((text) => Number.parseInt(text) || Infinity)),
         disk: diskPath === undefined ? undefined : await readDisk(diskPath).catch(() => undefined),
       };

@@ -9,7 +9,7 @@ import { appFileName } from "../api/app-file-name.ts";
 import { isSafeUid, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { validateNCApp } from "../api/validate/validate.ts";
-import { ensureFolder, readIfThere, writeFileAtomic } from "../lib/files.ts";
+import { ensureFolder, readIfExists, writeFileAtomic } from "../lib/files.ts";
 import { describeError } from "../lib/log.ts";
 import type { SourceProblem } from "./source.ts";
 
@@ -68,7 +68,7 @@ function parseJSON(text: string): NCApp {
 }
 
 async function readApp(path: string, file: string): Promise<NCApp> {
-  const object = parseJSON(await readIfThere(path) ?? "");
+  const object = parseJSON(await readIfExists(path) ?? "");
   // An unknown field was written by a newer agent.
   const [error] = validateNCApp(object).filter(({ reason }) => reason !== "FieldUnknown");
   if (error) throw new Error(error.message);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ensureFolder, errorCode, readIfThere, writeFileAtomic, writeNew } from "../../src/lib/files.ts";
+import { ensureFolder, errorCode, readIfExists, writeFileAtomic, writeNew } from "../../src/lib/files.ts";
 import { tempFolder } from "../temp-folder.ts";
 
 test("writeFileAtomic() replaces the content, is private, and leaves no other file", async () => {
@@ -15,7 +15,7 @@ test("writeFileAtomic() replaces the content, is private, and leaves no other fi
   assert.deepEqual(await readdir(place.path), ["record"]);
 });
 
-test("writeFileAtomic() replaces a planted link instead of writing through it", async () => {
+test("writeFileAtomic() replaces a planted symlink instead of writing through it", async () => {
   using place = tempFolder();
   const victim = join(place.path, "victim");
   await writeFile(victim, "mine");
@@ -31,22 +31,22 @@ test("writeFileAtomic() names the path when it cannot write", async () => {
   );
 });
 
-test("readIfThere() follows no link and tells missing from unreadable", async () => {
+test("readIfExists() follows no symlink, and fails for a file that exists but cannot be read", async () => {
   using place = tempFolder();
   await writeFile(join(place.path, "file"), "text");
   await symlink(join(place.path, "file"), join(place.path, "link"));
-  assert.equal(await readIfThere(join(place.path, "file")), "text");
-  assert.equal(await readIfThere(join(place.path, "missing")), undefined);
-  await assert.rejects(readIfThere(join(place.path, "link")), (error) => errorCode(error) === "ELOOP");
+  assert.equal(await readIfExists(join(place.path, "file")), "text");
+  assert.equal(await readIfExists(join(place.path, "missing")), undefined);
+  await assert.rejects(readIfExists(join(place.path, "link")), (error) => errorCode(error) === "ELOOP");
 });
 
-test("writeNew() refuses a file that is there", async () => {
+test("writeNew() refuses a file that exists", async () => {
   using place = tempFolder();
   await writeNew(join(place.path, "claim"), "one");
   await assert.rejects(writeNew(join(place.path, "claim"), "two"), (error) => errorCode(error) === "EEXIST");
 });
 
-test("ensureFolder() makes a private folder and refuses a link in its place", async () => {
+test("ensureFolder() creates a private folder and refuses a symlink in its place", async () => {
   using place = tempFolder();
   await ensureFolder(join(place.path, "state"));
   assert.equal((await stat(join(place.path, "state"))).mode & 0o777, 0o700);

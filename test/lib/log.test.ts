@@ -15,7 +15,7 @@ test("a line has time, level, message and fields; values with spaces are quoted"
   ]);
 });
 
-test("JSON lines hold the same", () => {
+test("JSON lines have the same content", () => {
   const { lines, log } = logTo({ format: "json" });
   log.warn("trouble", { error: new Error("outer", { cause: new Error("inner") }) });
   assert.deepEqual(JSON.parse(lines[0] ?? ""), {
@@ -26,7 +26,7 @@ test("JSON lines hold the same", () => {
   });
 });
 
-test("lines below the level are left out", () => {
+test("lines below the level are dropped", () => {
   const { lines, log } = logTo({ level: "warn" });
   log.debug("a");
   log.info("b");
@@ -48,7 +48,7 @@ test("the same warning within a minute is counted, not printed", () => {
   ]);
 });
 
-test("describeError() does not say the same twice", () => {
+test("describeError() does not repeat a message", () => {
   assert.equal(
     describeError(new Error("cannot read x: ENOENT", { cause: new Error("ENOENT") })),
     "cannot read x: ENOENT",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { mergePatch } from "../../src/lib/merge-patch.ts";
 import { applyMergePatch } from "../kube/fake-api.ts";
 
-test("mergePatch() gives a patch that turns any object into any other, and nothing for equal ones", () => {
+test("mergePatch() returns a patch that turns any object into any other, and undefined for equal ones", () => {
   for (let round = 0; round < 2000; round++) {
     const [from, to] = [randomObject(3), randomObject(3)];
     const patch = mergePatch(from, to);
@@ -18,7 +18,7 @@ test("mergePatch() names only the fields that differ", () => {
   assert.deepEqual(mergePatch(from, to), { phase: "BackOff", lastExit: { code: 2 }, pid: null });
 });
 
-test("mergePatch() takes undefined for absent", () => {
+test("mergePatch() treats undefined as absent", () => {
   assert.deepEqual(mergePatch({ a: 1, b: undefined }, { a: undefined, b: undefined, c: undefined }), {
     a: null,
   });

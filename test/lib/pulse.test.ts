@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createPulse } from "../../src/lib/pulse.ts";
 
-test("onNext() calls back with the next beat, all who wait, once, and not with one before", () => {
+test("onNext() calls every waiter once, at the next beat", () => {
   const pulse = createPulse();
   const beats: string[] = [];
   pulse.beat();
@@ -13,7 +13,7 @@ test("onNext() calls back with the next beat, all who wait, once, and not with o
   assert.deepEqual(beats, ["one", "other"]);
 });
 
-test("who waits no longer is not called, and one who begins to wait within a beat is called with the next", () => {
+test("a canceled waiter is not called, and one added during a beat is called at the next", () => {
   const pulse = createPulse();
   const beats: string[] = [];
   const forget = pulse.onNext(() => beats.push("forgotten"));

@@ -92,12 +92,12 @@ test("trouble of any kind keeps the apps and is told without the secrets of the 
     "404": [/status 404/, (_request, response) => void response.writeHead(404).end()],
     "a redirect to nobody": [/ECONNREFUSED/, redirect("http://127.0.0.1:1/?token=hunter2")],
     "a redirect to nowhere": [
-      /says not where to/,
+      /redirect without a valid Location/,
       (_request, response) => void response.writeHead(302).end(),
     ],
     "a redirect without end": [/more than 5 redirects/, redirect("/apps.yaml?token=hunter2")],
     "another scheme": [
-      /"https:\/\/127\.0\.0\.1:1\/": another scheme/,
+      /"https:\/\/127\.0\.0\.1:1\/": a redirect must not change the scheme/,
       redirect("https://u:hunter2@127.0.0.1:1/?hunter2"),
     ],
     "a link-local address": [

@@ -4,7 +4,7 @@ import { access } from "node:fs/promises";
 import { constants } from "node:os";
 import process from "node:process";
 import { isatty } from "node:tty";
-import { errorCode, readIfThere } from "../../lib/files.ts";
+import { errorCode, readIfExists } from "../../lib/files.ts";
 import { cleanPath, shellQuote } from "../../lib/shell.ts";
 import { execCommandLine } from "../../supervisor/run/run.ts";
 import { appFileName } from "../../api/app-file-name.ts";
@@ -74,7 +74,7 @@ async function findStateDir({ flags }: Invocation, { env }: Io, client: AgentCli
 async function readRecord(stateDir: string, { namespace, name }: AppName): Promise<AppRecord | undefined> {
   const path = recordPath({ stateDir, logDir: "" }, appFileName(namespace, name));
   try {
-    const text = await readIfThere(path);
+    const text = await readIfExists(path);
     return text === undefined ? undefined : decodeRecord(text);
   } catch (cause) {
     if (errorCode(cause) === "EACCES") {

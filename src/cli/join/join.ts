@@ -4,7 +4,7 @@ import { readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { dump } from "js-yaml";
-import { errorCode, readIfThere, writeFileAtomic } from "../../lib/files.ts";
+import { errorCode, readIfExists, writeFileAtomic } from "../../lib/files.ts";
 import { connectCluster, readServerVersion } from "../cluster.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { defaultConfig } from "../config/config.ts";
@@ -42,7 +42,7 @@ export const joinCommand: Command = {
       io.stdout(`${kubeconfig} reaches an API server ${server}.\n`);
       return 0;
     }
-    const settings = await readIfThere(config) ?? "";
+    const settings = await readIfExists(config) ?? "";
     await writeFileAtomic(config, joinedSettings(settings, kubeconfig), {
       mode: await modeOf(config, 0o644),
     });

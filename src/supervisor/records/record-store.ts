@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { appKey } from "../../api/names.ts";
-import { ensureFolder, errorCode, readIfThere, writeFileAtomic, writeNew } from "../../lib/files.ts";
+import { ensureFolder, errorCode, readIfExists, writeFileAtomic, writeNew } from "../../lib/files.ts";
 import { describeError, type Logger } from "../../lib/log.ts";
 import { appFolder, appsFolder, folderOf, type Layout, recordPath } from "../layout.ts";
 import type { AppRecord } from "../types.ts";
@@ -65,7 +65,7 @@ export async function replaceRunRecord(runFolder: string, record: AppRecord): Pr
 /** Reads the copy of a run; undefined if there is none or it is damaged. */
 export async function readRunRecord(runFolder: string, log: Logger): Promise<AppRecord | undefined> {
   try {
-    const text = await readIfThere(copyPath(runFolder));
+    const text = await readIfExists(copyPath(runFolder));
     return text === undefined ? undefined : decodeRecord(text);
   } catch (error) {
     log.warn("cannot read the record of a run", { runFolder, why: describeError(error) });
@@ -112,7 +112,7 @@ async function loadRecord(
 ): Promise<AppRecord | undefined> {
   const path = recordPath(layout, folder);
   try {
-    const text = await readIfThere(path);
+    const text = await readIfExists(path);
     return text === undefined ? undefined : checkFolder(decodeRecord(text), folder);
   } catch (error) {
     // Invalid content, or a symbolic link in its place. After a read error of the disk the file stays.

@@ -10,7 +10,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { constants, open, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { ensureFolder, errorCode, readNowIfThere, writeFileAtomic } from "../../lib/files.ts";
+import { ensureFolder, errorCode, readIfExistsSync, writeFileAtomic } from "../../lib/files.ts";
 import { type Caps, capsOf, type Confinement, describeCaps, hasCaps } from "../confinement/confinement.ts";
 import { buildEnvironment, type ResolveValue } from "./environment.ts";
 import { cleanPath } from "../../lib/shell.ts";
@@ -179,7 +179,7 @@ export function dropInheritable(status: string = readFileSync("/proc/self/status
 async function installLauncher({ stateDir }: Layout): Promise<string> {
   const digest = createHash("sha256").update(launcherScript).digest("hex").slice(0, 12);
   const path = join(stateDir, `launcher-${digest}.sh`);
-  if (readNowIfThere(path) !== launcherScript) await writeFileAtomic(path, launcherScript);
+  if (readIfExistsSync(path) !== launcherScript) await writeFileAtomic(path, launcherScript);
   return path;
 }
 

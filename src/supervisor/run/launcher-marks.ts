@@ -4,7 +4,7 @@
 import { statSync, watch } from "node:fs";
 import { readdir, rm, symlink } from "node:fs/promises";
 import { performance } from "node:perf_hooks";
-import { errorCode, readNowIfThere, writeNew } from "../../lib/files.ts";
+import { errorCode, readIfExistsSync, writeNew } from "../../lib/files.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { exitPlaceholder } from "./launcher-script.ts";
 import { isAlive, parseStat } from "../processes.ts";
@@ -24,10 +24,10 @@ const cancelled = "cancelled";
 /** Reads all marks of a run. An empty mark is being written and counts as missing. */
 export function readMarks(mark: string): LauncherMarks {
   // The exit is read first: a reader that sees one also sees the start that came before it.
-  const exit = readNowIfThere(`${mark}.exit`);
+  const exit = readIfExistsSync(`${mark}.exit`);
   const claim = readClaim(`${mark}.claim`);
-  const started = readNowIfThere(`${mark}.started`);
-  const failure = readNowIfThere(`${mark}.failure`);
+  const started = readIfExistsSync(`${mark}.started`);
+  const failure = readIfExistsSync(`${mark}.failure`);
   const main = parseStat(started ?? "");
   const code = /^exit (1?\d?\d|2[0-4]\d|25[0-5])\n/.exec(exit ?? "")?.[1];
   return {
@@ -108,7 +108,7 @@ export function runOfMark(file: string): string | undefined {
 
 function readClaim(path: string): string | undefined {
   try {
-    return readNowIfThere(path);
+    return readIfExistsSync(path);
   } catch (error) {
     if (errorCode(error) === "ELOOP") return cancelled;
     throw error;

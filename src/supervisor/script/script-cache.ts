@@ -24,7 +24,7 @@ import {
   utimes,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { ensureFolder, readIfThere, writeFileAtomic } from "../../lib/files.ts";
+import { ensureFolder, readIfExists, writeFileAtomic } from "../../lib/files.ts";
 
 /** The last answer to a URL. */
 export interface CachedAnswer {
@@ -73,7 +73,7 @@ export function createScriptCache(
       return path;
     },
     async answerOf(url) {
-      return parseAnswer(await readIfThere(answerPath(url)).catch(() => undefined));
+      return parseAnswer(await readIfExists(answerPath(url)).catch(() => undefined));
     },
     async remember(url, answer) {
       await writeFileAtomic(answerPath(url), JSON.stringify(answer));
