@@ -8,7 +8,7 @@ import { hasStatus } from "../kube/kube-error.ts";
 import { configMaps, type KubeResource, resourcePath, secrets } from "../kube/resources.ts";
 import { describeError } from "../lib/log.ts";
 import type { ResolveValue } from "../supervisor/run/run.ts";
-import { StartError } from "../supervisor/start-error.ts";
+import { StartError } from "../supervisor/types.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 
 interface KeyHolder {

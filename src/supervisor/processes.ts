@@ -38,10 +38,10 @@ export function isAlive({ pid, startTime }: ProcessId): boolean {
 }
 
 /**
- * Whether any process has this pid, for a tenth of what a look at /proc costs. Caveat: it may be another one by now, or a zombie, so
- * that this is for looks between two that ask for more.
+ * Reports whether any process has this pid, at a tenth of the cost of reading /proc. Caveat: it may be another process by now, or a
+ * zombie, so this is only for checks between two calls of `isAlive`.
  */
-export function isThere({ pid }: ProcessId): boolean {
+export function pidExists({ pid }: ProcessId): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {

@@ -6,7 +6,7 @@ import { formatPercent } from "../api/percent.ts";
 import type { Condition, NCAppStatus } from "../api/types.ts";
 import { isoSeconds } from "../lib/time.ts";
 import { capsOf, type CapsState, hasCaps } from "./confinement/confinement.ts";
-import { editMessage, shownPid, totalKills } from "./decide/decide.ts";
+import { invalidEditMessage, statusPid, totalKills } from "./decide/decide.ts";
 import type { AppRecord } from "./types.ts";
 
 /** What was measured between two readings, in the units of the status. */
@@ -36,7 +36,7 @@ export function isReady({ phase, run, app }: AppRecord): boolean {
 export function statusOf({ record, ready, caps, measured }: StatusInput): NCAppStatus {
   const { run, app } = record;
   const lives = record.phase === "Running" || record.phase === "Stopping";
-  const pid = lives && run ? shownPid(run) : undefined;
+  const pid = lives && run ? statusPid(run) : undefined;
   return {
     phase: record.phase,
     reason: record.reason,
@@ -65,7 +65,7 @@ export function statusOf({ record, ready, caps, measured }: StatusInput): NCAppS
 
 /** What the phase has to say, and what is wrong with an edit that was not taken. */
 function messageOf(record: AppRecord): string {
-  const edit = editMessage(record);
+  const edit = invalidEditMessage(record);
   return [record.message, edit && `InvalidSpec: ${edit}`].filter(Boolean).join("; ");
 }
 

@@ -149,7 +149,7 @@ export class Supervisor {
    * hundreds of apps hold up nobody else. Resolves when all had their turn; while one round is under way a second call joins it.
    */
   tick(): Promise<void> {
-    this.#ticking ??= spread([...this.#runners.values()], (runner) => runner.glance(), {
+    this.#ticking ??= spread([...this.#runners.values()], (runner) => runner.check(), {
       signal: this.#closing.signal,
     }).finally(() => this.#ticking = undefined);
     return this.#ticking;

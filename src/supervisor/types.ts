@@ -113,10 +113,20 @@ export interface RunView {
   oomKills: number;
 }
 
-/** Why an app could not be started; expected trouble, so a value. */
+/** Why an app could not be started. */
 export interface StartProblem {
   reason: string;
   message: string;
+}
+
+/** A problem that the user or an operator has to fix before the app can start; the message names the field and the value. */
+export class StartError extends Error implements StartProblem {
+  override name = "StartError";
+  readonly reason: string;
+  constructor(reason: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
 }
 
 /** What the runner does for a decision, in order, after the record is on disk. */
@@ -127,7 +137,7 @@ export type Effect =
   | { kind: "terminate"; run: Run }
   | { kind: "kill"; run: Run }
   | { kind: "cleanUp"; run: Run }
-  | { kind: "limits" }
+  | { kind: "ensureCaps" }
   | { kind: "forget" };
 
 /** A line of the app's story, for `kubectl describe`. */

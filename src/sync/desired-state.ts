@@ -6,7 +6,7 @@
  */
 import { keyOf } from "../api/names.ts";
 import type { DesiredApp, SourceProblem, SourceSink } from "../sources/source.ts";
-import type { Desired } from "../supervisor/runner/runner.ts";
+import type { Desired } from "../supervisor/decide/decide.ts";
 import { toRunnable } from "./runnable.ts";
 
 export interface DesiredState {

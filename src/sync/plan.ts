@@ -5,7 +5,7 @@
  * reported its deletion, which takes it off that list). An app of a source that this agent no longer follows keeps running until another
  * source or a user takes it over.
  */
-import type { Desired } from "../supervisor/runner/runner.ts";
+import type { Desired } from "../supervisor/decide/decide.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 import type { Union } from "./desired-state.ts";
 

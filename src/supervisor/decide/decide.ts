@@ -1,42 +1,42 @@
 /**
- * The life of an app as a table: for each phase a function from what is known to what comes next. All pure.
+ * Decides what an app needs next: a table with one pure function per phase, from what is known to the next record and its effects.
  *
  * Invariants:
  * - A decision's record is on disk before its effects are performed; performing an effect twice does no harm.
  * - A run is in the record from before its launcher is spawned until nothing of it is left, so there is never a second one.
- * - Nothing but a withdrawal by the source, or the spec itself, stops a healthy app.
+ * - Only a withdrawal by the source, or the spec itself, stops a healthy app.
  */
 import { annotations } from "../../api/names.ts";
-import { tellInvalid } from "./merge-desired.ts";
+import { reportInvalid } from "./merge-desired.ts";
 import { describeExit, outOfMemory } from "./exit.ts";
 import { countKills, withOwnKills } from "./oom-kills.ts";
 import { runHash } from "./run-hash.ts";
 import {
+  decideConcurrentRun,
   decideScheduled,
-  dueAgain,
-  isDue,
+  isRunDue,
   refreshSchedule,
-  withBegun,
-  withNotBegun,
+  withDueTimeKept,
+  withDueTimeUsed,
+  withInterruptedRunDue,
   withoutSchedule,
-  withOwed,
 } from "./due-runs.ts";
 import type { Decision, Situation } from "./situation.ts";
 import { withSurvivors } from "./status-pid.ts";
 import {
-  act,
   beginStop,
-  endEvent,
+  decision,
+  exitEvent,
   finish,
   forget,
   isOver,
   mustWait,
-  runAndView,
+  requireRun,
   secondMs,
   start,
   started,
   startFailed,
-  stay,
+  stayPending,
   unchanged,
   withoutRun,
 } from "./transitions.ts";
@@ -53,28 +53,29 @@ import type {
 
 export {
   type Desired,
-  editMessage,
+  invalidEditMessage,
   mergeDesired,
-  mergeProbed,
+  mergeProbeState,
   newRecord,
-  type ProbedRun,
+  type RunProbeState,
 } from "./merge-desired.ts";
 export { totalKills } from "./oom-kills.ts";
 export { runHash } from "./run-hash.ts";
 export type { Situation } from "./situation.ts";
-export { shownPid } from "./status-pid.ts";
+export { statusPid } from "./status-pid.ts";
 
 const claimMs = 10 * secondMs;
+const noShellFile = "spec.shellFile is empty: there is nothing to run yet";
 
 /** Decides what an app needs next. */
 export function decide(record: AppRecord, situation: Situation): Decision {
-  const told = tellInvalid(withSurvivors(record, situation));
-  const settled = settleOthers(told.record, situation);
-  const { effects, events, ...decision } = table[record.phase](settled.record, situation);
+  const reported = reportInvalid(withSurvivors(record, situation));
+  const finished = finishOthers(reported.record, situation);
+  const next = table[record.phase](finished.record, situation);
   return {
-    ...decision,
-    effects: [...settled.effects, ...effects],
-    events: [...told.events, ...settled.events, ...events],
+    ...next,
+    effects: [...finished.effects, ...next.effects],
+    events: [...reported.events, ...finished.events, ...next.events],
   };
 }
 
@@ -86,15 +87,15 @@ const table: Record<Phase, (record: AppRecord, situation: Situation) => Decision
   BackOff: decideBackOff,
   Succeeded: decideTerminal,
   Failed: decideTerminal,
-  // Written by the scheduler about nodes that are gone; a living agent looks afresh.
+  // Written by the scheduler for nodes that are gone; a living agent decides again.
   Unknown: decidePending,
 };
 
 function decidePending(record: AppRecord, situation: Situation): Decision {
   if (record.withdrawn) return forget(record);
   if (situation.halted) return unchanged(record);
-  const held = heldBack(record);
-  if (held) return held;
+  const forbidden = forbidStart(record);
+  if (forbidden) return forbidden;
   if (record.app.spec.schedule) return decideScheduled(record, situation);
   const isSame = record.lastHash === runHash(record.app);
   if (isSame && mustWait(record, situation.now)) return { ...unchanged(record), wakeAt: record.retryAt };
@@ -102,72 +103,78 @@ function decidePending(record: AppRecord, situation: Situation): Decision {
 }
 
 function decideStarting(record: AppRecord, situation: Situation): Decision {
-  const { run, view } = runAndView(record, situation);
-  const failed = (problem: StartProblem) => startFailed(withNotBegun(record, run), run, problem, situation);
-  const begun = (mark: Parameters<typeof started>[2]) =>
-    started(withBegun(record, run, situation), run, mark);
+  const { run, view } = requireRun(record, situation);
+  const failed = (problem: StartProblem) =>
+    startFailed(withDueTimeKept(record, run), run, problem, situation);
+  const running = (mark: Parameters<typeof started>[2]) =>
+    started(withDueTimeUsed(record, run, situation), run, mark);
   if (situation.problem) return failed(situation.problem);
   if (view.claim === "cancelled") {
-    const next: AppRecord = { ...withNotBegun(record, run), phase: "Pending" };
-    return act(withoutRun(next), [{ kind: "cleanUp", run }]);
+    const next: AppRecord = { ...withDueTimeKept(record, run), phase: "Pending" };
+    return decision(withoutRun(next), [{ kind: "cleanUp", run }]);
   }
   if (view.failure) return failed({ reason: "LaunchFailed", message: view.failure });
-  if (view.started) return begun(view.started);
+  if (view.started) return running(view.started);
   if (view.exit) {
     const message = "the launcher could not open the log or the environment of the run";
     return failed({ reason: "LaunchFailed", message });
   }
   if (view.claim === "launcher" && !view.launcherAlive) {
-    return failed({ reason: "LaunchFailed", message: "the launcher ended before the script began" });
+    return failed({ reason: "LaunchFailed", message: "the launcher exited before the script started" });
   }
   const isOverdue = (situation.waitedMs ?? 0) > claimMs;
-  // Its mark was lost, but the script lives: what runs is not started a second time.
-  if (isOverdue && view.processes.length > 0) return begun({ at: run.createdAt });
-  // A launcher claims its run within moments. One that has not by now is called off, for certain: then it can be tried anew.
+  // The mark was lost but the script lives: it is not started a second time.
+  if (isOverdue && view.processes.length > 0) return running({ at: run.createdAt });
+  // A launcher claims its run within moments. If it has not by now, the run is canceled for certain and can be started again.
   const cancel: Effect[] = isOverdue && view.claim === "none" ? [{ kind: "cancel", run }] : [];
-  return { ...act(record, cancel), wakeAt: situation.now + secondMs };
+  return { ...decision(record, cancel), wakeAt: situation.now + secondMs };
 }
 
 function decideRunning(record: AppRecord, situation: Situation): Decision {
-  const { run, view } = runAndView(record, situation);
-  if (isOver(view)) return finish(withOwed(record, run), run, view, situation);
+  const { run, view } = requireRun(record, situation);
+  if (isOver(view)) return finish(withInterruptedRunDue(record, run), run, view, situation);
   const reason = reasonToStop(record, run, view, situation);
   if (reason) return beginStop(record, run, reason, situation);
   const refreshed = refreshSchedule(record, situation);
-  if (refreshed !== record) return act(refreshed, []);
-  // Under Allow, a start beside this run may have failed.
+  if (refreshed !== record) return decision(refreshed, []);
+  // Under Allow, the start of a concurrent run may have failed.
   const waits = mustWait(record, situation.now);
-  if (isDue(record, situation) && !waits) return dueAgain(record, run, situation);
+  if (isRunDue(record, situation) && !waits) return decideConcurrentRun(record, run, situation);
   const wakeAt = waits ? record.retryAt : record.scheduled?.nextRun;
-  const decision = { ...act(record, [{ kind: "limits" }]), wakeAt };
-  // The script is gone and its launcher is about to say how.
-  return view.processes.length === 0 ? { ...decision, wakeAt: situation.now + secondMs } : decision;
+  // If the script is gone, its launcher is about to write the exit status.
+  const isEnding = view.processes.length === 0;
+  return {
+    ...decision(record, [{ kind: "ensureCaps" }]),
+    wakeAt: isEnding ? situation.now + secondMs : wakeAt,
+  };
 }
 
 function decideStopping(record: AppRecord, situation: Situation): Decision {
-  const { run, view } = runAndView(record, situation);
+  const { run, view } = requireRun(record, situation);
   const others = (record.others ?? []).filter(({ stop }) => stop);
-  if (isOver(view) && others.length === 0) return finish(withOwed(record, run), run, view, situation);
+  if (isOver(view) && others.length === 0) {
+    return finish(withInterruptedRunDue(record, run), run, view, situation);
+  }
   const { since, deadline } = run.stop ?? { since: situation.now, deadline: situation.now };
   const each = (kind: "kill" | "terminate") => [run, ...others].map((run): Effect => ({ kind, run }));
-  // Before the stop began: the clock was set back, and the wait might take for ever.
+  // A time before the stop began means that the clock was set back: the wait could take forever.
   if (situation.now >= deadline || situation.now < since) {
-    return { ...act(record, each("kill")), wakeAt: situation.now + secondMs };
+    return { ...decision(record, each("kill")), wakeAt: situation.now + secondMs };
   }
   if (situation.terminated) {
     return { ...unchanged(record), wakeAt: Math.min(deadline, situation.now + secondMs) };
   }
   const stopFile: Effect[] = record.app.spec.stopFile ? [{ kind: "stopFile", run }] : [];
-  return { ...act(record, [...stopFile, ...each("terminate")]), wakeAt: deadline };
+  return { ...decision(record, [...stopFile, ...each("terminate")]), wakeAt: deadline };
 }
 
 function decideBackOff(record: AppRecord, situation: Situation): Decision {
   if (record.withdrawn) return forget(record);
   if (situation.halted) return unchanged(record);
-  const held = heldBack(record);
-  if (held) return held;
+  const forbidden = forbidStart(record);
+  if (forbidden) return forbidden;
   if (runHash(record.app) !== record.lastHash) return start({ ...record, failures: 0 }, situation);
-  if (isDue(record, situation)) return decideScheduled({ ...record, retryAt: undefined }, situation);
+  if (isRunDue(record, situation)) return decideScheduled({ ...record, retryAt: undefined }, situation);
   if (mustWait(record, situation.now)) return { ...unchanged(record), wakeAt: record.retryAt };
   return start({ ...record, restarts: record.restarts + 1 }, situation);
 }
@@ -177,20 +184,23 @@ function decideTerminal(record: AppRecord, situation: Situation): Decision {
   if (situation.halted || record.invalid) return unchanged(record);
   if (record.app.spec.schedule) return decideScheduled(record, situation);
   if (runHash(record.app) === record.lastHash) return unchanged(record);
-  // Something else is to run now: what an app that waits needs is decided there.
-  return act({ ...record, phase: "Pending", reason: "", message: "", failures: 0, retryAt: undefined }, []);
+  // The spec runs something else now: decidePending takes over.
+  return decision(
+    { ...record, phase: "Pending", reason: "", message: "", failures: 0, retryAt: undefined },
+    [],
+  );
 }
 
-/** What the spec has against a start. */
-function heldBack(record: AppRecord): Decision | undefined {
+/** Why the spec forbids a start; undefined if it does not. */
+function forbidStart(record: AppRecord): Decision | undefined {
   const { shellFile, suspend } = record.app.spec;
-  if (record.invalid) return stay(record, "InvalidSpec", record.invalid);
-  if (!shellFile) return stay(record, "NoShellFile", "spec.shellFile is empty: there is nothing to run yet");
-  return suspend ? stay(withoutSchedule(record), "Suspended", "spec.suspend is true") : undefined;
+  if (record.invalid) return stayPending(record, "InvalidSpec", record.invalid);
+  if (!shellFile) return stayPending(record, "NoShellFile", noShellFile);
+  return suspend ? stayPending(withoutSchedule(record), "Suspended", "spec.suspend is true") : undefined;
 }
 
-/** Other runs that are over are remembered and cleared away, whatever the phase. */
-function settleOthers(record: AppRecord, situation: Situation): Decision {
+/** Records how other runs ended and cleans them up, whatever the phase. */
+function finishOthers(record: AppRecord, situation: Situation): Decision {
   const { others = [] } = record;
   const views = situation.others ?? [];
   const over = others.filter((_, index) => views[index] && isOver(views[index]));
@@ -199,11 +209,12 @@ function settleOthers(record: AppRecord, situation: Situation): Decision {
   const ends = over.map((run) => ({ run, view: views[others.indexOf(run)]! }));
   const exits = ends.map(({ run, view }) => describeExit(run, withOwnKills(record, view), context));
   const counted = ends.reduce((record, { view }) => countKills(record, view), record);
-  const left = others.filter((run) => !over.includes(run));
-  const next = { ...counted, others: left.length > 0 ? left : undefined, lastExit: exits.at(-1) };
-  return act(next, over.map((run): Effect => ({ kind: "cleanUp", run })), exits.map(endEvent));
+  const remaining = others.filter((run) => !over.includes(run));
+  const next = { ...counted, others: remaining.length > 0 ? remaining : undefined, lastExit: exits.at(-1) };
+  return decision(next, over.map((run): Effect => ({ kind: "cleanUp", run })), exits.map(exitEvent));
 }
 
+/** Why the app's runs must stop; undefined while they may go on. */
 function reasonToStop(
   record: AppRecord,
   run: Run,
@@ -214,7 +225,7 @@ function reasonToStop(
   if (record.app.spec.suspend) return { reason: "Suspended", message: "" };
   if (halted) return { reason: "AgentStopped", message: "" };
   if (runHash(record.app) !== run.hash) {
-    return { reason: wasAskedFor(record.app, run) ? "Restarted" : "Updated", message: "" };
+    return { reason: isRestartRequested(record.app, run) ? "Restarted" : "Updated", message: "" };
   }
   if (view.exit && view.exit.code !== 0) {
     const message = withOwnKills(record, view).oomKills > 0
@@ -226,7 +237,7 @@ function reasonToStop(
   return probeFailure === undefined ? undefined : { reason: "ProbeFailed", message: probeFailure };
 }
 
-/** Whether a restart was asked for after this run was begun. */
-function wasAskedFor({ metadata }: RunnableApp, { createdAt }: Run): boolean {
+/** Reports whether a restart was requested after this run was created. */
+function isRestartRequested({ metadata }: RunnableApp, { createdAt }: Run): boolean {
   return Date.parse(metadata.annotations?.[annotations.restartedAt] ?? "") >= createdAt;
 }

@@ -1,5 +1,5 @@
 /**
- * What an end means: the code, the signal behind it, and the reason a person would give.
+ * Describes how a run ended: the code, the signal behind it, and the reason.
  */
 import { constants } from "node:os";
 import { parsePercent } from "../../api/percent.ts";
@@ -9,7 +9,7 @@ import type { LastExit, Run, RunnableApp, RunView } from "../types.ts";
 export interface ExitContext {
   app: RunnableApp;
   now: number;
-  /** The last lines of the log, kept when it failed. */
+  /** The last lines of the log, which the message of a failure ends with. */
   tail: string;
 }
 
@@ -29,18 +29,18 @@ export function describeExit(run: Run, view: RunView, { app, now, tail }: ExitCo
   };
 }
 
-/** When a run ended. Where its script ended long before its children did, it is when the last of them was seen gone. */
+/** When a run ended. If its script daemonized, that is when the last process was seen gone. */
 export function endOf(run: Run, view: RunView, now: number): number {
   return hasDaemonized(run, view) ? now : view.exit?.at ?? now;
 }
 
-/** What the kernel did, with the cap that the reader may want to raise. */
+/** What the kernel did, with the cap that the user may want to raise. */
 export function outOfMemory({ spec }: RunnableApp): string {
   const memPCT = parsePercent(spec.memPCT);
   return `the kernel killed it: out of memory (${memPCT === undefined ? "no memPCT" : `memPCT ${memPCT}`})`;
 }
 
-/** Whether a run ended as its script wanted: exit status 0, with nothing that had to be put down. */
+/** Reports whether a run completed: exit status 0, and nothing had to be killed. */
 export function isSuccess(exit: LastExit): boolean {
   return exit.reason === "Completed";
 }
@@ -51,7 +51,7 @@ export function signalName(number: number): string {
   return `SIG${number}`;
 }
 
-/** A shell tells of a signal by its number and 128. The highest is 64; a status above that is the script's own. */
+/** A shell reports a signal as its number plus 128. The highest signal is 64; a status above that is the script's own. */
 function isSignalled(code: number): boolean {
   return code > 128 && code <= 128 + 64;
 }
@@ -61,7 +61,7 @@ function exitReason(run: Run, view: RunView): string {
   if (run.stop?.reason === "ProbeFailed" || run.stop?.reason === "Evicted") return run.stop.reason;
   if (view.oomKills > 0 && (view.exit?.code !== 0 || daemonized)) return "OOMKilled";
   if (run.stop && run.stop.reason !== "ScriptFailed") return "Stopped";
-  // The script had ended well, but what it had left behind was to live on.
+  // The script had exited with 0, but its daemon was meant to live on.
   if (daemonized && view.rebooted) return "NodeRebooted";
   if (view.exit === undefined) return view.rebooted ? "NodeRebooted" : "Lost";
   return view.exit.code === 0 ? "Completed" : "Error";
@@ -70,7 +70,7 @@ function exitReason(run: Run, view: RunView): string {
 function exitMessage(run: Run, view: RunView, reason: string, tail: string): string {
   if (reason === "Completed" || reason === "Stopped") return "";
   if (reason === "NodeRebooted") return "the node went down while the app was running";
-  if (reason === "Lost") return joinLines("the exit status is not known: the launcher was killed", tail);
+  if (reason === "Lost") return joinLines("exit status unknown: the launcher was killed", tail);
   if (run.stop?.message) return joinLines(run.stop.message, tail);
   return view.exit ? tail : "";
 }
@@ -79,7 +79,7 @@ function joinLines(first: string, rest: string): string {
   return rest ? `${first}\n${rest}` : first;
 }
 
-/** Its script ended well while others lived on. That is in the record: the agent that saw it need not be the one that asks. */
+/** Reports whether the script exited with 0 while others lived on. The record keeps that, since another agent may have seen it. */
 function hasDaemonized({ survivor }: Run, { exit }: RunView): boolean {
   return exit?.code === 0 && survivor !== undefined;
 }

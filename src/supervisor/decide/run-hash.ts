@@ -1,12 +1,12 @@
 /**
- * What decides whether a change of the spec means a restart: the digest of all that the running script was given.
+ * The digest of everything that the running script was given: a spec with another digest means a restart.
  */
 import { createHash } from "node:crypto";
 import { annotations } from "../../api/names.ts";
 import { memoize } from "../../lib/memoize.ts";
 import type { RunnableApp } from "../types.ts";
 
-/** A short digest of what runs; limits, probes, policies and schedules are left out, since they change live. */
+/** A short digest of what runs; limits, probes, policies and schedules are not part of it, since they change live. */
 export const runHash: (app: RunnableApp) => string = memoize((app) => {
   const { shellFile, shellFileSHA256, args, env, workingDir, runAsUser, runAsGroup } = app.spec;
   const restartedAt = app.metadata.annotations?.[annotations.restartedAt];

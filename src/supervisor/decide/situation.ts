@@ -1,35 +1,35 @@
-/** What decisions are made on, and what they are. */
+/** What decisions are based on, and what they are. */
 import type { AppEvent, AppRecord, Effect, RunView, StartProblem } from "../types.ts";
 
-/** What a decision is made on, beside the record. */
+/** What a decision is based on, in addition to the record. */
 export interface Situation {
   now: number;
   bootId: string;
   newRunId: () => string;
   /** The cgroup that a new run of the app gets. */
   leafOf: (runId: string) => string;
-  /** The record's run as it can be seen now; there whenever the record has a run. */
+  /** The record's run as observed now; set whenever the record has a run. */
   view?: RunView;
-  /** The record's other runs as they can be seen now, in their order. */
+  /** The record's other runs as observed now, in their order. */
   others?: RunView[];
-  /** When the app's schedule is due next after a time; there whenever the app has one. */
+  /** When the app's schedule is due next after a time; set whenever the app has a schedule. */
   nextRun?: (after: number) => number | undefined;
   /**
-   * For how long this agent has waited for the launcher of the record's run: since it was on its way, or since the run was taken
-   * over. No clock that is set counts here, nor the time that a download or a Secret took before.
+   * How long this agent has waited for the launcher of the record's run: since its spawn, or since the run was adopted. Measured
+   * by a monotonic clock, without the time that a download or a Secret took before.
    */
   waitedMs?: number;
   /** The last lines of the log, for a run that has ended. */
   logTail?: string;
-  /** The start that was just tried failed for this reason. */
+  /** Why the start that was just tried failed. */
   problem?: StartProblem;
-  /** SIGTERM went out in this agent's life. After a crash it goes out again: better twice than never. */
+  /** This agent has sent SIGTERM. After a crash the next agent sends it again: better twice than never. */
   terminated?: boolean;
-  /** The agent takes its apps with it: runs end, none begins. */
+  /** The agent stops its apps on exit: runs end, none starts. */
   halted?: boolean;
-  /** The node is short of memory and this app has to go, with this message. */
+  /** The node is short of memory and evicts this app, with this message. */
   eviction?: string;
-  /** The liveness or startup probe has given the app up, with this message. */
+  /** The liveness or startup probe has failed for good, with this message. */
   probeFailure?: string;
 }
 
@@ -37,6 +37,6 @@ export interface Decision {
   record: AppRecord;
   effects: Effect[];
   events: AppEvent[];
-  /** Look again at this time at the latest, even if nothing happens. */
+  /** The latest time of the next step, even if nothing happens. */
   wakeAt?: number;
 }

@@ -1,5 +1,5 @@
 /**
- * The steps that the table of states is made of: each a pure function from a record to the next one with its effects.
+ * The steps that the table of phases is made of: each a pure function from a record to the next one with its effects.
  */
 import { describeExit, endOf, isSuccess } from "./exit.ts";
 import { showURL } from "../../api/shown-spec.ts";
@@ -22,6 +22,7 @@ import type {
 export const secondMs = 1000;
 const healthyAfterMs = 600 * secondMs;
 
+/** Starts a new run. */
 export function start(
   record: AppRecord,
   { now, bootId, newRunId, leafOf }: Situation,
@@ -36,12 +37,13 @@ export function start(
     message: "",
     run,
     retryAt: undefined,
-    // Without another run that lives, the app's cgroup is made anew.
+    // Unless another run lives, the app's cgroup is created again and its counters start at zero.
     countedKills: record.others ? record.countedKills : undefined,
   };
-  return act(next, [{ kind: "start", run }], events);
+  return decision(next, [{ kind: "start", run }], events);
 }
 
+/** The script of the run has started. */
 export function started(
   record: AppRecord,
   run: Run,
@@ -54,13 +56,14 @@ export function started(
     message: "",
     run: { ...run, startedAt: at, main },
   };
-  return act(next, [], [{
+  return decision(next, [], [{
     type: "Normal",
     reason: "Started",
     message: `Started ${scriptOf(record.app)}${main ? ` as process ${main.pid}` : ""}`,
   }]);
 }
 
+/** The script of the run could not be started; it is retried after a backoff. */
 export function startFailed(
   record: AppRecord,
   run: Run,
@@ -68,7 +71,7 @@ export function startFailed(
   { now, nextRun = () => undefined }: Situation,
 ): Decision {
   const failures = record.failures + 1;
-  // No wait outlasts the time at which it would be started anyway.
+  // The next time of the schedule ends the wait, however long the backoff is.
   const retryAt = Math.min(now + backoffMs(record.app, failures), nextRun(now) ?? Infinity);
   const next: AppRecord = {
     ...record,
@@ -78,9 +81,10 @@ export function startFailed(
     retryAt,
     lastHash: run.hash,
   };
-  return act(withoutRun(next), [{ kind: "cleanUp", run }], [{ type: "Warning", ...problem }]);
+  return decision(withoutRun(next), [{ kind: "cleanUp", run }], [{ type: "Warning", ...problem }]);
 }
 
+/** Begins to stop the run, and the other runs with it unless the reason is this run's own failure. */
 export function beginStop(
   record: AppRecord,
   run: Run,
@@ -89,7 +93,6 @@ export function beginStop(
 ): Decision {
   const grace = record.app.spec.terminationGracePeriodSeconds;
   const stop = { reason, message, since: now, deadline: now + grace * secondMs };
-  // What one script has left behind after its failure is no matter of the other runs.
   const others = reason === "ScriptFailed"
     ? record.others
     : record.others?.map((other) => ({ ...other, stop }));
@@ -100,87 +103,92 @@ export function beginStop(
   const event: AppEvent = {
     type,
     reason: "Stopping",
-    message: `Stopping: ${stopWords[reason]}${message && `: ${message}`}`,
+    message: `Stopping: ${stopReasonText[reason]}${message && `: ${message}`}`,
   };
-  return { ...act(next, [], [event]), wakeAt: now };
+  return { ...decision(next, [], [event]), wakeAt: now };
 }
 
-const stopWords: Record<StopReason, string> = {
-  Deleted: "the app was deleted or moved away",
+const stopReasonText: Record<StopReason, string> = {
+  Deleted: "the app was deleted or moved to another node",
   Suspended: "spec.suspend is true",
-  Updated: "what runs has changed",
-  Restarted: "a restart was asked for",
+  Updated: "the spec changed what runs",
+  Restarted: "a restart was requested",
   Replaced: "the next run is due",
   ProbeFailed: "a probe failed",
   ScriptFailed: "the script failed",
   Evicted: "the node is short of memory",
-  AgentStopped: "the agent takes its apps with it",
+  AgentStopped: "the agent stops its apps on exit",
 };
 
-/** The run is over: remember how it ended, then follow the stop's purpose or the restart policy. */
+/** The run is over: records how it ended, then follows the reason of the stop or the restart policy. */
 export function finish(record: AppRecord, run: Run, view: RunView, situation: Situation): Decision {
-  const exit = describeExit(run, withOwnKills(record, view), {
-    app: record.app,
-    now: situation.now,
-    tail: situation.logTail ?? "",
-  });
-  const ranMs = endOf(run, view, situation.now) - (run.startedAt ?? run.createdAt);
-  const ended: AppRecord = {
-    ...countKills(record, view),
-    run: undefined,
-    lastExit: exit,
-    lastHash: run.hash,
-    failures: exit.reason === "NodeRebooted" ? 0 : ranMs >= healthyAfterMs ? 1 : record.failures + 1,
-  };
+  const ended = withExit(record, run, view, situation);
   const effects: Effect[] = [{ kind: "cleanUp", run }];
-  const events: AppEvent[] = [endEvent(exit)];
-  // They are the app's runs now, and what is to become of them is decided there: a withdrawal, for one, has to stop them.
-  if (record.others) return act(withoutRun(ended), effects, events);
-  const asked = run.stop && run.stop.reason !== "ProbeFailed" && run.stop.reason !== "ScriptFailed";
-  if (record.withdrawn || (asked && run.stop?.reason !== "Evicted")) {
-    return act(
-      { ...ended, phase: "Pending", reason: "Stopped", message: "", failures: 0, retryAt: undefined },
-      effects,
-      events,
-    );
-  }
-  const policy = record.app.spec.restartPolicy;
-  const evicted = run.stop?.reason === "Evicted";
-  // What made the node short of memory is not over in seconds.
-  const waitMs = evicted ? longestBackoffMs(record.app) : backoffMs(record.app, ended.failures);
-  const retryAt = situation.now + waitMs;
-  const message = `${exitSummary(exit)}; restarting in ${Math.round(waitMs / secondMs)} s`;
-  if (record.app.spec.schedule && evicted) {
-    return act(
-      { ...ended, phase: "Pending", reason: "Evicted", message, failures: 0, retryAt },
-      effects,
-      events,
-    );
-  }
-  if (record.app.spec.schedule && (policy !== "OnFailure" || isSuccess(exit))) {
-    const next: AppRecord = { ...ended, phase: "Pending", reason: "", message: "", failures: 0 };
-    // A run that is still owed need not wait any longer: nothing lives beside it.
-    return act({ ...next, retryAt: undefined }, effects, events);
-  }
-  const done = policy === "Never" || (policy === "OnFailure" && isSuccess(exit));
-  if (done) {
-    const phase = isSuccess(exit) ? "Succeeded" : "Failed";
-    return act(
-      { ...ended, phase, reason: exit.reason ?? phase, message: exitSummary(exit) },
-      effects,
-      events,
-    );
-  }
-  const next: AppRecord = { ...ended, phase: "BackOff", reason: exit.reason ?? "Error", message, retryAt };
-  return { ...act(next, effects, events), wakeAt: retryAt };
+  const events: AppEvent[] = [exitEvent(ended.lastExit)];
+  // One of the other runs becomes the app's run, and the next step decides about it: a withdrawal, for one, has to stop it.
+  if (record.others) return decision(withoutRun(ended), effects, events);
+  const next = wasStoppedOnPurpose(record, run) ? pendingAfterStop(ended) : afterExit(ended, run, situation);
+  return {
+    ...decision(next, effects, events),
+    ...(next.phase === "BackOff" ? { wakeAt: next.retryAt } : {}),
+  };
 }
 
-export function endEvent(exit: LastExit): AppEvent {
-  const good = isSuccess(exit) || exit.reason === "Stopped";
+type EndedRecord = AppRecord & { lastExit: LastExit };
+
+/** The record without the run, with how it ended. Failures in a row count again from one after ten healthy minutes. */
+function withExit(record: AppRecord, run: Run, view: RunView, { now, logTail = "" }: Situation): EndedRecord {
+  const lastExit = describeExit(run, withOwnKills(record, view), { app: record.app, now, tail: logTail });
+  const ranMs = endOf(run, view, now) - (run.startedAt ?? run.createdAt);
+  const failures = ranMs >= healthyAfterMs ? 1 : record.failures + 1;
+  return {
+    ...countKills(record, view),
+    run: undefined,
+    lastExit,
+    lastHash: run.hash,
+    failures: lastExit.reason === "NodeRebooted" ? 0 : failures,
+  };
+}
+
+/** Reports whether the user, the source or the agent asked for the end; neither a failure nor an eviction. */
+function wasStoppedOnPurpose({ withdrawn }: AppRecord, { stop }: Run): boolean {
+  const unwanted: StopReason[] = ["ProbeFailed", "ScriptFailed", "Evicted"];
+  return withdrawn === true || (stop !== undefined && !unwanted.includes(stop.reason));
+}
+
+function pendingAfterStop(ended: EndedRecord): AppRecord {
+  return { ...ended, phase: "Pending", reason: "Stopped", message: "", failures: 0, retryAt: undefined };
+}
+
+/** What the restart policy and the schedule do with a run that ended by itself, by a failed probe or by an eviction. */
+function afterExit(ended: EndedRecord, run: Run, { now }: Situation): AppRecord {
+  const { app, lastExit } = ended;
+  const { restartPolicy, schedule } = app.spec;
+  const wasEvicted = run.stop?.reason === "Evicted";
+  // A node that is short of memory does not recover in seconds.
+  const waitMs = wasEvicted ? longestBackoffMs(app) : backoffMs(app, ended.failures);
+  const retryAt = now + waitMs;
+  const message = `${exitSummary(lastExit)}; restarting in ${Math.round(waitMs / secondMs)} s`;
+  if (schedule && wasEvicted) {
+    return { ...ended, phase: "Pending", reason: "Evicted", message, failures: 0, retryAt };
+  }
+  if (schedule && (restartPolicy !== "OnFailure" || isSuccess(lastExit))) {
+    // A run that is still due need not wait any longer: no other run lives.
+    return { ...ended, phase: "Pending", reason: "", message: "", failures: 0, retryAt: undefined };
+  }
+  if (restartPolicy === "Never" || (restartPolicy === "OnFailure" && isSuccess(lastExit))) {
+    const phase = isSuccess(lastExit) ? "Succeeded" : "Failed";
+    return { ...ended, phase, reason: lastExit.reason ?? phase, message: exitSummary(lastExit) };
+  }
+  return { ...ended, phase: "BackOff", reason: lastExit.reason ?? "Error", message, retryAt };
+}
+
+export function exitEvent(exit: LastExit): AppEvent {
+  const isExpected = isSuccess(exit) || exit.reason === "Stopped";
   const reason = exit.reason === "OOMKilled" || exit.reason === "Completed" || exit.reason === "Stopped"
     ? exit.reason
     : "Exited";
-  return { type: good ? "Normal" : "Warning", reason, message: exitSummary(exit) };
+  return { type: isExpected ? "Normal" : "Warning", reason, message: exitSummary(exit) };
 }
 
 function exitSummary(exit: LastExit): string {
@@ -189,16 +197,16 @@ function exitSummary(exit: LastExit): string {
   return `Ended with status ${exit.code}${signal}: ${exit.reason}`;
 }
 
-/** Not yet time to try again. A time further off than any wait is a clock that was set back: it does not count. */
+/** Reports whether it is too early for a retry. A time beyond the longest backoff comes from a clock set back, and is ignored. */
 export function mustWait({ app, retryAt }: AppRecord, now: number): boolean {
   return retryAt !== undefined && now < retryAt && retryAt - now <= longestBackoffMs(app);
 }
 
-/** The wait before the next try: none without a failure, then the base, doubled for every failure in a row, up to the most. */
+/** The wait before the next try: zero without a failure, then the base, doubled for every failure in a row, up to the maximum. */
 export function backoffMs(app: RunnableApp, failures: number): number {
   if (failures === 0) return 0;
   const doubled = app.spec.backoffSeconds * 2 ** Math.min(failures - 1, 30) * secondMs;
-  // Never less than a second: a script that is missing would be tried without a pause.
+  // At least a second: a missing script would be retried without a pause.
   return Math.max(secondMs, Math.min(longestBackoffMs(app), doubled));
 }
 
@@ -206,19 +214,20 @@ function longestBackoffMs({ spec }: RunnableApp): number {
   return Math.max(1, spec.backoffSeconds, spec.maxBackoffSeconds) * secondMs;
 }
 
-/** Nothing of the run lives, and nobody is about to say how it ended. */
+/** Reports whether no process of the run lives and its exit status is final. */
 export function isOver(view: RunView): boolean {
   return view.processes.length === 0 && (view.exit !== undefined || !view.launcherAlive);
 }
 
-export function runAndView(record: AppRecord, { view }: Situation): { run: Run; view: RunView } {
+/** The record's run and its view, which the current phase requires. */
+export function requireRun(record: AppRecord, { view }: Situation): { run: Run; view: RunView } {
   if (!record.run || !view) {
-    throw new Error(`an app in phase ${record.phase} must have a run that was looked at`);
+    throw new Error(`an app in phase ${record.phase} must have a run that was observed`);
   }
   return { run: record.run, view };
 }
 
-/** The record when its run is gone: the next of the others, if there is one, is the app's run now. */
+/** The record without its run: the next of the other runs, if there is one, becomes the app's run. */
 export function withoutRun(record: AppRecord): AppRecord {
   const [run, ...rest] = record.others ?? [];
   if (!run) return { ...record, run: undefined };
@@ -232,26 +241,27 @@ export function withoutRun(record: AppRecord): AppRecord {
   };
 }
 
-export function stay(record: AppRecord, reason: string, message: string): Decision {
-  const same = record.phase === "Pending" && record.reason === reason && record.message === message;
-  return same
+/** Stays Pending for this reason; writes nothing if that is what the record has already. */
+export function stayPending(record: AppRecord, reason: string, message: string): Decision {
+  const isSame = record.phase === "Pending" && record.reason === reason && record.message === message;
+  return isSame
     ? unchanged(record)
-    : act({ ...record, phase: "Pending", reason, message, retryAt: undefined }, []);
+    : decision({ ...record, phase: "Pending", reason, message, retryAt: undefined }, []);
 }
 
 export function forget(record: AppRecord): Decision {
-  return act(record, [{ kind: "forget" }]);
+  return decision(record, [{ kind: "forget" }]);
 }
 
 export function unchanged(record: AppRecord): Decision {
-  return act(record, []);
+  return decision(record, []);
 }
 
-export function act(record: AppRecord, effects: Effect[], events: AppEvent[] = []): Decision {
+export function decision(record: AppRecord, effects: Effect[], events: AppEvent[] = []): Decision {
   return { record, effects, events };
 }
 
-/** The script's name for people; what a URL carries for its server only is left out. */
+/** The script's name as users may see it: a URL without what only its server may know. */
 function scriptOf({ spec }: RunnableApp): string {
   return showURL(spec.shellFile ?? "");
 }

@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { numericId, parseGroup, parsePasswd } from "./passwd.ts";
 import { createNameService, type Member, type NameService } from "./nss.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "../types.ts";
 
 export interface Identity {
   uid: number;

@@ -16,7 +16,7 @@ export interface ProbeObserver {
   /** A liveness or startup probe has failed for this run. */
   failProbe(runId: string, message: string): void;
   /** The probes of this run found that it has started, or that it is or is not ready. */
-  setProbed(runId: string, probed: Pick<Run, "ready" | "startupPassed">): void;
+  setProbeState(runId: string, probed: Pick<Run, "ready" | "startupPassed">): void;
 }
 
 export interface AppProber {
@@ -38,8 +38,8 @@ export function createAppProber(
     perform: (probe, { runId, spec }) =>
       performProbe(probe, { ports: spec.ports, runFolder: runFolder(layout, runId) }),
     onFailed: ({ key, runId }, message) => find(key)?.failProbe(runId, message),
-    onReady: ({ key, runId }, ready) => find(key)?.setProbed(runId, { ready }),
-    onStarted: ({ key, runId }) => find(key)?.setProbed(runId, { startupPassed: true }),
+    onReady: ({ key, runId }, ready) => find(key)?.setProbeState(runId, { ready }),
+    onStarted: ({ key, runId }) => find(key)?.setProbeState(runId, { startupPassed: true }),
     onUnhealthy: ({ key, runId }, message) => {
       // A run that ends takes its exec probes with it: that says nothing about the app.
       if (find(key)?.record.run?.id === runId) onUnhealthy(key, message);

@@ -5,7 +5,7 @@ import type { EnvVar } from "../../api/types.ts";
 import { cleanPath, shellQuote } from "../../lib/shell.ts";
 import type { Identity } from "../identity/identity.ts";
 import { runMarker } from "../processes.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "../types.ts";
 import type { RunnableApp } from "../types.ts";
 
 export type Environment = Record<string, string>;

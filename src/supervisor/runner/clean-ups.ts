@@ -1,6 +1,6 @@
 /**
- * Clears away runs that are over. One that could not be, since a process would not go or a disk not answer, is tried again at every
- * step of its app.
+ * Cleans up runs that are over. A clean-up that fails, because a process does not exit or a disk does not answer, is retried at
+ * every step of the app.
  */
 import type { Run } from "../types.ts";
 
@@ -8,29 +8,29 @@ import type { Run } from "../types.ts";
 export class CleanUps {
   readonly #cleanUp: (run: Run) => Promise<void>;
   readonly #onFailure: (run: Run, error: unknown) => void;
-  #left: Run[] = [];
+  #failed: Run[] = [];
 
   constructor(cleanUp: (run: Run) => Promise<void>, onFailure: (run: Run, error: unknown) => void) {
     this.#cleanUp = cleanUp;
     this.#onFailure = onFailure;
   }
 
-  /** Whether nothing is left to be tried again. */
+  /** Reports whether no clean-up has to be retried. */
   get done(): boolean {
-    return this.#left.length === 0;
+    return this.#failed.length === 0;
   }
 
   async perform(run: Run): Promise<void> {
     try {
       await this.#cleanUp(run);
-      this.#left = this.#left.filter(({ id }) => id !== run.id);
+      this.#failed = this.#failed.filter(({ id }) => id !== run.id);
     } catch (error) {
       this.#onFailure(run, error);
-      if (!this.#left.some(({ id }) => id === run.id)) this.#left.push(run);
+      if (!this.#failed.some(({ id }) => id === run.id)) this.#failed.push(run);
     }
   }
 
-  async tryAgain(): Promise<void> {
-    for (const run of this.#left) await this.perform(run);
+  async retry(): Promise<void> {
+    for (const run of this.#failed) await this.perform(run);
   }
 }

@@ -3,30 +3,30 @@ import type { Logger } from "../../lib/log.ts";
 import type { CapsState } from "../confinement/confinement.ts";
 import type { AppEvent, AppRecord, Run, RunView, StartProblem } from "../types.ts";
 
-/** What is done for runs, in the world outside. */
+/** Everything that a runner does outside of its own memory. */
 export interface RunEffects {
   save: (record: AppRecord) => Promise<void>;
   /** The cgroup that a new run of the app gets. */
   leafOf: (record: AppRecord, runId: string) => string;
   observe: (record: AppRecord, run: Run, waitedMs?: number) => Promise<RunView>;
-  /** Calls off a run whose launcher has not claimed it. */
+  /** Cancels a run whose launcher has not claimed it. */
   cancel: (run: Run) => Promise<void>;
   thaw: (record: AppRecord, run: Run) => Promise<void>;
   /** Starts the launcher of a run; returns why it could not. */
   startRun: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartProblem | undefined>;
-  /** Waits for the end of the stop file, but not beyond the signal: then it is left running. */
+  /** Waits until the stop file exits; when the signal aborts, it is left running. */
   runStopFile: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<void>;
   terminate: (record: AppRecord, run: Run) => Promise<void>;
   kill: (record: AppRecord, run: Run) => Promise<void>;
   cleanUp: (record: AppRecord, run: Run) => Promise<void>;
-  /** Sets the caps again where they differ; what keeps it from that is in the state. */
+  /** Sets the caps again where they differ; the result says why if it cannot. */
   ensureCaps: (record: AppRecord) => Promise<CapsState>;
   forget: (record: AppRecord) => Promise<void>;
   logTail: (record: AppRecord) => Promise<string>;
   onEmpty: (record: AppRecord, run: Run, callback: () => void) => () => void;
 }
 
-/** The effects, the clock, and who hears what became of the app. */
+/** The effects, the clock, and callbacks for what happens to the app. */
 export interface RunnerDeps extends RunEffects {
   now: () => number;
   bootId: string;

@@ -1,20 +1,21 @@
 /**
- * Children that outlive their script, or the launcher itself, end without a word from it: the kernel tells when the last is gone.
+ * Watches for the end of processes that no launcher reports, such as children that outlive their script or the launcher: the kernel
+ * reports when the last one is gone.
  */
 import type { AppRecord, Run, RunView } from "../types.ts";
 
-/** At most one watch at a time, for the run that the app has now. */
+/** The watch of one app: at most one at a time, for its current run. */
 export class EmptyWatch {
   readonly #open: (record: AppRecord, run: Run) => () => void;
   #watched: { runId: string; close: () => void } | undefined;
 
-  /** `open` begins to watch a run, and returns what ends the watch. */
+  /** `open` starts to watch a run, and returns a function that ends the watch. */
   constructor(open: (record: AppRecord, run: Run) => () => void) {
     this.#open = open;
   }
 
-  /** Watches where nobody else would tell of the end, and ends the watch of a run that is over. */
-  follow(record: AppRecord, view: RunView | undefined): void {
+  /** Starts a watch if nothing else would report the end of the run, and ends the watch of an earlier run. */
+  update(record: AppRecord, view: RunView | undefined): void {
     const { run, phase } = record;
     const needed = run !== undefined && view !== undefined && view.processes.length > 0 &&
       (view.exit !== undefined || !view.launcherAlive || phase === "Stopping");

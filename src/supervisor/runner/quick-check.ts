@@ -1,38 +1,43 @@
 /**
- * Tells whether an app that was as wanted at the last look still seems so, for next to nothing: by the processes that were seen then.
+ * Checks at almost no cost whether an app is still as the last step found it: by the processes that were seen then.
  *
- * What a glance cannot see tells of itself: a launcher writes marks that are watched, the kernel says when a cgroup becomes empty.
- * Still nothing is taken for granted for longer than `trustMs`.
+ * What a quick check cannot see is reported: a launcher writes marks, which are watched, and the kernel reports when a cgroup
+ * becomes empty. Still, nothing is trusted for longer than `trustMs`.
  */
-import { isThere } from "../processes.ts";
+import { pidExists } from "../processes.ts";
 import type { AppRecord, ProcessId, RunView } from "../types.ts";
 
 const trustMs = 120_000;
 
-export interface Quiet {
+/** What the next quick checks compare with. */
+export interface QuickCheck {
   until: number;
-  /** Those whose end would change something. */
+  /** The processes whose end would change something. */
   processes: ProcessId[];
 }
 
-/** What a look found that led to nothing, if the next looks may be glances. */
-export function quietSince(record: AppRecord, view: RunView | undefined, now: number): Quiet | undefined {
+/** The quick check for an app that needed nothing in the last step; undefined if it needs full steps. */
+export function planQuickCheck(
+  record: AppRecord,
+  view: RunView | undefined,
+  now: number,
+): QuickCheck | undefined {
   if (record.phase !== "Running" || record.others?.length || !view || view.processes.length === 0) {
     return undefined;
   }
   const { launcher, launcherAlive, started, processes } = view;
   const main = started && processes.includes(started.main.pid) ? started.main : undefined;
-  // The kernel tells when the last process is gone. Where visitors stay, the end of the one that stands for the run tells it.
-  const left = main ?? { pid: record.run?.survivor ?? processes[0]!, startTime: "" };
-  // A launcher that lives waits for its script, and writes down when it ends.
-  return { until: now + trustMs, processes: [launcher && launcherAlive ? launcher : left] };
+  // The kernel reports when the last process is gone. If exec processes stay, only the end of the survivor shows it.
+  const survivor = main ?? { pid: record.run?.survivor ?? processes[0]!, startTime: "" };
+  // A living launcher waits for its script, and writes a mark when it ends.
+  return { until: now + trustMs, processes: [launcher && launcherAlive ? launcher : survivor] };
 }
 
-/** Whether nothing has changed that a glance can see. A clock that was set back ends the trust, too. */
-export function isStillQuiet(
-  { until, processes }: Quiet,
+/** Reports whether the quick check finds no change. A clock that was set back makes it fail, too. */
+export function looksUnchanged(
+  { until, processes }: QuickCheck,
   now: number,
-  lives: (target: ProcessId) => boolean = isThere,
+  lives: (target: ProcessId) => boolean = pidExists,
 ): boolean {
   return now < until && until - now <= trustMs && processes.every(lives);
 }

@@ -30,7 +30,7 @@ import { forgetLog, readTail } from "../logs/logs.ts";
 import { type RecordStore, saveRunRecord } from "../records/records.ts";
 import type { RunEffects } from "./effects.ts";
 import { refOf, runsOf } from "../run-ref.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "../types.ts";
 import type { AppRecord, Run, StartProblem } from "../types.ts";
 
 export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot"> {

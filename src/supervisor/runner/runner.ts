@@ -1,8 +1,8 @@
 /**
- * The worker of one app: looks, decides, writes down, acts; one step at a time, each app by itself.
+ * The worker of one app. Each step observes the app's runs, decides, saves the record and performs the effects.
  *
  * Guarantees: steps of one app never overlap; a poke during a step leads to another step; the record is on disk before
- * its effects. An effect that throws is logged and tried again by a later step, never dropped.
+ * its effects. An effect that throws is logged and retried by a later step, never dropped.
  */
 import { CleanUps } from "./clean-ups.ts";
 import type { CapsState } from "../confinement/confinement.ts";
@@ -10,27 +10,24 @@ import {
   decide,
   type Desired,
   mergeDesired,
-  mergeProbed,
+  mergeProbeState,
   newRecord,
-  type ProbedRun,
   runHash,
+  type RunProbeState,
   type Situation,
 } from "../decide/decide.ts";
 import { EmptyWatch } from "./empty-watch.ts";
-import { nextRunOf } from "../next-run.ts";
-import { isStillQuiet, type Quiet, quietSince } from "./quick-check.ts";
+import { looksUnchanged, planQuickCheck, type QuickCheck } from "./quick-check.ts";
 import type { RunnerDeps } from "./effects.ts";
 import { runsOf } from "../run-ref.ts";
 import { keyOf } from "../../api/names.ts";
 import { StartAttempt } from "./start-attempt.ts";
 import { StepLoop } from "./step-loop.ts";
-import type { AppRecord, Effect, Run, StartProblem } from "../types.ts";
+import type { AppRecord, Effect, Run, RunnableApp, StartProblem } from "../types.ts";
 
 export type { RunnerDeps } from "./effects.ts";
 export { cleanUpRun, createRunEffects, type RunEffectsOptions } from "./real-effects.ts";
 export { spread } from "./spread.ts";
-
-export type { Desired } from "../decide/decide.ts";
 
 export class AppRunner {
   readonly #deps: RunnerDeps;
@@ -47,24 +44,23 @@ export class AppRunner {
   #caps: CapsState | undefined;
   #eviction: string | undefined;
   #probeFailure: { runId: string; message: string } | undefined;
-  #probed: ProbedRun | undefined;
+  #probeState: RunProbeState | undefined;
   #halted = false;
-  #quiet: Quiet | undefined;
+  #quickCheck: QuickCheck | undefined;
 
   constructor(record: AppRecord, deps: RunnerDeps) {
     this.#record = record;
     this.#deps = deps;
     this.#loop = new StepLoop({
       step: () => this.#step(),
-      glance: () => this.#glance(),
-      onError: (error) => deps.log.error("a step failed", { app: this.#name, error }),
+      quickCheck: () => this.#runQuickCheck(),
+      onError: (error) => deps.log.error("step failed", { app: this.#key, error }),
       now: deps.now,
     });
     this.#emptyWatch = new EmptyWatch((record, run) => deps.onEmpty(record, run, () => this.poke()));
     this.#cleanUps = new CleanUps(
       (run) => deps.cleanUp(this.#record, run),
-      (run, error) =>
-        deps.log.warn("a run could not be cleared away yet", { app: this.#name, run: run.id, error }),
+      (run, error) => deps.log.warn("cannot clean up a run yet", { app: this.#key, run: run.id, error }),
     );
   }
 
@@ -76,7 +72,7 @@ export class AppRunner {
     return this.#caps;
   }
 
-  /** Settles what a crashed agent left undecided, then goes on from there. */
+  /** Takes over from an earlier agent: cancels a start that was not claimed and undoes a freeze, then takes a step. */
   async adopt(): Promise<void> {
     const { run, phase } = this.#record;
     try {
@@ -85,7 +81,7 @@ export class AppRunner {
         await Promise.all(runsOf(this.#record).map((run) => this.#deps.thaw(this.#record, run)));
       }
     } catch (error) {
-      this.#deps.log.error("cannot settle what was left undecided", { app: this.#name, error });
+      this.#deps.log.error("cannot take over from an earlier agent", { app: this.#key, error });
     }
     this.poke();
   }
@@ -93,7 +89,7 @@ export class AppRunner {
   assign(desired: Desired): void {
     this.#next = desired;
     const changes = runHash(desired.app) !== this.#record.run?.hash || desired.app.spec.suspend;
-    // A spec that makes no sense changes nothing of what runs, or is about to.
+    // An invalid spec changes nothing that runs or starts.
     if (changes && !desired.invalid) this.#start.cancel(new Error("the app was changed"));
     this.poke();
   }
@@ -104,19 +100,19 @@ export class AppRunner {
     this.poke();
   }
 
-  /** A probe has given this run up. */
+  /** A liveness or startup probe of this run failed for good. */
   failProbe(runId: string, message: string): void {
     this.#probeFailure = { runId, message };
     this.poke();
   }
 
-  /** The probes of this run say whether it has started, and whether the app can serve. */
-  setProbed(runId: string, probed: Pick<Run, "ready" | "startupPassed">): void {
-    this.#probed = { ...(this.#probed?.runId === runId ? this.#probed : {}), ...probed, runId };
+  /** Records what the probes of this run found: whether it has started, and whether the app is ready. */
+  setProbeState(runId: string, state: Pick<Run, "ready" | "startupPassed">): void {
+    this.#probeState = { ...(this.#probeState?.runId === runId ? this.#probeState : {}), ...state, runId };
     this.poke();
   }
 
-  /** The agent takes its apps with it: this one ends, and nothing begins any more. Resolves when the step under way is done. */
+  /** The agent stops its apps on exit: this one stops, and nothing starts any more. Resolves when the step under way is done. */
   halt(): Promise<void> {
     this.#halted = true;
     this.#start.close();
@@ -124,20 +120,20 @@ export class AppRunner {
     return this.#loop.settled();
   }
 
-  /** The node is short of memory and this app has to go. */
+  /** The node is short of memory and evicts this app. */
   evict(message: string): void {
     this.#eviction = message;
     this.poke();
   }
 
-  /** Something may have happened: look again. */
+  /** Something may have happened: take a step. */
   poke(): void {
     this.#loop.poke();
   }
 
-  /** Nothing was heard, but a look is due: a short one if that will do. */
-  glance(): void {
-    this.#loop.glance();
+  /** The regular check, though nothing was reported: a quick one if that is enough, else a step. */
+  check(): void {
+    this.#loop.check();
   }
 
   /** Ends the worker and leaves the app alone; resolves when the step under way is done. */
@@ -148,40 +144,40 @@ export class AppRunner {
     await this.#loop.close();
   }
 
-  /** The caps are looked at each time, since nobody tells of a change there. */
-  async #glance(): Promise<boolean> {
-    if (!this.#quiet || !isStillQuiet(this.#quiet, this.#deps.now())) return true;
+  /** Returns whether a step is needed. Caps are checked each time, since nothing reports a change there. */
+  async #runQuickCheck(): Promise<boolean> {
+    if (!this.#quickCheck || !looksUnchanged(this.#quickCheck, this.#deps.now())) return true;
     await this.#ensureCaps();
     return false;
   }
 
   async #step(): Promise<boolean> {
-    this.#quiet = undefined;
-    await this.#takeDesired();
-    await this.#takeProbed();
-    await this.#cleanUps.tryAgain();
-    const situation = await this.#look();
+    this.#quickCheck = undefined;
+    await this.#applyDesired();
+    await this.#applyProbeState();
+    await this.#cleanUps.retry();
+    const situation = await this.#observe();
     const { record, effects, events, wakeAt } = decide(this.#record, situation);
     const changed = record !== this.#record;
     if (changed) await this.#save(record);
     for (const event of events) this.#deps.onEvent(record, event);
     for (const effect of effects) {
       await this.#perform(effect);
-      // The stop file may have been left running: what comes after its end is for the next agent.
+      // The stop file may still run: what comes after it is left to the next agent.
       if (effect.kind === "stopFile" && this.#loop.closed) break;
     }
     if (this.#loop.closed) return false;
-    this.#emptyWatch.follow(this.#record, situation.view);
+    this.#emptyWatch.update(this.#record, situation.view);
     if (changed || this.#problem) {
       this.#deps.onChange(this.#record);
       return true;
     }
     if (wakeAt !== undefined) this.#loop.wakeAt(wakeAt);
-    if (this.#cleanUps.done) this.#quiet = quietSince(this.#record, situation.view, situation.now);
+    if (this.#cleanUps.done) this.#quickCheck = planQuickCheck(this.#record, situation.view, situation.now);
     return this.#next !== undefined;
   }
 
-  async #takeDesired(): Promise<void> {
+  async #applyDesired(): Promise<void> {
     const next = this.#next;
     if (next === undefined) return;
     this.#next = undefined;
@@ -191,17 +187,17 @@ export class AppRunner {
     if (!record.withdrawn) this.#deps.onChange(record);
   }
 
-  async #takeProbed(): Promise<void> {
-    const probed = this.#probed;
-    if (probed === undefined) return;
-    this.#probed = undefined;
-    const record = mergeProbed(this.#record, probed);
+  async #applyProbeState(): Promise<void> {
+    const state = this.#probeState;
+    if (state === undefined) return;
+    this.#probeState = undefined;
+    const record = mergeProbeState(this.#record, state);
     if (record === this.#record) return;
     await this.#save(record);
     this.#deps.onChange(record);
   }
 
-  async #look(): Promise<Situation> {
+  async #observe(): Promise<Situation> {
     const { now, bootId, newRunId, observe, logTail } = this.#deps;
     const leafOf = (runId: string) => this.#deps.leafOf(this.#record, runId);
     const { run, others, app } = this.#record;
@@ -248,7 +244,7 @@ export class AppRunner {
         return await deps.cancel(effect.run);
       case "cleanUp":
         return await this.#cleanUps.perform(effect.run);
-      case "limits":
+      case "ensureCaps":
         return await this.#ensureCaps();
       case "forget":
         return await this.#forget();
@@ -264,16 +260,16 @@ export class AppRunner {
 
   async #forget(): Promise<void> {
     // What is left of a run would bring the app back with the next agent.
-    if (!this.#cleanUps.done) throw new Error("it cannot be forgotten while a run of it is not cleared away");
+    if (!this.#cleanUps.done) throw new Error("cannot forget the app before all its runs are cleaned up");
     await this.#deps.forget(this.#record);
-    const heir = this.#next ?? this.#successor;
+    const successor = this.#next ?? this.#successor;
     this.#next = this.#successor = this.#caps = undefined;
-    if (heir !== undefined && heir !== "withdrawn") {
-      await this.#save(newRecord(heir));
+    if (successor !== undefined && successor !== "withdrawn") {
+      await this.#save(newRecord(successor));
       this.poke();
       return;
     }
-    // This is a step of the loop: to wait for its end would take for ever.
+    // Not awaited: this is a step of the loop, and close() waits for it.
     void this.#loop.close();
     this.#deps.onForgotten(this.#record);
   }
@@ -283,12 +279,23 @@ export class AppRunner {
     this.#record = record;
   }
 
-  get #name(): string {
+  get #key(): string {
     return keyOf(this.#record.app);
   }
 }
 
-function isSameState(one: CapsState, other: CapsState | undefined): boolean {
-  if (one.enforced || !other || other.enforced) return one.enforced === other?.enforced;
-  return one.reason === other.reason && one.message === other.message;
+function isSameState(a: CapsState, b: CapsState | undefined): boolean {
+  if (a.enforced || !b || b.enforced) return a.enforced === b?.enforced;
+  return a.reason === b.reason && a.message === b.message;
+}
+
+/**
+ * The function that returns when the app's schedule is due after a time; undefined for an app without one. Parsing schedules costs
+ * memory that most nodes can save: the parser is loaded with the first app that has one.
+ */
+async function nextRunOf({ spec }: RunnableApp): Promise<Situation["nextRun"]> {
+  const { schedule, timeZone } = spec;
+  if (!schedule) return undefined;
+  const { nextRun } = await import("../cron-times.ts");
+  return (after) => nextRun(schedule, timeZone, after);
 }

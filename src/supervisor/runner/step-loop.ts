@@ -1,11 +1,11 @@
 /**
- * Runs steps one at a time. A poke during a step leads to another step after it, and a step that throws is tried again.
+ * Runs steps one at a time. A poke during a step leads to another step after it, and a step that throws is retried.
  */
 export interface StepLoopOptions {
-  /** One step; true means that another has to follow at once. */
+  /** One step; true means that another must follow at once. */
   step: () => Promise<boolean>;
-  /** A cheaper look; true means that a step has to follow. */
-  glance: () => Promise<boolean>;
+  /** A cheaper check; true means that a step must follow. */
+  quickCheck: () => Promise<boolean>;
   onError: (error: unknown) => void;
   now: () => number;
 }
@@ -38,15 +38,15 @@ export class StepLoop {
     this.#run(() => this.#runSteps());
   }
 
-  /** Time for a look, though nothing was heard: a step under way is one, and a timer stays set. */
-  glance(): void {
+  /** Runs the quick check, unless a step is under way. A timer stays set. */
+  check(): void {
     if (this.#closed || this.#running) return;
     this.#run(async () => {
-      if (await this.#options.glance()) this.#pokedAgain = true;
+      if (await this.#options.quickCheck()) this.#pokedAgain = true;
     });
   }
 
-  /** Pokes at this time, unless a step comes before it. */
+  /** Pokes at this time, unless a step comes first. */
   wakeAt(time: number): void {
     clearTimeout(this.#timer);
     if (this.#closed) return;
@@ -54,12 +54,12 @@ export class StepLoop {
     this.#timer = setTimeout(() => this.poke(), waitMs);
   }
 
-  /** Resolves when the step under way, if there is one, is done. */
+  /** Resolves when the step under way, if any, is done. */
   async settled(): Promise<void> {
     await this.#running;
   }
 
-  /** No further step begins; resolves when the one under way is done. A step that closes its own loop must not wait for that. */
+  /** Starts no further step; resolves when the one under way is done. A step that closes its own loop must not await this. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);

@@ -9,7 +9,7 @@ import { showURL } from "../../api/shown-spec.ts";
 import { type Headers, headerValue } from "../../lib/http-get.ts";
 import { hostAddress, isLinkLocal } from "../../lib/special-addresses.ts";
 import { followRedirect, maxRedirects } from "../../lib/redirect.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "../types.ts";
 
 export interface FetchLimits {
   maxBytes: number;

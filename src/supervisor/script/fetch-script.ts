@@ -23,7 +23,7 @@ import {
   tooLarge,
 } from "./fetch-rules.ts";
 import { type CachedAnswer, createScriptCache, type ScriptCache } from "./script-cache.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "../types.ts";
 
 export interface ScriptFetcherOptions {
   cacheDir: string;

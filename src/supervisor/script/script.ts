@@ -14,7 +14,7 @@ import process from "node:process";
 import { ensureFolder, errorCode, writeNew } from "../../lib/files.ts";
 import { shellQuote } from "../../lib/shell.ts";
 import { headBytes, isShell, readHead, repairText } from "./script-text.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "../types.ts";
 
 export { createScriptFetcher } from "./fetch-script.ts";
 

@@ -125,7 +125,7 @@ describe("no app stopped without a reason", () => {
   });
   test("what was asked for long before the run began is no reason", () => {
     const apps = [app("ticker", { asks: [{ what: "restart", at: 30 }] })];
-    const log = "INFO Stopping: what runs has changed app=default/a reason=Stopping";
+    const log = "INFO Stopping: the spec changed what runs app=default/a reason=Stopping";
     assert.match(
       stoppedForAReason.judge(evidence({ ...stopped, apps, nodes: [node({ log })] })).join(),
       /nobody asked/,

@@ -74,7 +74,7 @@ describe("an app with an invalid edit", () => {
     assert.deepEqual([first.record.phase, first.record.run, kinds(first)], [
       "Running",
       running().run,
-      ["limits"],
+      ["ensureCaps"],
     ]);
     assert.deepEqual(first.events.map(({ reason }) => reason), ["InvalidSpec"]);
     const second = decide(first.record, situation({ view: viewWith() }));
@@ -190,7 +190,7 @@ describe("a running app", () => {
     const record = running();
     const decision = decide(record, situation({ view: viewWith() }));
     assert.equal(decision.record, record);
-    assert.deepEqual(kinds(decision), ["limits"]);
+    assert.deepEqual(kinds(decision), ["ensureCaps"]);
   });
 
   test("whose script ended well but left processes lives on: it daemonized", () => {
@@ -257,7 +257,7 @@ describe("a running app", () => {
     });
   }
 
-  test("is stopped with a word of its own where a restart was asked for", () => {
+  test("is stopped with a reason of its own if a restart was requested", () => {
     const { createdAt } = running().run!;
     const asked = (at: number) =>
       decide({
@@ -265,7 +265,7 @@ describe("a running app", () => {
         app: appWith({}, { annotations: { [annotations.restartedAt]: new Date(at).toISOString() } }),
       }, situation({ view: viewWith() }));
     assert.equal(asked(createdAt + 1000).record.run?.stop?.reason, "Restarted");
-    assert.match(asked(createdAt + 1000).events[0]!.message, /^Stopping: a restart was asked for/);
+    assert.match(asked(createdAt + 1000).events[0]!.message, /^Stopping: a restart was requested/);
     assert.equal(asked(createdAt - 1000).record.run?.stop?.reason, "Updated");
   });
 

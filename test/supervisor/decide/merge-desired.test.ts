@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { mergeDesired, newRecord, tellInvalid } from "../../../src/supervisor/decide/merge-desired.ts";
+import { mergeDesired, newRecord, reportInvalid } from "../../../src/supervisor/decide/merge-desired.ts";
 import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
 import type { AppRecord, RunnableApp } from "../../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf } from "../fixtures.ts";
@@ -62,9 +62,9 @@ describe("an invalid edit", () => {
   });
 });
 
-describe("tellInvalid()", () => {
-  const events = (record: AppRecord) => tellInvalid(record).events;
-  const after = (record: AppRecord) => tellInvalid(record).record;
+describe("reportInvalid()", () => {
+  const events = (record: AppRecord) => reportInvalid(record).events;
+  const after = (record: AppRecord) => reportInvalid(record).record;
 
   test("makes one warning of an edit, also over a restart of the agent", () => {
     const record = merge(running, edited(), problem);
@@ -74,7 +74,7 @@ describe("tellInvalid()", () => {
       message: `${problem}; the last valid spec stays in force`,
     }]);
     const kept = decodeRecord(encodeRecord(after(record)));
-    assert.equal(tellInvalid(kept).record, kept);
+    assert.equal(reportInvalid(kept).record, kept);
     assert.deepEqual(events(kept), []);
     assert.deepEqual(events(merge(kept, edited(3), problem)), []);
   });

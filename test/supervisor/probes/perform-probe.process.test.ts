@@ -92,7 +92,7 @@ test("a probe that ended with its run is reported neither for the app nor for th
     const [failed, unhealthy]: string[][] = [[], []];
     const prober = createAppProber({
       layout,
-      find: () => ({ record: now, failProbe: (runId) => failed!.push(runId), setProbed: () => {} }),
+      find: () => ({ record: now, failProbe: (runId) => failed!.push(runId), setProbeState: () => {} }),
       onUnhealthy: (_key, message) => unhealthy!.push(message),
     });
     prober.follow(probed);

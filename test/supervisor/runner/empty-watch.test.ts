@@ -14,7 +14,7 @@ function isWatched(view: Partial<RunView>, record: AppRecord = running): boolean
     open++;
     return () => open--;
   });
-  watch.follow(record, viewWith(view));
+  watch.update(record, viewWith(view));
   return open === 1;
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isStillQuiet, quietSince } from "../../../src/supervisor/runner/quick-check.ts";
+import { looksUnchanged, planQuickCheck } from "../../../src/supervisor/runner/quick-check.ts";
 import type { AppRecord, RunView } from "../../../src/supervisor/types.ts";
 
 const now = 1_000_000;
@@ -20,33 +20,33 @@ const view: RunView = {
 const everybody = () => true;
 
 test("a running app is quiet while its launcher lives, for two minutes", () => {
-  const quiet = quietSince(running, view, now)!;
+  const quiet = planQuickCheck(running, view, now)!;
   assert.deepEqual(quiet.processes, [launcher]);
-  assert.equal(isStillQuiet(quiet, now + minute, everybody), true);
-  assert.equal(isStillQuiet(quiet, now + minute, ({ pid }) => pid !== launcher.pid), false);
-  assert.equal(isStillQuiet(quiet, now + 2 * minute, everybody), false);
+  assert.equal(looksUnchanged(quiet, now + minute, everybody), true);
+  assert.equal(looksUnchanged(quiet, now + minute, ({ pid }) => pid !== launcher.pid), false);
+  assert.equal(looksUnchanged(quiet, now + 2 * minute, everybody), false);
 });
 
 test("a script whose launcher is gone is asked for itself", () => {
-  const orphan = quietSince(running, { ...view, launcherAlive: false }, now)!;
+  const orphan = planQuickCheck(running, { ...view, launcherAlive: false }, now)!;
   assert.deepEqual(orphan.processes, [main]);
-  assert.equal(isStillQuiet(orphan, now + minute, ({ pid }) => pid !== main.pid), false);
+  assert.equal(looksUnchanged(orphan, now + minute, ({ pid }) => pid !== main.pid), false);
 });
 
 test("a clock that was set back ends the quiet", () => {
-  assert.equal(isStillQuiet(quietSince(running, view, now)!, now - 1, everybody), false);
+  assert.equal(looksUnchanged(planQuickCheck(running, view, now)!, now - 1, everybody), false);
 });
 
-test("where children outlive their script, a glance asks for the one that stands for the run", () => {
+test("if children outlive their script, a quick check asks for the survivor", () => {
   const daemon = { ...view, launcherAlive: false, exit: { code: 0, at: now }, processes: [12] };
-  const pids = (record: AppRecord) => quietSince(record, daemon, now)?.processes.map(({ pid }) => pid);
+  const pids = (record: AppRecord) => planQuickCheck(record, daemon, now)?.processes.map(({ pid }) => pid);
   assert.deepEqual(pids(running), [12]);
   assert.deepEqual(pids({ ...running, run: { survivor: 13 } } as AppRecord), [13]);
 });
 
 test("an app that does not run, has nothing left, or has other runs beside it is never quiet", () => {
-  assert.equal(quietSince({ ...running, phase: "Stopping" }, view, now), undefined);
-  assert.equal(quietSince(running, { ...view, processes: [] }, now), undefined);
-  assert.equal(quietSince(running, undefined, now), undefined);
-  assert.equal(quietSince({ ...running, others: [{}] } as AppRecord, view, now), undefined);
+  assert.equal(planQuickCheck({ ...running, phase: "Stopping" }, view, now), undefined);
+  assert.equal(planQuickCheck(running, { ...view, processes: [] }, now), undefined);
+  assert.equal(planQuickCheck(running, undefined, now), undefined);
+  assert.equal(planQuickCheck({ ...running, others: [{}] } as AppRecord, view, now), undefined);
 });

@@ -4,9 +4,9 @@ import { StepLoop } from "../../../src/supervisor/runner/step-loop.ts";
 import { waitFor } from "../../wait-for.ts";
 
 /** A loop whose steps end when they are let go. */
-function createLoop(results: (boolean | Error)[] = [], glances: (boolean | Error)[] = []) {
+function createLoop(results: (boolean | Error)[] = [], quickChecks: (boolean | Error)[] = []) {
   const waiting: (() => void)[] = [];
-  const state = { begun: 0, active: 0, most: 0, glances: 0, errors: [] as string[] };
+  const state = { begun: 0, active: 0, most: 0, quickChecks: 0, errors: [] as string[] };
   const loop = new StepLoop({
     async step() {
       state.begun++;
@@ -17,9 +17,9 @@ function createLoop(results: (boolean | Error)[] = [], glances: (boolean | Error
       if (result instanceof Error) throw result;
       return result;
     },
-    async glance() {
-      state.glances++;
-      const result = glances.shift() ?? false;
+    async quickCheck() {
+      state.quickChecks++;
+      const result = quickChecks.shift() ?? false;
       if (result instanceof Error) throw result;
       return result;
     },
@@ -80,27 +80,27 @@ test("close() waits for the step under way, and none begins after it", async () 
   assert.equal(state.begun, 1);
 });
 
-test("a glance leads to a step only where it says so, and none is taken beside a step", async () => {
+test("a quick check leads to a step only if it returns true, and none is made during a step", async () => {
   const { loop, state, finishOne } = createLoop([], [false, true]);
-  loop.glance();
-  loop.glance();
-  await waitFor("the first glance is over", () => {
-    if (state.glances === 1) loop.glance();
-    return state.glances === 2;
+  loop.check();
+  loop.check();
+  await waitFor("the first quick check is over", () => {
+    if (state.quickChecks === 1) loop.check();
+    return state.quickChecks === 2;
   });
   await waitFor("a step", () => state.begun === 1);
-  loop.glance();
+  loop.check();
   await finishOne();
   await loop.close();
-  assert.deepEqual([state.glances, state.begun], [2, 1]);
+  assert.deepEqual([state.quickChecks, state.begun], [2, 1]);
 });
 
-test("a glance leaves the timer alone, and one that throws is told", async () => {
+test("a quick check leaves the timer alone, and its error is reported", async () => {
   const { loop, state, finishOne } = createLoop([], [false, new Error("no cgroup")]);
   loop.wakeAt(10);
-  loop.glance();
+  loop.check();
   await finishOne();
-  loop.glance();
+  loop.check();
   await waitFor("the trouble is told", () => state.errors.length === 1);
   await loop.close();
   assert.deepEqual([state.begun, state.errors], [1, ["no cgroup"]]);

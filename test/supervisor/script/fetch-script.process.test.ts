@@ -7,7 +7,7 @@ import type { LookupFunction } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import type { StartError } from "../../../src/supervisor/start-error.ts";
+import type { StartError } from "../../../src/supervisor/types.ts";
 import {
   createScriptFetcher,
   type ScriptFetcherOptions,
