@@ -51,7 +51,10 @@ export function explainMismatch(pattern: string, value: string): string {
 }
 
 const meaning: ReadonlyMap<string, string> = new Map([
-  [percent, 'must be a percentage over 0 to 100, such as "20", "12.5" or "20%", or "" for no cap'],
+  [
+    percent,
+    'must be a percentage greater than 0 and at most 100, such as "20", "12.5" or "20%", or "" for no cap',
+  ],
   [path, "must be an absolute path without control characters"],
   [withoutNUL, "must not contain a NUL character: programs cannot receive one"],
   [sha256, "must be the 64 hex digits of a SHA-256 digest"],

@@ -34,7 +34,7 @@ test("every bad spec is rejected once, with the field, the value and the reason"
 
 test("a message names the field, the value and what is valid", () => {
   assert.deepEqual(messages(appWith({ cpuPCT: "200" })), [
-    'spec.cpuPCT: Invalid value: "200": must be a percentage over 0 to 100, such as "20", "12.5" or "20%", or "" for no cap',
+    'spec.cpuPCT: Invalid value: "200": must be a percentage greater than 0 and at most 100, such as "20", "12.5" or "20%", or "" for no cap',
   ]);
   assert.deepEqual(messages(appWith({ cpuPCT: 12.5 })), [
     'spec.cpuPCT: Invalid value: 12.5: must be a string if it is a fraction: "12.5"',
