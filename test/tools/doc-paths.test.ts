@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { checkout } from "../harness/parts.ts";
+
+const pages = ["*.md", "crd/*.md", "examples/*.md", "docs/**/*.md"].flatMap((glob) =>
+  globSync(glob, { cwd: checkout })
+);
+
+test("every file that the map and the recipes name exists", () => {
+  for (const page of ["docs/architecture.md", "CONTRIBUTING.md"]) {
+    const text = readFileSync(join(checkout, page), "utf8");
+    const paths = [...text.matchAll(/`([\w-]+(?:\/[\w.-]+)+\.ts)`/g)].map(([, path]) => path!)
+      .filter((path) => !path.includes("NAME"));
+    assert.ok(paths.length > 20, `${page} names ${paths.length} files`);
+    const missing = paths.filter((path) =>
+      !["", "src"].some((base) => existsSync(join(checkout, base, path)))
+    );
+    assert.deepEqual(missing, [], page);
+  }
+});
+
+test("every room is on the map", () => {
+  const map = readFileSync(join(checkout, "docs/architecture.md"), "utf8");
+  const mainFiles = globSync("*/*/*.ts", { cwd: join(checkout, "src") })
+    .filter((path) => path.endsWith(`/${dirname(path).split("/").at(-1)}.ts`));
+  assert.ok(mainFiles.length > 20, `found ${mainFiles.length} rooms`);
+  assert.deepEqual(mainFiles.filter((path) => !map.includes(`\`${path}\``)), []);
+});
+
+test("every relative link of a page leads to a file", () => {
+  for (const page of pages) {
+    const text = readFileSync(join(checkout, page), "utf8");
+    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, link]) => link!);
+    assert.deepEqual(links.filter((link) => !existsSync(join(checkout, dirname(page), link))), [], page);
+  }
+});
