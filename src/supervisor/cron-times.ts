@@ -1,9 +1,9 @@
 /**
- * When a cron expression is due next, in any time zone. Pure, and the clock is an argument: node-cron reads expressions, but
- * tells next times only from its own now.
+ * Computes when a cron expression is due next, in any time zone. Pure: the clock is an argument. node-cron parses expressions, but
+ * computes next times only from the current time.
  *
- * Days are matched as cron does: where both day of month and day of week are restricted, either is enough. A time that the
- * clock jumps over in spring is left out. A time that it shows twice in autumn counts once, except for expressions that run
+ * Days are matched as cron does: if both day of month and day of week are restricted, either is enough. A time that the
+ * clock jumps over in spring is skipped. A time that it shows twice in autumn counts once, except for expressions that run
  * every hour: their hours are all real.
  */
 import { parse } from "node-cron";
@@ -17,16 +17,16 @@ interface Fields {
 }
 
 const dayMs = 86_400_000;
-/** More than clocks are ever set forth or back by a zone's rules in one night. */
+/** More than any time zone moves its clocks in one night. */
 const farMs = 3 * 3_600_000;
 /** 29 February may be eight years away: 1896 to 1904, or 2096 to 2104. */
 const farthestDays = 366 * 9;
-/** More than a node has apps; old expressions must not stay for ever. */
+/** More than a node has apps; old expressions must not stay forever. */
 const mostParsed = 2000;
 const parsed = new Map<string, Fields>();
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** The first time after `after` (milliseconds), or undefined where there is none in nine years. */
+/** The first time after `after` (milliseconds), or undefined if there is none in nine years. */
 export function nextRun(expression: string, timeZone: string | undefined, after: number): number | undefined {
   const fields = fieldsOf(expression);
   const zone = timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -58,7 +58,7 @@ function firstAfter(
     for (const instant of everyHour ? instants : instants.slice(0, 1)) {
       if (instant > after && (first === undefined || instant < first)) first = instant;
     }
-    // Times of a day are in order, but for the hour that an autumn night has twice.
+    // Times of a day are in order, except for the hour that repeats in autumn.
     if (first !== undefined && midnight + time > first + clock.before + farMs) break;
   }
   return first;
@@ -94,7 +94,7 @@ function instantsOf({ before, change, since }: Clock, local: number): number[] {
   return [...(early < change ? [early] : []), ...(late >= change ? [late] : [])];
 }
 
-/** What the zone's clocks are ahead of UTC at an instant, in milliseconds. */
+/** The offset of the zone from UTC at an instant, in milliseconds. */
 function offsetAt(zone: string, instant: number): number {
   const format = formats.get(zone) ?? new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
@@ -139,5 +139,5 @@ function fieldsOf(expression: string): Fields {
 }
 
 function sorted(values: number[]): number[] {
-  return values.toSorted((one, other) => one - other);
+  return values.toSorted((a, b) => a - b);
 }

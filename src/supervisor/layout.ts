@@ -1,10 +1,10 @@
 /**
- * Where the supervisor keeps things. Names were checked before they come here (`isSafeName`); this only joins them.
+ * The paths of the supervisor's files. Callers have checked the names (`isSafeName`); this only joins them.
  *
- *   <state>/apps/<namespace>_<name>/record.json   what is known of an app
- *   <state>/runs/<run>/                           how to get inside of a run, and its first record, private
- *   <state>/marks/<run>.{claim,started,failure,exit}   what the launcher says; one folder, so that one watch serves all apps
- *   <state>/copies/<run>/{script,stop-file}       mended copies of the run's scripts, for the group that it runs as
+ *   <state>/apps/<namespace>_<name>/record.json   the record of an app
+ *   <state>/runs/<run>/                           the context of a run and its first record, private
+ *   <state>/marks/<run>.{claim,started,failure,exit}   what the launcher writes; one folder, so that one watch serves all apps
+ *   <state>/copies/<run>/{script,stop-file}       normalized copies of the run's scripts, for the group that it runs as
  *   <state>/scripts/                              downloaded scripts
  *   <logs>/<namespace>_<name>/app.log
  *   <private>/<run>                               environment of a run with the values of Secrets, in memory
@@ -18,9 +18,9 @@ export interface Layout {
   logDir: string;
 }
 
-/** Where those who start and end runs keep things. */
+/** The layout for code that starts and ends runs. */
 export interface RunLayout extends Layout {
-  /** For what must not reach a disk; of this agent alone. */
+  /** For what must not reach a disk; only this agent may read it. */
   privateDir: string;
 }
 

@@ -4,7 +4,7 @@
 import type { Usage } from "./confinement/confinement.ts";
 import type { Measured } from "./status.ts";
 
-/** A reading of the counters, and when it was made. */
+/** A reading of the counters, with its time. */
 export interface Reading {
   at: number;
   usage: Usage;
@@ -15,17 +15,17 @@ export interface NodeSize {
   memoryBytes: number;
 }
 
-/** Two readings closer than this, or a clock that was set back, tell nothing about a second. */
+/** Readings closer than this, or from a clock that was set back, give no rate per second. */
 const minSeconds = 0.5;
 
-/** What was used between two readings of one run. Where processes took their counts with them, use is never negative. */
+/** The usage between two readings of one run. Never negative, even if processes took their counts with them. */
 export function measure(before: Reading, after: Reading, { cpus, memoryBytes }: NodeSize): Measured {
   const seconds = Math.max(minSeconds, (after.at - before.at) / 1000);
   const since = (counter: (usage: Usage) => number) =>
     Math.max(0, counter(after.usage) - counter(before.usage));
   return {
     cpuPCT: 100 * since((usage) => usage.cpuSeconds) / (seconds * cpus),
-    // Throttled time is summed over CPUs: on a node of many it may pass the time that went by.
+    // Throttled time is summed over CPUs: on a node with many it may exceed the elapsed time.
     cpuThrottledPCT: Math.min(100, 100 * since((usage) => usage.throttledSeconds) / seconds),
     memPCT: 100 * after.usage.memoryBytes / memoryBytes,
     memoryBytes: after.usage.memoryBytes,
@@ -34,7 +34,7 @@ export function measure(before: Reading, after: Reading, { cpus, memoryBytes }: 
   };
 }
 
-/** The reading that every run starts from: nothing used yet. */
+/** The reading that every run starts from: all zero. */
 export function zeroReading(at: number): Reading {
   return { at, usage: { cpuSeconds: 0, throttledSeconds: 0, memoryBytes: 0, processes: 0, oomKills: 0 } };
 }

@@ -1,5 +1,5 @@
 /**
- * Processes as /proc shows them. A process is known by pid and start time together, never by its pid alone.
+ * Processes as /proc shows them. A process is identified by pid and start time together, never by its pid alone.
  */
 import { readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
@@ -7,7 +7,7 @@ import process from "node:process";
 import { errorCode } from "../lib/files.ts";
 import type { ProcessId } from "./types.ts";
 
-/** The environment variable by which the processes of a run are found where there is no cgroup. */
+/** The environment variable that marks the processes of a run, to find them without a cgroup. */
 export const runMarker = "NCAPP_RUN";
 
 export interface ProcessStat extends ProcessId {
@@ -32,7 +32,7 @@ export function parseStat(line: string): ProcessStat | undefined {
   return { pid: Number(pid), startTime, state, cpuSeconds: ticks / ticksPerSecond };
 }
 
-/** Whether exactly this process still runs; a zombie does not. Read in one go, since looks are many and often. */
+/** Reports whether exactly this process still runs; a zombie does not. Synchronous, since it is called often. */
 export function isAlive({ pid, startTime }: ProcessId): boolean {
   return livingStat(readProcNow(`/proc/${pid}/stat`))?.startTime === startTime;
 }
@@ -49,7 +49,7 @@ export function pidExists({ pid }: ProcessId): boolean {
   }
 }
 
-/** Sends a signal if the process is still the one that is meant. */
+/** Sends a signal if the pid still belongs to this process. */
 export async function signalProcess(target: ProcessId, signal: NodeJS.Signals): Promise<void> {
   if (!isAlive(target)) return;
   try {
@@ -75,7 +75,7 @@ export async function scanMarkers(): Promise<Map<string, ProcessStat[]>> {
   return runs;
 }
 
-/** Resident memory in bytes; a process that is gone has none. Read in one go: for so small a file a thread would cost ten times as much. */
+/** Resident memory in bytes; zero for a process that is gone. Synchronous: for a file this small, a thread costs ten times as much. */
 export function sumResidentBytes(pids: number[]): number {
   return pids.reduce((sum, pid) => sum + readResidentBytes(pid), 0);
 }
@@ -85,7 +85,7 @@ function readResidentBytes(pid: number): number {
   return Number(kilobytes ?? 0) * 1024;
 }
 
-/** Tells one boot of the machine from another. */
+/** The id of this boot of the machine. */
 export async function readBootId(): Promise<string> {
   return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 }
@@ -108,14 +108,14 @@ function livingStat(line: string): ProcessStat | undefined {
 const gone = ["ENOENT", "ESRCH", "EACCES", "EPERM"];
 
 /**
- * A file of /proc, or nothing: its process may end at any moment, or belong to another user. Any other trouble, such as too few
- * descriptors, says nothing about the process and is thrown.
+ * Reads a file of /proc; empty if its process has ended or belongs to another user. Any other error, such as too few descriptors,
+ * says nothing about the process and is thrown.
  */
 async function readProc(path: string): Promise<string> {
   return await readFile(path, "utf8").catch(nothingIfGone);
 }
 
-/** Only for files that no process can hold up: not for its environment, which waits for its memory map. */
+/** Only for files that no process can block: not for its environment, which waits for the lock of its memory map. */
 function readProcNow(path: string): string {
   try {
     return readFileSync(path, "utf8");

@@ -1,5 +1,5 @@
 /**
- * The status of an app as people see it, from what is known about it. Pure.
+ * The status of an app as users see it, built from its record. Pure.
  */
 import { withTransitionTime } from "../api/conditions.ts";
 import { formatPercent } from "../api/percent.ts";
@@ -26,7 +26,7 @@ export interface StatusInput {
   measured?: Measured;
 }
 
-/** Whether an app can serve: it runs, and its probes, where it has any that tell, have said so. */
+/** Reports whether an app is ready: it runs, and its readiness or startup probe, if it has one, has passed. */
 export function isReady({ phase, run, app }: AppRecord): boolean {
   const probed = app.spec.readinessProbe ?? app.spec.startupProbe;
   return phase === "Running" && (!probed || run?.ready === true);
@@ -63,7 +63,7 @@ export function statusOf({ record, ready, caps, measured }: StatusInput): NCAppS
   };
 }
 
-/** What the phase has to say, and what is wrong with an edit that was not taken. */
+/** The message of the phase, and what is wrong with an edit that was not applied. */
 function messageOf(record: AppRecord): string {
   const edit = invalidEditMessage(record);
   return [record.message, edit && `InvalidSpec: ${edit}`].filter(Boolean).join("; ");

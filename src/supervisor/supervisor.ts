@@ -1,8 +1,8 @@
 /**
  * All apps of a node: one runner each, wired to the real disk, kernel and launchers.
  *
- * What is on disk is adopted first, so that apps started by an earlier agent go on under this one. Then the sync layer says
- * which apps are wanted; each runner brings its own app there, so that a slow one never delays another.
+ * Records on disk are restored first, so that apps started by an earlier agent go on under this one. Then the sync layer assigns
+ * and withdraws apps; each runner works on its own app, so that a slow one never delays another.
  */
 import { chmod } from "node:fs/promises";
 import { ensureFolder } from "../lib/files.ts";
@@ -34,10 +34,10 @@ import { newRunId, refOf, runsOf } from "./run-ref.ts";
 import type { AppEvent, AppRecord, RunnableApp, RunRef } from "./types.ts";
 
 export interface SupervisorOptions extends Omit<RunEffectsOptions, "now"> {
-  /** How long logs may get, unless an app says otherwise. */
+  /** How large logs may get, unless the app sets its own limit. */
   logs: RotationPolicy;
   now?: () => number;
-  /** Stands between the runners and their effects: for tests that break one. */
+  /** Wraps the effects of the runners, for tests that break one. */
   decorate?: (deps: RunnerDeps) => RunnerDeps;
 }
 
@@ -82,10 +82,10 @@ export class Supervisor {
     this.#listeners.add(listener);
   }
 
-  /** Takes over what earlier agents left: records, living processes, marks; removes what belongs to nothing. */
+  /** Adopts what earlier agents left: records, living processes, marks. Removes runs that no record knows. */
   async restore(): Promise<void> {
     const { layout, confinement, confinementOf, log, now, decorate = (deps) => deps } = this.#options;
-    // Apps' own users must reach downloaded scripts, which are public; all else below is private.
+    // The users of apps must reach downloaded scripts, which are public; everything else below is private.
     await ensureFolder(layout.stateDir, { mode: 0o711 });
     await chmod(layout.stateDir, 0o711);
     for (const folder of [appsFolder(layout), runsFolder(layout), marksFolder(layout)]) {
@@ -105,7 +105,7 @@ export class Supervisor {
     await Promise.all([...this.#runners.values()].map((runner) => runner.adopt()));
   }
 
-  /** Wants this app to be as desired; a new one begins its life here. */
+  /** Sets the desired state of an app; a new app is added. */
   assign(desired: Desired): void {
     const key = keyOf(desired.app);
     const known = this.#runners.get(key);
@@ -115,22 +115,22 @@ export class Supervisor {
     runner.poke();
   }
 
-  /** Wants this app gone; it is forgotten when nothing of it is left. */
+  /** Stops and removes an app; its record is forgotten when nothing of it is left. */
   withdraw(key: string): void {
     this.#runners.get(key)?.withdraw();
   }
 
-  /** Whether something is left of apps whose records were lost. */
+  /** Reports whether there are folders of apps whose records were lost. */
   get hasLost(): boolean {
     return this.#lost.any;
   }
 
-  /** Clears away what is left of apps whose records were lost; `wanted` are all apps that any source wants. */
+  /** Removes the folders of apps whose records were lost; `wanted` are all apps of all sources. */
   removeLost(wanted: RunnableApp[]): void {
     this.#lost.removeAllBut([...wanted, ...this.list().map(({ record }) => record.app)]);
   }
 
-  /** Ends a running app because the node is short of memory; it is tried again after its longest backoff. */
+  /** Stops a running app because the node is short of memory; it starts again after its longest backoff. */
   evict(key: string, message: string): void {
     this.#runners.get(key)?.evict(message);
   }
@@ -145,8 +145,8 @@ export class Supervisor {
   }
 
   /**
-   * Looks at every app again, whatever was or was not notified; one after the other with a little time between them, so that
-   * hundreds of apps hold up nobody else. Resolves when all had their turn; while one round is under way a second call joins it.
+   * Checks every app again, whatever was or was not reported, spread over a second so that hundreds of apps do not block the event
+   * loop. Resolves when all are checked; a call during a round joins it.
    */
   tick(): Promise<void> {
     this.#ticking ??= spread([...this.#runners.values()], (runner) => runner.check(), {
@@ -163,15 +163,15 @@ export class Supervisor {
     return await this.#options.confinementOf(run).usage(run);
   }
 
-  /** Rotates the logs that have grown too long. Apps that are idle wrote nothing. */
+  /** Rotates logs that have grown too large. Apps that are idle wrote nothing. */
   async rotateLogs(isIdle: (app: SupervisedApp) => boolean = () => false): Promise<void> {
     await rotateAll(this.list().filter((app) => !isIdle(app)), this.#options);
   }
 
-  /** Ends every run and waits for that, for an agent that takes its apps with it. What is known of the apps stays. */
+  /** Stops every run and waits until all have ended, for an agent that stops its apps on exit. Records stay. */
   async stopAll(timeoutMs: number): Promise<void> {
     this.#halted = true;
-    // A step under way may be about to give its app a run.
+    // A step under way may be about to start a run.
     const halted = Promise.all([...this.#runners.values()].map((runner) => runner.halt()));
     const ended = halted.then(() =>
       new Promise<void>((resolve) => {
@@ -180,12 +180,12 @@ export class Supervisor {
         check();
       })
     );
-    const patience = new AbortController();
-    await Promise.race([ended, sleep(timeoutMs, patience.signal)]);
-    patience.abort();
+    const done = new AbortController();
+    await Promise.race([ended, sleep(timeoutMs, done.signal)]);
+    done.abort();
   }
 
-  /** Lets go of all apps: they run on, and the next agent adopts them. */
+  /** Ends all runners. The apps run on, and the next agent adopts them. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#stopWatching();
@@ -194,7 +194,7 @@ export class Supervisor {
   }
 
   #addRunner(record: AppRecord): AppRunner {
-    if (!this.#deps) throw new Error("restore() comes first");
+    if (!this.#deps) throw new Error("restore() must be called first");
     const runner = new AppRunner(record, this.#deps);
     this.#runners.set(keyOf(record.app), runner);
     if (this.#halted) void runner.halt();
@@ -235,18 +235,18 @@ export class Supervisor {
     if (app) { for (const listener of this.#listeners) listener.event(app, event); }
   }
 
-  /** Whatever a run's mark says, its app looks again. */
+  /** Pokes the app of every mark that changes. */
   #watchMarks(): () => void {
     const { layout, log } = this.#options;
-    const look = (runId: string | undefined) => {
+    const poke = (runId: string | undefined) => {
       for (const runner of this.#runners.values()) {
         if (runId === undefined || runsOf(runner.record).some(({ id }) => id === runId)) runner.poke();
       }
     };
     return watchMarks(
       marksFolder(layout),
-      look,
-      (error) => log.error("cannot watch for exits; every sync looks instead", { error }),
+      poke,
+      (error) => log.error("cannot watch for exits; every sync checks instead", { error }),
     );
   }
 }

@@ -1,15 +1,15 @@
 /**
- * The words of the supervisor: what is on disk about an app, what can be seen of it now, and what may be done to it.
+ * The types of the supervisor: the record of an app on disk, what can be observed of a run, and the effects of decisions.
  */
 import type { DefaultedSpec, NCApp, NCAppStatus } from "../api/types.ts";
 
 export type Phase = NonNullable<NCAppStatus["phase"]>;
 export type LastExit = NonNullable<NCAppStatus["lastExit"]>;
 
-/** An NCApp as the supervisor takes it: valid, with every default filled in. */
+/** An NCApp as the supervisor accepts it: valid, with all defaults applied. */
 export type RunnableApp = Omit<NCApp, "spec" | "status"> & { spec: DefaultedSpec };
 
-/** A process that cannot be mistaken for another: pids are reused, start times with the same pid are not. */
+/** Identifies a process for certain: pids are reused, a pid together with its start time is not. */
 export interface ProcessId {
   pid: number;
   /** Field 22 of /proc/PID/stat: clock ticks since boot. */
@@ -19,7 +19,7 @@ export interface ProcessId {
 /** One run of an app's script, from the decision to start it until nothing of it is left. */
 export interface Run {
   id: string;
-  /** /proc/sys/kernel/random/boot_id when it began: in another boot none of its processes can be alive. */
+  /** /proc/sys/kernel/random/boot_id at its start: in another boot none of its processes can be alive. */
   bootId: string;
   /** Digest of what runs (script, args, env, user, folder): another digest in the spec means a restart. */
   hash: string;
@@ -28,13 +28,13 @@ export interface Run {
   main?: ProcessId;
   /** Its cgroup, "" for none. The run stays there whatever confinement later agents use. */
   leaf: string;
-  /** The process that stands for it since its script has ended and others live on: the oldest of them. */
+  /** The oldest process that lives on after the script has ended; the status shows it. */
   survivor?: number;
-  /** What its startup and readiness probes said last; undefined for an app without such probes. */
+  /** The last result of its startup and readiness probes; undefined for an app without such probes. */
   ready?: boolean;
-  /** Its startup probe has passed: a new agent, or new probes, do not make it pass again. */
+  /** Its startup probe has passed: a new agent, or new probes, do not run it again. */
   startupPassed?: boolean;
-  /** Set once the run has to end, and kept until it has. */
+  /** Set when the run has to stop, and kept until it has ended. */
   stop?: Stop;
 }
 
@@ -53,63 +53,63 @@ export interface Stop {
   reason: StopReason;
   message: string;
   since: number;
-  /** When patience ends and everything left is killed. */
+  /** When everything that still lives is killed. */
   deadline: number;
 }
 
-/** All that is kept on disk about an app; enough to go on after a crash at any point. */
+/** Everything kept on disk about an app; enough to go on after a crash at any point. */
 export interface AppRecord {
   /**
-   * The object as last desired, without status: the checkpoint that serves when the source cannot be asked. Of an object whose
-   * spec was edited into an invalid one it has the generation, and the spec from before.
+   * The object as last desired, without status: a checkpoint for when the source is not reachable. If the spec was edited into an
+   * invalid one, this has the new generation and the last valid spec.
    */
   app: RunnableApp;
   source: string;
   origin?: string;
   /** What is wrong with the spec; nothing is started from it. */
   invalid?: string;
-  /** What is wrong with the spec that the source has now. The one in `app`, the last valid one, stays in force. */
+  /** What is wrong with the spec that the source has now. The last valid spec, in `app`, stays in force. */
   invalidEdit?: string;
-  /** Of `invalid` or `invalidEdit`: what an event has told. */
+  /** The `invalid` or `invalidEdit` that an event has reported. */
   toldInvalid?: string;
   phase: Phase;
   reason: string;
   message: string;
   restarts: number;
-  /** Ends or vain starts in a row; decides how long the next wait is. */
+  /** Exits or failed starts in a row; determines the next backoff. */
   failures: number;
-  /** When the wait of BackOff, or of a start that could not be made, is over. */
+  /** When the backoff after an exit or a failed start is over. */
   retryAt?: number;
   run?: Run;
-  /** Earlier runs that still live beside it, under `concurrencyPolicy: Allow`. There are none without a run. */
+  /** Earlier runs that still live, under `concurrencyPolicy: Allow`. Empty if there is no run. */
   others?: Run[];
-  /** For apps with a schedule: which one the times are of, when it is due next, when the last run that began was due. */
+  /** For apps with a schedule: the schedule, when it is due next, and when the last run that started was due. */
   scheduled?: { schedule: string; nextRun?: number; lastRun?: number };
   lastExit?: LastExit;
-  /** Digest of what ran last: a terminal state holds until the spec asks for something else. */
+  /** Digest of what ran last: a terminal phase lasts until the spec has another one. */
   lastHash?: string;
   oomKills: number;
-  /** How many kills that the app's cgroup shows are in `oomKills` already: runs beside one another share it. */
+  /** How many kills of the app's cgroup are already counted in `oomKills`: concurrent runs share the cgroup. */
   countedKills?: number;
-  /** The app was withdrawn by its source and is to be forgotten when its run is over. */
+  /** The source withdrew the app: it is forgotten when its run is over. */
   withdrawn?: boolean;
 }
 
-/** What can be seen of a run at this moment. */
+/** What can be observed of a run now. */
 export interface RunView {
-  /** Who may still decide about this run: nobody yet, the launcher, or an agent that called it off. */
+  /** Who claimed this run: nobody yet, the launcher, or an agent that canceled it. */
   claim: "none" | "launcher" | "cancelled";
   launcher?: ProcessId;
   launcherAlive: boolean;
-  /** The machine was booted after the run began. */
+  /** The machine was booted after the run started. */
   rebooted: boolean;
   started?: { at: number; main: ProcessId };
-  /** The launcher could not bring the script to life; says why. */
+  /** Why the launcher could not start the script. */
   failure?: string;
   exit?: { code: number; at: number };
-  /** Living processes of the run, the launcher not among them. Once the script has ended: one of the app's own, no visitor. */
+  /** Living processes of the run without the launcher. Once the script has ended: one that is not an exec process, if any. */
   processes: number[];
-  /** The kernel's count for the app's cgroup: of this run, and of those that lived beside it. */
+  /** The kernel's count for the app's cgroup: of this run and of concurrent ones. */
   oomKills: number;
 }
 
@@ -129,7 +129,7 @@ export class StartError extends Error implements StartProblem {
   }
 }
 
-/** What the runner does for a decision, in order, after the record is on disk. */
+/** What the runner performs for a decision, in order, after the record is on disk. */
 export type Effect =
   | { kind: "start"; run: Run }
   | { kind: "cancel"; run: Run }
@@ -140,7 +140,7 @@ export type Effect =
   | { kind: "ensureCaps" }
   | { kind: "forget" };
 
-/** A line of the app's story, for `kubectl describe`. */
+/** An event of the app, as `kubectl describe` shows it. */
 export interface AppEvent {
   type: "Normal" | "Warning";
   reason: string;

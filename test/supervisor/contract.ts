@@ -168,7 +168,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     assert.equal(existsSync(path), false, path);
   });
 
-  test("an app is not started where its environment would lie in a folder of somebody else", {
+  test("an app is not started where its environment would be in a folder of another user", {
     skip: !isRoot && "needs root to make one",
   }, async () => {
     await using node = await createNode();
@@ -256,7 +256,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     assert.deepEqual(await readdir(node.layout.privateDir), [before.run?.id]);
   });
 
-  test("a lost state file costs nothing: the app is taken over from its run", async () => {
+  test("a lost state file costs nothing: the app is recovered from its run", async () => {
     await using node = await createNode();
     await node.assign("torn", { shellFile: await node.script("torn.sh", forever) });
     const before = await node.reach("torn", "Running");
@@ -347,7 +347,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     await node.liveRuns(0);
   });
 
-  test("a session inside of an app that crashes holds up nothing, and ends with the run", async () => {
+  test("an exec session in an app that crashes delays nothing, and ends with the run", async () => {
     await using node = await createNode();
     const [end, stopped, inside] = ["end", "stopped", "inside"].map((name) => join(node.folder, name));
     await node.assign("visited", {
@@ -367,7 +367,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     await node.liveRuns(0);
   });
 
-  test("a daemon is the app, a session beside it is not: when the daemon has ended, the app has", async () => {
+  test("a daemon is the app, an exec session is not: when the daemon ends, the app does", async () => {
     await using node = await createNode();
     const [end, pidFile, inside] = ["end", "daemon.pid", "inside"].map((name) => join(node.folder, name));
     const daemon = `setsid sh -c 'echo $$ >${pidFile}; exec sleep 300' &`;
@@ -404,7 +404,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     assert.equal(await node.log("limits"), "65536\n100000\n");
   });
 
-  test("an exec probe runs inside of the app: readiness follows it, and failed liveness restarts the app with its words", async () => {
+  test("an exec probe runs inside of the app: readiness follows it, and failed liveness restarts the app with its message", async () => {
     await using node = await createNode();
     const [healthy, serving] = [join(node.folder, "healthy"), join(node.folder, "serving")];
     await writeFile(healthy, "");

@@ -66,7 +66,7 @@ test("an app that waits shows no process and no use", () => {
   assert.deepEqual([status.pid, status.cpuPCT, status.startTime], [undefined, undefined, undefined]);
 });
 
-test("limits that cannot be had are a condition with the exact cause", () => {
+test("limits that cannot be enforced are a condition with the exact cause", () => {
   const record = recordWith({
     reason: "LimitsUnavailable",
     message: "cpuPCT 20 cannot be enforced: no cgroup v2",

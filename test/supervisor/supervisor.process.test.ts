@@ -56,7 +56,7 @@ test("under strict enforcement a cap is judged by itself: one that is held start
   await node.liveRuns(1);
 });
 
-test("an agent that takes its apps with it waits for a start that is just being decided on, and nothing of it runs", async () => {
+test("an agent that stops its apps on exit waits for a start that is being decided, and nothing of it runs", async () => {
   const [reached, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
     decorate: (deps) => ({
@@ -141,7 +141,7 @@ test("nothing is remembered of the log of an app that was forgotten", async () =
   assert.equal(existsSync(statePath(path)), true);
 });
 
-test("of an app whose records are all lost nothing is left once nobody wants it, and nothing is lost while somebody does", async () => {
+test("an app whose records are all lost is removed once no source wants it, and kept while one does", async () => {
   await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
   const shellFile = await node.script("app.sh", "#!/bin/sh\necho ran\nexec sleep 300\n");
   for (const name of ["gone", "wanted", "unread"]) {

@@ -1,5 +1,5 @@
 /**
- * The caps of an app, as numbers and as words.
+ * The caps of an app, as numbers and as text.
  */
 import { parsePercent } from "../../api/percent.ts";
 import { memoize } from "../../lib/memoize.ts";
@@ -14,7 +14,7 @@ export const capsOf: (app: RunnableApp) => Caps = memoize(({ spec }) => ({
   oomPolicy: spec.oomPolicy,
 }));
 
-/** Whether the app asks for a share of the node; the cap on processes alone, which every app has, does not count. */
+/** Reports whether the app has a cap on CPU or memory; the cap on processes, which every app has, does not count. */
 export function hasCaps({ cpuPCT, memPCT }: Caps): boolean {
   return cpuPCT !== undefined || memPCT !== undefined;
 }

@@ -1,7 +1,7 @@
 /**
  * Holds apps by cgroup v2: `<root>/<app>` carries the caps, `<root>/<app>/<run>` the processes of one run.
  *
- * A root without the controllers still tells exactly which processes belong to a run, and ends them for certain; then
+ * A root without the controllers still knows exactly which processes belong to a run, and kills them for certain; then
  * `whyNoLimits` says what is missing for the caps.
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
@@ -16,9 +16,9 @@ import type { RunRef } from "../types.ts";
 export interface CgroupConfinementOptions {
   root: cgroups.LocatedRoot;
   size: cgroups.NodeSize;
-  /** Why caps cannot be enforced below this root; empty where they can. */
+  /** Why caps cannot be enforced below this root; empty if they can. */
   whyNoLimits?: string;
-  /** Makes the root anew after somebody took it away, such as by `systemctl stop nckubelet-apps.scope`. */
+  /** Creates the root again after it was removed, such as by `systemctl stop nckubelet-apps.scope`. */
   restoreRoot?: () => Promise<void>;
 }
 
@@ -100,7 +100,7 @@ function readUsage(dir: string, run: string, controllers: string[]): Usage | und
   const stats = cgroups.readStats(dir, { controllers });
   const folder = statSync(dir, { throwIfNoEntry: false });
   if (!stats || !folder) return undefined;
-  // By the kernel's count of folders most apps have one run alone, and so theirs need not be listed.
+  // Most apps have one run, by the link count of the folder; then the other folders need not be listed.
   const isOnlyOne = folder.nlink === 3 && existsSync(run);
   const pids = stats.memory && stats.pids ? [] : cgroups.listProcesses(isOnlyOne ? run : dir);
   return {
@@ -114,19 +114,19 @@ function readUsage(dir: string, run: string, controllers: string[]): Usage | und
   };
 }
 
-/** A group kill is one kill of the app, however many processes it had; before Linux 5.17 there are only processes to count. */
+/** A group kill counts once, however many processes the app had; before Linux 5.17 only processes are counted. */
 function countOomKills({ oomKills, oomGroupKills } = { oomKills: 0, oomGroupKills: 0 }): number {
   return oomGroupKills > 0 ? oomGroupKills : oomKills;
 }
 
-/** An app's cgroup is made anew for every first run, so that the kernel's counters begin at nothing. */
+/** Removes the cgroup of an app without runs, so that the kernel's counters start at zero with the next run. */
 async function removeIfEmpty(dir: string): Promise<void> {
   if (existsSync(dir) && folders(dir).length === 0 && !cgroups.isPopulated(dir)) {
     await cgroups.removeTree(dir);
   }
 }
 
-/** The agent makes apps' cgroups as `namespace_name`; whatever else is below the root is not an app. */
+/** The cgroups of apps are named `namespace_name`; anything else below the root is not an app. */
 function isAppFolder(name: string): boolean {
   return name.includes("_");
 }

@@ -1,9 +1,9 @@
 /**
- * Keeps track of apps without cgroups: by the run's marker in the environment of every process that descends from the script.
+ * Finds the processes of apps without cgroups: by the run's marker in the environment of every descendant of the script.
  *
  * Guarantees: only processes that carry the marker are ever signalled, each checked by its start time.
- * Caveats: no caps; a process that clears its environment is lost from sight once the script itself has ended; what forks
- * faster than it is scanned may need several rounds of `kill`.
+ * Caveats: no caps; a process that clears its environment is not found once the script itself has ended; what forks faster than
+ * it is scanned may need several rounds of `kill`.
  */
 import { sleep } from "../../lib/sleep.ts";
 import type { CapsState, Confinement } from "./types.ts";
@@ -14,9 +14,9 @@ import type { ProcessId } from "../types.ts";
 const pollMs = 1000;
 const recentMs = 5000;
 const sameMomentMs = 500;
-const secondLookMs = 20;
+const secondScanMs = 20;
 
-/** `why` says what is missing for cgroups, in words for the status of apps with caps. */
+/** `why` is the reason for having no cgroups, as the status of apps with caps shows it. */
 export function createMarkerConfinement(
   why: string,
   { scan = scanMarkers, now = Date.now }: { scan?: typeof scanMarkers; now?: () => number } = {},
@@ -24,23 +24,23 @@ export function createMarkerConfinement(
   const unlimited: CapsState = { enforced: false, reason: "LimitsUnavailable", message: why };
   const recentScan = reuseScan(scan, now);
 
-  const look = async (run: RunRef): Promise<ProcessId[]> => {
+  const scanFor = async (run: RunRef): Promise<ProcessId[]> => {
     const found: ProcessId[] = (await scan()).get(run.runId) ?? [];
     const known = found.some(({ pid }) => pid === run.main?.pid);
     return run.main && !known && isAlive(run.main) ? [...found, run.main] : found;
   };
-  /** A process that is just being forked or executed shows no environment yet: only a second look may say that there is none. */
+  /** A process in the middle of a fork or execve shows no environment yet: only a second scan is proof that there is none. */
   const find = async (run: RunRef): Promise<ProcessId[]> => {
-    const found = await look(run);
+    const found = await scanFor(run);
     if (found.length > 0) return found;
-    await sleep(secondLookMs);
-    return await look(run);
+    await sleep(secondScanMs);
+    return await scanFor(run);
   };
-  /** Some of the processes, if there are any: while one that is known lives, there is no need to look at all of the machine. */
+  /** Some of the processes, if there are any: while a known one lives, the machine need not be scanned. */
   const findAny = async (run: RunRef): Promise<ProcessId[]> => {
     if (run.main && isAlive(run.main)) return [run.main];
-    const lately: ProcessId[] = (await recentScan(recentMs)).get(run.runId) ?? [];
-    const living = lately.filter(isAlive);
+    const recent: ProcessId[] = (await recentScan(recentMs)).get(run.runId) ?? [];
+    const living = recent.filter(isAlive);
     return living.length > 0 ? living : await find(run);
   };
   const signalAll = async (run: RunRef, signal: NodeJS.Signals) => {
@@ -75,24 +75,24 @@ function sumUsage(processes: ProcessStat[]) {
   };
 }
 
-/** Looks once a second; a look that fails says nothing, so the next one comes. */
+/** Polls once a second; a poll that fails proves nothing, so polling goes on. */
 function pollUntilEmpty(find: () => Promise<unknown[]>, callback: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let isOpen = true;
-  const look = async () => {
+  const poll = async () => {
     const isEmpty = await find().then((found) => found.length === 0, () => false);
     if (!isOpen) return;
     if (isEmpty) callback();
-    else timer = setTimeout(look, pollMs);
+    else timer = setTimeout(poll, pollMs);
   };
-  timer = setTimeout(look, pollMs);
+  timer = setTimeout(poll, pollMs);
   return () => {
     isOpen = false;
     clearTimeout(timer);
   };
 }
 
-/** One scan serves all who are content with one that is no older than they say. */
+/** Shares one scan among callers that accept a result of that age. */
 function reuseScan<T>(scan: () => Promise<T>, now: () => number): (maxAgeMs: number) => Promise<T> {
   let last: { at: number; result: Promise<T> } | undefined;
   return (maxAgeMs) => {

@@ -1,5 +1,5 @@
 /**
- * The effects of the runners on the real disk, kernel and launchers.
+ * Implements the effects of the runners on the real disk, kernel and launchers.
  */
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";

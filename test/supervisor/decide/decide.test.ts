@@ -33,7 +33,7 @@ describe("a pending app", () => {
     assert.equal(decide(first, situation({ now: start + 5000 })).record, first);
   });
 
-  test("has its run in the record before the launch is asked for", () => {
+  test("has its run in the record before it is started", () => {
     const decision = decide(recordWith(), situation());
     assert.equal(decision.record.phase, "Starting");
     assert.equal(decision.record.run?.id, "run-2");
@@ -69,7 +69,7 @@ describe("a pending app", () => {
 describe("an app with an invalid edit", () => {
   const invalidEdit = "spec.cpuPCT: 200";
 
-  test("runs on, and tells of the edit once", () => {
+  test("runs on, and reports the edit once", () => {
     const first = decide(running({ invalidEdit }), situation({ view: viewWith() }));
     assert.deepEqual([first.record.phase, first.record.run, kinds(first)], [
       "Running",
@@ -103,7 +103,7 @@ describe("an app that is starting", () => {
     assert.deepEqual(events.map(({ reason }) => reason), ["Started"]);
   });
 
-  test("waits while its launcher has not said anything", () => {
+  test("waits while its launcher has written nothing", () => {
     const decision = decide(starting, situation({ view: viewWith({ started: undefined, processes: [] }) }));
     assert.equal(decision.record, starting);
     assert.ok(decision.wakeAt);
@@ -129,7 +129,7 @@ describe("an app that is starting", () => {
     assert.equal(decide(changed, situation({ now: start + 1 })).record.phase, "Starting");
   });
 
-  test("whose run was called off begins anew with another run", () => {
+  test("whose run was canceled starts again with another run", () => {
     const cancelled =
       decide(starting, situation({ view: viewWith({ claim: "cancelled", started: undefined }) })).record;
     assert.deepEqual([cancelled.phase, cancelled.run], ["Pending", undefined]);
@@ -137,7 +137,7 @@ describe("an app that is starting", () => {
   });
 });
 
-describe("an app whose launcher says nothing", () => {
+describe("an app whose launcher writes nothing", () => {
   const app = appWith();
   const starting = recordWith({
     app,
@@ -146,18 +146,18 @@ describe("an app whose launcher says nothing", () => {
   });
   const silent = viewWith({ claim: "none", launcherAlive: false, started: undefined, processes: [] });
 
-  test("is called off after ten seconds, so that it can be tried anew or deleted", () => {
+  test("is canceled after ten seconds, so that it can be started again or deleted", () => {
     assert.deepEqual(kinds(decide(starting, situation({ view: silent, waitedMs: 9000 }))), []);
     assert.deepEqual(kinds(decide(starting, situation({ view: silent, waitedMs: 11_000 }))), ["cancel"]);
   });
 
-  test("is not called off for the time that its preparation took, nor for a clock that was set", () => {
+  test("is not canceled for the time that its preparation took, nor for a clock that was set", () => {
     for (const now of [start + 11_000, start - 86_400_000]) {
       assert.deepEqual(kinds(decide(starting, situation({ view: silent, now, waitedMs: 5 }))), []);
     }
   });
 
-  test("runs all the same where its processes are there and only the mark of the start is lost", () => {
+  test("counts as running if its processes live and only the mark of the start is lost", () => {
     const lives = viewWith({ started: undefined });
     assert.equal(decide(starting, situation({ view: lives, waitedMs: 9000 })).record, starting);
     const { record, effects } = decide(starting, situation({ view: lives, waitedMs: 11_000 }));
@@ -165,10 +165,10 @@ describe("an app whose launcher says nothing", () => {
   });
 });
 
-describe("an agent that takes its apps with it", () => {
+describe("an agent that stops its apps on exit", () => {
   const halted = (fields: Partial<Situation> = {}) => situation({ halted: true, ...fields });
 
-  test("ends what runs, begins nothing, and keeps what is known", () => {
+  test("stops what runs, starts nothing, and keeps the records", () => {
     const stopping = decide(running(), halted({ view: viewWith() })).record;
     assert.equal(stopping.run?.stop?.reason, "AgentStopped");
     const stopped = decide(stopping, halted({ view: exited(143) })).record;
@@ -212,14 +212,14 @@ describe("a running app", () => {
     assert.equal(decide(running(), situation({ view: viewWith() })).record.run?.survivor, undefined);
   });
 
-  test("whose script failed and left processes is put down as failed", () => {
+  test("whose script failed and left processes is stopped as failed", () => {
     const view = viewWith({ exit: { code: 3, at: start }, launcherAlive: false, processes: [101] });
     const { record } = decide(running(), situation({ view }));
     assert.equal(record.phase, "Stopping");
     assert.equal(record.run?.stop?.reason, "ScriptFailed");
   });
 
-  test("is not taken for ended while its launcher is about to say how", () => {
+  test("does not count as ended while its launcher is about to write the exit status", () => {
     const record = running();
     const decision = decide(record, situation({ view: viewWith({ processes: [] }) }));
     assert.equal(decision.record, record);
@@ -275,7 +275,7 @@ describe("a running app", () => {
     assert.equal(record.run?.stop?.deadline, start + 7000);
   });
 
-  test("that a probe gave up is stopped with the probe's words", () => {
+  test("whose probe failed is stopped with the probe's message", () => {
     const { record } = decide(
       running(),
       situation({ view: viewWith(), probeFailure: "Liveness probe failed: 503" }),
@@ -364,7 +364,7 @@ describe("an app that has ended", () => {
     assert.equal(end({ restartPolicy: "Never" }, 1).phase, "Failed");
   });
 
-  test("by a status above that of any signal is not said to have got one", () => {
+  test("by a status above that of any signal has no signal", () => {
     const signalOf = (code: number) => end({ restartPolicy: "Never" }, code).lastExit?.signal;
     assert.deepEqual([signalOf(128), signalOf(143), signalOf(192), signalOf(193), signalOf(255)], [
       undefined,
@@ -441,7 +441,7 @@ describe("an app that has ended", () => {
     assert.equal(decide(running({ app }), situation({ view })).record.phase, "Succeeded");
   });
 
-  test("with nobody to say how is lost, and is not called a success", () => {
+  test("without an exit status is lost, not a success", () => {
     const view = viewWith({ processes: [], launcherAlive: false });
     const { record } = decide(running({ app: appWith({ restartPolicy: "OnFailure" }) }), situation({ view }));
     assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "Lost"]);

@@ -38,7 +38,7 @@ describe("a scheduled run whose start fails", () => {
     });
   }
 
-  test("has not run: lastRun is that of before until a script begins", () => {
+  test("has not run: lastRun stays the same until a script starts", () => {
     const before = { schedule: "* * * * * ", lastRun: start - minute, nextRun: due };
     const record = failStart({ ...starting(), scheduled: before }, due);
     assert.deepEqual(record.scheduled, before);
@@ -59,7 +59,7 @@ describe("a scheduled run whose start fails", () => {
     assert.deepEqual([thrice.failures, thrice.retryAt], [3, due + minute]);
   });
 
-  test("is made up for by one run when further times pass meanwhile, and is told as failed, not as missed", () => {
+  test("is made up for by one run when further times pass meanwhile, and is reported as failed, not as missed", () => {
     const record = failStart(starting(), due);
     const again = decide(record, situation({ now: due + 5 * minute + 1 }));
     assert.deepEqual([again.record.phase, again.events], ["Starting", []]);
@@ -85,7 +85,7 @@ describe("a scheduled run whose start fails", () => {
     ]);
   });
 
-  test("is not owed any more once the app is suspended", () => {
+  test("is no longer due once the app is suspended", () => {
     const record = failStart(starting(), due);
     const suspended =
       decide({ ...record, app: everyMinute({ suspend: true }) }, situation({ now: due + 1 })).record;
@@ -123,8 +123,8 @@ describe("a scheduled run whose start fails", () => {
   });
 });
 
-describe("a scheduled run that was called off while it was starting", () => {
-  test("begins anew at once, since it has not run", () => {
+describe("a scheduled run that was canceled while it was starting", () => {
+  test("starts again at once, since it has not run", () => {
     const record = decide(starting(), situation({ now: due + 5000, view: cancelled })).record;
     assert.deepEqual([record.phase, record.run, record.scheduled?.lastRun], [
       "Pending",
@@ -135,7 +135,7 @@ describe("a scheduled run that was called off while it was starting", () => {
     assert.deepEqual([again.record.phase, kinds(again)], ["Starting", ["start"]]);
   });
 
-  test("begins once after a long reboot, and it is said that it is late", () => {
+  test("starts once after a long reboot, and is reported as late", () => {
     const now = due + 10 * minute + 1;
     const record = decide(starting(), situation({ now, view: cancelled, bootId: "boot-2" })).record;
     const again = decide(record, situation({ now, bootId: "boot-2" }));
@@ -165,7 +165,7 @@ describe("a scheduled run that is repeated under OnFailure", () => {
     assert.deepEqual([begun.phase, begun.scheduled?.nextRun], ["Running", due + minute]);
   });
 
-  test("is not given up when it was called off while it was starting", () => {
+  test("is not given up when it was canceled while it was starting", () => {
     const record = decide(repeated(), situation({ now: due + 2 * minute, view: cancelled })).record;
     const again = decide(record, situation({ now: due + 2 * minute }));
     assert.deepEqual([again.record.phase, again.events], ["Starting", []]);

@@ -37,7 +37,7 @@ test("it starts when it is due, and when it has ended it waits for the next time
   ]);
 });
 
-test("times that were missed are made up for by one run, and it is said", () => {
+test("times that were missed are made up for by one run, and that is reported", () => {
   const waiting = decide(recordWith({ app: everyMinute() }), situation()).record;
   const { record, events } = decide(waiting, situation({ now: start + 100 * minute + 1 }));
   const started = decide(record, situation({ now: start + 100 * minute + 2, view: viewWith() })).record;
@@ -52,7 +52,7 @@ test("under OnFailure a failed run is tried again with backoff, until the next t
   assert.equal(decide(record, situation({ now: start + 2 * minute })).record.phase, "Starting");
 });
 
-test("Forbid leaves out what is due while a run lives", () => {
+test("Forbid skips a run that is due while another lives", () => {
   const { record, events, effects } = decide(
     busy({}),
     situation({ now: start + 2 * minute, view: viewWith() }),
@@ -121,7 +121,7 @@ test("a stop under Allow reaches every run, and is not over before the last is",
   assert.deepEqual(kinds(decide(last, situation())), ["forget"]);
 });
 
-test("the ends of other runs that a stop has brought about are not told as failures", () => {
+test("the ends of other runs that a stop has brought about are not reported as failures", () => {
   const app = everyMinute({ concurrencyPolicy: "Allow", suspend: true });
   const others = [runOf(app, { id: "run-0" })];
   const record = recordWith({ app, phase: "Running", run: runOf(app), others });
@@ -131,7 +131,7 @@ test("the ends of other runs that a stop has brought about are not told as failu
   assert.deepEqual(events.map(({ type, reason }) => [type, reason]), [["Normal", "Stopped"]]);
 });
 
-test("what one run has left behind after its failure is put down, and the other runs live on", () => {
+test("what a failed run left behind is stopped, and the other runs live on", () => {
   const app = everyMinute({ concurrencyPolicy: "Allow" });
   const others = [runOf(app, { id: "run-0" })];
   const record = recordWith({ app, phase: "Running", run: runOf(app), others });
@@ -183,7 +183,7 @@ test("a changed schedule counts at once, also while a run lives, and a suspended
 });
 
 for (const reason of ["Updated", "Restarted"] as const) {
-  test(`a run that is stopped since the app was ${reason} is begun anew at once`, () => {
+  test(`a run that is stopped because the app was ${reason} starts again at once`, () => {
     const before = busy({});
     const annotations = reason === "Restarted"
       ? { "app.example.com/restartedAt": new Date(start + minute + 10).toISOString() }
@@ -207,7 +207,7 @@ for (const reason of ["Updated", "Restarted"] as const) {
 }
 
 for (const restartPolicy of ["Always", "OnFailure", "Never"] as const) {
-  test(`a run that was evicted under ${restartPolicy} is begun anew after the longest backoff`, () => {
+  test(`a run that was evicted under ${restartPolicy} starts again after the longest backoff`, () => {
     const app = { restartPolicy, maxBackoffSeconds: 300 };
     const now = start + minute + 20;
     const stopping = decide(busy(app), situation({ now, view: viewWith(), eviction: "memory" })).record;

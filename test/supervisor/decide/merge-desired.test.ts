@@ -85,7 +85,7 @@ describe("reportInvalid()", () => {
     assert.deepEqual(events(after(record)), []);
   });
 
-  test("tells another problem, and the same one when it came back", () => {
+  test("reports another problem, and the same one when it comes back", () => {
     const record = after(merge(running, edited(), problem));
     assert.equal(events(merge(record, edited(3), "spec.memPCT")).length, 1);
     const valid = merge(record, edited(4, {}));
@@ -93,7 +93,7 @@ describe("reportInvalid()", () => {
     assert.equal(events(merge(after(valid), edited(5), problem)).length, 1);
   });
 
-  test("says nothing about an app that goes, and leaves the record of a valid one alone", () => {
+  test("reports nothing for an app that is withdrawn, and leaves the record of a valid one alone", () => {
     const going = { ...merge(running, edited(), problem), withdrawn: true };
     assert.deepEqual(events(going), []);
     assert.equal(after(running), running);

@@ -23,7 +23,7 @@ const ended = (code: number) =>
 const measured = { cpuPCT: 0, memPCT: 0, memoryBytes: 0, cpuThrottledPCT: 0, processes: 1, oomKills: 1 };
 const shown = (record: AppRecord) => statusOf({ record, ready: true, measured }).oomKills;
 
-test("a kill of one process is counted once and told of the run that ends after it, not of the next", () => {
+test("a kill of one process is counted once, for the run that ends after it, not for the next", () => {
   const begun = twoRuns("Process");
   assert.equal(shown(begun), 1);
   const first = decide(begun, situation({ view: alive, others: [ended(137)] })).record;
@@ -45,14 +45,14 @@ test("a script that fails after another run was killed is not said to have run o
   assert.match(decide(record, situation({ view })).record.message, /ended with status 3/);
 });
 
-test("a kill of the whole group is counted once and told of every run that it ended", () => {
+test("a kill of the whole group is counted once, and ends every run as OOM killed", () => {
   const first = decide(twoRuns("Group"), situation({ view: alive, others: [ended(137)] })).record;
   const second = decide(first, situation({ view: ended(137) })).record;
   assert.deepEqual([first.lastExit?.reason, second.lastExit?.reason], ["OOMKilled", "OOMKilled"]);
   assert.equal(second.oomKills, 1);
 });
 
-test("with the cgroup that is made anew the count begins anew", () => {
+test("the count starts at zero with a new cgroup", () => {
   const over = decide(
     busy({ restartPolicy: "OnFailure", oomPolicy: "Process" }),
     situation({ view: ended(137) }),

@@ -64,7 +64,7 @@ for (
   });
 }
 
-test("a run that was called off is not started by a launcher that comes later", async () => {
+test("a run that was canceled is not started by a later launcher", async () => {
   await using run = await place();
   await prepareMarks(run.mark);
   await cancelRun(run.mark);
@@ -73,7 +73,7 @@ test("a run that was called off is not started by a launcher that comes later", 
   assert.equal(readMarks(run.mark).claim, "cancelled");
 });
 
-test("a run that its launcher has claimed cannot be called off any more", async () => {
+test("a run that its launcher has claimed cannot be canceled any more", async () => {
   await using run = await place();
   await prepareMarks(run.mark);
   await run.launch("true");
@@ -93,7 +93,7 @@ test("a run whose exit was not written yet has none", async () => {
   });
 });
 
-test("the launcher says why when it cannot enter the cgroup", async () => {
+test("the launcher writes why it cannot enter the cgroup", async () => {
   await using run = await place();
   await prepareMarks(run.mark);
   const child = spawn("/bin/sh", [

@@ -16,7 +16,7 @@ import { appWith, runOf, start } from "../fixtures.ts";
 
 const markers = createMarkerConfinement("no cgroups here");
 
-test("a claim that is not signed yet is that of a living launcher, for ten seconds of waiting, whatever the clock says", async () => {
+test("an empty claim counts as a living launcher for ten seconds of waiting, whatever the clock says", async () => {
   using temp = tempFolder();
   const folder = temp.path;
   const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
@@ -30,27 +30,27 @@ test("a claim that is not signed yet is that of a living launcher, for ten secon
   assert.equal(await lives(), false, "nobody waits for it any more");
 });
 
-test("when the script has ended, a probe or a session inside is not a process that it left behind", async () => {
+test("when the script has ended, an exec process is not a process that it left behind", async () => {
   for (const status of [0, 1]) {
     await using seen = await endedRun({ exit: `exit ${status}\n` });
-    const probe = await seen.visitor();
+    const probe = await seen.exec();
     assert.deepEqual(await seen.processes([probe]), []);
-    assert.deepEqual(await seen.processes([probe, await seen.visitor()]), []);
+    assert.deepEqual(await seen.processes([probe, await seen.exec()]), []);
   }
 });
 
-test("what the script did leave behind is seen among visitors, the oldest or the one that is known first", async () => {
+test("what the script left behind is found among exec processes, the known survivor or the oldest first", async () => {
   await using seen = await endedRun();
-  const [visitor, daemon, other] = [await seen.visitor(), await seen.own(), await seen.own()];
-  const all = [other, visitor, daemon];
+  const [exec, daemon, other] = [await seen.exec(), await seen.own(), await seen.own()];
+  const all = [other, exec, daemon];
   assert.deepEqual(await seen.processes(all), [Math.min(daemon, other)]);
   for (const survivor of [daemon, other]) {
     assert.deepEqual(await seen.processes(all, { survivor }), [survivor]);
   }
-  assert.deepEqual(await seen.processes(all, { survivor: visitor }), [Math.min(daemon, other)]);
+  assert.deepEqual(await seen.processes(all, { survivor: exec }), [Math.min(daemon, other)]);
 });
 
-test("a process counts as a visitor's only by the marker of this very run", async () => {
+test("only the marker of this run makes an exec process", async () => {
   await using seen = await endedRun();
   const environments: Record<string, string>[] = [{}, { [execMarker]: "run-of-another" }, {
     [`X${execMarker}`]: seen.run.id,
@@ -61,27 +61,27 @@ test("a process counts as a visitor's only by the marker of this very run", asyn
   }
 });
 
-test("a process that ends between the list and the look may have left a child: the list is made again", async () => {
+test("a process that ends between the list and the check may have left a child: the list is made again", async () => {
   await using seen = await endedRun();
-  const [visitor, daemon] = [await seen.visitor(), await seen.process({ PATH: "/" })];
-  const lists = [[seen.main, visitor], [ended, visitor], [visitor, daemon]];
+  const [exec, daemon] = [await seen.exec(), await seen.process({ PATH: "/" })];
+  const lists = [[seen.main, exec], [ended, exec], [exec, daemon]];
   assert.deepEqual(await seen.processes(() => lists.shift() ?? []), [daemon]);
   assert.deepEqual(await seen.processes(() => lists.shift() ?? []), [], "there is nobody at all");
 });
 
-test("a list of visitors alone is not enough: a process that is known by its marker lives, too", async () => {
+test("a list of exec processes only is not enough: a process found by its marker counts, too", async () => {
   await using seen = await endedRun();
-  const [visitor, daemon] = [await seen.visitor(), await seen.own()];
-  assert.deepEqual(await seen.processes([visitor]), [daemon]);
+  const [exec, daemon] = [await seen.exec(), await seen.own()];
+  assert.deepEqual(await seen.processes([exec]), [daemon]);
 });
 
-test("while the script lives everybody is seen, and nobody is looked at", async () => {
+test("while the script lives all processes are listed, and none is checked", async () => {
   const alive = await readFile("/proc/self/stat", "utf8");
   await using seen = await endedRun({ claim: alive, exit: "" });
-  const visitor = await seen.visitor();
-  assert.deepEqual(await seen.processes([seen.main, visitor]), [seen.main, visitor]);
+  const exec = await seen.exec();
+  assert.deepEqual(await seen.processes([seen.main, exec]), [seen.main, exec]);
   await using orphan = await endedRun({ exit: "" });
-  const inside = await orphan.visitor();
+  const inside = await orphan.exec();
   assert.deepEqual(
     await orphan.processes([orphan.main, inside]),
     [orphan.main, inside],
@@ -116,7 +116,7 @@ async function endedRun({ claim = statOf(ended), exit = "exit 0\n" } = {}) {
     run,
     main,
     process,
-    visitor: () => process({ [runMarker]: id, [execMarker]: id }),
+    exec: () => process({ [runMarker]: id, [execMarker]: id }),
     own: () => process({ [runMarker]: id }),
     /** What is seen where the cgroup lists these. */
     async processes(listed: number[] | (() => number[]), fields: Partial<Run> = {}): Promise<number[]> {

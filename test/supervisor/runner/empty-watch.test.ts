@@ -18,7 +18,7 @@ function isWatched(view: Partial<RunView>, record: AppRecord = running): boolean
   return open === 1;
 }
 
-test("a run is watched where no launcher would tell of its end", () => {
+test("a run is watched if no launcher would report its end", () => {
   assert.equal(isWatched({}), false);
   assert.equal(isWatched({ exit: { code: 0, at: start }, launcherAlive: false }), true, "it daemonized");
   assert.equal(isWatched({ launcherAlive: false, processes: [101] }), true, "its launcher was killed");

@@ -19,7 +19,7 @@ const view: RunView = {
 };
 const everybody = () => true;
 
-test("a running app is quiet while its launcher lives, for two minutes", () => {
+test("a running app passes quick checks while its launcher lives, for two minutes", () => {
   const quiet = planQuickCheck(running, view, now)!;
   assert.deepEqual(quiet.processes, [launcher]);
   assert.equal(looksUnchanged(quiet, now + minute, everybody), true);
@@ -27,13 +27,13 @@ test("a running app is quiet while its launcher lives, for two minutes", () => {
   assert.equal(looksUnchanged(quiet, now + 2 * minute, everybody), false);
 });
 
-test("a script whose launcher is gone is asked for itself", () => {
+test("if the launcher is gone, the quick check asks for the script's process", () => {
   const orphan = planQuickCheck(running, { ...view, launcherAlive: false }, now)!;
   assert.deepEqual(orphan.processes, [main]);
   assert.equal(looksUnchanged(orphan, now + minute, ({ pid }) => pid !== main.pid), false);
 });
 
-test("a clock that was set back ends the quiet", () => {
+test("a clock that was set back fails the quick check", () => {
   assert.equal(looksUnchanged(planQuickCheck(running, view, now)!, now - 1, everybody), false);
 });
 
@@ -44,7 +44,7 @@ test("if children outlive their script, a quick check asks for the survivor", ()
   assert.deepEqual(pids({ ...running, run: { survivor: 13 } } as AppRecord), [13]);
 });
 
-test("an app that does not run, has nothing left, or has other runs beside it is never quiet", () => {
+test("an app that does not run, has no processes, or has other runs gets no quick check", () => {
   assert.equal(planQuickCheck({ ...running, phase: "Stopping" }, view, now), undefined);
   assert.equal(planQuickCheck(running, { ...view, processes: [] }, now), undefined);
   assert.equal(planQuickCheck(running, undefined, now), undefined);

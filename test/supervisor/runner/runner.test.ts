@@ -52,7 +52,7 @@ function createGate() {
   };
 }
 
-test("a launcher is given its time from when it is on its way, however long the start took by the clock", async () => {
+test("the wait for a launcher counts from its spawn, however long the start took", async () => {
   let now = start;
   const looks: number[] = [];
   const { runner, done } = runnerOf(recordWith(), {
@@ -74,7 +74,7 @@ test("a launcher is given its time from when it is on its way, however long the 
 });
 
 for (const end of ["halt", "close"] as const) {
-  test(`a start that is being written down when the agent stops is called off: ${end}()`, async () => {
+  test(`a start that is being saved when the agent stops is canceled: ${end}()`, async () => {
     const gate = createGate();
     const launches: boolean[] = [];
     const { runner } = runnerOf(recordWith(), {
@@ -117,7 +117,7 @@ test("a freeze that a crash left behind is undone for every run of an app that i
   assert.deepEqual(done.filter((what) => what.startsWith("thaw")), ["thaw run-1", "thaw run-0"]);
 });
 
-test("an app is not forgotten before all of its runs are cleared away", async () => {
+test("an app is not forgotten before all of its runs are cleaned up", async () => {
   const app = appWith();
   const record = recordWith({ app, phase: "Running", run: runOf(app), withdrawn: true });
   const done: string[] = [];

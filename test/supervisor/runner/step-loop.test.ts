@@ -54,7 +54,7 @@ test("a step that asks for another gets it at once", async () => {
   assert.equal(state.begun, 2);
 });
 
-test("a step that throws is told, and does not keep a poke from leading to the next", async () => {
+test("a step that throws is reported, and a poke still leads to the next", async () => {
   const { loop, state, finishOne } = createLoop([new Error("no disk")]);
   loop.poke();
   await finishOne();
