@@ -82,7 +82,7 @@ test("a hybrid machine is asked for a tree without controllers next, and says wh
   assert.match(capped.message, /^cannot set cpu\.max 50000 100000: cgroup v1 holds/);
 });
 
-test("trouble that no controller is to blame for is not mended by asking for fewer", async () => {
+test("a failure that names no controller is not retried with fewer controllers", async () => {
   const needs: unknown[] = [];
   const { confinement } = await chooseConfinement({
     size,
@@ -96,7 +96,7 @@ test("trouble that no controller is to blame for is not mended by asking for few
   assert.equal(confinement.whyNoLimits, "only cgroup v1 is mounted");
 });
 
-test("below a root that was given every agent keeps to a part of its own, and lists what is there alone", async (t) => {
+test("below a configured root every agent has its own part, and lists only what is in it", async (t) => {
   const scene = layOutScene("unified", t);
   const enabled = { "cgroup.subtree_control": "cpu memory pids" };
   const cgroupRoot = scene.addCgroup("/sys/fs/cgroup/given", enabled);

@@ -24,12 +24,12 @@ async function createState(t: TestContext) {
   };
 }
 
-/** So many agents at once: the releases of those that got the lock, and what the others were told. */
+/** Starts agents at the same time. Returns the releases of those that got the lock, and the errors of the others. */
 async function startAtOnce(dir: string, count: number) {
   const ends = await Promise.allSettled(Array.from({ length: count }, () => lockState(dir)));
   return {
     got: ends.flatMap((end) => end.status === "fulfilled" ? [end.value] : []),
-    told: ends.flatMap((end) => end.status === "rejected" ? [String(end.reason.message)] : []),
+    errors: ends.flatMap((end) => end.status === "rejected" ? [String(end.reason.message)] : []),
   };
 }
 
@@ -42,11 +42,11 @@ const startedEarlier = (stat: string) => {
 test("of agents that start at once exactly one gets the lock, and the others leave it in place", async (t) => {
   const state = await createState(t);
   for (let round = 0; round < 20; round++) {
-    const { got: [release, ...more], told } = await startAtOnce(state.dir, 5);
-    assert.deepEqual([more.length, told.length], [0, 4]);
-    const says =
+    const { got: [release, ...more], errors } = await startAtOnce(state.dir, 5);
+    assert.deepEqual([more.length, errors.length], [0, 4]);
+    const expected =
       `--state-dir ${state.dir}: process ${process.pid} is an agent that uses the same folder; stop it first`;
-    assert.deepEqual([...new Set(told)], [says]);
+    assert.deepEqual([...new Set(errors)], [expected]);
     assert.match(await state.read(), new RegExp(`\n${process.pid} `));
     assert.deepEqual(await readdir(state.dir), ["agent.lock"]);
     await release!();
@@ -67,15 +67,15 @@ test("of agents that find a dead one's lock exactly one gets it", async (t) => {
   for (const [what, leave] of Object.entries(leftovers)) {
     for (let round = 0; round < 10; round++) {
       await leave();
-      const { got, told } = await startAtOnce(state.dir, 5);
-      assert.deepEqual([got.length, told.length], [1, 4], what);
+      const { got, errors } = await startAtOnce(state.dir, 5);
+      assert.deepEqual([got.length, errors.length], [1, 4], what);
       assert.deepEqual(await readdir(state.dir), ["agent.lock"]);
       await got[0]!();
     }
   }
 });
 
-test("who died while it removed a dead one's lock holds up nobody", async (t) => {
+test("an agent that died while it removed a dead agent's lock blocks no other", async (t) => {
   const state = await createState(t);
   await state.leave(startedEarlier);
   await writeFile(`${state.path}.removal`, await state.read());

@@ -7,7 +7,7 @@ import { createMarkerConfinement } from "../../src/supervisor/confinement/marker
 import { createTestNode } from "../supervisor/test-node.ts";
 import { waitFor } from "../wait-for.ts";
 
-test("a start is measured once, from the decision until the script is about to run; a download is in it, a new agent is not", async () => {
+test("a start is measured once, from the decision until the script runs; it includes a download, and a new agent does not repeat it", async () => {
   const downloadMs = 100;
   await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
     fetchScript: async () => {
@@ -30,7 +30,7 @@ test("a start is measured once, from the decision until the script is about to r
   // File times are those of the kernel's last tick, up to 10 ms ago.
   assert.ok(sum * 1000 >= downloadMs - 10, `${sum} s`);
   const firstInstructionMs = Number(await node.logHas("web", "\n")) * 1000;
-  assert.ok(run!.startedAt! <= firstInstructionMs + 1, "it was not told before it was so");
+  assert.ok(run!.startedAt! <= firstInstructionMs + 1, "it is not reported before it has happened");
 
   await node.restartAgent();
   watch();

@@ -125,7 +125,7 @@ test("a phone sees all of it without scrolling sideways, and the dark have it da
 });
 
 test(
-  "charts say in words what they show, trouble comes first, and the list can be searched",
+  "charts have a text alternative, failing apps come first, and the list can be searched",
   { skip },
   async () => {
     await using node = await serveSampleNode();

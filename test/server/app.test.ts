@@ -65,7 +65,7 @@ test("GET /apps lists NCApps with their status and without the values of their e
   assert.ok(!text.includes("hunter2"));
 });
 
-test("GET /status tells version, node, limits and sources", async () => {
+test("GET /status shows version, node, limits and sources", async () => {
   const view = viewWith({ limits: { enforced: false, message: "no cgroup v2" } });
   const status = await (await serverWith({ view }).request("/status")).json() as Record<string, unknown>;
   assert.deepEqual([status.version, status.node, status.limits], ["1.2.3", "node-a", {
@@ -93,7 +93,7 @@ test("without a token TLS answers 401 and says which kind is wanted", async () =
   assert.equal((await refusal(answer)).reason, "Unauthorized");
 });
 
-test("an error that nobody expected is 500, and its text is in the log only", async () => {
+test("an unexpected error is 500, and its text is in the log only", async () => {
   const lines: unknown[] = [];
   const log: Logger = { ...silentLogger, error: (message, fields) => void lines.push([message, fields]) };
   const apps = () => {

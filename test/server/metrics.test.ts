@@ -54,7 +54,7 @@ async function scrape(apps: AppView[] = [web, idle], counters = busyCounters()):
   return await answer.text();
 }
 
-test("/metrics has every promised name with its type, even where there is nothing to tell", async () => {
+test("/metrics has every promised name with its type, even without series", async () => {
   for (const text of [await scrape(), await scrape([], createAgentCounters())]) {
     assert.deepEqual(parseMetrics(text).types, promised);
   }
@@ -81,7 +81,7 @@ test("an app's series carry namespace and name, and what it does not have is lef
   assert.deepEqual([phases.Running, phases.Pending, phases.Failed], [1, 1, 0]);
 });
 
-test("histograms count what is below each bound, and requests are told apart by verb, resource and code", async () => {
+test("histograms count values below each bound, and requests are counted by verb, resource and code", async () => {
   const { samples } = parseMetrics(await scrape());
   const find = (name: string, labels: Record<string, string>) =>
     samples.find((sample) => sample.name === name && JSON.stringify(sample.labels) === JSON.stringify(labels))

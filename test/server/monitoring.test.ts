@@ -64,7 +64,7 @@ test("every name and label in the rules and the dashboard is one that an agent s
   for (const { where, text } of await expressions()) {
     for (const [, name = "", matchers = ""] of text.matchAll(/(nckubelet[_:][a-z0-9_:]+)(?:\{([^}]*)\})?/g)) {
       const labels = names.get(name);
-      assert.ok(labels || recorded.has(name), `${where}: nobody serves ${name}`);
+      assert.ok(labels || recorded.has(name), `${where}: no agent serves ${name}`);
       for (const [, label = ""] of matchers.matchAll(/([a-z]+)\s*=?~?!?[=~]"/g)) {
         const isTarget = label === "instance" || label === "job";
         assert.ok(isTarget || labels?.has(label), `${where}: ${name} has no label ${label}`);

@@ -13,7 +13,7 @@ export function readerOf(answer: Response) {
       }
       return text;
     },
-    /** Reads until there are so many lines. */
+    /** Reads until there are `count` lines. */
     async lines(count: number) {
       while (text.split("\n").length <= count) {
         const { value, done } = await reader.read();

@@ -19,7 +19,7 @@ import {
 interface Running {
   source: Source;
   /** What the sink received, one line each. */
-  told: string[];
+  received: string[];
   /** What the observer received, one line each. */
   observed: string[];
   /** Waits until the sink has received this. */
@@ -48,22 +48,24 @@ function running(
       follow: { backoff: patience, relistMs },
     });
     const stop = new AbortController();
-    const told: string[] = [];
+    const received: string[] = [];
     let wake = () => {};
-    const tell = (text: string) => (told.push(text), wake());
+    const receive = (text: string) => (received.push(text), wake());
     const run = source.run({
       replace: (apps) =>
-        tell(`replace ${apps.map(({ app, problems }) => app.metadata.name + (problems ? "!" : "")).join()}`),
+        receive(
+          `replace ${apps.map(({ app, problems }) => app.metadata.name + (problems ? "!" : "")).join()}`,
+        ),
       upsert: ({ app, source, problems }) =>
-        tell(`upsert ${app.metadata.name}${problems ? "!" : ""} from ${source}`),
-      remove: (key, uid) => tell(`remove ${key} ${uid}`),
-      reportProblems: (problems) => tell(`trouble ${problems.map(({ message }) => message).join("; ")}`),
+        receive(`upsert ${app.metadata.name}${problems ? "!" : ""} from ${source}`),
+      remove: (key, uid) => receive(`remove ${key} ${uid}`),
+      reportProblems: (problems) => receive(`problems ${problems.map(({ message }) => message).join("; ")}`),
     }, stop.signal);
     const until = async (text: string) => {
-      while (!told.includes(text)) await new Promise<void>((resolve) => wake = resolve);
+      while (!received.includes(text)) await new Promise<void>((resolve) => wake = resolve);
     };
     try {
-      await use({ source, told, observed, until }, server);
+      await use({ source, received, observed, until }, server);
     } finally {
       stop.abort();
       await run;
@@ -71,7 +73,7 @@ function running(
   });
 }
 
-test("the source tells the apps of its node, and is ready once it has listed", limit, async () => {
+test("the source passes on the apps of its node, and is ready once it has listed", limit, async () => {
   const server = apiServer({
     lists: [lists([ncapp("a"), ncapp("other", "node-b")])],
     watches: [(_, response) =>
@@ -82,10 +84,10 @@ test("the source tells the apps of its node, and is ready once it has listed", l
         line("DELETED", ncapp("b", "node-a", { version: "13" })),
       )],
   });
-  await running(server, async ({ source, told, until }, { requests, url }) => {
+  await running(server, async ({ source, received, until }, { requests, url }) => {
     assert.equal(source.health().ready, false);
     await until("remove default/b uid-b");
-    assert.deepEqual(told, [
+    assert.deepEqual(received, [
       "replace a",
       "upsert b from api-server",
       "remove default/a uid-a",
@@ -113,46 +115,52 @@ test("mirrors of this node reach the observer and never the sink", limit, async 
         line("DELETED", ncapp("a", "node-a", { version: "13" })),
       )],
   });
-  await running(server, async ({ told, observed, until }) => {
+  await running(server, async ({ received, observed, until }) => {
     await until("remove default/a uid-a");
-    assert.deepEqual(told, ["replace a", "remove default/local uid-local", "remove default/a uid-a"]);
+    assert.deepEqual(received, ["replace a", "remove default/local uid-local", "remove default/a uid-a"]);
     assert.deepEqual(observed, ["listed a,local", "applied late", "deleted local", "deleted a"]);
   });
 });
 
-test("the source asks for one namespace where it is told to", limit, async () => {
+test("the source lists one namespace if the options name it", limit, async () => {
   await running(apiServer({ lists: [lists([])] }), async ({ until }, { requests }) => {
     await until("replace ");
     assert.equal(requests[0]!.path, "/apis/app.example.com/v1alpha1/namespaces/shop/ncapps");
   }, { namespace: "shop" });
 });
 
-test("trouble removes nothing, is told until it is over, and makes the source not ready", limit, async () => {
-  let fail = true;
-  const list: Answer = (request, response, index) =>
-    fail ? refuse(response, 403, "Forbidden", "cannot list") : lists([ncapp("a")])(request, response, index);
-  await running(apiServer({ lists: [list] }), async ({ source, told, until }, { url }) => {
-    const path = "/apis/app.example.com/v1alpha1/ncapps?limit=500&fieldSelector=spec.nodeName%3Dnode-a";
-    const message = `GET ${url}${path}: 403 Forbidden: cannot list`;
-    await until(`trouble ${message}`);
-    assert.deepEqual([source.health().ready, source.health().message], [false, message]);
-    fail = false;
-    await until("trouble ");
-    assert.deepEqual(told, [`trouble ${message}`, "replace a", "trouble "]);
-    assert.equal(source.health().ready, true);
-  });
-});
+test(
+  "a failure removes nothing, is reported until it is over, and makes the source not ready",
+  limit,
+  async () => {
+    let fail = true;
+    const list: Answer = (request, response, index) =>
+      fail
+        ? refuse(response, 403, "Forbidden", "cannot list")
+        : lists([ncapp("a")])(request, response, index);
+    await running(apiServer({ lists: [list] }), async ({ source, received, until }, { url }) => {
+      const path = "/apis/app.example.com/v1alpha1/ncapps?limit=500&fieldSelector=spec.nodeName%3Dnode-a";
+      const message = `GET ${url}${path}: 403 Forbidden: cannot list`;
+      await until(`problems ${message}`);
+      assert.deepEqual([source.health().ready, source.health().message], [false, message]);
+      fail = false;
+      await until("problems ");
+      assert.deepEqual(received, [`problems ${message}`, "replace a", "problems "]);
+      assert.equal(source.health().ready, true);
+    });
+  },
+);
 
-test("a missing CRD is told with what to do", limit, async () => {
+test("a missing CRD is reported with what to do", limit, async () => {
   const list: Answer = (_, response) =>
     response.writeHead(404, { "content-type": "text/plain" }).end("404 page not found");
-  await running(apiServer({ lists: [list] }), async ({ told }) => {
-    while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-    assert.match(told[0]!, /404 NotFound: 404 page not found \(is the NCApp CRD installed\?/);
+  await running(apiServer({ lists: [list] }), async ({ received }) => {
+    while (received.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    assert.match(received[0]!, /404 NotFound: 404 page not found \(is the NCApp CRD installed\?/);
   });
 });
 
-test("a failed relist stays told while the watch works, until a list succeeds", limit, async () => {
+test("a failed relist stays reported while the watch works, until a list succeeds", limit, async () => {
   let listed = 0;
   const list: Answer = (request, response, index) =>
     listed++ === 1
@@ -177,25 +185,25 @@ test(
     Object.assign(broken.spec, { cpuPCT: "200" });
     const newer = ncapp("newer");
     Object.assign(newer.spec, { fieldOfTheFuture: true });
-    const mended = ncapp("broken", "node-a", { version: "11" });
-    let mend = () => {};
+    const fixed = ncapp("broken", "node-a", { version: "11" });
+    let fix = () => {};
     const server = apiServer({
       lists: [lists([broken, newer])],
       watches: [(_, response) => {
         accept(response);
-        mend = () => void response.write(line("MODIFIED", mended));
+        fix = () => void response.write(line("MODIFIED", fixed));
       }],
     });
-    await running(server, async ({ source, told, until }) => {
+    await running(server, async ({ source, received, until }) => {
       await until("replace broken!,newer");
-      while (told.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
-      assert.match(told[1]!, /^trouble default\/broken: spec\.cpuPCT: Invalid value: "200"/);
+      while (received.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+      assert.match(received[1]!, /^problems default\/broken: spec\.cpuPCT: Invalid value: "200"/);
       assert.equal(source.health().ready, true);
-      while (told.length < 4) {
-        mend();
+      while (received.length < 4) {
+        fix();
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
-      assert.deepEqual(told.slice(2, 4), ["upsert broken from api-server", "trouble "]);
+      assert.deepEqual(received.slice(2, 4), ["upsert broken from api-server", "problems "]);
     });
   },
 );

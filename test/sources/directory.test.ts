@@ -22,11 +22,11 @@ async function follow(
   const stop = new AbortController();
   let apps: DesiredApp[] | undefined;
   let problems: SourceProblem[] = [];
-  let told = 0;
+  let received = 0;
   const running = source.run({
     replace: (list) => {
       apps = list;
-      told++;
+      received++;
     },
     upsert: () => assert.fail("a folder is always read whole"),
     remove: () => assert.fail("a folder is always read whole"),
@@ -38,7 +38,7 @@ async function follow(
     names: () => apps?.map(({ app }) => app.metadata.name).sort(),
     apps: () => apps ?? [],
     problems: () => problems,
-    told: () => told,
+    received: () => received,
     async see(...names: string[]) {
       await waitFor(
         `apps ${names}, there are ${apps?.map(({ app }) => app.metadata.name)}`,
@@ -79,7 +79,7 @@ test("a broken file keeps its last good version and is reported with its name, u
   await seen.see("one");
   for (const broken of ["{ not: [yaml", "", "# nothing but a comment\n---\n"]) {
     await writeFile(file, broken);
-    await waitFor("the problem is told", () => seen.problems().length > 0);
+    await waitFor("the problem is reported", () => seen.problems().length > 0);
     assert.deepEqual(seen.names(), ["one"]);
     assert.match(seen.problems()[0]?.message ?? "", /a\.yaml/);
   }
@@ -180,15 +180,15 @@ test("a folder that cannot be listed any more removes nothing, and is well again
   assert.deepEqual(seen.problems(), []);
 });
 
-test("a folder that is read again and says the same is told once", async () => {
+test("an unchanged folder that is read again is reported once", async () => {
   await using seen = await follow(undefined, 1);
   await writeFile(join(seen.directory, "a.yaml"), manifest("one"));
   await seen.see("one");
-  const told = seen.told();
+  const received = seen.received();
   await writeFile(join(seen.directory, ".b.yaml"), manifest("two"));
   await rename(join(seen.directory, ".b.yaml"), join(seen.directory, "b.yaml"));
   await seen.see("one", "two");
-  assert.equal(seen.told(), told + 1);
+  assert.equal(seen.received(), received + 1);
 });
 
 test("a file that is broken when the agent starts keeps what an earlier agent knew of it; a file that is gone keeps nothing", async () => {

@@ -16,22 +16,22 @@ const ncapp = (name: string, spec: NCAppSpec = {}, metadata: Partial<NCApp["meta
   spec: { shellFile: `/opt/${name}.sh`, ...spec },
 });
 
-/** A source that runs, and all that it told. */
+/** A running source, and all that its sink received. */
 function follow(folder: string, options: SocketOptions = {}) {
   const source = createSocketSource(folder, options);
   const stop = new AbortController();
-  const told: string[] = [];
+  const received: string[] = [];
   let problems: string[] = [];
   const running = source.run({
-    replace: (apps) => void told.push(`replace ${apps.map(({ app }) => app.metadata.name)}`),
+    replace: (apps) => void received.push(`replace ${apps.map(({ app }) => app.metadata.name)}`),
     upsert: ({ app, origin }) =>
-      void told.push(`upsert ${app.metadata.name} ${origin?.slice(folder.length)}`),
-    remove: (key, uid) => void told.push(`remove ${key} ${uid === "" ? "without uid" : "by uid"}`),
+      void received.push(`upsert ${app.metadata.name} ${origin?.slice(folder.length)}`),
+    remove: (key, uid) => void received.push(`remove ${key} ${uid === "" ? "without uid" : "by uid"}`),
     reportProblems: (list) => void (problems = list.map(({ message }) => message)),
   }, stop.signal);
   return {
     source,
-    told,
+    received,
     problems: () => problems,
     async [Symbol.asyncDispose]() {
       stop.abort();
@@ -40,19 +40,23 @@ function follow(folder: string, options: SocketOptions = {}) {
   };
 }
 
-test("what is put is told, kept in a private file, and there again in the next life", async () => {
+test("an app that is put reaches the sink, is stored in a private file, and is read again by the next source", async () => {
   using at = tempFolder();
   {
     await using life = follow(at.path);
     assert.deepEqual(await life.source.put(ncapp("web")), { created: true });
     assert.deepEqual(await life.source.put(ncapp("web", { cpuPCT: 20 })), { created: false });
-    assert.deepEqual(life.told, ["replace ", "upsert web /default_web.json", "upsert web /default_web.json"]);
+    assert.deepEqual(life.received, [
+      "replace ",
+      "upsert web /default_web.json",
+      "upsert web /default_web.json",
+    ]);
     const { mode } = await stat(join(at.path, "default_web.json"));
     assert.equal(mode & 0o777, 0o600);
   }
   await using life = follow(at.path);
   await life.source.opened();
-  assert.deepEqual(life.told, ["replace web"]);
+  assert.deepEqual(life.received, ["replace web"]);
   assert.equal(life.source.get("default/web")?.spec.cpuPCT, 20);
   assert.ok(life.source.health().ready);
 });
@@ -94,7 +98,7 @@ test("applying a manifest again is no restart: the last restart stays, unless th
   assert.equal(restartedAt(), "later");
 });
 
-test("what is removed is gone from the disk and told with its uid; what is not there is neither", async () => {
+test("a removed app is gone from the disk and removed by uid; an unknown one changes nothing", async () => {
   using at = tempFolder();
   await using life = follow(at.path);
   await life.source.put(ncapp("web"));
@@ -102,7 +106,7 @@ test("what is removed is gone from the disk and told with its uid; what is not t
   assert.equal(await life.source.remove("default/web"), false);
   assert.equal(await life.source.edit("default/web", (app) => app), false);
   assert.deepEqual(await readdir(at.path), []);
-  assert.equal(life.told.at(-1), "remove default/web by uid");
+  assert.equal(life.received.at(-1), "remove default/web by uid");
 });
 
 test("changes that come together are made one after the other", async () => {
@@ -134,7 +138,7 @@ test("a broken file keeps the app as it was last known, leaves the others alone,
   for (const [name, text] of Object.entries(files)) await writeFile(join(at.path, name), text);
   await using life = follow(at.path, { lastKnown: () => [{ app: known }, { app: good }] });
   await life.source.opened();
-  assert.deepEqual(life.told, ["replace good,known"]);
+  assert.deepEqual(life.received, ["replace good,known"]);
   assert.equal(life.problems().length, 4);
   assert.match(life.problems()[0]!, /default_known\.json: .*; the app keeps its last spec$/);
   assert.match(life.problems()[1]!, /default_lost\.json: spec\.cpuPCT.*200.*; nothing runs from it$/);
@@ -153,8 +157,8 @@ test("a folder that cannot be read removes nothing and takes no change, until it
   const folder = join(at.path, "apps");
   await writeFile(folder, "not a folder");
   await using life = follow(folder, { retryMs: 5 });
-  await waitFor("the trouble is told", () => life.problems().length > 0);
-  assert.deepEqual(life.told, []);
+  await waitFor("the problem is reported", () => life.problems().length > 0);
+  assert.deepEqual(life.received, []);
   assert.equal(life.source.health().ready, false);
   await assert.rejects(life.source.put(ncapp("web")), /cannot read .*apps/);
   await rm(folder);
@@ -163,14 +167,14 @@ test("a folder that cannot be read removes nothing and takes no change, until it
   assert.deepEqual(await life.source.put(ncapp("web")), { created: true });
 });
 
-test("a change that cannot be kept is told to nobody", async () => {
+test("a change that cannot be stored never reaches the sink", async () => {
   using at = tempFolder();
   const folder = join(at.path, "apps");
   await using life = follow(folder);
   await life.source.opened();
   await rm(folder, { recursive: true });
   await assert.rejects(life.source.put(ncapp("web")), /cannot write .*ENOENT/);
-  assert.deepEqual(life.told, ["replace "]);
+  assert.deepEqual(life.received, ["replace "]);
   assert.equal(life.source.get("default/web"), undefined);
 });
 

@@ -84,14 +84,14 @@ test("what is at the URL is followed, and an answer of 304 changes nothing", asy
   await seen.see();
 });
 
-test("trouble of any kind keeps the apps and is told without the secrets of the address", async () => {
+test("every kind of failure keeps the apps and is reported without the secrets of the URL", async () => {
   await using seen = await follow(text(manifest("one")));
   await seen.see("one");
-  const troubles: Record<string, [RegExp, RequestListener]> = {
+  const failures: Record<string, [RegExp, RequestListener]> = {
     "500": [/status 500/, (_request, response) => void response.writeHead(500).end()],
     "404": [/status 404/, (_request, response) => void response.writeHead(404).end()],
-    "a redirect to nobody": [/ECONNREFUSED/, redirect("http://127.0.0.1:1/?token=hunter2")],
-    "a redirect to nowhere": [
+    "a redirect to a closed port": [/ECONNREFUSED/, redirect("http://127.0.0.1:1/?token=hunter2")],
+    "a redirect without a Location": [
       /redirect without a valid Location/,
       (_request, response) => void response.writeHead(302).end(),
     ],
@@ -111,16 +111,16 @@ test("trouble of any kind keeps the apps and is told without the secrets of the 
     "HTML": [/a web page/, text("<!doctype html><title>Log in</title>")],
     "too much": [/exceeds the limit/, text("#".repeat(2 ** 20 + 1))],
   };
-  for (const [what, [told, answer]] of Object.entries(troubles)) {
+  for (const [what, [message, answer]] of Object.entries(failures)) {
     await seen.answerWith(answer);
-    await waitFor(what, () => told.test(seen.problems()[0]?.message ?? ""));
+    await waitFor(what, () => message.test(seen.problems()[0]?.message ?? ""));
     assert.deepEqual([seen.names(), seen.source.health().ready], [["one"], false], what);
     assert.match(seen.problems()[0]?.message ?? "", /^http:\/\/127\.0\.0\.1:\d+\/apps\.yaml: /, what);
     assert.ok(!JSON.stringify(seen.problems()).includes("hunter2"), what);
   }
 });
 
-test("a refusal of an API server that comes as a good answer keeps the apps", async () => {
+test("an API server's error with status 200 keeps the apps", async () => {
   await using seen = await follow(text(manifest("one")));
   await seen.see("one");
   await seen.answerWith(text('{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}'));
@@ -142,7 +142,7 @@ test("a broken app keeps its last good version, also the one that an earlier age
   assert.match(seen.problems()[0]?.message ?? "", /spec\.cpuPCT/);
 });
 
-test("a server that is back with 304 takes the old trouble back, and leaves what is wrong with the text", async () => {
+test("a server that is back with 304 withdraws the failure, and keeps the problems of the text", async () => {
   const withTag = (body: string): RequestListener => (request, response) => {
     if (request.headers["if-none-match"] === '"1"') return void response.writeHead(304).end();
     response.writeHead(200, { etag: '"1"' }).end(body);
@@ -199,7 +199,7 @@ test("redirects are followed, with the password within the origin and without it
   assert.deepEqual(seen.problems(), []);
 });
 
-test("who answered after a redirect is named, without secrets", async () => {
+test("the server that answered after a redirect is named, without secrets", async () => {
   await using other = await serve((_request, response) => response.writeHead(403).end());
   await using seen = await follow(redirect(`${other.origin}/elsewhere?token=hunter2`));
   const { message } = await waitFor("a problem", () => seen.problems()[0]);
@@ -219,7 +219,7 @@ test("a name that a redirect leads to is refused if it has a link-local address"
   assert.equal(asked[0], "metadata.test");
 });
 
-test("an ETag is told only to the address that it came from", async () => {
+test("an ETag is sent only to the URL that it came from", async () => {
   let version = "1";
   const tags: Record<string, (string | undefined)[]> = {};
   const moving: RequestListener = (request, response) => {

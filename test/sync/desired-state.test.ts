@@ -20,7 +20,7 @@ test("a source is complete only after its first whole list", () => {
   assert.deepEqual([...state.union().complete], ["api-server"]);
 });
 
-test("trouble removes nothing and is told", () => {
+test("a problem removes nothing and is reported", () => {
   const state = createDesiredState(["api-server"], () => {});
   const sink = state.sinkFor("api-server");
   sink.replace([{ app: app("web"), source: "api-server" }]);

@@ -33,7 +33,7 @@ test("plan() assigns what is wanted and not known", () => {
   assert.deepEqual(said(plan(union([appWith()]), [])), ["assign default/web"]);
 });
 
-test("plan() does nothing for an app that is as wanted, even after a trip over the disk", () => {
+test("plan() does nothing for an app that is as desired, even after it was stored and read again", () => {
   const known = JSON.parse(JSON.stringify(appWith({ args: ["a"] })));
   assert.deepEqual(plan(union([appWith({ args: ["a"] })]), [observed(known)]), []);
 });
@@ -60,7 +60,7 @@ test("plan() withdraws once, and assigns again what comes back while it stops", 
   assert.deepEqual(said(plan(union([appWith()]), [known])), ["assign default/web"]);
 });
 
-test("plan() passes an invalid spec on once, for a known app and for a new one, so that it is told", () => {
+test("plan() passes an invalid spec on once, for a known app and for a new one, so that it is reported", () => {
   const invalid = "spec.cpuPCT: 200";
   const broken = union([appWith({ args: ["x"] })], { invalid });
   assert.deepEqual(said(plan(broken, [observed(appWith())])), ["assign default/web"]);
@@ -102,7 +102,7 @@ test("findLeftOut() names the apps that plan() does not take, before and after t
   assert.deepEqual(findLeftOut(wanted, []), []);
 });
 
-test("plan() does not hand an app to another source before its own has been heard", () => {
+test("plan() does not hand an app to another source before its own has been listed", () => {
   const known = observed(appWith());
   const fromFile = (complete: string[]) =>
     union([appWith({}, { uid: "file" })], { source: "manifests", complete });
@@ -125,7 +125,7 @@ test("plan() assigns an app that an older agent could not read", () => {
   ]);
 });
 
-test("an app of a source that is not followed any more runs on, is named, and may be taken over", () => {
+test("an app of a source that is no longer followed keeps running, is reported, and may be taken over", () => {
   const known = [observed(appWith({}, { uid: "old" }), { source: "gone" })];
   const nobodyWantsIt = union([], { complete: ["api-server", "manifests", "url", "socket"] });
   assert.deepEqual(plan(nobodyWantsIt, known), []);

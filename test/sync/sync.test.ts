@@ -81,7 +81,7 @@ test("an invalid edit reaches the record once, which keeps its spec, and goes wh
   assert.deepEqual(look(), [3, ["b"], 3, undefined, undefined]);
 });
 
-test("what is left of lost apps is removed only when every source has said all that it wants, and all of it could be read", () => {
+test("remains of lost apps are removed only when every source has delivered a complete, readable list", () => {
   const { sync, sink, spared, records } = syncOver({ order: ["api-server", "manifests"], maxApps: 1 });
   const manifests = sync.desired.sinkFor("manifests");
   const removals = () => {

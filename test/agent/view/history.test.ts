@@ -24,7 +24,7 @@ test("samples come out in order, to a hundredth of a percent, with null where no
   });
 });
 
-test("who has seen a sample is told only what came after; who knows too much is told all", () => {
+test("read() returns the samples after the given one, and all for an unknown one", () => {
   const history = createHistory();
   for (let n = 0; n < 5; n++) history.add(node(n), new Map());
   assert.deepEqual(history.read(2).node.cpuPCT, [3, 4]);
@@ -53,7 +53,7 @@ test("kills and restarts are marked in the sample in which they were first seen,
   assert.deepEqual(history.read(2).apps["default/web"]?.oomKills, [4]);
 });
 
-test("throttling is told where there was any", () => {
+test("throttling is included only if there was any", () => {
   const history = createHistory();
   const measured = { cpuPCT: 20, memPCT: 1, cpuThrottledPCT: 33.3 };
   history.add(node(1), new Map([["default/web", app(1)]]));

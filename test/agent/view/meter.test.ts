@@ -67,13 +67,13 @@ test("a new run has no figures before it is measured itself", async () => {
   assert.equal(latest()?.oomKills, 0);
 });
 
-test("a run that begins beside another, and one that outlives it, are measured by what was used since the last reading", async () => {
+test("a run that starts beside another, and one that outlives it, are measured since the last reading", async () => {
   const shared = { ...idle, counters: "app", cpuSeconds: 120 };
   const { meter, record, latest } = meterOf([
     shared,
     { ...shared, cpuSeconds: 122 },
     { ...shared, cpuSeconds: 123 },
-    { ...shared, counters: "made anew", cpuSeconds: 4 },
+    { ...shared, counters: "created again", cpuSeconds: 4 },
   ]);
   const shown = async () => {
     await meter.readAll();
@@ -89,7 +89,7 @@ test("a run that begins beside another, and one that outlives it, are measured b
   assert.equal(await shown(), 40);
 });
 
-test("what others used before an agent came is not taken for the use of the run that it finds", async () => {
+test("usage from before the agent started is not attributed to the run that it takes over", async () => {
   const shared = { ...idle, counters: "app", cpuSeconds: 120 };
   const beside = meterOf([shared]);
   beside.record.others = [{ id: "r0", createdAt: 0 }];

@@ -13,7 +13,7 @@ const setUp = () => {
   let time = 0;
   const log = createTestLog();
   const readiness = createReadiness(() => checks, { log, holdMs: 30_000, now: () => time });
-  /** The checks as they are from now on, looked at every ten seconds. */
+  /** Sets the result of the checks from now on, which run every ten seconds. */
   const look = (next: Check[], seconds: number) => {
     checks = next;
     for (const end = time + seconds * 1000; time < end; time += 10_000) readiness.update();

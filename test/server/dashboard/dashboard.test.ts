@@ -90,7 +90,7 @@ test("a timeline grows by what is new, and keeps half an hour", () => {
   assert.deepEqual([long.first, long.last, long.node.cpuPCT[0]], [3, shown + 2, 0]);
 });
 
-test("a timeline begins before anything was measured, and anew with another agent", () => {
+test("a timeline starts before the first measurement, and again with another agent", () => {
   const empty = extend(undefined, part(0, []));
   assert.deepEqual([empty.last, empty.node.cpuPCT], [-1, []]);
   assert.deepEqual(extend(empty, part(0, [5])).node.cpuPCT, [5]);
@@ -128,7 +128,7 @@ test("the newest sample is at the right edge, whatever its number", () => {
   assert.equal(xOf(321, 500), 0.5);
 });
 
-test("figures are for people", () => {
+test("figures are formatted for reading", () => {
   assert.deepEqual([percent(12.345), percent("3.0"), percent(null), percent(undefined)], [
     "12.3%",
     "3.0%",

@@ -171,7 +171,7 @@ test("a certificate or key that cannot be used is an error with the flag and the
   await assert.rejects(readKeyPair({ certFile: `${junk}-not`, keyFile }), /--tls-cert-file .*ENOENT/);
 });
 
-test("a replaced certificate is shown to whoever connects next; one without its key is not", async () => {
+test("a replaced certificate is used for new connections; one without its key is not", async () => {
   await using place = await folderWith({ "tls.crt": serverPair.cert, "tls.key": serverPair.key });
   const pair = await readKeyPair(place.files);
   await using server = await serve(createBoundedServer(app, defaultBounds, pair));

@@ -54,7 +54,7 @@ test("a watch over the socket follows the life of an app, and ends with the agen
   await ended;
 });
 
-test("an app whose source is not followed any more runs on, is named, and can be deleted", async () => {
+test("an app whose source is no longer followed keeps running, is reported, and can be deleted", async () => {
   using temp = tempFolder();
   const manifests = temp.path;
   await using agent = await startLocalAgent({ manifests });
@@ -75,7 +75,7 @@ test("an app whose source is not followed any more runs on, is named, and can be
   await waitFor("it is gone", async () => await agent.get("web") === undefined);
 });
 
-test("stop ends an app and keeps it so, start and restart run it anew", async () => {
+test("stop ends an app for good, start and restart run it again", async () => {
   await using agent = await startLocalAgent();
   const shellFile = await agent.script("web.sh", sleeping);
   await agent.put("web", { shellFile, ...quick });
@@ -110,7 +110,7 @@ test("start runs an app again that has ended for good", async () => {
   );
 });
 
-test("an app of a manifest is not the socket's to change: 409 says where it is", async () => {
+test("an app of a manifest cannot be changed over the socket: 409 names its file", async () => {
   await using agent = await startLocalAgent();
   const manifests = join(agent.folder, "manifests");
   await mkdir(manifests);
@@ -191,7 +191,7 @@ test("another user of the machine gets nothing through the socket", {
   await chmod(agent.folder, 0o755);
   const code =
     `require("net").connect(process.argv[1]).on("connect", () => { console.log("let in"); process.exit(); }).on("error", (error) => console.log(error.code))`;
-  // A copy that nobody else may be kept from running: the checkout can be in a private folder.
+  // A copy that other users can run: the checkout may be in a private folder.
   const node = join(agent.folder, "node");
   await copyFile(process.execPath, node);
   const asUser = (user: string) =>

@@ -63,7 +63,7 @@ test("a file that cannot be used is refused at the start, by line and never by t
   assert.throws(() => parseTokens("# nothing\n", "t"), /holds no token/);
 });
 
-test("a file that others may read is warned of", async () => {
+test("a warning is logged for a file that other users can read", async () => {
   await using file = await tokenFile(first);
   await chmod(file.path, 0o644);
   const { log, lines } = recordingLog();
@@ -73,7 +73,7 @@ test("a file that others may read is warned of", async () => {
 
 const user = { username: "prometheus", uid: "7", groups: ["monitors"], extra: { scopes: ["a"] } };
 
-test("the API server is asked whose token it is and what that user may do; the answers are kept for a while", async () => {
+test("the API server reviews the token and its user's access; the answers are cached", async () => {
   let now = 0;
   await withClient((request, response) => {
     const { spec } = JSON.parse(request.body);
@@ -117,7 +117,7 @@ test("the API server is asked whose token it is and what that user may do; the a
   });
 });
 
-test("while the API server cannot be asked, a token that it knew stays good and a new one is told to come again", async () => {
+test("while the API server is unreachable, a cached token stays valid and a new one is asked to retry", async () => {
   let broken = false;
   await withClient((request, response) => {
     if (broken) return refuse(response, 500, "InternalError", "no");
@@ -135,7 +135,7 @@ test("while the API server cannot be asked, a token that it knew stays good and 
   });
 });
 
-test("the same question is asked once, and too many at once are not asked at all", async () => {
+test("the same review is made once, and too many at once are refused", async () => {
   const release = Promise.withResolvers<void>();
   await withClient(async (request, response) => {
     await release.promise;
@@ -157,7 +157,7 @@ test("the same question is asked once, and too many at once are not asked at all
   });
 });
 
-test("a clock that is set back does not make an answer count for longer", async () => {
+test("a clock that is set back does not extend a cached answer", async () => {
   using clock = takeMachineClock();
   await withClient((request, response) => {
     const reviewed = request.path.endsWith("/tokenreviews");

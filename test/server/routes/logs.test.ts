@@ -61,7 +61,7 @@ test("a wrong parameter is 400 with its name and value", async () => {
   }
 });
 
-test("follow goes on with what comes, over a rotation, until the app is gone", async () => {
+test("follow sends new lines, across a rotation, until the app is gone", async () => {
   await using log = await appWithLog("one\n");
   const reader = readerOf(await log.get("?follow&tailLines=1"));
   await reader.until("one\n");
@@ -87,7 +87,7 @@ test("follow waits for the log of an app that did not start yet", async () => {
   await reader.cancel();
 });
 
-test("follow has all lines of a log that was not there when it was asked for, however few of the older ones it wants", async () => {
+test("follow sends all lines of a log that appears later, whatever tailLines is", async () => {
   await using log = await appWithLog();
   const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
   const before = timers();

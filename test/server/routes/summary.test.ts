@@ -29,7 +29,7 @@ test("apps are pods with one container, in the kubelet's units", () => {
   assert.deepEqual(pod?.process_stats, { process_count: 3 });
 });
 
-test("the node tells what is known of it, and nothing that is not", () => {
+test("the node has the known figures, and no others", () => {
   const { node: unknown } = summarize(viewWith(), now) as Summary;
   assert.deepEqual(Object.keys(unknown).sort(), ["nodeName", "startTime"]);
   const usage = {
