@@ -1,12 +1,13 @@
 /**
  * Runs the tests: unit tests on Node and on Deno, then those with real parts (processes, faults, an API server, a cgroup v2
- * kernel, a browser), in lanes side by side, since they wait more than they compute. Whole installations run only where they are
+ * kernel, a browser), in lanes side by side, since they wait more than they compute. Whole installations run only if they are
  * named.
  *
- * Usage: node tools/test.ts [unit|caps|process|chaos|cluster|guest|systemd|browser|install]... [--only TEXT]
- *   --only TEXT   only the files that have TEXT in their path, or where there are none, the tests that have it in their name
+ * Usage: node tools/test.ts [unit|caps|process|chaos|cluster|guest|systemd|browser|install]... [--only TEXT] [--changed]
+ *   --only TEXT   only files with TEXT in their path; if there are none, tests with TEXT in their name
+ *   --changed     only files that changed since the branch left main, or that import what changed
  *
- * The last line is the total: `N passed, N failed, N skipped`; failures are told once more before it. The exit code is 1 if anything
+ * The last line is the total: `N passed, N failed, N skipped`; failures are repeated before it. The exit code is 1 if anything
  * failed.
  */
 import { spawn } from "node:child_process";
@@ -15,6 +16,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { checkout } from "./checkout.ts";
+import { changedTests } from "./test/changed.ts";
 import { collectFailures } from "./test/failures.ts";
 import { makeProgram } from "./test/program.ts";
 import { endSuites, runSuite, type Suite } from "./test/run-suite.ts";
@@ -30,13 +32,16 @@ import {
 import { formatTotals, sumTotals, type Totals } from "./test/totals.ts";
 
 async function main(words: string[]): Promise<number> {
-  const { names, only } = readRequest(words);
+  const { names, only, changed } = readRequest(words);
   process.chdir(checkout);
-  await installParts(names.flatMap((name) => suiteParts[name]));
-  if (names.some((name) => programSuites.includes(name))) await makeProgram();
+  const among = changed ? changedTests() : undefined;
+  if (among?.length === 0) return console.log("no test file imports what changed"), 0;
+  const needed = names.filter((name) => runsOf(name, only, among).length > 0);
+  await installParts(needed.flatMap((name) => suiteParts[name]));
+  if (needed.some((name) => programSuites.includes(name))) await makeProgram();
   const results: SuiteResult[] = [];
   for (const lanes of stagesOf(names)) {
-    results.push(...(await Promise.all(lanes.map((lane) => runLane(lane, only)))).flat());
+    results.push(...(await Promise.all(lanes.map((lane) => runLane(lane, only, among)))).flat());
   }
   const total = sumTotals(results.map(({ totals }) => totals));
   if (only !== undefined && total.passed + total.failed === 0) {
@@ -56,11 +61,11 @@ interface SuiteResult {
 }
 
 /** Runs suites one after the other, each on its runtimes side by side. */
-async function runLane(names: SuiteName[], only: string | undefined): Promise<SuiteResult[]> {
+async function runLane(names: SuiteName[], only?: string, among?: string[]): Promise<SuiteResult[]> {
   const results: SuiteResult[] = [];
   for (const name of names) {
     if (stopping.signal.aborted) break;
-    results.push(...await Promise.all(runsOf(name, only).map(runOne)));
+    results.push(...await Promise.all(runsOf(name, only, among).map(runOne)));
   }
   return results;
 }
@@ -78,26 +83,27 @@ async function runOne(suite: Suite): Promise<SuiteResult> {
   return { line, totals, failures: failures.lines };
 }
 
-function readRequest(words: string[]): { names: readonly SuiteName[]; only: string | undefined } {
+function readRequest(words: string[]): { names: readonly SuiteName[]; only?: string; changed: boolean } {
   const { values, positionals } = parseArgs({
     args: words,
-    options: { only: { type: "string" } },
+    options: { only: { type: "string" }, changed: { type: "boolean", default: false } },
     allowPositionals: true,
   });
   const unknown = positionals.find((word) => !(suiteNames as readonly string[]).includes(word));
   if (unknown !== undefined) {
     throw new Error(`unknown suite ${JSON.stringify(unknown)}: use ${suiteNames.join(", ")}`);
   }
-  return { names: positionals.length > 0 ? positionals as SuiteName[] : usualSuites, only: values.only };
+  const names = positionals.length > 0 ? positionals as SuiteName[] : usualSuites;
+  return { names, ...values };
 }
 
-/** Installs one part after the other; without a part its tests say why they are skipped, or fail with CI=true. */
+/** Installs one part after the other; tests without their part are skipped with a reason, or fail with CI=true. */
 async function installParts(parts: string[]): Promise<void> {
   for (const part of parts) {
     const script = join(checkout, "test/harness/install-parts.sh");
     const child = spawn("bash", [script, part], { stdio: ["ignore", "inherit", "inherit"] });
     const [code] = await once(child, "exit") as [number | null];
-    if (code !== 0) console.log(`the part ${part} cannot be had here; tests that need it are skipped`);
+    if (code !== 0) console.log(`cannot install ${part}; tests that need it are skipped`);
   }
 }
 
@@ -105,7 +111,7 @@ function seconds(start: number): string {
   return `${((performance.now() - start) / 1000).toFixed(1)} s`;
 }
 
-/** Told to stop: no other suite begins, and those that run are ended with all that they started. */
+/** Aborted by a signal: no other suite starts, and the running ones end with all that they started. */
 const stopping = new AbortController();
 const patienceMs = 5000;
 

@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { test } from "node:test";
 import { checkout } from "../../tools/checkout.ts";
+import { maySkip } from "../../tools/test/allowed-skips.ts";
+import { dependentsOf } from "../../tools/test/changed.ts";
 import { collectFailures } from "../../tools/test/failures.ts";
-import { dealOut } from "../../tools/test/groups.ts";
+import { divide } from "../../tools/test/groups.ts";
+import { createDenoReader, createNodeReader } from "../../tools/test/read-output.ts";
 import { allowedCpus, cpusOf, pick, stagesOf, suiteNames, suiteOf } from "../../tools/test/suites.ts";
 import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
 
@@ -47,10 +50,55 @@ test("pick() takes a text for a part of the path first, then for a part of a tes
   assert.deepEqual(picked("nowhere"), { files: [], pattern: "nowhere" });
 });
 
-test("dealOut() puts every file in one group, and makes no empty ones", () => {
-  assert.deepEqual(dealOut(["a", "b", "c", "d", "e"], 2), [["a", "c", "e"], ["b", "d"]]);
-  assert.deepEqual(dealOut(["a"], 4), [["a"]]);
-  assert.deepEqual(dealOut([], 4), []);
+test("divide() puts every file in one group, makes no empty ones, and moves no file when another is added", () => {
+  const files = Array.from({ length: 200 }, (_, at) => `test/lib/file-${at}.test.ts`);
+  const groups = divide(files, 4);
+  assert.deepEqual(groups.flat().sort(), [...files].sort());
+  assert.ok(
+    groups.length === 4 && groups.every(({ length }) => length > 25),
+    String(groups.map((g) => g.length)),
+  );
+  const more = divide(["test/a.test.ts", ...files], 4);
+  assert.deepEqual(more.map((group) => group.filter((file) => file !== "test/a.test.ts")), groups);
+  assert.deepEqual(divide(["a"], 4), [["a"]]);
+  assert.deepEqual(divide([], 4), []);
+});
+
+test("createDenoReader() keeps the totals of a run that was interrupted, and shows which tests are open", () => {
+  const lines = [
+    "./dist/test/unit-1.mjs => it works ... ok (3ms)",
+    "./dist/test/unit-1.mjs => a suite ... it is left out ... ignored (0ms)",
+    "./dist/test/unit-2.mjs => it breaks ... FAILED (3ms)",
+    "",
+    "SIGINT The following tests were pending:",
+    "",
+    "it hangs => ./test/a.test.ts:3:1",
+  ];
+  const readings = lines.map(createDenoReader());
+  assert.deepEqual(readings.map(({ shown }) => shown), [false, false, false, false, true, true, true]);
+  assert.deepEqual(readings[4]!.totals, { passed: 1, failed: 2, skipped: 1 });
+  assert.equal(readings[1]!.skipped, "a suite ... it is left out");
+});
+
+test("dependentsOf() follows imports to every file that uses what changed", () => {
+  const imports = new Map([
+    ["src/a.ts", ["node:fs"]],
+    ["src/b.ts", ["./a.ts"]],
+    ["src/c.ts", []],
+    ["test/b.test.ts", ["../src/b.ts"]],
+    ["test/c.test.ts", ["../src/c.ts"]],
+  ]);
+  assert.deepEqual(dependentsOf(["src/a.ts", "README.md"], imports), [
+    "src/a.ts",
+    "src/b.ts",
+    "test/b.test.ts",
+  ]);
+});
+
+test("maySkip() allows what is on its list, and nothing else", () => {
+  const { skipped = "" } = createNodeReader()("  skip  fish completes commands: no fish here");
+  assert.equal(maySkip(skipped), true);
+  assert.equal(maySkip("a Java program runs: no java on this machine"), false);
 });
 
 test("stagesOf() has every suite that is asked for once, and no others", () => {

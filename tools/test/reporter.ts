@@ -1,6 +1,7 @@
 /**
  * The reporter of the test runs: a line per file, a line more for each test that took long, was skipped, noted something or
- * failed, and the totals at the end. What a file printed is shown only where it failed.
+ * failed, and the totals at the end. What a file printed is shown only if it failed. On SIGINT the tests that are still open are
+ * named, and the totals are those of the tests that ended.
  */
 import { relative, resolve } from "node:path";
 import process from "node:process";
@@ -15,11 +16,19 @@ interface TestEvent {
     file?: string;
     message: string;
     skip?: string | boolean;
-    details: { duration_ms: number; error?: Error & { failureType?: string } };
+    details: {
+      duration_ms: number;
+      passed?: boolean;
+      type?: string;
+      error?: Error & { failureType?: string };
+    };
     duration_ms: number;
     counts: Counts;
   };
 }
+
+/** A test or suite that has started and not ended. */
+const keyOf = ({ file, nesting, name }: TestEvent["data"]) => `${file}:${nesting}:${name}`;
 
 type Counts = { passed: number; failed: number; cancelled: number; skipped: number; todo: number };
 
@@ -32,12 +41,34 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
   const printed = new Map<string, string>();
   const path: string[] = [];
   let empty = 0;
+  const open = new Map<string, string>();
+  const paths = new Map<string, string[]>();
+  const counted: Totals = { passed: 0, failed: 0, skipped: 0 };
   for await (const { type, data } of source) {
     const file = data?.file ? relative(process.cwd(), data.file) : "";
     switch (type) {
       case "test:stdout":
       case "test:stderr":
         printed.set(file, (printed.get(file) ?? "") + data.message);
+        break;
+      // Unlike test:start and test:pass, these two come at once, also while an earlier file is still running.
+      case "test:dequeue": {
+        const names = (paths.get(file) ?? []).slice(0, data.nesting);
+        paths.set(file, [...names, data.name]);
+        open.set(keyOf(data), [...names, data.name].join(" > "));
+        break;
+      }
+      case "test:complete":
+        open.delete(keyOf(data));
+        if (isFile(data) || data.details.type === "suite") break;
+        counted[data.skip ? "skipped" : data.details.passed ? "passed" : "failed"]++;
+        break;
+      case "test:interrupted":
+        // No summary follows.
+        for (const [key, name] of open) {
+          yield `  open  ${name}  (${relative(process.cwd(), key.split(":")[0]!)})\n`;
+        }
+        yield `${formatTotals({ ...counted, failed: counted.failed + 1 })}\n`;
         break;
       case "test:start":
         path.length = data.nesting;
@@ -55,7 +86,7 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
         path.length = data.nesting;
         yield* describeFailure(data, [...path, data.name], file);
         // A file that broke before it had any test stands for itself, and has no summary.
-        if (resolve(data.name) === data.file) yield indent(printed.get(file) ?? "");
+        if (isFile(data)) yield indent(printed.get(file) ?? "");
         break;
       case "test:diagnostic":
         // Those without a file are the totals in another form.
@@ -73,6 +104,11 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
         break;
     }
   }
+}
+
+/** Whether an event is about a whole file. */
+function isFile({ name, file }: TestEvent["data"]): boolean {
+  return resolve(name) === file;
 }
 
 function describeFile({ counts, duration_ms }: TestEvent["data"], file: string): string {

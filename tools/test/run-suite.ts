@@ -1,16 +1,19 @@
 /**
- * Runs one test suite as a process group of its own, shows what it says, and counts.
+ * Runs one test suite in a process group of its own, shows its output, and counts.
  *
- * Guarantees: a suite that does not end by itself is ended at its time limit and has failed; one whose totals cannot be read has
- * failed, whatever its exit code. Nothing that the suite started is left: what is left is named, ended, and is a failure.
- * Caveat: a process is known by the environment that it inherited; one that was given a clean one is not found.
+ * Guarantees: a suite that hangs is interrupted at its time limit, names the tests that are still open, keeps its totals, and has
+ * failed. A suite whose totals cannot be read has failed, whatever its exit code. With CI=true a skip that is not allowed is a
+ * failure. Processes that the suite leaves behind are named and killed, and are failures.
+ * Caveat: a process is known by the environment that it inherited; one with a clean environment is not found.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import process from "node:process";
 import { createInterface } from "node:readline";
+import { maySkip } from "./allowed-skips.ts";
 import { findLeftovers, runMark } from "./leftovers.ts";
+import type { Reading } from "./read-output.ts";
 import type { Totals } from "./totals.ts";
 
 /** A command that runs tests. */
@@ -19,16 +22,16 @@ export interface Suite {
   command: string[];
   env?: Record<string, string>;
   timeoutMs: number;
-  /** Whether a line is shown at once. The last ones that were not are shown where the suite breaks. */
-  shows: (line: string) => boolean;
-  /** Recognizes the line with the totals. */
-  parse: (line: string) => Totals | undefined;
+  /** Reads a line of output. The last lines that are not shown at once are shown if the suite breaks. */
+  read: (line: string) => Reading;
 }
 
 const keptLines = 30;
+/** How long an interrupted suite has to name its open tests. */
+const interruptMs = 10_000;
 const running = new Set<ChildProcess>();
 
-/** Runs a suite and gives its totals. */
+/** Runs a suite and returns its totals. */
 export async function runSuite(suite: Suite, print: (line: string) => void): Promise<Totals> {
   const [file = "", ...args] = suite.command;
   const run = randomUUID();
@@ -39,23 +42,29 @@ export async function runSuite(suite: Suite, print: (line: string) => void): Pro
   });
   running.add(child);
   const timer = setTimeout(() => {
-    print(`the suite did not end within ${suite.timeoutMs / 1000} s`);
-    endGroup(child, "SIGKILL");
+    print(`FAIL  the suite did not end within ${suite.timeoutMs / 1000} s; these tests are still open:`);
+    // Only the runner: it would report tests whose processes end as failed, not as open.
+    child.kill("SIGINT");
+    setTimeout(() => endGroup(child, "SIGKILL"), interruptMs).unref();
   }, suite.timeoutMs);
 
   let totals: Totals | undefined;
+  const skipped: string[] = [];
   const unseen: string[] = [];
   const read = (line: string) => {
-    const found = suite.parse(line);
-    if (found) totals = found;
-    else if (suite.shows(line)) print(line);
-    else if (unseen.push(line) > keptLines) unseen.shift();
+    const reading = suite.read(line);
+    totals = reading.totals ?? totals;
+    if (reading.skipped !== undefined) skipped.push(reading.skipped);
+    if (reading.shown) print(line);
+    else if (!reading.totals && unseen.push(line) > keptLines) unseen.shift();
   };
   createInterface({ input: child.stdout }).on("line", read);
   createInterface({ input: child.stderr }).on("line", read);
   const [code, signal] = await once(child, "close") as [number | null, string | null];
   clearTimeout(timer);
   running.delete(child);
+  // What an interrupted runner leaves of its own.
+  endGroup(child, "SIGKILL");
 
   const result = totals ?? { passed: 0, failed: 0, skipped: 0 };
   const leftovers = findLeftovers(run);
@@ -63,15 +72,19 @@ export async function runSuite(suite: Suite, print: (line: string) => void): Pro
     print(`FAIL  left behind: process ${pid}, ${command}`);
     process.kill(pid, "SIGKILL");
   }
+  const forbidden = process.env.CI === "true" ? skipped.filter((name) => !maySkip(name)) : [];
+  for (const name of forbidden) {
+    print(`FAIL  skipped with CI=true, and not in tools/test/allowed-skips.ts: ${name}`);
+  }
   const explained = totals !== undefined && (code === 0) === (totals.failed === 0);
   if (!explained) {
     for (const line of unseen) print(line);
     print(`FAIL  the suite ended with ${signal ?? `code ${code}`}, which its totals do not explain`);
   }
-  return { ...result, failed: result.failed + leftovers.length + (explained ? 0 : 1) };
+  return { ...result, failed: result.failed + leftovers.length + forbidden.length + (explained ? 0 : 1) };
 }
 
-/** Ends the suites that run now; for a runner that is told to stop. */
+/** Ends the running suites. */
 export function endSuites(signal: NodeJS.Signals): void {
   for (const child of running) endGroup(child, signal);
 }

@@ -8,8 +8,8 @@ import process from "node:process";
 import { checkout } from "../checkout.ts";
 import { groupFiles } from "./groups.ts";
 import { compileCache, programPath } from "./program.ts";
+import { createDenoReader, createNodeReader } from "./read-output.ts";
 import type { Suite } from "./run-suite.ts";
-import { parseDenoTotals, parseTotals } from "./totals.ts";
 
 /** The names that the runner takes. */
 export const suiteNames = [
@@ -87,9 +87,12 @@ const minutes = 60_000;
 // Tests wait for processes more than they compute, so that one at a time would leave a small machine idle.
 const jobs = Math.max(2, availableParallelism());
 
-/** The runs of a suite: those that need no real part run on both runtimes. `only` picks files by a part of their path, or else tests by name. */
-export function runsOf(name: SuiteName, only: string | undefined): Suite[] {
-  const { files, pattern } = pick(testFiles(name), only);
+/**
+ * The runs of a suite: those that need no real part run on both runtimes. `only` picks files by a part of their path, or else
+ * tests by name; `among` limits the files.
+ */
+export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[] {
+  const { files, pattern } = pick(testFiles(name).filter((file) => among?.includes(file) ?? true), only);
   if (files.length === 0) return [];
   if (name !== "unit" && name !== "process") {
     // Guests compute all the time, and those with systemd run beside the others.
@@ -160,8 +163,7 @@ function onNode(
       ...(programSuites.includes(name) && { NCKUBELET_BIN: programPath }),
     },
     timeoutMs,
-    shows: () => true,
-    parse: parseTotals,
+    read: createNodeReader(),
   };
 }
 
@@ -172,7 +174,6 @@ function onDeno(
   timeoutMs: number,
   atOnce: number,
 ): Suite {
-  let failing = false;
   return {
     title: `${name} tests on Deno`,
     command: [
@@ -188,11 +189,6 @@ function onDeno(
     ],
     env: { DENO_JOBS: String(atOnce), DENO_NO_UPDATE_CHECK: "1" },
     timeoutMs,
-    // Deno has a line for each test; what matters comes at the end, where something failed.
-    shows: (line) => {
-      failing ||= /^(?: ERRORS |error:)/.test(line);
-      return failing;
-    },
-    parse: parseDenoTotals,
+    read: createDenoReader(),
   };
 }
