@@ -1,10 +1,10 @@
 /**
- * A scheduler within the agent, for clusters that are too small for one of their own. Several agents may have one: they elect a leader.
+ * A scheduler in the agent, for clusters that are too small for a separate one. Several agents may run one: they elect a leader.
  *
- * Guarantees: nothing of it is loaded where it is not asked for. It never ends the agent: a scheduler that breaks is logged and started
- * again, after a second at first and a minute at last; one that may not do its work says so once and waits until it may. Its requests
- * have connections of their own, so that a thousand binds do not hold up a report or a Lease of this node.
- * Caveat: it shares the agent's memory and its one thread.
+ * Guarantees: it is loaded only with `--with-scheduler`. It never ends the agent: a scheduler that fails is logged and restarted, with a
+ * backoff from one second to one minute; one without permissions logs that once and waits until it has them. Its requests use separate
+ * connections, so that a thousand binds do not delay a report or a Lease of this node.
+ * Caveat: it shares the agent's memory and its single thread.
  */
 import { randomUUID } from "node:crypto";
 import { defaultSchedulerName } from "../api/names.ts";
@@ -23,23 +23,23 @@ export interface WithSchedulerOptions {
   log: Logger;
   onRequest?: (report: RequestReport) => void;
   load?: () => Promise<SchedulerParts>;
-  /** The delays between two tries, after a breakdown and after a refusal. */
+  /** The delays between two attempts, after a failure and while permissions are missing. */
   backoff?: () => Backoff;
   now?: () => number;
 }
 
-/** What is loaded when it is needed. */
+/** The lazily loaded parts. */
 export interface SchedulerParts {
   runScheduler: typeof runScheduler;
   missingRights: typeof missingRights;
 }
 
-/** Binds at the same time, and beside them Leases, reads and status. */
+/** Connections for binds, Leases, reads and status. */
 const places = 24;
-/** Who has worked for so long did not break down at once. */
-const steadyMs = 600_000;
+/** A scheduler that ran for this long resets the backoff. */
+const stableMs = 600_000;
 
-/** Runs a scheduler until the signal aborts, whatever becomes of it. */
+/** Runs a scheduler, and restarts it when it fails, until the signal aborts. */
 export async function runWithScheduler(options: WithSchedulerOptions, signal: AbortSignal): Promise<void> {
   const { log, backoff: newBackoff = standardBackoff, now = Date.now } = options;
   const backoff = newBackoff();
@@ -48,9 +48,9 @@ export async function runWithScheduler(options: WithSchedulerOptions, signal: Ab
     try {
       await runOnce(options, signal);
     } catch (error) {
-      log.error("the scheduler in this agent broke down; it is started again", { error });
+      log.error("the scheduler in this agent failed; restarting it", { error });
     }
-    if (now() - startedAt >= steadyMs) backoff.reset();
+    if (now() - startedAt >= stableMs) backoff.reset();
     await sleep(backoff.next(), signal);
   }
 }
@@ -78,7 +78,7 @@ async function runOnce(options: WithSchedulerOptions, signal: AbortSignal): Prom
   }
 }
 
-/** Without them six watches and the election would each complain for ever, none of them with what to do about it. */
+/** Otherwise six watches and the election would log errors forever, without the missing permissions. */
 async function waitForRights(
   client: KubeClient,
   missingRights: SchedulerParts["missingRights"],
@@ -86,15 +86,15 @@ async function waitForRights(
   signal: AbortSignal,
 ): Promise<void> {
   const backoff = newBackoff();
-  let told = "";
+  let logged = "";
   while (!signal.aborted) {
     const why = await missingRights(client, signal).then(
       (missing) => missing.length === 0 ? "" : refusal(missing),
-      (error) => `the scheduler in this agent waits for the API server: ${describeError(error)}`,
+      (error) => `the scheduler in this agent is waiting for the API server: ${describeError(error)}`,
     );
     if (!why) return;
-    if (why !== told && !signal.aborted) log.warn(why);
-    told = why;
+    if (why !== logged && !signal.aborted) log.warn(why);
+    logged = why;
     await sleep(backoff.next(), signal);
   }
 }

@@ -22,7 +22,7 @@ async function run(parts: (enough: () => void) => SchedulerParts, now = () => 0)
   return { lines: log.lines, resets };
 }
 
-test("a scheduler that breaks down is logged and started again, and the agent hears nothing of it", async () => {
+test("a scheduler that fails is logged and restarted, without effect on the agent", async () => {
   const identities: string[] = [];
   const { lines } = await run((enough) => ({
     missingRights: async () => [],
@@ -39,11 +39,11 @@ test("a scheduler that breaks down is logged and started again, and the agent he
     "each has a name of its own, so that none takes itself for the last one",
   );
   assert.ok(identities.every((identity) => identity.startsWith("edge_")));
-  const broken = "error the scheduler in this agent broke down; it is started again";
+  const broken = "error the scheduler in this agent failed; restarting it";
   assert.equal(lines.filter((line) => line === broken).length, 2);
 });
 
-test("an agent that may not schedule says so in one line, and begins when it may", async () => {
+test("an agent without permission to schedule logs one line, and schedules once it may", async () => {
   const answers = [["patch ncapps", "list/watch nodes"], ["patch ncapps", "list/watch nodes"], []];
   const { lines } = await run((enough) => ({
     missingRights: async () => answers.shift() ?? [],
@@ -59,7 +59,7 @@ test("an agent that may not schedule says so in one line, and begins when it may
   assert.equal(lines.at(-1), "info starting the scheduler in this agent");
 });
 
-test("an API server that does not answer is waited for", async () => {
+test("the scheduler waits for an API server that does not answer", async () => {
   let asked = 0;
   const { lines } = await run((enough) => ({
     missingRights: async () => {
@@ -69,11 +69,14 @@ test("an API server that does not answer is waited for", async () => {
     runScheduler: async () => enough(),
   }));
   assert.equal(asked, 4);
-  assert.equal(lines[0], "warn the scheduler in this agent waits for the API server: connection refused");
+  assert.equal(
+    lines[0],
+    "warn the scheduler in this agent is waiting for the API server: connection refused",
+  );
   assert.equal(lines.length, 2);
 });
 
-test("the wait before a new start grows, unless the scheduler had worked for long", async () => {
+test("the delay before a restart grows, unless the scheduler had run for long", async () => {
   let [time, runs] = [0, 0];
   const { resets } = await run((enough) => ({
     missingRights: async () => [],

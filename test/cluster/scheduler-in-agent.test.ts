@@ -61,7 +61,7 @@ describe(
     const isAlive = (pid: number) =>
       readFile(`/proc/${pid}/cmdline`).then(({ length }) => length > 0, () => false);
 
-    test("an agent that may not schedule says so in one line, does its own work, and begins when it may", async () => {
+    test("an agent without permission to schedule logs one line, does its own work, and schedules once it may", async () => {
       const user = agentUser("node-a");
       const kubeconfig = await cluster.kubeconfigFor(user);
       await using agent = await startAgentProcess([
@@ -106,7 +106,7 @@ describe(
       });
     });
 
-    test("of two agents one schedules; when it is killed the other one does, and its apps run on", async () => {
+    test("of two agents one schedules; when it is killed the other takes over, and its apps keep running", async () => {
       const start = async (node: string) => {
         const user = { name: agentUser(node), groups: [schedulerGroup] };
         const kubeconfig = await cluster.certificateKubeconfigFor(user);

@@ -167,7 +167,7 @@ describe(
       }
     };
 
-    test("apps are spread over the nodes that have agents, and the story is told", async () => {
+    test("apps spread over the nodes that have agents, with status and events", async () => {
       for (const name of ["node-a", "node-b"]) await add(name);
       await create(
         resourcePath({ group: "", version: "v1", plural: "nodes", kind: "Node", namespaced: false }),
@@ -198,7 +198,7 @@ describe(
       await admin.request({ method: "DELETE", path: "/api/v1/nodes/no-agent" });
     });
 
-    test("who fits nowhere is told why, and is bound as soon as there is room, without a storm of tries", async (context) => {
+    test("an app that fits nowhere reports why, and is bound as soon as there is room, without a storm of retries", async (context) => {
       await add("node-a", { reservedPCT: 10 });
       const { reports } = await start();
       await createApp("big", { cpuPCT: "70" });
@@ -271,7 +271,7 @@ describe(
       assert.ok(conflicts.length > 0, "they never met, so this has shown nothing");
     });
 
-    test("a leader that was stopped and wakes up again binds no app that its successor has bound", async (context) => {
+    test("a suspended leader that resumes binds no app that its successor has bound", async (context) => {
       const { apps, stopMs, election } = stopRun;
       for (const name of ["node-a", "node-b"]) await add(name);
       const first = await startProcess(kubeconfig, "first", election);
@@ -301,7 +301,7 @@ describe(
       assert.deepEqual(moved, []);
     });
 
-    test("a leader that ends gives the Lease back, and the next one takes over at once", async () => {
+    test("a leader that ends releases the Lease, and the next one takes over at once", async () => {
       await add("node-a");
       const election = { retryMs: 300 };
       const { stop } = await start({ leaderElect: true, identity: "first", election });
@@ -322,7 +322,7 @@ describe(
       assert.equal(await holder(), "second");
     });
 
-    test("a higher priority takes the place of a lower one, which waits for its next chance", async () => {
+    test("a higher priority preempts a lower one, which waits until it fits again", async () => {
       await add("node-a");
       await start();
       await createApp("low", { cpuPCT: "80", priorityClassName: "low", terminationGracePeriodSeconds: 1 });
@@ -353,7 +353,7 @@ describe(
       assert.equal(next.metadata.name, "low", "the older of the two");
     });
 
-    test("apps of a lost node are Unknown, then elsewhere; who bears it stays", async () => {
+    test("apps of a lost node are Unknown, then placed elsewhere; those that tolerate it stay", async () => {
       const lost = await add("node-a", { leaseSeconds: 2 });
       await start({ defaultTolerationMs: 1500 });
       const unreachable = {
@@ -381,7 +381,7 @@ describe(
       assert.equal(stays.spec.nodeName, "node-a");
     });
 
-    test("when more than half of the nodes are lost, apps stay where they are, and an event says so", async () => {
+    test("if more than half of the nodes are lost, apps stay bound, and an event reports it", async () => {
       const lost = await Promise.all(["node-a", "node-b"].map((name) => add(name, { leaseSeconds: 2 })));
       await start({ defaultTolerationMs: 500 });
       await createApp("web");
@@ -394,7 +394,7 @@ describe(
       assert.equal((await get("web")).spec.nodeName, spec.nodeName);
     });
 
-    test("LimitRange and ResourceQuota: defaults come with the bind, used is kept, what is too much is refused", async () => {
+    test("LimitRange and ResourceQuota: a bind writes defaults, used stays right, and what exceeds them is refused", async () => {
       await add("node-a");
       const key = (share: string) => `${group}/${share}`;
       await create(resourcePath(limitRanges, { namespace: "default" }), {
@@ -438,7 +438,7 @@ describe(
       await bound("more");
     });
 
-    test("--explain prints every node with what speaks for and against it", async () => {
+    test("--explain prints why each node fits an app or not", async () => {
       await add("node-a");
       await add("node-b", { taints: [{ key: "gpu", effect: "NoSchedule" }] });
       await createApp("web", { cpuPCT: "30" });
@@ -467,7 +467,7 @@ describe(
         await runCommandLine(["scheduler", "--kubeconfig", kubeconfig, "--explain", "none"], table, io),
         1,
       );
-      assert.match(text, /there is no NCApp default\/none/);
+      assert.match(text, /NCApp default\/none not found/);
     });
   },
 );

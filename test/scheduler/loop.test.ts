@@ -7,7 +7,7 @@ import { createInbox } from "../../src/scheduler/inbox.ts";
 import { type LoopOptions, runLoop } from "../../src/scheduler/loop.ts";
 import { createTestCluster } from "./test-cluster.ts";
 
-test("a bind that breaks in an unforeseen way ends the loop, not the process", async () => {
+test("an unexpected error in a bind ends the loop, not the process", async () => {
   const { cluster, apply } = createTestCluster(["a"]);
   const queue = new SchedulingQueue();
   const inbox = createInbox(cluster, queue);

@@ -36,7 +36,7 @@ function createScene(nodes: string[]) {
   return { ...scene, queue, tryAll };
 }
 
-test("of a hundred apps that wait for room, only those are tried again that find it", () => {
+test("of a hundred apps that wait for room, only those that fit are tried again", () => {
   const { cluster, apply, tryAll } = createScene(["a"]);
   apply("big", { nodeName: "a", cpuPCT: 100 });
   for (let at = 0; at < 100; at++) apply(`w${at}`, { cpuPCT: 30 });
@@ -46,7 +46,7 @@ test("of a hundred apps that wait for room, only those are tried again that find
   assert.deepEqual([tried.length, bound.length], [3, 3]);
 });
 
-test("an event that helps nobody has nobody tried", () => {
+test("an event that helps no app requeues none", () => {
   const { cluster, apply, tryAll } = createScene(["a", "b"]);
   apply("full-a", { nodeName: "a", cpuPCT: 90 });
   apply("small", { nodeName: "b", cpuPCT: 10 });
@@ -59,7 +59,7 @@ test("an event that helps nobody has nobody tried", () => {
   assert.deepEqual(tryAll().bound, ["default/waits"]);
 });
 
-test("a node that comes, or is uncordoned, is tried for those that it suits", () => {
+test("a new or uncordoned node requeues the apps that it fits", () => {
   const { cluster, beat, apply, tryAll } = createScene([]);
   apply("any");
   apply("picky", { nodeSelector: { zone: "b" } });
@@ -71,7 +71,7 @@ test("a node that comes, or is uncordoned, is tried for those that it suits", ()
   assert.deepEqual(tryAll().bound, ["default/any"]);
 });
 
-test("an agent that is heard again is a reason to try", () => {
+test("an agent that is alive again requeues apps", () => {
   const { cluster, clock, beat, apply, tryAll } = createScene(["a"]);
   clock.now += 41_000;
   cluster.liveness.check();
@@ -82,7 +82,7 @@ test("an agent that is heard again is a reason to try", () => {
   assert.deepEqual(tryAll().bound, ["default/web"]);
 });
 
-test("room in a quota is given out once", () => {
+test("room in a quota requeues only as many apps as fit", () => {
   const { cluster, apply, tryAll } = createScene(["a"]);
   cluster.applyQuota(quota("team", { cpuPCT: "50" }));
   apply("has", { nodeName: "a", cpuPCT: 50 });
@@ -105,7 +105,7 @@ test("an app is not tried while it is still stopping on the node that it left", 
   assert.deepEqual(tryAll().bound, ["default/web"]);
 });
 
-test("a default that asked for too much is a reason to try again when it is corrected, or gone", () => {
+test("a LimitRange default that was too high requeues apps when it is corrected or removed", () => {
   const { cluster, clock, apply, tryAll } = createScene(["a"]);
   apply("has", { nodeName: "a", cpuPCT: 50 });
   for (

@@ -46,7 +46,7 @@ async function scheduling(
   });
 }
 
-test("while the Leases are out of sight no app is taken off its node", async () => {
+test("while the Leases cannot be watched no app is unbound", async () => {
   const api = new FakeApi();
   api.add(ncapps, ncapp("web", { nodeName: "a" }));
   api.add(nodes, node("a", { spec: { taints: [{ key: "down", effect: "NoExecute" }] } }));
@@ -78,7 +78,7 @@ test("while the Leases are out of sight no app is taken off its node", async () 
   });
 });
 
-test("a scheduler of another name stands for an election of its own, and says which right it lacks", async () => {
+test("a scheduler of another name has its own election, and logs which permission it lacks", async () => {
   const api = new FakeApi();
   api.intercept = ({ path, body }) => {
     if (!path.endsWith("/selfsubjectaccessreviews")) return undefined;

@@ -13,31 +13,31 @@ import { formatTable } from "../screen/screen.ts";
 const bindPlaces = 16;
 const shortestGraceMs = 20_000;
 
-/** Runs the NCApp scheduler, or explains what it would do with one app. */
+/** Runs the NCApp scheduler, or explains the placement of one app. */
 export const schedulerCommand: Command = {
   flags: {
-    kubeconfig: { kind: "text", value: "FILE", help: "How to reach the API server." },
+    kubeconfig: { kind: "text", value: "FILE", help: "The kubeconfig of the API server." },
     server: {
       kind: "text",
       value: "URL",
-      help: "Address of the API server, such as that of a kubectl proxy.",
+      help: "The address of the API server, such as that of kubectl proxy.",
     },
     "scheduler-name": {
       kind: "text",
       value: "NAME",
-      help: "Take the NCApps that name this scheduler.",
+      help: "Place the NCApps with this spec.schedulerName.",
       default: defaultSchedulerName,
     },
     policy: {
       kind: "text",
       value: "POLICY",
-      help: "spread over all nodes, or binpack on few.",
+      help: "spread over all nodes, or binpack on as few as possible.",
       default: "spread",
     },
     "default-toleration": {
       kind: "text",
       value: "TIME",
-      help: "How long apps bear that their node is lost.",
+      help: "How long apps stay bound to a lost node.",
       default: "300s",
     },
     "node-monitor-grace-period": {
@@ -46,22 +46,22 @@ export const schedulerCommand: Command = {
       help: "How long a node may be silent before it is lost.",
       default: "40s, as its Lease says",
     },
-    "no-leader-elect": { kind: "switch", help: "Work without asking for the leader's Lease." },
+    "no-leader-elect": { kind: "switch", help: "Schedule without leader election." },
     listen: {
       kind: "text",
       value: "ADDR",
-      help: "Where to serve health and metrics, on loopback; '' for nowhere.",
+      help: "Serve health and metrics on this loopback address; '' to disable.",
       default: "127.0.0.1:10269",
     },
     "health-listen": {
       kind: "text",
       value: "ADDR",
-      help: "Where to serve /healthz, /livez and /readyz alone, to anyone, such as :10270.",
+      help: "Serve only /healthz, /livez and /readyz on this address, to anyone, such as :10270.",
     },
     explain: {
       kind: "text",
       value: "NS/NAME",
-      help: "Print every node with what speaks for and against it, and end.",
+      help: "Print why each node fits one app or not, and exit.",
     },
     "log-level": { kind: "text", value: "LEVEL", help: "debug, info, warn or error.", default: "info" },
     "log-format": { kind: "text", value: "FORMAT", help: "text or json.", default: "text" },
@@ -79,7 +79,7 @@ export const schedulerCommand: Command = {
       env: io.env,
     });
     const userAgent = `nckubelet-scheduler/${version}`;
-    // Leases, status and reads have places of their own beside the binds.
+    // Leases, status and reads have connections besides those of the binds.
     const client = createKubeClient(access, { userAgent, places: bindPlaces + 8 });
     try {
       return settings.explain
@@ -122,7 +122,7 @@ async function schedule(settings: Settings, client: KubeClient, io: Io): Promise
       return { close: () => all.disposeAsync() };
     },
   }, io.signal);
-  log.info("the scheduler has ended");
+  log.info("stopped the scheduler");
   return 0;
 }
 
@@ -138,14 +138,14 @@ async function explain(
   ]);
   const cluster = await loadCluster(client, { schedulerName });
   const explanation = explainApp(key, cluster, { policy, now: Date.now(), random: () => 0 });
-  if (!explanation) throw new Error(`there is no NCApp ${key}`);
+  if (!explanation) throw new Error(`NCApp ${key} not found`);
   const { app, outcome } = explanation;
   const lines = [describeRequest(app), outcome, "", ...formatTable(explanationRows(explanation))];
   io.stdout(`${lines.join("\n")}\n`);
   return 0;
 }
 
-/** From flags, then `NCKUBELET_…` variables, then the defaults. */
+/** Reads flags, then `NCKUBELET_…` variables, then the defaults. */
 function readSettings({ flags }: Invocation, { env }: Io) {
   const raw = (name: string) => {
     const value = flags[name] ?? env[`NCKUBELET_${name.toUpperCase().replaceAll("-", "_")}`];
@@ -176,15 +176,15 @@ function readSettings({ flags }: Invocation, { env }: Io) {
   };
 }
 
-/** Agents renew every 10 s: who waits for less than two renewals takes a single deferred one for the loss of a node. */
+/** Agents renew every 10 s: with less than two renewals, a single delayed one would look like a lost node. */
 function nodeGrace(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ms = parseDuration("node-monitor-grace-period", text);
   if (ms >= shortestGraceMs) return ms;
   throw new UsageError(
-    `--node-monitor-grace-period ${JSON.stringify(text)}: agents renew every 10 s, so it is ${
+    `--node-monitor-grace-period ${JSON.stringify(text)}: agents renew every 10 s; use ${
       shortestGraceMs / 1000
-    }s at least`,
+    }s or more`,
   );
 }
 
@@ -194,6 +194,6 @@ function explainedApp(text: string | undefined): string | undefined {
     const { namespace, name } = splitAppKey(text.includes("/") ? text : `default/${text}`);
     return appKey(namespace, name);
   } catch (cause) {
-    throw new UsageError(`--explain ${JSON.stringify(text)}: not NAMESPACE/NAME`, { cause });
+    throw new UsageError(`--explain ${JSON.stringify(text)}: use NAMESPACE/NAME`, { cause });
   }
 }

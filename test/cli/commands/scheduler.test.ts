@@ -11,12 +11,12 @@ async function run(...words: string[]): Promise<{ code: number; text: string }> 
   return { code: await runCommandLine(["scheduler", ...words], commands, io), text };
 }
 
-test("the scheduler says what is wrong with its flags, and ends with 2", async () => {
+test("the scheduler reports wrong flags and exits with 2", async () => {
   const cases: [string[], RegExp][] = [
     [["--policy", "random"], /--policy "random": use spread or binpack/],
-    [["--explain", "/web"], /--explain "\/web": not NAMESPACE\/NAME/],
+    [["--explain", "/web"], /--explain "\/web": use NAMESPACE\/NAME/],
     [["--default-toleration", "soon"], /--default-toleration "soon"/],
-    [["--node-monitor-grace-period", "5s"], /agents renew every 10 s, so it is 20s at least/],
+    [["--node-monitor-grace-period", "5s"], /agents renew every 10 s; use 20s or more/],
     [["here"], /scheduler takes no operands, not "here"/],
     [["--polcy", "spread"], /did you mean --policy/],
   ];
@@ -27,7 +27,7 @@ test("the scheduler says what is wrong with its flags, and ends with 2", async (
   }
 });
 
-test("a scheduler that finds no API server says what to give it", async () => {
+test("a scheduler without an API server reports how to configure it", async () => {
   const { code, text } = await run();
   assert.equal(code, 1);
   assert.match(text, /give a kubeconfig or a server/);

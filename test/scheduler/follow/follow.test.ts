@@ -27,7 +27,7 @@ async function following(
   }
 }
 
-test("an etcd that was restored is believed: its apps wait again, though their versions are lower", async () => {
+test("after a restore of etcd the list is applied: its apps wait again, though their versions are lower", async () => {
   const scene = createTestCluster(["a"]);
   const versioned = (version: string, nodeName?: string) => {
     const object = ncapp("web", { nodeName });
@@ -56,7 +56,7 @@ test("an etcd that was restored is believed: its apps wait again, though their v
     }));
 });
 
-test("a watch of Leases is given up after 10 s without an answer: until then one's own blindness counts as silence of nodes", async () => {
+test("a watch of Leases times out after 10 s without an answer: until then nodes seem silent", async () => {
   const scene = createTestCluster();
   const limits = new Map<string, number | undefined>();
   await withClient(new FakeApi().answer, (client) => {

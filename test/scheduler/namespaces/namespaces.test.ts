@@ -8,7 +8,7 @@ import { limitRange, quota } from "../objects.ts";
 const rules = (...items: Parameters<typeof limitRange>[1][]) =>
   items.flatMap((item, at) => readLimitRange(limitRange(`rule-${at}`, item)));
 
-test("a LimitRange gives a cap to who has none, and the words to write into the spec", () => {
+test("a LimitRange sets the cap of an app without one, and how to write it into the spec", () => {
   const limited = applyLimits(
     app("web", { memPCT: 30 }),
     rules({ default: { cpuPCT: "12500m", memPCT: "5" } }),
@@ -31,7 +31,7 @@ test("caps under the minimum, over the maximum, or missing under a maximum are r
   assert.deepEqual([refusal(5), refusal(50)], [undefined, undefined]);
 });
 
-test("a default is held against the bounds too, and of several the first counts", () => {
+test("a default must be within the bounds too, and the first of several defaults wins", () => {
   const limited = applyLimits(
     app("web"),
     rules({ default: { cpuPCT: "20" } }, { default: { cpuPCT: "30" }, max: { cpuPCT: "10" } }),
@@ -39,12 +39,12 @@ test("a default is held against the bounds too, and of several the first counts"
   assert.ok("refusal" in limited && limited.refusal.includes("it requests 20"));
 });
 
-test("a LimitRange about Pods says nothing about NCApps", () => {
+test("a LimitRange for Pods does not apply to NCApps", () => {
   const foreign = limitRange("pods", { max: { cpuPCT: "1" } }, "Container");
   assert.deepEqual(readLimitRange(foreign), []);
 });
 
-test("a quota caps the sum of bound points, in the words of Kubernetes", () => {
+test("a quota limits the sum of bound points, with the messages of Kubernetes", () => {
   const team = readQuota(quota("team", { cpuPCT: "100", memPCT: "50" }))!;
   const problem = (cpuPCT: number, memPCT: number) =>
     quotaProblem(app("web", { cpuPCT, memPCT }), [team], { cpu: 70_000, mem: 45_000 });
@@ -59,7 +59,7 @@ test("a quota caps the sum of bound points, in the words of Kubernetes", () => {
   );
 });
 
-test("whom a quota counts must have a cap", () => {
+test("an app without a cap is refused by a quota on that share", () => {
   const team = readQuota(quota("team", { cpuPCT: "100" }))!;
   assert.equal(
     quotaProblem(app("web"), [team], { cpu: 0, mem: 0 }),
@@ -68,14 +68,14 @@ test("whom a quota counts must have a cap", () => {
   assert.equal(quotaProblem(app("web", { cpuPCT: 1 }), [team], { cpu: 0, mem: 0 }), undefined);
 });
 
-test("quotas about other things, or with scopes, which are about Pods, are left alone", () => {
+test("quotas for other resources, or with scopes, which select Pods, are ignored", () => {
   assert.equal(readQuota(quota("pods", {})), undefined);
   const scoped = quota("scoped", { cpuPCT: "1" });
   scoped.spec!.scopes = ["BestEffort"];
   assert.equal(readQuota(scoped), undefined);
 });
 
-test("a quota's status is written only where it does not tell the truth", () => {
+test("a quota's status is patched only if it is wrong", () => {
   const key = "requests.app.example.com/cpuPCT";
   const fresh = readQuota(quota("team", { cpuPCT: "100" }))!;
   const patch = quotaStatusPatch(fresh, { cpu: 12_500, mem: 99_000 });

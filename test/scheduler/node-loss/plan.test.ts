@@ -38,7 +38,7 @@ test("an app on a lost node is marked at once and unbound after 300 s", () => {
   assert.deepEqual(kinds(plan(marked, lost(300))), ["unbind"]);
 });
 
-test("tolerations say how long a lost node is borne, by either key; without seconds for ever", () => {
+test("tolerations of either key set how long an app stays on a lost node; without seconds it stays forever", () => {
   for (const key of ["app.example.com/unreachable", "node.kubernetes.io/unreachable"]) {
     const quick = bearing({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds: 5 });
     assert.deepEqual([kinds(plan(quick, lost(4))), kinds(plan(quick, lost(5)))], [["mark"], ["unbind"]]);
@@ -47,7 +47,7 @@ test("tolerations say how long a lost node is borne, by either key; without seco
   }
 });
 
-test("when more than half of the nodes are lost nothing is unbound, at half it still is", () => {
+test("if more than half of the nodes are lost no app is unbound, at exactly half it still is", () => {
   const marked = app("web", {}, { status: { phase: "Unknown" } });
   const broken = plan(marked, lost(1000), { others: lost(1000) });
   assert.deepEqual([broken.paused, kinds(broken)], [true, []]);
@@ -60,7 +60,7 @@ test("when more than half of the nodes are lost nothing is unbound, at half it s
   assert.deepEqual([half.paused, kinds(half)], [false, ["unbind"]]);
 });
 
-test("nodes that never had an agent count for nothing, and apps that were bound there by hand stay", () => {
+test("nodes that never had an agent are ignored, and apps that were bound to them by hand stay", () => {
   const snapshot = snapshotOf({ a: {}, b: {}, c: {}, d: {} });
   snapshot.place(app("web"), "a");
   const states = snapshot.nodes.map((node) => ({
@@ -71,13 +71,13 @@ test("nodes that never had an agent count for nothing, and apps that were bound 
   assert.deepEqual([paused, actions, names], [false, [], ["b"]]);
 });
 
-test("a node's own apps and other schedulers' are marked but never moved", () => {
+test("mirrors and apps of other schedulers are marked but never moved", () => {
   for (const more of [{ mirror: true }, { ours: false }]) {
     assert.deepEqual(kinds(plan(app("web", {}, more), lost(1e6))), ["mark"]);
   }
 });
 
-test("a NoExecute taint drives apps away, at once or after the time that they bear it", () => {
+test("a NoExecute taint evicts apps, at once or after their tolerationSeconds", () => {
   const facts = { taints: [{ key: "repair", effect: "NoExecute", since: 1000 }] };
   const [action] = plan(app("web"), fresh, { facts, now: 1000 }).actions;
   assert.deepEqual([action?.kind, action?.message], [
@@ -90,7 +90,7 @@ test("a NoExecute taint drives apps away, at once or after the time that they be
   assert.deepEqual(kinds(plan(bearing({ operator: "Exists" }), fresh, { facts, now: 1e9 })), []);
 });
 
-test("that the kubelet is silent moves nothing while the agent is heard", () => {
+test("a silent kubelet moves no app while the agent is alive", () => {
   const facts = { taints: [{ key: "node.kubernetes.io/unreachable", effect: "NoExecute", since: 0 }] };
   assert.deepEqual(kinds(plan(app("web"), fresh, { facts, now: 1e9 })), []);
 });

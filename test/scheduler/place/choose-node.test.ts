@@ -13,7 +13,7 @@ function choose(wanted: SchedulerApp, snapshot: Snapshot, more: Partial<PlaceOpt
   return "node" in decision ? decision.node : formatRefusals(decision.refusals);
 }
 
-test("chooseNode() names every reason with its count and what is short, as kube-scheduler does", () => {
+test("chooseNode() reports every reason with its count and what is missing, as kube-scheduler does", () => {
   const snapshot = snapshotOf({ a: {}, b: {}, c: {}, d: { ready: false }, e: { ready: false } });
   for (const [node, cpuPCT] of [["a", "75"], ["b", "80"], ["c", "90"]] as const) {
     snapshot.place(app(`on-${node}`, { cpuPCT }), node);
@@ -24,7 +24,7 @@ test("chooseNode() names every reason with its count and what is short, as kube-
   );
 });
 
-test("each filter refuses with its own words", () => {
+test("each filter refuses with its own reason", () => {
   const tainted = { taints: [{ key: "gpu", value: "yes", effect: "NoSchedule" }] };
   const snapshot = snapshotOf({
     cordoned: { cordoned: true },
@@ -53,7 +53,7 @@ test("each filter refuses with its own words", () => {
   assert.match(choose(app("picky", { affinity }), snapshot), /1 node affinity/);
 });
 
-test("a cluster without nodes says so", () => {
+test("a cluster without nodes is reported as such", () => {
   assert.equal(choose(app("web"), snapshotOf({})), "0/0 nodes are available: the cluster has no nodes");
 });
 
@@ -63,20 +63,20 @@ test("the same port is free again for another protocol", () => {
   assert.equal(choose(app("dns-udp", { ports: [{ port: 53, protocol: "UDP" }] }), snapshot), "a");
 });
 
-test("tolerations open cordoned, unready, pressed and tainted nodes", () => {
+test("tolerations admit apps to cordoned, unready and tainted nodes and to nodes under pressure", () => {
   const snapshot = snapshotOf({
     a: { cordoned: true, ready: false, pressures: ["memory"], taints: [{ key: "x", effect: "NoExecute" }] },
   });
   assert.equal(choose(app("daemon", { tolerations: [{ operator: "Exists" }] }), snapshot), "a");
 });
 
-test("taints that follow from conditions say nothing that the conditions do not", () => {
+test("taints that Kubernetes derives from conditions are ignored", () => {
   const taints = [{ key: "node.kubernetes.io/not-ready", effect: "NoSchedule" }];
   assert.equal(choose(app("web"), snapshotOf({ a: { taints } })), "a");
   assert.match(choose(app("web"), snapshotOf({ a: { taints, ready: false } })), /1 not ready/);
 });
 
-test("caps add up to 100 and no more, to the last thousandth", () => {
+test("caps add up to at most 100, to the last thousandth", () => {
   const snapshot = snapshotOf({ a: {} });
   snapshot.place(app("one", { cpuPCT: "66.667", memPCT: "50" }), "a");
   assert.equal(choose(app("two", { cpuPCT: "33.333", memPCT: "50" }), snapshot), "a");
@@ -87,7 +87,7 @@ test("caps add up to 100 and no more, to the last thousandth", () => {
   );
 });
 
-test("a reserve is kept free, and so is what the agent gave to apps that nobody else knows", () => {
+test("the reserve stays free, and so does what the agent has promised to hidden apps", () => {
   const snapshot = snapshotOf({ a: {} });
   snapshot.setReport("a", report({ reservedCpu: 10_000, freeCpu: 60_000 }));
   assert.match(choose(app("big", { cpuPCT: 61 }), snapshot), /need 61, at most 60 free/);
@@ -97,7 +97,7 @@ test("a reserve is kept free, and so is what the agent gave to apps that nobody 
   assert.match(choose(app("more", { cpuPCT: 1 }), snapshot), /at most 0 free/);
 });
 
-test("apps without caps fit on a full node, and are spread where there is a choice", () => {
+test("apps without caps fit on a full node, and spread over several nodes", () => {
   const snapshot = snapshotOf({ a: {} });
   snapshot.place(app("full", { cpuPCT: 100, memPCT: 100 }), "a");
   assert.equal(choose(app("free"), snapshot), "a");
@@ -106,21 +106,21 @@ test("apps without caps fit on a full node, and are spread where there is a choi
   assert.equal(choose(app("free-2"), empty, { random: () => 0.99 }), "b");
 });
 
-test("spread takes the emptier node, binpack the fuller one", () => {
+test("spread chooses the emptier node, binpack the fuller one", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   snapshot.place(app("there", { cpuPCT: 30, memPCT: 30 }), "a");
   assert.equal(choose(app("next", { cpuPCT: 10, memPCT: 10 }), snapshot), "b");
   assert.equal(choose(app("next", { cpuPCT: 10, memPCT: 10 }), snapshot, { policy: "binpack" }), "a");
 });
 
-test("of equally full nodes the one is taken where CPU and memory stay in balance", () => {
+test("of equally full nodes the one is chosen where CPU and memory stay in balance", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   snapshot.place(app("cpu", { cpuPCT: 40 }), "a");
   snapshot.place(app("mem", { memPCT: 40 }), "b");
   assert.equal(choose(app("hungry", { cpuPCT: 20, memPCT: 1 }), snapshot, { random: () => 0.99 }), "b");
 });
 
-test("the measured load decides between nodes that promise the same, unless it was measured long ago", () => {
+test("the measured load decides between equally allocated nodes, unless it is outdated", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   snapshot.setReport("a", report({ cpu: 80_000, at: 0 }));
   snapshot.setReport("b", report({ cpu: 10_000, at: 0 }));
@@ -146,7 +146,7 @@ test("what was bound since a report counts as load", () => {
   assert.ok(placed.includes("a") && placed.includes("b"), `all of a burst followed one report: ${placed}`);
 });
 
-test("preferences and PreferNoSchedule move an app without forcing it", () => {
+test("preferred affinity and PreferNoSchedule influence the choice without forcing it", () => {
   const snapshot = snapshotOf({
     a: { labels: { disk: "hdd" } },
     b: { labels: { disk: "ssd" }, taints: [{ key: "old", effect: "PreferNoSchedule" }] },
@@ -167,7 +167,7 @@ test("preferences and PreferNoSchedule move an app without forcing it", () => {
   assert.equal(choose(app("web", { affinity }), snapshot), "b");
 });
 
-test("what was found out about a node is forgotten when the node changes", () => {
+test("cached answers about a node are dropped when the node changes", () => {
   const snapshot = snapshotOf({ a: {} });
   const web = app("web", { nodeSelector: { zone: "b" } });
   assert.match(choose(web, snapshot), /node selector/);
@@ -186,7 +186,7 @@ test("what was found out about a node is forgotten when the node changes", () =>
   );
 });
 
-test("a node is asked once about apps with the same rules", () => {
+test("node filters run once per node for apps with the same rules", () => {
   let asked = 0;
   const labels = {
     get zone() {
@@ -200,7 +200,7 @@ test("a node is asked once about apps with the same rules", () => {
   assert.equal(asked, 1);
 });
 
-test("a node that takes the place of one that is gone is judged by itself", () => {
+test("a node that reuses the index of a removed node does not get its cached answers", () => {
   const snapshot = snapshotOf({ a: { labels: { zone: "b" } }, b: {}, c: {} });
   const web = app("web", { nodeSelector: { zone: "b" } });
   assert.equal(choose(web, snapshot), "a");
@@ -208,7 +208,7 @@ test("a node that takes the place of one that is gone is judged by itself", () =
   assert.equal(choose(web, snapshot), "0/2 nodes are available: 2 node selector");
 });
 
-test("a large cluster is not looked at whole, and every node has its turn", () => {
+test("in a large cluster not all nodes are scored for each app, but every node gets its turn", () => {
   assert.deepEqual([1, 100, 1000, 5000].map(enoughNodes), [1, 100, 118, 198]);
   const snapshot = snapshotOf(Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`n${at}`, {}])));
   const chosen = new Set<string>();
@@ -231,7 +231,7 @@ test("the last free node of a large cluster is found", () => {
   assert.equal(choose(app("last", { cpuPCT: 100 }), snapshot, { start: 300 }), "n7");
 });
 
-test("room that was made for an app is its own, and nobody's of lower priority", () => {
+test("room on a nominated node is kept from apps of lower priority", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   const vip = app("vip", { cpuPCT: 80, ports: [{ port: 80 }] }, { priority: 100 });
   snapshot.nominate(vip, "b");

@@ -7,7 +7,7 @@ import { createTestCluster } from "../test-cluster.ts";
 
 const options = { policy: "spread", now: 0, random: () => 0 } as const;
 
-test("a bind carries the caps that the namespace gives", () => {
+test("a bind has the default caps of the namespace", () => {
   const { cluster, apply } = createTestCluster(["a"]);
   cluster.applyLimitRange(limitRange("team", { default: { cpuPCT: "20" } }));
   apply("web", { memPCT: 5 });
@@ -16,7 +16,7 @@ test("a bind carries the caps that the namespace gives", () => {
   assert.deepEqual([decision.node, decision.defaults, decision.app.cpu], ["a", { cpuPCT: "20" }, 20_000]);
 });
 
-test("what assumed binds take of a quota is gone for the next app", () => {
+test("assumed binds use up a quota for the next app", () => {
   const { cluster, apply } = createTestCluster(["a"]);
   cluster.applyQuota(quota("team", { cpuPCT: "50" }));
   for (const name of ["one", "two"]) apply(name, { cpuPCT: 30 });
@@ -30,7 +30,7 @@ test("what assumed binds take of a quota is gone for the next app", () => {
   );
 });
 
-test("a PriorityClass that is not there, and a cap that makes no sense, are refused with words", () => {
+test("a missing PriorityClass and an invalid cap are refused with a message", () => {
   const { cluster, apply } = createTestCluster(["a"]);
   apply("gold", { priorityClassName: "gold" });
   apply("odd", { cpuPCT: "120" });
@@ -42,7 +42,7 @@ test("a PriorityClass that is not there, and a cap that makes no sense, are refu
   assert.match(message("odd"), /"120"/);
 });
 
-test("room is made for a higher priority, and never where its class forbids that", () => {
+test("a higher priority preempts, unless its PriorityClass forbids that", () => {
   const { cluster, apply } = createTestCluster(["a"]);
   cluster.apps.applyPriorityClass(priorityClass("high", 100));
   cluster.apps.applyPriorityClass(priorityClass("meek", 100, { preemptionPolicy: "Never" }));
@@ -60,7 +60,7 @@ test("room is made for a higher priority, and never where its class forbids that
   assert.ok(meek.kind === "refuse" && meek.preemption === undefined);
 });
 
-test("explainApp() shows every node with all that speaks against it, or its points", () => {
+test("explainApp() shows every node with all reasons against it, or its points", () => {
   const { cluster, apply, beat } = createTestCluster(["a", "b"]);
   cluster.applyNode(node("c", { spec: { unschedulable: true } }));
   beat("c");
@@ -76,4 +76,20 @@ test("explainApp() shows every node with all that speaks against it, or its poin
     ["c", "no", "-", "-", "-", "-", "-", "-", "cordoned"],
   ]);
   assert.equal(explainApp("default/none", cluster, options), undefined);
+});
+
+test("every refusal names the events that help, except those that only a change of the app helps", () => {
+  const { cluster, apply } = createTestCluster();
+  const helpedBy = (name: string) => {
+    const decision = placeApp(cluster.apps.get(`default/${name}`)!, cluster, options);
+    return decision.kind === "bind" ? "bound" : decision.helpedBy;
+  };
+  apply("web");
+  apply("odd", { cpuPCT: "120" });
+  assert.deepEqual([helpedBy("web"), helpedBy("odd")], [["node"], []]);
+  cluster.applyLimitRange(limitRange("team", { max: { cpuPCT: "20" } }));
+  assert.deepEqual(helpedBy("web"), ["limitRange"]);
+  cluster.removeLimitRange(limitRange("team", {}));
+  cluster.applyQuota(quota("team", { cpuPCT: "50" }));
+  assert.deepEqual(helpedBy("web"), ["quota", "limitRange"]);
 });

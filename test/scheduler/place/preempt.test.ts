@@ -9,7 +9,7 @@ const at = (priority: number, cpuPCT: number, name: string, more: Partial<Schedu
   app(name, { cpuPCT }, { priority, ...more });
 const keys = (victims: SchedulerApp[] | undefined) => victims?.map(({ key }) => key).sort();
 
-test("preempt() takes the node whose most important victim matters least", () => {
+test("preempt() chooses the node with the lowest highest victim priority", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   snapshot.place(at(50, 100, "dear"), "a");
   for (const name of ["one", "two"]) snapshot.place(at(10, 50, name), "b");
@@ -19,7 +19,7 @@ test("preempt() takes the node whose most important victim matters least", () =>
   ]);
 });
 
-test("of equal priorities the fewest go", () => {
+test("among equal priorities the fewest victims are chosen", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   for (const name of ["a1", "a2", "a3", "a4"]) snapshot.place(at(10, 25, name), "a");
   snapshot.place(at(10, 90, "b1"), "b");
@@ -28,7 +28,7 @@ test("of equal priorities the fewest go", () => {
   assert.deepEqual([found?.node, keys(found?.victims)], ["b", ["default/b1"]]);
 });
 
-test("nobody of equal or higher priority is ended, nor a node's own app, another scheduler's, or one that goes anyway", () => {
+test("apps of equal or higher priority, mirrors, apps of other schedulers, and apps that are being deleted are never victims", () => {
   for (
     const more of [{}, { mirror: true, priority: 1 }, { ours: false, priority: 1 }, {
       deleting: true,
@@ -41,13 +41,13 @@ test("nobody of equal or higher priority is ended, nor a node's own app, another
   }
 });
 
-test("no filter of the node itself is overruled", () => {
+test("node filters still apply", () => {
   const snapshot = snapshotOf({ a: { cordoned: true } });
   snapshot.place(at(1, 100, "low"), "a");
   assert.equal(preempt(at(100, 10, "vip"), snapshot, options), undefined);
 });
 
-test("a host port can be won", () => {
+test("preemption can free a host port", () => {
   const snapshot = snapshotOf({ a: {} });
   snapshot.place(app("old", { ports: [{ port: 80 }] }, { priority: 1 }), "a");
   snapshot.place(app("bystander", { cpuPCT: 50 }, { priority: 0 }), "a");
@@ -55,14 +55,14 @@ test("a host port can be won", () => {
   assert.deepEqual(keys(found?.victims), ["default/old"]);
 });
 
-test("room that is being made already is waited for", () => {
+test("room that leaving apps make needs no victims", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   snapshot.place(at(1, 100, "low"), "a");
   snapshot.addLeaving(at(1, 100, "leaving"), "b");
   assert.deepEqual(preempt(at(100, 50, "vip"), snapshot, options), { node: "b", victims: [] });
 });
 
-test("room that is being made for an app is waited for, wherever the search begins", () => {
+test("an app waits for the room on its nominated node, wherever the search starts", () => {
   const snapshot = snapshotOf({ a: {}, b: {}, c: {} });
   const vip = at(100, 50, "vip");
   for (const name of ["b", "c"]) snapshot.place(at(1, 80, `low-${name}`), name);
@@ -76,7 +76,7 @@ test("room that is being made for an app is waited for, wherever the search begi
   assert.equal(preempt(vip, snapshot, { ...few, start: 0 })?.node, "b", "it takes no apps any more");
 });
 
-test("what others of higher priority were promised is not given away", () => {
+test("room that is nominated to apps of higher priority is not free", () => {
   const snapshot = snapshotOf({ a: {} });
   snapshot.place(at(1, 60, "low"), "a");
   snapshot.nominate(at(200, 70, "first"), "a");

@@ -57,7 +57,7 @@ function assertSound(node: NodeEntry): void {
 }
 
 for (const policy of ["spread", "binpack"] as const) {
-  test(`under ${policy} no node is over 100 minus its reserve and no port is given twice`, () => {
+  test(`under ${policy} no node is above 100 less its reserve and no port is used twice`, () => {
     for (const seed of seeds) {
       const { snapshot, placed, refused } = fill(seed, { policy });
       for (const node of snapshot.nodes) assertSound(node);
@@ -65,14 +65,14 @@ for (const policy of ["spread", "binpack"] as const) {
     }
   });
 
-  test(`under ${policy} every app passes every filter of the node that it gets`, () => {
+  test(`under ${policy} every app passes every filter of its node`, () => {
     for (const seed of seeds) {
       fill(seed, { policy, check: (app, node) => assert.deepEqual(allRefusals(app, node), []) });
     }
   });
 }
 
-test("an app is refused only where every node refuses it", () => {
+test("an app is refused only if every node refuses it", () => {
   for (const seed of seeds) {
     const { snapshot, refused } = fill(seed);
     const last = refused.at(-1)!;
@@ -84,13 +84,13 @@ test("an app is refused only where every node refuses it", () => {
   }
 });
 
-test("the same seed gives the same places, another one others", () => {
+test("the same seed gives the same placement, another seed another one", () => {
   const [first, again, other] = [fill(3), fill(3), fill(4)];
   assert.deepEqual(first.placed, again.placed);
   assert.notDeepEqual(first.placed, other.placed);
 });
 
-test("preemption never ends an app of equal or higher priority, makes enough room, and ends nobody in vain", () => {
+test("preemption never ends an app of equal or higher priority, makes enough room, and ends no app needlessly", () => {
   let found = 0;
   for (const seed of seeds) {
     const { snapshot } = fill(seed);
@@ -114,6 +114,6 @@ test("preemption never ends an app of equal or higher priority, makes enough roo
   assert.ok(found > 100, `only ${found} preemptions were tried`);
 });
 
-test("every filter has a name of its own", () => {
+test("filters have unique names", () => {
   assert.equal(new Set(filters.map(({ name }) => name)).size, filters.length);
 });

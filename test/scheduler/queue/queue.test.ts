@@ -24,7 +24,7 @@ function createQueue() {
   return { queue, clock, add, takeAll };
 }
 
-test("a heap gives in order whatever is put in and taken out", () => {
+test("a heap stays ordered as items are added and removed", () => {
   const random = seededRandom(1);
   const heap = new Heap<{ value: number }>((a, b) => a.value < b.value);
   const kept = Array.from({ length: 500 }, () => ({ value: random() }));
@@ -36,7 +36,7 @@ test("a heap gives in order whatever is put in and taken out", () => {
   assert.equal(heap.pop(), undefined);
 });
 
-test("the highest priority comes first, then the oldest", () => {
+test("the highest priority comes first, then the oldest app", () => {
   const { add, takeAll } = createQueue();
   add("young", 5, 20);
   add("low", 1, 0);
@@ -45,7 +45,7 @@ test("the highest priority comes first, then the oldest", () => {
   assert.deepEqual(takeAll(), ["high", "old", "young", "low"]);
 });
 
-test("a priority that changes moves an app that waits", () => {
+test("a changed priority reorders a waiting app", () => {
   const { add, takeAll } = createQueue();
   add("a", 1);
   add("b", 2);
@@ -53,7 +53,7 @@ test("a priority that changes moves an app that waits", () => {
   assert.deepEqual(takeAll(), ["a", "b"]);
 });
 
-test("failures back off from 1 s to 10 s", () => {
+test("the backoff after failures grows from 1 s to 10 s", () => {
   const { queue, clock, add } = createQueue();
   add("a");
   const waits: number[] = [];
@@ -68,7 +68,7 @@ test("failures back off from 1 s to 10 s", () => {
   assert.deepEqual(waits, [1000, 2000, 4000, 8000, 10_000, 10_000]);
 });
 
-test("a parked app is tried again only on an event that helps, and after its backoff unless it is certain to fit", () => {
+test("a parked app is tried again only after an event that may help, and after its backoff unless it is certain to fit", () => {
   const { queue, clock, add } = createQueue();
   for (const key of ["cpu", "zone"]) add(key);
   assert.deepEqual([queue.take(), queue.take()], ["cpu", "zone"]);
@@ -85,7 +85,7 @@ test("a parked app is tried again only on an event that helps, and after its bac
   assert.equal(queue.take(), "cpu");
 });
 
-test("news about a parked app wake it only where it asks for something else", () => {
+test("an update of a parked app requeues it only if its request has changed", () => {
   const { queue, add } = createQueue();
   add("a");
   queue.take();
@@ -96,7 +96,7 @@ test("news about a parked app wake it only where it asks for something else", ()
   assert.equal(queue.take(), "a");
 });
 
-test("an app that is being bound is not taken twice", () => {
+test("an app that is taken is not taken twice", () => {
   const { queue, add } = createQueue();
   add("a");
   assert.equal(queue.take(), "a");
@@ -107,7 +107,7 @@ test("an app that is being bound is not taken twice", () => {
   assert.equal(queue.take(), "a");
 });
 
-test("apps that are gone are dropped wherever they wait", () => {
+test("remove() drops an app in any state", () => {
   const { queue, clock, add } = createQueue();
   for (const key of ["active", "backoff", "parked"]) add(key);
   assert.equal(queue.take(), "active");
@@ -121,7 +121,7 @@ test("apps that are gone are dropped wherever they wait", () => {
   assert.deepEqual(queue.sizes, { active: 0, backoff: 0, parked: 0 });
 });
 
-test("after five minutes a parked app is tried again in any case", () => {
+test("a parked app is tried again after five minutes in any case", () => {
   const { queue, clock, add } = createQueue();
   add("a");
   queue.take();
@@ -131,7 +131,7 @@ test("after five minutes a parked app is tried again in any case", () => {
   assert.equal(queue.take(), "a");
 });
 
-test("a clock that is set back does not make the backoff longer", async () => {
+test("setting the clock back does not extend the backoff", async () => {
   using clock = takeMachineClock();
   const queue = new SchedulingQueue({ initialBackoffMs: 1, flushMs: 1 });
   for (const key of ["failed", "parked"]) queue.add({ key, priority: 0, createdAt: 0 }, false);

@@ -25,24 +25,24 @@ function isGranted({ verb, group, resource, subresource, namespace, name }: Righ
   );
 }
 
-test("the rights that a scheduler asks for are those that its installed roles grant", () => {
+test("the installed roles grant exactly the permissions that a scheduler needs", () => {
   for (const right of schedulerRights()) assert.ok(isGranted(right), JSON.stringify(right));
 });
 
-test("a scheduler asks whether it may read an app, which it does after a bind without an answer", () => {
+test("the permissions include reading an app, which follows a bind without an answer", () => {
   const verbs = schedulerRights().filter(({ resource, subresource }) =>
     resource === "ncapps" && !subresource
   );
   assert.deepEqual(verbs.map(({ verb }) => verb), ["get", "list", "watch", "patch"]);
 });
 
-test("schedulers of another name elect their leader by another Lease", () => {
+test("schedulers of another name elect their leader with another Lease", () => {
   const leaseOf = (name?: string) => schedulerRights(name).find(({ verb }) => verb === "update")?.name;
   assert.deepEqual([leaseOf(), leaseOf("batch")], ["nc-scheduler", "nc-scheduler-batch"]);
   assert.equal(electionLease("nc-scheduler"), "nc-scheduler");
 });
 
-test("what the API server does not allow is named, verb by verb", async () => {
+test("missing permissions are listed by verb", async () => {
   await withClient((request, response) => {
     const { spec } = JSON.parse(request.body) as { spec: { resourceAttributes: Right } };
     const { resource, verb, namespace } = spec.resourceAttributes;

@@ -23,7 +23,7 @@ function createView({ alive = true } = {}) {
   return { app, metrics };
 }
 
-test("/healthz and /livez answer whatever the API server does, /readyz says what is missing", async () => {
+test("/healthz and /livez do not depend on the API server, /readyz reports what is missing", async () => {
   const { app } = createView({ alive: false });
   for (const path of ["/healthz", "/livez"]) assert.equal((await app.request(path)).status, 200);
   const unready = await app.request("/readyz");
@@ -34,7 +34,7 @@ test("/healthz and /livez answer whatever the API server does, /readyz says what
   assert.match(await ready.text(), /^\[\+\]ncapps ok: watching$/m);
 });
 
-test("the port for health tells anyone whether all is well, and no more", async () => {
+test("the health endpoint reports whether all is well, without details", async () => {
   const [well, unwell] = [createView(), createView({ alive: false })].map(({ app }) => createHealthApp(app));
   for (const path of ["/healthz", "/livez", "/readyz", "/readyz?verbose"]) {
     const answer = await well!.request(path);
@@ -48,7 +48,7 @@ test("the port for health tells anyone whether all is well, and no more", async 
   }
 });
 
-test("/metrics tells decisions, binds, queues and nodes", async () => {
+test("/metrics has decisions, binds, queues and nodes", async () => {
   const { app, metrics } = createView();
   metrics.decided("bound", 0.05);
   metrics.wrote("outdated");
@@ -67,7 +67,7 @@ test("/metrics tells decisions, binds, queues and nodes", async () => {
   ) assert.ok(text.includes(line), `${line} is not in\n${text}`);
 });
 
-test("/status is JSON, and what is not there is a Status", async () => {
+test("/status is JSON, and an unknown path is answered with a Status", async () => {
   const { app } = createView();
   const status = await (await app.request("/status")).json();
   assert.deepEqual([status.identity, status.leading, status.queues.parked], ["me", true, 3]);

@@ -4,7 +4,7 @@ import { createDeferredWork } from "../../../src/scheduler/write/deferred-work.t
 import { takeMachineClock } from "../../machine-clock.ts";
 import { waitFor } from "../../wait-for.ts";
 
-test("deferred work is done when nothing is under way, in its order", async () => {
+test("deferred work runs in order when no binds are in flight", async () => {
   const state = { busy: true, asked: 0 };
   const deferred = createDeferredWork({
     isBusy: () => {
@@ -24,7 +24,7 @@ test("deferred work is done when nothing is under way, in its order", async () =
   assert.deepEqual(done, Array.from({ length: 60 }, (_, at) => at));
 });
 
-test("what has waited for too long is done even while there is much to do, and the end does the rest", async () => {
+test("work that has waited too long runs even while binds are in flight, and flush() runs the rest", async () => {
   const clock = { now: 0 };
   const stopping = new AbortController();
   const deferred = createDeferredWork({
@@ -46,7 +46,7 @@ test("what has waited for too long is done even while there is much to do, and t
   assert.deepEqual(done, ["old", "young"]);
 });
 
-test("a clock that is set back does not hold up deferred work", async (t) => {
+test("setting the clock back does not delay deferred work", async (t) => {
   using clock = takeMachineClock();
   const stopping = new AbortController();
   t.after(() => stopping.abort());

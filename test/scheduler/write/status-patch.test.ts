@@ -16,7 +16,7 @@ function patch(news: StatusChange, status: NCAppStatus = {}, nodeName?: string):
 const merge = (status: NCAppStatus, change: NCAppStatus | undefined): NCAppStatus =>
   Object.fromEntries(Object.entries({ ...status, ...change }).filter(([, value]) => value !== null));
 
-test("a refusal is a condition and a phase, and is said once", () => {
+test("a refusal sets a condition and the phase, once", () => {
   const news: StatusChange = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
   const first = patch(news)!;
   assert.deepEqual([first.phase, first.reason, first.message], ["Pending", "Unschedulable", news.message]);
@@ -32,7 +32,7 @@ test("a refusal is a condition and a phase, and is said once", () => {
   assert.equal(patch(news, {}, "a"), undefined, "it was bound meanwhile");
 });
 
-test("an app without a node is not Ready, whatever its last run has said", () => {
+test("an app without a node is not Ready, whatever its last run reported", () => {
   const news: StatusChange = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
   const isReady = { type: "Ready", status: "True", lastTransitionTime: earlier } as const;
   for (const phase of ["Running", "Pending"] as const) {
@@ -49,7 +49,7 @@ test("an app without a node is not Ready, whatever its last run has said", () =>
   }
 });
 
-test("another reason keeps the time since when, and conditions of others stay", () => {
+test("another reason keeps the transition time, and other conditions stay", () => {
   const ready = { type: "Ready", status: "False" } as const;
   const before = {
     conditions: [ready, { type: "Scheduled", status: "False", message: "old", lastTransitionTime: earlier }],
@@ -64,14 +64,14 @@ test("another reason keeps the time since when, and conditions of others stay", 
   );
 });
 
-test("a nomination is written and taken back", () => {
+test("a nomination is written and cleared", () => {
   const nominated = patch({ kind: "refused", message: "m", nominated: "a" })!;
   assert.equal(nominated.nominatedNodeName, "a");
   assert.equal(patch({ kind: "refused", message: "m" }, nominated)?.nominatedNodeName, null);
   assert.equal(patch({ kind: "bound", node: "a" }, nominated, "a")?.nominatedNodeName, null);
 });
 
-test("a bind is told unless the node's agent has said so already", () => {
+test("a bind is reported unless the node's agent has already reported it", () => {
   const refused = patch({ kind: "refused", message: "m" })!;
   const bound = patch({ kind: "bound", node: "a" }, refused, "a")!;
   assert.deepEqual([bound.reason, bound.conditions?.[0]?.status], [null, "True"]);
@@ -80,7 +80,7 @@ test("a bind is told unless the node's agent has said so already", () => {
   assert.equal(patch({ kind: "bound", node: "a" }, {}, "b"), undefined, "it has moved on");
 });
 
-test("a lost node makes its apps Unknown, but not those that had ended", () => {
+test("a lost node makes its apps Unknown, except those that had ended", () => {
   const running: NCAppStatus = { phase: "Running", ready: true, pid: 7 };
   const lost = patch({ kind: "lost", message: "m" }, running, "a")!;
   assert.deepEqual([lost.phase, lost.reason, lost.ready, lost.conditions?.[0]?.status], [
@@ -93,7 +93,7 @@ test("a lost node makes its apps Unknown, but not those that had ended", () => {
   assert.equal(patch({ kind: "lost", message: "m" }, { phase: "Succeeded" }, "a"), undefined);
 });
 
-test("an app that was taken off its node is Pending and uses nothing", () => {
+test("an unbound app is Pending and uses nothing", () => {
   const change = patch({ kind: "unbound", reason: "Preempted", message: "m" }, {
     phase: "Running",
     ready: true,

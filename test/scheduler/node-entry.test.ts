@@ -27,7 +27,7 @@ function createScene() {
 const caps = (percent: number) => ({ cpuPCT: percent, memPCT: percent });
 
 for (const order of [["apps", "leases"], ["leases", "apps"]]) {
-  test(`what runs is counted once, and nothing is ended in vain, where a start brings ${order.join(" before ")}`, () => {
+  test(`running apps are counted once, and none is ended needlessly, if a start lists ${order.join(" before ")}`, () => {
     const { cluster, clock } = createTestCluster();
     cluster.apps.applyPriorityClass(priorityClass("gold", 1000));
     cluster.replaceNodes([node("a")]);
@@ -51,7 +51,7 @@ for (const order of [["apps", "leases"], ["leases", "apps"]]) {
   });
 }
 
-test("a report from before a bind does not take the new app for one of the node's own", () => {
+test("a report from before a bind does not count the new app as hidden", () => {
   const { cluster, apply, say, free } = createScene();
   say(60);
   apply("web", caps(30));
@@ -67,7 +67,7 @@ test("a report from before a bind does not take the new app for one of the node'
   assert.equal(free(), 30);
 });
 
-test("what the node's own apps had is free when they are gone, as soon as that is certain", () => {
+test("the share of hidden apps is free after they are gone, as soon as that is certain", () => {
   const { apply, say, free } = createScene();
   say(60);
   apply("web", { nodeName: "a", ...caps(30) });
@@ -78,7 +78,7 @@ test("what the node's own apps had is free when they are gone, as soon as that i
   assert.equal(free(), 70);
 });
 
-test("an app of the node's own is not counted beside its mirror", () => {
+test("a local app is not counted in addition to its mirror", () => {
   const { cluster, say, free } = createScene();
   say(60);
   const mirror = ncapp("local", { nodeName: "a", ...caps(40) }, { phase: "Running", observedGeneration: 7 });

@@ -38,7 +38,7 @@ function createScene() {
 
 const caps = (percent: number): NCAppSpec => ({ cpuPCT: percent, memPCT: percent });
 
-test("an app that leaves a living node keeps its share there until it has stopped", () => {
+test("an app that leaves a live node keeps its share there until it has stopped", () => {
   const { cluster, apply, say, leaving, takeEvents } = createScene();
   say(80);
   apply("web", { nodeName: "a", ...caps(20) }, running);
@@ -57,7 +57,7 @@ test("an app that leaves a living node keeps its share there until it has stoppe
   assert.deepEqual(takeEvents().filter((line) => line.startsWith("stopped")), [`stopped ${key}`]);
 });
 
-test("without word from the agent, a share is free again 5 s after the grace period", () => {
+test("without a report from the agent, a share is free 5 s after the grace period", () => {
   const { cluster, clock, leave } = createScene();
   leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
   clock.now += 9999;
@@ -68,7 +68,7 @@ test("without word from the agent, a share is free again 5 s after the grace per
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
 });
 
-test("an app without caps is bound again, and its port given away, when its grace period is over and not before", () => {
+test("an app without caps is bound again, and its port is free, only after its grace period", () => {
   const { cluster, clock, leave, say, place } = createScene();
   leave("web", { ports: [{ port: 8080 }], terminationGracePeriodSeconds: 60 });
   for (const _ of Array(6)) {
@@ -84,7 +84,7 @@ test("an app without caps is bound again, and its port given away, when its grac
   assert.equal(cluster.snapshot.node("a")?.ports.size, 0);
 });
 
-test("caps that rounding may hide prove nothing, and larger ones do, also of one share alone", () => {
+test("caps that rounding may hide prove nothing, and larger ones of either share do", () => {
   const { leave, say, leaving } = createScene();
   leave("hidden", caps(0.2));
   leave("cpu", { cpuPCT: 0.3 });
@@ -94,7 +94,7 @@ test("caps that rounding may hide prove nothing, and larger ones do, also of one
   assert.deepEqual(leaving(), ["default/hidden"]);
 });
 
-test("one app that is gone says nothing about one without caps that leaves at the same time", () => {
+test("an app that has stopped proves nothing about a leaving app without caps", () => {
   const { leave, say, leaving } = createScene();
   leave("capped", caps(20));
   leave("free", {});
@@ -102,7 +102,7 @@ test("one app that is gone says nothing about one without caps that leaves at th
   assert.deepEqual(leaving(), ["default/free"]);
 });
 
-test("of several that leave none is gone while the agent still has one of them", () => {
+test("of several leaving apps none counts as stopped while the agent still has one of them", () => {
   const { leave, say, leaving } = createScene();
   leave("one", caps(20));
   leave("two", caps(20));
@@ -110,7 +110,7 @@ test("of several that leave none is gone while the agent still has one of them",
   assert.deepEqual(leaving(), ["default/one", "default/two"]);
 });
 
-test("an app that was just bound is not taken for what the agent has promised to one that leaves", () => {
+test("an app that was just bound does not explain what the agent has promised to a leaving app", () => {
   const { apply, leave, say, leaving } = createScene();
   leave("web", caps(20));
   // The status is that of the node that it was on before.
@@ -123,7 +123,7 @@ test("an app that was just bound is not taken for what the agent has promised to
   assert.deepEqual(leaving(), []);
 });
 
-test("an app that ended, or cannot begin, is not taken for what the agent has promised to one that leaves", () => {
+test("an app that ended or cannot start does not explain what the agent has promised to a leaving app", () => {
   for (
     const status of [
       { phase: "Succeeded", observedGeneration: 1 },
@@ -138,7 +138,7 @@ test("an app that ended, or cannot begin, is not taken for what the agent has pr
   }
 });
 
-test("an agent that has promised less than to the apps that run proves nothing", () => {
+test("an agent that has promised less than the running apps have proves nothing", () => {
   const { apply, leave, say, leaving } = createScene();
   apply("other", { nodeName: "a", ...caps(30) }, running);
   leave("web", caps(20));
@@ -148,7 +148,7 @@ test("an agent that has promised less than to the apps that run proves nothing",
   assert.deepEqual(leaving(), []);
 });
 
-test("a node without anything free may be overfull, which proves nothing", () => {
+test("a node with nothing free may be overcommitted, which proves nothing", () => {
   const { apply, leave, say, leaving } = createScene();
   apply("other", { nodeName: "a", ...caps(100) }, running);
   leave("web", caps(20));
@@ -156,14 +156,14 @@ test("a node without anything free may be overfull, which proves nothing", () =>
   assert.deepEqual(leaving(), [key]);
 });
 
-test("an app that was just bound is waited for too: its agent may have started it and not said so yet", () => {
+test("an app that was just bound is leaving too: its agent may have started it without reporting that yet", () => {
   const { leave, say, leaving } = createScene();
   leave("new", { cpuPCT: 20 }, { phase: "Pending", reason: "Unschedulable" });
   say(100);
   assert.deepEqual(leaving(), ["default/new"]);
 });
 
-test("a report that comes again with a list is older than the app that left since", () => {
+test("a report that is listed again may be older than the leaving app and proves nothing", () => {
   const { cluster, clock, leave, say, leaving } = createScene();
   say(100);
   leave("web", caps(20));
@@ -171,7 +171,7 @@ test("a report that comes again with a list is older than the app that left sinc
   assert.deepEqual(leaving(), [key]);
 });
 
-test("nothing is held for an app that has ended, nor on a node that is lost, nor after a deletion", () => {
+test("an app that has ended, was deleted, or was on a lost node keeps no share", () => {
   const { cluster, clock, apply, leave, leaving } = createScene();
   leave("done", { cpuPCT: 20 }, { phase: "Succeeded" });
   assert.deepEqual(leaving(), []);
@@ -185,7 +185,7 @@ test("nothing is held for an app that has ended, nor on a node that is lost, nor
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
 });
 
-test("a clock that is set back does not keep a share for longer", () => {
+test("setting the clock back does not keep a share for longer", () => {
   const { cluster, clock, leave } = createScene();
   leave("web", { cpuPCT: 20, terminationGracePeriodSeconds: 5 });
   clock.corrected = -3_600_000;

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createLossKeeper } from "../../../src/scheduler/node-loss/node-loss.ts";
+import { waitFor } from "../../wait-for.ts";
+
+import { withApps } from "../write/write-scene.ts";
+
+test("a lost node is reported once, and its apps are marked and then unbound", async () => {
+  await withApps(
+    { web: { nodeName: "a" } },
+    async ({ cluster, clock, beat, writer, evictor, recorder, log, stored, told }) => {
+      const keeper = createLossKeeper({
+        cluster,
+        writer,
+        evictor,
+        recorder,
+        log,
+        defaultTolerationMs: 60_000,
+        now: () => clock.now,
+      });
+      const pass = (seconds: number) => {
+        clock.now += seconds * 1000;
+        beat("b");
+        keeper.tick(cluster.liveness.check());
+      };
+      pass(41);
+      pass(1);
+      await waitFor("it is Unknown", () => stored("web")?.status?.phase === "Unknown");
+      assert.deepEqual(told, ["web NodeLost"]);
+      pass(60);
+      await waitFor("it is unbound", () => stored("web")?.spec.nodeName === undefined);
+    },
+  );
+});
+
+test("paused evictions are reported once, on the scheduler's namespace and on the nodes", async () => {
+  await withApps({}, async ({ cluster, clock, writer, evictor, recorder, log, told }) => {
+    const keeper = createLossKeeper({ cluster, writer, evictor, recorder, log, now: () => clock.now });
+    clock.now += 41_000;
+    for (let round = 0; round < 3; round++) keeper.tick(cluster.liveness.check());
+    assert.deepEqual(told.sort(), ["a EvictionsPaused", "b EvictionsPaused", "nckubelet EvictionsPaused"]);
+  });
+});

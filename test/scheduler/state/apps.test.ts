@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ncapp } from "../sample-cluster.ts";
+import { priorityClass } from "../objects.ts";
+import { createTestCluster } from "../test-cluster.ts";
+
+const key = "default/web";
+
+test("an app without a node waits, an app with a node counts there", () => {
+  const { cluster, apply, takeCalls } = createTestCluster(["a"]);
+  apply("web", { cpuPCT: 20 });
+  assert.deepEqual(takeCalls(), [`${key} waits, changed`]);
+  apply("web", { cpuPCT: 20, nodeName: "a" });
+  assert.deepEqual(takeCalls(), [`${key} settled`]);
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
+  assert.deepEqual(cluster.accounts.usage.of("default"), { cpu: 20_000, mem: 0 });
+});
+
+test("apps of another scheduler and apps that are being deleted do not wait", () => {
+  const { cluster, apply, takeCalls } = createTestCluster();
+  apply("foreign", { schedulerName: "other" });
+  const going = ncapp("going");
+  going.metadata.deletionTimestamp = "2026-01-01T00:00:00Z";
+  cluster.apps.apply(going);
+  assert.deepEqual(takeCalls(), ["default/foreign settled", "default/going settled"]);
+});
+
+test("an update that is older than what is known changes nothing", () => {
+  const { cluster, apply } = createTestCluster(["a"]);
+  const old = ncapp("web", { cpuPCT: 20 });
+  apply("web", { cpuPCT: 20, nodeName: "a" });
+  cluster.apps.apply(old);
+  assert.equal(cluster.apps.get(key)?.nodeName, "a");
+});
+
+test("a late answer restores neither an app that is gone nor an older version", () => {
+  const { cluster, apply, takeCalls } = createTestCluster(["a"]);
+  apply("web", { cpuPCT: 20 });
+  const answer = ncapp("web", { cpuPCT: 20, nodeName: "a" });
+  cluster.apps.remove(key, "uid-web");
+  takeCalls();
+  cluster.apps.applyAnswer(answer);
+  assert.deepEqual([cluster.apps.get(key), takeCalls()], [undefined, []]);
+  const again = ncapp("web", { cpuPCT: 30 });
+  again.metadata.uid = "another";
+  cluster.apps.apply(again);
+  cluster.apps.applyAnswer(answer);
+  assert.equal(cluster.apps.get(key)?.uid, "another");
+  const newer = ncapp("web", { cpuPCT: 30, nodeName: "a" });
+  newer.metadata.uid = "another";
+  cluster.apps.applyAnswer(newer);
+  assert.equal(cluster.apps.get(key)?.nodeName, "a");
+});
+
+test("a rewound list is applied though its versions are lower", () => {
+  const { cluster, apply, takeCalls } = createTestCluster(["a"]);
+  const old = ncapp("web", { cpuPCT: 20 });
+  apply("web", { cpuPCT: 20, nodeName: "a" });
+  takeCalls();
+  cluster.replaceApps([old]);
+  assert.equal(cluster.apps.get(key)?.nodeName, "a", "it did not go back");
+  cluster.replaceApps([old], { rewound: true });
+  assert.deepEqual([cluster.apps.get(key)?.nodeName, takeCalls()], [undefined, [`${key} waits, changed`]]);
+  assert.equal(cluster.snapshot.leavingFrom(key)?.name, "a", "its agent has yet to stop it");
+});
+
+test("a new status alone is not a changed request", () => {
+  const { apply, takeCalls } = createTestCluster();
+  apply("web", { cpuPCT: 20 });
+  apply("web", { cpuPCT: 20 }, { phase: "Pending" });
+  assert.deepEqual(takeCalls(), [`${key} waits, changed`, `${key} waits`]);
+});
+
+test("an assumed bind counts until the API server shows it, and not twice then", () => {
+  const { cluster, apply, takeEvents } = createTestCluster(["a", "b"]);
+  apply("web", { cpuPCT: 20 });
+  takeEvents();
+  cluster.apps.assume(cluster.apps.get(key)!, "a");
+  // The watch brings an older state, with a new status, while the bind is on its way.
+  apply("web", { cpuPCT: 20 }, { phase: "Pending" });
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
+  apply("web", { cpuPCT: 20, nodeName: "a" });
+  cluster.apps.forgetAssumed(key);
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
+  assert.deepEqual(takeEvents(), []);
+});
+
+test("a failed bind frees its share", () => {
+  const { cluster, apply, takeEvents } = createTestCluster(["a"]);
+  apply("web", { cpuPCT: 20 });
+  cluster.apps.assume(cluster.apps.get(key)!, "a");
+  takeEvents();
+  cluster.apps.forgetAssumed(key);
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
+  assert.deepEqual(takeEvents(), ["capacity a", "quota default"]);
+});
+
+test("if another scheduler's bind won, only that one counts", () => {
+  const { cluster, apply } = createTestCluster(["a", "b"]);
+  apply("web", { cpuPCT: 20 });
+  cluster.apps.assume(cluster.apps.get(key)!, "a");
+  apply("web", { cpuPCT: 20, nodeName: "b" });
+  cluster.apps.forgetAssumed(key);
+  assert.deepEqual([cluster.snapshot.node("a")?.usedCpu, cluster.snapshot.node("b")?.usedCpu], [0, 20_000]);
+});
+
+test("a list removes apps that it does not have, even if their name was reused", () => {
+  const { cluster, apply, takeCalls } = createTestCluster(["a"]);
+  apply("gone", { nodeName: "a", cpuPCT: 10 });
+  apply("web", { nodeName: "a", cpuPCT: 20 });
+  takeCalls();
+  const again = ncapp("web");
+  again.metadata.uid = "another";
+  cluster.replaceApps([again]);
+  assert.deepEqual(takeCalls(), ["default/gone settled", `${key} settled`, `${key} waits, changed`]);
+  assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
+});
+
+test("the deletion of an older app of the same name removes nothing", () => {
+  const { cluster, apply } = createTestCluster();
+  apply("web");
+  cluster.apps.remove(key, "older");
+  assert.ok(cluster.apps.get(key));
+});
+
+test("apps that ended free their share; with a schedule or a changed spec they keep it", () => {
+  const { cluster, apply } = createTestCluster(["a"]);
+  const used = () => cluster.snapshot.node("a")?.usedCpu;
+  apply("job", { nodeName: "a", cpuPCT: 20 }, { phase: "Succeeded", observedGeneration: 1 });
+  assert.equal(used(), 0);
+  apply("job", { nodeName: "a", cpuPCT: 20 }, { phase: "Succeeded", observedGeneration: 0 });
+  assert.equal(used(), 20_000);
+  apply("job", { nodeName: "a", cpuPCT: 20, schedule: "@daily" }, {
+    phase: "Succeeded",
+    observedGeneration: 1,
+  });
+  assert.equal(used(), 20_000);
+});
+
+test("smaller caps free capacity", () => {
+  const { apply, takeEvents } = createTestCluster(["a"]);
+  apply("web", { nodeName: "a", cpuPCT: 50 });
+  takeEvents();
+  apply("web", { nodeName: "a", cpuPCT: 60 });
+  assert.deepEqual(takeEvents(), []);
+  apply("web", { nodeName: "a", cpuPCT: 20 });
+  assert.deepEqual(takeEvents(), ["capacity a", "quota default"]);
+});
+
+test("PriorityClasses apply even if they arrive after the apps", () => {
+  const { cluster, apply, takeCalls } = createTestCluster();
+  apply("web", { priorityClassName: "gold" });
+  assert.equal(cluster.apps.get(key)?.missingClass, true);
+  takeCalls();
+  cluster.apps.applyPriorityClass(priorityClass("gold", 1000, { preemptionPolicy: "Never" }));
+  assert.deepEqual([cluster.apps.get(key)?.priority, cluster.apps.get(key)?.preempts], [1000, false]);
+  assert.deepEqual(takeCalls(), [`${key} waits, changed`]);
+  cluster.apps.applyPriorityClass(priorityClass("silver", 500, { globalDefault: true }));
+  apply("plain");
+  assert.equal(cluster.apps.get("default/plain")?.priority, 500);
+  cluster.apps.removePriorityClass("gold");
+  assert.equal(cluster.apps.get(key)?.missingClass, true);
+});

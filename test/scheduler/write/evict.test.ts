@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { waitFor } from "../../wait-for.ts";
+
+import { pathOf, withApps } from "./write-scene.ts";
+
+test("an eviction unbinds the app, reports why, and makes it Pending", async () => {
+  await withApps({ web: { nodeName: "a", cpuPCT: 20 } }, async ({ cluster, evictor, stored, told }) => {
+    assert.equal(await evictor.evict(cluster.apps.get("default/web")!, "Preempted", "for others"), true);
+    assert.deepEqual([stored("web")?.spec.nodeName, told], [undefined, ["web Preempted"]]);
+    await waitFor("the status is told", () => stored("web")?.status?.phase === "Pending");
+    assert.equal(stored("web")?.status?.reason, "Preempted");
+  });
+});
+
+test("an eviction is retried after a new status, but not after a new spec", async () => {
+  for (const [generation, expected] of [[1, true], [2, false]] as const) {
+    await withApps({ web: { nodeName: "a" } }, async ({ api, cluster, evictor }) => {
+      api.touch(pathOf("web"), (app) => app.metadata.generation = generation);
+      assert.equal(await evictor.evict(cluster.apps.get("default/web")!, "Preempted", "m"), expected);
+    });
+  }
+});

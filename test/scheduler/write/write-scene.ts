@@ -1,0 +1,86 @@
+/** The scheduler's writers with a fake API server, for tests. */
+import type { NCApp, NCAppSpec } from "../../../src/api/types.ts";
+import type { KubeClient } from "../../../src/kube/client/client.ts";
+import { ncappPath } from "../../../src/kube/resources.ts";
+import { silentLogger } from "../../../src/lib/log.ts";
+import type { EventNews } from "../../../src/report/events/event-aggregator.ts";
+import { createBinder } from "../../../src/scheduler/write/binder.ts";
+import { createEvictor } from "../../../src/scheduler/write/evict.ts";
+import { createSchedulerMetrics } from "../../../src/scheduler/serve/metrics.ts";
+import { createStatusWriter } from "../../../src/scheduler/write/status-writer.ts";
+import { type Asked, FakeApi } from "../../kube/fake-api.ts";
+import { withClient } from "../../kube/fake-server.ts";
+import { ncapp } from "../sample-cluster.ts";
+import { createTestCluster } from "../test-cluster.ts";
+
+/** Runs `use` with the scheduler's writers and a fake API server that has these apps. */
+export async function withApps(
+  specs: Record<string, NCAppSpec>,
+  use: (scene: Scene) => Promise<void>,
+  intercept: (request: Asked, api: FakeApi) => unknown = () => undefined,
+): Promise<void> {
+  const api = new FakeApi();
+  const scene = createTestCluster(["a", "b"]);
+  for (const [name, spec] of Object.entries(specs)) api.put(pathOf(name), ncapp(name, spec));
+  scene.cluster.replaceApps([...api.objects.values()].map((app) => structuredClone(app)));
+  api.intercept = (request) => intercept(request, api);
+  await withClient(api.answer, async (client) => {
+    const stopping = new AbortController();
+    try {
+      await use(createScene(client, scene, api, stopping.signal));
+    } finally {
+      stopping.abort();
+    }
+  });
+}
+
+export const pathOf = (name: string) => ncappPath("default", name);
+
+export type Scene = ReturnType<typeof createScene>;
+
+function createScene(
+  client: KubeClient,
+  scene: ReturnType<typeof createTestCluster>,
+  api: FakeApi,
+  signal: AbortSignal,
+) {
+  const { cluster } = scene;
+  const told: string[] = [];
+  const recorder = {
+    record: ({ name }: { name: string }, { reason }: EventNews) => void told.push(`${name} ${reason}`),
+    flush: async () => {},
+    close() {},
+  };
+  const log = silentLogger;
+  const writer = createStatusWriter({
+    client,
+    log,
+    signal,
+    lookup: (key) => cluster.apps.get(key),
+    apply: (object) => cluster.apps.applyAnswer(object),
+    gone: (key, uid) => cluster.apps.remove(key, uid),
+  });
+  const permission = { mayWrite: true };
+  const unbound: string[] = [];
+  const parts = {
+    client,
+    log,
+    cluster,
+    writer,
+    recorder,
+    metrics: createSchedulerMetrics(),
+    mayWrite: () => permission.mayWrite,
+    signal,
+  };
+  const binder = createBinder({
+    ...parts,
+    deferred: { add: (work) => work(), flush() {} },
+    onUnbound: (key) => unbound.push(key),
+  });
+  const evictor = createEvictor(parts);
+  const stored = (name: string): NCApp | undefined => api.get(pathOf(name));
+  return { ...scene, ...parts, api, stored, requests: api.asked, told, unbound, permission, binder, evictor };
+}
+
+export const calls = (requests: Asked[]) =>
+  requests.map(({ method, path }) => `${method} ${path.split("/ncapps/")[1]}`);
