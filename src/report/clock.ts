@@ -1,12 +1,12 @@
 import { steadyNow } from "../lib/time.ts";
 
-/** The time, and a way to be called later; tests bring their own. */
+/** The time and timers; tests pass a fake one. */
 export interface Clock {
-  /** For waits: a machine's clock that is set right by hours must not hold up a report for as long. */
+  /** For waits. Setting the machine's clock does not change it, so a correction by hours delays no report. */
   now(): number;
-  /** For what others read. */
+  /** For timestamps that users read. */
   wall(): number;
-  /** Calls back after `ms`; the returned function calls it off. */
+  /** Calls back after `ms`; the returned function cancels that. */
   after(ms: number, callback: () => void): () => void;
 }
 

@@ -11,13 +11,13 @@ const setUp = () => {
 };
 const failure = new Error("503");
 
-test("createCircuitBreaker() stays open for one app that always fails", () => {
+test("createCircuitBreaker() does not trip for one app that always fails", () => {
   const { breaker } = setUp();
   for (let times = 0; times < 10; times++) breaker.failed("default/bad", failure);
   assert.equal(breaker.allows(3), true);
 });
 
-test("createCircuitBreaker() closes when several apps fail, lets one at a time try after growing waits, and opens on success", async () => {
+test("createCircuitBreaker() trips when several apps fail, allows one request at a time after growing waits, and resets on success", async () => {
   const { breaker, clock } = setUp();
   for (const name of ["a", "b", "c"]) breaker.failed(name, failure);
   const waits = [];
@@ -43,7 +43,7 @@ test("createCircuitBreaker() counts failures of different apps only while nothin
   assert.equal(breaker.allows(3), true);
 });
 
-test("createCircuitBreaker() tries again early, but not within a second, when the server was heard", async () => {
+test("createCircuitBreaker() retries early, but not within a second, when the server answered another request", async () => {
   const { breaker, clock } = setUp();
   for (const name of ["a", "b", "c", "d", "e", "f"]) breaker.failed(name, failure);
   breaker.serverAnswered();
@@ -53,7 +53,7 @@ test("createCircuitBreaker() tries again early, but not within a second, when th
   assert.equal(breaker.allows(0), true);
 });
 
-test("createCircuitBreaker() says once that all fail and once that they go through again", async () => {
+test("createCircuitBreaker() logs once that requests fail and once that they succeed again", async () => {
   const { breaker, log, clock } = setUp();
   for (let times = 0; times < 50; times++) {
     breaker.failed(`app${times}`, failure);

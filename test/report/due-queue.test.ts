@@ -15,14 +15,14 @@ const setUp = () => {
   return { clock, queue, takeAll, calls: () => calls };
 };
 
-test("createDueQueue() gives urgent items first, each kind in order of arrival", () => {
+test("createDueQueue() returns urgent keys first, each kind in order of arrival", () => {
   const { queue, takeAll } = setUp();
   for (const name of ["usage1", "usage2"]) queue.put(name, { at: 0, urgent: false });
   for (const name of ["phase1", "phase2"]) queue.put(name, { at: 0, urgent: true });
   assert.deepEqual(takeAll(), ["phase1", "phase2", "usage1", "usage2"]);
 });
 
-test("createDueQueue() keeps the place of an item that is put again, and moves one that became urgent", () => {
+test("createDueQueue() keeps the place of a key that is put again, and moves one that became urgent", () => {
   const { queue, takeAll } = setUp();
   for (const name of ["a", "b", "c"]) queue.put(name, { at: 0, urgent: false });
   queue.put("a", { at: 0, urgent: false });
@@ -31,7 +31,7 @@ test("createDueQueue() keeps the place of an item that is put again, and moves o
   assert.deepEqual(takeAll(), ["c", "a", "b"]);
 });
 
-test("createDueQueue() brings a waiting item in when its time has come, as urgent as it was, with one timer for all", async () => {
+test("createDueQueue() returns a waiting key when it is due, as urgent as it was, with one timer for all", async () => {
   const { clock, queue, takeAll, calls } = setUp();
   queue.put("usage", { at: clock.now() + 1000, urgent: false });
   queue.put("phase", { at: clock.now() + 1000, urgent: true });
@@ -46,7 +46,7 @@ test("createDueQueue() brings a waiting item in when its time has come, as urgen
   assert.deepEqual(takeAll(), ["last"]);
 });
 
-test("createDueQueue() forgets an item that is removed or needs no turn, and everything when it is closed", async () => {
+test("createDueQueue() drops a key that is removed or not due, and all keys when it is closed", async () => {
   const { clock, queue, takeAll } = setUp();
   queue.put("removed", { at: 0, urgent: true });
   queue.put("settled", { at: clock.now() + 10, urgent: true });

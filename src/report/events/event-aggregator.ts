@@ -1,9 +1,9 @@
 /**
- * Which events are one: the same said again within an hour is counted, and more than ten different messages under one reason
- * within ten minutes are combined. Messages that differ only in the number of a process are the same, and the last is shown: so
- * an app that is started again and again has one line in `kubectl describe`. No effects.
+ * Aggregates events: the same event within an hour is counted, and more than ten different messages of one reason within ten
+ * minutes are combined. Messages that differ only in a process ID count as the same, and the last one is shown: an app that
+ * restarts again and again has one line in `kubectl describe`. No effects.
  *
- * Memory is bounded: the tally that was quiet the longest is dropped when there are too many.
+ * Memory is bounded: when there are too many tallies, the one that was idle the longest is dropped.
  */
 import { createHash } from "node:crypto";
 import { appKey } from "../../api/names.ts";
@@ -38,29 +38,29 @@ export interface Tally {
   firstAt: number;
   lastAt: number;
   count: number;
-  /** The count that the server has; 0: there is no such Event yet. */
+  /** The count that the server has; 0: the Event does not exist yet. */
   stored: number;
 }
 
 export interface Tallies {
-  /** Counts an event; answers the tally that it belongs to. */
+  /** Counts an event. Returns its tally. */
   add(target: EventTarget, news: EventNews): Tally;
   readonly size: number;
 }
 
 export interface TallyOptions {
   now: () => number;
-  /** Told of a tally that is dropped to make room. */
+  /** Receives a tally that is dropped to make room. */
   onDropped?: (tally: Tally) => void;
   maxTallies?: number;
-  /** Events said again after a longer silence are new ones. API servers forget an Event after an hour by default. */
+  /** After a longer pause the same event is a new one. API servers delete Events after an hour by default. */
   sameMs?: number;
-  /** After a longer silence about a reason its messages are told apart again. */
+  /** After a longer pause of a reason its messages are no longer combined. */
   similarMs?: number;
   maxSimilar?: number;
 }
 
-/** Makes an empty set of tallies. */
+/** Creates an empty set of tallies. */
 export function createTallies(options: TallyOptions): Tallies {
   const { now, onDropped = () => {}, maxTallies = 1000, maxSimilar = 10 } = options;
   const { sameMs = 3_600_000, similarMs = 600_000 } = options;
@@ -69,7 +69,7 @@ export function createTallies(options: TallyOptions): Tallies {
 
   let lastTick = 0;
 
-  /** Microseconds, never the same twice: Events of one second have no other order than that of their names. */
+  /** Microseconds, never the same twice: only their names order the Events of one second. */
   const nextTick = () => lastTick = Math.max(lastTick + 1, Math.floor(now()) * 1000);
 
   const isCombined = (reasonKey: string, message: string) => {
@@ -112,7 +112,7 @@ function newTally(target: EventTarget, news: Omit<EventNews, "at">, at: number, 
   return { target, ...news, name: `${base}.${unique}`, firstAt: at, lastAt: at, count: 0, stored: 0 };
 }
 
-/** Puts an entry at the end of a map of bounded size; answers what fell out at its beginning. */
+/** Moves an entry to the end of a map of bounded size. Returns the entry that it drops at the beginning. */
 function putLast<T>(map: Map<string, T>, key: string, value: T, max: number): T | undefined {
   map.delete(key);
   map.set(key, value);

@@ -1,10 +1,10 @@
 /**
- * Tells the story of apps as core/v1 Events, for `kubectl describe`.
+ * Records what happens to apps as core/v1 Events, for `kubectl describe`.
  *
- * Guarantees: `record` never waits and never throws; memory is bounded; an app that says too much is slowed down, the others are
- * not; nothing is lost while an app is slowed down or the server is away, except that counts arrive late.
- * Caveats: events of one app may reach the server out of order when one has to be tried again; after 1000 different events
- * that could not be sent the oldest are dropped.
+ * Guarantees: `record` never waits and never throws; memory is bounded; an app with too many events is throttled, the others
+ * are not; no event is lost while an app is throttled or the server is down, but counts arrive late.
+ * Caveats: events of one app may reach the server out of order when one is retried; after 1000 different events that could not
+ * be sent the oldest are dropped.
  */
 import { apiVersion as ncappVersion, appKey, kind as ncappKind } from "../../api/names.ts";
 import type { KubeClient, KubeRequest } from "../../kube/client/client.ts";
@@ -21,19 +21,19 @@ export type { EventNews, EventTarget } from "./event-aggregator.ts";
 
 export interface EventRecorder {
   record(target: EventTarget, news: EventNews): void;
-  /** Waits until all that is due is at the server, at most `timeoutMs`. */
+  /** Waits until all events that are due are at the server, at most `timeoutMs`. */
   flush(timeoutMs: number): Promise<void>;
-  /** Gives up what is in flight and sends nothing more. */
+  /** Aborts the requests in flight and sends nothing more. */
   close(): void;
 }
 
 export interface EventRecorderOptions {
   client: KubeClient;
-  /** Who says it: `nckubelet`. */
+  /** The component that reports the events: `nckubelet`. */
   component: string;
   node: string;
   log: Logger;
-  /** So many requests per app at once, then one each `refillMs`. */
+  /** Requests per app at once; then one every `refillMs`. */
   burst?: number;
   refillMs?: number;
   places?: number;
@@ -42,7 +42,7 @@ export interface EventRecorderOptions {
   random?: () => number;
 }
 
-/** A refusal of one event is not worth more tries than this; trouble of the server is waited out. */
+/** An event that the server rejects is dropped after this many attempts; failures of the server are retried forever. */
 const maxRefusals = 3;
 const refusals: readonly number[] = [400, 403, 404, 405, 413, 422];
 
@@ -106,13 +106,13 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   };
 }
 
-/** An Event that is not there is created: what is not found then is its namespace. */
+/** A missing Event is created, so a 404 means that its namespace is gone. */
 function isNamespaceGone(error: unknown): boolean {
   return hasStatus(error, 404) ||
     hasStatus(error, 403) && /\bbeing terminated\b/.test((error as Error).message);
 }
 
-/** Brings a tally to the server: as a new Event, or as a new count on the one that is there. */
+/** Stores a tally at the server: as a new Event, or as a new count on the existing one. */
 async function store(
   client: KubeClient,
   tally: Tally,
@@ -131,10 +131,10 @@ async function store(
     await client.request({ method: "PATCH", path, body: { count, lastTimestamp, message }, ...options });
   };
   if (tally.stored === 0) {
-    // It is there already: a try before this one got through, and its answer was lost.
+    // It exists: an earlier attempt succeeded, and its answer was lost.
     await create().catch((error) => hasStatus(error, 409) ? update() : Promise.reject(error));
   } else {
-    // The server forgets Events after a while.
+    // The server deletes Events after a while.
     await update().catch((error) => hasStatus(error, 404) ? create() : Promise.reject(error));
   }
 }

@@ -1,13 +1,13 @@
 export interface TokenBuckets {
-  /** When the next token of this bucket is there; in the past where there is one now. */
+  /** When the next token of this bucket is available; in the past if there is one now. */
   nextAt(key: string): number;
-  /** Takes a token; there must be one. */
+  /** Takes a token. Call it only if one is available. */
   take(key: string): void;
 }
 
 /**
- * One bucket of tokens for each key: `burst` at first, then one each `refillMs`. A bucket that is full again is forgotten, so
- * memory follows the keys in use.
+ * Creates a token bucket per key: `burst` tokens at first, then one every `refillMs`. A bucket that is full again is dropped,
+ * so memory follows the keys in use.
  */
 export function createTokenBuckets(
   { burst, refillMs, now }: { burst: number; refillMs: number; now: () => number },

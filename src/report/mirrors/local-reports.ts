@@ -1,20 +1,21 @@
 /**
- * What there is to say of local apps. Their mirrors come later than they do, and anybody may delete one.
+ * Keeps the status and the events of local apps for their mirrors, which are created later than the apps, and which any user may
+ * delete.
  *
- * Guarantees: a mirror that is found gets the last status of its app, though the app changes no more, and the events that came
- * before it with the times at which they happened.
- * Caveat: of an app without a mirror the last ten events are kept.
+ * Guarantees: a mirror that is found gets the last status of its app, even if the app does not change any more, and the earlier
+ * events with the times at which they happened.
+ * Caveat: only the last ten events of an app without a mirror are kept.
  */
 import type { NCAppStatus } from "../../api/types.ts";
 import type { EventNews, EventRecorder } from "../events/events.ts";
 import type { ReportedApp, StatusReporter } from "../status/status.ts";
 
 export interface LocalReports {
-  /** Whether a status of this app was reported already. */
+  /** Reports whether this app has a status. */
   has(key: string): boolean;
   report(key: string, status: NCAppStatus): void;
   record(key: string, news: EventNews): void;
-  /** The mirror of an app is there, or is another object than before; `seen` is the status that it has. */
+  /** The mirror of an app exists, or is another object than before; `seen` is the status that it has. */
   found(key: string, mirror: ReportedApp, seen: NCAppStatus | undefined): void;
   /** The app is gone. */
   forget(key: string): void;
@@ -23,17 +24,16 @@ export interface LocalReports {
 export interface LocalReportsOptions {
   reporter: Pick<StatusReporter, "report">;
   recorder: Pick<EventRecorder, "record">;
-  /** The mirror of an app, where there is one. */
+  /** Returns the mirror of an app, if it exists. */
   targetOf: (key: string) => ReportedApp | undefined;
   maxEvents?: number;
   now?: () => number;
 }
 
-/** Makes the keeper of what mirrors have to be told. */
 export function createLocalReports(options: LocalReportsOptions): LocalReports {
   const { reporter, recorder, targetOf, maxEvents = 10, now = Date.now } = options;
   const statuses = new Map<string, NCAppStatus>();
-  const untold = new Map<string, EventNews[]>();
+  const unsent = new Map<string, EventNews[]>();
   return {
     has: (key) => statuses.has(key),
     report(key, status) {
@@ -44,18 +44,18 @@ export function createLocalReports(options: LocalReportsOptions): LocalReports {
     record(key, news) {
       const target = targetOf(key);
       if (target) return recorder.record(target, news);
-      const known = untold.get(key) ?? [];
-      untold.set(key, [...known, { at: now(), ...news }].slice(-maxEvents));
+      const known = unsent.get(key) ?? [];
+      unsent.set(key, [...known, { at: now(), ...news }].slice(-maxEvents));
     },
     found(key, mirror, seen) {
       const status = statuses.get(key);
       if (status) reporter.report(mirror, status, seen ?? {});
-      for (const news of untold.get(key) ?? []) recorder.record(mirror, news);
-      untold.delete(key);
+      for (const news of unsent.get(key) ?? []) recorder.record(mirror, news);
+      unsent.delete(key);
     },
     forget(key) {
       statuses.delete(key);
-      untold.delete(key);
+      unsent.delete(key);
     },
   };
 }

@@ -1,9 +1,9 @@
 /**
- * Which mirrors a node needs: the API server's copies of apps that come from files, a URL or the socket. Pure.
+ * Plans the mirrors of a node: the API server's copies of apps that come from files, a URL or the socket. Pure.
  *
- * Guarantees: only mirrors of this node are changed or deleted, and only once all local sources are known are any deleted. A mirror
- * has the name of its app, or, where that name is taken by something else, the name with that of the node behind it.
- * Secrets are not shown: a file on the node may hold what the cluster must not see.
+ * Guarantees: only mirrors of this node are changed or deleted, and none is deleted before all local sources are known. A mirror
+ * has the name of its app, or, if another object has that name, the name with the node's name as a suffix. A mirror contains no
+ * secrets: a file on the node may contain what the cluster must not see.
  */
 import { createHash } from "node:crypto";
 import {
@@ -20,7 +20,7 @@ import { showSpec } from "../../api/shown-spec.ts";
 import type { NCApp } from "../../api/types.ts";
 import { mergePatch } from "../../lib/merge-patch.ts";
 
-/** An app at the API server, as a list or watch brings it. */
+/** An app of the API server, from a list or watch. */
 export type ServerApp = NCApp & { metadata: { namespace: string; uid: string; resourceVersion: string } };
 
 export type MirrorAction =
@@ -30,15 +30,15 @@ export type MirrorAction =
 
 export interface MirrorContext {
   node: string;
-  /** All local sources have said what they want: what is not among the apps is gone. */
+  /** All local sources have been read: an app that is not in the list is gone. */
   complete: boolean;
-  /** Apps, by key, whose name something else has at the API server. */
+  /** Keys of apps whose name another object has at the API server. */
   taken?: ReadonlySet<string>;
-  /** The generation that this agent wrote last, by uid: another one is somebody else's change. */
+  /** The generation that this agent wrote last, by uid: another one means that another client changed it. */
   written?: ReadonlyMap<string, number | undefined>;
 }
 
-/** Annotation of mirrors: the name of the app that it shows. */
+/** The annotation of a mirror with the name of its app. */
 export const mirrorOfAnnotation = `${group}/config.mirror-of`;
 
 /** Compares the local apps with what the API server has for this node. */
@@ -65,7 +65,7 @@ export function planMirrors(local: NCApp[], existing: ServerApp[], context: Mirr
   return [...actions, ...left];
 }
 
-/** The mirrors of this node by the key of the app that they show, the one with the app's own name first. */
+/** Groups the mirrors of this node by the key of their app; the one with the app's own name comes first. */
 export function mirrorsByApp(existing: ServerApp[], node: string): Map<string, ServerApp[]> {
   const mirrors = new Map<string, ServerApp[]>();
   for (const app of existing.filter((app) => isMirrorOf(node, app))) {
@@ -91,8 +91,7 @@ function mirrorOf({ metadata, spec }: NCApp, node: string, name: string): NCApp 
 }
 
 /**
- * By the digest that it was made with, not by the spec itself: the server adds defaults, and one with an older CRD drops what it
- * does not know.
+ * Compares digests, not specs: the server adds defaults, and one with an older CRD drops fields that it does not know.
  */
 function differs(mirror: ServerApp, wanted: NCApp, written: MirrorContext["written"]): boolean {
   const mark = (app: NCApp) => app.metadata.annotations?.[annotations.mirror];
@@ -107,7 +106,7 @@ function patchTo({ metadata, spec }: ServerApp, wanted: NCApp): object {
       uid,
       resourceVersion,
       labels: mergePatch(labels, wanted.metadata.labels ?? {}),
-      // Others' annotations stay.
+      // Annotations of other clients stay.
       annotations: mergePatch(annotations, { ...annotations, ...wanted.metadata.annotations }),
     },
     spec: mergePatch(spec, wanted.spec),

@@ -1,10 +1,10 @@
 /**
  * Shows local apps in the API server, so that `kubectl get ncapp` lists them.
  *
- * Guarantees: a mirror never makes or ends an app; one that somebody deletes or edits comes back; only mirrors of this node are
- * touched, each by its uid. One request at a time, and what fails is tried again after waits that grow to five minutes.
- * Caveats: agents may write mirrors only where an admin allowed it (crd/optional/mirrors.yaml); where not, this is said once. An agent
- * that watches one namespace mirrors the apps of that one alone: of a mirror elsewhere it would not see what becomes of it.
+ * Guarantees: a mirror never starts or stops an app; one that a user deletes or edits is restored; only mirrors of this node are
+ * touched, each by its uid. One request at a time; a failed one is retried by a later sync, after waits that grow to five minutes.
+ * Caveats: agents may write mirrors only where an admin allowed it (crd/optional/mirrors.yaml); if not, this is logged once. An
+ * agent that watches one namespace mirrors only the apps of that one: it would not see changes of a mirror elsewhere.
  */
 import { defaultNamespace, isMirrorOf, keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
@@ -23,11 +23,11 @@ export type { ServerApp } from "./mirror-plan.ts";
 
 export interface Mirrors {
   /**
-   * Brings the mirrors in line with the local apps, those that are ending included. `existing`: the NCApps of this node at the API
+   * Updates the mirrors to match the local apps, including those that are stopping. `existing`: the NCApps of this node at the API
    * server; `complete`: all local sources have been read. Never throws; call it again with every change and every sync.
    */
   sync(local: NCApp[], existing: ServerApp[], complete: boolean): Promise<void>;
-  /** The mirror of a local app, by the app's key: where its status and its events belong. */
+  /** Returns the mirror of a local app, by the app's key: its status and its events go there. */
   targetOf(key: string): ReportedApp | undefined;
 }
 
@@ -35,19 +35,18 @@ export interface MirrorsOptions {
   client: KubeClient;
   node: string;
   log: Logger;
-  /** The only namespace that `existing` is about; undefined: it is about all. */
+  /** The only namespace that `existing` covers; undefined: all. */
   namespace?: string;
-  /** The mirror of an app is there, or is another object than before. */
+  /** The mirror of an app exists, or is another object than before. */
   onFound?: (key: string, mirror: ServerApp) => void;
   /** For waits. */
   now?: () => number;
   signal?: AbortSignal;
 }
 
-/** So long a watch may take to bring what was written. */
+/** How long the watch may take to deliver a write. */
 const freshMs = 10_000;
 
-/** Makes the keeper of this node's mirrors. */
 export function createMirrors(options: MirrorsOptions): Mirrors {
   const { client, node, log, namespace, onFound = () => {}, now = steadyNow, signal } = options;
   const taken = new Set<string>();
@@ -69,7 +68,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     if (before?.uid !== mirror.metadata.uid) onFound(key, mirror);
   };
 
-  /** What the server has, with what was written a moment ago and the watch has not brought yet. */
+  /** Returns what the server has, including recent writes that the watch has not delivered yet. */
   const known = (existing: ServerApp[]): ServerApp[] => {
     const all = new Map(existing.map((app) => [app.metadata.uid, app]));
     for (const [uid, { mirror, until }] of fresh) {
@@ -89,7 +88,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
       learn(key, await ask({ method: "POST", path: ncappPath(namespace), body }));
     } catch (error) {
       if (!hasStatus(error, 409)) throw error;
-      // The watch may only be late with this node's own mirror.
+      // It may be this node's own mirror, which the watch has not delivered yet.
       const other = await ask({ path: ncappPath(namespace, body.metadata.name) });
       if (isMirrorOf(node, other)) return;
       if (taken.has(key)) throw error;
@@ -110,12 +109,12 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
         fresh.delete(uid);
       }
     } catch (error) {
-      // It is gone, changed, or another one has its name: the watch tells, and the next plan knows.
+      // It is gone, changed, or another object has its name: the watch delivers that, and the next plan uses it.
       if (!hasStatus(error, 404) && !hasStatus(error, 409)) throw error;
     }
   };
 
-  /** Whether the API server is there: refused is also an answer. */
+  /** Reports whether the API server answered; a rejection is also an answer. */
   const attempt = async (action: MirrorAction): Promise<boolean> => {
     const wait = waits.get(action.key) ??
       { until: 0, backoff: createBackoff({ initialMs: 1000, maxMs: 300_000, jitter: 0.5 }) };
@@ -131,7 +130,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
       const hint = hasStatus(error, 403)
         ? "may agents write mirrors? see crd/optional/mirrors.yaml"
         : undefined;
-      log.warn(`cannot ${action.kind} the mirror of a local app; trying again`, {
+      log.warn(`cannot ${action.kind} the mirror of a local app; retrying`, {
         app: action.key,
         error,
         hint,
@@ -140,7 +139,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     }
   };
 
-  /** The apps that are to have a mirror; of each other one it is said once that it has none. */
+  /** Returns the apps that get a mirror; logs once for each other one. */
   const shownOf = (apps: NCApp[]): NCApp[] => {
     if (!namespace) return apps;
     const isShown = ({ metadata }: NCApp) => (metadata.namespace || defaultNamespace) === namespace;
@@ -164,7 +163,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     const actions = planMirrors(local, existing, { node, complete, taken, written });
     forgetOthers(waits, actions);
     for (const action of actions) {
-      // Where one request gets no answer the others get none either, each after its whole time.
+      // If one request gets no answer the others get none either, each after its full timeout.
       if (signal?.aborted || next || !await attempt(action)) return;
     }
   };
@@ -186,7 +185,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   };
 }
 
-/** An app that needs nothing any more has nothing to wait for. */
+/** Drops the waits of apps that need no action. */
 function forgetOthers(waits: Map<string, unknown>, actions: MirrorAction[]): void {
   const needed = new Set(actions.map(({ key }) => key));
   for (const key of waits.keys()) if (!needed.has(key)) waits.delete(key);

@@ -1,8 +1,8 @@
 /**
- * What a status patch has to say: only what differs from what the server has. Pure.
+ * Computes the status patch: only what differs from what the server has. Pure.
  *
- * Guarantees: applied to `seen`, the delta makes every field of the agent as wanted and leaves alone what others write: the
- * scheduler's fields, and conditions of types that the agent does not have.
+ * Guarantees: applied to `seen`, the patch sets every field of the agent and keeps what other clients write: the scheduler's
+ * fields, and conditions of other types.
  */
 import { withTransitionTime } from "../../api/conditions.ts";
 import type { Condition, NCAppStatus } from "../../api/types.ts";
@@ -10,10 +10,10 @@ import { isPlainObject, type MergePatch, mergePatch } from "../../lib/merge-patc
 
 /** Fields of the status that the scheduler writes. */
 const foreignFields: ReadonlySet<string> = new Set(["nominatedNodeName"]);
-/** Conditions that the agent takes away when it no longer has them. */
+/** Conditions that the agent removes when they no longer apply. */
 const ownConditions: ReadonlySet<string> = new Set(["Ready", "LimitsEnforced"]);
 
-/** The patch that turns the status `seen` at the server into the `wanted` one; undefined where nothing differs. */
+/** Returns the patch from the status `seen` at the server to the `wanted` one; undefined if nothing differs. */
 export function statusDelta(seen: NCAppStatus | undefined, wanted: NCAppStatus): MergePatch | undefined {
   const from = ownFields(seen ?? {});
   const to = ownFields({ ...wanted, conditions: mergeConditions(seen?.conditions, wanted.conditions) });
@@ -21,16 +21,16 @@ export function statusDelta(seen: NCAppStatus | undefined, wanted: NCAppStatus):
 }
 
 /**
- * What counts as stored after the server has taken `sent`. A server with an older CRD drops fields that it does not know: they
- * count as stored too, or they would be sent forever.
+ * Returns what counts as stored after the server accepted `sent`. A server with an older CRD drops fields that it does not
+ * know: they count as stored too, or they would be sent forever.
  */
 export function storedStatus(answered: NCAppStatus | undefined, sent: NCAppStatus): NCAppStatus {
   return { ...answered, ...sent, conditions: mergeConditions(answered?.conditions, sent.conditions) };
 }
 
 /**
- * Conditions are a list, and a merge patch replaces lists whole: the other writers' entries have to be in it. An entry
- * whose status is as before keeps the time of its last change, and `Scheduled` keeps the scheduler's words.
+ * Merges the agent's conditions into the list: a merge patch replaces lists whole, so it must contain the entries of other
+ * writers. A condition keeps its transition time while its status is unchanged, and `Scheduled` keeps the scheduler's message.
  */
 export function mergeConditions(seen: Condition[] = [], wanted: Condition[] = []): Condition[] {
   const merged = wanted.map((condition) => {
@@ -41,11 +41,11 @@ export function mergeConditions(seen: Condition[] = [], wanted: Condition[] = []
   const isKept = ({ type }: Condition) =>
     !ownConditions.has(type) && !wanted.some((own) => own.type === type);
   const kept = seen.filter(isKept);
-  // In the order of before, so that order alone is never a difference.
+  // In the order of `seen`, so that order alone is never a difference.
   const place = ({ type }: Condition) => seen.findIndex((before) => before.type === type);
   const known = [...merged, ...kept].filter((condition) => place(condition) >= 0);
   const added = merged.filter((condition) => place(condition) < 0);
-  return [...known.sort((one, other) => place(one) - place(other)), ...added];
+  return [...known.sort((a, b) => place(a) - place(b)), ...added];
 }
 
 function ownFields(status: NCAppStatus): MergePatch {
@@ -54,8 +54,8 @@ function ownFields(status: NCAppStatus): MergePatch {
 }
 
 /**
- * An empty text says no more than none, and an API server 1.20 built with Go 1.16 or later refuses it as null. An empty list
- * goes the same way, so that none and no entry are one.
+ * Drops empty texts and lists, which mean the same as absent ones. API server 1.20 built with Go 1.16 or later rejects an
+ * empty text that became null.
  */
 function withoutEmpty(object: object): MergePatch {
   const kept: MergePatch = {};

@@ -1,4 +1,4 @@
-/** What is known of one app that is reported about, and what follows from it. No effects. */
+/** The state of one reported app, and when its report is due. No effects. */
 import { appKey } from "../../api/names.ts";
 import type { NCAppStatus } from "../../api/types.ts";
 import { isLater } from "../../kube/resource-version.ts";
@@ -12,29 +12,28 @@ export interface ReportedApp extends ReportTarget {
   resourceVersion?: string;
 }
 
-/** An app as the reporter has it. */
+/** A reported app. */
 export interface Entry {
   key: string;
   target: ReportTarget;
   known: KnownStatus;
   wanted?: NCAppStatus;
-  /** What the server took last from this agent, and when. */
+  /** The last status that the server accepted from this agent, and when. */
   sent?: NCAppStatus;
   sentAt: number;
   notBefore: number;
-  /** Not to be written: another object has its name, or another node has it. */
+  /** Must not be written: another object has its name, or it is bound to another node. */
   foreign: boolean;
 }
 
-/** The times that reports go by. */
 export interface ReportTimes {
   /** The least time between two reports of usage alone. */
   periodMs: number;
-  /** After this time even a small change of usage goes out. */
+  /** After this time even a small change of usage is sent. */
   refreshMs: number;
 }
 
-/** An app that nothing is known of yet; nothing is sent before `notBefore`. */
+/** Creates the entry of an app; nothing is sent before `notBefore`. */
 export function newEntry(
   { namespace, name, uid }: ReportedApp,
   { now, notBefore, refreshMs, random }: {
@@ -48,7 +47,7 @@ export function newEntry(
     key: appKey(namespace, name),
     target: { namespace, name, uid },
     known: {},
-    // The agent before this one sent it some time ago; spread, so that a thousand apps are not due at once.
+    // The previous agent sent it some time ago; random, so that a thousand apps are not due at once.
     sentAt: now - Math.round(random() * refreshMs),
     notBefore,
     foreign: false,
@@ -63,12 +62,12 @@ export function dueOf(entry: Entry, times: ReportTimes): Due | undefined {
   const when = decide(known.status);
   if (when.kind === "not") return undefined;
   if (when.kind === "later") return { at: Math.max(when.at, notBefore), urgent: false };
-  // Somebody else wrote over it. Two agents under one name would otherwise correct each other without a pause.
+  // Another client overwrote it. Without the pause, two agents of the same name would correct each other endlessly.
   const isCorrection = sent && decide(sent).kind !== "now";
   return { at: Math.max(isCorrection ? sentAt + times.periodMs : 0, notBefore), urgent: true };
 }
 
-/** Takes in how a try ended that was made on what was known `before`. */
+/** Applies the result of a write that was based on `before`. */
 export function learnResult(
   entry: Entry,
   before: KnownStatus,
@@ -82,14 +81,14 @@ export function learnResult(
     entry.notBefore = now + refreshMs;
   } else {
     if (result.kind === "sent") entry.sentAt = now;
-    // A watch may have brought something newer than this answer.
+    // A watch may have delivered a newer version than this answer.
     const isOvertaken = entry.known !== before &&
       isLater(entry.known.resourceVersion, result.known.resourceVersion);
     if (!isOvertaken) entry.known = result.known;
   }
 }
 
-/** Takes in what a list or watch brought, which tells only of objects that are bound to this node. */
+/** Applies an object from a list or watch, which deliver only objects that are bound to this node. */
 export function learnSeen(entry: Entry, next: KnownStatus): void {
   const isFirst = !entry.known.status && !entry.known.resourceVersion;
   if (isFirst || isLater(next.resourceVersion, entry.known.resourceVersion)) entry.known = next;

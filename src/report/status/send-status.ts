@@ -1,11 +1,11 @@
 /**
- * Brings one status to the server.
+ * Sends one status to the server.
  *
  * Guarantees: only the object with the given uid is written, and only a version of it that is bound to this node: an agent that
- * does not know yet that its app was unbound, or bound elsewhere, writes nothing over what comes after. The uid in the patch
- * alone does not see to that: for custom resources API servers (seen with 1.20) take the patch of `/status` with any uid.
- * The resourceVersion does: it is in every patch, it is that of an object whose uid and node were looked at, and both are read
- * anew when the object has changed meanwhile. It also keeps conditions that others wrote in between from being lost.
+ * does not know yet that its app was unbound, or bound elsewhere, overwrites nothing. The uid in the patch does not ensure that:
+ * for custom resources, API servers (seen with 1.20) accept a patch of `/status` with any uid. The resourceVersion does: it is
+ * in every patch, uid and node of that version were checked, and both are read again when the object has changed meanwhile. It
+ * also keeps conditions that other clients wrote in between.
  */
 import type { NCApp, NCAppStatus } from "../../api/types.ts";
 import type { KubeClient, KubeRequest, Priority } from "../../kube/client/client.ts";
@@ -14,14 +14,14 @@ import { objectProblem } from "../../kube/objects.ts";
 import { ncappPath, ncapps } from "../../kube/resources.ts";
 import { statusDelta, storedStatus } from "./delta.ts";
 
-/** An object at the API server, that one and no other of its name. */
+/** An object at the API server, by name and uid. */
 export interface ReportTarget {
   namespace: string;
   name: string;
   uid: string;
 }
 
-/** The status as the server has it, bound to this node; without a version it is what was seen some time ago. */
+/** The status at the server, bound to this node; without a version it may be outdated. */
 export interface KnownStatus extends Versioned {
   status?: NCAppStatus;
 }
@@ -44,10 +44,10 @@ export interface SendOptions {
   signal: AbortSignal;
 }
 
-/** Objects of which somebody writes all the time: after so many vain tries in a row, wait. */
+/** Conflicts in a row after which the write fails: another client writes all the time. */
 const maxConflicts = 4;
 
-/** Sends what differs between `known` and `wanted()`, which is asked as late as possible. Throws a KubeError. */
+/** Sends what differs between `known` and `wanted()`, which is called as late as possible. Throws a KubeError. */
 export async function sendStatus(
   client: KubeClient,
   target: ReportTarget,
@@ -88,7 +88,7 @@ export async function sendStatus(
   }
 }
 
-/** What passes for success may still be the page of a proxy: nothing is concluded from it. */
+/** Sends a request and checks the answer: a 200 may come from a proxy, and is then an error. */
 async function ask(client: KubeClient, { namespace }: ReportTarget, request: KubeRequest): Promise<NCApp> {
   const object = await client.request<NCApp>(request);
   const problem = objectProblem(object, { resource: ncapps, namespace });

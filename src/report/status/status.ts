@@ -46,7 +46,7 @@ export interface StatusReporterOptions {
   log: Logger;
   /** The least time between two reports of usage alone. */
   reportPeriodMs: number;
-  /** After this time even a small change of usage goes out. */
+  /** After this time even a small change of usage is sent. */
   refreshMs?: number;
   /** How long to wait for the list of the API server: after a restart the apps are known before. */
   unseenWaitMs?: number;

@@ -1,23 +1,23 @@
-/** When a status has to go out: changes that people act on at once, usage rarely. Pure. */
+/** Decides when to send a status: changes that users act on at once, usage rarely. Pure. */
 import type { NCAppStatus } from "../../api/types.ts";
 import { statusDelta } from "./delta.ts";
 
-/** `now`: at once, before all usage. `later`: usage only, not before `at`. `not`: the server has it all. */
+/** `now`: before all usage. `later`: usage only, not before `at`. `not`: the server has it all. */
 export type When = { kind: "now" } | { kind: "later"; at: number } | { kind: "not" };
 
 export interface WhenInput {
-  /** The status as the server has it, as far as is known. */
+  /** The status at the server, as far as it is known. */
   seen: NCAppStatus | undefined;
   wanted: NCAppStatus;
   /** When the server got the last one. */
   sentAt: number;
   /** The least time between two reports of usage. */
   periodMs: number;
-  /** After this time even a small change of usage goes out. */
+  /** After this time even a small change of usage is sent. */
   refreshMs: number;
 }
 
-/** Fields that change all the time and alone are worth little. */
+/** Fields that change all the time; a change of only these can wait. */
 const usageFields: ReadonlySet<string> = new Set([
   "cpuPCT",
   "memPCT",
@@ -26,7 +26,6 @@ const usageFields: ReadonlySet<string> = new Set([
   "processes",
 ]);
 
-/** Decides when `wanted` has to go out. */
 export function whenToSend({ seen, wanted, sentAt, periodMs, refreshMs }: WhenInput): When {
   const delta = statusDelta(seen, wanted);
   if (!delta) return { kind: "not" };
@@ -35,7 +34,7 @@ export function whenToSend({ seen, wanted, sentAt, periodMs, refreshMs }: WhenIn
   return { kind: "later", at: sentAt + (moved ? Math.min(periodMs, refreshMs) : refreshMs) };
 }
 
-/** A value that appears or disappears has moved. */
+/** Reports whether a percentage moved by a point. One that appears or disappears did. */
 function movedByAPoint(before: string | undefined, after: string | undefined): boolean {
   if (before === undefined || after === undefined) return before !== after;
   // Both have one decimal: in tenths, 1.2 - 0.2 is exactly a point.

@@ -19,7 +19,7 @@ const setUp = (options: { maxTallies?: number } = {}) => {
   return { tallies, dropped, pass: (ms: number) => void (time += ms) };
 };
 
-test("createTallies() counts the same event within an hour as one, and begins anew after a longer silence", () => {
+test("createTallies() counts the same event within an hour as one, and starts again after a longer pause", () => {
   const { tallies, pass } = setUp();
   const first = tallies.add(web, backOff);
   for (let times = 0; times < 3; times++) {
@@ -34,7 +34,7 @@ test("createTallies() counts the same event within an hour as one, and begins an
   assert.equal(second.count, 1);
 });
 
-test("createTallies() takes the time of an event that happened before it could be told", () => {
+test("createTallies() keeps the time of an event that is reported late", () => {
   const { tallies, pass } = setUp();
   const at = tallies.add(web, backOff).firstAt;
   pass(10 * minute);
@@ -42,7 +42,7 @@ test("createTallies() takes the time of an event that happened before it could b
   assert.deepEqual([late.firstAt, late.lastAt], [at, at]);
 });
 
-test("createTallies() tells apart what differs in app, uid, type, reason or message", () => {
+test("createTallies() separates events that differ in app, uid, type, reason or message", () => {
   const { tallies } = setUp();
   const all = [
     tallies.add(web, backOff),
@@ -57,7 +57,7 @@ test("createTallies() tells apart what differs in app, uid, type, reason or mess
   assert.deepEqual(all.map(({ count }) => count), [1, 1, 1, 1, 1, 1, 1]);
 });
 
-test("createTallies() counts a start again as the same, whatever number its process has, and shows the last", () => {
+test("createTallies() counts restarts as the same event, whatever the process ID, and shows the last", () => {
   const { tallies } = setUp();
   const started = (pid: number, script = "/srv/web.sh"): EventNews => ({
     type: "Normal",
@@ -85,7 +85,7 @@ test("createTallies() combines more than ten messages under one reason, and goes
   assert.equal(tallies.size, 11);
 });
 
-test("createTallies() tells messages apart again after ten minutes without that reason", () => {
+test("createTallies() separates messages again after ten minutes without that reason", () => {
   const { tallies, pass } = setUp();
   const say = (number: number) => tallies.add(web, { ...backOff, message: `process ${number} failed` });
   for (let number = 0; number < 12; number++) say(number);
@@ -93,7 +93,7 @@ test("createTallies() tells messages apart again after ten minutes without that 
   assert.equal(say(99).message, "process 99 failed");
 });
 
-test("createTallies() gives names that an API server takes, whatever the app is called", () => {
+test("createTallies() creates names that an API server accepts, whatever the app is called", () => {
   const { tallies } = setUp();
   for (const name of ["a", "a.b-c", "x".repeat(253), `${"y".repeat(234)}.${"z".repeat(17)}`]) {
     const tally = tallies.add({ ...web, name }, backOff);
@@ -102,7 +102,7 @@ test("createTallies() gives names that an API server takes, whatever the app is 
   }
 });
 
-test("createTallies() holds a bounded number and drops the one that was quiet the longest", () => {
+test("createTallies() keeps a bounded number and drops the one that was idle the longest", () => {
   const { tallies, dropped } = setUp({ maxTallies: 3 });
   const add = (name: string) => tallies.add({ ...web, name }, backOff);
   add("a");

@@ -35,7 +35,7 @@ const setUp = () => {
   };
 };
 
-test("record() creates an Event in the namespace of the app, as kubectl describe looks for it", async () => {
+test("record() creates an Event in the namespace of the app, where kubectl describe finds it", async () => {
   const { server, recorder } = setUp();
   recorder.record(web, started);
   await settled();
@@ -66,7 +66,7 @@ test("record() creates an Event in the namespace of the app, as kubectl describe
   });
 });
 
-test("record() says the same again as a count, and what comes while a request is in flight as one", async () => {
+test("record() counts a repeated event, and sends the repeats during a request as one", async () => {
   const { clock, server, stored, recorder } = setUp();
   recorder.record(web, started);
   await clock.advance(5000);
@@ -85,7 +85,7 @@ test("record() says the same again as a count, and what comes while a request is
   assert.deepEqual([...stored.values()].map(({ count }) => count), [21]);
 });
 
-test("record() creates the Event again when the server has forgotten it", async () => {
+test("record() creates the Event again when the server has deleted it", async () => {
   const { clock, stored, recorder } = setUp();
   recorder.record(web, started);
   await clock.advance(50 * minute);
@@ -95,7 +95,7 @@ test("record() creates the Event again when the server has forgotten it", async 
   assert.deepEqual([...stored.values()].map(({ count }) => count), [2]);
 });
 
-test("record() makes no second Event where the answer to the first try was lost", async () => {
+test("record() creates no second Event if the answer to the first attempt was lost", async () => {
   const { clock, stored, recorder, server } = setUp();
   server.intercept = ({ path, body }) => {
     if (server.asked.length > 1) return undefined;
@@ -108,7 +108,7 @@ test("record() makes no second Event where the answer to the first try was lost"
   assert.equal(stored.size, 1);
 });
 
-test("record() slows down an app that says too much, loses no count, and leaves the others alone", async () => {
+test("record() throttles an app with too many events, loses no count, and does not delay other apps", async () => {
   const { clock, server, stored, record } = setUp();
   for (let times = 0; times < 300; times++) {
     record("says the same");
@@ -122,7 +122,7 @@ test("record() slows down an app that says too much, loses no count, and leaves 
   assert.equal([...stored.values()][0].count, 300);
 });
 
-test("record() waits out a server in trouble, with few requests, and then tells all", async () => {
+test("record() waits for a failing server with few requests, then sends everything", async () => {
   const { clock, server, stored, log, record } = setUp();
   server.intercept = (request) => {
     throw problem(request, server.asked.length % 2 ? 503 : undefined, "Broken");
@@ -136,7 +136,7 @@ test("record() waits out a server in trouble, with few requests, and then tells 
   assert.equal(stored.size, 100);
 });
 
-test("record() gives an event up that the server refuses, and tries when it happens again", async () => {
+test("record() drops an event that the server rejects, and tries again when it happens again", async () => {
   const { clock, server, stored, recorder } = setUp();
   server.intercept = (request) => {
     throw problem(request, 403, "Forbidden");
@@ -156,7 +156,7 @@ for (
     ["is gone", 404, 'namespaces "ci" not found'],
   ] as const
 ) {
-  test(`record() gives events up whose namespace ${what}, and those of others go out at once`, async () => {
+  test(`record() drops events whose namespace ${what}, and sends those of other namespaces at once`, async () => {
     const { server, recorder, record, stored } = setUp();
     server.intercept = (request) => {
       if (request.path.includes("/ci/")) throw problem(request, status, "Refused", message);
@@ -171,7 +171,7 @@ for (
   });
 }
 
-test("record() holds a bounded number of events while nothing goes through", async () => {
+test("record() keeps a bounded number of events while no request succeeds", async () => {
   const { clock, server, stored, record } = setUp();
   server.intercept = (request) => {
     throw problem(request, undefined, "Unreachable");
@@ -184,7 +184,7 @@ test("record() holds a bounded number of events while nothing goes through", asy
   assert.ok([...stored.values()].some(({ involvedObject }) => involvedObject.name === "app4999"));
 });
 
-test("record() lets no secret through that is part of an address", async () => {
+test("record() sends no secret that is part of a URL", async () => {
   const { stored, record } = setUp();
   record("cannot fetch https://me:secret@host/run.sh?token=abc");
   await settled();

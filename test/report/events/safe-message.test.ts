@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { safeMessage } from "../../../src/report/events/safe-message.ts";
 
-test("safeMessage() cuts passwords and queries out of addresses", () => {
+test("safeMessage() cuts passwords and queries out of URLs", () => {
   assert.equal(
     safeMessage("cannot fetch https://me:secret@host:8443/a/run.sh?token=abc#x: 403"),
     "cannot fetch https://…@host:8443/a/run.sh?…: 403",

@@ -33,13 +33,13 @@ test("createTokenBuckets() fills up to the burst and no further", () => {
   assert.equal(takeAll("a"), 5);
 });
 
-test("createTokenBuckets() says when the next token is there", () => {
+test("createTokenBuckets() reports when the next token is available", () => {
   const { buckets, takeAll, now } = setUp(3);
   takeAll("a");
   assert.equal(buckets.nextAt("a"), now() + 1000);
 });
 
-test("createTokenBuckets() keeps the tokens of buckets in use while it forgets full ones", () => {
+test("createTokenBuckets() keeps the tokens of buckets in use while it drops full ones", () => {
   const { buckets, takeAll, pass, isThere } = setUp(2);
   for (let number = 0; number < 5000; number++) {
     buckets.take(`key${number}`);

@@ -32,7 +32,7 @@ const setUp = () => {
   return { reports, find, take: () => said.splice(0) };
 };
 
-test("found() tells a mirror the last status of its app, though the app is at rest, and the events before it with their times", () => {
+test("found() sends a mirror the last status of its app, even if the app is idle, and the earlier events with their times", () => {
   const { reports, find, take } = setUp();
   reports.record(key, event("Started"));
   reports.report(key, { phase: "Running" });
@@ -43,7 +43,7 @@ test("found() tells a mirror the last status of its app, though the app is at re
   assert.deepEqual(take(), [["u1", "Succeeded", {}], ["u1", "Started", 1000], ["u1", "Completed", 1001]]);
 });
 
-test("found() tells another mirror the status again, and no event a second time", () => {
+test("found() sends another mirror the status again, and no event twice", () => {
   const { reports, find, take } = setUp();
   reports.record(key, event("Started"));
   reports.report(key, succeeded);
@@ -53,7 +53,7 @@ test("found() tells another mirror the status again, and no event a second time"
   assert.deepEqual(take(), [["u2", "Succeeded", { phase: "Unknown" }]]);
 });
 
-test("report() and record() go to the mirror that is there", () => {
+test("report() and record() go to the existing mirror", () => {
   const { reports, find, take } = setUp();
   find("u1");
   reports.report(key, succeeded);
@@ -72,7 +72,7 @@ test("record() keeps the last ten events of an app that has no mirror", () => {
   );
 });
 
-test("forget() leaves nothing to tell a mirror that comes later", () => {
+test("forget() leaves nothing to send to a later mirror", () => {
   const { reports, find, take } = setUp();
   reports.record(key, event("Started"));
   reports.report(key, succeeded);

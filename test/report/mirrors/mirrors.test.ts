@@ -71,7 +71,7 @@ test("planMirrors() creates a mirror, bound to the node and marked, without the 
   assert.match(JSON.stringify(action), /"n1\/[0-9a-f]{16}"/);
 });
 
-test("planMirrors() wants nothing where all is there, whatever the server added", () => {
+test("planMirrors() does nothing if all mirrors exist, whatever the server added", () => {
   assert.deepEqual(plan([local("web")], [mirrored(local("web"))]), []);
 });
 
@@ -95,7 +95,7 @@ test("planMirrors() updates by a patch that removes what is gone and names uid a
   assert.deepEqual(Object.keys(metadata.annotations!), [markKey]);
 });
 
-test("planMirrors() heals a mirror that somebody edited after this agent wrote it", () => {
+test("planMirrors() restores a mirror that another client edited after this agent wrote it", () => {
   const mirror = mirrored(local("web"));
   mirror.metadata.generation = 3;
   const context = { node: "n1", complete: true };
@@ -111,7 +111,7 @@ test("planMirrors() deletes a mirror whose app is gone, once all local sources a
   assert.deepEqual(plan([], [mirrored(local("web"))], true), ["delete u1"]);
 });
 
-test("planMirrors() never touches apps that are no mirrors, nor mirrors of other nodes", () => {
+test("planMirrors() never touches apps that are not mirrors, nor mirrors of other nodes", () => {
   const real = mirrored(local("real"));
   delete real.metadata.annotations![markKey];
   const foreign = mirrored(local("foreign"), { node: "n2" });
@@ -124,7 +124,7 @@ test("planMirrors() never touches apps that are no mirrors, nor mirrors of other
   assert.deepEqual(plan([], [real, foreign, claimed, longer, moved]), []);
 });
 
-test("planMirrors() gives a mirror the node's name where its own is taken, keeps it, and leaves no double", () => {
+test("planMirrors() adds the node's name to a mirror whose name is taken, keeps it, and leaves no duplicate", () => {
   const app = local("web");
   const [action] = planMirrors([app], [], { node: "n1", complete: true, taken: new Set(["default/web"]) });
   assert.equal((action as { body: NCApp }).body.metadata.name, "web-n1");
@@ -144,7 +144,7 @@ const setUp = (options: Partial<MirrorsOptions> = {}) => {
   return { api, log, mirrors, existing, pass: (ms: number) => void (time += ms) };
 };
 
-test("sync() makes mirrors and says where the status of their apps belongs", async () => {
+test("sync() creates mirrors and returns where the status of their apps goes", async () => {
   const { api, mirrors } = setUp();
   await mirrors.sync([local("web")], [], true);
   const { uid, resourceVersion } = api.get(`${folder}/web`).metadata;
@@ -157,7 +157,7 @@ test("sync() makes mirrors and says where the status of their apps belongs", asy
   assert.equal(mirrors.targetOf("default/other"), undefined);
 });
 
-test("sync() asks nothing again while the watch has not brought what it made", async () => {
+test("sync() sends nothing again while the watch has not delivered its write", async () => {
   const { api, mirrors, existing } = setUp();
   for (let times = 0; times < 3; times++) await mirrors.sync([local("web")], [], true);
   assert.deepEqual(api.takeAsked(), [`POST ${folder}`]);
@@ -169,7 +169,7 @@ test("sync() asks nothing again while the watch has not brought what it made", a
   assert.equal(api.get(`${folder}/web`).spec.shellFile, "/opt/new.sh");
 });
 
-test("sync() makes a mirror again that somebody deleted, and heals one that somebody edited", async () => {
+test("sync() restores a mirror that a user deleted or edited", async () => {
   const { api, mirrors, existing } = setUp();
   const apps = [local("web")];
   await mirrors.sync(apps, [], true);
@@ -189,7 +189,7 @@ test("sync() makes a mirror again that somebody deleted, and heals one that some
   assert.equal(api.get(`${folder}/web`).spec.cpuPCT, undefined);
 });
 
-test("sync() tells of each mirror once: when it finds it, when it makes it, and when it makes it again", async () => {
+test("sync() reports each mirror once: when it finds, creates or recreates it", async () => {
   const found: string[] = [];
   const onFound = (key: string, { metadata }: ServerApp) => found.push(`${key} ${metadata.uid}`);
   const { api, mirrors, existing } = setUp({ onFound });
@@ -203,7 +203,7 @@ test("sync() tells of each mirror once: when it finds it, when it makes it, and 
   assert.deepEqual(found, [`default/job ${uidOf("job")}`]);
 });
 
-test("sync() makes no mirror outside of the namespace that is watched, asks nothing for it, and says so once", async () => {
+test("sync() creates no mirror outside of the watched namespace, sends no request for it, and logs it once", async () => {
   const { api, log, mirrors, existing, pass } = setUp({ namespace: "default" });
   const elsewhere = { ...local("web"), metadata: { name: "web", namespace: "edge" } };
   for (let times = 0; times < 3; times++) {
@@ -240,7 +240,7 @@ test("sync() leaves an app of the same name alone and shows the local one under 
   assert.equal(mirrors.targetOf("default/web")?.name, "web-n1");
 });
 
-test("sync() tries again after waits that grow, says what may be missing, and never throws", async () => {
+test("sync() retries after waits that grow, hints at missing permissions, and never throws", async () => {
   const { api, log, mirrors, existing, pass } = setUp();
   api.intercept = (request) => {
     throw problem(request, 403, "Forbidden");
@@ -257,7 +257,7 @@ test("sync() tries again after waits that grow, says what may be missing, and ne
   assert.ok(api.get(`${folder}/web`));
 });
 
-test("sync() goes on with the other apps where one fails, and with the newest wish", async () => {
+test("sync() continues with the other apps if one fails, and with the newest state", async () => {
   const { api, mirrors } = setUp();
   api.intercept = (request) => {
     if (JSON.stringify(request.body).includes('"bad"')) throw problem(request, 500, "InternalError");
@@ -267,7 +267,7 @@ test("sync() goes on with the other apps where one fails, and with the newest wi
   assert.ok(api.get(`${folder}/good`));
 });
 
-test("sync() asks once, not once for each app, where there is no answer", async () => {
+test("sync() sends one request, not one per app, if there is no answer", async () => {
   const { api, mirrors } = setUp();
   api.intercept = (request) => {
     throw problem(request, undefined, "Timeout");
@@ -289,7 +289,7 @@ test("planMirrors() shows no secret of a URL or of a probe", () => {
   assert.doesNotMatch(JSON.stringify(action), /hunter2/);
 });
 
-test("sync() tries again in time though the clock is set back", async () => {
+test("sync() retries in time even if the clock is set back", async () => {
   using clock = takeMachineClock();
   const api = new FakeApi();
   const mirrors = createMirrors({ client: api.client, node: "n1", log: createTestLog() });

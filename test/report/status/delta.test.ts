@@ -10,7 +10,7 @@ const ready = (status: Condition["status"], more: Partial<Condition> = {}): Cond
   ...more,
 });
 
-test("statusDelta() is the whole status where the server has none", () => {
+test("statusDelta() is the whole status if the server has none", () => {
   assert.deepEqual(statusDelta(undefined, { phase: "Running", ready: false, restarts: 0 }), {
     phase: "Running",
     ready: false,
@@ -18,12 +18,12 @@ test("statusDelta() is the whole status where the server has none", () => {
   });
 });
 
-test("statusDelta() removes a field that the app no longer has, and leaves the scheduler's alone", () => {
+test("statusDelta() removes a field that the app no longer has, and keeps the scheduler's", () => {
   const seen: NCAppStatus = { phase: "Running", pid: 4, nominatedNodeName: "n2" };
   assert.deepEqual(statusDelta(seen, { phase: "Succeeded" }), { phase: "Succeeded", pid: null });
 });
 
-test("statusDelta() takes an empty text or list for none", () => {
+test("statusDelta() treats an empty text or list as absent", () => {
   assert.equal(
     statusDelta({ phase: "Running" }, { phase: "Running", message: "", conditions: [] }),
     undefined,
@@ -35,7 +35,7 @@ test("statusDelta() takes an empty text or list for none", () => {
   });
 });
 
-test("statusDelta() sends conditions whole, with those of other writers in their places", () => {
+test("statusDelta() sends conditions whole, with those of other writers in place", () => {
   const other: Condition = { type: "Audited", status: "True", reason: "ByHand" };
   const seen = [other, ready("False")];
   assert.deepEqual(statusDelta({ conditions: seen }, { conditions: [ready("True")] }), {
@@ -53,7 +53,7 @@ test("mergeConditions() keeps the time of the last change while the status stays
   ]);
 });
 
-test("mergeConditions() keeps the scheduler's words about a scheduled app", () => {
+test("mergeConditions() keeps the scheduler's message about a scheduled app", () => {
   const scheduled: Condition = {
     type: "Scheduled",
     status: "True",

@@ -131,7 +131,7 @@ test("report() never has two requests in flight for one app, and the newest stat
   assert.equal(mostInFlight, 1);
 });
 
-test("report() tries again after failures, with the newest state and growing waits", async () => {
+test("report() retries after failures, with the newest state and growing waits", async () => {
   const { clock, server, reporter, log } = setUp();
   server.addApp("web");
   server.intercept = (request) => {
@@ -166,7 +166,7 @@ test("report() never touches an object that was recreated under the same name", 
   assert.deepEqual(server.app("web").status, { phase: "Starting" });
 });
 
-test("report() leaves an object alone that was unbound, or bound elsewhere, before the agent could know", async () => {
+test("report() does not write an object that was unbound, or bound elsewhere, before the agent knows", async () => {
   for (const nodeName of ["node-b", undefined]) {
     const { clock, server, reporter } = setUp();
     const app = refTo(server.addApp("web", running));
@@ -184,7 +184,7 @@ test("report() leaves an object alone that was unbound, or bound elsewhere, befo
   }
 });
 
-test("lost() ends the reports of an app without a request, until it is seen to be bound to this node again", async () => {
+test("objectLost() ends the reports of an app without a request, until it is seen bound to this node again", async () => {
   const { clock, server, reporter } = setUp();
   server.addApp("web", running);
   reporter.report(refTo(server.app("web")), running, running);
@@ -201,7 +201,7 @@ test("lost() ends the reports of an app without a request, until it is seen to b
   assert.equal(server.app("web").status?.phase, "Failed");
 });
 
-test("report() looks before it writes where it knows no version", async () => {
+test("report() reads the object before it writes if it knows no version", async () => {
   const { clock, server, reporter } = setUp();
   server.addApp("web", running, "right");
   reporter.report({ namespace: "default", name: "web", uid: "wrong" }, { phase: "Failed" });
@@ -212,7 +212,7 @@ test("report() looks before it writes where it knows no version", async () => {
   assert.deepEqual(server.asked.map(({ method }) => method), ["GET", "GET"]);
 });
 
-test("report() waits a moment for the list after a restart, so that it need not ask for each app", async () => {
+test("report() waits a moment for the list after a restart, so that it need not read each app", async () => {
   const { clock, server, reporter } = setUp();
   const apps = Array.from({ length: 100 }, (_, number) => server.addApp(`app${number}`, { ...running }));
   for (const app of apps) reporter.report({ ...refTo(app), resourceVersion: undefined }, { ...running });
@@ -222,7 +222,7 @@ test("report() waits a moment for the list after a restart, so that it need not 
   assert.equal(server.asked.length, 0);
 });
 
-test("report() goes on where another writer came between, and keeps what that one wrote", async () => {
+test("report() retries after a conflict, and keeps what the other client wrote", async () => {
   const { server, reporter } = setUp();
   const app = refTo(server.addApp("web", running));
   const scheduled = { type: "Audited", status: "True" } as const;
@@ -242,7 +242,7 @@ test("report() goes on where another writer came between, and keeps what that on
   });
 });
 
-test("report() drops what is about a missing object, and tries once more when five minutes have passed", async () => {
+test("report() drops the report of a missing object, and tries again after five minutes", async () => {
   const { clock, server, reporter } = setUp();
   const app: ReportedApp = { namespace: "default", name: "gone", uid: "u" };
   reporter.report(app, { phase: "Running" }, {});
@@ -254,7 +254,7 @@ test("report() drops what is about a missing object, and tries once more when fi
   assert.equal(server.asked.length, 2);
 });
 
-test("report() goes on at once with a missing object when it is seen again", async () => {
+test("report() writes a missing object at once when it is seen again", async () => {
   const { server, reporter } = setUp();
   const app: ReportedApp = { namespace: "default", name: "web", uid: "uid-of-web" };
   reporter.report(app, { phase: "Running" }, {});
@@ -264,7 +264,7 @@ test("report() goes on at once with a missing object when it is seen again", asy
   assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
 
-test("saw() has a status corrected that somebody else wrote, but not more than once per period", async () => {
+test("objectSeen() corrects a status that another client wrote, at most once per period", async () => {
   const { clock, server, reporter } = setUp();
   server.addApp("web");
   reporter.report(refTo(server.app("web")), running, {});
@@ -283,7 +283,7 @@ test("saw() has a status corrected that somebody else wrote, but not more than o
   assert.ok(server.patches.length - before <= 3, `${server.patches.length - before} corrections`);
 });
 
-test("saw() of what the agent wrote itself, or of something older, causes nothing", async () => {
+test("objectSeen() of the agent's own write, or of an older version, causes no request", async () => {
   const { server, reporter } = setUp();
   server.addApp("web");
   const old = refTo(server.app("web"));
@@ -307,7 +307,7 @@ test("report() counts a field that the server drops as sent", async () => {
   assert.equal(server.patches.length, 1);
 });
 
-test("report() brings changes of phase before usage, and never takes more than its places", async () => {
+test("report() sends changes of phase before usage, and never exceeds its places", async () => {
   // The agent before sent usage long ago, so usage is due at once.
   const { server, reporter } = setUp({ random: () => 1 });
   for (const kind of ["usage", "phase"]) {
@@ -336,7 +336,7 @@ test("report() brings changes of phase before usage, and never takes more than i
   assert.equal(most, 4);
 });
 
-test("report() asks a dead server about once a second at most for all apps together, and catches up when it is back", async () => {
+test("report() sends a dead server about one request a second at most for all apps together, and catches up when it is back", async () => {
   const { clock, server, reporter, log } = setUp();
   const apps = Array.from({ length: 500 }, (_, number) => refTo(server.addApp(`app${number}`)));
   server.intercept = (request) => {
@@ -354,7 +354,7 @@ test("report() asks a dead server about once a second at most for all apps toget
   assert.equal(log.lines.at(-1), "info status reports succeed again");
 });
 
-test("heard() ends the wait of what got no answer, not of what was refused", async () => {
+test("serverAnswered() ends the wait of reports without an answer, not of rejected ones", async () => {
   const { clock, server, reporter } = setUp();
   const [web, refused] = [refTo(server.addApp("web")), refTo(server.addApp("refused"))];
   server.intercept = (request) => {
@@ -372,7 +372,7 @@ test("heard() ends the wait of what got no answer, not of what was refused", asy
   assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
 
-test("report() is not held up by one app that the server always refuses", async () => {
+test("report() is not delayed by one app that the server always rejects", async () => {
   const { clock, server, reporter } = setUp();
   server.intercept = (request) => {
     if (request.path.includes("refused")) throw problem(request, 403, "Forbidden");
@@ -384,7 +384,7 @@ test("report() is not held up by one app that the server always refuses", async 
   assert.deepEqual(server.app("web").status, { phase: "Running" });
 });
 
-test("report() concludes nothing from an answer that is no NCApp", async () => {
+test("report() ignores an answer that is not an NCApp", async () => {
   const { clock, server, reporter } = setUp();
   const app = server.addApp("web");
   server.intercept = () => server.asked.length < 3 ? { metadata: { name: "web" } } : undefined;
@@ -410,7 +410,7 @@ test("forget() drops what is pending, for this uid only", async () => {
   assert.equal(server.app("kept").status?.phase, "Running");
 });
 
-test("flush() waits for what is due and no longer than its time", async () => {
+test("flush() waits for what is due, at most its timeout", async () => {
   const { clock, server, reporter } = setUp();
   await reporter.flush(1000);
   const hold = Promise.withResolvers<void>();

@@ -18,7 +18,7 @@ const times = { sentAt: 1_000_000, periodMs: 10_000, refreshMs: 300_000 };
 const decide = (wanted: NCAppStatus, seen: NCAppStatus | undefined = running) =>
   whenToSend({ seen, wanted, ...times });
 
-test("whenToSend() sends nothing that the server has", () => {
+test("whenToSend() sends nothing that the server already has", () => {
   assert.deepEqual(decide({ ...running }), { kind: "not" });
 });
 
@@ -46,7 +46,7 @@ test("whenToSend() sends every change that is not usage at once", () => {
   }
 });
 
-test("whenToSend() sends the first status of all at once", () => {
+test("whenToSend() sends the very first status at once", () => {
   assert.deepEqual(whenToSend({ seen: undefined, wanted: { phase: "Pending" }, ...times }), { kind: "now" });
 });
 
@@ -76,7 +76,7 @@ test("whenToSend() keeps usage that moved by less, or that is no percentage, for
   }
 });
 
-test("whenToSend() takes one decimal exactly: 0.2 to 1.2 is a point", () => {
+test("whenToSend() compares one decimal exactly: 0.2 to 1.2 is a point", () => {
   const at = (before: string, after: string) =>
     decide({ ...running, cpuPCT: after }, { ...running, cpuPCT: before });
   assert.deepEqual(at("0.2", "1.2"), { kind: "later", at: times.sentAt + times.periodMs });
