@@ -56,7 +56,7 @@ test("install.sh joins a real API server, and refuses what that server would ref
     await refused({ NCKUBELET_CA_HASH: other }, mismatch);
     await refused(
       { NCKUBELET_CA_FILE: "", NCKUBELET_CA_HASH: pin },
-      /^install: cannot use the API server: .* does not publish its CA, give it as a file: .*\n$/,
+      /^install: cannot use the API server: .* does not publish its CA: name it with --ca-file FILE: .*\n$/,
     );
     await publishCa(cluster);
     await refused({ NCKUBELET_CA_FILE: "", NCKUBELET_CA_HASH: other }, mismatch);
