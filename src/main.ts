@@ -1,6 +1,4 @@
-/**
- * The entry point: the only reader of argv, environment and signals. Everything else gets them through `Io`.
- */
+/** The entry point: the only reader of argv, environment and signals. Everything else gets them through `Io`. */
 import { basename } from "node:path";
 import process from "node:process";
 import type { Io } from "./cli/command.ts";

@@ -1,6 +1,6 @@
 /**
- * The agent: the parts of a node put together. Reads top-down as its story: lock the state, connect to the cluster, choose the
- * confinement, supervise the apps, follow the sources, report, serve, repeat the periodic work. It closes in reverse.
+ * Starts the agent from its parts, in this order: lock the state, connect to the cluster, choose the confinement, supervise the
+ * apps, follow the sources, report, serve, repeat the periodic work. It closes in reverse.
  */
 import { cpus, totalmem } from "node:os";
 import { createAgentCounters } from "../server/counters.ts";

@@ -13,7 +13,7 @@ export interface ApiServerConnection {
   onAnswer(listener: () => void): void;
 }
 
-/** Finds the API server by the options. Whether it answers is for the sources to find out, again and again. */
+/** Finds the API server by the options. Does not check that it answers: the sources do, and retry. */
 export async function connectApiServer(
   { kubeconfig, server, env, log }: AgentOptions,
   onRequest: (report: RequestReport) => void,

@@ -1,6 +1,6 @@
 /**
- * What clients of the unix socket may do to apps. Only apps of the socket itself are changed here: another source would change
- * its own back, so the answer names the place to change them.
+ * What clients of the unix socket may do to apps. Only apps of the socket itself are changed here: another source would revert
+ * the change, so the answer names the place to make it.
  */
 import { annotations, appKey, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";

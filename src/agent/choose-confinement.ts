@@ -29,7 +29,7 @@ export interface ConfineOptions {
 }
 
 export interface Confined {
-  /** Holds new runs. */
+  /** For new runs; `confinementOf` finds that of an existing run. */
   confinement: Confinement;
   confinementOf: ConfinementOf;
   /** Removes the root if it is empty. */

@@ -31,7 +31,6 @@ const flushMs = 2000;
 /** Apps that appear together, such as the files of a folder, get their first mirrors together. */
 const firstMirrorMs = 200;
 
-/** Returns the reports of this node's apps. */
 export function createClusterReports(
   { log, reportPeriodMs, nodeName, namespace }: AgentOptions,
   { client, onAnswer }: ApiServerConnection,

@@ -1,4 +1,3 @@
-/** The agent's supervisor, made from the options. */
 import { createHash } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";

@@ -34,7 +34,6 @@ const priorityCheckMs = 10_000;
 /** How long the first check of the machine waits for the classes: without them the wrong app may be evicted. */
 const firstPrioritiesMs = 2000;
 
-/** Returns the node's part of the agent. */
 export function createNode(parts: NodeParts): NodeAgent {
   const { options, client, supervisor, meter, size, now = Date.now } = parts;
   const { log, hardwareCommand, stateDir } = options;

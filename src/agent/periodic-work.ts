@@ -1,4 +1,4 @@
-/** What the agent does at fixed intervals, whatever happens in between. */
+/** What the agent does at fixed intervals, independent of events. */
 import { repeat } from "../lib/sleep.ts";
 import type { NodeState } from "../node/node-agent.ts";
 import type { AgentCounters } from "../server/counters.ts";

@@ -1,6 +1,5 @@
 /**
- * Returns memory to the system that an idle agent would hold forever: what was needed only to start or to take over many apps, and
- * what a busy hour left behind.
+ * Returns memory to the system that an idle agent would keep forever: from its start, from taking over many apps, from a busy hour.
  */
 import process from "node:process";
 import type { Logger } from "../lib/log.ts";

@@ -78,7 +78,7 @@ async function runOnce(options: WithSchedulerOptions, signal: AbortSignal): Prom
   }
 }
 
-/** Otherwise six watches and the election would log errors forever, without the missing permissions. */
+/** Without the permissions, six watches and the election would log errors forever. */
 async function waitForRights(
   client: KubeClient,
   missingRights: SchedulerParts["missingRights"],

@@ -1,4 +1,3 @@
-/** A condition of an app or a node. */
 interface Condition {
   type: string;
   status: string;

@@ -1,7 +1,6 @@
 import { closest } from "../lib/closest.ts";
 import { hiddenValue } from "./shown-spec.ts";
 
-/** One problem with one field. */
 export type FieldError = {
   /** The path of the field, such as `spec.env[2].name`. */
   field: string;
@@ -27,7 +26,6 @@ export function invalid(field: string, value: unknown, detail: string): FieldErr
   return fieldError(field, value, "FieldValueInvalid", `Invalid value: ${quoteOf(field, value)}: ${detail}`);
 }
 
-/** The value has the wrong type. */
 export function wrongType(field: string, value: unknown, detail: string): FieldError {
   return fieldError(
     field,
@@ -37,7 +35,6 @@ export function wrongType(field: string, value: unknown, detail: string): FieldE
   );
 }
 
-/** The field is missing. */
 export function required(field: string, detail = ""): FieldError {
   return fieldError(field, undefined, "FieldValueRequired", `Required value${detail && `: ${detail}`}`);
 }
@@ -49,7 +46,6 @@ export function notSupported(field: string, value: unknown, supported: readonly 
   return fieldError(field, value, "FieldValueNotSupported", `Unsupported value: ${quote(value)}: ${detail}`);
 }
 
-/** The value must be unique and is not. */
 export function duplicate(field: string, value: unknown, detail = ""): FieldError {
   return fieldError(
     field,
@@ -59,7 +55,6 @@ export function duplicate(field: string, value: unknown, detail = ""): FieldErro
   );
 }
 
-/** There is no such field. */
 export function unknownField(field: string, name: string, known: readonly string[]): FieldError {
   return fieldError(field, undefined, "FieldUnknown", `Unknown field${suggestion(name, known)}`);
 }
@@ -75,7 +70,7 @@ function quoteOf(field: string, value: unknown): string {
   return isSecret(field) ? hiddenValue : quote(value);
 }
 
-// Values of variables and headers, and whatever replaces a list of them.
+// Values of variables and headers, and any value in place of a list of them.
 function isSecret(field: string): boolean {
   return /\.(env|httpHeaders)(\[\d+\](\.value)?)?$/.test(field);
 }

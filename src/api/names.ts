@@ -103,7 +103,6 @@ export function keyOf({ metadata }: { metadata: { namespace?: string; name: stri
   return appKey(metadata.namespace || defaultNamespace, metadata.name);
 }
 
-/** Splits an `appKey`. */
 export function splitAppKey(key: string): { namespace: string; name: string } {
   const slash = key.indexOf("/");
   if (slash < 1 || slash === key.length - 1) throw new Error(`not an app key: ${JSON.stringify(key)}`);

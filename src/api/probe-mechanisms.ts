@@ -55,7 +55,6 @@ export function mechanismOf(probe: Probe): Mechanism | undefined {
   return mechanisms.find((mechanism) => probe[mechanism] !== undefined);
 }
 
-/** Describes what a probe does. */
 export function describeMechanism(probe: Probe): string {
   const mechanism = mechanismOf(probe);
   return mechanism ? describeAs(mechanism, probe[mechanism]!) : "unknown mechanism";

@@ -2,13 +2,11 @@ import { appKey, defaultNamespace, isSafeName, isSafeNamespace } from "../api/na
 import type { NCApp } from "../api/types.ts";
 import { type Invocation, textFlag, UsageError } from "./command.ts";
 
-/** The name of an app, as given on the command line. */
 export interface AppName {
   namespace: string;
   name: string;
 }
 
-/** Returns the name of an app that was read. */
 export function nameOf({ metadata }: NCApp): AppName {
   return { namespace: metadata.namespace ?? "", name: metadata.name };
 }
@@ -26,7 +24,6 @@ export function manyApps(invocation: Invocation, standard?: string): AppName[] {
   return invocation.args.map((word) => parseAppName(word, textFlag(invocation, "namespace"), standard));
 }
 
-/** Parses an APP. */
 export function parseAppName(word: string, namespaceFlag?: string, standard = defaultNamespace): AppName {
   const slash = word.indexOf("/");
   const namespace = slash < 0 ? namespaceFlag ?? standard : word.slice(0, slash);

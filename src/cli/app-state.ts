@@ -1,6 +1,4 @@
-/**
- * The state of an app in a sentence, and waiting until an app reaches the state that a command wants.
- */
+/** The state of an app in a sentence, and waiting until an app reaches the state that a command wants. */
 import { sleep } from "../lib/sleep.ts";
 import type { AgentClient, NodeApp } from "./agent-api/agent-api.ts";
 import { type AppName, fullName, nameOf, shortName } from "./app-name.ts";
@@ -70,7 +68,6 @@ export function hasEnded({ status = {} }: NodeApp): boolean {
   return status.phase === "Succeeded" || status.phase === "Failed";
 }
 
-/** Reports whether the app waits for the next time of its schedule. */
 function waitsForSchedule({ status = {} }: NodeApp): boolean {
   return status.phase === "Pending" && status.reason === "Scheduled" && status.nextRun !== undefined;
 }

@@ -1,6 +1,4 @@
-/**
- * From a command line to a running command, its help, or a message that says what to type instead.
- */
+/** From a command line to a running command, its help, or a message that says what to type instead. */
 import { closest } from "../lib/closest.ts";
 import { describeError } from "../lib/log.ts";
 import { type Command, type Invocation, type Io, UsageError } from "./command.ts";
@@ -17,7 +15,6 @@ export interface CommandEntry {
 
 export type CommandTable = Record<string, CommandEntry>;
 
-/** The commands that users see. */
 export function visibleCommands(commands: CommandTable): CommandTable {
   return Object.fromEntries(Object.entries(commands).filter(([, { hidden }]) => !hidden));
 }

@@ -55,13 +55,11 @@ export class UsageError extends Error {
   override name = "UsageError";
 }
 
-/** The value of a text flag, or undefined. */
 export function textFlag({ flags }: Invocation, name: string): string | undefined {
   const value = flags[name];
   return typeof value === "string" ? value : undefined;
 }
 
-/** All values of a list flag. */
 export function listFlag({ flags }: Invocation, name: string): string[] {
   const value = flags[name];
   return Array.isArray(value) ? value : [];

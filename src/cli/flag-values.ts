@@ -12,7 +12,6 @@ export function parseDuration(flag: string, text: string): number {
   throw new UsageError(`--${flag} ${JSON.stringify(text)}: use a time such as 10s or 500ms, up to 24 days`);
 }
 
-/** Parses a whole number from `min` to `max`. */
 export function parseWholeNumber(
   flag: string,
   text: string,

@@ -11,7 +11,6 @@ export const filenameFlag: Flag = {
   help: "Manifest, folder of manifests, or - for standard input.",
 };
 
-/** The content of one file. */
 export interface ManifestFile {
   file: string;
   apps: ParsedManifests["apps"];

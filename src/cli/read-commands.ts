@@ -18,7 +18,6 @@ import {
   watchScreen,
 } from "./screen/screen.ts";
 
-/** Where apps are read from. */
 export interface AppOrigin {
   /** What the user types before the command. */
   program: string;
@@ -56,7 +55,6 @@ export interface ReadCommands {
   describe: Command;
 }
 
-/** Creates the commands for one origin of apps. */
 export function readCommands(origin: AppOrigin): ReadCommands {
   return {
     ps: psCommand(origin),

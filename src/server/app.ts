@@ -1,6 +1,6 @@
 /**
- * The HTTP endpoint behind one listener, made from the table of routes. Errors are Kubernetes `Status`; unexpected ones reveal
- * nothing internal, which is in the agent's log.
+ * The HTTP endpoint behind one listener, built from the table of routes. Errors are Kubernetes `Status`; internal details of an
+ * unexpected error go to the agent's log only.
  */
 import { setImmediate } from "node:timers/promises";
 import { Hono } from "hono";
@@ -17,7 +17,6 @@ export type Listener =
   | { kind: "loopback"; isOwnHost: (host: string) => boolean }
   | { kind: "tls"; authorize: Authorize };
 
-/** What a token may do. */
 export type Verdict = "allowed" | "unknown" | "forbidden" | "unavailable";
 export type Authorize = (token: string, subresource: Subresource) => Promise<Verdict>;
 
@@ -29,7 +28,6 @@ const policy = {
   "cache-control": "no-store",
 };
 
-/** Returns the endpoint behind a listener. */
 export function createServerApp(listener: Listener, services: Services): Hono {
   const app = new Hono({ strict: true });
   app.use(async (context, next) => {

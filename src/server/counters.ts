@@ -12,7 +12,6 @@ export interface Histogram {
   snapshot(): { bounds: readonly number[]; counts: readonly number[]; sum: number; count: number };
 }
 
-/** Counts events, by labels. */
 export interface Counter<Labels extends Record<string, string>> {
   add(labels: Labels): void;
   snapshot(): { labels: Labels; value: number }[];
@@ -32,7 +31,6 @@ export interface AgentCounters {
 const syncBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 const startBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Returns the counters of one agent, all at zero. */
 export function createAgentCounters({ now = Date.now }: { now?: () => number } = {}): AgentCounters {
   const apiRequests: AgentCounters["apiRequests"] = createCounter();
   let last: { report: RequestReport; at: number } | undefined;
@@ -74,7 +72,6 @@ export function createHistogram(bounds: readonly number[]): Histogram {
   };
 }
 
-/** Returns a counter without any series yet. */
 export function createCounter<Labels extends Record<string, string>>(): Counter<Labels> {
   const entries = new Map<string, { labels: Labels; value: number }>();
   return {

@@ -70,7 +70,7 @@ const appMetrics: AppMetric[] = [
   },
 ];
 
-/** Returns all families as they are now. Each is present even without series, so that a query can tell that it exists. */
+/** Returns all families as they are now. Each is present even without series, so that its help and type are always known. */
 export function collectMetrics(view: AgentView, counters: AgentCounters): Family[] {
   const apps = view.apps();
   const labeled = apps.map(withLabels);

@@ -1,6 +1,4 @@
-/**
- * Errors as Kubernetes `Status`, which kubectl and every client of the API server can read.
- */
+/** Errors as Kubernetes `Status`, which kubectl and every client of the API server can read. */
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { group, plural } from "../api/names.ts";
@@ -45,7 +43,6 @@ export class Refusal extends Error {
   }
 }
 
-/** Returns the Status object of a refusal. */
 export function refusalStatus({ code, message, options: { name, causes } }: Refusal): object {
   const details = name !== undefined || causes
     ? {
@@ -71,7 +68,6 @@ export function refusalStatus({ code, message, options: { name, causes } }: Refu
   };
 }
 
-/** Answers with a refusal. */
 export function refuse(context: Context, refusal: Refusal): Response {
   return context.json(refusalStatus(refusal), refusal.code as ContentfulStatusCode, refusal.options.headers);
 }

@@ -11,7 +11,7 @@ export interface Services {
   log: Logger;
   /** The agent's state folder, for commands that read it themselves. */
   stateDir: string;
-  /** Followed logs and watches: each holds a connection for as long as its client likes. */
+  /** Followed logs and watches: each holds a connection until its client leaves. */
   followers: { now: number; readonly most: number };
 }
 

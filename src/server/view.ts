@@ -1,6 +1,4 @@
-/**
- * What the HTTP server may see of the agent. The agent provides it.
- */
+/** What the HTTP server may see of the agent. The agent provides it. */
 import type { NCAppStatus } from "../api/types.ts";
 import type { NodeUsage } from "../node/usage.ts";
 import type { SourceProblem } from "../sources/source.ts";

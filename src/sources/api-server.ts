@@ -42,7 +42,6 @@ export interface ApiServerOptions {
   now?: () => number;
 }
 
-/** Returns a source that follows the API server. */
 export function createApiServerSource(
   client: KubeClient,
   { node, namespace, name = sourceNames.apiServer, observer, follow, now = Date.now }: ApiServerOptions,

@@ -41,7 +41,6 @@ export async function readAppFiles(
   return { apps, problems };
 }
 
-/** Writes the file of an app. */
 export async function writeAppFile(folder: string, app: NCApp): Promise<void> {
   await writeFileAtomic(join(folder, fileNameOf(app)), `${JSON.stringify(app, null, 2)}\n`);
 }
@@ -53,7 +52,6 @@ export async function removeAppFile(folder: string, app: NCApp): Promise<void> {
   await handle.sync();
 }
 
-/** Returns the file name of an app. */
 export function fileNameOf({ metadata: { namespace = "", name } }: Pick<NCApp, "metadata">): string {
   return `${appFileName(namespace, name)}.json`;
 }

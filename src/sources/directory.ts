@@ -40,7 +40,6 @@ export interface DirectoryOptions {
   lastKnown?: () => LastKnown[];
 }
 
-/** Returns a source that follows the manifests in one folder. */
 export function createDirectorySource(
   folder: string,
   { name = sourceNames.manifests, rereadMs = 20_000, settleMs = 50, lastKnown = () => [] }: DirectoryOptions =
@@ -57,7 +56,6 @@ export function createDirectorySource(
     if (health.ready !== ready || health.message !== message) health = { ready, message, since: new Date() };
   };
 
-  /** Reads the whole folder once. */
   const readOnce = async (sink: SourceSink) => {
     let files: string[];
     try {
@@ -114,7 +112,6 @@ interface FileReading extends ManifestReading {
   digest?: string;
 }
 
-/** Reports whether the files and their contents are the same. */
 function isSame(before: Map<string, FileReading>, after: Map<string, FileReading>): boolean {
   return before.size === after.size && [...after].every(([path, reading]) => before.get(path) === reading);
 }

@@ -1,6 +1,4 @@
-/**
- * What one file or URL of manifests wants: its valid objects, and the last valid version of the broken ones.
- */
+/** What one file or URL of manifests wants: its valid objects, and the last valid version of the broken ones. */
 import { createHash } from "node:crypto";
 import { formatProblem, parseManifests } from "../api/manifest/manifest.ts";
 import { keyOf } from "../api/names.ts";
@@ -34,12 +32,10 @@ export function readManifests(text: string, origin: string, baseDir?: string): M
   };
 }
 
-/** Returns the reading of something that cannot be read. */
 export function unreadable(message: string, origin: string): ManifestReading {
   return { apps: [], problems: [{ message, origin }], broken: new Set(), unreadable: true, skipped: 0 };
 }
 
-/** Returns the desired apps, with the last valid version of broken ones. */
 export function mergeWithLastGood({ apps, broken, unreadable }: ManifestReading, lastGood: NCApp[]): NCApp[] {
   const fresh = new Set(apps.map(keyOf));
   const kept = lastGood.filter((app) => !fresh.has(keyOf(app)) && (broken.has(keyOf(app)) || unreadable));

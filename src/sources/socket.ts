@@ -25,7 +25,6 @@ import {
 } from "./source.ts";
 
 export interface SocketSource extends Source {
-  /** Returns the stored app. */
   get(key: string): NCApp | undefined;
   /** Resolves when the apps on disk have been read; rejects while they cannot be. */
   opened(): Promise<void>;

@@ -5,8 +5,8 @@
  * the current apps and is reported. A broken object keeps its last valid version.
  *
  * User and password of the URL are sent as Basic authorization, to its own origin only. Redirects follow the rules for scripts: at
- * most five, never to another scheme, never to a link-local address. The URL itself may have such an address, as that of a
- * machine's metadata service has.
+ * most five, never to another scheme, never to a link-local address. The URL itself may have such an address, such as that of
+ * a metadata service.
  */
 import type { LookupFunction } from "node:net";
 import { maxManifestSize } from "../api/manifest/manifest.ts";
@@ -35,7 +35,6 @@ export interface UrlOptions {
   lookup?: LookupFunction;
 }
 
-/** Returns a source that follows one URL. */
 export function createUrlSource(
   url: URL,
   { name = sourceNames.url, periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [], lookup }:

@@ -10,9 +10,7 @@ import type { Desired } from "../supervisor/decide/decide.ts";
 import { toRunnable } from "./runnable.ts";
 
 export interface DesiredState {
-  /** Returns the sink of a source. */
   sinkFor(source: string): SourceSink;
-  /** Returns what is desired now. */
   union(): Union;
 }
 

@@ -32,7 +32,6 @@ export function shareSameApps({ apps }: Union, observed: ObservedApp[]): void {
   }
 }
 
-/** Compares what is desired with what is observed. */
 export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): Action[] {
   const known = new Map(observed.map((app) => [app.key, app]));
   const leftOut = new Set(findLeftOut(union, observed, { maxApps }));

@@ -7,7 +7,6 @@ import { lastAppliedAnnotation } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 
-/** Returns the app for the supervisor. */
 export function toRunnable({ apiVersion, kind, metadata, spec }: NCApp): RunnableApp {
   const { name, namespace, uid, generation, labels, annotations } = metadata;
   const kept = annotations &&

@@ -1,6 +1,4 @@
-/**
- * Brings the supervisor in line with the sources: at once after every change, and in every sync period.
- */
+/** Brings the supervisor in line with the sources: at once after every change, and in every sync period. */
 import { defaultNamespace } from "../api/names.ts";
 import type { Logger } from "../lib/log.ts";
 import type { SourceProblem } from "../sources/source.ts";
@@ -29,7 +27,6 @@ export interface SyncOptions {
   now?: () => number;
 }
 
-/** Returns a sync of these sources to the supervisor. */
 export function createSync({ order, supervisor, log, maxApps, now = Date.now }: SyncOptions): Sync {
   let lastSync: number | undefined;
   let reported = "";

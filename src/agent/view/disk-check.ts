@@ -15,7 +15,6 @@ export interface DiskCheck {
 const neededBytes = 32 << 20;
 const hangingMs = 60_000;
 
-/** Returns the check of these folders. */
 export function createDiskCheck(
   folders: string[],
   { now = Date.now }: { now?: () => number } = {},

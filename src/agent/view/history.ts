@@ -32,7 +32,6 @@ export interface HistoryOptions {
 
 export const samplePeriodMs = 10_000;
 
-/** Returns an empty history. */
 export function createHistory(
   { periodMs = samplePeriodMs, samples = 180, now = Date.now }: HistoryOptions = {},
 ): HistoryKeeper {
@@ -71,7 +70,6 @@ export function createHistory(
   };
 }
 
-/** Adds the current state of the node and its apps to the history. */
 export function takeSample(
   history: HistoryKeeper,
   { supervisor, meter, node }: { supervisor: Supervisor; meter: Meter; node: { state(): NodeState } },

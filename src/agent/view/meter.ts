@@ -1,6 +1,4 @@
-/**
- * Keeps the latest measurement of every running app: soon after a start, then once per period.
- */
+/** Keeps the latest measurement of every running app: soon after a start, then once per period. */
 import { setImmediate } from "node:timers/promises";
 import { measure, type NodeSize, type Reading, zeroReading } from "../../supervisor/metering.ts";
 import type { Usage } from "../../supervisor/confinement/confinement.ts";
@@ -11,7 +9,6 @@ import type { AppRecord, Run } from "../../supervisor/types.ts";
 export interface Meter {
   /** Measures one app, if it runs. */
   read(key: string): Promise<void>;
-  /** Measures all. */
   readAll(): Promise<void>;
   /** What the current run used when it was last measured. */
   latest(app: SupervisedApp): Measured | undefined;
@@ -30,7 +27,6 @@ interface Entry {
 /** Apps that are read before others get their turn. */
 const batchSize = 4;
 
-/** Returns a meter that has measured nothing yet. */
 export function createMeter(
   { supervisor, size, now = Date.now }: { supervisor: Supervisor; size: NodeSize; now?: () => number },
 ): Meter {

@@ -3,8 +3,8 @@
  *
  * It changes only after the checks have disagreed with it for `holdMs` without a break: a disk that is full for a moment, or has room
  * for a moment, must not make the Node flap. Only the first result counts at once, so that an agent that restarts on a broken node
- * does not report it Ready first. The message stays that of the change: a new number at each check would be a write to the Node
- * each time; `/readyz` has the current one.
+ * does not report it Ready first. The message stays as it was at the change, since every new number would be another write
+ * to the Node; `/readyz` has the current one.
  */
 import type { Logger } from "../../lib/log.ts";
 import { steadyNow } from "../../lib/time.ts";
@@ -49,7 +49,6 @@ export function createNodeReadiness(
   return createReadiness(checks, { log, holdMs: Math.min(3 * syncPeriodMs, maxHoldMs) });
 }
 
-/** Returns the readiness that follows from these checks. */
 export function createReadiness(
   checks: () => Check[],
   { log, holdMs, now = steadyNow }: ReadinessOptions,

@@ -17,7 +17,6 @@ export interface StatusBoard {
 
 export interface StatusBoardParts {
   meter: Pick<Meter, "latest">;
-  /** Identifies this boot of the machine. */
   bootId: string;
   now?: () => number;
 }
@@ -29,7 +28,6 @@ interface Entry {
   status: NCAppStatus;
 }
 
-/** Returns an empty board. */
 export function createStatusBoard({ meter, bootId, now = Date.now }: StatusBoardParts): StatusBoard {
   const entries = new Map<string, Entry>();
   return {
@@ -50,7 +48,7 @@ export function createStatusBoard({ meter, bootId, now = Date.now }: StatusBoard
   };
 }
 
-/** A run of an earlier boot is over, whatever its record says until its runner has checked. */
+/** A run of an earlier boot is over, even if its record does not say so until its runner has checked. */
 function sinceBoot(record: AppRecord, bootId: string): AppRecord {
   if (!record.run || record.run.bootId === bootId) return record;
   const { run: _run, others: _others, ...rest } = record;

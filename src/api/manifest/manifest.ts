@@ -1,7 +1,7 @@
 /**
  * Reads manifests: the NCApps in a YAML or JSON text, from a file, a URL or standard input.
  *
- * `documents.ts` parses the text, `other-kind.ts` tells objects of other kinds from misspelled NCApps, and `api/validate`
+ * `documents.ts` parses the text, `other-kind.ts` distinguishes objects of other kinds from misspelled NCApps, and `api/validate`
  * checks the rest. A problem concerns one object; the others are read.
  */
 import { resolve } from "node:path";
@@ -13,7 +13,6 @@ import { otherKind } from "./other-kind.ts";
 import { spec as specSchema } from "../schema/schema.ts";
 import type { NCApp } from "../types.ts";
 
-/** A problem in a manifest. */
 export type ManifestProblem = {
   /** The file or URL. */
   origin: string;
@@ -28,7 +27,6 @@ export type ManifestProblem = {
   message: string;
 };
 
-/** The contents of a manifest: valid apps, objects of other kinds, and problems. */
 export type ParsedManifests = {
   apps: Array<{ app: NCApp; index: number; line: number }>;
   problems: ManifestProblem[];

@@ -1,6 +1,6 @@
 /**
- * Classifies objects in a manifest that are not NCApps. Many belong there: a Namespace, a ConfigMap, whatever else kubectl
- * applies from the same file.
+ * Classifies objects in a manifest that are not NCApps. Many belong there: a Namespace, a ConfigMap, or anything else that
+ * kubectl applies from the same file.
  *
  * The agent stops an app that disappeared from a file only if it understands everything in the file. So `foreign` means
  * certainly not ours. A possibly misspelled NCApp is not foreign, nor is something that is not an object of its own, such

@@ -62,7 +62,6 @@ const requirements = requirementPlaces.flatMap((at): Rule[] => [
   },
 ]);
 
-/** Rules about where an app runs. */
 export const placementRules: readonly Rule[] = [
   {
     at: "spec",

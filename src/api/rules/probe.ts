@@ -5,7 +5,6 @@ import { exactlyOneOf, type Rule } from "./rule.ts";
 const probeNames = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
 const portUsers = probeNames.flatMap((probe) => portMechanisms.map((mechanism) => ({ probe, mechanism })));
 
-/** Rules about probes. */
 export const probeRules: readonly Rule[] = [
   ...probeNames.map((name) => exactlyOneOf(`spec.${name}`, mechanisms)),
   ...portUsers.map(({ probe, mechanism }): Rule => ({

@@ -1,4 +1,3 @@
-/** One rule about a value in the spec. */
 export type Rule = {
   /** The path of the value; `[]` means each item of a list. */
   at: string;

@@ -17,7 +17,6 @@ const keyOf = (holder: string) =>
     },
   }) as const satisfies Schema;
 
-/** The source of a variable's value. */
 export const envVarSource = {
   type: "object",
   description: "Source of the value, instead of `value`. Set exactly one.",
@@ -42,7 +41,6 @@ export const envVarSource = {
   },
 } as const satisfies Schema;
 
-/** One environment variable. */
 export const envVar = {
   type: "object",
   description: "One variable: a name, and a value or the source of its value.",

@@ -3,7 +3,6 @@ import type { Schema } from "./schema-type.ts";
 import { labelValue, subdomainOrEmpty } from "./patterns.ts";
 import { affinity, port, toleration } from "./scheduling.ts";
 
-/** Where the app runs. */
 export const placement = {
   nodeName: {
     type: "string",

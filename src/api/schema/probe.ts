@@ -28,7 +28,6 @@ const execAction = {
   },
 } as const satisfies Schema;
 
-/** Sends an HTTP request. */
 const httpGetAction = {
   type: "object",
   description:
@@ -65,7 +64,6 @@ const httpGetAction = {
   },
 } as const satisfies Schema;
 
-/** Opens a TCP connection. */
 const tcpSocketAction = {
   type: "object",
   description: "TCP connection. Opening it means success.",

@@ -68,7 +68,6 @@ export const nodeSelectorTerm = {
   },
 } as const satisfies Schema;
 
-/** Rules about where an app runs. */
 export const affinity = {
   type: "object",
   description: "Rules about where the app runs.",
@@ -118,7 +117,6 @@ export const affinity = {
   },
 } as const satisfies Schema;
 
-/** A taint that the app tolerates. */
 export const toleration = {
   type: "object",
   description: "Taint that the app tolerates.",

@@ -45,14 +45,12 @@ export const metadata = {
   },
 } as const satisfies Schema;
 
-/** The schema of `spec`. */
 export const spec = {
   type: "object",
   description: "What to run, and how much of the node it may use.",
   properties: { ...program, ...limits, ...lifecycle, ...placement },
 } as const satisfies Schema;
 
-/** The schema of a whole NCApp. */
 export const ncapp = {
   type: "object",
   description:

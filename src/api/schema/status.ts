@@ -6,7 +6,6 @@ const time = (description: string) =>
 const count = (description: string) =>
   ({ type: "integer", format: "int64", description, minimum: 0 }) as const satisfies Schema;
 
-/** How the last run ended. */
 export const lastExit = {
   type: "object",
   description: "How the last run ended.",
@@ -24,7 +23,6 @@ export const lastExit = {
   },
 } as const satisfies Schema;
 
-/** One condition, as in other Kubernetes objects. */
 export const condition = {
   type: "object",
   description: "One aspect of the state of the app.",

@@ -22,7 +22,6 @@ const written: Schema = {
   properties: { ...ncapp.properties, status: { "x-kubernetes-preserve-unknown-fields": true } },
 };
 
-/** Returns everything that is wrong with an NCApp. */
 export function validateNCApp(object: unknown): FieldError[] {
   const errors = checkSchema(written, object, "");
   if (!isObject(object) || !isObject(object.spec)) return errors;

@@ -1,6 +1,6 @@
 /**
- * How commands talk to agents: to the one of this node over its unix socket, to those of other nodes over TLS. For an unknown app,
- * the error suggests the one that was probably meant.
+ * How commands talk to agents: to that of this node over its unix socket, to those of other nodes over TLS. The error for an
+ * unknown app suggests a similar name.
  */
 import type { NCApp } from "../../api/types.ts";
 import { closest } from "../../lib/closest.ts";
@@ -11,7 +11,7 @@ import { AgentError, askAgent, streamFromAgent } from "./ask-agent.ts";
 
 export { endpointAddresses, type NodeEndpoint, streamFromNode } from "./node-endpoint.ts";
 
-/** An app as the agent reports it: the NCApp, and what only its node knows. */
+/** An NCApp as the agent reports it, with what only its node knows. */
 export type NodeApp = NCApp & {
   agent?: {
     source?: string;
@@ -36,7 +36,6 @@ export interface AgentClient {
   logs(app: AppName, options: LogOptions): AsyncGenerator<Uint8Array>;
 }
 
-/** Which part of a log to read. */
 export interface LogChoice {
   tailLines?: number;
   follow?: boolean;
@@ -51,7 +50,6 @@ export interface AgentStatus {
   version: string;
   node: string;
   startedAt: string;
-  /** Where it keeps its records. */
   stateDir: string;
   limits: { enforced: boolean; message: string };
   sources: { name: string; ready: boolean; message: string }[];
@@ -76,7 +74,6 @@ export async function connectAgent({ flags }: Invocation, { env }: Io): Promise<
   return createAgentClient(await findSocket(flags, env));
 }
 
-/** Creates a client for the agent at this socket. */
 export function createAgentClient(socket: string): AgentClient {
   const list = async () => (await askAgent<{ items: NodeApp[] }>(socket, "/apps")).body.items;
   const find = async (app: AppName) => {

@@ -1,8 +1,8 @@
 /**
- * Asks the agent of this node through its unix socket.
+ * Sends requests to the agent of this node through its unix socket.
  *
- * Every question ends: with an answer, with an AgentError that carries the agent's message, or with an error that says why there
- * is no answer and what to do. Only a followed log has no time limit.
+ * Every request ends: with a response, with an AgentError that carries the agent's message, or with an error that says why there
+ * is no response and what to do. Only a followed log has no time limit.
  */
 import { existsSync } from "node:fs";
 import { text as readText } from "node:stream/consumers";
@@ -28,7 +28,6 @@ export class AgentError extends Error {
   }
 }
 
-/** Returns the JSON that the agent answers with, and the status of the answer. */
 export async function askAgent<T>(
   socketPath: string,
   path: string,
@@ -38,7 +37,7 @@ export async function askAgent<T>(
   return { status, body: parse(socketPath, await readText(body)) as T };
 }
 
-/** Yields the bytes that the agent answers with, until the signal aborts. */
+/** Yields the body of the response until the signal aborts. */
 export async function* streamFromAgent(
   socketPath: string,
   path: string,
@@ -56,7 +55,7 @@ export async function* streamFromAgent(
   }
 }
 
-/** Sends the question; a refusal is thrown. */
+/** Sends a request; throws an AgentError if the agent refuses it. */
 async function send(
   socketPath: string,
   path: string,
@@ -86,7 +85,7 @@ function parse(socketPath: string, text: string): unknown {
   }
 }
 
-/** Replaces errors of the socket with what to do about them. */
+/** Turns an error of the socket into one that says what to do. */
 function explain(socketPath: string, cause: Error): Error {
   const code = errorCode(cause);
   if (code === "ETIMEDOUT") return new Error(`the agent at ${socketPath} does not answer`, { cause });

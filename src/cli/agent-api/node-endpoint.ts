@@ -12,7 +12,6 @@ import type { Node } from "../../node/node-object.ts";
 import { UsageError } from "../command.ts";
 import { type AgentResponse, sendRequest } from "./request.ts";
 
-/** An agent, and what it takes to ask it. */
 export interface NodeEndpoint {
   node: string;
   /** `host:port`, the likeliest first. */
@@ -36,7 +35,7 @@ export function endpointAddresses(node: Node | undefined, named = ""): string[] 
     .map(({ address }) => `${address.includes(":") ? `[${address}]` : address}:${port}`);
 }
 
-/** Yields the bytes that the agent answers with, until the signal aborts. */
+/** Yields the body of the response until the signal aborts. */
 export async function* streamFromNode(
   endpoint: NodeEndpoint,
   path: string,
@@ -74,7 +73,6 @@ async function openStream(endpoint: NodeEndpoint, path: string, signal: AbortSig
   throw explain(node, failure.address, failure.cause);
 }
 
-/** The agent answered with a refusal. */
 class NodeRefusal extends Error {}
 
 async function checkStatus(node: string, response: AgentResponse): Promise<AgentResponse> {

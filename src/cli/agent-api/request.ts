@@ -2,7 +2,6 @@ import type { Readable } from "node:stream";
 import { errorCode } from "../../lib/files.ts";
 import type { RequestOptions } from "../../lib/undici.ts";
 
-/** A request to an agent. */
 export interface AgentRequest {
   /** `http://localhost` for a socket, `https://HOST:PORT` for another node. */
   origin: string;
@@ -25,7 +24,7 @@ const timeoutMs = 10_000;
 
 /**
  * Sends a request and resolves with the head of the response; the connection closes after its body. A timeout has the code
- * ETIMEDOUT. With `stream`, the body may pause as long as it likes.
+ * ETIMEDOUT. With `stream`, pauses in the body have no limit.
  */
 export async function sendRequest(
   { connect, method = "GET", ...rest }: AgentRequest,

@@ -4,7 +4,6 @@ import { version } from "../../lib/version.ts";
 import type { Command } from "../command.ts";
 import { agentFlags, readAgentSettings } from "../config/config.ts";
 
-/** Runs the agent until it is asked to stop. */
 export const agentCommand: Command = {
   flags: agentFlags,
   examples: [

@@ -2,7 +2,6 @@ import { fullFeaturesSince, renderInstallManifests } from "../../api/install/ins
 import { type Command, type Invocation, type Io, textFlag } from "../command.ts";
 import { parseWholeNumber } from "../flag-values.ts";
 
-/** The version of the server, or why it is unknown. */
 type ServerMinor = { minor: number } | { unknown: string };
 
 /** Prints what a cluster needs once: the CRD, RBAC and, with an image, the scheduler. */
@@ -53,7 +52,7 @@ async function serverMinor(invocation: Invocation, { env }: Io): Promise<ServerM
   return await askServer({ env }).catch(({ message }: Error) => ({ unknown: message }));
 }
 
-/** Asks the server that is named, or that of kubectl. */
+/** Reads the version of the named server, or of the one that kubectl uses. */
 async function askServer(
   { server, kubeconfig, env }: { server?: string; kubeconfig?: string; env: Io["env"] },
 ): Promise<ServerMinor> {

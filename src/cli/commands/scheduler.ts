@@ -79,7 +79,7 @@ export const schedulerCommand: Command = {
       env: io.env,
     });
     const userAgent = `nckubelet-scheduler/${version}`;
-    // Leases, status and reads have connections besides those of the binds.
+    // Leaves 8 connections to Leases, status and reads while all binds are in flight.
     const client = createKubeClient(access, { userAgent, places: bindPlaces + 8 });
     try {
       return settings.explain

@@ -2,7 +2,6 @@ import process from "node:process";
 import { version } from "../../lib/version.ts";
 import type { Command } from "../command.ts";
 
-/** Prints the version of this executable and of its runtime. */
 export const versionCommand: Command = {
   flags: {},
   examples: ["nckubelet version"],

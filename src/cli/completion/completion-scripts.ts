@@ -90,7 +90,6 @@ function zshOperands(takes: Completable["takes"]): string {
   return takes === "files" ? "*:file:_files" : `1:word:(${takes.join(" ")})`;
 }
 
-/** For fish. */
 export function fishCompletion(commands: Completable[]): string {
   const lines = commands.flatMap(({ name, summary, flags, takes }) => {
     const when = quote(`__fish_seen_subcommand_from ${name}`);

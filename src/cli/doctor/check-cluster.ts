@@ -24,7 +24,7 @@ export const agentPermissions: Right[] = [
   )),
 ];
 
-/** Checks the connection, server, CRD, permissions and clock; what cannot be checked is left out. */
+/** Checks the connection, server, CRD, permissions and clock; checks that cannot run are left out. */
 export async function checkCluster(
   options: {
     kubeconfig?: string;

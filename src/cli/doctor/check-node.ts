@@ -75,7 +75,6 @@ export async function checkTools(path: string = cleanPath): Promise<Finding[]> {
   return [{ check, level: "ok", message: `${tools.join(", ")} and script are installed` }];
 }
 
-/** Checks the disk space for state and logs. */
 export async function checkDisk(
   { stateDir, logDir }: { stateDir: string; logDir: string },
 ): Promise<Finding[]> {

@@ -1,4 +1,4 @@
-/** Finds the agent of an app's node, and what it takes to ask it. */
+/** Finds the endpoint of the agent on an app's node: its addresses, the authorities to trust and a token. */
 import { readFile } from "node:fs/promises";
 import { keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";

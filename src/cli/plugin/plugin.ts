@@ -31,7 +31,6 @@ const restart: Command = {
   },
 };
 
-/** The commands of `kubectl ncapp`. */
 export const pluginCommands: CommandTable = {
   ps: { summary: "List NCApps with their nodes and usage.", load: async () => ps },
   top: { summary: "Watch the usage of NCApps.", load: async () => top },

@@ -86,7 +86,7 @@ async function readEnd(
   return end;
 }
 
-/** Returns the last bytes of both. */
+/** Returns the last `most` bytes of the two joined. */
 function lastOf(before: Uint8Array, next: Uint8Array, most: number): Buffer<ArrayBuffer> {
   const all = Buffer.concat([before, next]);
   return all.length > most ? Buffer.from(all.subarray(-most)) : all;

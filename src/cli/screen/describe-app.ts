@@ -15,7 +15,6 @@ import { formatTable } from "./table.ts";
 
 type Row = [string, string | undefined];
 
-/** Returns the lines of `describe`. */
 export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) => text): string[] {
   const { metadata, spec, status = {}, agent = {} } = app;
   const { [lastAppliedAnnotation]: _, ...annotations } = metadata.annotations ?? {};

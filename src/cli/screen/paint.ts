@@ -29,7 +29,7 @@ export function printable(text: string): string {
   return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "\ufffd");
 }
 
-/** The same on one line: a second line could pass for output of this program. */
+/** Like `printable`, on one line: a second line could pass for output of this program. */
 export function printableLine(text: string): string {
   return printable(text).replaceAll("\n", " ");
 }

@@ -28,7 +28,6 @@ export const outputFlag: Flag = {
   default: "table",
 };
 
-/** Returns the format of --output. */
 export function outputFormat(invocation: Invocation): OutputFormat {
   return parseChoice("output", textFlag(invocation, "output") ?? "table", formats);
 }

@@ -1,4 +1,4 @@
-/** The routes of the dashboard. The page holds no secret, so anyone gets it; its data comes from the other routes, with their access rules. */
+/** The routes of the dashboard. The page has no secrets, so anyone gets it; its data comes from routes that check access. */
 import type { Context } from "hono";
 
 /** Only scripts, styles and data of this endpoint are allowed, and text never becomes markup. */

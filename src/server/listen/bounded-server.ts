@@ -50,8 +50,7 @@ export function createBoundedServer(app: Hono, bounds: Bounds, pair?: KeyPair): 
       Response.json(refusalStatus(new Refusal(400, "the request is malformed")), { status: 400 }),
   });
   const listener = (request: IncomingMessage, response: ServerResponse) => {
-    // The rest of an unread body would be read and thrown away, with 100 MB of it in memory for a while. The connection is closed
-    // instead.
+    // Else the rest of an unread body would be read and discarded, with 100 MB of it in memory for a while.
     if (hasBody(request)) response.shouldKeepAlive = false;
     whenItsTurn(response, () => answer(request, response));
   };

@@ -18,7 +18,6 @@ export interface KeyPairFiles {
 
 const rereadMs = 10_000;
 
-/** Reads and checks the pair. */
 export async function readKeyPair({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
   const cert = await read("--tls-cert-file", certFile);
   const key = await read("--tls-private-key-file", keyFile);

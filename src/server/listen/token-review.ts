@@ -18,7 +18,7 @@ export interface ReviewOptions {
   log: Logger;
   allowedMs?: number;
   refusedMs?: number;
-  /** For waits. */
+  /** A steady clock, for the expiry of cached answers. */
   now?: () => number;
 }
 
@@ -33,7 +33,6 @@ const maxCached = 1000;
 const maxInFlight = 16;
 const timeoutMs = 10_000;
 
-/** Returns the check by reviews. */
 export function createTokenReview(
   { client, node, log, allowedMs = 120_000, refusedMs = 30_000, now = steadyNow }: ReviewOptions,
 ): Authorize {

@@ -51,7 +51,6 @@ async function* watchLines(view: AgentView, signal: AbortSignal): AsyncGenerator
   }
 }
 
-/** One app as an NCApp. */
 export function showApp(context: Context, { view }: Services): Response {
   return context.json(appJSON(requireApp(context, view)));
 }

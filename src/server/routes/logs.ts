@@ -1,4 +1,3 @@
-/** The route that sends the log of an app. */
 import type { Context } from "hono";
 import { dirname } from "node:path";
 import { sleep } from "../../lib/sleep.ts";

@@ -5,7 +5,7 @@ import type { Services } from "../services.ts";
 
 export interface StreamOptions {
   contentType: string;
-  /** Counts the stream, where it stays open for as long as its client likes. */
+  /** Counts the stream if it stays open until its client leaves. */
   followers?: Services["followers"];
 }
 

@@ -60,7 +60,6 @@ export function useToken(token: string): void {
   sessionStorage.setItem(tokenKey, token);
 }
 
-/** Returns the JSON at a path. */
 export async function get<T>(path: string): Promise<T> {
   return await (await request(path)).json();
 }
@@ -76,7 +75,6 @@ export async function request(path: string, signal?: AbortSignal): Promise<Respo
   throw new Error(message);
 }
 
-/** Returns the path of an app. */
 export function pathOf({ metadata: { namespace, name } }: App): string {
   return `/apps/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }

@@ -6,7 +6,6 @@ import { createLogView } from "./log-view.ts";
 
 export interface Detail {
   key: string;
-  /** Shows the app as it is now. */
   update(app: App): void;
 }
 

@@ -33,7 +33,10 @@ export function xOf(sample: number, last: number): number {
   return round(width * (shown - (last - sample) - 0.5) / shown);
 }
 
-/** Returns a value above all others, and a little above the cap so that its line is visible; without a cap at minTop `minTop`, so that noise stays small. */
+/**
+ * Returns a value above all others and a little above the cap, so that its line is visible. Without a cap it is at least
+ * `minTop`, so that noise stays small.
+ */
 function topOf(values: (number | null)[], cap: number | undefined, minTop: number): number {
   const base = cap === undefined ? minTop : cap * 1.15;
   return values.reduce((top: number, value) => Math.max(top, (value ?? 0) * 1.02), base);

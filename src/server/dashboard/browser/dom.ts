@@ -1,7 +1,5 @@
 /// <reference lib="dom" />
-/**
- * Creates elements. Text is only set as text, so that names and logs of apps never become markup.
- */
+/** Creates elements. Text is only set as text, so that names and logs of apps never become markup. */
 
 type Attributes = Record<string, string | undefined>;
 type Child = Node | string | undefined;
@@ -15,7 +13,6 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** Returns an SVG element. */
 export function svg<Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -24,7 +21,6 @@ export function svg<Tag extends keyof SVGElementTagNameMap>(
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/** Returns the element of the page with this id. */
 export function byId<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
 }

@@ -5,7 +5,6 @@ import { withoutColors } from "./format.ts";
 
 export interface LogView {
   element: HTMLElement;
-  /** Stops reading. */
   close(): void;
 }
 

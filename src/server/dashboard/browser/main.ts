@@ -1,7 +1,5 @@
 /// <reference lib="dom" />
-/**
- * The dashboard: polls the agent every few seconds, but not while the page is hidden.
- */
+/** The dashboard: polls the agent every few seconds, but not while the page is hidden. */
 import { type App, get, keyOf, type Status, TokenNeeded, useToken } from "./agent.ts";
 import { type AppCard, createAppCard, urgency } from "./app-card.ts";
 import { type Detail, openDetail } from "./app-detail.ts";
