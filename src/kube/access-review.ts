@@ -1,6 +1,6 @@
 import type { KubeClient } from "./client/client.ts";
 
-/** What may be asked of the API server, as it names it itself. */
+/** A permission, in the words of the API server. */
 export interface Right {
   verb: string;
   group: string;
@@ -10,7 +10,7 @@ export interface Right {
   name?: string;
 }
 
-/** Whether the client's identity has this right, by the API server's own word. */
+/** Asks the API server whether the client's identity has this right. */
 export async function mayI(
   client: KubeClient,
   resourceAttributes: Right,

@@ -1,19 +1,19 @@
-/** What went wrong with one request. Holds no credential: the URL never has one, headers are left out. */
+/** Contains no credential: the URL never has one, and headers are left out. */
 export interface KubeErrorFields {
   method: string;
   url: string;
-  /** Absent: there was no answer. */
+  /** Absent if there was no answer. */
   status?: number;
   /**
-   * The server's word, such as `NotFound`, else one of `Unreachable`, `Timeout`, `Aborted` (no answer),
-   * `BadAnswer`, `TooLarge` (an answer that cannot be used), `Credentials` (nothing was sent).
+   * The server's reason, such as `NotFound`, else one of `Unreachable`, `Timeout`, `Aborted` (no answer),
+   * `BadAnswer`, `TooLarge` (an unusable answer), `Credentials` (nothing was sent).
    */
   reason: string;
   retryAfterMs?: number;
   cause?: unknown;
 }
 
-/** A request to the API server that gave no usable answer. The message says what, where, which status and why. */
+/** A request to the API server that got no usable answer. The message contains the request, its URL, the status and the reason. */
 export class KubeError extends Error implements KubeErrorFields {
   override name = "KubeError";
   method: string;
@@ -33,26 +33,25 @@ export class KubeError extends Error implements KubeErrorFields {
   }
 }
 
-/** What a server says may be of any length, with any character in it; a message is for one line of a log. */
+/** A server's message may have any length and any characters; an error message is one line of a log. */
 function oneLine(text: string): string {
   const line = text.replaceAll(/[\u0000-\u001f\u007f]+/g, " ");
   return line.length > longest ? `${line.slice(0, longest)}…` : line;
 }
 
-/** Room for the ten fields that an API server complains about. */
+/** Enough for the ten fields that an API server complains about. */
 const longest = 2000;
 
-/** True for a KubeError with this HTTP status. */
 export function hasStatus(error: unknown, status: number): error is KubeError {
   return error instanceof KubeError && error.status === status;
 }
 
-/** True where the server said something, be it that it will not. */
+/** Reports whether the server answered at all, even with a rejection. */
 export function wasAnswered(error: unknown): boolean {
   return error instanceof KubeError && error.status !== undefined;
 }
 
-/** True where the version that was asked for is no longer in the server's history. */
+/** Reports whether the requested version is no longer in the server's history. */
 export function isExpired(error: unknown): boolean {
   return hasStatus(error, 410) || error instanceof KubeError && ["Expired", "Gone"].includes(error.reason);
 }

@@ -1,10 +1,10 @@
 /**
  * Leader election by a Lease, as Kubernetes' own components do it.
  *
- * Guarantees: who works holds the Lease, and has renewed it within `renewDeadlineMs` by its own clock; who cannot renew it stops
- * working before others may take it, since the Lease lasts longer than that. A Lease that is given back is taken at the next try.
- * Caveat: a process that was stopped (SIGSTOP, a sleeping laptop) wakes up in the middle of its work. Whoever writes asks `isLeader`
- * right before, and still needs preconditions on what it writes: no Lease can prevent a request that is already on its way.
+ * Guarantees: the leader holds the Lease and has renewed it within `renewDeadlineMs` by its own clock. A leader that cannot renew
+ * stops before others may take the Lease, since the Lease lasts longer than that. A released Lease is taken at the next attempt.
+ * Caveat: a process that was stopped (SIGSTOP, a suspended laptop) resumes in the middle of its work. Call `isLeader` right before
+ * each write, and write conditionally as well: no Lease can stop a request that is already on its way.
  */
 import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
@@ -18,27 +18,27 @@ import { leases, resourcePath } from "./resources.ts";
 export interface LeaderOptions {
   namespace: string;
   name: string;
-  /** Who this is; no two candidates may have the same. */
+  /** Must be unique among the candidates. */
   identity: string;
   log: Logger;
   leaseSeconds?: number;
   renewDeadlineMs?: number;
   retryMs?: number;
   now?: () => number;
-  /** A clock that is never set, but may stand still while the machine sleeps. */
+  /** A clock that is never set, but may stand still while the machine is suspended. */
   steady?: () => number;
 }
 
 export interface Leadership {
-  /** Aborts when the Lease is lost, or when all is to end. */
+  /** Aborts when the Lease is lost, or with the signal of `lead`. */
   signal: AbortSignal;
-  /** False as soon as the Lease may be another's. */
+  /** False as soon as another candidate may hold the Lease. */
   isLeader(): boolean;
 }
 
 const releaseMs = 2000;
 
-/** Waits for the Lease, works while it holds it, and begins again when it was lost; returns when `signal` aborts. */
+/** Waits for the Lease, runs `work` while it holds it, and starts over when it is lost; returns when `signal` aborts. */
 export async function lead(
   client: KubeClient,
   options: LeaderOptions,
@@ -69,9 +69,9 @@ export async function lead(
 }
 
 interface Candidate {
-  /** One try to get or renew the Lease: true where it is held now. Throws a KubeError where that is unknown. */
+  /** Tries once to get or renew the Lease; true if it is held now. Throws a KubeError if that is unknown. */
   claim(signal: AbortSignal): Promise<boolean>;
-  /** How long ago the last successful claim began: by the clock that says more, since one can be set and the other stand still. */
+  /** The time since the start of the last successful claim, by whichever clock shows more: one can be set, the other can stand still. */
   renewedAgoMs(): number;
   release(): Promise<void>;
 }
@@ -83,9 +83,9 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
   const path = resourcePath(leases, { namespace, name });
   const send = (request: KubeRequest) =>
     client.request<Lease>({ priority: "high", timeoutMs: renewDeadlineMs / 2, ...request });
-  /** The Lease as this candidate wrote it last. */
+  /** The Lease as this candidate last wrote it. */
   let own: Lease | undefined;
-  /** Another's Lease, and since when it has been like this: its own times are of another clock. */
+  /** Another candidate's Lease, and since when it is unchanged; the times in it come from another clock. */
   let seen: { text: string; since: number } | undefined;
   let renewedAt = { wall: -Infinity, steady: -Infinity };
 
@@ -115,13 +115,13 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
         return true;
       } catch (error) {
         own = undefined;
-        // Somebody else wrote at the same time: the next try sees who.
+        // Another candidate wrote at the same time: the next attempt shows which one.
         if (hasStatus(error, 409) || hasStatus(error, 404) && known) return false;
         throw error;
       }
     },
     async release() {
-      // A renewal that was called off half way may have arrived: the server knows.
+      // A renewal that was aborted midway may have arrived: ask the server.
       const held = own ?? await read(AbortSignal.timeout(releaseMs));
       own = undefined;
       if (held?.spec?.holderIdentity !== identity) return;
@@ -149,7 +149,6 @@ async function acquire(
   }
 }
 
-/** Renews until the signal aborts or the Lease is lost. */
 async function keep(
   candidate: Candidate,
   { log, retryMs, isLeader }: { log: Logger; retryMs: number; isLeader: () => boolean },
@@ -159,7 +158,7 @@ async function keep(
     await sleep(retryMs, signal);
     if (signal.aborted) return;
     try {
-      // One lost race may be an own write whose answer was lost; the next claim tells.
+      // A conflict may come from an own write whose answer was lost; the second claim shows that.
       if (!await candidate.claim(signal) && !await candidate.claim(signal)) return;
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;

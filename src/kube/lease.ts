@@ -1,9 +1,9 @@
 /**
- * Holds a Lease: the sign of life that others look at.
+ * Renews a Lease: the heartbeat that other components check.
  *
- * Guarantees: creates what is missing, renews what is there, and where somebody else wrote at the same time reads
- * again and tries once more per `attempts`. A change of holder is counted in `leaseTransitions`, as Kubernetes does.
- * Caveat: it takes the Lease whoever held it. Who must not do that, leader election, looks at it first.
+ * Guarantees: creates a missing Lease and renews an existing one. If another client writes at the same time, it reads the Lease
+ * again and retries, up to `attempts`. A change of holder is counted in `leaseTransitions`, as in Kubernetes.
+ * Caveat: it takes the Lease from any holder. Leader election must not do that, and checks the holder first.
  */
 import type { V1Lease } from "@kubernetes/client-node";
 import type { KubeClient, KubeRequest } from "./client/client.ts";
@@ -17,7 +17,7 @@ export interface LeaseClaim {
   namespace: string;
   name: string;
   holder: string;
-  /** How long others may rely on it after a renewal. */
+  /** How long it lasts after a renewal. */
   seconds: number;
   /** Written with every renewal; other annotations stay. */
   annotations?: Record<string, string>;
@@ -25,7 +25,7 @@ export interface LeaseClaim {
 }
 
 export interface RenewOptions {
-  /** What the last renewal returned: saves reading it. */
+  /** The result of the last renewal: saves reading it. */
   last?: Lease;
   attempts?: number;
   now?: () => number;
@@ -33,7 +33,7 @@ export interface RenewOptions {
   signal?: AbortSignal;
 }
 
-/** Renews a Lease, or creates it. Returns it as the server has it now. */
+/** Returns the Lease as the server has it now. */
 export async function renewLease(
   client: KubeClient,
   claim: LeaseClaim,
@@ -51,7 +51,7 @@ export async function renewLease(
         ? await send({ method: "PUT", path: leasePath(claim), body })
         : await send({ method: "POST", path: resourcePath(leases, { namespace: claim.namespace }), body });
     } catch (error) {
-      // 409: somebody wrote or created it in between; 404: somebody deleted what was known.
+      // 409: another client wrote or created it in between; 404: another client deleted it.
       const outdated = hasStatus(error, 409) || known !== undefined && hasStatus(error, 404);
       if (!outdated || attempt >= attempts) throw error;
       known = undefined;
@@ -59,7 +59,7 @@ export async function renewLease(
   }
 }
 
-/** The Lease as it should be after a renewal at `now`. */
+/** Returns the Lease as it should be after a renewal at `now`. */
 export function renewed(known: Lease | undefined, claim: LeaseClaim, now: number): Lease {
   const { namespace, name, holder, seconds, annotations, ownerReferences } = claim;
   const renewTime = microTime(now);
@@ -102,7 +102,7 @@ function leasePath({ namespace, name }: LeaseClaim): string {
   return resourcePath(leases, { namespace, name });
 }
 
-/** MicroTime wants six digits after the second. */
+/** MicroTime requires six digits after the second. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");
 }

@@ -1,17 +1,16 @@
-/** Checks on objects that come from outside, before anything is concluded from them. */
+/** Checks on objects from outside, before they are used. */
 import { apiVersionOf, type KubeResource } from "./resources.ts";
 import type { Identified, KubeObject } from "./wire.ts";
 
-/** What is expected of every object of a list or watch. */
 export interface Expected {
   resource: KubeResource;
-  /** Where only one was asked for. */
+  /** If only one was requested. */
   namespace?: string;
 }
 
 /**
- * Says what is wrong with an object, or undefined. Lists of built-in kinds leave out `kind` and `apiVersion` of their
- * items, so a missing one is right and another one is not.
+ * Returns what is wrong with an object, or undefined. Lists of built-in kinds omit `kind` and `apiVersion` of their items, so
+ * a missing value is accepted and a different one is not.
  */
 export function objectProblem(object: unknown, { resource, namespace }: Expected): string | undefined {
   if (typeof object !== "object" || object === null) return `an object is ${JSON.stringify(object)}`;
@@ -35,7 +34,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** An object as it is kept: without `managedFields`, often half of it, and with its kind. */
+/** Prepares an object for keeping: removes `managedFields`, often half of it, and sets its kind. */
 export function tidy<T extends KubeObject>(object: T, resource: KubeResource): Identified<T> {
   delete (object.metadata as { managedFields?: unknown }).managedFields;
   object.apiVersion ??= apiVersionOf(resource);
@@ -43,7 +42,7 @@ export function tidy<T extends KubeObject>(object: T, resource: KubeResource): I
   return object as Identified<T>;
 }
 
-/** `namespace/name`, or `name` for what has no namespace. */
+/** Returns `namespace/name`, or `name` for objects without a namespace. */
 export function objectKey({ metadata }: KubeObject): string {
   return metadata?.namespace ? `${metadata.namespace}/${metadata.name}` : `${metadata?.name}`;
 }

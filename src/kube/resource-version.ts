@@ -1,7 +1,7 @@
 /**
- * The order of resourceVersions. They are numbers that grow, without leading zeros, so the longer one is the larger; they
- * may be too long for a JavaScript number. A server may use other texts, whose order nobody knows: there the version that
- * arrived last counts as the later one.
+ * The order of resourceVersions. They are growing numbers without leading zeros, so the longer one is larger; they may be too
+ * long for a JavaScript number. A server may use other texts, whose order is unknown: then the version that arrived last
+ * counts as the later one.
  */
 
 /** Reports whether version `a`, which arrived after `b`, is later. A missing version is earlier than any other. */

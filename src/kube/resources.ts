@@ -1,4 +1,4 @@
-/** The API paths that the project uses. Every part that comes from outside is encoded. */
+/** The API paths that the project uses. Parts that come from outside are encoded. */
 
 export interface KubeResource {
   /** Empty for the core group. */
@@ -9,7 +9,7 @@ export interface KubeResource {
   namespaced: boolean;
 }
 
-/** A test holds this against the names of src/api, which is no layer below this one. */
+/** A test compares this with the names in src/api, which this layer must not import. */
 export const ncapps: KubeResource = define("app.example.com", "v1alpha1", "ncapps", "NCApp", true);
 export const nodes: KubeResource = define("", "v1", "nodes", "Node", false);
 export const events: KubeResource = define("", "v1", "events", "Event", true);
@@ -33,7 +33,7 @@ export const crds: KubeResource = define(
   false,
 );
 
-/** The path of a resource's collection (in a namespace, or in all), of one object, or of its subresource. */
+/** Returns the path of a resource's collection (in one namespace or in all), of one object, or of its subresource. */
 export function resourcePath(
   resource: KubeResource,
   { namespace, name, subresource }: ObjectRef = {},
@@ -56,21 +56,19 @@ export interface ObjectRef {
   subresource?: string;
 }
 
-/** The path of NCApps, of one, or of its status. */
 export function ncappPath(namespace?: string, name?: string, subresource?: string): string {
   return resourcePath(ncapps, { namespace, name, subresource });
 }
 
-/** The `apiVersion` of a resource's objects. */
 export function apiVersionOf({ group, version }: KubeResource): string {
   return group ? `${group}/${version}` : version;
 }
 
-/** The resource and verb that a request is about, for metrics: `{verb: "patch", resource: "ncapps/status"}`. */
+/** Returns the resource and verb of a request, for metrics: `{verb: "patch", resource: "ncapps/status"}`. */
 export function describeRequest(method: string, path: string): { verb: string; resource: string } {
   const [first, ...rest] = path.split("?")[0]!.split("/").filter(Boolean);
   const afterVersion = first === "apis" ? rest.slice(2) : first === "api" ? rest.slice(1) : [];
-  // A Namespace object itself is also found under /namespaces/.
+  // The path of a Namespace object itself also starts with /namespaces/.
   const [plural, name, subresource] = afterVersion[0] === "namespaces" && afterVersion.length > 2
     ? afterVersion.slice(2)
     : afterVersion;
@@ -90,7 +88,7 @@ function define(
   return { group, version, plural, kind, namespaced };
 }
 
-/** `.` and `..` survive encodeURIComponent and would climb out of the path. */
+/** `.` and `..` survive encodeURIComponent and would escape from the path. */
 function encodeSegment(segment: string): string {
   if (segment === "." || segment === "..") throw new Error(`not a name: ${JSON.stringify(segment)}`);
   return encodeURIComponent(segment);

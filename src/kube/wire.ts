@@ -1,10 +1,10 @@
-/** A typed model as it travels in JSON: the generated models have Date where the server sends text. */
+/** A typed model as it travels in JSON: the generated models have Date where the server sends a string. */
 export type Wire<T> = T extends Date ? string
   : T extends (infer Item)[] ? Wire<Item>[]
   : T extends object ? { [Field in keyof T]: Wire<T[Field]> }
   : T;
 
-/** What every object has, as far as lists and watches read it. */
+/** The fields of every object that lists and watches read. */
 export interface KubeObject {
   apiVersion?: string;
   kind?: string;
@@ -18,12 +18,11 @@ export interface ObjectMeta {
   resourceVersion?: string;
 }
 
-/** An object that certainly has a name and a uid. */
 export type Identified<T extends KubeObject> = T & {
   metadata: NonNullable<T["metadata"]> & { name: string; uid: string; resourceVersion: string };
 };
 
-/** The server's answer where there is no object to answer with. */
+/** The server's answer if there is no object to return. */
 export interface Status {
   kind: "Status";
   code?: number;
@@ -32,7 +31,7 @@ export interface Status {
   details?: { retryAfterSeconds?: number };
 }
 
-/** Reads a Status out of what may be anything; a field of another type than it has to be is left out. */
+/** Reads a Status from any value; fields of a wrong type are left out. */
 export function asStatus(body: unknown): Status | undefined {
   const { kind, code, reason, message } = (body ?? {}) as { [field: string]: unknown };
   if (kind !== "Status") return undefined;

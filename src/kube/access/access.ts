@@ -1,9 +1,9 @@
 /**
- * How to reach the API server and who asks: from a kubeconfig, from flags, or from the Pod's service account.
+ * How to reach the API server and with which identity: from a kubeconfig, from flags, or from the Pod's service account.
  *
  * Guarantees: tokens and certificates in files are read again when they change, plugins run again when their credential
- * expires; `describe()` and errors hold no secret.
- * Caveat: the kubeconfig itself is read once. Who changes it restarts the agent, which leaves the apps alone.
+ * expires; `describe()` and errors contain no secret.
+ * Caveat: the kubeconfig itself is read once. To apply a changed one, restart the agent; apps keep running.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,13 +19,12 @@ export interface KubeAccess {
   /** The namespace of the context or of the Pod. */
   readonly namespace?: string;
   readonly proxy?: URL;
-  /** Server and kind of identity, for people; no secrets. */
+  /** Server and kind of identity, for users; no secrets. */
   describe(): string;
-  /** The headers that prove who asks. */
   authorize(): Promise<{ headers: Record<string, string> }>;
-  /** What TLS needs. The same object as before means that nothing changed. */
+  /** Returns the same object as before if nothing changed. */
   tls(): Promise<TlsMaterial>;
-  /** The server said 401: do not trust what was cached. */
+  /** Drops cached credentials, after a 401. */
   refresh(): void;
 }
 
@@ -38,23 +37,22 @@ export interface TlsMaterial {
 }
 
 export interface AccessOptions {
-  /** Path of a kubeconfig. */
   kubeconfig?: string;
-  /** Another context than the current one. */
+  /** Default: the current context. */
   context?: string;
-  /** Address of the server; wins over the kubeconfig's. */
+  /** Address of the server; overrides the kubeconfig's. */
   server?: string;
   token?: string;
   tokenFile?: string;
   caFile?: string;
   insecureSkipTlsVerify?: boolean;
-  /** For proxies, plugins and the address of the server that a Pod sees. */
+  /** For proxies, plugins and the server's address in a Pod. */
   env?: Environment;
   serviceAccountDir?: string;
   now?: () => number;
 }
 
-/** Finds the way to the API server; throws with what is missing or wrong. */
+/** Finds the way to the API server. Throws an error that names what is missing or wrong. */
 export async function loadAccess(options: AccessOptions): Promise<KubeAccess> {
   const choice = await choose(options);
   const server = parseServer(choice.cluster.server);

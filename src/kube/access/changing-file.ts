@@ -1,15 +1,15 @@
 /**
- * A small text file that others replace: tokens, certificates and keys.
+ * A small text file that other programs replace: tokens, certificates and keys.
  *
- * Guarantees: a changed file is seen by the next `read()`; a file that is missing, unreadable or empty at that moment (it is
- * being replaced) leaves the last good content in use. Before there is any, it is an error that names the file.
+ * Guarantees: the next `read()` sees a changed file. While the file is missing, unreadable or empty (it is being replaced),
+ * the last good content stays in use; before the first one, this is an error that names the file.
  */
 import { readFile, stat } from "node:fs/promises";
 
 export interface ChangingFile {
   readonly path: string;
   read(): Promise<string>;
-  /** Makes the next `read()` look at the content even if the file seems unchanged. */
+  /** Makes the next `read()` read the content even if the file seems unchanged. */
   forget(): void;
 }
 

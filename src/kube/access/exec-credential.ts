@@ -1,8 +1,8 @@
 /**
  * Credentials from a plugin: a command that prints an ExecCredential.
  *
- * Guarantees: the command runs once for all who wait, and again only after its credential expired or was refused; it is
- * ended after `timeoutMs`; an error shows its stderr, never its stdout, which holds the token.
+ * Guarantees: the command runs once for all waiting callers, and again only after its credential expired or was rejected; it
+ * is killed after `timeoutMs`; an error shows its stderr, never its stdout, which contains the token.
  */
 import { execFile } from "node:child_process";
 import type { Environment } from "./proxy.ts";
@@ -11,18 +11,18 @@ import type { ExecPlugin } from "./kubeconfig.ts";
 export interface ExecCredential {
   token?: string;
   certificate?: { cert: string; key: string };
-  /** Milliseconds since the epoch; absent: good until refused. */
+  /** Milliseconds since the epoch; absent: valid until rejected. */
   expiresAt?: number;
 }
 
 export interface ExecCredentialSource {
   get(): Promise<ExecCredential>;
-  /** The server refused the credential: the next `get()` runs the command. */
+  /** The server rejected the credential: the next `get()` runs the command. */
   forget(): void;
 }
 
 export interface ExecOptions {
-  /** What the plugin learns of the cluster, if its entry wants it. */
+  /** What the plugin gets to know about the cluster, if its entry requests it. */
   clusterInfo?: unknown;
   env: Environment;
   now?: () => number;
@@ -32,7 +32,6 @@ export interface ExecOptions {
 
 const supported = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
-/** Makes a source of credentials out of a kubeconfig's `exec` entry. */
 export function execCredentialSource(
   plugin: ExecPlugin,
   { clusterInfo, env, now = Date.now, run = runCommand, timeoutMs = 60_000 }: ExecOptions,
@@ -123,7 +122,7 @@ function runCommand(plugin: ExecPlugin, env: Environment, timeoutMs: number): Pr
         : error.killed
         ? `no answer within ${timeoutMs} ms`
         : `exit code ${error.code}`;
-      // Not passed on as the cause: the error of execFile carries stdout.
+      // Not passed on as the cause: the error of execFile contains stdout.
       reject(
         new Error(
           `exec plugin ${plugin.command}: ${why.trim()}${stderr ? `: ${stderr.trim().slice(-2000)}` : ""}`,

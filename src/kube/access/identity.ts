@@ -1,4 +1,4 @@
-/** Who asks: what a kubeconfig's user sends to the server to prove it. */
+/** The identity of a kubeconfig's user: the credentials that are sent to the server. */
 import { Buffer } from "node:buffer";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { changingFile } from "./changing-file.ts";
@@ -6,12 +6,11 @@ import { type ExecCredentialSource, execCredentialSource, type ExecOptions } fro
 import type { KubeconfigUser, Material } from "./kubeconfig.ts";
 
 export interface Identity {
-  /** The kind of proof, without the proof. */
+  /** The kind of credential, without the credential. */
   readonly kind: string;
   headers(): Promise<Record<string, string>>;
-  /** The client certificate to show, if there is one. */
   certificate(): Promise<Certificate | undefined>;
-  /** The server said 401: read files and run plugins again. */
+  /** Reads files and runs plugins again, after a 401. */
   refresh(): void;
 }
 
@@ -20,7 +19,7 @@ export interface Certificate {
   key: string;
 }
 
-/** Makes the identity of a kubeconfig's user. A token file wins over a token, that over basic auth, and all over a plugin, as in kubectl. */
+/** A token file overrides a token, a token overrides basic auth, and all of them override a plugin, as in kubectl. */
 export function identityOf(user: KubeconfigUser, execOptions: ExecOptions): Identity {
   const certificate = user.certificate && fileCertificate(user.certificate.cert, user.certificate.key);
   const header = user.tokenFile ? tokenFileHeader(user.tokenFile) : staticHeader(user);
@@ -75,7 +74,7 @@ function execIdentity(source: ExecCredentialSource, command: string): Identity {
   };
 }
 
-/** While certificate and key are replaced one after the other they do not fit; until they do, the last pair is shown. */
+/** While certificate and key are being replaced one after the other they do not match; until they do, the last pair is used. */
 function fileCertificate(cert: Material, key: Material): Identity {
   const readCert = reader(cert, "client certificate");
   const readKey = reader(key, "client key");
@@ -98,7 +97,6 @@ function fileCertificate(cert: Material, key: Material): Identity {
   };
 }
 
-/** Reads PEM material wherever it is. */
 export function reader(
   material: Material,
   what: string,

@@ -1,9 +1,9 @@
 /**
- * Reads a kubeconfig file: which server, trusted how, and who asks.
+ * Reads a kubeconfig file: the server, its certificate authority, and the user.
  *
- * Guarantees: a field that cannot be honoured is an error that names it, never left out in silence; no message holds a
- * token, a password or a key. Relative paths are relative to the file, as kubectl has them.
- * Caveats: one file, not a merged list; `auth-provider` and impersonation are refused.
+ * Guarantees: a field that is not supported is an error that names it, never ignored silently; no message contains a token, a
+ * password or a key. Relative paths are relative to the file, as in kubectl.
+ * Caveats: one file, not a merged list; `auth-provider` and impersonation are rejected.
  */
 import { Buffer } from "node:buffer";
 import { dirname, resolve } from "node:path";
@@ -39,7 +39,6 @@ export interface KubeconfigUser {
 /** A PEM text: given inline, or in a file that is read again when it changes. */
 export type Material = { pem: string } | { file: string };
 
-/** A command that prints credentials. */
 export interface ExecPlugin {
   apiVersion: string;
   command: string;
@@ -51,7 +50,7 @@ export interface ExecPlugin {
 
 type Fields = Record<string, unknown>;
 
-/** Takes the current context, or the named one, out of a kubeconfig's text. */
+/** Reads the current context, or the named one, from a kubeconfig's text. */
 export function parseKubeconfig(text: string, path: string, contextName?: string): KubeconfigChoice {
   const config = parseYaml(text, path);
   const name = contextName || stringField(config, "current-context", path);
@@ -76,7 +75,7 @@ function parseYaml(text: string, path: string): Fields {
   try {
     config = load(text);
   } catch (error) {
-    // The parser's own message quotes the lines around the fault, which may hold a token.
+    // The parser's own message quotes the lines around the error, which may contain a token.
     const line = (error as { mark?: { line?: number } }).mark?.line;
     throw new Error(`${path}: not valid YAML${line === undefined ? "" : ` at line ${line + 1}`}`);
   }
@@ -143,7 +142,7 @@ function readExec(exec: Fields, at: string, path: string): ExecPlugin {
   };
 }
 
-/** Numbers and booleans are words that nobody put in quotes; anything else is no argument. */
+/** Numbers and booleans are words without quotes; anything else is not an argument. */
 function argument(word: unknown, at: string): string {
   if (["string", "number", "boolean"].includes(typeof word)) return String(word);
   throw new Error(`${at}.args: must be strings, not a ${typeof word}`);
@@ -190,7 +189,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A name as messages show it; whoever wrote a long one knows it by its beginning. */
+/** Quotes a name for a message. The beginning of a long name is enough to recognize it. */
 function inQuotes(name: string): string {
   return JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
 }

@@ -1,13 +1,11 @@
 import { BlockList, isIP } from "node:net";
 import { isLoopback } from "../../lib/special-addresses.ts";
 
-/** The environment, as far as anyone here reads it. */
 export type Environment = Record<string, string | undefined>;
 
 /**
- * The proxy that the environment wants for `target`: HTTPS_PROXY or HTTP_PROXY by its scheme, unless NO_PROXY names
- * the host. The rules are those of kubectl: loopback never goes through a proxy, `.example.com` and `example.com`
- * mean subdomains too, address ranges and ports are understood.
+ * Returns the proxy for `target`: HTTPS_PROXY or HTTP_PROXY by its scheme, unless NO_PROXY names the host. The rules are those
+ * of kubectl: loopback never uses a proxy, `.example.com` and `example.com` include subdomains, address ranges and ports work.
  */
 export function proxyFromEnvironment(target: URL, env: Environment): URL | undefined {
   const host = bareHost(target);
@@ -18,7 +16,7 @@ export function proxyFromEnvironment(target: URL, env: Environment): URL | undef
   return parseProxy(given, name);
 }
 
-/** Reads a proxy's address; `origin` says in the error where it was given. The error never shows its password. */
+/** `origin` says in the error where the proxy was given. The error never shows its password. */
 export function parseProxy(text: string, origin: string): URL {
   const withScheme = text.includes("://") ? text : `http://${text}`;
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;

@@ -1,10 +1,10 @@
-/** From an HTTP answer to an object, or to a KubeError that says what came instead. */
+/** Turns an HTTP answer into an object, or into a KubeError that describes the answer. */
 import { Buffer } from "node:buffer";
 import { KubeError } from "../kube-error.ts";
 import type { TransportResponse } from "./transport.ts";
 import { asStatus } from "../wire.ts";
 
-/** What a request was, for its errors. */
+/** The request, for its errors. */
 export interface Asked {
   method: string;
   url: string;
@@ -22,7 +22,7 @@ export async function decodeAnswer(
   return parse(asked, response, text);
 }
 
-/** Checks that a watch was answered with a stream of JSON; if not, reads what came and throws. */
+/** Checks that a watch is answered with a stream of JSON; otherwise reads the answer and throws. */
 export async function expectStream(
   asked: Asked,
   response: TransportResponse,
@@ -85,7 +85,7 @@ function parse(asked: Asked, { status }: TransportResponse, text: string): unkno
   throw new KubeError(`no object but ${excerpt(text)}`, { ...asked, status, reason: "BadAnswer" });
 }
 
-/** For answers without a Status: what proxies, and the API server's own router, send. */
+/** For answers without a Status, from proxies and from the API server's own router. */
 const reasons: Record<number, string> = {
   400: "BadRequest",
   401: "Unauthorized",
@@ -100,7 +100,7 @@ const reasons: Record<number, string> = {
   504: "GatewayTimeout",
 };
 
-/** Seconds, or a date. A header that is wrong must not silence the agent for years. */
+/** Parses seconds or a date. A wrong header must not silence the agent for years. */
 function retryAfter(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d+$/.test(value)) return Math.min(Number(value) * 1000, longestWaitMs);
@@ -131,7 +131,7 @@ function tryParse(text: string): unknown {
   }
 }
 
-/** The beginning of a text on one line. */
+/** Returns the beginning of a text, on one line. */
 function excerpt(text: string): string {
   const line = text.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim();
   return line.length > 200 ? `${line.slice(0, 200)}…` : line || "nothing";

@@ -1,16 +1,16 @@
-/** From what is asked to what is sent. */
+/** Prepares a request for sending. */
 import type { Asked } from "./answer.ts";
 import { describeRequest } from "../resources.ts";
 
 export type Query = Record<string, string | number | boolean | undefined>;
 
-/** A request, ready to be sent but for the proof of who asks. */
+/** A request that is ready to be sent, except for its credentials. */
 export interface Call {
   asked: Asked;
-  /** What it is about, for metrics. */
+  /** For metrics. */
   verb: string;
   resource: string;
-  /** With the query, and with the path of the server before it. */
+  /** With the query, and prefixed with the server's own path. */
   path: string;
   headers: Record<string, string>;
   body?: string;
@@ -24,12 +24,12 @@ export interface CallInput {
   contentType?: string;
 }
 
-/** Puts a call together. `watch` is the verb of what would otherwise be a list. */
+/** `watch` is the verb of what would otherwise be a list. */
 export function prepareCall(server: URL, userAgent: string, input: CallInput, { watch = false } = {}): Call {
   const { method = "GET", path, query = {}, body, contentType = defaultType(method) } = input;
   const { verb, resource } = describeRequest(method, path);
   const fullPath = server.pathname.replace(/\/+$/, "") + path;
-  // A continue token is long and says nothing to a reader.
+  // A continue token is long and means nothing to a reader.
   const shownQuery = queryString({ ...query, continue: undefined });
   return {
     asked: { method, url: server.origin + fullPath + shownQuery },

@@ -1,11 +1,11 @@
 /**
  * Requests to the API server.
  *
- * Guarantees: every request ends, with an object or with a KubeError, within its deadline; the answer is bounded in size;
- * a 401 refreshes the credentials and is tried once more; 429 and 5xx with Retry-After are tried again when the server
- * says so, where that is within the deadline, and meanwhile hold no place; urgent requests do not queue behind others.
- * Caveats: nothing else is tried again here. Who sends a request knows whether it is still the newest, and has a backoff.
- * Waiting for a place is not bounded by the deadline, but by that of the requests before it and by the signal.
+ * Guarantees: every request ends, with an object or with a KubeError, within its deadline; answers are bounded in size; after a
+ * 401 the credentials are refreshed and the request is retried once; 429 and 5xx with Retry-After are retried at that time if it
+ * is within the deadline, and occupy no place meanwhile; urgent requests do not queue behind others.
+ * Caveats: nothing else is retried here: the caller knows whether its request is still the newest, and has a backoff. The deadline
+ * does not cover the wait for a place: that is bounded by the deadlines of the requests before it and by the signal.
  */
 import { sleep } from "../../lib/sleep.ts";
 import { steadyNow } from "../../lib/time.ts";
@@ -27,9 +27,9 @@ export type { RequestReport } from "./exchange.ts";
 export interface KubeClient {
   readonly access: KubeAccess;
   request<T = unknown>(request: KubeRequest): Promise<T>;
-  /** Opens a watch: the bytes of its lines, as they come. Ends with the server, throws a KubeError where it breaks. */
+  /** Opens a watch and yields its bytes as they arrive. Ends when the server ends it; throws a KubeError if it breaks. */
   stream(request: StreamRequest): Promise<AsyncIterable<Uint8Array>>;
-  /** Ends idle connections now, the others when their requests are done. */
+  /** Closes idle connections now, the others when their requests are done. */
   close(): void;
 }
 
@@ -48,7 +48,7 @@ export interface KubeRequest {
 export interface StreamRequest {
   path: string;
   query?: Query;
-  /** For the beginning of the answer; how long a stream may be silent is for its reader to say. */
+  /** Until the answer starts; the reader decides how long a stream may be silent. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
@@ -58,18 +58,17 @@ export interface ClientOptions {
   timeoutMs?: number;
   connectTimeoutMs?: number;
   maxBodyBytes?: number;
-  /** Requests at the same time, watches not counted, and how many of these places are not for `low` ones. */
+  /** Requests at the same time, not counting watches, and how many of these places `low` requests may not use. */
   places?: number;
   reserved?: number;
   retries?: number;
-  /** A server that wants a longer wait gets no further try from here; the error carries the wait. */
+  /** If the server requests a longer wait, the request is not retried here; the error contains the wait. */
   maxRetryAfterMs?: number;
   onRequest?: (report: RequestReport) => void;
   now?: () => number;
   transport?: Transport;
 }
 
-/** Makes a client for the server of `access`. */
 export function createKubeClient(access: KubeAccess, options: ClientOptions = {}): KubeClient {
   const { timeoutMs = 30_000, maxBodyBytes = 16 << 20, retries = 3, maxRetryAfterMs = 30_000 } = options;
   const { connectTimeoutMs, userAgent = "nckubelet", now = Date.now, onRequest } = options;
@@ -78,7 +77,7 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
   const transport = options.transport ?? createTransport({ server, proxy, connectTimeoutMs });
   const context = { access, transport, onRequest, now };
 
-  /** A credential may have been replaced after it was read: a 401 is worth one more try. */
+  /** A credential may have been replaced after it was read, so a 401 is retried once. */
   const send: Send = async (call, deadline, use) => {
     try {
       return await exchange(context, call, deadline, use);
@@ -114,7 +113,7 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
           const waitMs = wantedWait(error);
           if (!(error instanceof KubeError)) throw givenUp(call, error);
           if (waitMs === undefined || waitMs > maxRetryAfterMs || tries >= retries) throw error;
-          // A Lease, for one, would be over before its renewal is tried again.
+          // For example, a Lease would expire before its renewal is retried.
           if (steadyNow() + waitMs > until) throw error;
           await sleep(waitMs, signal);
           if (signal?.aborted) throw givenUp(call, signal.reason);
@@ -145,12 +144,12 @@ type Send = <T>(
   use: (response: TransportResponse) => Promise<T>,
 ) => Promise<T>;
 
-/** While it waited for a place or for the server, the caller lost interest. */
+/** The caller aborted while the request waited for a place or for the server. */
 function givenUp({ asked }: Call, cause: unknown): KubeError {
   return new KubeError("given up by the caller", { ...asked, reason: "Aborted", cause });
 }
 
-/** The wait that an overloaded server asks for. */
+/** Returns the wait that an overloaded server requests. */
 function wantedWait(error: unknown): number | undefined {
   if (!(error instanceof KubeError) || error.status === undefined) return undefined;
   return error.status === 429 || error.status >= 500 ? error.retryAfterMs : undefined;

@@ -1,4 +1,4 @@
-/** One request and its answer, with a deadline on the whole; every fault becomes a KubeError. */
+/** One request and its answer, with a deadline for both; every failure becomes a KubeError. */
 import type { KubeAccess } from "../access/access.ts";
 import type { Asked } from "./answer.ts";
 import type { Call } from "./call.ts";
@@ -12,16 +12,15 @@ export interface ExchangeContext {
   now: () => number;
 }
 
-/** How one request went, for metrics. */
 export interface RequestReport {
   verb: string;
   resource: string;
-  /** 0 where there was no answer. */
+  /** 0 if there was no answer. */
   code: number;
   durationMs: number;
 }
 
-/** The time limit of a request. Its signal aborts when the time is up, or with the caller's own. */
+/** The time limit of a request. Its signal aborts when the time is up, or when the caller's signal aborts. */
 export interface Deadline {
   readonly ms: number;
   readonly signal: AbortSignal;
@@ -31,7 +30,7 @@ export interface Deadline {
   stop(): void;
 }
 
-/** Starts a deadline. Unlike `AbortSignal.timeout` it can be stopped: a watch outlives the deadline of its first byte. */
+/** Unlike `AbortSignal.timeout`, a deadline can be stopped: a watch outlives the deadline of its first byte. */
 export function startDeadline(ms: number, outer?: AbortSignal): Deadline {
   const clock = new AbortController();
   const timer = setTimeout(() => clock.abort(), ms);
@@ -44,7 +43,7 @@ export function startDeadline(ms: number, outer?: AbortSignal): Deadline {
   };
 }
 
-/** Sends a call with fresh proof of who asks, and passes the answer to `use` under the same deadline. */
+/** Sends a call with current credentials, and passes the answer to `use` under the same deadline. */
 export async function exchange<T>(
   { access, transport, onRequest, now }: ExchangeContext,
   { asked, verb, resource, path, headers, body }: Call,
@@ -72,7 +71,6 @@ export async function exchange<T>(
   }
 }
 
-/** The bytes of an answer that goes on for long. */
 export async function* readStream(asked: Asked, response: TransportResponse, deadline: Deadline) {
   try {
     yield* response.body;
@@ -90,7 +88,7 @@ async function credentials(access: KubeAccess, asked: Asked) {
   }
 }
 
-/** What a plugin or a file system brings, unless the time is up before: whoever else waits for the same still gets it. */
+/** Stops waiting for `work` on an abort. Other callers may wait for the same work, so it continues. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);
@@ -100,7 +98,7 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     return await Promise.race([work, aborted.promise]);
   } finally {
     signal.removeEventListener("abort", abort);
-    // Nobody may be there any more to hear that it failed.
+    // After an abort these rejections have no other handler.
     work.catch(() => {});
     aborted.promise.catch(() => {});
   }
@@ -124,7 +122,7 @@ function asKubeError(
   return new KubeError(what + describe(error), { ...asked, status, reason: "Unreachable", cause: error });
 }
 
-/** Where a name has several addresses, the error has no text of its own but one error for each. */
+/** If a host has several addresses, the error has no message of its own, but one error for each address. */
 function describe(error: unknown): string {
   const { message, code, errors } = error as { message?: string; code?: string; errors?: Error[] };
   return message || errors?.map(({ message }) => message).join("; ") || code || String(error);

@@ -12,8 +12,8 @@ interface Waiter {
 }
 
 /**
- * Bounds the requests in flight. The more urgent goes first, in order of arrival within one priority, and `low` never
- * takes the last `reserved` places, so that an urgent request does not wait for a row of slow reports.
+ * Bounds the requests in flight. More urgent requests go first, in order of arrival within one priority. `low` never takes the
+ * last `reserved` places, so that an urgent request does not wait for many slow reports.
  */
 export function createLimiter({ places, reserved }: { places: number; reserved: number }): Limiter {
   const waiting: Record<Priority, Waiter[]> = { high: [], normal: [], low: [] };

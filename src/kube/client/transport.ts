@@ -1,10 +1,10 @@
 /**
  * HTTP to one API server over undici.
  *
- * Guarantees: connections are kept alive and shared; a changed certificate or authority makes new connections, while
- * requests under way finish on the old ones. HTTP/1.1 only: a watch has a connection of its own, so one that
- * died in silence takes no other request with it.
- * Caveat: there is a time limit for connecting only. Deadlines for the rest are the caller's, through `signal`.
+ * Guarantees: connections are kept alive and shared; a changed certificate or authority opens new connections, while
+ * requests in flight finish on the old ones. HTTP/1.1 only: a watch has its own connection, so one that dies silently
+ * affects no other request.
+ * Caveat: only connecting has a time limit here. All other deadlines are the caller's, through `signal`.
  */
 import { Agent, type Dispatcher, loadProxyAgent, request, type RequestOptions } from "../../lib/undici.ts";
 import type { TlsMaterial } from "../access/access.ts";
@@ -27,7 +27,7 @@ export interface TransportResponse {
 
 export interface Transport {
   send(request: TransportRequest): Promise<TransportResponse>;
-  /** Ends idle connections now and the others when their requests are done. */
+  /** Closes idle connections now, the others when their requests are done. */
   close(): void;
 }
 
@@ -37,7 +37,6 @@ export interface TransportOptions {
   connectTimeoutMs?: number;
 }
 
-/** Makes the transport to one server. */
 export function createTransport({ server, proxy, connectTimeoutMs = 10_000 }: TransportOptions): Transport {
   let current: { tls: TlsMaterial; dispatcher: Promise<Dispatcher> } | undefined;
 

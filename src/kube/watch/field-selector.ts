@@ -1,15 +1,15 @@
 import { hasStatus } from "../kube-error.ts";
 
 export interface FieldSelector {
-  /** Lists with the selector, and without it where the server refuses it. */
+  /** Lists with the selector, or without it if the server rejects it. */
   use<R>(list: (fieldSelector: string | undefined) => Promise<R>): Promise<R>;
-  /** What the last list was made with; the watch after it must be made with the same. */
+  /** The selector of the last list; the watch after it must use the same. */
   current(): string | undefined;
 }
 
 /**
- * Custom resources have selectable fields since 1.31, and only those that the CRD names. A server that refuses the selector
- * is asked without it, and again with it after `retryMs`, since CRD or server may have been upgraded.
+ * Custom resources have selectable fields since 1.31, and only those that the CRD names. If a server rejects the selector, lists
+ * omit it, and use it again after `retryMs`, since the CRD or the server may have been upgraded.
  */
 export function createFieldSelector(
   text: string | undefined,

@@ -1,10 +1,10 @@
 /**
  * Lists a resource, page by page.
  *
- * Guarantees: the result is whole, of one snapshot, and checked object by object, or there is none: anything that is not
- * certainly the list that was asked for is a KubeError, never a shorter or empty list. Only objects that pass `keep` are
- * held; the rest of a page is dropped before the next is read.
- * Caveat: a page is decoded at once, so memory follows the page size; pages that are too large are asked for smaller.
+ * Guarantees: the result is complete, from one snapshot, and checked object by object. Anything that is not certainly the
+ * requested list is a KubeError, never a shorter or empty list. Only objects that pass `keep` stay in memory; the rest of a
+ * page is dropped before the next one is read.
+ * Caveat: a page is decoded at once, so memory follows the page size; if pages are too large, smaller ones are requested.
  */
 import type { KubeClient } from "../client/client.ts";
 import { isExpired, KubeError } from "../kube-error.ts";
@@ -25,7 +25,6 @@ export interface Listed<T extends KubeObject> {
   resourceVersion: string;
 }
 
-/** Reads the whole list. */
 export async function listAll<T extends KubeObject>(
   client: KubeClient,
   options: ListOptions<T>,

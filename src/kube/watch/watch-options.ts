@@ -1,4 +1,4 @@
-/** What `followList` takes and tells. */
+/** The options and the events of `followList`. */
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import { steadyNow } from "../../lib/time.ts";
 import { createFieldSelector } from "./field-selector.ts";
@@ -10,7 +10,7 @@ export type WatchEvent<T extends KubeObject> =
   | { type: "listed"; items: Identified<T>[]; resourceVersion: string }
   | { type: "applied"; object: Identified<T> }
   | { type: "deleted"; object: Identified<T> }
-  /** The watch works: it was accepted, or a bookmark came. */
+  /** The watch works: it was accepted, or a bookmark arrived. */
   | { type: "alive" }
   | { type: "trouble"; during: "list" | "watch"; error: KubeError; retryInMs: number };
 
@@ -19,25 +19,25 @@ export type RestartReason = "ended" | "silent" | "lost" | "expired" | "relist";
 
 export interface FollowOptions<T> {
   resource: KubeResource;
-  /** Only one namespace instead of all. */
+  /** Default: all namespaces. */
   namespace?: string;
   labelSelector?: string;
-  /** A hint to the server, which may be unable to filter by it; `keep` must say the same. */
+  /** A hint: the server may not be able to filter by it, so `keep` must select the same objects. */
   fieldSelector?: string;
   keep?: (object: T) => boolean;
   pageSize?: number;
   relistMs?: number;
-  /** When to try again a relist that failed while the watch works. */
+  /** When to retry a relist that failed while the watch works. */
   relistRetryMs?: number;
   silenceMs?: number;
-  /** When to try a refused field selector again. */
+  /** When to try a rejected field selector again. */
   selectorRetryMs?: number;
-  /** A watch that the server ended sooner, without a line, was no success. */
+  /** A watch that the server ended sooner, without a line, counts as failed. */
   shortWatchMs?: number;
   backoff?: Backoff;
   /**
-   * Calls back when the server has answered somebody else, unless what it returns is called before. Who waits because it gave no
-   * answer waits no longer then.
+   * Calls back when the server has answered any other request; the returned function cancels that. A follower that waits because
+   * it got no answer stops waiting then.
    */
   answered?: (callback: () => void) => () => void;
   onRestart?: (reason: RestartReason) => void;
@@ -45,7 +45,6 @@ export interface FollowOptions<T> {
   random?: () => number;
 }
 
-/** Fills in what was left out. */
 export function withDefaults<T>(options: FollowOptions<T>) {
   const { now = steadyNow, random = Math.random, selectorRetryMs = 3_600_000 } = options;
   return {
@@ -63,5 +62,4 @@ export function withDefaults<T>(options: FollowOptions<T>) {
   };
 }
 
-/** The options with every default filled in. */
 export type FollowSettings<T> = ReturnType<typeof withDefaults<T>>;

@@ -1,4 +1,4 @@
-/** The steps of `followList`: each goes from a state to an event, if there is one to tell, and the next state. */
+/** The steps of `followList`: each goes from a state to an event, if there is one, and the next state. */
 import type { KubeClient } from "../client/client.ts";
 import { isExpired, KubeError } from "../kube-error.ts";
 import { listAll } from "./list.ts";
@@ -8,14 +8,14 @@ import type { FollowSettings, WatchEvent } from "./watch-options.ts";
 import { openWatch, type WatchLine, type WatchStream } from "./watch-stream.ts";
 import { asStatus, type KubeObject } from "../wire.ts";
 
-/** As long as the backoff at its longest. */
+/** Equals the longest delay of the backoff. */
 const longestRetryMs = 30_000;
 
 export type State = Listing | Opening | Reading | Waiting;
 
 interface Listing {
   at: "list";
-  /** Where a watch can go on from if the list fails. */
+  /** Where the watch resumes if the list fails. */
   resumeFrom?: string;
 }
 
@@ -30,7 +30,7 @@ interface Reading {
   resourceVersion: string;
   relistAt: number;
   openedAt: number;
-  /** A line came: the connection is good for something. */
+  /** A line arrived, so the connection works. */
   healthy: boolean;
   stream: WatchStream;
 }
@@ -38,7 +38,7 @@ interface Reading {
 export interface Waiting {
   at: "wait";
   ms: number;
-  /** The server gave no answer at all: once it answers anybody there is nothing to wait for. */
+  /** The server gave no answer at all: as soon as it answers any request, the wait ends. */
   untilAnswered: boolean;
   then: State;
 }
@@ -48,7 +48,7 @@ export interface Step<T extends KubeObject> {
   next: State;
 }
 
-/** Makes the steps for one follower. They share the names they have told and the backoff. */
+/** Creates the steps of one follower. They share the backoff and the keys of reported objects. */
 export function createSteps<T extends KubeObject>(
   client: KubeClient,
   settings: FollowSettings<T>,
@@ -57,7 +57,7 @@ export function createSteps<T extends KubeObject>(
   const { resource, namespace, labelSelector, keep, selector, backoff, onRestart, now, random } = settings;
   const path = resourcePath(resource, { namespace });
   const asked = { method: "GET", url: client.access.server.origin + path };
-  /** Objects that were told and not taken back: only these can be told as deleted. */
+  /** Keys of objects that were reported and not deleted since: only these can be reported as deleted. */
   let known = new Set<string>();
   let expiredBefore = false;
 
@@ -114,7 +114,7 @@ export function createSteps<T extends KubeObject>(
       onRestart(line);
       const lived = state.healthy || now() - state.openedAt >= settings.shortWatchMs;
       if (lived) backoff.reset();
-      // No server promises bookmarks, so silence alone is no trouble: whether there is any shows when it is opened again.
+      // No server promises bookmarks, so silence alone is not an error: reopening the watch shows whether there is one.
       if (lived || line === "silent") return { next: reopen };
       return trouble("watch", badAnswer("the watch ended at once"), reopen);
     } catch (error) {
@@ -147,24 +147,24 @@ export function createSteps<T extends KubeObject>(
     return known.delete(key) ? { type: "deleted", object: tidy(object, resource) } : undefined;
   }
 
-  /** The connection was refused or broke: go on from where it was, or list, by what the fault tells. */
+  /** The connection was refused or broke: resume the watch, or list again, depending on the error. */
   function afterFault(error: unknown, reopen: State): Step<T> {
     if (!(error instanceof KubeError)) throw error;
     if (isExpired(error)) {
       onRestart("expired");
       const again = expiredBefore;
       expiredBefore = true;
-      // A list that is outdated as soon as it is there must not be made in a tight loop.
+      // A list that is outdated as soon as it is complete must not be repeated in a tight loop.
       return again ? trouble("watch", error, { at: "list" }) : { next: { at: "list" } };
     }
     onRestart("lost");
-    // Where the resource is not there, or what comes makes no sense, there is nothing to go on from.
+    // If the resource does not exist, or the answer makes no sense, there is no version to resume from.
     const lost = error.status === 404 || error.status === 400 || error.reason === "BadAnswer";
     return trouble("watch", error, lost ? { at: "list" } : reopen);
   }
 
   function trouble(during: "list" | "watch", error: KubeError, then: State): Step<T> {
-    // A proxy that is being repaired may say an hour; meanwhile nothing would be started or stopped here.
+    // A proxy under repair may request an hour; meanwhile nothing would be started or stopped here.
     const retryInMs = Math.max(backoff.next(), Math.min(error.retryAfterMs ?? 0, longestRetryMs));
     return {
       event: { type: "trouble", during, error, retryInMs },

@@ -1,23 +1,21 @@
 /**
  * One watch connection: bytes to lines to events.
  *
- * Guarantees: a line is decoded only when it is whole, however its bytes were cut, inside a character too; the connection
- * is given up after `silenceMs` without a byte. How it ended is told apart: by the server, by silence, by a fault.
+ * Guarantees: a line is decoded only when it is complete, even if a chunk ends inside a character; the connection is closed
+ * after `silenceMs` without a byte. The result says how it ended: by the server, by silence, or by an error.
  */
 import { Buffer } from "node:buffer";
 import type { Asked, KubeClient, Query } from "../client/client.ts";
 import { KubeError } from "../kube-error.ts";
 
-/** A line of a watch. */
 export interface WatchLine {
   type: string;
   object: unknown;
 }
 
 export interface WatchStream {
-  /** The next line, or how the connection ended. Throws a KubeError where it broke. */
+  /** Returns the next line, or how the connection ended. Throws a KubeError if it broke. */
   next(): Promise<WatchLine | "ended" | "silent" | "due">;
-  /** Gives the connection up. */
   stop(): void;
 }
 
@@ -25,13 +23,13 @@ export interface WatchStreamOptions {
   path: string;
   query: Query;
   silenceMs: number;
-  /** After this time the connection is given up, whatever its state: `due`. */
+  /** After this time the connection is closed in any state: `due`. */
   dueMs: number;
   maxLineBytes?: number;
   signal: AbortSignal;
 }
 
-/** Opens a watch. Resolves when the server has accepted it. */
+/** Resolves when the server has accepted the watch. */
 export async function openWatch(client: KubeClient, options: WatchStreamOptions): Promise<WatchStream> {
   const { path, query, silenceMs, dueMs, maxLineBytes = 16 << 20, signal } = options;
   const controller = new AbortController();
@@ -74,7 +72,7 @@ export async function openWatch(client: KubeClient, options: WatchStreamOptions)
   }
 }
 
-/** The clock stands still while a chunk is worked on: only the server's silence counts. */
+/** The timer is stopped while a chunk is processed: only the server's silence counts. */
 async function* untilSilent(chunks: AsyncIterable<Uint8Array>, silenceMs: number, onSilence: () => void) {
   let timer = setTimeout(onSilence, silenceMs);
   try {
@@ -131,7 +129,7 @@ function parseLine(line: string, asked: Asked): WatchLine {
   });
 }
 
-/** A line that broke off is no bad answer: what it began comes again when the watch goes on. */
+/** A line that broke off is not a bad answer: its event is sent again when the watch resumes. */
 function lost(error: unknown, asked: Asked): KubeError {
   if (error instanceof KubeError) return error;
   return new KubeError((error as Error).message, { ...asked, reason: "Unreachable", cause: error });

@@ -1,22 +1,20 @@
 /**
- * Follows a resource: a list, then a watch from there, for as long as the signal lives.
+ * Follows a resource: a list, then a watch from there, until the signal aborts.
  *
  * Guarantees
- * - `listed` is a complete, valid list of one snapshot; who gets it may replace all he knew. Nothing else removes objects but
- *   `deleted`, which is certain: the server deleted the object, or it no longer passes `keep`.
- * - Events of one object come in the order in which the server made them; after a lost connection the watch goes on
- *   where it was, without a list. 410 Gone leads to exactly one list.
- * - `trouble` means that nothing may be concluded until the next event of another type.
- * - Every `relistMs` a whole list is compared again. If it fails, the watch goes on and the list is tried later.
- * - Unanswered requests do not pile up: one list or watch at a time, with growing pauses while nothing works. Where `answered`
- *   tells that the server is back, a long pause does not keep the follower from it.
+ * - `listed` is a complete, valid list of one snapshot; the caller may replace all that it knew. Apart from that, only `deleted`
+ *   removes objects, and it is certain: the server deleted the object, or the object no longer passes `keep`.
+ * - Events of one object keep the server's order; after a lost connection the watch resumes where it was, without a list.
+ *   410 Gone leads to exactly one list.
+ * - After `trouble` nothing may be concluded until the next event of another type.
+ * - Every `relistMs` the whole list is read again. If that fails, the watch continues and the list is retried later.
+ * - Unanswered requests do not pile up: one list or watch at a time, with growing pauses while nothing works. When `answered`
+ *   reports that the server is back, the pause ends.
  *
  * Caveats
  * - Objects may be reported as applied without a change (after a reconnect or a list): compare before acting.
- * - While a list is read, events wait; where the server cannot filter, a list of many thousands takes seconds.
- * - A server that forgot nothing but lies (a restored etcd) is noticed by the next list only.
- *
- * The machine is a step from a state to an event and the next state.
+ * - While a list is read, events wait; if the server cannot filter, a list of many thousands takes seconds.
+ * - A server that went back in time (a restored etcd) is noticed only by the next list.
  */
 import { sleep } from "../../lib/sleep.ts";
 import type { KubeClient } from "../client/client.ts";
@@ -28,7 +26,6 @@ export { listAll } from "./list.ts";
 
 export type { FollowOptions, RestartReason, WatchEvent } from "./watch-options.ts";
 
-/** Yields what happens to the objects; returns when `signal` aborts. */
 export async function* followList<T extends KubeObject>(
   client: KubeClient,
   options: FollowOptions<T>,
