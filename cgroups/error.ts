@@ -1,4 +1,3 @@
-/** What failed, and for which cgroup file. */
 interface CgroupErrorFields {
   /** The cgroup folder, or another path. */
   path: string;

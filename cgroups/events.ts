@@ -114,7 +114,6 @@ function readEmpty(dir: string): boolean | undefined {
   }
 }
 
-/** Calls `onChange` when the kernel notifies that the file has changed. */
 function watchFile(path: string, onChange: () => void, persistent: boolean): { close(): void } {
   let watcher: FSWatcher | undefined;
   let poll: ReturnType<typeof setInterval> | undefined;

@@ -43,7 +43,6 @@ export function readAll(path: string | Buffer): string {
   }
 }
 
-/** Writes `value` to `dir/file`. */
 export function writeText(dir: string, file: string, value: string): void {
   try {
     const fd = openSync(`${dir}/${file}`, constants.O_WRONLY);

@@ -13,7 +13,7 @@ export interface Stats {
 }
 
 export interface StatsOptions {
-  /** The controllers to read besides cpu: looking for the files of a disabled one costs more than reading them. */
+  /** The controllers to read in addition to cpu: looking for the files of a disabled one costs more than reading them. */
   controllers?: readonly string[];
 }
 

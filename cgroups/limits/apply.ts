@@ -17,7 +17,6 @@ export interface Drift extends Limit {
   actual: string | undefined;
 }
 
-/** The result of `ensureLimits`. */
 export interface Ensured {
   /** The writes, in order. Empty without drift. */
   changed: Limit[];

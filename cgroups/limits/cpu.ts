@@ -28,7 +28,6 @@ export function cpuMaxFor(percent: number | undefined, cpus: number): string {
   throw badPercent(percent, `the smallest cap is ${least}% on ${cpus} CPU${cpus === 1 ? "" : "s"}`);
 }
 
-/** Parses `cpu.stat`. */
 export function parseCpuStat(text: string, where = "cpu.stat"): CpuStats {
   const flat = parseFlat(text, where);
   return {

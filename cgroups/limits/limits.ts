@@ -11,7 +11,6 @@ export interface LimitSpec {
   oomPolicy?: "Group" | "Process" | undefined;
 }
 
-/** The size of the node, for percentages. */
 export interface NodeSize {
   cpus: number;
   memoryBytes: number;
@@ -19,16 +18,14 @@ export interface NodeSize {
   pageSize?: number;
 }
 
-/** One interface file and its value. */
 export interface Limit {
   file: string;
   value: string;
 }
 
 /**
- * Returns all files and values that enforce the caps of an app. Pure.
- *
- * Throws a CgroupError (`ERANGE`) with the value if the kernel cannot express it.
+ * Returns all files and values that enforce the caps of an app. Throws a CgroupError (`ERANGE`) if the kernel cannot express one.
+ * Pure.
  */
 export function limitsFor(spec: LimitSpec, node: NodeSize): Limit[] {
   const memoryMax = memoryMaxFor(spec.memPCT, node.memoryBytes, node.pageSize ?? 65_536);

@@ -1,7 +1,6 @@
 import { CgroupError } from "../error.ts";
 import { parseFlat } from "../parse.ts";
 
-/** Usage and events of the memory controller. */
 export interface MemoryStats {
   currentBytes: number;
   /** The highest usage; since Linux 5.19. */
@@ -12,13 +11,11 @@ export interface MemoryStats {
   oomGroupKills: number;
 }
 
-/** The OOM part of `memory.events`. */
 export type MemoryEvents = Pick<MemoryStats, "oomKills" | "oomGroupKills">;
 
 /**
- * Returns the text of `memory.max` for a percentage of the node's memory, or `max` without one.
- *
- * Rounds down to whole pages, as the kernel does: otherwise it would read back differently.
+ * Returns the text of `memory.max` for a percentage of the node's memory, or `max` without one. Rounds down to whole pages, as the
+ * kernel does: otherwise it would read back differently.
  */
 export function memoryMaxFor(percent: number | undefined, memoryBytes: number, pageSize: number): string {
   if (percent === undefined) return "max";
@@ -30,7 +27,6 @@ export function memoryMaxFor(percent: number | undefined, memoryBytes: number, p
   return String(bytes);
 }
 
-/** Parses `memory.events`. */
 export function parseMemoryEvents(text: string, where = "memory.events"): MemoryEvents {
   const flat = parseFlat(text, where);
   return {

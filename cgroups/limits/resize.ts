@@ -27,7 +27,6 @@ export interface ResizePending {
   message: string;
 }
 
-/** One step: the next write, or the end, with or without the cap in place. */
 export type ResizeStep =
   | { kind: "write"; file: "memory.max" | "memory.high"; value: string }
   | { kind: "done" }

@@ -1,8 +1,8 @@
 /**
  * Finds or creates the cgroup that contains all apps.
  *
- * Guarantees: a failure is a value that says exactly what is wrong and what to do. It writes only to cgroups that it created or was
- * given. The one exception is `cgroup.subtree_control` at the mount without systemd, where nothing else could enable the controllers,
+ * Guarantees: a failure is a value that says exactly what is wrong and what to do. `locateRoot` writes only to cgroups that it created
+ * or was given. The one exception is `cgroup.subtree_control` at the mount without systemd, where nothing else could enable the controllers,
  * and only if they are not enabled yet. Another call, from a new process or at any time, finds the same root and changes nothing.
  * Caveat: a root can disappear: stopping the scope stops the apps and removes it. Then `openApp` fails with ENOENT, and the next call
  * creates a new root.
@@ -33,7 +33,6 @@ import {
 import { readProcs } from "../processes.ts";
 import { ensureScope, startKeeper, type SystemdEffects } from "./scope.ts";
 
-/** A root that is ready for apps. */
 export interface LocatedRoot {
   ok: true;
   root: string;
@@ -57,7 +56,6 @@ export interface LocateOptions extends SystemdEffects {
   pid?: number;
 }
 
-/** Finds the root for this process, and prepares it. */
 export async function locateRoot(options: LocateOptions = {}): Promise<LocatedRoot | LocateFailure> {
   const {
     override,

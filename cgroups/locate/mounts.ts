@@ -22,9 +22,7 @@ export interface LocateFailure {
   missing?: string[];
 }
 
-/** A mounted cgroup v2 hierarchy. */
 export interface Cgroup2Mount {
-  /** The mount point. */
   point: string;
   /** The cgroup at the mount point: `/`, unless a part of the hierarchy is bind-mounted. */
   root: string;
@@ -82,7 +80,6 @@ export function inMount(cgroup: string, mount: Cgroup2Mount): string | undefined
   return rest === "/" || rest === "" ? mount.point : `${mount.point}${rest}`;
 }
 
-/** Explains why `dir` does not have the missing controllers. */
 export function explainMissing(
   dir: string,
   missing: string[],
@@ -125,7 +122,6 @@ export function explainMissing(
   );
 }
 
-/** A failure as a value. */
 export function fail(reason: LocateFailure["reason"], message: string, missing?: string[]): LocateFailure {
   return { ok: false, reason, message, ...(missing ? { missing } : {}) };
 }

@@ -1,4 +1,3 @@
-/** Finds a root that was used before, by its path. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { readTextIfAny } from "../file.ts";

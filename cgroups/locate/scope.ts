@@ -93,10 +93,7 @@ function systemctlShow(): Promise<Record<string, string>> {
   });
 }
 
-/**
- * systemd-run moves itself into a new scope and execs the keeper. The keeper reports on stderr that the scope is ready, and then closes
- * stderr.
- */
+/** systemd-run enters the new scope and execs the keeper, which writes "ready" to stderr and then closes stderr. */
 function systemdRun(): Promise<void> {
   const properties = ["-p", "Delegate=yes", "-p", "TasksMax=infinity"];
   const keeper = ["sh", "-c", "echo ready >&2; exec sleep infinity 2> /dev/null"];

@@ -4,7 +4,7 @@
  *
  * Days are matched as cron does: if both day of month and day of week are restricted, either is enough. A time that the
  * clock jumps over in spring is skipped. A time that it shows twice in autumn counts once, except for expressions that run
- * every hour: their hours are all real.
+ * every hour, which run in both.
  */
 import { parse } from "node-cron";
 
@@ -44,7 +44,6 @@ export function nextRun(expression: string, timeZone: string | undefined, after:
   return undefined;
 }
 
-/** The first of the day's local times that lies after `after`. */
 function firstAfter(
   times: Iterable<number>,
   midnight: number,
@@ -68,7 +67,7 @@ function* timesOfDay({ hour, minute, second }: Fields): Generator<number> {
   for (const h of hour) for (const m of minute) for (const s of second) yield ((h * 60 + m) * 60 + s) * 1000;
 }
 
-/** How a zone's clocks go around one day: ahead of UTC by `before`, and from `change` on by `since`. */
+/** The UTC offset of a zone around one day: `before`, and from `change` on `since`. */
 interface Clock {
   before: number;
   change: number;

@@ -1,10 +1,7 @@
-/**
- * From the kernel's counters to shares of the node. Pure.
- */
+/** From the kernel's counters to shares of the node. Pure. */
 import type { Usage } from "./confinement/confinement.ts";
 import type { Measured } from "./status.ts";
 
-/** A reading of the counters, with its time. */
 export interface Reading {
   at: number;
   usage: Usage;

@@ -1,6 +1,4 @@
-/**
- * Processes as /proc shows them. A process is identified by pid and start time together, never by its pid alone.
- */
+/** Processes as /proc shows them. A process is identified by pid and start time together, never by its pid alone. */
 import { readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import process from "node:process";
@@ -16,10 +14,10 @@ export interface ProcessStat extends ProcessId {
   cpuSeconds: number;
 }
 
-// USER_HZ: 100 on every architecture that Linux has in use, whatever the kernel's own tick is.
+// USER_HZ: 100 on every architecture in use, independent of the kernel's own tick.
 const ticksPerSecond = 100;
 
-/** Reads a line of /proc/PID/stat; the name in it may hold spaces and brackets. */
+/** Parses a line of /proc/PID/stat; the name in it may contain spaces and brackets. */
 export function parseStat(line: string): ProcessStat | undefined {
   const [open, close] = [line.indexOf(" ("), line.lastIndexOf(") ")];
   const pid = line.slice(0, open);
@@ -85,7 +83,6 @@ function readResidentBytes(pid: number): number {
   return Number(kilobytes ?? 0) * 1024;
 }
 
-/** The id of this boot of the machine. */
 export async function readBootId(): Promise<string> {
   return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 }
@@ -99,7 +96,7 @@ async function readStat(pid: number): Promise<ProcessStat | undefined> {
   return livingStat(await readProc(`/proc/${pid}/stat`));
 }
 
-/** A living process, or undefined: a zombie holds nothing any more. */
+/** A living process, or undefined: a zombie has released everything. */
 function livingStat(line: string): ProcessStat | undefined {
   const stat = parseStat(line);
   return stat && stat.state !== "Z" && stat.state !== "X" ? stat : undefined;

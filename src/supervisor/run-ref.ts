@@ -1,4 +1,3 @@
-/** Names and references of runs. */
 import { randomBytes } from "node:crypto";
 import type { RunRef } from "./types.ts";
 import { folderOf } from "./layout.ts";
@@ -9,7 +8,6 @@ export function runsOf({ run, others = [] }: AppRecord): Run[] {
   return run ? [run, ...others] : others;
 }
 
-/** The reference to a run that a confinement needs. */
 export function refOf(record: AppRecord, run: Run): RunRef {
   return { folder: folderOf(record.app), runId: run.id, main: run.main, leaf: run.leaf };
 }

@@ -1,6 +1,4 @@
-/**
- * The status of an app as users see it, built from its record. Pure.
- */
+/** The status of an app as users see it, built from its record. Pure. */
 import { withTransitionTime } from "../api/conditions.ts";
 import { formatPercent } from "../api/percent.ts";
 import type { Condition, NCAppStatus } from "../api/types.ts";

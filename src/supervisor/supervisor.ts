@@ -41,7 +41,6 @@ export interface SupervisorOptions extends Omit<RunEffectsOptions, "now"> {
   decorate?: (deps: RunnerDeps) => RunnerDeps;
 }
 
-/** An app as the supervisor knows it now. */
 export interface SupervisedApp {
   key: string;
   record: AppRecord;
@@ -145,7 +144,7 @@ export class Supervisor {
   }
 
   /**
-   * Checks every app again, whatever was or was not reported, spread over a second so that hundreds of apps do not block the event
+   * Checks every app again, even if nothing was reported, spread over a second so that hundreds of apps do not block the event
    * loop. Resolves when all are checked; a call during a round joins it.
    */
   tick(): Promise<void> {
@@ -235,7 +234,6 @@ export class Supervisor {
     if (app) { for (const listener of this.#listeners) listener.event(app, event); }
   }
 
-  /** Pokes the app of every mark that changes. */
   #watchMarks(): () => void {
     const { layout, log } = this.#options;
     const poke = (runId: string | undefined) => {

@@ -1,6 +1,4 @@
-/**
- * The types of the supervisor: the record of an app on disk, what can be observed of a run, and the effects of decisions.
- */
+/** The types of the supervisor: the record of an app on disk, what can be observed of a run, and the effects of decisions. */
 import type { DefaultedSpec, NCApp, NCAppStatus } from "../api/types.ts";
 
 export type Phase = NonNullable<NCAppStatus["phase"]>;
@@ -19,14 +17,14 @@ export interface ProcessId {
 /** One run of an app's script, from the decision to start it until nothing of it is left. */
 export interface Run {
   id: string;
-  /** /proc/sys/kernel/random/boot_id at its start: in another boot none of its processes can be alive. */
+  /** /proc/sys/kernel/random/boot_id at its start: in another boot its processes are gone. */
   bootId: string;
   /** Digest of what runs (script, args, env, user, folder): another digest in the spec means a restart. */
   hash: string;
   createdAt: number;
   startedAt?: number;
   main?: ProcessId;
-  /** Its cgroup, "" for none. The run stays there whatever confinement later agents use. */
+  /** Its cgroup, "" for none. The run stays there even if later agents use another confinement. */
   leaf: string;
   /** The oldest process that lives on after the script has ended; the status shows it. */
   survivor?: number;
@@ -97,7 +95,7 @@ export interface AppRecord {
 
 /** What can be observed of a run now. */
 export interface RunView {
-  /** Who claimed this run: nobody yet, the launcher, or an agent that canceled it. */
+  /** Who claimed this run: no one yet, the launcher, or an agent that canceled it. */
   claim: "none" | "launcher" | "cancelled";
   launcher?: ProcessId;
   launcherAlive: boolean;
@@ -113,7 +111,6 @@ export interface RunView {
   oomKills: number;
 }
 
-/** Why an app could not be started. */
 export interface StartProblem {
   reason: string;
   message: string;

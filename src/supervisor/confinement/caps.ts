@@ -1,6 +1,4 @@
-/**
- * The caps of an app, as numbers and as text.
- */
+/** The caps of an app, as numbers and as text. */
 import { parsePercent } from "../../api/percent.ts";
 import { memoize } from "../../lib/memoize.ts";
 import type { Caps } from "./types.ts";

@@ -1,8 +1,8 @@
 /**
- * Holds apps by cgroup v2: `<root>/<app>` carries the caps, `<root>/<app>/<run>` the processes of one run.
+ * Confines apps with cgroup v2: `<root>/<app>` has the caps, `<root>/<app>/<run>` the processes of one run.
  *
- * A root without the controllers still knows exactly which processes belong to a run, and kills them for certain; then
- * `whyNoLimits` says what is missing for the caps.
+ * Without the controllers, it still knows exactly which processes belong to a run and kills all of them; `whyNoLimits` then says what
+ * is missing for the caps.
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,6 @@ export interface CgroupConfinementOptions {
 
 const killTimeoutMs = 10_000;
 
-/** A confinement below a root that was located and prepared. */
 export function createCgroupConfinement(
   { root, size, whyNoLimits = "", restoreRoot }: CgroupConfinementOptions,
 ): Confinement {

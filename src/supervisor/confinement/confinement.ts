@@ -23,7 +23,6 @@ export { createMarkerConfinement } from "./markers.ts";
 export type { Caps, CapsState, Confinement, Usage } from "./types.ts";
 export type { RunRef } from "../types.ts";
 
-/** Returns the confinement that holds a run. */
 export type ConfinementOf = (run: RunRef) => Confinement;
 
 export interface ConfinementResolverOptions {

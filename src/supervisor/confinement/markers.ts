@@ -1,9 +1,9 @@
 /**
  * Finds the processes of apps without cgroups: by the run's marker in the environment of every descendant of the script.
  *
- * Guarantees: only processes that carry the marker are ever signalled, each checked by its start time.
- * Caveats: no caps; a process that clears its environment is not found once the script itself has ended; what forks faster than
- * it is scanned may need several rounds of `kill`.
+ * Guarantees: only processes that carry the marker are ever signaled, each checked by its start time.
+ * Caveats: no caps; a process that clears its environment is not found once the script itself has ended; processes that
+ * fork faster than the scan may need several rounds of `kill`.
  */
 import { sleep } from "../../lib/sleep.ts";
 import type { CapsState, Confinement } from "./types.ts";

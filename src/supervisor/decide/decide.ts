@@ -67,7 +67,6 @@ export { statusPid } from "./status-pid.ts";
 const claimMs = 10 * secondMs;
 const noShellFile = "spec.shellFile is empty: there is nothing to run yet";
 
-/** Decides what an app needs next. */
 export function decide(record: AppRecord, situation: Situation): Decision {
   const reported = reportInvalid(withSurvivors(record, situation));
   const finished = finishOthers(reported.record, situation);
@@ -199,7 +198,7 @@ function forbidStart(record: AppRecord): Decision | undefined {
   return suspend ? stayPending(withoutSchedule(record), "Suspended", "spec.suspend is true") : undefined;
 }
 
-/** Records how other runs ended and cleans them up, whatever the phase. */
+/** Records how other runs ended and cleans them up, in every phase. */
 function finishOthers(record: AppRecord, situation: Situation): Decision {
   const { others = [] } = record;
   const views = situation.others ?? [];
@@ -214,7 +213,6 @@ function finishOthers(record: AppRecord, situation: Situation): Decision {
   return decision(next, over.map((run): Effect => ({ kind: "cleanUp", run })), exits.map(exitEvent));
 }
 
-/** Why the app's runs must stop; undefined while they may go on. */
 function reasonToStop(
   record: AppRecord,
   run: Run,

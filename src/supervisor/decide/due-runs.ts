@@ -3,7 +3,7 @@
  *
  * Guarantees:
  * - A time of the schedule is used up when its script starts, not before: a start that fails, or that dies with the agent,
- *   is retried, whatever the restart policy says about scripts that have ended.
+ *   is retried under every restart policy: the policy applies only to scripts that have ended.
  * - However many times pass meanwhile, one run makes up for them.
  * - A run that was stopped because the app was updated, restarted or evicted is started again.
  * - Suspending an app or changing its schedule cancels runs that are due.
@@ -106,7 +106,6 @@ export function refreshSchedule(record: AppRecord, { now, nextRun = () => undefi
   };
 }
 
-/** The record without times of a schedule. */
 export function withoutSchedule(record: AppRecord): AppRecord {
   return record.scheduled ? { ...record, scheduled: undefined } : record;
 }

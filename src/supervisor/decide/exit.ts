@@ -1,6 +1,4 @@
-/**
- * Describes how a run ended: the code, the signal behind it, and the reason.
- */
+/** Describes how a run ended: the code, the signal behind it, and the reason. */
 import { constants } from "node:os";
 import { parsePercent } from "../../api/percent.ts";
 import { isoSeconds } from "../../lib/time.ts";
@@ -13,7 +11,6 @@ export interface ExitContext {
   tail: string;
 }
 
-/** Describes the end of a run. */
 export function describeExit(run: Run, view: RunView, { app, now, tail }: ExitContext): LastExit {
   const code = view.exit?.code;
   const reason = exitReason(run, view);
@@ -45,7 +42,6 @@ export function isSuccess(exit: LastExit): boolean {
   return exit.reason === "Completed";
 }
 
-/** The name of a signal number, such as `SIGKILL`. */
 export function signalName(number: number): string {
   for (const [name, value] of Object.entries(constants.signals)) if (value === number) return name;
   return `SIG${number}`;

@@ -15,10 +15,8 @@ export interface Desired {
   invalid?: string;
 }
 
-/** What probes found out about a run. */
 export type RunProbeState = { runId: string } & Pick<Run, "ready" | "startupPassed">;
 
-/** The record of a new app. */
 export function newRecord(desired: Desired): AppRecord {
   return { ...desired, phase: "Pending", reason: "", message: "", restarts: 0, failures: 0, oomKills: 0 };
 }

@@ -1,6 +1,4 @@
-/**
- * The digest of everything that the running script was given: a spec with another digest means a restart.
- */
+/** The digest of everything that the running script was given: a spec with another digest means a restart. */
 import { createHash } from "node:crypto";
 import { annotations } from "../../api/names.ts";
 import { memoize } from "../../lib/memoize.ts";

@@ -1,4 +1,3 @@
-/** What decisions are based on, and what they are. */
 import type { AppEvent, AppRecord, Effect, RunView, StartProblem } from "../types.ts";
 
 /** What a decision is based on, in addition to the record. */

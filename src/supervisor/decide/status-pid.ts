@@ -2,7 +2,7 @@
  * Chooses the process that the status of a run shows. Pure.
  *
  * It is the script's own process until that ends; then, if others live on, the oldest of them (the survivor). The record changes
- * only when the survivor is gone, so that observing a quiet app writes nothing. A survivor in the record also tells later agents
+ * only when the survivor is gone, so that observing a quiet app writes nothing. A survivor in the record also shows later agents
  * that the script daemonized.
  * Caveat: a daemon's process that ends while others of its run live is shown until the next full check, two minutes at most.
  */
@@ -18,7 +18,6 @@ export function withSurvivors(record: AppRecord, { view, others: views = [] }: S
   return isSame ? record : { ...record, run, others };
 }
 
-/** The pid that the status of a run shows; undefined while none is known. */
 export function statusPid({ main, survivor }: Run): number | undefined {
   return survivor ?? main?.pid;
 }

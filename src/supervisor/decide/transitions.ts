@@ -1,6 +1,4 @@
-/**
- * The steps that the table of phases is made of: each a pure function from a record to the next one with its effects.
- */
+/** The steps that the table of phases is made of: each a pure function from a record to the next one with its effects. */
 import { describeExit, endOf, isSuccess } from "./exit.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import { countKills, withOwnKills } from "./oom-kills.ts";
@@ -22,7 +20,6 @@ import type {
 export const secondMs = 1000;
 const healthyAfterMs = 600 * secondMs;
 
-/** Starts a new run. */
 export function start(
   record: AppRecord,
   { now, bootId, newRunId, leafOf }: Situation,
@@ -43,7 +40,6 @@ export function start(
   return decision(next, [{ kind: "start", run }], events);
 }
 
-/** The script of the run has started. */
 export function started(
   record: AppRecord,
   run: Run,

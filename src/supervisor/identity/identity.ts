@@ -23,7 +23,7 @@ export interface Databases {
   group: string;
 }
 
-/** What NSS found nss the files. */
+/** What NSS found for names that are not in the files. */
 export interface NssResult {
   user?: Member;
   gid?: number;
@@ -45,7 +45,7 @@ export async function resolveIdentity(
   const user = emptyAsUndefined(runAsUser) ?? self.uid;
   const group = emptyAsUndefined(runAsGroup);
   const found = findIdentity(databases, user, group, await lookUpMissing(databases, user, group, names));
-  // The agent's own user gets the agent's own group, whatever passwd says.
+  // The agent's own user gets the agent's own group, even if passwd has another.
   const identity = group === undefined && found.uid === self.uid && self.uid !== 0
     ? { ...found, gid: self.gid, groups: [...new Set([self.gid, ...found.groups])] }
     : found;

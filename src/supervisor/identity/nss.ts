@@ -3,7 +3,7 @@
  * Directory, of /usr/lib/passwd on ostree systems, of systemd. Only libc has an API for it, so it runs getent and id.
  *
  * Guarantees:
- * - A lookup returns or fails within `timeoutMs`, whatever a name server does.
+ * - A lookup returns or fails within `timeoutMs`, even if a name server hangs.
  * - The answer is the requested user: an id must be equal, and libc itself (by `id`) must know a name. The name may be spelled
  *   differently: directories have several spellings for one user.
  * - A machine without getent has no users beyond its files.
@@ -22,7 +22,6 @@ export interface Member extends Account {
 
 export interface NameService {
   findUser(nameOrId: string | number): Promise<Member | undefined>;
-  /** The id of a group. */
   findGroup(name: string): Promise<number | undefined>;
 }
 
@@ -36,7 +35,6 @@ export interface NameServiceOptions {
   now?: () => number;
 }
 
-/** Creates a name service with its own cache. */
 export function createNameService({
   path = "/usr/sbin:/usr/bin:/sbin:/bin",
   timeoutMs = 5_000,
@@ -112,7 +110,6 @@ function run(
   });
 }
 
-/** Caches the answers of `ask` by key for `keepMs`. */
 function cached<Answer>(
   ask: (key: string) => Promise<Answer>,
   keepMs: number,

@@ -1,6 +1,5 @@
-/**
- * Parses passwd(5) and group(5), from the files or the output of getent. Pure.
- */
+/** Parses passwd(5) and group(5), from the files or the output of getent. Pure. */
+
 export interface Account {
   name: string;
   uid: number;
@@ -21,7 +20,6 @@ export function parsePasswd(text: string): Account[] {
   );
 }
 
-/** Returns the groups. */
 export function parseGroup(text: string): Group[] {
   return linesOf(text).flatMap(([name = "", , gid, members = ""]) =>
     isNumber(gid) ? [{ name, gid: Number(gid), members: members.split(",") }] : []

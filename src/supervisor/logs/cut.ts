@@ -10,7 +10,6 @@ import { addPart, incomingPath, trimParts } from "./log-parts.ts";
 import { type OpenLog, recoverRotation } from "./rotation-recovery.ts";
 import { writeState } from "./rotation-state.ts";
 
-/** A log to cut, and how. */
 export interface Cut extends OpenLog {
   collapse: Collapse;
 }
@@ -81,7 +80,6 @@ async function openIncoming(logPath: string): Promise<FileHandle> {
   return await open(incomingPath(logPath), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o640);
 }
 
-/** Copies the bytes from `start` to `end` of the log to the end of `copy`. */
 async function copyBytes(
   log: FileHandle,
   copy: FileHandle,

@@ -1,6 +1,4 @@
-/**
- * How much of an app's log is kept: the app's annotations override the agent's setting. Pure.
- */
+/** How much of an app's log is kept: the app's annotations override the agent's setting. Pure. */
 import { quote } from "../../api/field-error.ts";
 import { annotations } from "../../api/names.ts";
 import type { RotationPolicy } from "./rotation.ts";
@@ -42,7 +40,6 @@ export function parseBytes(text: string): number {
   return bytes;
 }
 
-/** Parses a number of files, from 1 to 1000. */
 export function parseCount(text: string): number {
   if (!/^([1-9]\d{0,2}|1000)$/.test(text)) {
     throw new Error(`${quote(text)} is not a number of files from 1 to 1000`);

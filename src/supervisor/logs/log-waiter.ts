@@ -22,7 +22,6 @@ export interface WaiterOptions {
   sleep?: typeof realSleep;
 }
 
-/** Creates a waiter for one reader. */
 export function createWaiter(
   folder: string,
   { pollMs = 50, emptyPolls = 4, maxWaitMs = 5000, sleep = realSleep }: WaiterOptions = {},

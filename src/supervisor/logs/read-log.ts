@@ -1,5 +1,5 @@
 /**
- * Reads the log of an app, across rotations: its last lines, all of it, or whatever the app writes next.
+ * Reads the log of an app, across rotations: its last lines, all of it, or what the app writes next.
  *
  * Guarantees: a rotation makes a reader neither lose nor repeat a line. If a slow reader's next bytes were removed, it continues with
  * the oldest that remain. A read starts with a whole line.

@@ -11,7 +11,6 @@ import { awaitCollapse } from "./collapse.ts";
 import { addPart, incomingPath, trimParts } from "./log-parts.ts";
 import { type Cutting, readState, type RotationState, writeState } from "./rotation-state.ts";
 
-/** An open log and its state file. */
 export interface OpenLog {
   logPath: string;
   log: FileHandle;

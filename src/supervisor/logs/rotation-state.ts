@@ -18,7 +18,6 @@ export interface RotationState {
   cutting?: Cutting;
 }
 
-/** The cut that is under way. */
 export interface Cutting {
   bytes: number;
   /** Where the copy starts; the bytes before it are dropped. */

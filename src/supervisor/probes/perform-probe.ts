@@ -19,7 +19,7 @@ type Perform<M extends Mechanism> = (
   timeoutMs: number,
 ) => Promise<ProbeResult>;
 
-/** How each mechanism is performed. The compiler rejects a mechanism of the schema that is missing here. */
+/** The compiler rejects a mechanism of the schema that is missing here. */
 export const performers: { readonly [M in Mechanism]: Perform<M> } = {
   exec: ({ command }, { runFolder }, timeoutMs) => probeExec(command, runFolder, timeoutMs),
   httpGet: async (action, { ports }, timeoutMs) => {

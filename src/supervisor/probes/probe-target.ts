@@ -7,7 +7,7 @@ export interface ProbeTarget {
   port: number;
 }
 
-/** The host and port of a probe's action; undefined where no port of the app has the name that the action gives. */
+/** The host and port of a probe's action; undefined if the app has no port of that name. */
 export function resolveTarget(
   { host, port }: { host?: string; port: string | number },
   ports: DefaultedSpec["ports"],

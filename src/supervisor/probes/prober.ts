@@ -2,7 +2,7 @@
  * Probes running apps at their periods.
  *
  * The startup probe comes first; the others wait until it has passed. At most one probe of a kind is in flight. A failed liveness or
- * startup verdict is reported once per run, readiness with every change of verdict. A probe that the node could not perform, for want
+ * startup verdict is reported once per run, readiness with every change of verdict. A probe that the node could not perform, for lack
  * of descriptors for example, does not count: it is reported once and repeated after its period.
  */
 import { performance } from "node:perf_hooks";
@@ -19,7 +19,6 @@ import type { ProbeResult } from "./probe-result.ts";
 
 type Probes = Pick<DefaultedSpec, "startupProbe" | "livenessProbe" | "readinessProbe" | "ports">;
 
-/** One run of an app, and how to probe it. */
 export interface ProbedRun {
   key: string;
   runId: string;
@@ -52,12 +51,10 @@ export interface Prober {
   close(): void;
 }
 
-/** Reports whether an app has a probe. */
 export function hasProbes({ startupProbe, livenessProbe, readinessProbe }: Probes): boolean {
   return Boolean(startupProbe ?? livenessProbe ?? readinessProbe);
 }
 
-/** Creates a prober that probes nothing until watch() is called. */
 export function createProber(deps: ProberDeps): Prober {
   const watched = new Map<string, { run: ProbedRun; probes: string; end: () => void }>();
 

@@ -1,6 +1,4 @@
-/**
- * Turns probe results into verdicts: a threshold says how many equal results in a row it takes. Pure.
- */
+/** Turns probe results into verdicts: a threshold says how many equal results in a row it takes. Pure. */
 import type { DefaultedProbe } from "../../api/types.ts";
 import type { ProbeResult } from "./probe-result.ts";
 
@@ -15,7 +13,6 @@ export interface ProbeState {
 
 export const noResults: ProbeState = { successes: 0, failures: 0 };
 
-/** Returns the state after one more result. */
 export function observeProbe(state: ProbeState, { ok }: ProbeResult, probe: DefaultedProbe): ProbeState {
   const successes = ok ? state.successes + 1 : 0;
   const failures = ok ? 0 : state.failures + 1;

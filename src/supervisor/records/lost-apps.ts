@@ -27,7 +27,7 @@ export class LostApps {
     return this.#folders.length > 0;
   }
 
-  /** Finds the folders that belong to none of these apps. */
+  /** Finds the folders of apps that are not known. */
   async find(known: RunnableApp[]): Promise<void> {
     const owned = new Set(known.map(folderOf));
     const folders = await readdir(appsFolder(this.#layout));

@@ -27,7 +27,6 @@ export interface RecordStore {
   remove(record: AppRecord): Promise<void>;
 }
 
-/** Opens the store in the layout's state folder. */
 export function createRecordStore(layout: Layout, log: Logger, now: () => number = Date.now): RecordStore {
   return {
     async load() {
@@ -57,7 +56,6 @@ export async function saveRunRecord(runFolder: string, record: AppRecord): Promi
   await writeNew(copyPath(runFolder), encodeRecord(record));
 }
 
-/** Writes the copy of a run again. */
 export async function replaceRunRecord(runFolder: string, record: AppRecord): Promise<void> {
   await writeFileAtomic(copyPath(runFolder), encodeRecord(record));
 }

@@ -1,6 +1,4 @@
-/**
- * Recovery when an agent starts: apps whose record is lost but whose run continues, and runs without a record.
- */
+/** Recovery when an agent starts: apps whose record is lost but whose run continues, and runs without a record. */
 import { readdir } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { Logger } from "../../lib/log.ts";

@@ -1,6 +1,4 @@
-/**
- * The environment of an app: a clean one plus `spec.env`. Nothing from the agent's own environment gets in.
- */
+/** The environment of an app: a clean one plus `spec.env`. Nothing from the agent's own environment gets in. */
 import type { EnvVar } from "../../api/types.ts";
 import { cleanPath, shellQuote } from "../../lib/shell.ts";
 import type { Identity } from "../identity/identity.ts";

@@ -1,6 +1,4 @@
-/**
- * The marks that launchers write, read back. See launcher-script.ts for how each one is written.
- */
+/** The marks that launchers write, read back. See launcher-script.ts for how each one is written. */
 import { statSync, watch } from "node:fs";
 import { readdir, rm, symlink } from "node:fs/promises";
 import { performance } from "node:perf_hooks";
@@ -69,12 +67,10 @@ export async function waitForLauncher(mark: string, { timeoutMs = 5000 } = {}): 
   }
 }
 
-/** Removes the marks of a run that is over. */
 export async function removeMarks(mark: string): Promise<void> {
   await Promise.all(kinds.map((kind) => rm(`${mark}.${kind}`, { force: true })));
 }
 
-/** The ids of the runs that have marks in the folder. */
 export async function listMarkedRuns(folder: string): Promise<string[]> {
   const runs = (await readdir(folder)).map((file) => runOfMark(file)).filter((run) => run !== undefined);
   return [...new Set(runs)];
@@ -101,7 +97,6 @@ export function watchMarks(
   }
 }
 
-/** The id of the run that a file in the marks folder belongs to. */
 export function runOfMark(file: string): string | undefined {
   return /^([a-z0-9-]+)\.(claim|started|failure|exit)$/.exec(file)?.[1];
 }

@@ -1,6 +1,4 @@
-/**
- * Observes a run: what its launcher wrote, and which of its processes live.
- */
+/** Observes a run: what its launcher wrote, and which of its processes live. */
 import type { ConfinementOf } from "../confinement/confinement.ts";
 import type { RunRef } from "../types.ts";
 import { type Layout, markPath } from "../layout.ts";

@@ -1,6 +1,6 @@
 /**
  * How a run was started: its cgroup, user, folder and environment, kept as a file in the run's folder. Commands that enter the run
- * read it, so that they meet the app as it was started, whatever the spec says by now.
+ * read it, so that they run as the app was started, even if the spec has changed since.
  */
 import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -13,7 +13,6 @@ export interface RunContext {
   /** The command prefix that changes session and user. */
   privileges: string[];
   workingDir: string;
-  /** The group that it runs as. */
   gid: number;
   /** The path of its environment file. */
   environment: string;
@@ -26,7 +25,6 @@ export class RunContextLostError extends Error {
 
 const contextFile = (runFolder: string) => join(runFolder, "inside.json");
 
-/** Writes the context of a new run. */
 export async function saveRunContext(runFolder: string, context: RunContext): Promise<void> {
   await writeNew(contextFile(runFolder), JSON.stringify(context));
 }

@@ -14,7 +14,6 @@ import { ensureFolder, errorCode, writeNew } from "../../lib/files.ts";
 import { encodeEnvironment, type Environment } from "./environment.ts";
 import type { RunLayout } from "../layout.ts";
 
-/** Writes the environment of a new run. */
 export async function saveEnvironment(path: string, environment: Environment): Promise<void> {
   await openPrivateFolder(dirname(path));
   await writeNew(path, encodeEnvironment(environment)).catch((cause) => {

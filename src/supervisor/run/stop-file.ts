@@ -1,6 +1,3 @@
-/**
- * Runs the stop file of an app inside of its run; whatever the result, the stop goes on.
- */
 import type { Logger } from "../../lib/log.ts";
 import { execInRun } from "./enter.ts";
 import { folderOf, type Layout, logPath, runFolder, stopCopyPath } from "../layout.ts";
@@ -10,8 +7,8 @@ import { readRunContext } from "./run-context.ts";
 import type { AppRecord, Run } from "../types.ts";
 
 /**
- * Runs `spec.stopFile` and waits for it to exit, at most until the stop's deadline. An agent that ends meanwhile leaves it running;
- * the next agent runs it again.
+ * Runs `spec.stopFile` inside of the run and waits for it to exit, at most until the stop's deadline. If it fails, the stop goes on
+ * all the same. An agent that ends meanwhile leaves it running; the next agent runs it again.
  */
 export async function runStopFile(
   record: AppRecord,

@@ -3,7 +3,6 @@ import type { Logger } from "../../lib/log.ts";
 import type { CapsState } from "../confinement/confinement.ts";
 import type { AppEvent, AppRecord, Run, RunView, StartProblem } from "../types.ts";
 
-/** Everything that a runner does outside of its own memory. */
 export interface RunEffects {
   save: (record: AppRecord) => Promise<void>;
   /** The cgroup that a new run of the app gets. */
@@ -26,7 +25,6 @@ export interface RunEffects {
   onEmpty: (record: AppRecord, run: Run, callback: () => void) => () => void;
 }
 
-/** The effects, the clock, and callbacks for what happens to the app. */
 export interface RunnerDeps extends RunEffects {
   now: () => number;
   bootId: string;

@@ -1,6 +1,4 @@
-/**
- * Implements the effects of the runners on the real disk, kernel and launchers.
- */
+/** Implements the effects of the runners on the real disk, kernel and launchers. */
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import process from "node:process";
@@ -39,7 +37,6 @@ export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot"> {
   now: () => number;
 }
 
-/** The effects for all apps of a node. */
 export function createRunEffects(options: RunEffectsOptions, store: RecordStore, bootId: string): RunEffects {
   const { layout, confinement, confinementOf } = options;
   return {
@@ -105,7 +102,7 @@ function notEnforced(error: Error): CapsState {
   return { enforced: false, reason: "LimitsUnavailable", message: error.message };
 }
 
-/** Starts a run; what the user or an operator has to fix is returned. */
+/** Starts a run; returns the problem that the user or an operator has to fix. */
 async function startRun(
   record: AppRecord,
   run: Run,

@@ -106,13 +106,12 @@ export class AppRunner {
     this.poke();
   }
 
-  /** Records what the probes of this run found: whether it has started, and whether the app is ready. */
   setProbeState(runId: string, state: Pick<Run, "ready" | "startupPassed">): void {
     this.#probeState = { ...(this.#probeState?.runId === runId ? this.#probeState : {}), ...state, runId };
     this.poke();
   }
 
-  /** The agent stops its apps on exit: this one stops, and nothing starts any more. Resolves when the step under way is done. */
+  /** The agent stops its apps on exit: this one stops, and nothing starts again. Resolves when the step under way is done. */
   halt(): Promise<void> {
     this.#halted = true;
     this.#start.close();

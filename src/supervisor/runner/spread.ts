@@ -10,7 +10,7 @@ export interface SpreadOptions {
 
 const gapMs = 20;
 
-/** Calls `work` for each item in small batches with a wait between them; many items make larger batches. Ends early when `signal` aborts. */
+/** Calls `work` for each item, in batches with a wait between them. Ends early when `signal` aborts. */
 export async function spread<T>(
   items: T[],
   work: (item: T) => void,

@@ -1,6 +1,4 @@
-/**
- * The start of a run that is under way, if any: cancels it, and measures how long its launcher has been waited for.
- */
+/** The start of a run that is under way, if any: cancels it, and measures how long its launcher has been waited for. */
 import { performance } from "node:perf_hooks";
 
 /** The starts of one app; at most one at a time, since its steps never overlap. */
@@ -38,7 +36,7 @@ export class StartAttempt {
     this.#underWay?.abort(why);
   }
 
-  /** The agent stops: nothing starts any more, not even what was decided just before. */
+  /** The agent stops: nothing starts again, not even what was decided just before. */
   close(): void {
     this.#closed = true;
     this.cancel(agentStops());

@@ -1,6 +1,5 @@
-/**
- * Runs steps one at a time. A poke during a step leads to another step after it, and a step that throws is retried.
- */
+/** Runs steps one at a time. A poke during a step leads to another step after it, and a step that throws is retried. */
+
 export interface StepLoopOptions {
   /** One step; true means that another must follow at once. */
   step: () => Promise<boolean>;

@@ -87,7 +87,6 @@ export function checkHead(url: URL, head: Uint8Array): void {
   }
 }
 
-/** The error for a body that is larger than allowed, or announced as such. */
 export function tooLarge(url: URL, size: string, maxBytes: number): StartError {
   return new StartError("DownloadTooLarge", `${naming(url)}: ${size}, at most ${maxBytes} bytes are allowed`);
 }

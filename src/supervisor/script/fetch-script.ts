@@ -39,7 +39,6 @@ export interface ScriptFetcherOptions {
 /** Returns the path of an executable copy. Throws a StartError, or the reason of the signal if that aborts. */
 export type ScriptFetcher = (url: string, sha256: string | undefined, signal: AbortSignal) => Promise<string>;
 
-/** Creates a fetcher with a cache in `cacheDir`. */
 export function createScriptFetcher(
   { cacheDir, onStale, now, ...options }: ScriptFetcherOptions,
 ): ScriptFetcher {
@@ -87,7 +86,6 @@ function isTemporary({ reason, cause }: StartError, status: number): boolean {
   return reason === "DownloadFailed" && (cause !== undefined || status === 429 || status >= 500);
 }
 
-/** Saves the body of an answer in the cache. */
 async function saveScript(
   { url, status, headers, body }: Answer,
   sha256: string | undefined,

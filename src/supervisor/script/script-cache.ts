@@ -57,7 +57,7 @@ export interface ScriptCache {
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const abandonedAfterMs = 3_600_000;
 
-/** Creates a cache in a folder. The first download creates the folder. */
+/** The first download creates the folder. */
 export function createScriptCache(
   folder: string,
   { now = Date.now }: { now?: () => number } = {},

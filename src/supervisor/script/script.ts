@@ -27,7 +27,6 @@ export interface Script {
 export interface PrepareScriptOptions {
   /** The path of the repaired copy, if one is needed. */
   copyPath: string;
-  /** The expected digest. */
   sha256?: string;
   /** The field of the spec with the path, for messages. */
   field?: string;
