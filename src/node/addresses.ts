@@ -1,14 +1,15 @@
-/** Which addresses of a machine others can reach it by. Pure. */
+/** The addresses at which others can reach a machine. Pure. */
 import type { NetworkInterfaceInfo } from "node:os";
 
-/** As `os.networkInterfaces()` gives them. */
+/** As returned by `os.networkInterfaces()`. */
 export type Addresses = {
   [device: string]: Pick<NetworkInterfaceInfo, "address" | "family" | "internal">[] | undefined;
 };
 
 /**
- * One address of each family, IPv4 first: that of the device that the default route leads over, else that of the first device
- * in the order of names. Loopback and link-local ones are no way in. `route` and `ipv6Route` are files of /proc/net.
+ * Returns one address of each family, IPv4 first: that of the device with the default route, else that of the first device by
+ * name. Loopback and link-local addresses are skipped: others cannot connect to them. `route` and `ipv6Route` are the contents of
+ * files in /proc/net.
  */
 export function nodeAddresses(interfaces: Addresses, route: string, ipv6Route: string): string[] {
   const way = { IPv4: defaultDevice(route), IPv6: defaultDeviceIPv6(ipv6Route) };

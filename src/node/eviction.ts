@@ -1,32 +1,31 @@
-/** Which app goes when the node runs out of memory. Pure. */
+/** Chooses the app to evict when the node runs out of memory. Pure. */
 
-/** A running app, as far as an eviction looks at it. */
 export interface EvictionCandidate {
   key: string;
-  /** Of its PriorityClass; 0 without one. */
+  /** From its PriorityClass; 0 without one. */
   priority: number;
   memoryBytes: number;
-  /** Its cap; undefined: none. */
+  /** Its cap; undefined without one. */
   memoryLimitBytes?: number;
-  /** How long it has been ending, if it is. */
+  /** How long it has been stopping, if it is. */
   stoppingMs?: number;
 }
 
 export interface Eviction {
   key: string;
-  /** Why this one, for the event. */
+  /** Why this app was chosen, for the event. */
   message: string;
 }
 
-/** From here on an app is part of the system, as for Pods: `system-cluster-critical` has 2,000,000,000. */
+/** From this priority on an app is part of the system, as for Pods: `system-cluster-critical` has 2,000,000,000. */
 export const criticalPriority = 2_000_000_000;
 
-/** The memory of an app that is ending comes back soon; one that takes longer is not waited for. */
+/** How long a stopping app holds up the next eviction: its memory is usually free soon. */
 const patienceMs = 60_000;
 
 /**
- * The app to evict, or undefined: one at a time, so none while another is about to end. The lowest priority goes
- * first, then the one that fills its cap the most (an app without a cap counts as over it), then the largest. Critical apps stay.
+ * Returns the app to evict, or undefined: one at a time, so none while another is about to stop. The lowest priority goes first,
+ * then the app that fills its cap the most (an app without a cap counts as over it), then the largest. Critical apps stay.
  */
 export function chooseEviction(apps: EvictionCandidate[], why: string): Eviction | undefined {
   if (apps.some(({ stoppingMs = Infinity }) => stoppingMs < patienceMs)) return undefined;
@@ -45,7 +44,7 @@ function order(one: EvictionCandidate, other: EvictionCandidate): number {
     (one.key < other.key ? -1 : 1);
 }
 
-/** Infinity minus Infinity is no order. */
+/** Subtraction would not do: Infinity minus Infinity is NaN. */
 function compare(one: number, other: number): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }

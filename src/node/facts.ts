@@ -1,6 +1,6 @@
 /**
- * What is known about the machine without asking anybody: from `node:os` and a few files of the kernel. One reading costs about
- * a millisecond and no lasting memory (docs/decisions/0006). What it takes programs to find out is in hardware.ts.
+ * Facts about the machine from `node:os` and a few files of the kernel. Reading them takes about a millisecond and no lasting
+ * memory (docs/decisions/0006). Facts that need other programs are in hardware.ts.
  */
 import { readFile } from "node:fs/promises";
 import * as nodeOS from "node:os";
@@ -23,18 +23,18 @@ export interface NodeFacts {
   addresses: string[];
 }
 
-/** What is asked of the operating system; tests bring their own. */
+/** The functions of `node:os` that are used; tests pass their own. */
 export type OperatingSystem = Pick<typeof nodeOS, "hostname" | "cpus" | "totalmem" | "release" | "arch"> & {
   networkInterfaces(): Addresses;
 };
 
 export interface FactsOptions {
-  /** Where the file system of the machine begins. */
+  /** The root of the machine's file system. */
   root?: string;
   os?: OperatingSystem;
 }
 
-/** Reads the facts. What a machine does not tell is an empty text. */
+/** Unknown facts are empty strings. */
 export async function readNodeFacts({ root = "/", os = nodeOS }: FactsOptions = {}): Promise<NodeFacts> {
   const read = (path: string) => readFile(join(root, path), "utf8").then((text) => text.trim(), () => "");
   const release = await read("etc/os-release") || await read("usr/lib/os-release");
@@ -58,12 +58,12 @@ export async function readNodeFacts({ root = "/", os = nodeOS }: FactsOptions = 
   };
 }
 
-/** Node's name of an architecture, in the words of Kubernetes. */
+/** Returns Kubernetes' name of an architecture. */
 export function goArchitecture(arch: string): string {
   return { x64: "amd64", ia32: "386", ppc64: "ppc64le", mipsel: "mipsle" }[arch] ?? arch;
 }
 
-/** The name that an os-release file gives the system for people. */
+/** Returns the system's name for users from an os-release file. */
 export function prettyName(osRelease: string): string {
   const value = (field: string) => osRelease.match(new RegExp(`^${field}=(["']?)(.*)\\1$`, "m"))?.[2];
   return value("PRETTY_NAME") ?? value("NAME") ?? "";

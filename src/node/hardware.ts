@@ -1,6 +1,6 @@
 /**
- * Which machine it is: maker, model, processor. Found out by systeminformation, which runs programs and keeps 4 MB for good
- * (docs/decisions/0006): the agent has it done once by a child process that ends, commands that end anyway do it themselves.
+ * The machine's manufacturer, model and processor, from systeminformation, which runs programs and keeps 4 MB of memory for good
+ * (docs/decisions/0006). So the agent uses a child process for this once; short-lived commands call it directly.
  */
 import { execFile } from "node:child_process";
 
@@ -11,7 +11,6 @@ export interface Hardware {
   virtual: boolean;
 }
 
-/** Asks systeminformation, in this process. */
 export async function readHardware(): Promise<Hardware> {
   const { default: systeminformation } = await import("systeminformation");
   const [system, cpu] = await Promise.all([systeminformation.system(), systeminformation.cpu()]);
@@ -23,7 +22,7 @@ export async function readHardware(): Promise<Hardware> {
   };
 }
 
-/** Has a program do it that prints what `readHardware` returns as JSON; it is ended when its time is over or the signal aborts. */
+/** Runs a program that prints the result of `readHardware` as JSON; it is killed after its timeout or when the signal aborts. */
 export function readHardwareInChild(
   [program = "", ...args]: string[],
   { timeoutMs = 20_000, signal }: { timeoutMs?: number; signal?: AbortSignal } = {},

@@ -1,8 +1,8 @@
 /**
- * The node's signs of life: the agent's own Lease, by which schedulers know that the node takes apps, and for Nodes that the agent
- * registered the one that Kubernetes itself looks at.
+ * The node's heartbeats: the agent's own Lease, which shows schedulers that the node accepts apps, and, for Nodes that the agent
+ * registered, the one that Kubernetes itself checks.
  *
- * Guarantees: each is written every period, also while the other cannot be written; a try that failed is repeated in a few
+ * Guarantees: each is renewed every period, even while the other cannot be written; a failed renewal is retried within a few
  * seconds, before others count the node as lost.
  */
 import { agentLease, leaseNamespace } from "../api/names.ts";
@@ -14,7 +14,7 @@ import { sleep } from "../lib/sleep.ts";
 import { steadyNow } from "../lib/time.ts";
 
 export interface LeaseKeeper {
-  /** Renews what is to be renewed; says whether all of it was. */
+  /** Renews the Leases; reports whether all renewals succeeded. */
   renewOnce(signal?: AbortSignal): Promise<boolean>;
   run(signal: AbortSignal): Promise<void>;
 }
@@ -23,16 +23,15 @@ export interface LeaseKeeperOptions {
   client: KubeClient;
   node: string;
   log: Logger;
-  /** Annotations of the agent's Lease, asked anew for each renewal. */
+  /** Annotations of the agent's Lease, read for each renewal. */
   annotations: () => Record<string, string>;
-  /** The Node object, as far as it is known: Leases go when it goes. */
+  /** The Node object, if it is known: Leases are deleted with it. */
   owner: () => { uid: string; registered: boolean } | undefined;
   periodMs?: number;
   seconds?: number;
   now?: () => number;
 }
 
-/** Makes a keeper of the node's Leases. */
 export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
   const { client, node, log, annotations, owner, periodMs = 10_000, seconds = 40, now = Date.now } = options;
   const last = new Map<string, Lease>();

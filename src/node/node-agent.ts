@@ -1,8 +1,8 @@
 /**
- * The node's part of the agent: measures the machine, sees when it runs short and ends an app then, keeps the Node object and
- * the Leases. Without an API server only the first two.
+ * The node's part of the agent: measures the machine, evicts an app when memory runs short, and keeps the Node object and the
+ * Leases. Without an API server it does only the first two.
  *
- * Three loops that do not wait for each other: a server that hangs must not keep the node from ending an app in time.
+ * It runs three loops that do not wait for each other: a server that hangs must not delay an eviction.
  */
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log.ts";
@@ -26,18 +26,18 @@ export interface NodeAgentOptions {
   log: Logger;
   facts: () => Promise<NodeFacts>;
   usage: UsageReader;
-  /** Shares of the node that no app was promised. */
+  /** Shares of the node that are not promised to any app. */
   free: () => Shares;
   reserved?: Shares;
-  /** Whether the agent can do its work, and why not. */
+  /** Reports whether the agent works, and if not, why. */
   ready?: () => { ready: boolean; message: string };
-  /** Asked once, after the registration; what it costs is worth nothing to a node that cannot register. */
+  /** Called once, after the registration: it is expensive, and a node that cannot register does not need it. */
   hardware?: (signal?: AbortSignal) => Promise<Hardware>;
-  /** The apps that run, and the way to end one. */
+  /** The running apps. Without `evict`, none is evicted. */
   apps?: () => EvictionCandidate[];
   evict?: (key: string, message: string) => void;
   periodMs?: number;
-  /** For what is written. */
+  /** For timestamps. */
   now?: () => number;
   /** For waits. */
   steady?: () => number;
@@ -46,24 +46,23 @@ export interface NodeAgentOptions {
 export interface NodeState {
   usage?: NodeUsage;
   pressures: Pressures;
-  /** The Node object is the agent's own. */
+  /** The Node object belongs to the agent. */
   registered: boolean;
 }
 
 export interface NodeAgent {
   run(signal: AbortSignal): Promise<void>;
-  /** One look at the machine, and what follows from it. */
+  /** Measures the machine once, and evicts an app if memory is short. */
   observeOnce(): Promise<void>;
-  /** One round for the Node object. */
+  /** Updates the Node object, if that is due. */
   registerOnce(signal?: AbortSignal): Promise<void>;
-  /** One renewal of the Leases; false where one failed. */
+  /** Renews the Leases once; false if one failed. */
   renewOnce(signal?: AbortSignal): Promise<boolean>;
   state(): NodeState;
 }
 
 const registerPeriodMs = 60_000;
 
-/** Makes the node's part of the agent. */
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const { client, node, version, mode, log, free, periodMs = 10_000 } = options;
   const { now = Date.now, steady = steadyNow } = options;
@@ -115,7 +114,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
 
   const registerOnce = async (signal?: AbortSignal) => {
     if (!registration) return;
-    // What changed goes out at once; else the Node is looked at once a minute.
+    // Changes are written at once; otherwise the Node is checked once a minute.
     const next = JSON.stringify([ready(), activePressures(pressures), hardware]);
     if (next === pictured && steady() - picturedAt < registerPeriodMs) return;
     await registration.syncOnce(await picture(), signal);
@@ -143,7 +142,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     async run(signal) {
       const observe = () => attempt("measure the node", observeOnce, signal);
       const register = () => attempt("keep the Node object", () => registerOnce(signal), signal);
-      // The first Lease should say something true.
+      // The first Lease should contain measured values.
       await observe();
       await Promise.all([
         repeat(() => observeDelay(usage, periodMs), signal, observe, log),
@@ -154,7 +153,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   };
 }
 
-/** The nearer memory is to its end, the closer it is watched. */
+/** The closer memory is to running out, the more often it is measured. */
 export function observeDelay(usage: NodeUsage | undefined, periodMs: number): number {
   if (!usage) return periodMs;
   const { memoryAvailableBytes, memoryTotalBytes } = usage;

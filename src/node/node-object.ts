@@ -1,4 +1,4 @@
-/** The Node object as the agent wants it. Pure. */
+/** The Node object that the agent writes. Pure. */
 import type { V1Node, V1NodeCondition } from "@kubernetes/client-node";
 import { withTransitionTime } from "../api/conditions.ts";
 import { group, labels as nodeLabels, nodeTaint } from "../api/names.ts";
@@ -13,7 +13,6 @@ import { formatBytes, formatCores } from "./quantity.ts";
 export type Node = Wire<V1Node>;
 export type NodeCondition = Wire<V1NodeCondition>;
 
-/** What is said about a node. */
 export interface NodePicture {
   name: string;
   version: string;
@@ -25,7 +24,6 @@ export interface NodePicture {
   ready: { ready: boolean; message: string };
 }
 
-/** Annotations of the Node. */
 export const nodeAnnotations = {
   /** On Nodes that an agent registered or adopted. */
   registered: `${group}/registered-by`,
@@ -37,8 +35,8 @@ const mark = "nckubelet";
 const versionSuffix = "+nckubelet";
 
 /**
- * Whose Node it is. A kubelet writes its version with the very first status, so a Node without one has nobody yet. Where a
- * kubelet came later its version replaced the agent's.
+ * Returns the owner of a Node. A kubelet writes its version with its first status, so a Node without a version has no owner yet.
+ * When a kubelet takes over later, its version replaces the agent's.
  */
 export function ownerOf(node: Node): "agent" | "kubelet" | "nobody" {
   const version = node.status?.nodeInfo?.kubeletVersion;
@@ -46,7 +44,6 @@ export function ownerOf(node: Node): "agent" | "kubelet" | "nobody" {
   return node.metadata?.annotations?.[nodeAnnotations.registered] === mark ? "agent" : "nobody";
 }
 
-/** A Node for a machine that has none. */
 export function newNode(picture: NodePicture, now: number): Node {
   return {
     apiVersion: "v1",
@@ -57,7 +54,7 @@ export function newNode(picture: NodePicture, now: number): Node {
   };
 }
 
-/** A Node that nobody looked after, as the agent's own: with its labels, its mark and its taint beside what is there. */
+/** Returns a Node without an owner as the agent's own: adds its labels, mark and taint to what is there. */
 export function adopted({ metadata, spec }: Node, picture: NodePicture): Pick<Node, "metadata" | "spec"> {
   const taints = spec?.taints ?? [];
   const has = taints.some(({ key, effect }) => key === nodeTaint.key && effect === nodeTaint.effect);
@@ -71,7 +68,7 @@ export function adopted({ metadata, spec }: Node, picture: NodePicture): Pick<No
   };
 }
 
-/** A Node of the agent's own with what must be on it. Other labels and the taint are left to people after the registration. */
+/** Returns the agent's own Node with what it must have. Users may change other labels and the taint after the registration. */
 export function lookedAfter({ metadata }: Node, picture: NodePicture): Pick<Node, "metadata"> {
   const labels = { ...metadata?.labels, [nodeLabels.node]: "true" };
   return {
@@ -79,7 +76,7 @@ export function lookedAfter({ metadata }: Node, picture: NodePicture): Pick<Node
   };
 }
 
-/** A kubelet's Node with the agent's label, and without what the agent put there while the Node was its own. */
+/** Returns a kubelet's Node with the agent's label, and without what the agent added while it owned the Node. */
 export function leftToKubelet({ metadata, spec }: Node): Pick<Node, "metadata" | "spec"> {
   const { [nodeAnnotations.registered]: registered, ...annotations } = metadata?.annotations ?? {};
   const labels = { ...metadata?.labels, [nodeLabels.node]: "true" };
@@ -88,7 +85,7 @@ export function leftToKubelet({ metadata, spec }: Node): Pick<Node, "metadata" |
   return { metadata: { ...metadata, labels, annotations }, spec: { ...spec, taints } };
 }
 
-/** The status of a Node of the agent's own; what others wrote beside it stays. */
+/** Returns the status of the agent's own Node; fields and conditions of other writers stay. */
 export function nodeStatus(
   before: NonNullable<Node["status"]>,
   picture: NodePicture,
@@ -96,7 +93,7 @@ export function nodeStatus(
 ): NonNullable<Node["status"]> {
   const { facts, reserved, diskBytes } = picture;
   const left = (share: number) => Math.max(0, 100 - share) / 100;
-  // No Pods: without a kubelet nobody would start them.
+  // No Pods: without a kubelet, nothing would start them.
   const storage: Record<string, string> = diskBytes ? { "ephemeral-storage": formatBytes(diskBytes) } : {};
   const conditions = conditionsOf(picture, now).map((condition) =>
     withTransitionTime(condition, before.conditions, isoSeconds(now))
@@ -125,7 +122,7 @@ export function nodeStatus(
       operatingSystem: facts.operatingSystem,
       architecture: facts.architecture,
       kubeletVersion: `v${picture.version}${versionSuffix}`,
-      // The other fields are about containers, and the server fills them with nothing.
+      // The other fields are about containers; the server fills them with empty strings.
     } as NonNullable<Node["status"]>["nodeInfo"],
     conditions: [...conditions, ...others],
   };

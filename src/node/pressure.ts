@@ -1,8 +1,8 @@
 /**
- * Whether the node runs short of memory, disk or process ids. Pure.
+ * Whether the node runs short of memory, disk or process IDs. Pure.
  *
- * Pressure begins at once and ends late: what is short has to be well above its threshold for a while, so that an app that was
- * evicted is not started again into the same shortage.
+ * Pressure starts at once and ends late: the resource has to stay well above its threshold for a while, so that an evicted app
+ * is not started again into the same shortage.
  */
 import type { DiskUsage, NodeUsage } from "./usage.ts";
 
@@ -10,19 +10,19 @@ export type Resource = "memory" | "disk" | "pid";
 
 export interface PressureState {
   active: boolean;
-  /** When `active` changed last. */
+  /** When `active` last changed. */
   since: number;
-  /** Since when there was enough again. */
+  /** Since when there is enough again. */
   reliefSince?: number;
-  /** It is short at this moment; `active` stays for a while after that. */
+  /** It is short at this moment; `active` stays on for a while after that. */
   short: boolean;
-  /** What is short, for people. */
+  /** What is short, for users. */
   message: string;
 }
 
 export type Pressures = Record<Resource, PressureState>;
 
-/** Short: pressure. Enough: no pressure, if it stays so. Between the two everything stays as it is. */
+/** `short` starts pressure, `enough` ends it if it lasts, `between` changes nothing. */
 interface Verdict {
   level: "short" | "between" | "enough";
   message: string;
@@ -30,16 +30,15 @@ interface Verdict {
 
 const mebibyte = 1 << 20;
 const gibibyte = 1 << 30;
-/** So much above its threshold counts as enough. */
+/** This multiple of the threshold counts as enough. */
 const relief = 1.5;
 
-/** No pressure at all, as of `now`. */
 export function noPressure(now: number): Pressures {
   const calm: PressureState = { active: false, short: false, since: now, message: "" };
   return { memory: calm, disk: calm, pid: calm };
 }
 
-/** The state after another look at the node. */
+/** Returns the state after another measurement. */
 export function stepPressure(
   before: Pressures,
   usage: NodeUsage,
@@ -53,7 +52,7 @@ export function stepPressure(
   };
 }
 
-/** Available memory under which there is pressure: 100 MiB or 2%, but no more than a tenth of a small machine. */
+/** The available memory below which there is pressure: 100 MiB or 2%, but at most a tenth of a small machine. */
 export function memoryThreshold(totalBytes: number): number {
   return Math.min(totalBytes * 0.1, Math.max(100 * mebibyte, totalBytes * 0.02));
 }
@@ -77,7 +76,7 @@ function step(
 function judgeMemory(usage: NodeUsage): Verdict {
   const { memoryAvailableBytes: available, memoryTotalBytes: total, memoryStallPCT = 0 } = usage;
   const threshold = memoryThreshold(total);
-  // An app at its own cap stalls as well; only where memory is about to run out is a stall the node's.
+  // An app at its own cap stalls as well; a stall is the node's only if memory is about to run out.
   const stalls = memoryStallPCT >= 20 && available < threshold * 2;
   const message = `${mib(available)} of ${mib(total)} MiB of memory are available` +
     (stalls ? `, all work waits for memory ${memoryStallPCT}% of the time` : "");

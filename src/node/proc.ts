@@ -1,4 +1,4 @@
-/** Readers of the kernel's texts in /proc. Pure. */
+/** Parsers of files in /proc. Pure. */
 
 export interface CpuTimes {
   /** In ticks since boot, over all CPUs. */
@@ -6,7 +6,7 @@ export interface CpuTimes {
   total: number;
 }
 
-/** The first line of /proc/stat. Waiting for a disk is idle time, and what a guest used is part of user time already. */
+/** Parses the first line of /proc/stat. Waiting for a disk is idle time, and the time of guests is already part of user time. */
 export function parseCpuTimes(stat: string): CpuTimes {
   const line = stat.slice(0, stat.indexOf("\n"));
   const [name, ...fields] = line.trim().split(/\s+/);
@@ -19,7 +19,7 @@ export function parseCpuTimes(stat: string): CpuTimes {
   return { busy, total: busy + idle + iowait };
 }
 
-/** Total and available memory of /proc/meminfo. */
+/** Parses total and available memory from /proc/meminfo. */
 export function parseMemory(meminfo: string): { totalBytes: number; availableBytes: number } {
   const bytes = (field: string) => {
     const value = meminfo.match(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m"))?.[1];
@@ -29,14 +29,14 @@ export function parseMemory(meminfo: string): { totalBytes: number; availableByt
   return { totalBytes: bytes("MemTotal"), availableBytes: bytes("MemAvailable") };
 }
 
-/** The averages of the last 10 s of a file in /proc/pressure (kernels with PSI); undefined for an empty text. */
+/** Parses the 10 s averages of a file in /proc/pressure (kernels with PSI); undefined for an empty text. */
 export function parsePressure(text: string): { some: number; full: number } | undefined {
   const average = (line: string) => Number(text.match(new RegExp(`^${line} avg10=([\\d.]+)`, "m"))?.[1]);
   const some = average("some");
   return Number.isNaN(some) ? undefined : { some, full: average("full") || 0 };
 }
 
-/** All processes and threads: the number after the slash of /proc/loadavg. */
+/** Returns the number of processes and threads: the number after the slash in /proc/loadavg. */
 export function parseThreads(loadavg: string): number {
   return Number(loadavg.match(/\b\d{1,10}\/(\d{1,10})/)?.[1] ?? 0);
 }

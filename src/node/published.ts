@@ -1,6 +1,6 @@
 /**
- * What the agent tells schedulers about its node. It travels as annotations of the Lease that is written every 10 s anyway, so it
- * costs no request of its own. Pure.
+ * What the agent publishes about its node for schedulers, as annotations of its Lease: that is written every 10 s anyway, so this
+ * needs no request of its own. Pure.
  */
 import { group } from "../api/names.ts";
 import { formatPercent } from "../api/percent.ts";
@@ -17,13 +17,12 @@ export interface Published {
   used: Shares;
   /** Not promised to any app. */
   free: Shares;
-  /** Kept back for the system itself. */
+  /** Reserved for the system. */
   reserved: Shares;
   pressure: Resource[];
   version: string;
 }
 
-/** Annotations of the agent's Lease. */
 export const publishedAnnotations = {
   cpuUsed: `${group}/cpu-used-pct`,
   memUsed: `${group}/mem-used-pct`,
@@ -31,14 +30,14 @@ export const publishedAnnotations = {
   memFree: `${group}/mem-free-pct`,
   cpuReserved: `${group}/cpu-reserved-pct`,
   memReserved: `${group}/mem-reserved-pct`,
-  /** Names of what is short, separated by commas; empty: nothing. */
+  /** Resources that are short, separated by commas; empty if none is. */
   pressure: `${group}/pressure`,
   version: `${group}/nckubelet-version`,
 } as const;
 
 const resources: readonly Resource[] = ["memory", "disk", "pid"];
 
-/** The annotations that say it. */
+/** Formats the annotations. */
 export function publish({ used, free, reserved, pressure, version }: Published): Record<string, string> {
   const keys = publishedAnnotations;
   return {
@@ -53,7 +52,7 @@ export function publish({ used, free, reserved, pressure, version }: Published):
   };
 }
 
-/** Reads the annotations of an agent's Lease; undefined where they do not say all of it. */
+/** Reads the annotations of an agent's Lease; undefined if they are incomplete. */
 export function parsePublished(annotations: Record<string, string> = {}): Published | undefined {
   const keys = publishedAnnotations;
   const shares = (cpu: string, mem: string) => ({
@@ -71,7 +70,6 @@ export function parsePublished(annotations: Record<string, string> = {}): Publis
   return { used, free, reserved, pressure, version: annotations[keys.version] ?? "" };
 }
 
-/** What is short now. */
 export function activePressures(pressures: Pressures): Resource[] {
   return resources.filter((resource) => pressures[resource].active);
 }

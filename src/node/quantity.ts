@@ -1,12 +1,12 @@
-/** Amounts as the API server writes them, so that what it stores compares equal to what was sent. */
+/** Quantities in the form in which the API server stores them, so that what it returns equals what was sent. */
 
-/** Cores: `2`, `1500m`. */
+/** Formats cores: `2`, `1500m`. */
 export function formatCores(cores: number): string {
   const thousandths = Math.floor(cores * 1000);
   return thousandths % 1000 === 0 ? String(thousandths / 1000) : `${thousandths}m`;
 }
 
-/** Bytes in whole KiB, with the largest unit that needs no fraction: `24682416Ki`, `2Gi`. */
+/** Formats bytes in whole KiB, with the largest unit that needs no fraction: `24682416Ki`, `2Gi`. */
 export function formatBytes(bytes: number): string {
   let amount = Math.floor(bytes / 1024);
   const units = ["Ki", "Mi", "Gi", "Ti", "Pi"];

@@ -1,9 +1,9 @@
 /**
- * Keeps the Node object of this machine: creates it where none is, looks after it where it is the agent's own, and leaves a kubelet's
- * alone but for one label.
+ * Keeps the Node object of this machine: creates a missing one, maintains it while the agent owns it, and changes only one label of a
+ * kubelet's Node.
  *
- * Guarantees: what others write to the Node stays; a write never goes to a Node that was recreated or changed since it was read; an
- * unchanged Node costs one read a minute and one write in five.
+ * Guarantees: what other clients write to the Node stays; a write is rejected if the Node was recreated or changed since it was read;
+ * an unchanged Node costs one read a minute and one write every five minutes.
  */
 import type { KubeClient, KubeRequest } from "../kube/client/client.ts";
 import { hasStatus, KubeError } from "../kube/kube-error.ts";
@@ -22,15 +22,13 @@ import {
   ownerOf,
 } from "./node-object.ts";
 
-/**
- * `auto`: create the Node, or look after it unless a kubelet does. `always`: also where a kubelet did. `never`: do not touch it.
- */
+/** `auto`: create the Node, or maintain it unless a kubelet does. `always`: even if a kubelet does. `never`: do not touch it. */
 export type RegisterMode = "auto" | "always" | "never";
 
 export interface Registration {
-  /** Brings the Node up to date. Throws a KubeError. */
+  /** Updates the Node. Throws a KubeError. */
   syncOnce(picture: NodePicture, signal?: AbortSignal): Promise<void>;
-  /** The Node as far as it is known; `registered`: it is the agent's own. */
+  /** The Node, if it is known; `registered`: the agent owns it. */
   readonly node: { uid: string; registered: boolean } | undefined;
 }
 
@@ -39,17 +37,16 @@ export interface RegistrationOptions {
   node: string;
   mode: RegisterMode;
   log: Logger;
-  /** Conditions are written again after this time, though nothing changed. */
+  /** After this time conditions are written even if nothing changed. */
   heartbeatMs?: number;
   now?: () => number;
 }
 
-/** Makes the keeper of the Node object. */
 export function createRegistration(options: RegistrationOptions): Registration {
   const { client, node: name, mode, log, heartbeatMs = 300_000, now = Date.now } = options;
   let known: Registration["node"];
 
-  /** What passes for success may be the page of a proxy: nothing is concluded from it. */
+  /** A 200 may be the page of a proxy: only a Node counts as an answer. */
   const ask = async (request: Partial<KubeRequest>) => {
     const { method = "GET", path = resourcePath(nodes, { name }) } = request;
     const node = await client.request<Node>({ path, timeoutMs: 10_000, ...request });
@@ -70,7 +67,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     known = { uid: node.metadata?.uid ?? "", registered: true };
   };
 
-  /** Writes what differs, and gives the Node as it is then. The version refuses what was decided on an older one. */
+  /** Writes what differs and returns the Node as it is then. The resourceVersion rejects a change that is based on an older one. */
   const write = async (
     node: Node,
     wanted: Pick<Node, "metadata" | "spec" | "status">,
@@ -116,7 +113,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
   };
 }
 
-/** Whether a status says something new, or the last one is old. */
+/** Reports whether the status changed, or the last one is old. */
 function isDue(
   { status: before }: Node,
   status: NonNullable<Node["status"]>,

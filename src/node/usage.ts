@@ -1,8 +1,8 @@
 /**
- * How much of the node is in use: a few small files of /proc, read in well under a millisecond.
+ * How much of the node is in use, from a few small files in /proc that take well under a millisecond to read.
  *
- * CPU is the share of all CPUs between two readings; the first reading has the share since boot. Memory in use is what is not
- * available: caches that the kernel would give back do not count.
+ * CPU is the share of all CPUs between two readings; the first reading is the share since boot. Memory in use is what is not
+ * available: caches that the kernel would free do not count.
  */
 import { readFile, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,19 +16,19 @@ export interface NodeUsage {
   memoryBytes: number;
   memoryTotalBytes: number;
   memoryAvailableBytes: number;
-  /** Percent of the last 10 s in which every process that could run waited for memory. Absent without PSI. */
+  /** Percent of the last 10 s in which all runnable processes waited for memory. Absent without PSI. */
   memoryStallPCT?: number;
-  /** Processes and threads, and how many there may be. */
+  /** Processes and threads, and their limit. */
   threads: number;
   maxThreads: number;
-  /** Of the file system that holds state and logs. */
+  /** The file system of state and logs. */
   disk?: DiskUsage;
 }
 
 export interface DiskUsage {
   availableBytes: number;
   totalBytes: number;
-  /** 0 of 0 where the file system does not count them. */
+  /** 0 of 0 if the file system does not count them. */
   freeInodes: number;
   inodes: number;
 }
@@ -37,7 +37,7 @@ export interface UsageReader {
   read(): Promise<NodeUsage>;
 }
 
-/** Makes a reader; `diskPath` is a folder on the file system to look at. */
+/** `diskPath` is a folder on the file system to measure. */
 export function createUsageReader(
   { procDir = "/proc", diskPath }: { procDir?: string; diskPath?: string } = {},
 ): UsageReader {
@@ -49,7 +49,7 @@ export function createUsageReader(
   return {
     async read() {
       const cpu = parseCpuTimes(await read("stat"));
-      // Twice within one tick of the kernel's clock there is nothing new to tell.
+      // Two readings within one tick of the kernel's clock show no difference.
       if (cpu.total > before.total) cpuPCT = share(cpu.busy - before.busy, cpu.total - before.total);
       before = cpu;
       const { totalBytes, availableBytes } = parseMemory(await read("meminfo"));
