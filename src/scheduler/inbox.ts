@@ -15,7 +15,6 @@ export interface Inbox {
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Listens to the cluster state; waiting apps go into the queue. */
 export function createInbox(cluster: ClusterState, queue: SchedulingQueue): Inbox {
   let events: EventSubjects = new Map();
   const { notify, wait } = createNotifier();

@@ -38,7 +38,6 @@ export interface LoopOptions {
   now?: () => number;
 }
 
-/** Schedules until the signal aborts. */
 export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<void> {
   const { cluster, queue, inbox, binder, policy, bindPlaces } = options;
   let failure: { error: unknown } | undefined;
@@ -60,7 +59,7 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
   }
 }
 
-/** Returns the function that schedules one app. `fail` receives errors of what continues after it returned: wrong sums must end the loop. */
+/** `fail` receives errors of work that continues after the step: wrong sums must end the loop. */
 function createStep(options: LoopOptions, fail: (error: unknown) => void): (key: string) => void {
   const { log, cluster, queue, inbox, binder, evictor, writer, recorder, metrics, policy, random } = options;
   const { now = Date.now } = options;

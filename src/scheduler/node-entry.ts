@@ -19,16 +19,16 @@ const unknownProperties: NodeProperties = {
   pressures: [],
 };
 
-/** A node. Only the snapshot changes it; preemption changes its own copies. */
+/** Only the snapshot changes an entry; preemption changes its own copies. */
 export class NodeEntry {
   // What every decision reads comes first, so that it is close together in memory.
   /** Points that are free for apps. */
   freeCpu = wholeNode;
   freeMem = wholeNode;
-  /** Points of bound and leaving apps; an app without a cap counts a little. For scores alone. */
+  /** Points of bound and leaving apps, plus a little for an app without a cap. Only for scores. */
   spreadCpu = 0;
   spreadMem = 0;
-  /** Apps for which preemption makes room here. A list, since it is mostly empty. */
+  /** Apps for which preemption makes room here. A list, since it is usually empty. */
   nominated: readonly SchedulerApp[] = [];
   report: NodeReport | undefined;
   /** `spreadCpu` and `spreadMem` when the last report was received. */
@@ -44,10 +44,8 @@ export class NodeEntry {
   /** Points for apps: the whole node less its reserve. */
   roomCpu = wholeNode;
   roomMem = wholeNode;
-  /** Points of the apps that are bound here. */
   boundCpu = 0;
   boundMem = 0;
-  /** Points of the apps that are leaving. */
   leavingCpu = 0;
   leavingMem = 0;
   /** Points that the agent has promised to apps that the API server does not show, such as those of manifests. */
@@ -55,16 +53,13 @@ export class NodeEntry {
   hiddenMem = 0;
   /** Host ports with the number of bound and leaving apps that use them. */
   readonly ports = new Map<number, number>();
-  /** Bound apps, by key. */
   readonly apps = new Map<string, SchedulerApp>();
-  /** Apps that were unbound and may still be stopping, by key. */
   readonly leaving = new Map<string, SchedulerApp>();
 
   constructor(name: string) {
     this.name = name;
   }
 
-  /** Points of bound and leaving apps. */
   get usedCpu(): number {
     return this.boundCpu + this.leavingCpu;
   }
@@ -73,13 +68,12 @@ export class NodeEntry {
     return this.boundMem + this.leavingMem;
   }
 
-  /** Adds a bound app. */
   add(app: SchedulerApp): void {
     this.apps.set(app.key, app);
     this.#countBound(app, 1);
   }
 
-  /** Removes a bound app; false if it was not here. */
+  /** Returns false if the app was not bound here. */
   remove(key: string): boolean {
     const app = this.apps.get(key);
     if (!app) return false;
@@ -154,7 +148,6 @@ export class NodeEntry {
     );
   }
 
-  /** Returns a copy to try out changes on. */
   copy(): NodeEntry {
     const copy = new NodeEntry(this.name);
     const { version, index, properties, agent, report, roomCpu, roomMem, hiddenCpu, hiddenMem } = this;
@@ -178,7 +171,6 @@ export class NodeEntry {
     return copy;
   }
 
-  /** The points of the bound apps that the agent has certainly seen. */
   #observed(): { cpu: number; mem: number } {
     let [cpu, mem] = [0, 0];
     for (const app of this.apps.values()) {

@@ -3,12 +3,11 @@ import type { NodeSelectorRequirement, NodeSelectorTerm } from "../api/types.ts"
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Reports whether one of the terms matches. */
 export function matchesAny(terms: readonly NodeSelectorTerm[], labels: Labels, name: string): boolean {
   return terms.some((term) => matchesTerm(term, labels, name));
 }
 
-/** Reports whether all requirements of a term match; an empty term matches nothing. */
+/** An empty term matches nothing. */
 export function matchesTerm(term: NodeSelectorTerm, labels: Labels, name: string): boolean {
   const { matchExpressions = [], matchFields = [] } = term;
   return matchExpressions.length + matchFields.length > 0 &&
@@ -36,7 +35,7 @@ function matches(
   }
 }
 
-/** Returns a label of a node; inherited names such as `constructor` are not labels. */
+/** Inherited names such as `constructor` are not labels. */
 export function label(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

@@ -3,7 +3,6 @@
  * is not 1, and a full node would seem to have room.
  */
 
-/** A whole node. */
 export const wholeNode = 100_000;
 /** What an app without a cap counts in scores: ten of them should run on ten nodes rather than on one. */
 export const leastForSpreading = 1000;

@@ -13,7 +13,6 @@ import type { Policy, SchedulerApp } from "./types.ts";
 /** With more changed nodes than this, requeuing all is cheaper than checking each app. */
 const maxNodes = 64;
 
-/** Requeues the apps that the events may unblock. */
 export function requeueUnblocked(
   queue: SchedulingQueue,
   cluster: ClusterState,

@@ -43,7 +43,7 @@ export interface SchedulerOptions {
   identity: string;
   schedulerName: string;
   policy: Policy;
-  /** False: decide without an election. Safe for apps, since binds are conditional, but two schedulers may overcommit a node. */
+  /** False: decide without an election. No app is bound twice, since binds are conditional, but two schedulers may overcommit a node. */
   leaderElect: boolean;
   /** Overrides the times of the election: 15 s, 10 s and 2 s. */
   election?: Pick<LeaderOptions, "leaseSeconds" | "renewDeadlineMs" | "retryMs">;
@@ -53,17 +53,16 @@ export interface SchedulerOptions {
   defaultTolerationMs?: number;
   /** How long a node may be silent before it is lost; by default as long as its Lease lasts, 40 s. */
   nodeGraceMs?: number;
-  /** Starts the HTTP endpoint, if there is one. */
+  /** Starts the HTTP endpoint; without it there is none. */
   serve?: (app: Hono) => Promise<{ close(): Promise<void> }>;
-  /** The seed of the choice among nodes of equal score. */
+  /** Seeds the choice among nodes of equal score. */
   seed?: number;
   tickMs?: number;
 }
 
-/** How long the leader waits at its end until the last events are sent. */
+/** How long the leader waits at its end for the last events to be sent. */
 const lastEventsMs = 2000;
 
-/** Runs a scheduler until the signal aborts. */
 export async function runScheduler(options: SchedulerOptions, signal: AbortSignal): Promise<void> {
   const { client, log, schedulerName, nodeGraceMs, identity, leaderElect, tickMs = 1000 } = options;
   const observedClock = createObservedClock();
@@ -138,7 +137,6 @@ interface Leader {
   tick(nodes: NodeLiveness[]): void;
   /** Schedules until the leadership ends. */
   run(): Promise<void>;
-  /** Sends the remaining events. */
   close(): Promise<void>;
 }
 
@@ -182,7 +180,7 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
     },
     async run() {
       await runLoop({ ...shared, queue, inbox, binder, evictor, policy, random, bindPlaces }, signal);
-      // Binds in flight end with the signal; only then is the outcome of all of them known.
+      // Binds in flight end with the signal; only then are all outcomes known.
       while (binder.inFlight > 0) await pause(10);
     },
     async close() {

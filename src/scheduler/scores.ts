@@ -64,11 +64,11 @@ export const nodeScores: readonly NodeScore[] = [
   },
 ];
 
-/** A report that is older is ignored: agents write one every 10 s. */
+/** Older reports are ignored: agents write one every 10 s. */
 const freshMs = 40_000;
 
 export const loadScores: readonly LoadScore[] = [
-  // How much is free with the app on the node, or under binpack how much is allocated: the mean of CPU and memory.
+  // The share that is free with the app on the node, or under binpack the allocated share: the mean of CPU and memory.
   {
     kind: "load",
     name: "allocated",

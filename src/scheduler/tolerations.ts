@@ -6,7 +6,7 @@ import type { Taint } from "./types.ts";
 /** Taint keys whose toleration sets how long an app stays bound to a lost node. */
 export const unreachableKeys = [`${group}/unreachable`, "node.kubernetes.io/unreachable"] as const;
 
-/** Reports whether the taint is tolerated. The taint that agents put on their Nodes concerns Pods alone. */
+/** The taint that agents put on their Nodes concerns only Pods, so it is always tolerated. */
 export function tolerates(tolerations: readonly Toleration[], taint: Taint): boolean {
   if (taint.key === nodeTaint.key && taint.effect === nodeTaint.effect) return true;
   return tolerations.some((toleration) => matches(toleration, taint));

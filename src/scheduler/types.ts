@@ -24,7 +24,6 @@ export interface SchedulerApp {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly generation: number;
-  /** The node that it is bound to, if any. */
   readonly nodeName?: string;
   /** Whether this scheduler places it. */
   readonly ours: boolean;
@@ -64,7 +63,6 @@ export interface AppStatus {
   readonly conditions?: readonly Condition[];
 }
 
-/** Returns the app as the object of an Event. */
 export function eventTarget({ namespace, name, uid }: SchedulerApp): EventTarget {
   return { namespace, name, uid };
 }
@@ -89,7 +87,6 @@ export interface Taint {
   readonly since?: number;
 }
 
-/** The fields of a Node object that the scheduler uses. */
 export interface NodeProperties {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];

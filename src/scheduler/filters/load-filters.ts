@@ -4,7 +4,7 @@ import { formatPoints } from "../points.ts";
 import { formatPort, type SchedulerApp } from "../types.ts";
 import type { LoadFilter } from "./filter.ts";
 
-/** A LimitRange sets the caps of apps that have none, so a changed one can help as well. */
+/** A changed LimitRange can help as well: it sets the caps of apps that have none. */
 const helpedBy: LoadFilter["helpedBy"] = ["node", "capacity", "limitRange"];
 
 export const loadFilters: readonly LoadFilter[] = [
@@ -20,7 +20,7 @@ export const loadFilters: readonly LoadFilter[] = [
   shareFilter("memPCT", (app) => app.mem, (node) => node.freeMem),
 ];
 
-/** A filter on a share of the node: the caps of all its apps add up to 100 less its reserve at most. An app without a cap always fits. */
+/** The caps of all apps of a node add up to at most 100% less its reserve. An app without a cap always fits. */
 function shareFilter(
   name: string,
   requested: (app: SchedulerApp) => number,
@@ -54,7 +54,7 @@ function takenPort(app: SchedulerApp, node: NodeEntry): number | undefined {
 
 const none: readonly SchedulerApp[] = [];
 
-/** Apps that are nominated to the node and come before `app`: what they need is not free for it. */
+/** Returns the apps that are nominated to the node and come before `app`: what they need is not free for it. */
 function claimants(app: SchedulerApp, { nominated }: NodeEntry): readonly SchedulerApp[] {
   if (nominated.length === 0) return none;
   return nominated.filter(({ key, priority }) => key !== app.key && priority >= app.priority);

@@ -6,7 +6,6 @@ import type { Placement, Taint } from "../types.ts";
 import type { NodeFilter } from "./filter.ts";
 
 export const nodeFilters: readonly NodeFilter[] = [
-  // The node's agent must be alive to start the app.
   {
     kind: "node",
     name: "agent",
@@ -14,7 +13,6 @@ export const nodeFilters: readonly NodeFilter[] = [
     passes: (_, node) => node.agent === "fresh",
     why: (_, node) => node.agent === "none" ? "no agent" : "agent lost",
   },
-  // The Node object must be Ready.
   {
     kind: "node",
     name: "ready",
@@ -40,7 +38,6 @@ export const nodeFilters: readonly NodeFilter[] = [
     passes: (placement, node) => untoleratedPressure(placement, node) === undefined,
     why: (placement, node) => `${untoleratedPressure(placement, node)} pressure`,
   },
-  // Taints with NoSchedule or NoExecute must be tolerated.
   {
     kind: "node",
     name: "taints",
@@ -57,7 +54,6 @@ export const nodeFilters: readonly NodeFilter[] = [
       nodeSelector.every(([key, value]) => label(properties.labels, key) === value),
     why: () => "node selector",
   },
-  // Required node affinity: one of the terms must match.
   {
     kind: "node",
     name: "nodeAffinity",
@@ -85,7 +81,6 @@ const derivedTaints: ReadonlySet<string> = new Set(
     .map((condition) => conditionTaint(condition).key),
 );
 
-/** The taint that Kubernetes sets for a condition of the Node. */
 function conditionTaint(condition: string): Taint {
   return { key: `node.kubernetes.io/${condition}`, effect: "NoSchedule" };
 }

@@ -19,12 +19,11 @@ import type { Logger } from "../../lib/log.ts";
 import { type ClusterState, isAgentLease, slim, type SlimApp } from "../state/state.ts";
 import { isEarlier, isLater } from "../../kube/resource-version.ts";
 
-/** The state of the watch of one resource. */
 export interface FollowerState {
   name: string;
   /** A complete list was received at least once. */
   listed: boolean;
-  /** The watch is up to date, as far as is known. */
+  /** The watch is up to date, as far as the scheduler can know. */
   alive: boolean;
   message: string;
 }
@@ -33,7 +32,6 @@ export interface Followers {
   readonly states: readonly FollowerState[];
   /** All resources have been listed. */
   readonly ready: boolean;
-  /** The watch of the agents' Leases is up to date. */
   readonly seesLeases: boolean;
   run(signal: AbortSignal): Promise<void>;
 }
@@ -41,7 +39,7 @@ export interface Followers {
 interface Sink<T extends KubeObject> {
   resource: KubeResource;
   options?: Partial<FollowOptions<T>>;
-  /** How long the API server may take to accept a watch; by default as the client has it. */
+  /** How long the API server may take to accept a watch; by default the client's timeout. */
   openMs?: number;
   /** `rewound`: the list is older than what was received before. */
   replace(items: Identified<T>[], rewound: boolean): void;
@@ -53,7 +51,7 @@ interface Sink<T extends KubeObject> {
 const relistMs = 1_800_000;
 /** Agents renew every 10 s: a watch that is silent for longer is checked before nodes count as lost. */
 const leaseSilenceMs = 15_000;
-/** A dead connection looks like silent nodes until then: together with `leaseSilenceMs` it must be well below the 40 s of a Lease. */
+/** Until then a dead connection looks like silent nodes, so with `leaseSilenceMs` it must stay well below the 40 s of a Lease. */
 const leaseOpenMs = 10_000;
 
 export function createFollowers(
@@ -75,7 +73,7 @@ export function createFollowers(
 
   follow<SlimApp>({
     resource: ncapps,
-    // Each page is slimmed as it arrives: of 50,000 apps only what the scheduler reads stays in memory.
+    // Each page is slimmed as it arrives: in memory, 50,000 apps have only the fields that the scheduler reads.
     options: { keep: slim },
     replace: (items, rewound) => cluster.replaceApps(items, { rewound }),
     apply: (object) => cluster.apps.apply(object),

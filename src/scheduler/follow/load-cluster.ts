@@ -7,7 +7,7 @@ import { leases, limitRanges, ncapps, nodes, priorityClasses, resourceQuotas } f
 import type { Wire } from "../../kube/wire.ts";
 import { ClusterState, isAgentLease, slim, type SlimApp } from "../state/state.ts";
 
-/** Reads the cluster state once, for `--explain`. Whether a node is alive depends on the time in its Lease alone. */
+/** Reads the cluster state once, for `--explain`. Only the time in its Lease decides whether a node is alive. */
 export async function loadCluster(
   client: KubeClient,
   { schedulerName, now = Date.now }: { schedulerName: string; now?: () => number },

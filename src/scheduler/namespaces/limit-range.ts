@@ -40,7 +40,7 @@ export function readLimitRange({ metadata, spec }: Wire<V1LimitRange>): LimitRul
   }));
 }
 
-/** Fills in missing caps and checks the bounds. Of several defaults the first wins, in the order of the names of LimitRanges. */
+/** Fills in missing caps and checks the bounds. The first default wins, in the order of the names of LimitRanges. */
 export function applyLimits(app: SchedulerApp, rules: readonly LimitRule[]): Limited {
   let limited = app;
   const defaults: WrittenCaps = {};

@@ -10,7 +10,6 @@ import { type Quota, readQuota } from "./quota.ts";
 export { applyLimits, type WrittenCaps } from "./limit-range.ts";
 export { type Points, type Quota, quotaProblem, quotaStatusPatch } from "./quota.ts";
 
-/** The LimitRanges and ResourceQuotas that apply to NCApps, by namespace. */
 export class NamespaceRules {
   readonly #limits = new Map<string, Map<string, LimitRule[]>>();
   readonly #quotas = new Map<string, Map<string, Quota>>();

@@ -24,7 +24,7 @@ export interface Points {
 
 const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;
 
-/** Reads a quota; undefined if it does not apply to NCApps. Scopes select Pods, so a quota with a scope does not. */
+/** Returns undefined if the quota does not apply to NCApps. Scopes select Pods, so a quota with a scope does not. */
 export function readQuota({ metadata, spec, status }: Wire<V1ResourceQuota>): Quota | undefined {
   const cpu = parseQuantity(spec?.hard?.[quotaKeys.cpuPCT]);
   const mem = parseQuantity(spec?.hard?.[quotaKeys.memPCT]);

@@ -13,7 +13,6 @@ import { eventTarget } from "../types.ts";
 export { createObservedClock } from "./observed-clock.ts";
 
 export interface LossKeeper {
-  /** Checks all nodes and acts on lost ones. */
   tick(nodes: NodeLiveness[]): void;
 }
 

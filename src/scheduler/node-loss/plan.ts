@@ -15,7 +15,6 @@ export type LossAction =
 
 export interface LossPlan {
   actions: LossAction[];
-  /** Names of the lost nodes. */
   lost: string[];
   /** Too many nodes are lost to unbind apps. */
   paused: boolean;
@@ -30,7 +29,6 @@ export interface LossOptions {
 const kubeletTaints: readonly string[] = ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"];
 const unreachable = unreachableKeys.map((key): Taint => ({ key, effect: "NoExecute" }));
 
-/** Checks all nodes and returns what to do about their apps. */
 export function planNodeLoss(nodes: Iterable<NodeLiveness>, options: LossOptions): LossPlan {
   const { now, defaultTolerationMs = 300_000 } = options;
   const all = [...nodes].filter(({ health }) => health !== undefined);

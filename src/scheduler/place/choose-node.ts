@@ -2,8 +2,8 @@
  * Chooses a node for an app. Pure: the same app, snapshot and options give the same answer, and nothing is changed.
  *
  * In a cluster of more than 100 nodes not every node is scored: the search starts where the last one ended and stops when `enoughNodes`
- * have passed all filters, so that the cost of a decision grows more slowly than the cluster. The chosen node is the best of those. An
- * app is refused only after every node was checked.
+ * have passed all filters, so that the cost of a decision grows more slowly than the cluster. The best of those is chosen. An app is
+ * refused only after every node was checked.
  */
 import { loadFilters } from "../filters/filters.ts";
 import type { NodeEntry } from "../node-entry.ts";
@@ -27,7 +27,6 @@ export type NodeChoice =
   | { node: string; score: number; feasible: number; examined: number }
   | { refusals: Refusals };
 
-/** Returns the best of the scored nodes, or why no node fits. */
 export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: PlaceOptions): NodeChoice {
   const { policy, now, random, start = 0, enough = enoughNodes } = options;
   const { nodes, versions } = snapshot;
@@ -65,7 +64,7 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
   return { refusals: collectRefusals(app, nodes) };
 }
 
-/** All nodes of a small cluster, and a shrinking part of a large one: 118 of 1,000, 198 of 5,000. More hardly finds a better node. */
+/** All nodes of a small cluster, and a shrinking part of a large one: 118 of 1,000, 198 of 5,000. More rarely find a better node. */
 export function enoughNodes(nodes: number): number {
   return Math.floor(Math.min(nodes, 100 + Math.max(0, nodes - 100) / 50));
 }
@@ -87,7 +86,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** The weights of `loadScores`, selected once: looking up the policy by name for each node costs more than scoring it. */
+/** The weights of `loadScores` by policy: looking them up by name for each node costs more than scoring it. */
 const loadWeights: Record<Policy, readonly number[]> = {
   spread: loadScores.map(({ weights }) => weights.spread),
   binpack: loadScores.map(({ weights }) => weights.binpack),

@@ -25,8 +25,8 @@ export interface NodeExplanation {
 }
 
 /**
- * Explains one app; a bound app as if it were not bound. All nodes are scored, unlike in a decision of the scheduler, which above 100
- * nodes scores only some: its choice may differ.
+ * A bound app is explained as if it were not bound. All nodes are scored, while the scheduler scores only some in a cluster of more
+ * than 100: its choice may differ.
  */
 export function explainApp(
   key: string,
@@ -58,7 +58,6 @@ export function explanationRows({ nodes }: Explanation): string[][] {
   return [["NODE", "FITS", ...names.map((name) => name.toUpperCase()), "TOTAL", "REFUSED BY"], ...rows];
 }
 
-/** Describes in one line what the app requests. */
 export function describeRequest({ key, cpu, mem, ports, priority }: SchedulerApp): string {
   const cap = (points: number) => points === 0 ? "no cap" : formatPoints(points);
   const list = ports.length > 0 ? `, ${ports.length} host ports` : "";

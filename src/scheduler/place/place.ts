@@ -28,11 +28,9 @@ export interface Refusal {
   /** Events after which it is tried again; with none, only a change of the app or its PriorityClass helps. */
   helpedBy: readonly ClusterEvent[];
   message: string;
-  /** How to make room for it. */
   preemption?: Preemption;
 }
 
-/** Checks the rules of the app's namespace, then chooses a node. */
 export function placeApp(app: SchedulerApp, cluster: ClusterState, options: PlaceOptions): PlacementDecision {
   const refuse = (message: string, helpedBy: ClusterEvent[] = []): Refusal => ({
     kind: "refuse",

@@ -26,7 +26,6 @@ export interface PreemptOptions {
   enough?: (nodes: number) => number;
 }
 
-/** Returns the cheapest way to make room, or undefined. */
 export function preempt(
   app: SchedulerApp,
   snapshot: Snapshot,
@@ -35,7 +34,7 @@ export function preempt(
   const { policy, start = 0, enough = (nodes) => Math.max(100, nodes / 10) } = options;
   const { nodes } = snapshot;
   const fitTable = snapshot.fitCache.for(app.placement, policy);
-  // The apps that are leaving that node were ended for this app. On another node more apps would have to end, and these for nothing.
+  // Apps are already leaving that node for this app. On another node more would have to end, and these would have ended for nothing.
   const nominated = snapshot.nominatedNode(app.key);
   if (
     nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 &&
@@ -65,7 +64,7 @@ export function victimsOn(app: SchedulerApp, node: NodeEntry): SchedulerApp[] | 
   for (const key of node.leaving.keys()) trial.removeLeaving(key);
   for (const { key } of lower) trial.remove(key);
   if (!fits(app, trial)) return undefined;
-  // Higher priorities are added back first, and among equals the smallest: so few large apps end instead of many small ones.
+  // Higher priorities are added back first, and among equals the smallest: few large apps end instead of many small ones.
   lower.sort((a, b) => b.priority - a.priority || size(a) - size(b) || (a.key < b.key ? -1 : 1));
   return lower.filter((victim) => {
     trial.add(victim);
@@ -83,7 +82,7 @@ function compareCost(a: SchedulerApp[], b: SchedulerApp[]): number {
   return highestPriority(a) - highestPriority(b) || a.length - b.length || totalSize(a) - totalSize(b);
 }
 
-/** Below every priority if there are no victims: room that is already being made costs nothing. */
+/** Without victims, below every priority: room that is already being made costs nothing. */
 function highestPriority(victims: SchedulerApp[]): number {
   return Math.max(-(2 ** 31), ...victims.map(({ priority }) => priority));
 }

@@ -4,7 +4,6 @@ import type { NodeEntry } from "../node-entry.ts";
 import type { ClusterEvent, SchedulerApp } from "../types.ts";
 
 export interface Refusals {
-  /** The number of nodes. */
   total: number;
   /** Events that may make one of the filters pass. */
   helpedBy: readonly ClusterEvent[];

@@ -22,7 +22,6 @@ interface Entry {
   /** When its backoff ends. */
   readyAt: number;
   parkedAt: number;
-  /** Events that may help it while it is parked. */
   helpedBy: readonly ClusterEvent[];
 }
 

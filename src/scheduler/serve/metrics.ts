@@ -4,7 +4,6 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 export interface SchedulerMetrics {
   /** Counts a decision and its duration. */
   decided(result: "bound" | "refused" | "preempting", ms: number): void;
-  /** Counts a bind by its result. */
   wrote(result: "done" | "outdated" | "refused" | "unknown"): void;
   evicted(reason: string): void;
   /** Renders all metrics in the Prometheus format, with these values for gauges. */

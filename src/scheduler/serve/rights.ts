@@ -10,7 +10,7 @@ import {
 import type { KubeClient } from "../../kube/client/client.ts";
 import { mayI, type Right } from "../../kube/access-review.ts";
 
-/** All permissions that a scheduler needs. A test compares them with the installed RBAC rules. */
+/** A test compares them with the installed RBAC rules. */
 export function schedulerRights(schedulerName: string = defaultSchedulerName): Right[] {
   return [
     ...["get", "list", "watch", "patch"].map((verb) => ({ verb, group, resource: plural })),
@@ -33,7 +33,7 @@ export function schedulerRights(schedulerName: string = defaultSchedulerName): R
   ];
 }
 
-/** Asks the API server which permissions this client lacks: `patch ncapps`. Throws a KubeError if there is no answer. */
+/** Asks the API server which permissions this client lacks, such as `patch ncapps`. Throws a KubeError if there is no answer. */
 export async function missingRights(
   client: KubeClient,
   signal?: AbortSignal,

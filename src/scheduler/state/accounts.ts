@@ -30,7 +30,6 @@ export class Accounts {
     }
   }
 
-  /** Stops counting an app. */
   remove(key: string): void {
     const placed = this.snapshot.nodeOf(key)?.apps.get(key);
     const node = this.snapshot.remove(key);
@@ -39,14 +38,14 @@ export class Accounts {
     this.#emitFreed(placed.namespace, node.name);
   }
 
-  /** Moves an app from the bound to the leaving apps of a node: its share stays used until it has stopped, at `until` at the latest. */
+  /** Moves an app from a node's bound apps to its leaving apps: its share stays used until it has stopped, at `until` at the latest. */
   markLeaving(app: SchedulerApp, nodeName: string, until: number): void {
     this.remove(app.key);
     this.snapshot.addLeaving(app, nodeName);
     this.#deadlines.set(app.key, until);
   }
 
-  /** Frees the share of a leaving app, which has stopped. */
+  /** Frees the share of an app that has stopped. */
   removeLeaving(key: string): void {
     this.#deadlines.delete(key);
     const node = this.snapshot.removeLeaving(key);

@@ -20,11 +20,9 @@ const stopMarginMs = 5000;
 export interface AppsOptions {
   schedulerName: string;
   accounts: Accounts;
-  /** The clock for delays. */
   steady: () => number;
-  /** An app of this scheduler has no node. `changed`: it is new, or its request has changed. */
+  /** This and `onSettled`: see ClusterListener. */
   onWaiting: (app: SchedulerApp, changed: boolean) => void;
-  /** An app no longer waits: it is bound, gone, or not placed by this scheduler. */
   onSettled: (key: string) => void;
 }
 
@@ -56,7 +54,7 @@ export class Apps {
   apply(object: SlimApp): void {
     const { uid, resourceVersion = "" } = object.metadata;
     const known = this.#apps.get(keyOf(object));
-    // Among others the watch's echo of every bind, which arrives after the answer.
+    // For example the watch's echo of every bind, which arrives after the answer.
     if (known && known.uid === uid && !isLater(resourceVersion, known.resourceVersion)) return;
     this.#update(object);
   }

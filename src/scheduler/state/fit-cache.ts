@@ -1,6 +1,6 @@
 /**
  * Caches what node filters and node scores answer about each node, for apps with the same placement rules. They are evaluated once per
- * node and change of that node: of thousands of apps with the same rules, all but the first find the answers in a table.
+ * node and change of that node: of thousands of apps with the same rules, only the first is evaluated.
  */
 import { nodeFilters } from "../filters/filters.ts";
 import type { NodeEntry } from "../node-entry.ts";
@@ -27,7 +27,7 @@ export class FitTable {
     return this.#versions[node.index] === node.version ? this.#points[node.index]! : this.#evaluate(node);
   }
 
-  /** The same by index: a node that is refused, as most are for an app with a node selector, is not even touched. */
+  /** The same by index: a refused node, as most are for an app with a node selector, is not even read. */
   at(index: number, versions: Uint32Array, nodes: readonly NodeEntry[]): number {
     // A node's version is never 0, the initial value in new tables.
     return this.#versions[index] === versions[index] ? this.#points[index]! : this.#evaluate(nodes[index]!);

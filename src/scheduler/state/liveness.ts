@@ -15,7 +15,7 @@ import type { Snapshot } from "./snapshot.ts";
 
 const leasePrefix = agentLease("");
 
-/** Reports whether a Lease is an agent's; the namespace has those of kubelets as well. */
+/** The namespace contains the Leases of kubelets as well. */
 export function isAgentLease(lease: Lease): boolean {
   return lease.metadata?.name?.startsWith(leasePrefix) ?? false;
 }

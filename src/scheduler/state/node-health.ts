@@ -13,13 +13,11 @@ export interface Clocks {
   wall: number;
 }
 
-/** What was observed of an agent's Lease. */
 export interface ObservedLease {
   /** The renew time as the agent wrote it, to detect changes. */
   readonly renewed: string;
   /** When it last changed, by the observed clock. */
   readonly changedAt: number;
-  /** Whether it was observed to change. */
   readonly seenRenewed: boolean;
   readonly lastsMs: number;
 }
@@ -34,7 +32,7 @@ export type NodeHealth = { state: "fresh" | "doubtful" } | {
   lostMs: number;
 };
 
-/** How long a Lease lasts without a duration. */
+/** For a Lease without a duration. */
 const defaultMs = 40_000;
 
 /** Returns what is known after a Lease was received. It lasts for its own duration unless `graceMs` is given. */
@@ -61,7 +59,7 @@ export function vanishedLease({ observed, wall }: Clocks, graceMs = defaultMs): 
   };
 }
 
-/** Returns the health of a node; undefined if it never had an agent. */
+/** Undefined if the node never had an agent. */
 export function nodeHealth(
   lease: ObservedLease | undefined,
   { observed, wall }: Clocks,

@@ -6,7 +6,7 @@ import { toPoints } from "../points.ts";
 import { type AppStatus, type Placement, portNumber, type SchedulerApp } from "../types.ts";
 import type { SlimApp, SlimSpec, SlimStatus } from "./slim-app.ts";
 
-/** Reads an app as the API server has it. Its priority is 0 until `withPriority` looks up its PriorityClass. */
+/** The priority is 0 until `withPriority` looks up the PriorityClass. */
 export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerName): SchedulerApp {
   const { metadata, spec, status = {} } = app;
   const { namespace = defaultNamespace, name, uid = "", resourceVersion = "", generation = 0 } = metadata;
@@ -39,7 +39,7 @@ export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerNa
   };
 }
 
-/** Reports whether the scheduler may unbind the app: not a mirror, another scheduler's app, or one that is being deleted. */
+/** Mirrors, apps of other schedulers and apps that are being deleted must not be unbound. */
 export function isMovable({ ours, mirror, deleting }: SchedulerApp): boolean {
   return ours && !mirror && !deleting;
 }

@@ -83,7 +83,6 @@ export class Snapshot {
     return !samePressure || spare(node).some((points, index) => points > before[index]!);
   }
 
-  /** Compares all reports with the apps that are known now. */
   reapplyReports(): void {
     for (const node of this.#entries.values()) node.reapplyReport();
   }
@@ -111,7 +110,6 @@ export class Snapshot {
     return this.#nodeOfApp.get(key);
   }
 
-  /** Adds an app to the leaving apps of a node. */
   addLeaving(app: SchedulerApp, nodeName: string): void {
     this.removeLeaving(app.key);
     const node = this.#entry(nodeName);
@@ -129,7 +127,6 @@ export class Snapshot {
     return node;
   }
 
-  /** Returns the node that an app is leaving. */
   leavingFrom(key: string): NodeEntry | undefined {
     return this.#leaving.get(key);
   }

@@ -37,7 +37,6 @@ export interface ClusterStateOptions {
   clocks: () => Clocks;
   /** How long a node may be silent; by default as long as its Lease lasts. */
   nodeGraceMs?: number;
-  /** The clock for delays. */
   steady?: () => number;
 }
 
@@ -76,7 +75,6 @@ export class ClusterState {
     return this.accounts.snapshot;
   }
 
-  /** Applies a complete list of apps. */
   replaceApps(objects: SlimApp[], options: { rewound?: boolean } = {}): void {
     this.apps.replace(objects, options);
     if (this.#appsListed) return;
@@ -85,7 +83,6 @@ export class ClusterState {
     this.snapshot.reapplyReports();
   }
 
-  /** Frees the shares of leaving apps that must have stopped by now. */
   removeOverdue(): void {
     this.accounts.removeOverdue(this.#steady());
   }

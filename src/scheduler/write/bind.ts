@@ -37,7 +37,6 @@ export function bindApp(
   return patchSpec(client, app, { nodeName, ...defaults }, options);
 }
 
-/** Unbinds an app from its node. */
 export function unbindApp(
   client: KubeClient,
   app: SchedulerApp,
@@ -85,7 +84,7 @@ async function patchSpec(
   }
 }
 
-/** Reports whether a request failed permanently (4xx), so that retrying won't help. */
+/** Reports whether a request failed permanently (4xx): retrying won't help. */
 export function isRejected(error: unknown): boolean {
   if (!(error instanceof KubeError) || error.status === undefined) return false;
   return error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429;

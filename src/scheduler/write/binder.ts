@@ -1,8 +1,8 @@
 /**
  * Sends binds to the API server.
  *
- * Guarantees: whatever the answer, even if there is none, the app ends up as the API server has it. A bind whose answer was lost keeps
- * its share of the node until the app was read again.
+ * Guarantees: after any answer, or none, the app ends up as the API server has it. A bind whose answer was lost keeps its share of
+ * the node until the app was read again.
  */
 import type { KubeClient } from "../../kube/client/client.ts";
 import { createBackoff } from "../../lib/backoff.ts";

@@ -8,9 +8,7 @@ export type StatusChange =
   /** No node fits. `nominated`: the node where preemption makes room. */
   | { kind: "refused"; message: string; nominated?: string }
   | { kind: "bound"; node: string }
-  /** Its node is lost. */
   | { kind: "lost"; message: string }
-  /** It was unbound from its node. */
   | { kind: "unbound"; reason: string; message: string };
 
 /** Reasons that the scheduler itself writes and therefore may clear. */
@@ -43,7 +41,7 @@ export function statusPatch(app: SchedulerApp, change: StatusChange, now: number
       const fields = { phase: "Pending", reason: "Unschedulable", message, nominatedNodeName: nominated };
       const scheduled = condition("Scheduled", "False", "Unschedulable", message);
       if (!describesRun(status)) return patchOf(app, [scheduled], fields, now);
-      // Without a node it does not run, whatever an agent reported before.
+      // Without a node it does not run, even if an agent reported that before.
       const ready = condition("Ready", "False", "Unschedulable", message);
       return patchOf(app, [scheduled, ready], { ...fields, ready: false }, now, true);
     }
@@ -74,7 +72,6 @@ export function statusPatch(app: SchedulerApp, change: StatusChange, now: number
   }
 }
 
-/** Reports whether the status still describes a run. */
 function describesRun({ phase, conditions = [] }: SchedulerApp["status"]): boolean {
   return phase !== undefined && phase !== "Pending" ||
     conditions.some(({ type, status }) => type === "Ready" && status === "True");

@@ -2,8 +2,8 @@
  * Writes what the scheduler reports about apps into their status.
  *
  * Guarantees: one request in flight per app, the newest change wins, and a change that the status already shows is not sent. Patches
- * carry uid and resourceVersion: after a conflict the change is computed again from the app as it is then, so no other writer's
- * change is overwritten. A change that fails is retried after waits that grow; a failing server gets one request at a time.
+ * contain uid and resourceVersion: after a conflict the change is computed again from the current app, so no other writer's change is
+ * overwritten. A failed change is retried after waits that grow; a failing server gets one request at a time.
  */
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";

@@ -1,8 +1,7 @@
 /**
  * What the scheduler writes to the API server.
  *
- * - The loop decides where an app runs; `binder` sends that bind, several at a time, and keeps the cluster state right whatever the
- *   answer is.
+ * - The loop decides where an app runs; `binder` sends that bind, several at a time, and keeps the cluster state right after any answer.
  * - `evict` unbinds apps, for preemption, lost nodes and taints. Both use the conditional requests in `bind`.
  * - `status-writer` writes conditions and phases into the status of apps; `status-patch` computes them.
  * - `deferred-work` delays reports of successful binds until the binds are sent: the node's agent usually reports them first.
