@@ -1,6 +1,6 @@
 /** Delays between attempts that grow until one succeeds. */
 export interface Backoff {
-  /** Returns the delay before the next attempt. */
+  /** Returns the delay before the next attempt, in milliseconds. */
   next(): number;
   /** An attempt succeeded: the next delay is the first one again. */
   reset(): void;
@@ -15,7 +15,7 @@ export interface BackoffOptions {
   random?: () => number;
 }
 
-/** Creates a backoff. Every delay is within `initialMs` and `maxMs`, jitter included. */
+/** Every delay is within `initialMs` and `maxMs`, jitter included. */
 export function createBackoff(
   { initialMs, maxMs, factor = 2, jitter = 0, random = Math.random }: BackoffOptions,
 ): Backoff {

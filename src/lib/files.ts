@@ -37,7 +37,6 @@ export async function writeNew(
   if (durable) await file.sync();
 }
 
-/** Returns the text of a file, or undefined if it does not exist. */
 export async function readIfExists(path: string): Promise<string | undefined> {
   try {
     await using file = await open(path, O_RDONLY | O_NOFOLLOW);

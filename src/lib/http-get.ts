@@ -13,7 +13,6 @@ import { Agent, request } from "./undici.ts";
 /** The headers of an answer, by their lower-case names. */
 export type Headers = Record<string, string | string[] | undefined>;
 
-/** Returns the value of a header as one text. */
 export function headerValue(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(", ") : value;
 }

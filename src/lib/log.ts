@@ -26,7 +26,6 @@ const order: LogLevel[] = ["debug", "info", "warn", "error"];
 const repeatMs = 60_000;
 const rememberedLines = 500;
 
-/** Creates a logger that passes finished lines to `write`. */
 export function createLogger({ level = "info", format = "text", write, now = Date.now }: LogOptions): Logger {
   const lowest = order.indexOf(level);
   const isRepeat = createRepeatFilter(now);
@@ -44,7 +43,6 @@ export function createLogger({ level = "info", format = "text", write, now = Dat
   return { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 }
 
-/** A logger that discards everything. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Returns undefined for a line to skip, else how many times it was skipped before. */

@@ -18,7 +18,6 @@ export function mergePatch(from: object, to: object): MergePatch | undefined {
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
 
-/** Reports whether a value is an object, not a list or null. */
 export function isPlainObject(value: unknown): value is MergePatch {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

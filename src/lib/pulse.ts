@@ -5,7 +5,7 @@ export interface Pulse {
   onNext(callback: () => void): () => void;
 }
 
-/** Creates a pulse. A canceled waiter is released at once, however long there is no beat. */
+/** A canceled waiter is released at once, however long there is no beat. */
 export function createPulse(): Pulse {
   const waiting = new Set<{ callback: () => void }>();
   return {

@@ -5,7 +5,6 @@
  * to no other origin; messages show no user, password or query of a URL.
  */
 
-/** A redirect that is not followed. */
 export interface RedirectRefusal {
   /** `broken`: the Location is missing or invalid; `forbidden`: it must not be followed. */
   kind: "broken" | "forbidden";

@@ -1,4 +1,4 @@
-/** What all command lines that the program builds share. */
+/** Shared by all command lines that the program builds. */
 
 /** The PATH of programs that the agent starts. The agent's own PATH is not passed on. */
 export const cleanPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -3,10 +3,7 @@ import { describeError, type Logger } from "./log.ts";
 /** The longest wait that a timer supports; a longer one would fire at once. */
 const longestMs = 2 ** 31 - 1;
 
-/**
- * Waits `ms`, or until `signal` aborts. Never rejects: a loop checks its signal after it sleeps.
- * Waits beyond 24 days end after 24 days.
- */
+/** Waits `ms`, at most 24 days, or until `signal` aborts. Never rejects: a loop checks its signal after it sleeps. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -20,10 +17,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/**
- * Calls `tick` every `ms` until the signal aborts, one call at a time. A call that fails is logged; the next one comes in
- * its time.
- */
+/** Calls `tick` every `ms` until the signal aborts, one call at a time. An error is logged and does not end the loop. */
 export async function repeat(
   ms: number | (() => number),
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 /** A queue of keys that are due now or later: urgent ones first, each kind in order of arrival. */
 import type { Clock } from "./clock.ts";
 
-/** From when on a key is due, and whether it goes before those that are not urgent. */
+/** When a key is due; urgent keys go before the others. */
 export interface Due {
   at: number;
   urgent: boolean;
@@ -15,12 +15,12 @@ export interface DueQueue<Key> {
   take(): { key: Key; urgent: boolean } | undefined;
   /** How many keys are due now. */
   readonly size: number;
-  /** Has `onDue` called at this time at the latest. */
+  /** Calls `onDue` at this time at the latest. */
   wakeAt(at: number): void;
   close(): void;
 }
 
-/** Creates an empty queue. It calls `onDue` when a waiting key becomes due. */
+/** `onDue` is called when a waiting key becomes due. */
 export function createDueQueue<Key>(clock: Clock, onDue: () => void): DueQueue<Key> {
   const urgent = new Set<Key>();
   const routine = new Set<Key>();

@@ -29,13 +29,13 @@ export interface KeyedWriter<Key> {
   close(): void;
 }
 
-/** `skipped`: the write sent nothing, or what it got tells nothing about the server. */
+/** `skipped`: the write sent nothing, or its result says nothing about the server. */
 export type WriteResult = void | "skipped";
 
 export interface KeyedWriterOptions<Key> {
   /** When the newest state of a key is due; undefined: there is nothing to write. */
   due: (key: Key) => Due | undefined;
-  /** Writes the newest state. Throws where the server could not be reached or refused; the key is retried while it is due. */
+  /** Writes the newest state. Throws if the server is unreachable or rejects it; the key is retried while it is due. */
   write: (key: Key, how: { urgent: boolean; signal: AbortSignal }) => Promise<WriteResult>;
   /** What is written, for the log: `status reports`. */
   what: string;

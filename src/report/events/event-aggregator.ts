@@ -9,7 +9,6 @@ import { createHash } from "node:crypto";
 import { appKey } from "../../api/names.ts";
 import { safeMessage } from "./safe-message.ts";
 
-/** The object that events are about. */
 export interface EventTarget {
   namespace: string;
   name: string;
@@ -43,7 +42,6 @@ export interface Tally {
 }
 
 export interface Tallies {
-  /** Counts an event. Returns its tally. */
   add(target: EventTarget, news: EventNews): Tally;
   readonly size: number;
 }
@@ -60,7 +58,6 @@ export interface TallyOptions {
   maxSimilar?: number;
 }
 
-/** Creates an empty set of tallies. */
 export function createTallies(options: TallyOptions): Tallies {
   const { now, onDropped = () => {}, maxTallies = 1000, maxSimilar = 10 } = options;
   const { sameMs = 3_600_000, similarMs = 600_000 } = options;

@@ -17,7 +17,6 @@ export interface LocalReports {
   record(key: string, news: EventNews): void;
   /** The mirror of an app exists, or is another object than before; `seen` is the status that it has. */
   found(key: string, mirror: ReportedApp, seen: NCAppStatus | undefined): void;
-  /** The app is gone. */
   forget(key: string): void;
 }
 

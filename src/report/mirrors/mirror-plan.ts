@@ -41,7 +41,6 @@ export interface MirrorContext {
 /** The annotation of a mirror with the name of its app. */
 export const mirrorOfAnnotation = `${group}/config.mirror-of`;
 
-/** Compares the local apps with what the API server has for this node. */
 export function planMirrors(local: NCApp[], existing: ServerApp[], context: MirrorContext): MirrorAction[] {
   const { node, complete, taken, written } = context;
   const mirrors = mirrorsByApp(existing, node);
@@ -90,9 +89,7 @@ function mirrorOf({ metadata, spec }: NCApp, node: string, name: string): NCApp 
   };
 }
 
-/**
- * Compares digests, not specs: the server adds defaults, and one with an older CRD drops fields that it does not know.
- */
+/** Compares digests, not specs: the server adds defaults, and one with an older CRD drops fields that it does not know. */
 function differs(mirror: ServerApp, wanted: NCApp, written: MirrorContext["written"]): boolean {
   const mark = (app: NCApp) => app.metadata.annotations?.[annotations.mirror];
   const known = written?.get(mirror.metadata.uid);

@@ -6,13 +6,11 @@ import type { KnownStatus, ReportTarget, SendResult } from "./send-status.ts";
 import type { Due } from "../due-queue.ts";
 import { whenToSend } from "./when-to-send.ts";
 
-/** The object that a status is about. */
 export interface ReportedApp extends ReportTarget {
   /** The version of the object that the status beside it was seen in. */
   resourceVersion?: string;
 }
 
-/** A reported app. */
 export interface Entry {
   key: string;
   target: ReportTarget;
@@ -27,9 +25,7 @@ export interface Entry {
 }
 
 export interface ReportTimes {
-  /** The least time between two reports of usage alone. */
   periodMs: number;
-  /** After this time even a small change of usage is sent. */
   refreshMs: number;
 }
 
@@ -54,7 +50,7 @@ export function newEntry(
   };
 }
 
-/** When the report of this app is due; undefined where the server has it all, or must not have it. */
+/** Returns when the report of this app is due; undefined if the server has everything, or must not get it. */
 export function dueOf(entry: Entry, times: ReportTimes): Due | undefined {
   const { known, wanted, sent, sentAt, notBefore, foreign } = entry;
   if (!wanted || foreign) return undefined;

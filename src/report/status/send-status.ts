@@ -14,7 +14,6 @@ import { objectProblem } from "../../kube/objects.ts";
 import { ncappPath, ncapps } from "../../kube/resources.ts";
 import { statusDelta, storedStatus } from "./delta.ts";
 
-/** An object at the API server, by name and uid. */
 export interface ReportTarget {
   namespace: string;
   name: string;

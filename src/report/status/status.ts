@@ -21,11 +21,11 @@ export type { ReportedApp } from "./report-entry.ts";
 
 export interface StatusReporter {
   /**
-   * Sets the status that the server should have. `seen` is the status in the object as it was listed or watched, `{}` where
-   * it had none; without it, and without `objectSeen` soon after, the object is read first.
+   * Sets the status that the server should have. `seen` is the status in the object as it was listed or watched, `{}` if it had
+   * none; without it, and without `objectSeen` soon after, the object is read first.
    */
   report(app: ReportedApp, status: NCAppStatus, seen?: NCAppStatus): void;
-  /** Takes in an object that a list or watch brought, so that a status which others overwrote is corrected. */
+  /** Applies an object from a list or watch, so that a status that another client overwrote is corrected. */
   objectSeen(app: ReportedApp, status: NCAppStatus | undefined): void;
   /** The server answered another request: reports that got no answer are retried. */
   serverAnswered(): void;
@@ -48,7 +48,7 @@ export interface StatusReporterOptions {
   reportPeriodMs: number;
   /** After this time even a small change of usage is sent. */
   refreshMs?: number;
-  /** How long to wait for the list of the API server: after a restart the apps are known before. */
+  /** How long to wait for the list of the API server: after a restart the apps are known before it. */
   unseenWaitMs?: number;
   /** Requests at the same time: fewer than the client has places, so that Leases never queue behind reports. */
   places?: number;

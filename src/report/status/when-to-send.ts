@@ -2,7 +2,7 @@
 import type { NCAppStatus } from "../../api/types.ts";
 import { statusDelta } from "./delta.ts";
 
-/** `now`: before all usage. `later`: usage only, not before `at`. `not`: the server has it all. */
+/** `now`: before all usage. `later`: usage only, not before `at`. `not`: the server has everything. */
 export type When = { kind: "now" } | { kind: "later"; at: number } | { kind: "not" };
 
 export interface WhenInput {
