@@ -23,10 +23,7 @@ export interface Limit {
   value: string;
 }
 
-/**
- * Returns all files and values that enforce the caps of an app. Throws a CgroupError (`ERANGE`) if the kernel cannot express one.
- * Pure.
- */
+/** Returns the files and values that enforce the caps; throws a CgroupError (`ERANGE`) if the kernel cannot express one. Pure. */
 export function limitsFor(spec: LimitSpec, node: NodeSize): Limit[] {
   const memoryMax = memoryMaxFor(spec.memPCT, node.memoryBytes, node.pageSize ?? 65_536);
   return [
@@ -41,10 +38,7 @@ export function limitsFor(spec: LimitSpec, node: NodeSize): Limit[] {
   ];
 }
 
-/**
- * Splits limits into those that the controllers can enforce and the caps that they cannot. `unenforced` has real caps only: without a
- * cap, a missing controller does not matter. Pure.
- */
+/** Splits limits by whether the controllers can enforce them. `unenforced` has only real caps: `max` needs no controller. Pure. */
 export function splitByControllers(
   limits: readonly Limit[],
   controllers: readonly string[],

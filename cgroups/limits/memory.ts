@@ -13,10 +13,7 @@ export interface MemoryStats {
 
 export type MemoryEvents = Pick<MemoryStats, "oomKills" | "oomGroupKills">;
 
-/**
- * Returns the text of `memory.max` for a percentage of the node's memory, or `max` without one. Rounds down to whole pages, as the
- * kernel does: otherwise it would read back differently.
- */
+/** Returns `memory.max` for a percentage of memory, rounded down to whole pages as the kernel does, so that it reads back equal. */
 export function memoryMaxFor(percent: number | undefined, memoryBytes: number, pageSize: number): string {
   if (percent === undefined) return "max";
   if (!(percent > 0 && percent <= 100)) throw badPercent(percent, "it must be above 0 and at most 100");

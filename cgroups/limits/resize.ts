@@ -19,7 +19,6 @@ export interface MemoryState {
   current: number;
 }
 
-/** A shrink that must wait until the app uses less. */
 export interface ResizePending {
   reason: "ResizePending";
   wantedBytes: number;

@@ -25,10 +25,8 @@ export function enabledControllers(dir: string): string[] {
 }
 
 /**
- * Enables the needed controllers for the children of `dir`. Returns undefined on success.
- *
- * Below the root of the hierarchy a cgroup with processes cannot enable controllers: then it writes nothing, and the failure names the
- * processes.
+ * Enables the needed controllers for the children of `dir`; undefined on success. Below the root of the hierarchy a cgroup with
+ * processes cannot enable controllers: then it writes nothing, and the failure names the processes.
  */
 export function enableControllers(
   dir: string,

@@ -2,7 +2,7 @@
  * Computes when a cron expression is due next, in any time zone. Pure: the clock is an argument. node-cron parses expressions, but
  * computes next times only from the current time.
  *
- * Days are matched as cron does: if both day of month and day of week are restricted, either is enough. A time that the
+ * Days match as in cron: if both day of month and day of week are restricted, either is enough. A time that the
  * clock jumps over in spring is skipped. A time that it shows twice in autumn counts once, except for expressions that run
  * every hour, which run in both.
  */
@@ -74,7 +74,7 @@ interface Clock {
   since: number;
 }
 
-/** Zones change their clocks at most once in three days; the moment is found by halving. */
+/** Zones change their clocks at most once in three days; the moment is found by bisection. */
 function clockAround(zone: string, midnight: number): Clock {
   let [low, high] = [midnight - dayMs, midnight + 2 * dayMs];
   const [before, since] = [offsetAt(zone, low), offsetAt(zone, high)];

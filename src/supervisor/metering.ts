@@ -1,4 +1,4 @@
-/** From the kernel's counters to shares of the node. Pure. */
+/** Converts the kernel's counters to shares of the node. Pure. */
 import type { Usage } from "./confinement/confinement.ts";
 import type { Measured } from "./status.ts";
 
@@ -15,7 +15,7 @@ export interface NodeSize {
 /** Readings closer than this, or from a clock that was set back, give no rate per second. */
 const minSeconds = 0.5;
 
-/** The usage between two readings of one run. Never negative, even if processes took their counts with them. */
+/** The usage between two readings of one run. Never negative, even if processes ended and their counts are gone. */
 export function measure(before: Reading, after: Reading, { cpus, memoryBytes }: NodeSize): Measured {
   const seconds = Math.max(minSeconds, (after.at - before.at) / 1000);
   const since = (counter: (usage: Usage) => number) =>

@@ -104,10 +104,7 @@ function livingStat(line: string): ProcessStat | undefined {
 
 const gone = ["ENOENT", "ESRCH", "EACCES", "EPERM"];
 
-/**
- * Reads a file of /proc; empty if its process has ended or belongs to another user. Any other error, such as too few descriptors,
- * says nothing about the process and is thrown.
- */
+/** Reads a file of /proc; empty if its process is gone or another user's. Other errors (EMFILE) say nothing about it and are thrown. */
 async function readProc(path: string): Promise<string> {
   return await readFile(path, "utf8").catch(nothingIfGone);
 }

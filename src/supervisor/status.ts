@@ -88,7 +88,7 @@ function conditionsOf(record: AppRecord, ready: boolean, caps: CapsState | undef
   return list;
 }
 
-/** Gives each condition the time of its last change: that of before where its status is the same. */
+/** Sets the time of each condition's last change, which stays while its status is the same. */
 export function withTransitions(
   status: NCAppStatus,
   before: Condition[] | undefined,

@@ -81,7 +81,7 @@ export class Supervisor {
     this.#listeners.add(listener);
   }
 
-  /** Adopts what earlier agents left: records, living processes, marks. Removes runs that no record knows. */
+  /** Adopts what earlier agents left: records, living processes, marks. Removes runs without a record. */
   async restore(): Promise<void> {
     const { layout, confinement, confinementOf, log, now, decorate = (deps) => deps } = this.#options;
     // The users of apps must reach downloaded scripts, which are public; everything else below is private.

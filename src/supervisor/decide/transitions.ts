@@ -257,7 +257,7 @@ export function decision(record: AppRecord, effects: Effect[], events: AppEvent[
   return { record, effects, events };
 }
 
-/** The script's name as users may see it: a URL without what only its server may know. */
+/** The script's name as users may see it: a URL without user, password and query. */
 function scriptOf({ spec }: RunnableApp): string {
   return showURL(spec.shellFile ?? "");
 }

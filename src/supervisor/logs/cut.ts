@@ -28,7 +28,7 @@ const noRoom: Room = { count: 0, bytes: 0 };
 
 /**
  * Cuts whole blocks off the head of the log into a new part, without losing a byte. With `copy: false` it drops them, and all parts
- * with them: a reader would take what is older than the gap for what was in it.
+ * with them: a reader would take older lines for the dropped ones.
  */
 export async function cutHead(
   cut: Cut,
@@ -97,10 +97,7 @@ async function copyBytes(
   }
 }
 
-/**
- * Copies the log from `start` on and truncates it, synchronously: what the app writes between the last read and the
- * truncation is lost. Returns the length of the log before.
- */
+/** Copies the log from `start` and truncates it, synchronously. Bytes written after the last read are lost. Returns the old length. */
 function copyRestAndTruncate(log: FileHandle, copy: FileHandle, start: number): number {
   const buffer = Buffer.allocUnsafe(bufferBytes);
   let position = start;

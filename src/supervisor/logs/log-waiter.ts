@@ -59,7 +59,7 @@ function startWatch(folder: string) {
     const watcher = watch(folder, { persistent: false }, onChange).on("error", onChange);
     return { changed, close: () => watcher.close() };
   } catch {
-    // Out of inotify watches: the longest wait has to do.
+    // Out of inotify watches: the longest wait must suffice.
     return { changed, close: () => {} };
   }
 }

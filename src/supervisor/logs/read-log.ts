@@ -86,10 +86,7 @@ async function lastLines(log: LogStream, start: number, end: number, count: numb
   return missing > 0 ? await firstLine(log, start, end) : end;
 }
 
-/**
- * Returns where the first whole line starts: once parts were removed, the log starts in the middle of one. If there is no
- * whole line, the rest of one is better than nothing.
- */
+/** Returns where the first whole line starts: removed parts may leave half a line. Returns `start` if there is no whole line. */
 async function firstLine(log: LogStream, start: number, end: number): Promise<number> {
   if (start === 0) return start;
   const piece = await log.read(start, chunkBytes);

@@ -29,7 +29,6 @@ export interface Cutting {
 const { O_CREAT, O_NOFOLLOW, O_RDONLY, O_RDWR } = constants;
 const recordBytes = 256;
 
-/** Opens the state of a log for writing, and creates it if missing. */
 export async function openState(logPath: string): Promise<FileHandle> {
   return await open(statePath(logPath), O_RDWR | O_CREAT | O_NOFOLLOW, 0o640);
 }

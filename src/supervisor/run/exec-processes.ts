@@ -30,10 +30,7 @@ export interface EndedScript {
   list: () => Promise<number[]>;
 }
 
-/**
- * Returns one of the listed processes that is the app's own, or none if all are exec processes. In doubt, returns all that may be
- * its own.
- */
+/** Returns one process of the app's own, none if all are exec processes, or in doubt all that may be its own. */
 export async function withoutExecProcesses(listed: number[], run: EndedScript): Promise<number[]> {
   if (listed.length === 0) return [];
   let pids = listed;
@@ -59,10 +56,7 @@ async function listAll({ runId, list }: EndedScript): Promise<number[]> {
   return [...new Set([...await list(), ...marked.map(({ pid }) => pid)])];
 }
 
-/**
- * Returns the first process that is not an exec process. "unclear" means that none was found but a listed process has ended: it
- * may have left a child.
- */
+/** Returns the first process that is not an exec process, else "unclear" if a listed one has ended: it may have left a child. */
 async function findOwn(
   pids: number[],
   runId: string,

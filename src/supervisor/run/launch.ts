@@ -164,10 +164,7 @@ function privilegeCommand({ uid, gid, groups }: Identity, isRoot: boolean): stri
   return ["setsid", "setpriv", ...user, "--no-new-privs"];
 }
 
-/**
- * The setpriv option that drops the agent's inheritable capabilities; none if it has none, as is usual. Each is named: a setpriv
- * that is older than the kernel refuses `-all`.
- */
+/** The setpriv option that drops the agent's inheritable capabilities. Each is named: a setpriv older than the kernel refuses `-all`. */
 export function dropInheritable(status: string = readFileSync("/proc/self/status", "utf8")): string[] {
   const set = BigInt(`0x${/^CapInh:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
   const names = Array.from({ length: 64 }, (_, bit) => bit).filter((bit) => (set >> BigInt(bit)) & 1n)

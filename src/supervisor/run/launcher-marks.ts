@@ -76,10 +76,7 @@ export async function listMarkedRuns(folder: string): Promise<string[]> {
   return [...new Set(runs)];
 }
 
-/**
- * Watches the marks of all launchers. Calls back with the id of the run whose mark changed, or undefined if that is not known; the
- * returned function ends the watch.
- */
+/** Calls back with the id of the run whose mark changed, undefined if unknown. The returned function ends the watch. */
 export function watchMarks(
   folder: string,
   onMark: (runId: string | undefined) => void,

@@ -9,7 +9,7 @@
  * - The script runs in the foreground of the launcher, because a shell makes a background job ignore SIGINT and SIGQUIT.
  * - The environment is read after the privileges are dropped and is never in an argument list: an LD_PRELOAD meant for
  *   the app is not loaded by anything that runs as root, and `ps` shows no secret.
- * - The agent raises its own limit of descriptors to the maximum; the script gets a usual soft limit and may raise it as far.
+ * - The agent raises its own limit of descriptors to the maximum; the script gets a soft limit of 65536 and may raise it to that maximum.
  * - The exit status overwrites bytes that the agent wrote beforehand (`1<>` does not truncate), so that a full disk cannot
  *   lose it.
  *
@@ -49,9 +49,6 @@ echo "exit $?" 1<>"$mark.exit"
 /** What the agent writes into the exit mark beforehand: longer than any status, so that the status needs no more disk space. */
 export const exitPlaceholder = "running\n".padEnd(32, "\n");
 
-/**
- * Runs last before the script, as the app's user: reads the environment from descriptor 3, enters the folder, executes the script.
- * Arguments: the folder, then the command.
- */
+/** Runs last before the script, as the app's user, with the environment on descriptor 3. Arguments: the folder, then the command. */
 export const entryScript =
   'nckubelet_env=$(cat <&3) || exit 126; eval "$nckubelet_env"; unset nckubelet_env; exec 3<&-; cd -- "$1" || exit 126; unset OLDPWD; shift; exec "$@"';

@@ -115,7 +115,7 @@ async function startRun(
     await launchRun(record.app, run, { ...options, isRoot: process.getuid?.() === 0 }, signal);
     return undefined;
   } catch (error) {
-    // A start that failed must not come to life later. The spawn is its last step: if even the cancel fails, there is no
+    // A failed start must not run later. The spawn is its last step: if even the cancel fails, there is no
     // launcher either.
     await cancelRun(markPath(layout, run.id)).catch((cause) => log.warn("cannot cancel a run", { cause }));
     if (signal.aborted) return undefined;

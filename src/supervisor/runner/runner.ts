@@ -288,10 +288,7 @@ function isSameState(a: CapsState, b: CapsState | undefined): boolean {
   return a.reason === b.reason && a.message === b.message;
 }
 
-/**
- * The function that returns when the app's schedule is due after a time; undefined for an app without one. Parsing schedules costs
- * memory that most nodes can save: the parser is loaded with the first app that has one.
- */
+/** Loads the schedule parser only for an app with a schedule: it costs memory that most nodes can save. */
 async function nextRunOf({ spec }: RunnableApp): Promise<Situation["nextRun"]> {
   const { schedule, timeZone } = spec;
   if (!schedule) return undefined;

@@ -53,7 +53,7 @@ export function createScriptFetcher(
     const known = sha256 ? undefined : await findKnown(cache, text);
     const headersFor = ({ origin }: URL): Record<string, string> =>
       known?.etag && known.origin === origin ? { "if-none-match": known.etag } : {};
-    // Over the whole download: a byte a second never exceeds a limit on silence.
+    // Limits the whole download: a server that sends a byte a second never hits an idle timeout.
     const deadline = AbortSignal.timeout(limits.totalMs);
     const request = {
       ...options,

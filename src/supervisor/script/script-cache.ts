@@ -34,7 +34,6 @@ export interface CachedAnswer {
   digest: string;
 }
 
-/** An unfinished download. */
 export interface Download {
   write(chunk: Uint8Array): Promise<void>;
   digest(): string;

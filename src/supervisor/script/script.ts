@@ -1,5 +1,5 @@
 /**
- * From `shellFile` to a command: checks the script, local or downloaded (fetch-script.ts), and decides whether its shebang or `sh`
+ * Turns `shellFile` into a command: checks the script, local or downloaded (fetch-script.ts), and decides whether its shebang or `sh`
  * runs it.
  *
  * A shell script with the line ends of Windows, or with a byte order mark, runs from a repaired copy, while `$0` stays the path in
