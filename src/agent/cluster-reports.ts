@@ -1,6 +1,4 @@
-/**
- * What the agent writes to the API server about its apps: status, events, and the mirrors that show local apps there.
- */
+/** What the agent writes to the API server about its apps: status, events, and mirrors of local apps. */
 import { isMirrorOf, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { sleep } from "../lib/sleep.ts";
@@ -16,11 +14,10 @@ import type { StatusBoard } from "./view/view.ts";
 
 /** Listens to the supervisor: reports every change and event of an app. */
 export interface ClusterReports extends SupervisorListener {
-  /** Receives what the API server has for this node. */
   observer: ServerObserver;
   /**
-   * Brings the mirrors in line, once the API server was listed; `complete`: every source has been read. Never throws.
-   * The first mirror of an app does not wait for it.
+   * Syncs the mirrors with the apps, once the API server was listed; `complete`: every source has been read. Never throws.
+   * The first mirror of an app does not wait for this call.
    */
   syncMirrors(complete: boolean): Promise<void>;
   /** Flushes the last reports, then stops. */

@@ -1,6 +1,4 @@
-/**
- * Wires the node's part of the agent: what is free for more apps, and which app is evicted when the machine runs short of memory.
- */
+/** Wires the node's part of the agent: what is free for more apps, and which app is evicted when memory is short. */
 import type { KubeClient } from "../kube/client/client.ts";
 import { sleep } from "../lib/sleep.ts";
 import type { EvictionCandidate } from "../node/eviction.ts";
@@ -25,7 +23,6 @@ export interface NodeParts {
   meter: Meter;
   size: NodeSize;
   usage?: UsageReader;
-  /** Whether the node can run apps, and if not why. */
   ready?: () => { ready: boolean; message: string };
   now?: () => number;
 }

@@ -1,6 +1,4 @@
-/**
- * Opens the listeners of the agent's HTTP endpoint: the unix socket, ports on loopback, and ports with TLS and a token check.
- */
+/** Opens the agent's listeners: the unix socket, ports on loopback, and ports with TLS and a token check. */
 import type { KubeClient } from "../kube/client/client.ts";
 import { isLoopback } from "../lib/special-addresses.ts";
 import { type Authorize, createServerApp } from "../server/app.ts";

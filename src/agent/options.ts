@@ -11,7 +11,7 @@ export interface AgentOptions {
   hardwareCommand?: string[];
   stateDir: string;
   logDir: string;
-  /** `host:port`, comma-separated; empty: no port. An address off loopback needs the three options below. */
+  /** `host:port`, comma-separated; empty: no port. Off loopback it needs TLS files, and a token file or an API server. */
   listen: string;
   tlsCertFile?: string;
   tlsKeyFile?: string;
@@ -25,7 +25,6 @@ export interface AgentOptions {
   kubeconfig?: string;
   server?: string;
   namespace?: string;
-  /** Runs the scheduler of the cluster in this agent. */
   withScheduler?: boolean;
   registerNode: RegisterMode;
   /** Shares of the node that apps never get. */
@@ -34,7 +33,7 @@ export interface AgentOptions {
   /** Names this agent's part of the cgroup tree, where several agents share a machine. */
   instance?: string;
   enforce: Enforce;
-  /** The maximum size of an app's log, and how many rotated files are kept. */
+  /** The size at which an app's log is rotated, and how many files are kept, including the current one. */
   logs: { maxBytes: number; maxFiles: number };
   syncPeriodMs: number;
   reportPeriodMs: number;

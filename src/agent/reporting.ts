@@ -1,4 +1,4 @@
-/** Reports what happens to apps: status and events to the cluster, events to the log, start times to the metrics. */
+/** Reports what happens to apps: status and events to the cluster, events to the log, start durations to the metrics. */
 import type { Logger } from "../lib/log.ts";
 import type { Histogram } from "../server/counters.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";

@@ -1,5 +1,5 @@
 /**
- * Returns memory to the system that an idle agent would keep forever: from its start, from taking over many apps, from a busy hour.
+ * Returns memory to the system that an idle agent would keep forever: from its start, a takeover of many apps, a busy hour.
  */
 import process from "node:process";
 import type { Logger } from "../lib/log.ts";

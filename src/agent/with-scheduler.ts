@@ -39,7 +39,6 @@ const places = 24;
 /** A scheduler that ran for this long resets the backoff. */
 const stableMs = 600_000;
 
-/** Runs a scheduler, and restarts it when it fails, until the signal aborts. */
 export async function runWithScheduler(options: WithSchedulerOptions, signal: AbortSignal): Promise<void> {
   const { log, backoff: newBackoff = standardBackoff, now = Date.now } = options;
   const backoff = newBackoff();

@@ -4,10 +4,7 @@ interface Condition {
   lastTransitionTime?: string;
 }
 
-/**
- * Returns the condition with its transition time: that of the condition of the same type in `before` if the status is the
- * same, or else `now`.
- */
+/** Adds the transition time: that of the same condition in `before` if its status is unchanged, else `now`. */
 export function withTransitionTime<C extends Condition>(
   condition: C,
   before: readonly Condition[] | undefined,

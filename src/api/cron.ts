@@ -23,7 +23,6 @@ const fields: readonly Field[] = [
   { name: "day of week", min: 0, max: 7, names: weekdays },
 ];
 
-/** Returns what is wrong with a cron expression, or undefined. */
 export function cronProblem(expression: string): string | undefined {
   if (expression.startsWith("@")) {
     return nicknames.includes(expression)

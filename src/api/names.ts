@@ -25,7 +25,7 @@ export const annotations = {
   mirror: `${group}/config.mirror`,
   /** Size at which the app's log is rotated, such as `10Mi`. */
   logMaxSize: `${group}/log-max-size`,
-  /** Number of rotated logs to keep. */
+  /** Number of log files to keep, including the current one. */
   logMaxFiles: `${group}/log-max-files`,
 } as const;
 

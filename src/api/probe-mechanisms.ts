@@ -12,7 +12,6 @@ export type Mechanism = keyof typeof probeActions;
 export type ActionOf<M extends Mechanism> = NonNullable<Probe[M]>;
 export type DefaultedActionOf<M extends Mechanism> = NonNullable<DefaultedProbe[M]>;
 
-/** The mechanisms whose action has a port. */
 export type PortMechanism = {
   [M in Mechanism]: ActionOf<M> extends { port: unknown } ? M : never;
 }[Mechanism];

@@ -6,7 +6,6 @@ import type { NCAppSpec, Probe } from "./types.ts";
 
 /** Placeholder of a value that only the node knows. */
 export const hiddenValue = "(set on the node)";
-/** Placeholder of the query of a URL. */
 export const hiddenQuery = "?***";
 
 /** Returns the spec without values of variables, headers of probes, and credentials and query of a URL. */

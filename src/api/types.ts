@@ -19,7 +19,6 @@ import type {
 /** An NCApp as users write it and as the API server returns it. */
 export type NCApp = FromSchema<typeof ncapp>;
 export type NCAppSpec = FromSchema<typeof spec>;
-/** A spec with every default filled in. */
 export type DefaultedSpec = FromSchema<typeof spec, "defaulted">;
 export type NCAppStatus = FromSchema<typeof status>;
 export type ObjectMeta = FromSchema<typeof metadata>;
@@ -31,9 +30,7 @@ export type Condition = FromSchema<typeof condition>;
 export type EnvVar = FromSchema<typeof envVar>;
 export type EnvVarSource = FromSchema<typeof envVarSource>;
 
-/** A probe as users write it. */
 export type Probe = FromSchema<ReturnType<typeof probe>>;
-/** A probe with every default filled in. */
 export type DefaultedProbe = FromSchema<ReturnType<typeof probe>, "defaulted">;
 
 export type Port = FromSchema<typeof port>;

@@ -60,7 +60,7 @@ export function isSettled({ status = {} }: NodeApp): boolean {
   return status.phase !== undefined && status.phase !== "Starting" && status.phase !== "Stopping";
 }
 
-/** Reasons to be Pending only for a moment, if the spec wants the app to run. */
+/** Reasons that keep an app Pending only for a moment, if its spec wants it to run. */
 const transientReasons = new Set(["", "Stopped", "Suspended", "Starting", "Pending", "NodeRebooted"]);
 
 /** Reports whether the app has ended and will not start again by itself. */
@@ -72,7 +72,7 @@ function waitsForSchedule({ status = {} }: NodeApp): boolean {
   return status.phase === "Pending" && status.reason === "Scheduled" && status.nextRun !== undefined;
 }
 
-/** Reports whether nothing of the app runs, or will start by itself. */
+/** Reports whether an app that was asked to stop has stopped. */
 export function isStopped(app: NodeApp): boolean {
   return app.status?.phase === "Pending" || hasEnded(app);
 }

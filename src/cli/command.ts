@@ -10,7 +10,7 @@ export interface Io {
   /** Opens standard input; absent if there is none. */
   stdin?(): AsyncIterable<Uint8Array>;
   env: Record<string, string | undefined>;
-  /** Width of the terminal that standard output is; 0 if it is not a terminal. */
+  /** Width of the terminal; 0 if standard output is not a terminal. */
   columns: number;
   /** Height of the terminal; absent if unknown. */
   rows?: number;
@@ -50,7 +50,6 @@ export interface Command {
   run(invocation: Invocation, io: Io): Promise<number>;
 }
 
-/** A wrong command line; the message says what is wrong with it. */
 export class UsageError extends Error {
   override name = "UsageError";
 }

@@ -14,7 +14,7 @@ export const filenameFlag: Flag = {
 export interface ManifestFile {
   file: string;
   apps: ParsedManifests["apps"];
-  /** Lines with file, line, app, field and value. */
+  /** One line each, with file, line, app, field and value. */
   problems: string[];
   /** One line for each object of another kind, such as the Namespace of the apps. */
   skipped: string[];

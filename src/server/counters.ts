@@ -1,6 +1,4 @@
-/**
- * What the agent counts about itself, for `/metrics`. Numbers in memory only: counting costs the same without a scraper.
- */
+/** What the agent counts about itself, for `/metrics`. In memory only: counting costs the same without a scraper. */
 import { performance } from "node:perf_hooks";
 import type { RequestReport } from "../kube/client/client.ts";
 

@@ -23,7 +23,6 @@ export interface AgentView {
   checks(): Check[];
   /** Usage of the node; undefined until it was measured. */
   nodeUsage(): NodeUsage | undefined;
-  /** Returns the samples after `since`. */
   history(since: number): History;
 }
 

@@ -37,7 +37,6 @@ export interface ApiServerOptions {
   namespace?: string;
   name?: string;
   observer?: ServerObserver;
-  /** Times and hooks of the watch. */
   follow?: Omit<FollowOptions<NCApp>, "resource" | "namespace" | "fieldSelector" | "keep">;
   now?: () => number;
 }

@@ -18,7 +18,7 @@ export interface ManifestReading {
 
 /** Reads a text; paths that begin with `./` are relative to `baseDir`. */
 export function readManifests(text: string, origin: string, baseDir?: string): ManifestReading {
-  // An editor may be about to write it, or the disk was full: to remove apps, delete the file or list those that stay.
+  // An empty text removes nothing: an editor may be about to write it, or the disk was full. Deleting the file removes its apps.
   if (!/^[^\S\n]*[^\s#]/m.test(text.replaceAll(/^(---|\.\.\.)/gm, ""))) {
     return unreadable(`${origin}: contains no manifest`, origin);
   }

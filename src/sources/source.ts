@@ -1,5 +1,5 @@
 /**
- * Where desired apps come from. Every source has this one interface; the sync layer unites them.
+ * Where desired apps come from. Every source implements this interface; the sync layer merges them.
  *
  * The rule of every source: only certainty removes an app. `replace` is a complete, valid list, `remove` an observed removal;
  * everything else is reported as a problem and removes nothing.

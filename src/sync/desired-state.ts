@@ -1,5 +1,5 @@
 /**
- * The union of the sources: each app once. An app is removed only when its source has certainly given it up.
+ * The union of the sources: each app once. An app is removed only when its source certainly no longer wants it.
  *
  * If two places want the same name, the first wins and the other is reported: by the order of the sources, and within a source by the
  * order of its list, such as that of file names. The other takes over when the first is gone.

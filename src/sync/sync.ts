@@ -75,7 +75,7 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
   };
 }
 
-/** Reports whether every source has delivered a complete, readable list, and no app is left of a source that may want more. */
+/** Reports whether every source has delivered a complete list without problems, and no app is an orphan. */
 function isCertain(union: Union, observed: ObservedApp[]): boolean {
   const { sources, complete, problems } = union;
   const isComplete = [...sources].every((source) => complete.has(source));

@@ -1,13 +1,13 @@
 /**
- * Checks that the agent's folders are writable. The check runs in the background and the result is kept in memory: a disk that
- * hangs must not hang `/readyz`.
+ * Checks that the agent's folders are writable and have free space. It runs in the background and keeps the result in memory:
+ * a disk that hangs must not hang `/readyz`.
  */
 import { access, constants, statfs } from "node:fs/promises";
 import { errorCode } from "../../lib/files.ts";
 import type { Check } from "../../server/view.ts";
 
 export interface DiskCheck {
-  /** Checks again. While an earlier check hangs, there is no further one. */
+  /** Checks again, unless an earlier check still hangs. */
   refresh(): Promise<void>;
   result(): Check;
 }

@@ -1,7 +1,7 @@
 /**
  * The measurements of the last half hour, for the dashboard's charts.
  *
- * Memory is fixed: 1.3 kB per app. Shares are stored in hundredths of a percent.
+ * Memory is fixed: 1.4 kB per app. Shares are stored in hundredths of a percent.
  */
 import type { NodeState } from "../../node/node-agent.ts";
 import type { AppSeries, History, Series } from "../../server/view.ts";

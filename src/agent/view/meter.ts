@@ -24,7 +24,7 @@ interface Entry {
   measured: Measured;
 }
 
-/** Apps that are read before others get their turn. */
+/** How many apps are measured before other work gets a turn. */
 const batchSize = 4;
 
 export function createMeter(

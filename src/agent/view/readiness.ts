@@ -29,11 +29,9 @@ export interface ReadinessOptions {
 interface State {
   ready: boolean;
   message: string;
-  /** Since when the checks have disagreed. */
   disagreeSince?: number;
 }
 
-/** How long the checks may disagree before the node's readiness changes. */
 const maxHoldMs = 30_000;
 const fine: State = { ready: true, message: "nckubelet runs apps" };
 

@@ -12,7 +12,6 @@ export type Rule = {
   holds: (self: any) => boolean | string;
 };
 
-/** Returns the rule that exactly one of these fields is set. */
 export function exactlyOneOf(at: string, names: readonly string[]): Rule {
   return {
     at,

@@ -25,7 +25,6 @@ export type AppVerb = "restart" | "stop" | "start";
 export interface AgentClient {
   status(): Promise<AgentStatus>;
   list(): Promise<NodeApp[]>;
-  /** Undefined if there is no such app. */
   find(app: AppName): Promise<NodeApp | undefined>;
   get(app: AppName): Promise<NodeApp>;
   /** Resolves to whether the app is new. */

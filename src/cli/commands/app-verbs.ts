@@ -87,7 +87,7 @@ export const deleteCommand = verbCommand({
   },
 });
 
-/** Creates a command that applies the verb to each APP. One that fails does not keep the others from being done. */
+/** Creates a command that applies the verb to each APP. A failure does not stop the others. */
 function verbCommand({ examples, done, ask }: Verb): Command {
   return {
     operands: "APP...",

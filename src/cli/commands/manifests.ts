@@ -40,7 +40,7 @@ export const manifestsCommand: Command = {
   },
 };
 
-/** A server that the flags name must answer; the one of kubectl need not even exist. */
+/** A server that the flags name must answer; that of kubectl may be missing. */
 async function serverMinor(invocation: Invocation, { env }: Io): Promise<ServerMinor> {
   const [text, kubeconfig, server] = ["server-minor", "kubeconfig", "server"].map((name) =>
     textFlag(invocation, name)

@@ -2,10 +2,7 @@ import { keyOf } from "../../api/names.ts";
 import type { Command } from "../command.ts";
 import { filenameFlag, readManifestFiles } from "../manifest-files.ts";
 
-/**
- * Checks manifests as the agent and the API server would, and reports every problem with file, line, field and value. Objects of
- * other kinds are reported too, but are no problem.
- */
+/** Checks manifests as the agent and the API server would. Objects of other kinds are reported, but are no problem. */
 export const validateCommand: Command = {
   operands: "[FILE...]",
   flags: { filename: filenameFlag },

@@ -7,10 +7,7 @@ import { type FlagValues, UsageError } from "../command.ts";
 import { defaultConfig, settingNames } from "./agent-flags.ts";
 import type { Level } from "./setting-levels.ts";
 
-/**
- * Reads the settings of the config file. A file that is named must exist; the default one may be missing or not readable for
- * this user.
- */
+/** Reads the config file. A named file must exist; the default one may be missing, or unreadable for this user. */
 export async function readConfigFile(
   flags: FlagValues,
   env: Record<string, string | undefined>,

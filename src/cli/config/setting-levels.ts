@@ -16,7 +16,6 @@ export interface Level {
 }
 
 export interface Settings {
-  /** The value as text, or undefined if no level has one. */
   text(name: string): string | undefined;
   /** The value as an absolute path; an empty one stays empty. */
   path(name: string): string | undefined;

@@ -1,8 +1,8 @@
 /**
  * Trust in a cluster's CA by a digest of its public key, `sha256:HEX`: what kubeadm calls `discovery-token-ca-cert-hash`.
  *
- * Guarantees: only certificates whose key has that digest are accepted, whatever else is in the file. Nothing secret is sent to a
- * server that is not trusted yet.
+ * Guarantees: only certificates whose key has that digest are accepted; others in the file are dropped. Nothing secret is sent
+ * to a server that is not trusted yet.
  * Caveat: only clusters that publish their CA as kubeadm does can be asked for it; others need --ca-file.
  */
 import { createHash, X509Certificate } from "node:crypto";
@@ -16,7 +16,7 @@ export function isPin(text: string): boolean {
   return /^sha256:[0-9a-f]{64}$/.test(text);
 }
 
-/** Returns the certificates with the digest. If there are none, the error names the digests found. `owner` is whose they are. */
+/** Returns the certificates with the digest. If there are none, the error names `owner` and the digests found. */
 export function pinnedCertificates(pem: string, pin: string, owner: string): string {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) throw new Error(`the CA of ${owner} is not a PEM certificate`);

@@ -1,5 +1,5 @@
 /**
- * `kubectl ncapp`: this program under the name `kubectl-ncapp`, for admins. It asks the API server; only logs come from an agent.
+ * `kubectl ncapp`: this program as `kubectl-ncapp`, for admins. It asks the API server; only logs come from an agent.
  */
 import { annotations } from "../../api/names.ts";
 import { fullName, manyApps } from "../app-name.ts";

@@ -91,7 +91,7 @@ export async function listenOnSocket(
   return { address: path, close: () => closeServer(server) };
 }
 
-/** Reports whether a Host header is a loopback name or address, whatever DNS says. */
+/** Reports whether a Host header is a loopback name or address, without asking DNS. */
 export function isLoopbackHost(header: string): boolean {
   const host = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::\d{1,5})?$/.exec(header);
   return host !== null && isLoopback(host[1] ?? host[2] ?? "");

@@ -9,10 +9,7 @@ export interface StreamOptions {
   followers?: Services["followers"];
 }
 
-/**
- * Sends what `read` yields, as fast as the client takes it. Nothing is read before the client does; when the client goes, the
- * signal aborts.
- */
+/** Sends what `read` yields at the client's pace: nothing is read ahead. When the client leaves, the signal aborts. */
 export function sendStream(
   context: Context,
   read: (signal: AbortSignal) => AsyncGenerator<Uint8Array>,

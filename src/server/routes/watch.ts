@@ -1,8 +1,8 @@
 /**
  * `GET /apps?watch=true`: every app, then every change, as one line of JSON each: `{"type":"ADDED","object":…}`.
  *
- * Guarantees: a client that reads slowly skips states in between, never the newest one of an app: what waits for it is a set of
- * keys, and an object is built when it is sent. An app that was deleted and created again is reported as both.
+ * Guarantees: a client that reads slowly skips states in between, never the newest one of an app: the backlog is a set of keys,
+ * and an object is built when it is sent. An app that was deleted and created again is reported as both.
  */
 import { keyOf, splitAppKey } from "../../api/names.ts";
 import type { AgentView, AppView } from "../view.ts";
