@@ -1,5 +1,5 @@
 /**
- * The probe mechanisms. `probeActions` in the schema is the list. This table has the facts that the rest of the program needs,
+ * The probe mechanisms. `probeActions` in `api/schema/probe.ts` is the list. This table has the facts that the rest of the program needs,
  * and `supervisor/probes/perform-probe.ts` has the functions that perform them. A mechanism missing from either table does not
  * compile.
  */

@@ -1,3 +1,9 @@
+/**
+ * What the agent shows of itself and of its apps, as the HTTP endpoint and reports read it (the interface is server/view.ts).
+ *
+ * meter.ts measures apps, status-board.ts keeps the current status of each, history.ts keeps the last half hour for charts, and
+ * checks.ts, disk-check.ts and readiness.ts answer /readyz and the Node's Ready condition.
+ */
 import { keyOf } from "../../api/names.ts";
 import type { AgentCounters } from "../../server/counters.ts";
 import type { AgentView, AppView } from "../../server/view.ts";

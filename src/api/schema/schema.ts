@@ -3,8 +3,8 @@
  * TypeScript types (`api/types.ts`), the CRD (`api/install`), the validator and the defaults (`api/validate`).
  *
  * A field belongs to one of four files by what its change means: `program.ts` (restarts the app), `limits.ts` and
- * `lifecycle.ts` (apply without a restart), `placement.ts` (where the app runs). `kubectl explain` prints the
- * descriptions.
+ * `lifecycle.ts` (apply without a restart), `placement.ts` (where the app runs). Fields of the status are in `status.ts`; `supervisor/status.ts` sets
+ * them. `kubectl explain` prints the descriptions.
  */
 import { apiVersion, kind } from "../names.ts";
 import type { Schema } from "./schema-type.ts";

@@ -37,7 +37,7 @@ export const condition = {
   },
 } as const satisfies Schema;
 
-/** The schema of `status`. The agent writes it, except nominatedNodeName and Scheduled: those are the scheduler's. */
+/** The schema of `status`. The agent builds it (supervisor/status.ts), except nominatedNodeName and Scheduled: those are the scheduler's. */
 export const status = {
   type: "object",
   description: "State of the app as the agent last observed it.",

@@ -1,3 +1,4 @@
+/** `nckubelet completion`: prints a script that completes commands and flags in bash, zsh and fish. */
 import { bashCompletion, type Completable, fishCompletion, zshCompletion } from "./completion-scripts.ts";
 import { type Command, UsageError } from "../command.ts";
 import { type CommandEntry, type CommandTable, visibleCommands } from "../command-line.ts";

@@ -150,6 +150,7 @@ export function createSteps<T extends KubeObject>(
   /** The connection was refused or broke: resume the watch, or list again, depending on the error. */
   function afterFault(error: unknown, reopen: State): Step<T> {
     if (!(error instanceof KubeError)) throw error;
+    // 410 Gone: the server no longer has the version to resume from.
     if (isExpired(error)) {
       onRestart("expired");
       const again = expiredBefore;

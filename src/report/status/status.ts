@@ -2,7 +2,7 @@
  * Reports the status of apps to the API server.
  *
  * Guarantees: never more than one request in flight per app; a report carries the newest state, and only what differs from
- * what the server has; a change of phase goes before all usage; an object that was recreated under the same name, or that is
+ * what the server has; a change that is not usage goes first (when-to-send.ts); an object that was recreated under the same name, or that is
  * no longer bound to this node, is never touched; a failing server gets about one request a second, then fewer, for all apps
  * together.
  * Caveats: states in between may be skipped. A missing object is tried again after five minutes, or when it is seen. A status

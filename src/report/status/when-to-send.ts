@@ -1,4 +1,4 @@
-/** Decides when to send a status: changes that users act on at once, usage rarely. Pure. */
+/** Decides when to send a status: changes that users act on at once, usage rarely (`usageFields`). Pure. */
 import type { NCAppStatus } from "../../api/types.ts";
 import { statusDelta } from "./delta.ts";
 

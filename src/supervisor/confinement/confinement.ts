@@ -1,5 +1,8 @@
 /**
- * How the processes of runs are held, and which confinement holds a run: the one it was started under, for as long as it lives.
+ * How the processes of runs are held. types.ts is the contract: limit, list, signal, kill, freeze, measure. cgroups.ts fulfills
+ * it with cgroup v2, markers.ts with a variable in the environment where there is no usable cgroup v2.
+ *
+ * This file chooses the confinement of a run: the one it was started under, for as long as it lives.
  *
  * A run stays where it is when the agent comes back with another root (`--cgroup-root`, a new scope), with cgroups where it had
  * none, or without those it had. The agent observes, stops, thaws, measures and removes the run there, and sets as many of its

@@ -1,6 +1,9 @@
 /**
  * Decides what an app needs next: a table with one pure function per phase, from what is known to the next record and its effects.
  *
+ * transitions.ts has the steps that the table is made of: what follows a start, a stop and an exit, which includes the restart
+ * policy and the backoff. exit.ts only describes how a run ended. due-runs.ts decides about schedules.
+ *
  * Invariants:
  * - A decision's record is on disk before its effects are performed; performing an effect twice does no harm.
  * - A run is in the record from before its launcher is spawned until nothing of it is left, so there is never a second one.

@@ -2,7 +2,7 @@
  * Probes apps while they run, and passes the verdicts to their runners.
  *
  * prober.ts has the timing, thresholds.ts turns results into verdicts, and perform-probe.ts performs one probe by its mechanism (the
- * list of mechanisms is in src/api/probe-mechanisms.ts).
+ * list of mechanisms is `probeActions` in api/schema/probe.ts).
  */
 import { type Layout, runFolder } from "../layout.ts";
 import { performProbe } from "./perform-probe.ts";

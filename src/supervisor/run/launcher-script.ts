@@ -1,5 +1,6 @@
 /**
- * The launcher: a small `sh` per run that outlives the agent, starts the script and writes down how it ended.
+ * The launcher: a small `sh` per run that outlives the agent, starts the script and writes down how it ended. It opens app.log
+ * as the script's stdout and stderr: the app writes its log itself, with no pipe and no agent in between.
  *
  * Guarantees:
  * - Either the launcher or an agent creates the claim, never both (`set -C` is O_EXCL, and a failed `exec` ends the shell), so a
