@@ -29,7 +29,6 @@ export interface GetOptions {
   signal: AbortSignal;
   /** The timeout of the connection, of the response headers, and between two chunks of the body. */
   timeoutMs: number;
-  /** Headers for the server at this URL. */
   headersFor: (url: URL) => Record<string, string>;
   /** Returns the target of a redirect; throws if it must not be followed. `followed` counts the redirects before this one. */
   nextHop: (url: URL, headers: Headers, followed: number) => URL;

@@ -36,7 +36,7 @@ export function readHardwareInChild(
       } catch (cause) {
         const why = (cause as Error).message;
         reject(
-          new Error(`cannot find out the hardware by ${[program, ...args].join(" ")}: ${why}`, { cause }),
+          new Error(`cannot read the hardware with ${[program, ...args].join(" ")}: ${why}`, { cause }),
         );
       }
     });

@@ -141,7 +141,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     state: () => ({ usage, pressures, registered: registration?.node?.registered ?? false }),
     async run(signal) {
       const observe = () => attempt("measure the node", observeOnce, signal);
-      const register = () => attempt("keep the Node object", () => registerOnce(signal), signal);
+      const register = () => attempt("update the Node object", () => registerOnce(signal), signal);
       // The first Lease should contain measured values.
       await observe();
       await Promise.all([

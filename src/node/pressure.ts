@@ -38,7 +38,6 @@ export function noPressure(now: number): Pressures {
   return { memory: calm, disk: calm, pid: calm };
 }
 
-/** Returns the state after another measurement. */
 export function stepPressure(
   before: Pressures,
   usage: NodeUsage,

@@ -37,7 +37,6 @@ export const publishedAnnotations = {
 
 const resources: readonly Resource[] = ["memory", "disk", "pid"];
 
-/** Formats the annotations. */
 export function publish({ used, free, reserved, pressure, version }: Published): Record<string, string> {
   const keys = publishedAnnotations;
   return {

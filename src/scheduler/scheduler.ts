@@ -135,7 +135,6 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
 interface Leader {
   /** Called once a second, with the health of all nodes. */
   tick(nodes: NodeLiveness[]): void;
-  /** Schedules until the leadership ends. */
   run(): Promise<void>;
   close(): Promise<void>;
 }

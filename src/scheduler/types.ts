@@ -36,7 +36,6 @@ export interface SchedulerApp {
   readonly priority: number;
   /** False if its PriorityClass forbids preemption. */
   readonly preempts: boolean;
-  /** Its PriorityClass does not exist. */
   readonly missingClass: boolean;
   readonly placement: Placement;
   readonly createdAt: number;
@@ -106,7 +105,6 @@ export interface NodeReport {
   /** Measured usage, in points. */
   readonly cpu: number;
   readonly mem: number;
-  /** Points that are reserved for the system. */
   readonly reservedCpu: number;
   readonly reservedMem: number;
   /** Points that the agent has not promised to any app. */

@@ -72,12 +72,12 @@ function parseCredential(stdout: string, plugin: ExecPlugin): ExecCredential {
   const shown = (value: unknown) => JSON.stringify(value)?.slice(0, 100);
   if (printed?.kind !== "ExecCredential") throw fail("no ExecCredential");
   if (printed.apiVersion !== plugin.apiVersion) {
-    throw fail(`apiVersion ${shown(printed.apiVersion)}, but ${plugin.apiVersion} was asked for`);
+    throw fail(`apiVersion ${shown(printed.apiVersion)}, but ${plugin.apiVersion} was requested`);
   }
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = printed.status ??
     {};
   for (const [field, value] of Object.entries({ token, cert, key, expirationTimestamp })) {
-    if (value !== undefined && typeof value !== "string") throw fail(`a ${field} that is no text`);
+    if (value !== undefined && typeof value !== "string") throw fail(`a ${field} that is not a string`);
   }
   if (!token && !(cert && key)) {
     throw fail("an ExecCredential with neither a token nor a certificate with its key");

@@ -54,7 +54,7 @@ type Fields = Record<string, unknown>;
 export function parseKubeconfig(text: string, path: string, contextName?: string): KubeconfigChoice {
   const config = parseYaml(text, path);
   const name = contextName || stringField(config, "current-context", path);
-  if (!name) throw new Error(`${path}: no current-context, and no context was asked for`);
+  if (!name) throw new Error(`${path}: no current-context, and no other context was given`);
 
   const at = `${path}: context ${inQuotes(name)}`;
   const context = named(config, "contexts", "context", name, path);
@@ -124,7 +124,7 @@ function readExec(exec: Fields, at: string, path: string): ExecPlugin {
   const command = stringField(exec, "command", at);
   if (!command) throw new Error(`${at} has no command`);
   if (stringField(exec, "interactiveMode", at) === "Always") {
-    throw new Error(`${at}: interactiveMode Always cannot be served, nobody is there to answer`);
+    throw new Error(`${at}: interactiveMode Always is not supported: the plugin would have no terminal`);
   }
   const env: Record<string, string> = {};
   for (const item of list(exec.env)) {

@@ -23,7 +23,6 @@ export interface LocalReports {
 export interface LocalReportsOptions {
   reporter: Pick<StatusReporter, "report">;
   recorder: Pick<EventRecorder, "record">;
-  /** Returns the mirror of an app, if it exists. */
   targetOf: (key: string) => ReportedApp | undefined;
   maxEvents?: number;
   now?: () => number;

@@ -5,7 +5,6 @@ import type { ClusterEvent, SchedulerApp } from "../types.ts";
 
 export interface Refusals {
   total: number;
-  /** Events that may make one of the filters pass. */
   helpedBy: readonly ClusterEvent[];
   reasons: { text: string; nodes: number }[];
 }

@@ -96,7 +96,6 @@ export class SchedulingQueue {
     return entry.item.key;
   }
 
-  /** Tries an app again after its backoff. */
   retryLater(key: string): void {
     const entry = this.#entries.get(key);
     if (!entry) return;

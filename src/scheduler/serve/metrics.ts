@@ -2,7 +2,6 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 export interface SchedulerMetrics {
-  /** Counts a decision and its duration. */
   decided(result: "bound" | "refused" | "preempting", ms: number): void;
   wrote(result: "done" | "outdated" | "refused" | "unknown"): void;
   evicted(reason: string): void;

@@ -45,7 +45,6 @@ export class Accounts {
     this.#deadlines.set(app.key, until);
   }
 
-  /** Frees the share of an app that has stopped. */
   removeLeaving(key: string): void {
     this.#deadlines.delete(key);
     const node = this.snapshot.removeLeaving(key);

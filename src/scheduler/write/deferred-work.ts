@@ -7,7 +7,6 @@ import { steadyNow } from "../../lib/time.ts";
 
 export interface DeferredWork {
   add(work: () => void): void;
-  /** Runs all remaining items now. */
   flush(): void;
 }
 
