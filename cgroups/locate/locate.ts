@@ -1,9 +1,10 @@
 /**
  * Finds or creates the cgroup that contains all apps.
  *
- * Guarantees: a failure is a value that says exactly what is wrong and what to do. `locateRoot` writes only to cgroups that it created
- * or was given. The one exception is `cgroup.subtree_control` at the mount without systemd, where nothing else could enable the controllers,
- * and only if they are not enabled yet. Another call, from a new process or at any time, finds the same root and changes nothing.
+ * Guarantees: a failure is a value that says exactly what is wrong and what to do. `locateRoot` writes only to cgroups that it
+ * created or was given. The one exception is `cgroup.subtree_control` at the mount without systemd, where nothing else could
+ * enable the controllers, and only if they are not enabled yet. Another call, from a new process or at any time, finds the same
+ * root and changes nothing.
  * Caveat: a root can disappear: stopping the scope stops the apps and removes it. Then `openApp` fails with ENOENT, and the next call
  * creates a new root.
  */

@@ -1,7 +1,7 @@
 /**
  * All apps of a node: one runner each, wired to the real disk, kernel and launchers.
  *
- * Records on disk are restored first, so that apps started by an earlier agent go on under this one. Then the sync layer assigns
+ * Records on disk are restored first, so that apps started by an earlier agent continue under this one. Then the sync layer assigns
  * and withdraws apps; each runner works on its own app, so that a slow one never delays another.
  */
 import { chmod } from "node:fs/promises";

@@ -55,7 +55,7 @@ export interface Stop {
   deadline: number;
 }
 
-/** Everything kept on disk about an app; enough to go on after a crash at any point. */
+/** Everything kept on disk about an app; enough to continue after a crash at any point. */
 export interface AppRecord {
   /**
    * The object as last desired, without status: a checkpoint for when the source is not reachable. If the spec was edited into an

@@ -1,8 +1,8 @@
 /**
  * Confines apps with cgroup v2: `<root>/<app>` has the caps, `<root>/<app>/<run>` the processes of one run.
  *
- * Without the controllers, it still knows exactly which processes belong to a run and kills all of them; `whyNoLimits` then says what
- * is missing for the caps.
+ * Without the controllers, it still knows exactly which processes belong to a run and kills all of them; `whyNoLimits` then says
+ * what is missing for the caps.
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";

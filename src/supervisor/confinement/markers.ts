@@ -75,7 +75,7 @@ function sumUsage(processes: ProcessStat[]) {
   };
 }
 
-/** Polls once a second; a poll that fails proves nothing, so polling goes on. */
+/** Polls once a second; a poll that fails proves nothing, so polling continues. */
 function pollUntilEmpty(find: () => Promise<unknown[]>, callback: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let isOpen = true;

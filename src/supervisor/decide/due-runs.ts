@@ -45,7 +45,7 @@ export function withDueTimeUsed(
   return { ...record, scheduled };
 }
 
-/** The record of a run whose script has not started: if it was to repeat a failed run, its time is due again. */
+/** The record of a run whose script has not started: if it repeats a failed run, its time is due again. */
 export function withDueTimeKept(record: AppRecord, run: Run): AppRecord {
   const { scheduled } = record;
   const isRepeat = scheduled?.lastRun !== undefined && (scheduled.nextRun ?? Infinity) > run.createdAt;

@@ -11,7 +11,7 @@ export interface Desired {
   app: RunnableApp;
   source: string;
   origin?: string;
-  /** What is wrong with the spec. A new app is not started from it; one that has a valid spec goes on with that. */
+  /** What is wrong with the spec. A new app is not started from it; an app with a valid spec keeps that. */
   invalid?: string;
 }
 

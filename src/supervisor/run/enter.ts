@@ -46,7 +46,7 @@ export async function execCommandLine(runFolder: string, command: string[]): Pro
 
 /**
  * Executes a command in the run and waits for it to exit; after `timeoutMs` it is killed. Its output goes to `log`, or the first
- * `captureBytes` of it into the result. When the signal aborts, the wait ends with an error and the command goes on.
+ * `captureBytes` of it into the result. When the signal aborts, the wait ends with an error and the command continues.
  */
 export async function execInRun(
   runFolder: string,
@@ -82,7 +82,7 @@ export async function execInRun(
   } finally {
     done.abort();
     clearTimeout(timer);
-    // A command that goes on must not keep the agent from exiting.
+    // A command that continues must not keep the agent from exiting.
     child.unref();
     // What the command left in the background may hold the other ends forever.
     child.stdout?.destroy();

@@ -1,9 +1,10 @@
 /**
- * Distinguishes the processes of an app from exec processes: those of exec probes and `nckubelet exec`, and what they start. These run in
- * the app's cgroup but are not part of the app: an app whose own processes have ended is over, and its exec processes end with the
- * run.
+ * Distinguishes the processes of an app from exec processes: those of exec probes and `nckubelet exec`, and what they start.
+ * These run in the app's cgroup but are not part of the app: an app whose own processes have ended is over, and its exec
+ * processes end with the run.
  *
- * An exec process carries the id of the run in its environment, from before it enters the cgroup, and so do the processes that it starts.
+ * An exec process carries the id of the run in its environment, from before it enters the cgroup, and so do the processes that it
+ * starts.
  * Guarantees: only that variable makes a process an exec process. "Only exec processes are left" is reported after a second check
  * of everything that the confinement and the markers know, during which no listed process ended.
  * Caveats: what an exec process starts without its environment, or what overwrites it, counts as the app's own. A service that a

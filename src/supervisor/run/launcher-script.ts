@@ -10,7 +10,8 @@
  * - The script runs in the foreground of the launcher, because a shell makes a background job ignore SIGINT and SIGQUIT.
  * - The environment is read after the privileges are dropped and is never in an argument list: an LD_PRELOAD meant for
  *   the app is not loaded by anything that runs as root, and `ps` shows no secret.
- * - The agent raises its own limit of descriptors to the maximum; the script gets a soft limit of 65536 and may raise it to that maximum.
+ * - The agent raises its own limit of descriptors to the maximum; the script gets a soft limit of 65536 and may raise it to that
+ *   maximum.
  * - The exit status overwrites bytes that the agent wrote beforehand (`1<>` does not truncate), so that a full disk cannot
  *   lose it.
  *

@@ -11,7 +11,7 @@ export interface ObserveDeps {
   layout: Layout;
   confinementOf: ConfinementOf;
   bootId: string;
-  /** How long its launcher has been waited for; see Situation. Infinite for a run that has started. */
+  /** The wait for its launcher; see Situation. Infinite for a run that has started. */
   waitedMs?: number;
 }
 

@@ -49,7 +49,7 @@ export async function requireRunContext(runFolder: string): Promise<RunContext> 
     return context;
   } catch (error) {
     const { message, cause } = error as Error;
-    // A file that is missing or damaged stays so. One that cannot be read now, such as for lack of descriptors, is not lost.
+    // A missing or damaged file stays that way. One that cannot be read now, such as for lack of descriptors, is not lost.
     const isLost = !isSystemError(cause ?? error) || errorCode(cause ?? error) === "ENOENT";
     throw isLost ? new RunContextLostError(message, { cause: error }) : error;
   }

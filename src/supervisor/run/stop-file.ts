@@ -7,8 +7,8 @@ import { readRunContext } from "./run-context.ts";
 import type { AppRecord, Run } from "../types.ts";
 
 /**
- * Runs `spec.stopFile` inside of the run and waits for it to exit, at most until the stop's deadline. If it fails, the stop goes on
- * all the same. An agent that ends meanwhile leaves it running; the next agent runs it again.
+ * Runs `spec.stopFile` inside of the run and waits for it to exit, at most until the stop's deadline. If it fails, the stop
+ * continues. An agent that ends meanwhile leaves it running; the next agent runs it again.
  */
 export async function runStopFile(
   record: AppRecord,

@@ -72,7 +72,7 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
 
 /**
  * Removes everything that a run has except its log. Its marks go last: while one exists, the next agent finds what is left. The
- * launcher of a killed run has yet to write the exit mark, so it is waited for: it would create the mark again.
+ * launcher of a killed run has yet to write the exit mark: without the wait, it would create the mark again.
  */
 export async function cleanUpRun(
   run: RunRef,

@@ -1,4 +1,4 @@
-/** The start of a run that is under way, if any: cancels it, and measures how long its launcher has been waited for. */
+/** The start in progress, if any: cancels it, and measures the wait for its launcher. */
 import { performance } from "node:perf_hooks";
 
 /** The starts of one app; at most one at a time, since its steps never overlap. */
@@ -14,7 +14,7 @@ export class StartAttempt {
     this.#since = elapsed();
   }
 
-  /** How long the launcher has been waited for: since the last start ended, or since this object was created. */
+  /** The wait for the launcher: since the last start ended, or since this object was created. */
   get waitedMs(): number {
     return this.#elapsed() - this.#since;
   }

@@ -1,6 +1,6 @@
 /**
- * Turns `shellFile` into a command: checks the script, local or downloaded (fetch-script.ts), and decides whether its shebang or `sh`
- * runs it.
+ * Turns `shellFile` into a command: checks the script, local or downloaded (fetch-script.ts), and decides whether its shebang or
+ * `sh` runs it.
  *
  * A shell script with the line ends of Windows, or with a byte order mark, runs from a repaired copy, while `$0` stays the path in
  * the spec: `dirname "$0"` is still the script's own folder. Caveats: `${BASH_SOURCE[0]}` is the copy; a script that executes `$0`
