@@ -14,7 +14,7 @@ export interface Io {
   columns: number;
   /** Height of the terminal; absent if unknown. */
   rows?: number;
-  /** The words that call this program again, before the name of a command. */
+  /** The command line that runs this program again, without the name of a command. */
   self?: string[];
   /** Aborts when the user or the system asks the process to end. */
   signal: AbortSignal;

@@ -8,8 +8,8 @@ export interface Started {
 }
 
 /**
- * Returns the words that call this program again, before the name of a command: the path of a single executable, or else the
- * runtime with its flags and the script. Pure.
+ * Returns the command line that runs this program again, without the name of a command: the path of a single executable, or
+ * else the runtime with its flags and the script. Pure.
  */
 export function selfCommand({ execPath, execArgv, argv }: Started): string[] {
   const [, script = execPath] = argv;

@@ -26,7 +26,7 @@ export interface Sample {
   value: number;
 }
 
-/** How long a health check may have to wait for a scrape. */
+/** How long a scrape may delay a health check. */
 const sliceMs = 2;
 
 /** Returns the text that Prometheus scrapes, and its content type. A long scrape yields to other requests between families. */

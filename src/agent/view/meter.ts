@@ -45,7 +45,7 @@ export function createMeter(
     const known = entries.get(key);
     const reading = { at: now(), usage };
     const before = known && isComparable(known, run, usage) ? known.reading : mayShare(record, openedAt)
-      // The counters may include other runs, and do not show how much.
+      // The counters may include other runs, and do not show their share.
       ? reading
       : zeroReading(run.startedAt ?? run.createdAt);
     const measured = measure(before, reading, size);

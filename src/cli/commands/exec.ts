@@ -94,8 +94,8 @@ function findScript(): Promise<boolean> {
 }
 
 /**
- * Gives the command a terminal of its own: on ours, the app's user could type commands for us (TIOCSTI). It belongs to the session
- * that script(1) starts, so the command must not start another one.
+ * Gives the command a terminal of its own: on ours, the app's user could inject keystrokes (TIOCSTI). It belongs to the session that
+ * script(1) starts, so the command must not start another one.
  */
 function onTerminal(words: string[]): string[] {
   const inside = words.toSpliced(words.indexOf("setsid"), 1);

@@ -1,4 +1,4 @@
-/** `nckubelet run`: makes an app of a script and lets the agent run it, without a cluster. */
+/** `nckubelet run`: runs a script as an app of this node's agent, without a cluster. */
 import { type AgentClient, connectAgent, type NodeApp, socketFlag } from "../agent-api/agent-api.ts";
 import { type AppName, fullName, nameOf, shortName } from "../app-name.ts";
 import { describeState, hasEnded, isSettled, isStopped, stopTimeoutMs, waitForApp } from "../app-state.ts";
@@ -59,7 +59,7 @@ async function stop(client: AgentClient, name: AppName, app: NodeApp, io: Io): P
   const key = fullName(name);
   io.stderr(`\nstopping ${key}\n`);
   await client.act(name, "stop");
-  // io.signal has aborted already, so this wait ends by its timeout only.
+  // io.signal has aborted already, so only the timeout limits this wait.
   const limits = { timeoutMs: stopTimeoutMs(app), signal: new AbortController().signal };
   await waitForApp(client, name, isStopped, limits);
   const short = shortName(name);

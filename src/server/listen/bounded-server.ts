@@ -2,8 +2,8 @@
  * An HTTP server that slow or idle clients cannot take down.
  *
  * Guarantees: a new connection is always accepted. Above the limit, the connection that has been idle longest is closed; if none is
- * idle, the oldest. The head of a request and the whole request have deadlines, and an answer that the client does not read is given
- * up. Requests of one connection are handled one after the other. Malformed requests are answered as Kubernetes `Status`, like every
+ * idle, the oldest. The head of a request and the whole request have deadlines, and a response that the client does not read is
+ * dropped. Requests of one connection are handled one after the other. Malformed requests get a Kubernetes `Status`, like every
  * other error.
  */
 import { getRequestListener } from "@hono/node-server";
@@ -20,7 +20,7 @@ export interface Bounds {
   headersMs: number;
   /** Deadline for a request with its body. */
   requestMs: number;
-  /** How long a client may read nothing of its answer. */
+  /** How long a client may stop reading its response. */
   stalledMs: number;
 }
 

@@ -52,7 +52,7 @@ export function createAppCard(app: App, open: () => void): AppCard {
   };
 }
 
-/** Sorts apps that need attention first. */
+/** Returns a sort key: apps that need attention come first. */
 export function urgency({ status }: App): number {
   if (badPhases.includes(status.phase ?? "")) return 0;
   return status.phase === "Running" && !status.ready ? 1 : 2;

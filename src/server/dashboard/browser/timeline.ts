@@ -18,7 +18,7 @@ export interface HistoryPart {
 
 export interface Timeline {
   periodSeconds: number;
-  /** The number of the newest sample, and of the oldest that charts show. */
+  /** The numbers of the oldest sample that charts show, and of the newest. */
   first: number;
   last: number;
   node: Series;
