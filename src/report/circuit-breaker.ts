@@ -22,7 +22,6 @@ export interface CircuitBreaker {
 export interface CircuitBreakerOptions {
   clock: Clock;
   log: Logger;
-  /** What the requests are about, for the log: `status reports`. */
   what: string;
   threshold?: number;
   random?: () => number;

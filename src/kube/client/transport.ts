@@ -27,7 +27,6 @@ export interface TransportResponse {
 
 export interface Transport {
   send(request: TransportRequest): Promise<TransportResponse>;
-  /** Closes idle connections now, the others when their requests are done. */
   close(): void;
 }
 

@@ -11,9 +11,7 @@ export interface WhenInput {
   wanted: NCAppStatus;
   /** When the server got the last one. */
   sentAt: number;
-  /** The least time between two reports of usage. */
   periodMs: number;
-  /** After this time even a small change of usage is sent. */
   refreshMs: number;
 }
 

@@ -20,7 +20,6 @@ export interface Preemption {
 
 export interface PreemptOptions {
   policy: Policy;
-  /** The index in the list of nodes at which the search starts. */
   start?: number;
   /** How many options are enough in a cluster of this size. */
   enough?: (nodes: number) => number;

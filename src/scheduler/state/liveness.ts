@@ -29,7 +29,6 @@ export interface NodeLiveness {
 export interface LivenessOptions {
   snapshot: Snapshot;
   clocks: () => Clocks;
-  /** How long a node may be silent; by default as long as its Lease lasts. */
   nodeGraceMs?: number;
   /** Called when a node may accept apps that it refused before. */
   onBetter: (node: string) => void;

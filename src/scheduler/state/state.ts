@@ -35,7 +35,6 @@ export interface ClusterListener {
 export interface ClusterStateOptions {
   schedulerName: string;
   clocks: () => Clocks;
-  /** How long a node may be silent; by default as long as its Lease lasts. */
   nodeGraceMs?: number;
   steady?: () => number;
 }
