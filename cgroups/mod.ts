@@ -15,6 +15,6 @@ export { type LocatedRoot, type LocateOptions, locateRoot } from "./locate/locat
 export { explainMissing, findMount, type LocateFailure, ownCgroup } from "./locate/mounts.ts";
 export { recallRoot } from "./locate/recall.ts";
 export { checkName } from "./name.ts";
-export { listProcesses } from "./processes.ts";
+export { listChildren, listProcesses } from "./processes.ts";
 export { removeTree } from "./remove.ts";
 export { readStats } from "./stats.ts";

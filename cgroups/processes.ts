@@ -5,7 +5,7 @@
  * UTF-8, so it does not find such a cgroup.
  */
 import { Buffer } from "node:buffer";
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { CgroupError, errnoOf } from "./error.ts";
 import { readAll } from "./file.ts";
 
@@ -62,3 +62,11 @@ const PROCS = Buffer.from("/cgroup.procs");
 
 /** EOPNOTSUPP: a threaded cgroup, whose processes the domain above it lists. */
 const GONE = new Set(["ENOENT", "ENODEV", "EOPNOTSUPP", "ENOTSUP"]);
+
+/** Returns the names of the cgroups directly below `dir`. Empty when it is gone. */
+export function listChildren(dir: string): string[] {
+  if (!existsSync(dir)) return [];
+  return readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) =>
+    name
+  );
+}

@@ -3,7 +3,7 @@
  *
  * Guarantee: an instance changes only what is below its own folder, and a release removes only empty cgroups.
  */
-import { existsSync, readdirSync, rmdirSync } from "node:fs";
+import { rmdirSync } from "node:fs";
 import { createCgroup } from "../create.ts";
 import { errnoOf } from "../error.ts";
 import { waitUntilEmpty } from "../events.ts";
@@ -11,6 +11,7 @@ import { kill } from "../kill.ts";
 import type { LocatedRoot } from "./locate.ts";
 import type { LocateFailure } from "./mounts.ts";
 import { checkName, KEEPER } from "../name.ts";
+import { listChildren } from "../processes.ts";
 import { enableControllers } from "./prepare.ts";
 
 const exitTimeoutMs = 2000;
@@ -36,20 +37,13 @@ export async function releaseRoot({ root, keeper, how }: LocatedRoot, instance?:
     await waitUntilEmpty(instance.keeper, { timeoutMs: exitTimeoutMs });
     removeEmpty(instance.keeper) && removeEmpty(instance.root);
   }
-  if (children(root).some((name) => name !== KEEPER) || how === "override" || how === "delegated") return;
+  if (listChildren(root).some((name) => name !== KEEPER) || how === "override" || how === "delegated") return;
   if (how === "systemd-scope") {
     // Only the keeper of the scope remains: the scope ends with it.
     await kill(keeper);
     await waitUntilEmpty(keeper, { timeoutMs: exitTimeoutMs });
   }
   removeEmpty(keeper) && removeEmpty(root);
-}
-
-function children(dir: string): string[] {
-  if (!existsSync(dir)) return [];
-  return readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) =>
-    name
-  );
 }
 
 /** Removes a cgroup if it has neither processes nor children: the kernel removes no other. */

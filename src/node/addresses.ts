@@ -1,5 +1,6 @@
 /** The addresses at which others can reach a machine. Pure. */
 import type { NetworkInterfaceInfo } from "node:os";
+import { isLinkLocal } from "../lib/special-addresses.ts";
 
 /** As returned by `os.networkInterfaces()`. */
 export type Addresses = {
@@ -47,8 +48,4 @@ function rows(text: string): string[][] {
 
 function isZero(hex: string | undefined): boolean {
   return hex !== undefined && /^0+$/.test(hex);
-}
-
-function isLinkLocal(address: string): boolean {
-  return address.startsWith("169.254.") || /^fe[89ab]/i.test(address);
 }

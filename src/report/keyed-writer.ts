@@ -135,6 +135,7 @@ export function createKeyedWriter<Key>(options: KeyedWriterOptions<Key>): KeyedW
     forget(key) {
       failures.delete(key);
       queue.remove(key);
+      pump();
     },
     flush(timeoutMs) {
       return new Promise((resolve) => {

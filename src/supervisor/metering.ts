@@ -1,15 +1,13 @@
 /** Converts the kernel's counters to shares of the node. Pure. */
+import type { NodeSize } from "../../cgroups/mod.ts";
 import type { Usage } from "./confinement/confinement.ts";
 import type { Measured } from "./status.ts";
+
+export type { NodeSize };
 
 export interface Reading {
   at: number;
   usage: Usage;
-}
-
-export interface NodeSize {
-  cpus: number;
-  memoryBytes: number;
 }
 
 /** Readings closer than this, or from a clock that was set back, give no rate per second. */

@@ -225,6 +225,21 @@ test("flush() waits for what is due and in flight, not for what is due later, an
   assert.equal(flushed, "first second ");
 });
 
+test("flush() ends when the last due key is forgotten", async () => {
+  const { set, writer, written } = setUp({ respond: noAnswer });
+  const failing = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  for (const key of failing) set(key, 1);
+  await settled();
+  // The breaker is open: this key is due, and not written.
+  set("waiting", 1);
+  assert.ok(!written.includes("waiting"));
+  let flushed = false;
+  void writer.flush(60_000).then(() => flushed = true);
+  for (const key of [...failing, "waiting"]) writer.forget(key);
+  await settled();
+  assert.equal(flushed, true);
+});
+
 test("close() aborts writes, ends flushes and starts no more", async () => {
   const clock = new FakeClock();
   const signals: AbortSignal[] = [];

@@ -4,7 +4,7 @@
  * Without the controllers, it still knows exactly which processes belong to a run and kills all of them; `whyNoLimits` then says
  * what is missing for the caps.
  */
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import * as cgroups from "../../../cgroups/mod.ts";
 import { memoize } from "../../lib/memoize.ts";
@@ -89,8 +89,8 @@ export function createCgroupConfinement(
       await cgroups.removeTree(appDir(folder));
     },
     listRuns: async () =>
-      folders(root.root).filter(isAppFolder).flatMap((folder) =>
-        folders(join(root.root, folder)).filter(isRunId).map((runId) => ({ folder, runId }))
+      cgroups.listChildren(root.root).filter(isAppFolder).flatMap((folder) =>
+        cgroups.listChildren(join(root.root, folder)).filter(isRunId).map((runId) => ({ folder, runId }))
       ),
   };
 }
@@ -120,7 +120,7 @@ function countOomKills({ oomKills, oomGroupKills } = { oomKills: 0, oomGroupKill
 
 /** Removes the cgroup of an app without runs, so that the kernel's counters start at zero with the next run. */
 async function removeIfEmpty(dir: string): Promise<void> {
-  if (existsSync(dir) && folders(dir).length === 0 && !cgroups.isPopulated(dir)) {
+  if (existsSync(dir) && cgroups.listChildren(dir).length === 0 && !cgroups.isPopulated(dir)) {
     await cgroups.removeTree(dir);
   }
 }
@@ -128,11 +128,4 @@ async function removeIfEmpty(dir: string): Promise<void> {
 /** The cgroups of apps are named `namespace_name`; anything else below the root is not an app. */
 function isAppFolder(name: string): boolean {
   return name.includes("_");
-}
-
-function folders(dir: string): string[] {
-  if (!existsSync(dir)) return [];
-  return readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) =>
-    name
-  );
 }

@@ -64,6 +64,7 @@ export {
 } from "./merge-desired.ts";
 export { totalKills } from "./oom-kills.ts";
 export { runHash } from "./run-hash.ts";
+export { isOver } from "./transitions.ts";
 export type { Situation } from "./situation.ts";
 export { statusPid } from "./status-pid.ts";
 

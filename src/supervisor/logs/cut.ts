@@ -24,7 +24,7 @@ const bufferBytes = 262_144;
 /** Bounds the time that a writer faster than the copy can block the agent. */
 const maxRestBytes = 256 * 2 ** 20;
 
-const noRoom: Room = { count: 0, bytes: 0 };
+export const noRoom: Room = { count: 0, bytes: 0 };
 
 /**
  * Cuts whole blocks off the head of the log into a new part, without losing a byte. With `copy: false` it drops them, and all parts

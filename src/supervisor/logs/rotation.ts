@@ -16,7 +16,7 @@
 import { constants, lstat, open, statfs } from "node:fs/promises";
 import { errorCode } from "../../lib/files.ts";
 import { type Collapse, fallocateCollapse } from "./collapse.ts";
-import { type Cut, cutHead, cutWhole } from "./cut.ts";
+import { type Cut, cutHead, cutWhole, noRoom } from "./cut.ts";
 import { dropOldestPart } from "./log-parts.ts";
 import { recoverRotation } from "./rotation-recovery.ts";
 import { openState, readState } from "./rotation-state.ts";
@@ -118,7 +118,7 @@ async function rotateOpen(cut: Cut, policy: RotationPolicy, result: Rotation): P
       const droppedBytes = await freeingSpace(
         cut,
         true,
-        (copy) => cutWhole(cut, copy ? room : { count: 0, bytes: 0 }),
+        (copy) => cutWhole(cut, copy ? room : noRoom),
       );
       return void Object.assign(result, { rotated: true, lossless: false, droppedBytes });
     }

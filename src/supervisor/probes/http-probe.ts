@@ -27,6 +27,7 @@ export function probeHttp(target: HttpTarget, timeoutMs: number): Promise<ProbeR
     const fail = (cause: Error) => {
       const message = `Get "${url}": ${cause.message}`;
       if (isNodeShortage(cause)) reject(new Error(message, { cause }));
+      // Settles nothing after a rejection, but releases timer and connection.
       finish(false, message);
     };
     const timer = setTimeout(

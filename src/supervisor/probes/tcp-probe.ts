@@ -19,6 +19,7 @@ export function probeTcp(
     const fail = (cause: Error) => {
       const message = `dial tcp ${address}: ${cause.message}`;
       if (isNodeShortage(cause)) reject(new Error(message, { cause }));
+      // Settles nothing after a rejection, but releases timer and socket.
       finish(false, message);
     };
     const timer = setTimeout(

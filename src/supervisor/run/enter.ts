@@ -95,7 +95,7 @@ async function commandLine(runFolder: string, command: string[], log: string): P
   const context = await requireRunContext(runFolder);
   const { leaf, environment } = context;
   const entry = entryCommand(context, command);
-  return ["/bin/sh", "-c", joinScript, "nckubelet-inside", leaf, environment, log, ...entry];
+  return ["/bin/sh", "-c", joinScript, "nckubelet-exec", leaf, environment, log, ...entry];
 }
 
 /** Keeps the first `most` bytes of the output; the rest is read and dropped, so that the command never blocks. */

@@ -6,10 +6,10 @@ import { errorCode, readIfExistsSync, writeNew } from "../../lib/files.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { exitPlaceholder } from "./launcher-script.ts";
 import { isAlive, parseStat } from "../processes.ts";
-import type { ProcessId } from "../types.ts";
+import type { ProcessId, RunView } from "../types.ts";
 
 export interface LauncherMarks {
-  claim: "none" | "launcher" | "cancelled";
+  claim: RunView["claim"];
   launcher?: ProcessId;
   started?: { at: number; main: ProcessId };
   failure?: string;

@@ -9,6 +9,7 @@ import type { CapsState } from "../confinement/confinement.ts";
 import {
   decide,
   type Desired,
+  isOver,
   mergeDesired,
   mergeProbeState,
   newRecord,
@@ -209,7 +210,7 @@ export class AppRunner {
     }
     const { waitedMs } = this.#start;
     const view = await observe(this.#record, run, waitedMs);
-    const ended = view.processes.length === 0 && (view.exit !== undefined || !view.launcherAlive);
+    const ended = isOver(view);
     return {
       ...base,
       now: now(),
