@@ -20,9 +20,9 @@ test("readHardwareInChild() takes what a program prints", async () => {
 });
 
 test("readHardwareInChild() fails with the command where it fails, prints no JSON or takes too long", async () => {
-  await assert.rejects(readHardwareInChild(["/bin/false"]), /by \/bin\/false/);
-  await assert.rejects(readHardwareInChild(["/bin/echo", "hello"]), /by \/bin\/echo hello: .*JSON/s);
-  await assert.rejects(readHardwareInChild(["/bin/sleep", "60"], { timeoutMs: 50 }), /by \/bin\/sleep 60/);
+  await assert.rejects(readHardwareInChild(["/bin/false"]), /with \/bin\/false/);
+  await assert.rejects(readHardwareInChild(["/bin/echo", "hello"]), /with \/bin\/echo hello: .*JSON/s);
+  await assert.rejects(readHardwareInChild(["/bin/sleep", "60"], { timeoutMs: 50 }), /with \/bin\/sleep 60/);
   await assert.rejects(readHardwareInChild(["/no/such/program"]), /ENOENT/);
 });
 
