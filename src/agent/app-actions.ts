@@ -2,7 +2,7 @@
  * What clients of the unix socket may do to apps. Only apps of the socket itself are changed here: another source would revert
  * the change, so the answer names the place to make it.
  */
-import { annotations, appKey, keyOf } from "../api/names.ts";
+import { annotations, appKey, keyOf, splitAppKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { describeError } from "../lib/log.ts";
 import type { ActionResult, AppActions } from "../server/services.ts";
@@ -94,7 +94,7 @@ function findOwner(key: string, sync: Sync, supervisor: Supervisor): Owner | und
 }
 
 function whereToChange(key: string, { source, origin }: Owner): string {
-  const [namespace = "", name = ""] = key.split("/");
+  const { namespace, name } = splitAppKey(key);
   if (source !== sourceNames.apiServer) {
     return `${key} comes from ${source}: change it in ${origin ?? source}`;
   }

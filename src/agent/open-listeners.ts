@@ -34,8 +34,11 @@ export async function openListeners(
     followers: { now: 0, most: maxFollowers },
   };
   const addresses = listen.split(",").map((address) => address.trim()).filter(Boolean);
-  const isInside = (address: string) => isLoopback(parseAddress(address).host);
-  const [inside, outside] = [addresses.filter(isInside), addresses.filter((address) => !isInside(address))];
+  const isOnLoopback = (address: string) => isLoopback(parseAddress(address).host);
+  const [loopback, others] = [
+    addresses.filter(isOnLoopback),
+    addresses.filter((address) => !isOnLoopback(address)),
+  ];
   const found: string[] = [];
   const open = async (listening: Promise<OpenListener>) => {
     const listener = await listening;
@@ -43,13 +46,13 @@ export async function openListeners(
     found.push(listener.address);
   };
 
-  const guard = outside[0] === undefined ? undefined : await createGuard(outside[0], options, client);
+  const guard = others[0] === undefined ? undefined : await createGuard(others[0], options, client);
   if (socket) await open(listenOnSocket(createServerApp({ kind: "socket" }, services), socket));
-  for (const address of inside) {
+  for (const address of loopback) {
     const app = createServerApp({ kind: "loopback", isOwnHost: isLoopbackHost }, services);
     await open(listenOnPort(app, address));
   }
-  for (const address of guard ? outside : []) {
+  for (const address of guard ? others : []) {
     const app = createServerApp({ kind: "tls", authorize: guard!.authorize }, services);
     await open(listenWithTLS(app, address, guard!.files, { log }));
   }

@@ -15,12 +15,12 @@ const checksBetween = 120;
 export async function returnMemory(signal: AbortSignal, log: Logger): Promise<void> {
   const { gc } = globalThis as { gc?: (options: object) => void };
   if (!gc) return;
-  const isDue = createCollectTimes();
+  const shouldCollect = createCollectTimes();
   let last = process.cpuUsage();
   await repeat(checkMs, signal, async () => {
     const { user, system } = process.cpuUsage(last);
     last = process.cpuUsage();
-    if (isDue((user + system) / 1000 / checkMs)) {
+    if (shouldCollect((user + system) / 1000 / checkMs)) {
       gc({ type: "major", execution: "sync", flavor: "last-resort" });
     }
   }, log);
@@ -28,12 +28,12 @@ export async function returnMemory(signal: AbortSignal, log: Logger): Promise<vo
 
 /** Returns a function that decides, check by check, whether to collect; `share` is the share of a core used since the last check. */
 export function createCollectTimes(): (share: number) => boolean {
-  let owed = true;
+  let isDue = true;
   let checks = 0;
   return (share) => {
-    if (share > busyShare || ++checks >= checksBetween) owed = true;
-    if (share > busyShare || !owed) return false;
-    owed = false;
+    if (share > busyShare || ++checks >= checksBetween) isDue = true;
+    if (share > busyShare || !isDue) return false;
+    isDue = false;
     checks = 0;
     return true;
   };

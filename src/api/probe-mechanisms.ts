@@ -6,6 +6,9 @@
 import type { probeActions } from "./schema/schema.ts";
 import type { DefaultedProbe, Probe } from "./types.ts";
 
+/** The fields of the spec that hold a probe. */
+export const probeNames = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
+
 /** The field of a probe that selects the mechanism. */
 export type Mechanism = keyof typeof probeActions;
 /** The settings of a mechanism in a probe. */

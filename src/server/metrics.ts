@@ -6,6 +6,7 @@
  * with each run, which Prometheus handles.
  */
 import process from "node:process";
+import { runtimeVersion } from "../lib/version.ts";
 import type { AgentCounters, Histogram } from "./counters.ts";
 import type { Family, Sample } from "./prometheus.ts";
 import type { AgentView, AppView } from "./view.ts";
@@ -160,9 +161,4 @@ function histogramFamily(name: string, help: string, histogram: Histogram): Fami
 
 function countTimers(): number {
   return process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
-}
-
-function runtimeVersion(): string {
-  const { deno, node } = process.versions;
-  return deno ? `deno ${deno}` : `node ${node}`;
 }

@@ -95,7 +95,7 @@ export function createApiServerSource(
       case "alive":
         failures.delete("watch");
         break;
-      case "trouble":
+      case "problem":
         failures.set(event.during, { message: explain(event.error), origin: server });
     }
     report(sink);

@@ -1,5 +1,5 @@
 /** Brings the supervisor in line with the sources: at once after every change, and in every sync period. */
-import { defaultNamespace } from "../api/names.ts";
+import { defaultNamespace, splitAppKey } from "../api/names.ts";
 import type { Logger } from "../lib/log.ts";
 import type { SourceProblem } from "../sources/source.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
@@ -96,8 +96,8 @@ function problemsOf(union: Union, observed: ObservedApp[], maxApps: number | und
 
 /** Returns the arguments that name the app in a command. */
 function nameFor(key: string): string {
-  const [namespace, name] = key.split("/");
-  return namespace === defaultNamespace ? `${name}` : `-n ${namespace} ${name}`;
+  const { namespace, name } = splitAppKey(key);
+  return namespace === defaultNamespace ? name : `-n ${namespace} ${name}`;
 }
 
 function observe(supervisor: Supervisor): ObservedApp[] {

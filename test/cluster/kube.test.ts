@@ -83,7 +83,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
 
   test("who may not list is told so, with the server's words and without the token", async () => {
     const stranger = await clientOf({ kubeconfig: await cluster.kubeconfigFor("stranger") });
-    const { during, error } = await following(stranger).next("trouble");
+    const { during, error } = await following(stranger).next("problem");
     assert.deepEqual([during, error.status, error.reason], ["list", 403, "Forbidden"]);
     assert.match(
       error.message,
@@ -91,7 +91,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     );
     assert.ok(!error.message.includes(cluster.tokenFor("stranger")));
     const unknown = await clientOf({ server: cluster.server, caFile: cluster.caFile, token: "s3cret" });
-    assert.equal((await following(unknown).next("trouble")).error.status, 401);
+    assert.equal((await following(unknown).next("problem")).error.status, 401);
   });
 
   test("creation, change, move and deletion are told in their order", async () => {
@@ -168,7 +168,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     assert.deepEqual([back.spec?.holderIdentity, back.spec?.leaseTransitions], ["node-a", 2]);
   });
 
-  test("a paused API server is trouble, and nothing is lost when it goes on", async () => {
+  test("a paused API server is problem, and nothing is lost when it goes on", async () => {
     const client = await clientOf({ kubeconfig: cluster.kubeconfig }, {
       timeoutMs: 500,
       connectTimeoutMs: 500,
@@ -178,7 +178,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     await follower.next("alive");
     cluster.apiServer.pause();
     try {
-      assert.match((await follower.next("trouble")).error.reason, /Timeout|Unreachable/);
+      assert.match((await follower.next("problem")).error.reason, /Timeout|Unreachable/);
     } finally {
       cluster.apiServer.resume();
     }
@@ -196,7 +196,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     assert.deepEqual(names(await follower.next("listed")), ["kept"]);
     await follower.next("alive");
     await cluster.apiServer.kill("SIGKILL");
-    assert.equal((await follower.next("trouble")).during, "watch");
+    assert.equal((await follower.next("problem")).during, "watch");
     const seen = outcomeWith(follower, ["kept"], "new");
     await cluster.apiServer.start();
     await create("new");
@@ -213,7 +213,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
       assert.deepEqual(names(await follower.next("listed")), ["old"]);
       await follower.next("alive");
       close();
-      await follower.next("trouble");
+      await follower.next("problem");
       answers.length = 0;
 
       await remove("old");
@@ -242,8 +242,8 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     await follower.next("alive");
     await cluster.kubectl(["delete", crdName, "--wait=true"]);
     assert.equal((await follower.nextOutcome()).type, "deleted");
-    let trouble = await follower.next("trouble");
-    while (trouble.error.status !== 404) trouble = await follower.next("trouble");
+    let problem = await follower.next("problem");
+    while (problem.error.status !== 404) problem = await follower.next("problem");
     await installCrd();
     const seen = outcomeWith(follower, [], "reborn");
     await create("reborn");

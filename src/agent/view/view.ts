@@ -4,7 +4,7 @@
  * meter.ts measures apps, status-board.ts keeps the current status of each, history.ts keeps the last half hour for charts, and
  * checks.ts, disk-check.ts and readiness.ts answer /readyz and the Node's Ready condition.
  */
-import { keyOf } from "../../api/names.ts";
+import { appKey, keyOf } from "../../api/names.ts";
 import type { AgentCounters } from "../../server/counters.ts";
 import type { AgentView, AppView } from "../../server/view.ts";
 import type { NodeState } from "../../node/node-agent.ts";
@@ -67,7 +67,7 @@ export function createAgentView(parts: ViewParts): AgentView {
     problems: () => sync.problems(),
     apps: () => supervisor.list().map(view).sort(byKey),
     app(namespace, name) {
-      const known = supervisor.get(`${namespace}/${name}`);
+      const known = supervisor.get(appKey(namespace, name));
       return known && view(known);
     },
     onChange(listener) {

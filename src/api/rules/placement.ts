@@ -1,5 +1,5 @@
 import { quote } from "../field-error.ts";
-import { qualifiedName } from "../schema/schema.ts";
+import { maxLabelKeyLength, qualifiedName } from "../schema/schema.ts";
 import type { NCAppSpec, NodeSelectorRequirement, Toleration } from "../types.ts";
 import type { Rule } from "./rule.ts";
 
@@ -87,7 +87,6 @@ export const placementRules: readonly Rule[] = [
   ...requirements,
 ];
 
-// A prefix of 253 characters, a slash and a name of 63.
 function isLabelKey(key: string): boolean {
-  return key.length <= 317 && new RegExp(qualifiedName).test(key);
+  return key.length <= maxLabelKeyLength && new RegExp(qualifiedName).test(key);
 }

@@ -1,8 +1,7 @@
-import { mechanisms, portMechanisms } from "../probe-mechanisms.ts";
+import { mechanisms, portMechanisms, probeNames } from "../probe-mechanisms.ts";
 import type { NCAppSpec } from "../types.ts";
 import { exactlyOneOf, type Rule } from "./rule.ts";
 
-const probeNames = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
 const portUsers = probeNames.flatMap((probe) => portMechanisms.map((mechanism) => ({ probe, mechanism })));
 
 export const probeRules: readonly Rule[] = [

@@ -31,6 +31,8 @@ export const subdomain = `^${dnsSubdomain}$`;
 export const subdomainOrEmpty = `^(${dnsSubdomain})?$`;
 /** The name of a namespace. */
 export const label = `^${dnsLabel}$`;
+/** The length of the longest label or taint key: a prefix of 253 characters, a slash and a name of 63. */
+export const maxLabelKeyLength = 317;
 /** A label or taint key, with an optional prefix. */
 export const qualifiedName = `^(${dnsSubdomain}/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`;
 /** A label or taint key, or nothing. */

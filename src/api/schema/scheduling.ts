@@ -1,12 +1,12 @@
 import type { Schema } from "./schema-type.ts";
-import { labelValue, portName, qualifiedName, qualifiedNameOrEmpty } from "./patterns.ts";
+import { labelValue, maxLabelKeyLength, portName, qualifiedName, qualifiedNameOrEmpty } from "./patterns.ts";
 
 const requirement = {
   type: "object",
   description: "Requirement on a node label.",
   required: ["key", "operator"],
   properties: {
-    key: { type: "string", description: "Label key.", pattern: qualifiedName, maxLength: 317 },
+    key: { type: "string", description: "Label key.", pattern: qualifiedName, maxLength: maxLabelKeyLength },
     operator: {
       type: "string",
       description: "How the label relates to `values`.",
@@ -125,7 +125,7 @@ export const toleration = {
       type: "string",
       description: "Key of the taint. Empty, with operator Exists: every taint.",
       pattern: qualifiedNameOrEmpty,
-      maxLength: 317,
+      maxLength: maxLabelKeyLength,
     },
     operator: {
       type: "string",

@@ -17,7 +17,7 @@ import { status } from "./status.ts";
 
 export type { envVar } from "./env.ts";
 export { envVarSource } from "./env.ts";
-export { explainMismatch, percent, qualifiedName } from "./patterns.ts";
+export { explainMismatch, maxLabelKeyLength, percent, qualifiedName } from "./patterns.ts";
 export type { probe, probeActions } from "./probe.ts";
 export type { affinity, nodeSelectorTerm, port, toleration } from "./scheduling.ts";
 export type { FromSchema, Schema } from "./schema-type.ts";

@@ -17,7 +17,7 @@ import {
   unknownField,
   wrongType,
 } from "../field-error.ts";
-import { explainMismatch, type Schema } from "../schema/schema.ts";
+import { explainMismatch, maxLabelKeyLength, type Schema } from "../schema/schema.ts";
 
 // A hostile document could hold a hundred thousand, and each is compared with every known name.
 const maxUnknown = 20;
@@ -170,11 +170,8 @@ function child(field: string, name: string): string {
 // Keeps messages on one line of bounded length, whatever the keys of an object are.
 function shown(name: string): string {
   if (!/^[!-~]+$/.test(name)) return quote(name);
-  return name.length > longestKey ? `${name.slice(0, longestKey)}…` : name;
+  return name.length > maxLabelKeyLength ? `${name.slice(0, maxLabelKeyLength)}…` : name;
 }
-
-/** The length of a label key with a prefix. */
-const longestKey = 317;
 
 function isNumber(schema: Schema, value: unknown): value is number {
   return schema.type === "integer" ? Number.isInteger(value) : Number.isFinite(value);

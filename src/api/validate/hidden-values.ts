@@ -7,15 +7,14 @@
 import { isObject } from "./check-schema.ts";
 import { type FieldError, invalid, quote } from "../field-error.ts";
 import { annotations } from "../names.ts";
+import { probeNames } from "../probe-mechanisms.ts";
 import { hiddenQuery, hiddenValue } from "../shown-spec.ts";
 
 /** Returns one error per placeholder, and one for the mirror annotation. */
 export function findHiddenValues(object: unknown): FieldError[] {
   if (!isObject(object)) return [];
   const spec = isObject(object.spec) ? object.spec : {};
-  const probes = ["livenessProbe", "readinessProbe", "startupProbe"].flatMap((name) =>
-    hiddenHeaders(spec[name], `spec.${name}`)
-  );
+  const probes = probeNames.flatMap((name) => hiddenHeaders(spec[name], `spec.${name}`));
   return [
     ...mirrorAnnotation(object.metadata),
     ...hiddenURL(spec.shellFile),

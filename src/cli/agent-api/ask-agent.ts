@@ -10,7 +10,7 @@ import { errorCode } from "../../lib/files.ts";
 import { systemSocket } from "../config/config.ts";
 import { type AgentRequest, type AgentResponse, sendRequest } from "./request.ts";
 
-export interface Question {
+export interface RequestOptions {
   method?: AgentRequest["method"];
   body?: unknown;
   signal?: AbortSignal;
@@ -31,9 +31,9 @@ export class AgentError extends Error {
 export async function askAgent<T>(
   socketPath: string,
   path: string,
-  question: Question = {},
+  request: RequestOptions = {},
 ): Promise<{ status: number; body: T }> {
-  const { status, body } = await send(socketPath, path, question);
+  const { status, body } = await send(socketPath, path, request);
   return { status, body: parse(socketPath, await readText(body)) as T };
 }
 
@@ -59,7 +59,7 @@ export async function* streamFromAgent(
 async function send(
   socketPath: string,
   path: string,
-  { method = "GET", body, signal, stream }: Question,
+  { method = "GET", body, signal, stream }: RequestOptions,
 ): Promise<AgentResponse> {
   const content = body === undefined
     ? {}

@@ -12,7 +12,7 @@ export type WatchEvent<T extends KubeObject> =
   | { type: "deleted"; object: Identified<T> }
   /** The watch works: it was accepted, or a bookmark arrived. */
   | { type: "alive" }
-  | { type: "trouble"; during: "list" | "watch"; error: KubeError; retryInMs: number };
+  | { type: "problem"; during: "list" | "watch"; error: KubeError; retryInMs: number };
 
 /** Why a watch connection was replaced, for metrics. */
 export type RestartReason = "ended" | "silent" | "lost" | "expired" | "relist";

@@ -74,9 +74,9 @@ export function createSteps<T extends KubeObject>(
       return { event: { type: "listed", ...listed }, next };
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      if (resumeFrom === undefined) return trouble("list", error, { at: "list" });
+      if (resumeFrom === undefined) return problem("list", error, { at: "list" });
       const next: State = { at: "open", resourceVersion: resumeFrom, relistAt: now() + relistRetryMs };
-      return { event: { type: "trouble", during: "list", error, retryInMs: relistRetryMs }, next };
+      return { event: { type: "problem", during: "list", error, retryInMs: relistRetryMs }, next };
     }
   }
 
@@ -116,7 +116,7 @@ export function createSteps<T extends KubeObject>(
       if (lived) backoff.reset();
       // No server promises bookmarks, so silence alone is not an error: reopening the watch shows whether there is one.
       if (lived || line === "silent") return { next: reopen };
-      return trouble("watch", badAnswer("the watch ended at once"), reopen);
+      return problem("watch", badAnswer("the watch ended at once"), reopen);
     } catch (error) {
       stream.stop();
       return afterFault(error, reopen);
@@ -156,19 +156,19 @@ export function createSteps<T extends KubeObject>(
       const again = expiredBefore;
       expiredBefore = true;
       // A list that is outdated as soon as it is complete must not be repeated in a tight loop.
-      return again ? trouble("watch", error, { at: "list" }) : { next: { at: "list" } };
+      return again ? problem("watch", error, { at: "list" }) : { next: { at: "list" } };
     }
     onRestart("lost");
     // If the resource does not exist, or the answer makes no sense, there is no version to resume from.
     const lost = error.status === 404 || error.status === 400 || error.reason === "BadAnswer";
-    return trouble("watch", error, lost ? { at: "list" } : reopen);
+    return problem("watch", error, lost ? { at: "list" } : reopen);
   }
 
-  function trouble(during: "list" | "watch", error: KubeError, then: State): Step<T> {
+  function problem(during: "list" | "watch", error: KubeError, then: State): Step<T> {
     // A proxy under repair may request an hour; meanwhile nothing would be started or stopped here.
     const retryInMs = Math.max(backoff.next(), Math.min(error.retryAfterMs ?? 0, longestRetryMs));
     return {
-      event: { type: "trouble", during, error, retryInMs },
+      event: { type: "problem", during, error, retryInMs },
       next: { at: "wait", ms: retryInMs, untilAnswered: error.status === undefined, then },
     };
   }

@@ -6,7 +6,7 @@
  *   removes objects, and it is certain: the server deleted the object, or the object no longer passes `keep`.
  * - Events of one object keep the server's order; after a lost connection the watch resumes where it was, without a list.
  *   410 Gone leads to exactly one list.
- * - After `trouble` nothing may be concluded until the next event of another type.
+ * - After `problem` nothing may be concluded until the next event of another type.
  * - Every `relistMs` the whole list is read again. If that fails, the watch continues and the list is retried later.
  * - Unanswered requests do not pile up: one list or watch at a time, with growing pauses while nothing works. When `answered`
  *   reports that the server is back, the pause ends.

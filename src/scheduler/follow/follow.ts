@@ -134,7 +134,7 @@ async function followInto<T extends KubeObject>(
   for await (
     const event of followList<T>({ ...client, stream }, { resource, relistMs, ...options }, signal)
   ) {
-    if (event.type === "trouble") {
+    if (event.type === "problem") {
       Object.assign(state, { alive: false, message: event.error.message });
       log.warn(`cannot watch ${resource.plural}; retrying`, { error: event.error });
       continue;

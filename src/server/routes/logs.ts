@@ -20,8 +20,8 @@ export function sendLog(context: Context, { view, followers }: Services): Respon
   const { logFile } = requireApp(context, view);
   const { tailLines, follow = false } = readQuery<LogQuery>(context, query);
   const { namespace = "", name = "" } = context.req.param();
-  const isThere = () => view.app(namespace, name) !== undefined;
-  const read = (signal: AbortSignal) => readAppLog(dirname(logFile), { tailLines, follow, isThere, signal });
+  const exists = () => view.app(namespace, name) !== undefined;
+  const read = (signal: AbortSignal) => readAppLog(dirname(logFile), { tailLines, follow, exists, signal });
   const contentType = "text/plain; charset=utf-8";
   return sendStream(context, read, { contentType, ...(follow && { followers }) });
 }
@@ -29,10 +29,10 @@ export function sendLog(context: Context, { view, followers }: Services): Respon
 /** Reads the log. An app that has not started yet has none; `follow` waits for it. */
 async function* readAppLog(
   folder: string,
-  { tailLines, follow, isThere, signal }: {
+  { tailLines, follow, exists, signal }: {
     tailLines?: number;
     follow: boolean;
-    isThere: () => boolean;
+    exists: () => boolean;
     signal: AbortSignal;
   },
 ): AsyncGenerator<Uint8Array> {
@@ -42,5 +42,5 @@ async function* readAppLog(
     // A log that appears later has only new lines.
     lines = undefined;
     if (follow) await sleep(pollMs, signal);
-  } while (follow && !signal.aborted && isThere());
+  } while (follow && !signal.aborted && exists());
 }

@@ -80,7 +80,7 @@ async function story(chunks: Uint8Array[]): Promise<string[]> {
   for await (const event of events) {
     if (event.type === "applied" || event.type === "deleted") checkObject(event.object);
     told.push(event.type);
-    if (event.type === "trouble") {
+    if (event.type === "problem") {
       oneLine(event.error.message, "the message of a KubeError", 2100);
       break;
     }

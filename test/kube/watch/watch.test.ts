@@ -120,7 +120,7 @@ test("a server that forgets every version at once is not asked in a tight loop",
     await next("listed");
     for (const pause of [1, 2, 3]) {
       await next("listed");
-      assert.equal((await next("trouble")).retryInMs, pause);
+      assert.equal((await next("problem")).retryInMs, pause);
     }
   });
 });
@@ -138,7 +138,7 @@ test(
     await following(server, async ({ next, restarts }, seen) => {
       await next("listed");
       assert.equal((await next("applied")).object.metadata.name, "a");
-      const { during, error } = await next("trouble");
+      const { during, error } = await next("problem");
       assert.deepEqual([during, error.reason], ["watch", "Unreachable"]);
       await next("alive");
       assert.equal((await next("applied")).object.metadata.name, "b");
@@ -154,7 +154,7 @@ test("a body that ends cleanly inside a line counts as a lost connection", limit
   const server = apiServer({ lists: [lists([], "10")], watches: [ends(whole.slice(0, -1)), stays(whole)] });
   await following(server, async ({ next }, seen) => {
     await next("listed");
-    assert.match((await next("trouble")).error.message, /broke off inside a line/);
+    assert.match((await next("problem")).error.message, /broke off inside a line/);
     await next("applied");
     assert.equal(listsOf(seen).length, 1);
   });
@@ -178,7 +178,7 @@ test("characters that are cut between chunks arrive whole", limit, async () => {
 });
 
 test(
-  "silence leads to a new connection from the same place, and is no trouble by itself",
+  "silence leads to a new connection from the same place, and is no problem by itself",
   limit,
   async () => {
     const server = apiServer({
@@ -211,13 +211,13 @@ test("bytes that come now and then are no silence", limit, async () => {
   }, { silenceMs: 200 });
 });
 
-test("a half-open server is trouble once a new connection gets no answer", limit, async () => {
+test("a half-open server is a problem once a new connection gets no answer", limit, async () => {
   const server = apiServer({ lists: [lists([])], watches: [stays(), () => {}] });
   await following(
     server,
     async ({ next, restarts }) => {
       await next("listed");
-      assert.equal((await next("trouble")).error.reason, "Timeout");
+      assert.equal((await next("problem")).error.reason, "Timeout");
       assert.deepEqual(restarts, ["silent", "lost"]);
     },
     { silenceMs: 50 },
@@ -300,12 +300,12 @@ test("a refused field selector is left out, and tried again after a while", limi
   }, { fieldSelector: "spec.nodeName=node-a", relistMs: 1_000, selectorRetryMs: 10_000, now: () => time });
 });
 
-test("another 400 is trouble, and the selector stays", limit, async () => {
+test("another 400 is a problem, and the selector stays", limit, async () => {
   const server = apiServer({
     lists: [(_, response) => refuse(response, 400, "BadRequest", "limit is bad"), lists([])],
   });
   await following(server, async ({ next }, { requests }) => {
-    assert.match((await next("trouble")).error.message, /limit is bad/);
+    assert.match((await next("problem")).error.message, /limit is bad/);
     await next("listed");
     assert.ok(requests.every(({ query }) => query.has("fieldSelector")));
   }, { fieldSelector: "spec.nodeName=node-a" });
@@ -320,14 +320,14 @@ test("the periodic list heals what the watch missed, while the watch is quiet", 
   }, { relistMs: 50 });
 });
 
-test("a periodic list that fails is trouble, and the watch goes on meanwhile", limit, async () => {
+test("a periodic list that fails is a problem, and the watch goes on meanwhile", limit, async () => {
   const server = apiServer({
     lists: [lists([ncapp("a")], "10"), lists(null)],
     watches: [stays(), stays(line("ADDED", ncapp("b", "node-a", { version: "11" })))],
   });
   await following(server, async ({ next }, seen) => {
     await next("listed");
-    const { during, error, retryInMs } = await next("trouble");
+    const { during, error, retryInMs } = await next("problem");
     assert.deepEqual([during, retryInMs], ["list", 60_000]);
     assert.match(error.message, /its items are null/);
     assert.equal((await next("applied")).object.metadata.name, "b");
@@ -356,11 +356,11 @@ const badLists: [string, Answer, RegExp][] = [
   ],
 ];
 for (const [what, bad, expected] of badLists) {
-  test(`a list answered with ${what} is trouble, and the next good one is told`, limit, async () => {
+  test(`a list answered with ${what} is a problem, and the next good one is told`, limit, async () => {
     // A 401 is asked once more, with fresh credentials.
     const answers = what === "401" ? [bad, bad] : [bad];
     await following(apiServer({ lists: [...answers, lists([ncapp("a")])] }), async ({ next }) => {
-      const { during, error } = await next("trouble");
+      const { during, error } = await next("problem");
       assert.equal(during, "list");
       assert.match(error.message, expected);
       assert.deepEqual(names(await next("listed")), ["a"]);
@@ -369,7 +369,7 @@ for (const [what, bad, expected] of badLists) {
 }
 
 test(
-  "an ERROR event that is not 410 is trouble, and the watch goes on from where it was",
+  "an ERROR event that is not 410 is a problem, and the watch goes on from where it was",
   limit,
   async () => {
     const server = apiServer({
@@ -381,7 +381,7 @@ test(
     });
     await following(server, async ({ next }, seen) => {
       await next("listed");
-      assert.match((await next("trouble")).error.message, /500 InternalError: etcd is unhappy/);
+      assert.match((await next("problem")).error.message, /500 InternalError: etcd is unhappy/);
       await next("applied");
       assert.deepEqual(watchesOf(seen).map(({ query }) => query.get("resourceVersion")), ["10", "12"]);
       assert.equal(listsOf(seen).length, 1);
@@ -401,11 +401,11 @@ const nonsense: [string, Answer, RegExp][] = [
   ["404", (_, response) => refuse(response, 404, "NotFound", "no such resource"), /404 NotFound/],
 ];
 for (const [what, bad, expected] of nonsense) {
-  test(`a watch answered with ${what} is trouble, and is followed by a list`, limit, async () => {
+  test(`a watch answered with ${what} is a problem, and is followed by a list`, limit, async () => {
     const server = apiServer({ lists: [lists([ncapp("a")], "10")], watches: [bad, stays()] });
     await following(server, async ({ next }) => {
       await next("listed");
-      const { during, error } = await next("trouble");
+      const { during, error } = await next("problem");
       assert.equal(during, "watch");
       assert.match(error.message, expected);
       assert.deepEqual(names(await next("listed")), ["a"]);
@@ -413,11 +413,11 @@ for (const [what, bad, expected] of nonsense) {
   });
 }
 
-test("a watch that ends at once, again and again, is trouble with growing pauses", limit, async () => {
+test("a watch that ends at once, again and again, is a problem with growing pauses", limit, async () => {
   await following(apiServer({ lists: [lists([])], watches: [ends()] }), async ({ next }, seen) => {
     await next("listed");
     for (const pause of [1, 2, 3]) {
-      const { error, retryInMs } = await next("trouble");
+      const { error, retryInMs } = await next("problem");
       assert.match(error.message, /the watch ended at once/);
       assert.equal(retryInMs, pause);
     }
@@ -434,8 +434,8 @@ test("the pauses start over after a watch that worked", limit, async () => {
   const server = apiServer({ lists: [lists([])], watches: [broken, broken, cut, broken] });
   await following(server, async ({ next }) => {
     await next("listed");
-    assert.deepEqual([(await next("trouble")).retryInMs, (await next("trouble")).retryInMs], [1, 2]);
-    assert.equal((await next("trouble")).retryInMs, 1);
+    assert.deepEqual([(await next("problem")).retryInMs, (await next("problem")).retryInMs], [1, 2]);
+    assert.equal((await next("problem")).retryInMs, 1);
   });
 });
 
@@ -444,7 +444,7 @@ test("a wait that the server asks for is kept", limit, async () => {
     refuse(response, 429, "TooManyRequests", "no", { "retry-after": "7" });
   await following(apiServer({ lists: [lists([])], watches: [busy] }), async ({ next, stop }) => {
     await next("listed");
-    assert.equal((await next("trouble")).retryInMs, 7_000);
+    assert.equal((await next("problem")).retryInMs, 7_000);
     await stop();
   });
 });
@@ -475,7 +475,7 @@ test(
     const hour = 3_600_000;
     const options = { backoff: { next: () => hour, reset() {} }, answered: answerAtOnce };
     await following(server, async ({ next }) => {
-      assert.equal((await next("trouble")).retryInMs, hour);
+      assert.equal((await next("problem")).retryInMs, hour);
       assert.deepEqual(names(await next("listed")), ["a"]);
     }, options);
   },
@@ -504,7 +504,7 @@ test(
       return () => void waiting.delete(waiter);
     };
     await following(server, async ({ next }) => {
-      for (let time = 0; time < 5; time++) await next("trouble");
+      for (let time = 0; time < 5; time++) await next("problem");
       await next("listed");
       assert.equal(waiting.size, 0);
     }, { backoff: { next: () => 1, reset() {} }, answered });
@@ -516,6 +516,6 @@ test("followList() asks again within half a minute, whatever Retry-After says", 
     refuse(response, 503, "ServiceUnavailable", "maintenance", { "retry-after": "3600" });
   const server = apiServer({ lists: [busy], watches: [] });
   await following(server, async ({ next }) => {
-    assert.equal((await next("trouble")).retryInMs, 30_000);
+    assert.equal((await next("problem")).retryInMs, 30_000);
   }, { backoff: { next: () => 1, reset() {} } });
 });

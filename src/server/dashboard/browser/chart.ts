@@ -57,7 +57,7 @@ function shapes(
 function throttledBar(share: number, sample: number, last: number): SVGElement {
   const size = Math.max(2, share / 100 * height / 2);
   return svg("rect", {
-    class: "held",
+    class: "throttled",
     x: String(xOf(sample, last) - 0.5),
     width: "1",
     y: String(height - size),
