@@ -14,7 +14,7 @@ import { createClusterReports } from "./cluster-reports.ts";
 import { createSources } from "./create-sources.ts";
 import { createSupervisor } from "./create-supervisor.ts";
 import { lockState } from "./lock.ts";
-import { createNode } from "./node.ts";
+import { createNode } from "./node/node.ts";
 import { openListeners } from "./open-listeners.ts";
 import type { AgentOptions } from "./options.ts";
 import { startPeriodicWork } from "./periodic-work.ts";

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Meter } from "../../src/agent/view/meter.ts";
-import { createNode } from "../../src/agent/node.ts";
+import { createNode } from "../../src/agent/node/node.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import { agentGroup, agentUser, leaseNamespace } from "../../src/api/names.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";

@@ -1,20 +1,20 @@
 /** Wires the node's part of the agent: what is free for more apps, and which app is evicted when memory is short. */
-import type { KubeClient } from "../kube/client/client.ts";
-import { sleep } from "../lib/sleep.ts";
-import type { EvictionCandidate } from "../node/eviction.ts";
-import { readNodeFacts } from "../node/facts.ts";
-import { readHardwareInChild } from "../node/hardware.ts";
-import { createNodeAgent, type NodeAgent } from "../node/node-agent.ts";
-import type { Shares } from "../node/published.ts";
-import { createUsageReader, type UsageReader } from "../node/usage.ts";
-import { capsOf } from "../supervisor/confinement/confinement.ts";
-import type { NodeSize } from "../supervisor/metering.ts";
-import type { SupervisedApp, Supervisor } from "../supervisor/supervisor.ts";
-import type { AppRecord } from "../supervisor/types.ts";
-import type { Meter } from "./view/view.ts";
-import type { AgentOptions } from "./options.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { sleep } from "../../lib/sleep.ts";
+import type { EvictionCandidate } from "../../node/eviction.ts";
+import { readNodeFacts } from "../../node/facts.ts";
+import { readHardwareInChild } from "../../node/hardware.ts";
+import { createNodeAgent, type NodeAgent } from "../../node/node-agent.ts";
+import type { Shares } from "../../node/published.ts";
+import { createUsageReader, type UsageReader } from "../../node/usage.ts";
+import { capsOf } from "../../supervisor/confinement/confinement.ts";
+import type { NodeSize } from "../../supervisor/metering.ts";
+import type { SupervisedApp, Supervisor } from "../../supervisor/supervisor.ts";
+import type { AppRecord } from "../../supervisor/types.ts";
+import type { Meter } from "../view/view.ts";
+import type { AgentOptions } from "../options.ts";
 import { createPriorities, type Priorities } from "./priorities.ts";
-import { repeat } from "../lib/sleep.ts";
+import { repeat } from "../../lib/sleep.ts";
 
 export interface NodeParts {
   options: AgentOptions;

@@ -5,12 +5,12 @@
  * counts. The list is read every five minutes, and every minute after a failure or if an app names an unknown class.
  * Caveat: an agent that has not reached the API server since it started knows only the two system classes.
  */
-import type { KubeClient } from "../kube/client/client.ts";
-import { listAll } from "../kube/watch/watch.ts";
-import { priorityClasses } from "../kube/resources.ts";
-import type { KubeObject } from "../kube/wire.ts";
-import type { Logger } from "../lib/log.ts";
-import { type PriorityClass, priorityOf, systemClasses } from "../node/priority.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { listAll } from "../../kube/watch/watch.ts";
+import { priorityClasses } from "../../kube/resources.ts";
+import type { KubeObject } from "../../kube/wire.ts";
+import type { Logger } from "../../lib/log.ts";
+import { type PriorityClass, priorityOf, systemClasses } from "../../node/priority.ts";
 
 export interface Priorities {
   /** Returns the priority of an app with this class, or without one. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createPriorities } from "../../src/agent/priorities.ts";
-import type { KubeClient } from "../../src/kube/client/client.ts";
-import { silentLogger } from "../../src/lib/log.ts";
+import { createPriorities } from "../../../src/agent/node/priorities.ts";
+import type { KubeClient } from "../../../src/kube/client/client.ts";
+import { silentLogger } from "../../../src/lib/log.ts";
 
 const minute = 60_000;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freeShares } from "../../src/agent/node.ts";
-import { appWith, recordWith } from "../supervisor/fixtures.ts";
+import { freeShares } from "../../../src/agent/node/node.ts";
+import { appWith, recordWith } from "../../supervisor/fixtures.ts";
 
 const none = { cpuPCT: 0, memPCT: 0 };
 const apps = [
