@@ -1,4 +1,4 @@
-/** Objects for tests, complete but for what the test is about. */
+/** Builds objects for tests: complete, with the fields that the test is about. */
 import { apiVersion, kind } from "../src/api/names.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../src/api/types.ts";
 
@@ -10,7 +10,11 @@ export function ncapp(
     status?: NCAppStatus;
   } = {},
 ): NCApp & { metadata: { namespace: string; uid: string; resourceVersion: string } } {
-  const name = metadata?.name ?? "web";
-  const generated = { name, namespace: "default", uid: `uid-${name}`, resourceVersion: "1", generation: 1 };
+  const generated = { ...objectMeta(metadata?.name ?? "web"), namespace: "default", generation: 1 };
   return { apiVersion, kind, metadata: { ...generated, ...metadata }, spec, ...(status && { status }) };
+}
+
+/** The metadata that the API server gives an object of this name. */
+export function objectMeta(name: string): { name: string; uid: string; resourceVersion: string } {
+  return { name, uid: `uid-${name}`, resourceVersion: "1" };
 }

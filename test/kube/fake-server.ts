@@ -3,8 +3,10 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { type ClientOptions, createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
+import { apiVersion } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import { ca, server as serverPair } from "./access/certificates.ts";
+import { ncapp as buildApp } from "../builders.ts";
 
 export interface SeenRequest {
   method: string;
@@ -115,20 +117,11 @@ export function refuse(
   );
 }
 
-export const apiVersion = "app.example.com/v1alpha1";
-
 /** An NCApp as the API server returns it. */
-export function ncapp(
-  name: string,
-  node = "node-a",
-  { uid = `uid-${name}`, version = "1", namespace = "default" } = {},
-) {
-  return {
-    apiVersion,
-    kind: "NCApp",
-    metadata: { name, namespace, uid, resourceVersion: version, managedFields: [{ manager: "kubectl" }] },
-    spec: { shellFile: "/bin/true", nodeName: node },
-  } as NCApp;
+export function ncapp(name: string, node = "node-a", metadata?: Partial<NCApp["metadata"]>): NCApp {
+  const managed = { managedFields: [{ manager: "kubectl" }] };
+  const spec = { shellFile: "/bin/true", nodeName: node };
+  return buildApp({ metadata: { name, ...managed, ...metadata }, spec });
 }
 
 /** A list of NCApps. */

@@ -81,9 +81,9 @@ test("the share of hidden apps is free after they are gone, as soon as that is c
 test("a local app is not counted in addition to its mirror", () => {
   const { cluster, say, free } = createScene();
   say(60);
-  const mirror = ncapp("local", { nodeName: "a", ...caps(40) }, { phase: "Running", observedGeneration: 7 });
-  mirror.metadata.annotations = { "app.example.com/config.mirror": "local" };
-  cluster.apps.apply(mirror);
+  const annotations = { "app.example.com/config.mirror": "local" };
+  const status = { phase: "Running", observedGeneration: 7 } as const;
+  cluster.apps.apply(ncapp("local", { nodeName: "a", ...caps(40) }, status, { annotations }));
   say(60);
   assert.equal(free(), 60);
 });

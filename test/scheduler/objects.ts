@@ -1,18 +1,14 @@
-/** Objects as the API server sends them. */
+/** Builds the cluster objects that the scheduler reads, as the API server sends them. */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
 import { agentLease, limitRangeKeys, limitRangeType, quotaKeys } from "../../src/api/names.ts";
 import type { Lease } from "../../src/kube/lease.ts";
 import type { Wire } from "../../src/kube/wire.ts";
 import { publish } from "../../src/node/published.ts";
+import { objectMeta } from "../builders.ts";
 
 type Amounts = { cpuPCT?: string; memPCT?: string };
 
-const meta = (name: string, namespace?: string) => ({
-  name,
-  namespace,
-  uid: `uid-${name}`,
-  resourceVersion: "1",
-});
+const meta = (name: string, namespace?: string) => ({ ...objectMeta(name), namespace });
 
 const keyed = (amounts: Amounts = {}, keys: Record<"cpuPCT" | "memPCT", string>) =>
   Object.fromEntries(
@@ -55,14 +51,18 @@ export function priorityClass(
 
 export function node(
   name: string,
-  more: { spec?: object; labels?: Record<string, string>; ready?: boolean } = {},
+  { spec = {}, ready = true, ...metadata }: {
+    spec?: object;
+    ready?: boolean;
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+  } = {},
 ): Wire<V1Node> {
-  const { spec = {}, labels = {}, ready = true } = more;
   const conditions = [{ type: "Ready", status: ready ? "True" : "False" }];
-  return { metadata: { ...meta(name), labels }, spec, status: { conditions } } as Wire<V1Node>;
+  return { metadata: { ...meta(name), ...metadata }, spec, status: { conditions } } as Wire<V1Node>;
 }
 
-/** An agent's Lease, renewed at a time of day; `published`: what it published, in percent. */
+/** An agent's Lease, renewed at `renewedAt` (ms since the epoch); `published`: the usage that it publishes, in percent. */
 export function lease(
   name: string,
   renewedAt: number,

@@ -4,13 +4,14 @@ import { readApp } from "../../src/scheduler/state/read-app.ts";
 import { seededRandom } from "../../src/scheduler/place/choose-node.ts";
 import { Snapshot } from "../../src/scheduler/state/snapshot.ts";
 import type { NodeProperties, NodeReport, SchedulerApp } from "../../src/scheduler/types.ts";
+import { ncapp as buildApp } from "../builders.ts";
 
-/** A Node that takes apps, but for what is calls. */
+/** A Node that takes apps, except for the given fields. */
 export function facts(given: Partial<NodeProperties> = {}): NodeProperties {
   return { labels: {}, taints: [], ready: true, cordoned: false, pressures: [], ...given };
 }
 
-/** What an agent says about an idle node, but for what is given. */
+/** An agent's report about an idle node, except for the given fields. */
 export function report(given: Partial<NodeReport> = {}): NodeReport {
   const { reservedCpu = 0, reservedMem = 0 } = given;
   return {
@@ -28,27 +29,15 @@ export function report(given: Partial<NodeReport> = {}): NodeReport {
 
 let version = 1;
 
-/** An NCApp as the API server has it. */
+/** An NCApp as the API server returns it, each with a later resourceVersion. */
 export function ncapp(
   name: string,
-  spec: NCAppSpec = {},
+  spec?: NCAppSpec,
   status?: NCAppStatus,
-  namespace = "default",
+  metadata?: Partial<NCApp["metadata"]>,
 ): NCApp {
-  return {
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: {
-      name,
-      namespace,
-      uid: `uid-${name}`,
-      resourceVersion: `${++version}`,
-      generation: 1,
-      creationTimestamp: "2026-01-01T00:00:00Z",
-    },
-    spec,
-    ...(status ? { status } : {}),
-  };
+  const generated = { resourceVersion: `${++version}`, creationTimestamp: "2026-01-01T00:00:00Z" };
+  return buildApp({ metadata: { name, ...generated, ...metadata }, spec, status });
 }
 
 /** The same, as the scheduler keeps it. */

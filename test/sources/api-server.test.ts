@@ -79,9 +79,9 @@ test("the source passes on the apps of its node, and is ready once it has listed
     watches: [(_, response) =>
       accept(
         response,
-        line("ADDED", ncapp("b", "node-a", { version: "11" })),
-        line("MODIFIED", ncapp("a", "node-b", { version: "12" })),
-        line("DELETED", ncapp("b", "node-a", { version: "13" })),
+        line("ADDED", ncapp("b", "node-a", { resourceVersion: "11" })),
+        line("MODIFIED", ncapp("a", "node-b", { resourceVersion: "12" })),
+        line("DELETED", ncapp("b", "node-a", { resourceVersion: "13" })),
       )],
   });
   await running(server, async ({ source, received, until }, { requests, url }) => {
@@ -100,11 +100,8 @@ test("the source passes on the apps of its node, and is ready once it has listed
 });
 
 test("mirrors of this node reach the observer and never the sink", limit, async () => {
-  const mirror = (name: string, version?: string) => {
-    const app = ncapp(name, "node-a", { version });
-    Object.assign(app.metadata, { annotations: { [annotations.mirror]: "node-a/0123" } });
-    return app;
-  };
+  const mirror = (name: string, resourceVersion = "1") =>
+    ncapp(name, "node-a", { resourceVersion, annotations: { [annotations.mirror]: "node-a/0123" } });
   const server = apiServer({
     lists: [lists([ncapp("a"), mirror("local")])],
     watches: [(_, response) =>
@@ -112,7 +109,7 @@ test("mirrors of this node reach the observer and never the sink", limit, async 
         response,
         line("ADDED", mirror("late", "11")),
         line("DELETED", mirror("local", "12")),
-        line("DELETED", ncapp("a", "node-a", { version: "13" })),
+        line("DELETED", ncapp("a", "node-a", { resourceVersion: "13" })),
       )],
   });
   await running(server, async ({ received, observed, until }) => {
@@ -168,7 +165,7 @@ test("a failed relist stays reported while the watch works, until a list succeed
       : lists([ncapp("a")])(request, response, index);
   const watch: Answer = (_, response) =>
     listed === 2
-      ? accept(response, line("ADDED", ncapp("b", "node-a", { version: "11" })))
+      ? accept(response, line("ADDED", ncapp("b", "node-a", { resourceVersion: "11" })))
       : accept(response);
   await running(apiServer({ lists: [list], watches: [watch] }), async ({ source, until }) => {
     await until("upsert b from api-server");
@@ -185,7 +182,7 @@ test(
     Object.assign(broken.spec, { cpuPCT: "200" });
     const newer = ncapp("newer");
     Object.assign(newer.spec, { fieldOfTheFuture: true });
-    const fixed = ncapp("broken", "node-a", { version: "11" });
+    const fixed = ncapp("broken", "node-a", { resourceVersion: "11" });
     let fix = () => {};
     const server = apiServer({
       lists: [lists([broken, newer])],

@@ -1,19 +1,15 @@
 /** Apps and records for the tests of the supervisor. */
 import { applyDefaults } from "../../src/api/validate/defaults.ts";
-import type { NCAppSpec } from "../../src/api/types.ts";
+import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import type { AppRecord, Run, RunnableApp, RunView } from "../../src/supervisor/types.ts";
 import { runHash } from "../../src/supervisor/decide/run-hash.ts";
+import { ncapp } from "../builders.ts";
 
 export const start = 1_800_000_000_000;
 
-export function appWith(
-  spec: NCAppSpec = {},
-  { name = "web", uid = "uid-1", annotations = {} } = {},
-): RunnableApp {
+export function appWith(spec: NCAppSpec = {}, metadata?: Partial<NCApp["metadata"]>): RunnableApp {
   return {
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: { name, namespace: "default", uid, annotations },
+    ...ncapp({ metadata: { uid: "uid-1", annotations: {}, ...metadata } }),
     spec: applyDefaults({ shellFile: "/opt/web.sh", ...spec }),
   };
 }

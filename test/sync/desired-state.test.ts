@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { NCApp } from "../../src/api/types.ts";
 import { createDesiredState } from "../../src/sync/desired-state.ts";
+import { ncapp } from "../builders.ts";
 
-const app = (name: string, uid = "uid-1"): NCApp => ({
-  apiVersion: "app.example.com/v1alpha1",
-  kind: "NCApp",
-  metadata: { name, namespace: "default", uid },
-  spec: { shellFile: "/opt/web.sh" },
-});
+const app = (name: string, uid = "uid-1") =>
+  ncapp({ metadata: { name, uid }, spec: { shellFile: "/opt/web.sh" } });
 
 test("a source is complete only after its first whole list", () => {
   const state = createDesiredState(["api-server"], () => {});

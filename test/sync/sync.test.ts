@@ -6,6 +6,7 @@ import { type Desired, mergeDesired, newRecord } from "../../src/supervisor/deci
 import type { Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord, RunnableApp } from "../../src/supervisor/types.ts";
 import { createSync } from "../../src/sync/sync.ts";
+import { ncapp } from "../builders.ts";
 
 /** A sync over a supervisor that only keeps records, as its runners make them. */
 function syncOver({ maxApps, order = ["api-server"] }: { maxApps?: number; order?: string[] } = {}) {
@@ -38,12 +39,7 @@ function syncOver({ maxApps, order = ["api-server"] }: { maxApps?: number; order
 }
 
 const item = (name: string, spec: NCApp["spec"] = {}, generation = 1, problem = "") => ({
-  app: {
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: { name, namespace: "default", uid: `uid-${name}`, generation },
-    spec: { shellFile: "/opt/web.sh", ...spec },
-  } as NCApp,
+  app: ncapp({ metadata: { name, generation }, spec: { shellFile: "/opt/web.sh", ...spec } }),
   source: "api-server",
   ...(problem ? { problems: [{ message: problem }] } : {}),
 });

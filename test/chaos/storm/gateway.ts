@@ -1,5 +1,5 @@
 /**
- * A TLS door in front of the API server that can answer 429 to everybody for a while, as an overloaded server does. Otherwise it
+ * A TLS listener in front of the API server that can answer 429 to everybody for a while, as an overloaded server does. Otherwise it
  * passes requests and streams on as they are; where the API server cuts a connection, it does too.
  */
 import { once } from "node:events";

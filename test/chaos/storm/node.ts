@@ -1,4 +1,4 @@
-/** A node of the storm: an agent with folders, disks, a door and a clock of its own. */
+/** A node of the storm: an agent with folders, disks, a listener and a clock of its own. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -8,7 +8,7 @@ import { Daemon } from "../../harness/daemon.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { createProgramClock, type ProgramClock } from "./clock.ts";
 import { type Disk, mountDisk } from "./disk.ts";
-import { type Door, openDoor } from "./door.ts";
+import { type Listener, openListener } from "./listener.ts";
 import type { EventRing } from "./events.ts";
 import type { Gateway } from "./gateway.ts";
 import { Member } from "./member.ts";
@@ -16,7 +16,7 @@ import { Member } from "./member.ts";
 export interface StormNode {
   name: string;
   agent: Member;
-  door: Door;
+  listener: Listener;
   stateDir: string;
   logDir: string;
   /** Where the agent is asked. */
@@ -47,9 +47,9 @@ export async function startNode(parts: NodeParts): Promise<StormNode> {
   const disks = ownDisks
     ? { state: await mountDisk(stateDir, "tmpfs"), logs: await mountDisk(logDir, "ext4") }
     : undefined;
-  const door = await openDoor(gateway.port);
+  const listener = await openListener(gateway.port);
   const clock = await createProgramClock(folder);
-  const kubeconfig = await writeKubeconfig(folder, cluster.tokenFor(agentUser(name)), door, gateway);
+  const kubeconfig = await writeKubeconfig(folder, cluster.tokenFor(agentUser(name)), listener, gateway);
   const logFile = join(folder, "agent.log");
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -71,7 +71,7 @@ export async function startNode(parts: NodeParts): Promise<StormNode> {
   return {
     name,
     agent,
-    door,
+    listener,
     stateDir,
     logDir,
     url,
@@ -81,15 +81,15 @@ export async function startNode(parts: NodeParts): Promise<StormNode> {
   };
 }
 
-/** A kubeconfig that leads through a door to the gateway. JSON is YAML. */
+/** A kubeconfig that leads through a listener to the gateway. JSON is YAML. */
 export async function writeKubeconfig(
   folder: string,
   token: string,
-  door: Door,
+  listener: Listener,
   gateway: Gateway,
 ): Promise<string> {
   const path = join(folder, "kubeconfig");
-  const cluster = { server: `https://127.0.0.1:${door.port}`, "certificate-authority": gateway.caFile };
+  const cluster = { server: `https://127.0.0.1:${listener.port}`, "certificate-authority": gateway.caFile };
   const config = {
     apiVersion: "v1",
     kind: "Config",

@@ -13,7 +13,7 @@ const triesAtRest = 6;
 export async function calm({ world }: Storm): Promise<void> {
   world.gateway.setBusy(false);
   await Promise.all(world.members.map((member) => member.idle()));
-  for (const { door } of [...world.nodes, ...world.schedulers]) door.open();
+  for (const { listener } of [...world.nodes, ...world.schedulers]) listener.open();
   const deadline = Date.now() + 60_000;
   for (let ready = false; !ready; await pause(lookMs)) {
     ready = await world.cluster.request("/readyz").then(({ status }) => status === 200, () => false);

@@ -1,6 +1,6 @@
 /**
  * The world of a storm, all real processes: etcd, the API server, two schedulers, three agents, and between them and the
- * server a gateway and a door each.
+ * server a gateway and a listener each.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { installCRD } from "../../harness/install-crd.ts";
 import { Daemon } from "../../harness/daemon.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { createProgramClock, type ProgramClock } from "./clock.ts";
-import { type Door, openDoor } from "./door.ts";
+import { type Listener, openListener } from "./listener.ts";
 import type { EventRing } from "./events.ts";
 import { type Gateway, openGateway } from "./gateway.ts";
 import { Member } from "./member.ts";
@@ -24,7 +24,7 @@ const schedulers = 2;
 
 export interface StormScheduler {
   member: Member;
-  door: Door;
+  listener: Listener;
   clock: ProgramClock;
 }
 
@@ -65,14 +65,14 @@ export async function startWorld({ folder, events, ownDisks }: WorldOptions): Pr
     opened.defer(async () =>
       void await Promise.all(Object.values(node.disks ?? {}).map((disk) => disk.unmount()))
     );
-    opened.use(node.door);
+    opened.use(node.listener);
     opened.defer(() => node.agent.stop("SIGKILL"));
   }
   const running: StormScheduler[] = [];
   for (let number = 1; number <= schedulers; number++) {
     const scheduler = await startScheduler(`scheduler-${number}`, { folder, cluster, gateway, events });
     running.push(scheduler);
-    opened.use(scheduler.door);
+    opened.use(scheduler.listener);
     opened.defer(() => scheduler.member.stop("SIGKILL"));
   }
   const apiServer = new Member("API server", cluster.apiServer, events, { runs: true });
@@ -103,8 +103,8 @@ async function startScheduler(
   const { cluster, gateway, events } = parts;
   const folder = join(parts.folder, name);
   await mkdir(folder, { recursive: true });
-  const door = await openDoor(gateway.port);
-  const kubeconfig = await writeKubeconfig(folder, cluster.tokenFor(schedulerUser), door, gateway);
+  const listener = await openListener(gateway.port);
+  const kubeconfig = await writeKubeconfig(folder, cluster.tokenFor(schedulerUser), listener, gateway);
   const clock = await createProgramClock(folder);
   const listen = `127.0.0.1:${await freePort()}`;
   const daemon = new Daemon({
@@ -116,5 +116,5 @@ async function startScheduler(
   });
   const member = new Member(name, daemon, events);
   await member.start();
-  return { member, door, clock };
+  return { member, listener, clock };
 }

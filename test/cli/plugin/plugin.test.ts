@@ -7,15 +7,16 @@ import { pluginCommands } from "../../../src/cli/plugin/plugin.ts";
 import { type FakeServer, json, refuse, withServer } from "../../kube/fake-server.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { call } from "../call.ts";
+import { ncapp } from "../../builders.ts";
+import type { NCApp } from "../../../src/api/types.ts";
 
-const app = (name: string, node: string, annotations = {}) => ({
-  apiVersion: "app.example.com/v1alpha1",
-  kind: "NCApp",
-  metadata: { name, namespace: "shop", uid: `uid-${name}`, resourceVersion: "7", annotations },
-  spec: { shellFile: "/srv/web.sh", nodeName: node, cpuPCT: "20" },
-  status: { phase: "Running", ready: true, cpuPCT: "3.0", memPCT: "1.0" },
-});
-const apps = [
+const app = (name: string, node: string, annotations = {}) =>
+  ncapp({
+    metadata: { name, namespace: "shop", resourceVersion: "7", annotations },
+    spec: { shellFile: "/srv/web.sh", nodeName: node, cpuPCT: "20" },
+    status: { phase: "Running", ready: true, cpuPCT: "3.0", memPCT: "1.0" },
+  });
+const apps: NCApp[] = [
   app("web", "edge-7"),
   {
     ...app("local", "edge-8", { "app.example.com/config.mirror": "x" }),

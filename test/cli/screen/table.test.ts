@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { NCApp } from "../../../src/api/types.ts";
 import { appTable } from "../../../src/cli/screen/app-table.ts";
 import { formatAge, formatTable } from "../../../src/cli/screen/table.ts";
+import { ncapp } from "../../builders.ts";
 
 test("formatTable() aligns columns without trailing spaces", () => {
   assert.deepEqual(formatTable([["A", "LONG"], ["value", "x"], ["ü", ""]]), [
@@ -28,10 +29,7 @@ test("formatAge() formats like kubectl", () => {
 });
 
 const app = (name: string, fields: Partial<NCApp>): NCApp => ({
-  apiVersion: "app.example.com/v1alpha1",
-  kind: "NCApp",
-  metadata: { name, namespace: "default" },
-  spec: {},
+  ...ncapp({ metadata: { name } }),
   ...fields,
 });
 

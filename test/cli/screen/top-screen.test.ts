@@ -2,14 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NodeApp } from "../../../src/cli/agent-api/agent-api.ts";
 import { topLines } from "../../../src/cli/screen/top-screen.ts";
+import { ncapp } from "../../builders.ts";
 
 const now = Date.parse("2026-01-01T00:10:00Z");
 const app = (name: string, cpuPCT: string, memoryBytes: number): NodeApp => ({
-  apiVersion: "app.example.com/v1alpha1",
-  kind: "NCApp",
-  metadata: { name, namespace: "default" },
-  spec: { shellFile: "/srv/web.sh", cpuPCT: "20", nodeName: "edge-7" },
-  status: { phase: "Running", cpuPCT, memPCT: "1.5", memoryBytes, startTime: "2026-01-01T00:09:00Z" },
+  ...ncapp({
+    metadata: { name },
+    spec: { shellFile: "/srv/web.sh", cpuPCT: "20", nodeName: "edge-7" },
+    status: { phase: "Running", cpuPCT, memPCT: "1.5", memoryBytes, startTime: "2026-01-01T00:09:00Z" },
+  }),
   agent: { source: "socket" },
 });
 const apps = [

@@ -55,8 +55,9 @@ const watch: Target = {
   name: "watch-stream",
   covers: ["followList", "openWatch", "splitLines", "objectProblem", "tidy", "asStatus"],
   samples: [
-    line("ADDED", ncapp("a")) + line("MODIFIED", ncapp("a", "node-a", { version: "2" })) + bookmark("12") +
-    line("DELETED", ncapp("a", "node-a", { version: "3" })),
+    line("ADDED", ncapp("a")) + line("MODIFIED", ncapp("a", "node-a", { resourceVersion: "2" })) +
+    bookmark("12") +
+    line("DELETED", ncapp("a", "node-a", { resourceVersion: "3" })),
     errorLine(410, "Expired", "too old resource version"),
     line("ADDED", ncapp("b")) + errorLine(500, "InternalError", "etcd"),
   ],

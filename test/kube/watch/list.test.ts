@@ -4,7 +4,8 @@ import type { NCApp } from "../../../src/api/types.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import { listAll, type ListOptions } from "../../../src/kube/watch/list.ts";
 import { ncapps, nodes } from "../../../src/kube/resources.ts";
-import { type Answer, apiVersion, json, listOf, lists, ncapp, refuse, withClient } from "../fake-server.ts";
+import { apiVersion } from "../../../src/api/names.ts";
+import { type Answer, json, listOf, lists, ncapp, refuse, withClient } from "../fake-server.ts";
 
 const list = (answer: Answer, options: Partial<ListOptions<NCApp>> = {}) =>
   withClient(answer, async (client, server) => {

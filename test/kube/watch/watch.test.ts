@@ -55,9 +55,9 @@ test("followList() lists, then tells changes in their order", limit, async () =>
   const server = apiServer({
     lists: [lists([ncapp("a")], "10")],
     watches: [stays(
-      line("ADDED", ncapp("b", "node-a", { version: "11" })),
-      line("MODIFIED", ncapp("a", "node-a", { version: "12" })),
-      line("DELETED", ncapp("b", "node-a", { version: "13" })),
+      line("ADDED", ncapp("b", "node-a", { resourceVersion: "11" })),
+      line("MODIFIED", ncapp("a", "node-a", { resourceVersion: "12" })),
+      line("DELETED", ncapp("b", "node-a", { resourceVersion: "13" })),
     )],
   });
   await following(server, async ({ next }, seen) => {
@@ -79,8 +79,8 @@ test("a watch that the server ends goes on at once from the last event, without 
   const server = apiServer({
     lists: [lists([], "10")],
     watches: [
-      ends(line("ADDED", ncapp("a", "node-a", { version: "11" })), bookmark("15")),
-      stays(line("MODIFIED", ncapp("a", "node-a", { version: "16" }))),
+      ends(line("ADDED", ncapp("a", "node-a", { resourceVersion: "11" })), bookmark("15")),
+      stays(line("MODIFIED", ncapp("a", "node-a", { resourceVersion: "16" }))),
     ],
   });
   await following(server, async ({ next, restarts }, seen) => {
@@ -101,7 +101,7 @@ for (const [what, expired] of expiries) {
   test(`${what} leads to exactly one list`, limit, async () => {
     const server = apiServer({
       lists: [lists([ncapp("a")], "10"), lists([ncapp("b")], "20")],
-      watches: [expired, stays(line("ADDED", ncapp("c", "node-a", { version: "21" })))],
+      watches: [expired, stays(line("ADDED", ncapp("c", "node-a", { resourceVersion: "21" })))],
     });
     await following(server, async ({ next, restarts }, seen) => {
       assert.deepEqual(names(await next("listed")), ["a"]);
@@ -129,9 +129,9 @@ test(
   "a connection that breaks inside a line goes on before that line, and nothing of it is told",
   limit,
   async () => {
-    const whole = line("ADDED", ncapp("b", "node-a", { version: "12" }));
+    const whole = line("ADDED", ncapp("b", "node-a", { resourceVersion: "12" }));
     const cut: Answer = (_, response) => {
-      accept(response, line("ADDED", ncapp("a", "node-a", { version: "11" })));
+      accept(response, line("ADDED", ncapp("a", "node-a", { resourceVersion: "11" })));
       response.write(whole.slice(0, 40), () => response.socket!.destroy());
     };
     const server = apiServer({ lists: [lists([], "10")], watches: [cut, stays(whole)] });
@@ -150,7 +150,7 @@ test(
 );
 
 test("a body that ends cleanly inside a line counts as a lost connection", limit, async () => {
-  const whole = line("ADDED", ncapp("a", "node-a", { version: "11" }));
+  const whole = line("ADDED", ncapp("a", "node-a", { resourceVersion: "11" }));
   const server = apiServer({ lists: [lists([], "10")], watches: [ends(whole.slice(0, -1)), stays(whole)] });
   await following(server, async ({ next }, seen) => {
     await next("listed");
@@ -183,7 +183,7 @@ test(
   async () => {
     const server = apiServer({
       lists: [lists([], "10")],
-      watches: [stays(), stays(line("ADDED", ncapp("a", "node-a", { version: "11" })))],
+      watches: [stays(), stays(line("ADDED", ncapp("a", "node-a", { resourceVersion: "11" })))],
     });
     await following(server, async ({ next, restarts }, seen) => {
       await next("listed");
@@ -229,12 +229,12 @@ test("an object that goes to another node is told as deleted, once, and others n
   const server = apiServer({
     lists: [lists([ncapp("a"), ncapp("other", "node-b")], "10")],
     watches: [stays(
-      line("MODIFIED", ncapp("other", "node-b", { version: "11" })),
-      line("MODIFIED", ncapp("a", "node-b", { version: "12" })),
-      line("MODIFIED", ncapp("a", "node-b", { version: "13" })),
-      line("DELETED", ncapp("a", "node-b", { version: "14" })),
-      line("DELETED", ncapp("other", "node-b", { version: "15" })),
-      line("ADDED", ncapp("last", "node-a", { version: "16" })),
+      line("MODIFIED", ncapp("other", "node-b", { resourceVersion: "11" })),
+      line("MODIFIED", ncapp("a", "node-b", { resourceVersion: "12" })),
+      line("MODIFIED", ncapp("a", "node-b", { resourceVersion: "13" })),
+      line("DELETED", ncapp("a", "node-b", { resourceVersion: "14" })),
+      line("DELETED", ncapp("other", "node-b", { resourceVersion: "15" })),
+      line("ADDED", ncapp("last", "node-a", { resourceVersion: "16" })),
     )],
   });
   await following(server, async ({ next }) => {
@@ -249,8 +249,8 @@ test("a recreated object is deleted with its old uid and applied with its new on
   const server = apiServer({
     lists: [lists([ncapp("a", "node-a", { uid: "one" })], "10")],
     watches: [stays(
-      line("DELETED", ncapp("a", "node-a", { uid: "one", version: "11" })),
-      line("ADDED", ncapp("a", "node-a", { uid: "two", version: "12" })),
+      line("DELETED", ncapp("a", "node-a", { uid: "one", resourceVersion: "11" })),
+      line("ADDED", ncapp("a", "node-a", { uid: "two", resourceVersion: "12" })),
     )],
   });
   await following(server, async ({ next }) => {
@@ -323,7 +323,7 @@ test("the periodic list heals what the watch missed, while the watch is quiet", 
 test("a periodic list that fails is a problem, and the watch goes on meanwhile", limit, async () => {
   const server = apiServer({
     lists: [lists([ncapp("a")], "10"), lists(null)],
-    watches: [stays(), stays(line("ADDED", ncapp("b", "node-a", { version: "11" })))],
+    watches: [stays(), stays(line("ADDED", ncapp("b", "node-a", { resourceVersion: "11" })))],
   });
   await following(server, async ({ next }, seen) => {
     await next("listed");
@@ -376,7 +376,7 @@ test(
       lists: [lists([], "10")],
       watches: [
         stays(bookmark("12"), errorLine(500, "InternalError", "etcd is unhappy")),
-        stays(line("ADDED", ncapp("a", "node-a", { version: "13" }))),
+        stays(line("ADDED", ncapp("a", "node-a", { resourceVersion: "13" }))),
       ],
     });
     await following(server, async ({ next }, seen) => {

@@ -7,16 +7,13 @@ import { FakeApi, problem } from "../../kube/fake-api.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { waitFor } from "../../wait-for.ts";
 import { createTestLog } from "../test-log.ts";
+import { ncapp } from "../../builders.ts";
 
 const folder = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
 const markKey = "app.example.com/config.mirror";
 
-const local = (name: string, spec: NCApp["spec"] = { shellFile: "/opt/run.sh" }): NCApp => ({
-  apiVersion: "app.example.com/v1alpha1",
-  kind: "NCApp",
-  metadata: { name, namespace: "default", uid: "made-up-locally", labels: { team: "edge" } },
-  spec,
-});
+const local = (name: string, spec: NCApp["spec"] = { shellFile: "/opt/run.sh" }): NCApp =>
+  ncapp({ metadata: { name, uid: "made-up-locally", labels: { team: "edge" } }, spec });
 
 /** The mirror that `planMirrors` wants, as if the server had it. */
 const mirrored = (app: NCApp, change: { uid?: string; node?: string; taken?: boolean } = {}): ServerApp => {

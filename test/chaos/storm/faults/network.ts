@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Door } from "../door.ts";
+import type { Listener } from "../listener.ts";
 import type { Fault } from "../fault.ts";
 import type { Random } from "../random.ts";
 import type { World } from "../world.ts";
@@ -9,9 +9,9 @@ export const cutConnections: Fault = {
   name: "cut connections",
   weight: 1,
   async run({ world }, random, tell) {
-    const [name, door] = choose(world, random);
+    const [name, listener] = choose(world, random);
     tell(`cut the connections of ${name}`);
-    door.cut();
+    listener.cut();
   },
 };
 
@@ -20,12 +20,12 @@ export const closedWay: Fault = {
   name: "network down",
   weight: 2,
   async run({ world }, random, tell) {
-    const [name, door] = choose(world, random);
+    const [name, listener] = choose(world, random);
     const ms = random.integer(1000, 10_000);
     tell(`no way from ${name} to the API server for ${ms} ms`);
-    door.shut();
+    listener.shut();
     await pause(ms);
-    door.open();
+    listener.open();
   },
 };
 
@@ -34,13 +34,13 @@ export const halfOpen: Fault = {
   name: "half-open connections",
   weight: 2,
   async run({ world }, random, tell) {
-    const [name, door] = choose(world, random);
+    const [name, listener] = choose(world, random);
     const ms = random.integer(1000, 10_000);
     const then = random.pick(["resume", "reset"] as const);
     tell(`silence between ${name} and the API server for ${ms} ms, then ${then}`);
-    door.silence();
+    listener.silence();
     await pause(ms);
-    door.open(then);
+    listener.open(then);
   },
 };
 
@@ -57,9 +57,9 @@ export const tooManyRequests: Fault = {
   },
 };
 
-function choose({ nodes, schedulers }: World, random: Random): [string, Door] {
+function choose({ nodes, schedulers }: World, random: Random): [string, Listener] {
   return random.pick([
-    ...nodes.map(({ name, door }): [string, Door] => [name, door]),
-    ...schedulers.map(({ member, door }): [string, Door] => [member.name, door]),
+    ...nodes.map(({ name, listener }): [string, Listener] => [name, listener]),
+    ...schedulers.map(({ member, listener }): [string, Listener] => [member.name, listener]),
   ]);
 }

@@ -3,16 +3,16 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { test } from "node:test";
 import { waitFor } from "../../wait-for.ts";
-import { openDoor } from "./door.ts";
+import { openListener } from "./listener.ts";
 
-test("a door lets through, cuts, shuts, falls silent, and delivers late what it held back", async (t) => {
+test("a listener lets through, cuts, shuts, falls silent, and delivers late what it held back", async (t) => {
   const server = createServer((socket) => void socket.on("error", () => {}).pipe(socket));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => void server.close());
-  await using door = await openDoor((server.address() as AddressInfo).port);
+  await using listener = await openListener((server.address() as AddressInfo).port);
   const open = async () => {
-    const socket = connect(door.port, "127.0.0.1").on("error", () => {});
+    const socket = connect(listener.port, "127.0.0.1").on("error", () => {});
     let text = "";
     socket.setEncoding("utf8").on("data", (chunk) => text += chunk);
     await once(socket, "connect");
@@ -22,25 +22,25 @@ test("a door lets through, cuts, shuts, falls silent, and delivers late what it 
   first.socket.write("a");
   await waitFor("an echo", () => first.text() === "a");
 
-  door.silence();
+  listener.silence();
   first.socket.write("b");
   const second = await open();
   second.socket.write("c");
   assert.equal(first.text(), "a");
-  door.open("resume");
+  listener.open("resume");
   await waitFor("what was held back", () => first.text() === "ab" && second.text() === "c");
 
-  door.silence();
-  door.open("reset");
+  listener.silence();
+  listener.open("reset");
   await waitFor("a reset", () => first.socket.destroyed && second.socket.destroyed);
 
-  door.shut();
+  listener.shut();
   const third = await open();
   await waitFor("no way through", () => third.socket.destroyed);
-  door.open();
+  listener.open();
   const fourth = await open();
   fourth.socket.write("d");
   await waitFor("an echo again", () => fourth.text() === "d");
-  door.cut();
+  listener.cut();
   await waitFor("a cut", () => fourth.socket.destroyed);
 });

@@ -1,5 +1,5 @@
 /**
- * A door between one client and the gateway, at the level of TCP: it can be shut, and it can fall silent.
+ * A listener between one client and the gateway, at the level of TCP: it can be shut, and it can fall silent.
  *
  * Silence is a network that swallows packets: connections stay open on both sides and nothing arrives. When it ends, what was
  * swallowed either arrives late (`resume`), or the connections turn out to be dead (`reset`).
@@ -7,7 +7,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-export interface Door extends AsyncDisposable {
+export interface Listener extends AsyncDisposable {
   port: number;
   /** Cuts all connections once; new ones work. */
   cut(): void;
@@ -19,8 +19,8 @@ export interface Door extends AsyncDisposable {
   open(silenced?: "resume" | "reset"): void;
 }
 
-/** Opens a door to a port on loopback. */
-export async function openDoor(targetPort: number): Promise<Door> {
+/** Opens a listener to a port on loopback. */
+export async function openListener(targetPort: number): Promise<Listener> {
   const pairs = new Set<[Socket, Socket | undefined]>();
   let state: "open" | "shut" | "silent" = "open";
 
