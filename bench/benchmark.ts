@@ -1,64 +1,64 @@
-/** What a benchmark is, and what it gives. */
+/** The shape of a benchmark and of its results. */
 import type { Part } from "../test/harness/parts.ts";
 import type { Chart } from "./chart.ts";
 
-/** One subject, in one file: a few figures that are measured together, so that their ratios hold on any machine. */
+/** One subject in one file: a few figures, measured together so that their ratios hold on any machine. */
 export interface Benchmark {
-  /** The word on the command line, and the name of its file. */
+  /** Its name on the command line, and the name of its file. */
   name: string;
   /** What it measures and how, in a sentence or two. */
   about: string;
-  /** Without these it is not run, and says so. */
+  /** Requirements; if one is missing, the benchmark is skipped with a reason. */
   needs: Need[];
   run(context: Context): Promise<Figure[]>;
 }
 
-/** `executable`: the built program, made anew where the source is newer. `root`: to be run by root. */
+/** `executable`: the built program, rebuilt if the source is newer. `root`: must run as root. */
 export type Need = "executable" | "root" | Part;
 
-/** What a benchmark is given. */
+/** The input of a benchmark. */
 export interface Context {
   /** Path of the built program. */
   executable: string;
-  /** Whether to take the time that the full measurement needs. */
+  /** Whether to run the full measurement, however long it takes. */
   long: boolean;
-  /** Tells people what it is at. */
+  /** Prints the progress. */
   say(text: string): void;
-  /** Adds a picture of how cost grows with work. */
+  /** Adds a chart of how cost grows with work. */
   chart(chart: Chart): void;
 }
 
 /** A row of the table. */
 export interface Figure {
   figure: string;
-  /** What was measured here; missing where it could not be had, which `note` explains. */
+  /** The measured value; missing if it could not be measured, which `note` explains. */
   ours?: number;
   unit: string;
-  /** What a user would pick instead, measured in the same run unless its note says otherwise. */
+  /** An alternative to nckubelet, measured in the same run unless its note says otherwise. */
   peer?: Reference;
   /** What the machine allows at best, measured in the same run. */
   limit?: Reference;
-  /** The bound that was asked for; with `better: "higher"` it is the least, else the most. */
+  /** The target: a minimum with `better: "higher"`, else a maximum. */
   asked?: number;
   /** Which direction is good; default lower. */
   better?: "lower" | "higher";
   note?: string;
 }
 
-/** A value to stand beside ours, in the same unit. */
+/** A value to compare with ours, in the same unit. */
 export interface Reference {
   what: string;
   value: number;
 }
 
-/** How many times better ours is than the peer's: below 1 the peer is ahead. */
+/** Returns how many times better ours is than the peer's: below 1 the peer is ahead. */
 export function ratioOf({ ours, peer, better = "lower" }: Figure): number | undefined {
   if (ours === undefined || peer === undefined) return undefined;
   const ratio = better === "lower" ? peer.value / ours : ours / peer.value;
   return Number.isFinite(ratio) ? ratio : undefined;
 }
 
-/** Whether what was asked for is reached; undefined where nothing was asked or nothing measured. */
+/** Reports whether the target is met; undefined without a target or a measurement. */
 export function isReached({ ours, asked, better = "lower" }: Figure): boolean | undefined {
   if (ours === undefined || asked === undefined) return undefined;
   return better === "lower" ? ours < asked : ours > asked;

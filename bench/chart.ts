@@ -1,15 +1,15 @@
 /**
  * Draws lines into an SVG picture. Pure.
  *
- * The picture stands alone: no script, no outside font, colours for light and for dark by the reader's own setting, and each line
- * is named at its end, so that colour alone tells nothing.
+ * The picture is self-contained: no script, no external font, colors for light and dark mode, and each line is named at its end,
+ * so that no information depends on color alone.
  */
 import { formatTick } from "./format.ts";
 import { axisTicks, type Scale, scaleFor } from "./scale.ts";
 
 /** What to draw. */
 export interface Chart {
-  /** Of its file, without ending. */
+  /** File name without extension. */
   name: string;
   title: string;
   x: Axis;
@@ -73,7 +73,7 @@ const style = `<style>
 function drawLine({ points }: Line, at: number, across: Scale, up: Scale): string {
   const colour = `l${at % 5}`;
   const places = points.map(([x, y]) => `${round(across.place(x))} ${round(up.place(y))}`);
-  // Many points make a line of their own; few are marked, to show what was measured and what only joined.
+  // Few points get markers, to show which values were measured and which only join them.
   const marks = points.length > 20 ? [] : places.map((place) => {
     const [cx, cy] = place.split(" ");
     return `<circle class="${colour}" cx="${cx}" cy="${cy}" r="3"/>`;
@@ -81,7 +81,7 @@ function drawLine({ points }: Line, at: number, across: Scale, up: Scale): strin
   return [`<path class="${colour}" d="M${places.join(" L")}"/>`, ...marks].join("\n");
 }
 
-/** Names stand beside the ends of their lines, moved apart where they would cover each other. */
+/** Places names beside the ends of their lines, moved apart if they would overlap. */
 function nameLines(lines: Line[], up: Scale): string[] {
   const ends = lines.map(({ name, points }, at) => ({ name, at, y: up.place(points.at(-1)?.[1] ?? 0) }))
     .sort((one, other) => one.y - other.y);

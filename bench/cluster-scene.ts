@@ -1,4 +1,4 @@
-/** A real API server that knows NCApps, with a client for the benchmark and the access of an agent. */
+/** A real API server with the NCApp CRD, a client for the benchmark and credentials for an agent. */
 import { agentUser } from "../src/api/names.ts";
 import { loadAccess } from "../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../src/kube/client/client.ts";
@@ -7,18 +7,18 @@ import type { Cluster } from "../test/harness/cluster.ts";
 import { withControlPlane } from "../test/harness/control-plane.ts";
 import { installCRD } from "../test/harness/install-crd.ts";
 
-/** The name that the agent under measurement serves. */
+/** The node name of the measured agent. */
 export const nodeName = "node-a";
 
 export interface ClusterScene {
   cluster: Cluster;
-  /** An admin's. */
+  /** A client with admin rights. */
   client: KubeClient;
   /** Flags for an agent of `nodeName`, under the roles that the project ships. */
   agentFlags: string[];
 }
 
-/** A control plane for the time of `use`. */
+/** Runs a control plane during `use`. */
 export async function withClusterScene<T>(use: (scene: ClusterScene) => Promise<T>): Promise<T> {
   return await withControlPlane(async (cluster) => {
     await installCRD(cluster);
@@ -39,7 +39,7 @@ export async function createApp(client: KubeClient, name: string, spec: object):
   await client.request({ method: "POST", path: ncappPath("default"), body });
 }
 
-/** Does `work` for every number below `count`, so many at a time. */
+/** Runs `work` for every number below `count`, with limited concurrency. */
 export async function inParallel<T>(
   count: number,
   places: number,

@@ -1,4 +1,4 @@
-/** The part of docs/benchmarks.md that is made from the results of a run. Pure. */
+/** Generates the part of docs/benchmarks.md that shows the results of a run. Pure. */
 import { type Figure, isReached, ratioOf } from "./benchmark.ts";
 import { formatValue } from "./format.ts";
 import { renderNotes, renderTable } from "./table.ts";
@@ -6,17 +6,17 @@ import type { Outcome, Results } from "./results.ts";
 
 const begin = "<!-- figures: written by bench/run.ts -->";
 const end = "<!-- figures: end -->";
-/** Above this share of the machine in other hands, times are marked. */
+/** If other processes use more than this share of the machine, times are marked. */
 const busyPCT = 15;
 
-/** The page with its generated part replaced; what people wrote around it stays. */
+/** Returns the page with its generated part replaced; the handwritten text around it stays. */
 export function replaceGenerated(page: string, generated: string): string {
   const [from, to] = [page.indexOf(begin), page.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`the page has no part between ${begin} and ${end}`);
   return `${page.slice(0, from + begin.length)}\n\n${generated.trim()}\n\n${page.slice(to)}`;
 }
 
-/** All figures, under a title for each benchmark, with the pictures that `chartPath` finds. */
+/** Renders all figures, under a title for each benchmark, with the charts that `chartPath` finds. */
 export function renderResults(
   { machine, outcomes }: Results,
   chartPath: (name: string) => string = (name) => `charts/${name}.svg`,
@@ -30,7 +30,7 @@ export function renderResults(
   ].join("\n\n");
 }
 
-/** What a sceptic looks for first: where others are better, and what was asked and not reached. */
+/** Lists what a skeptic checks first: figures where others are better, and missed targets. */
 function renderShortfalls(figures: Figure[]): string {
   const ahead = figures.filter((figure) => (ratioOf(figure) ?? 1) < 1);
   const missed = figures.filter((figure) => isReached(figure) === false);

@@ -1,11 +1,11 @@
 /**
- * Keeps an agent busy for long and looks whether it stays as it is: a real API server, the built program, so many changes a second
- * over 200 apps, and every five seconds what the agent holds.
+ * Keeps an agent busy for a long time and checks whether its resource usage grows: a real API server, the built program, a steady
+ * rate of changes over 200 apps, and a sample of the agent's usage every five seconds.
  *
  * Usage: node bench/endurance.ts [--minutes 30] [--rate 50] [--apps 200] [--seed 1] [--json FILE] [--chart FILE]
  *
- * Each figure is judged by its slope over the second half (`endurance/trend.ts`); and when the load is over and every app is gone,
- * what is left is held against what there was before. The exit code is 1 where something grew or was left.
+ * Each figure is judged by its slope over the second half (`endurance/trend.ts`). When the load is over and every app is gone, the
+ * remaining usage is compared with that before. The exit code is 1 if something grew or leaked.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -46,8 +46,8 @@ type Reading = Sample & { seconds: number; apps: number; cpuPCT: number };
 type Figure = Exclude<keyof Reading, "seconds" | "cpuSeconds" | "apps">;
 
 /**
- * What may go up and down by itself, beside 5 % of each. Files, timers, cgroups and processes follow the apps that are starting and ending at
- * that moment; what of them leaks is there when all apps are gone, too.
+ * Allowed noise, besides 5 % of each figure. Files, timers, cgroups and processes vary with the apps that are starting and ending;
+ * a leak of them still shows when all apps are gone.
  */
 const judged: Record<Figure, TrendOptions> = {
   residentMB: { floor: 3 },
@@ -65,7 +65,7 @@ const judged: Record<Figure, TrendOptions> = {
   stateFiles: { floor: 10, share: 0.25 },
   logFolders: { floor: 5, share: 0.25 },
 };
-/** What must be as before when all apps are gone. */
+/** Figures that must return to their initial value when all apps are gone. */
 const returned = [
   "descriptors",
   "sockets",
@@ -121,7 +121,7 @@ async function endure({ client, agentFlags }: ClusterScene, shellFile: string): 
   const seconds = (performance.now() - began) / 1000;
   await churn.clear();
   await waitFor("all apps are gone", async () => (await takeSample(looked)).processes === 0, 120_000);
-  // Connections are kept for the next request for a while, and reports of the last ends are under way.
+  // Connections stay open for a while, and the last status reports are still in flight.
   await waitFor(
     "what was held is given back",
     async () => leftOver(before, await takeSample(looked)).length === 0,
@@ -227,7 +227,7 @@ function drawChart(readings: Reading[]): string {
   });
 }
 
-/** What there is more of than before, with so much more as one connection and one file may be. */
+/** Returns the figures that grew, with a tolerance of one connection and one file. */
 function leftOver(before: Sample, after: Sample): string[] {
   return returned.filter((figure) => after[figure] > before[figure] + 3)
     .map((figure) => `${figure} ${before[figure]} before, ${after[figure]} after`);

@@ -5,7 +5,7 @@ import process from "node:process";
 import { checkout } from "../tools/checkout.ts";
 import { must } from "../tools/command.ts";
 
-/** Its path: the one that NCKUBELET_BIN names, else dist/nckubelet, built first where it is missing or older than what it is made of. */
+/** Returns its path: NCKUBELET_BIN, else dist/nckubelet, built first if it is missing or older than its sources. */
 export async function ensureExecutable(say: (text: string) => void): Promise<string> {
   const { NCKUBELET_BIN: named } = process.env;
   if (named) return named;

@@ -1,4 +1,4 @@
-/** Scripts that write down the moment of their first line, in nanoseconds, and then stay. */
+/** Scripts that record the time of their first line, in nanoseconds, and then keep running. */
 import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,13 +10,13 @@ export interface FirstLines extends AsyncDisposable {
   /** The script; its argument is where it writes. */
   shellFile: string;
   argsFor(name: string): string[];
-  /** When the first line of `name` ran, in milliseconds since the epoch; waits for it. */
+  /** Waits until the first line of `name` ran, and returns the time in milliseconds since the epoch. */
   momentOf(name: string, timeoutMs?: number): Promise<number>;
-  /** Starts the script as cheaply as a program can; it ends with this process's block. */
+  /** Starts the script as cheaply as a program can; it ends with the caller's block. */
   startBare(name: string): void;
 }
 
-/** Makes the script. The stamp is taken by `date`, so each moment is late by the start of that program: a millisecond or two. */
+/** Creates the script. `date` takes the time, so each value is late by the start of that program: a millisecond or two. */
 export async function createFirstLines(): Promise<FirstLines> {
   const temp = tempFolder();
   const folder = temp.path;

@@ -1,6 +1,6 @@
-/** Numbers for people. Pure. */
+/** Formats numbers for readers. Pure. */
 
-/** Three digits, as many of them before the point as there are: `0.0123`, `4.56`, `789`, `12,300`. */
+/** Formats three significant digits: `0.0123`, `4.56`, `789`, `12,300`. */
 export function formatNumber(value: number): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -9,12 +9,12 @@ export function formatNumber(value: number): string {
   return value.toFixed(digits);
 }
 
-/** A number beside an axis: without the zeros that say how exact it is. */
+/** Formats a number beside an axis, without trailing zeros. */
 export function formatTick(value: number): string {
   return roundTo(value, 3).toLocaleString("en", { maximumFractionDigits: 6 });
 }
 
-/** A number with its unit: `4.56 ms`, `12%`. */
+/** Formats a number with its unit: `4.56 ms`, `12%`. */
 export function formatValue(value: number, unit: string): string {
   return `${formatNumber(value)}${unit === "%" || unit === "" ? "" : " "}${unit}`;
 }

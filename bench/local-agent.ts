@@ -11,13 +11,13 @@ import { createStartedFiles, type StartedFiles } from "./started-files.ts";
 export interface LocalAgent extends AsyncDisposable {
   agent: AgentProcess;
   files: StartedFiles;
-  /** Gives it apps 0 to count - 1, all at once; `spec` adds to what each of them says. */
+  /** Gives it the apps 0 to count - 1, all at once; `spec` adds to the spec of each. */
   give(count: number, spec?: (at: number) => object): Promise<void>;
-  /** Waits until the agent itself says that so many run, with their usage measured. */
+  /** Waits until the agent reports this number of running apps, with their usage. */
   settle(count: number): Promise<void>;
 }
 
-/** Starts an agent without apps; standalone unless the flags say where the API server is. */
+/** Starts an agent without apps; standalone unless the flags name an API server. */
 export async function startLocalAgent(flags: string[] = ["--standalone"]): Promise<LocalAgent> {
   const temp = tempFolder();
   const folder = temp.path;
@@ -61,7 +61,7 @@ function describeApp(files: StartedFiles, name: string, spec: object) {
   };
 }
 
-/** One GET on a connection of its own, as a probe makes it: what came, and how long it took, in milliseconds. */
+/** Sends one GET on a new connection, as a probe does; returns the answer and the time in milliseconds. */
 export function fetchText(url: string): Promise<{ text: string; ms: number }> {
   return new Promise((resolve, reject) => {
     const start = performance.now();

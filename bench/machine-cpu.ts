@@ -1,19 +1,18 @@
 /**
- * CPU time of the whole machine, for work that many short processes do: none of them can be asked afterwards.
- * Caveat: what others do meanwhile counts. It is taken off at the rate that it had right before and after,
- * which helps only if it is steady.
+ * Measures CPU time of the whole machine, for work that many short processes do: none of them can be measured afterwards.
+ * Caveat: other work counts too. It is subtracted at its rate right before and after, which helps only if that is steady.
  */
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** What a piece of work took: seconds of all CPUs, seconds of the clock. */
+/** The cost of some work: seconds of all CPUs, and seconds of wall time. */
 export interface WorkCost {
   cpuSeconds: number;
   seconds: number;
 }
 
-/** Measures `work`, from its call to its end, between two looks at what the machine does without it. */
+/** Measures `work` from its call to its end, between two samples of the machine's other load. */
 export async function measureMachine(work: () => Promise<void>, lookMs = 1000): Promise<WorkCost> {
   const before = await lookAround(lookMs);
   const busy = readBusySeconds();
@@ -25,7 +24,7 @@ export async function measureMachine(work: () => Promise<void>, lookMs = 1000): 
   return { cpuSeconds: Math.max(0, all - (before + after) / 2 * seconds), seconds };
 }
 
-/** How many CPUs are busy. */
+/** Returns the number of busy CPUs. */
 async function lookAround(ms: number): Promise<number> {
   const [busy, start] = [readBusySeconds(), performance.now()];
   await pause(ms);

@@ -1,4 +1,4 @@
-/** The machine that is measured on, and what else it is busy with. */
+/** Describes the machine and its other load. */
 import { readFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import process from "node:process";
@@ -12,7 +12,7 @@ export interface Machine {
   node: string;
 }
 
-/** What this machine is. */
+/** Describes this machine. */
 export function describeMachine(): Machine {
   return {
     cpus: cpus().length,
@@ -23,7 +23,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** The share of all CPUs, in percent, that is taken while this process does nothing. */
+/** Returns the share of all CPUs, in percent, that is busy while this process is idle. */
 export async function measureOthers(ms = 1000): Promise<number> {
   const before = readTicks();
   await pause(ms);

@@ -1,6 +1,6 @@
 /**
- * What users would pick instead, put into the cache folder outside of the checkout on first use: packages of Debian, unpacked and
- * not installed, and pm2 from npm. A peer that cannot be had is a value that says why, so that a run goes on without it.
+ * Installs alternatives to nckubelet into the cache folder outside the checkout on first use: Debian packages, unpacked and not
+ * installed, and pm2 from npm. A peer that is not available is a value with the reason, so that a run continues without it.
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
@@ -9,12 +9,12 @@ import process from "node:process";
 import { cacheDir } from "../test/harness/parts.ts";
 import { must } from "../tools/command.ts";
 
-/** Where a peer's files are, or why they are not. */
+/** The folder of a peer, or why it is not available. */
 export type Peer = { folder: string } | { missing: string };
 
 const pm2Version = "7.0.4";
 
-/** crun and runc with what they link to; the folder is to be seen as a root. */
+/** crun and runc with their libraries; the folder is a root file system. */
 export function findRuntimes(): Promise<Peer> {
   return findPeer("oci-runtimes", (folder) => unpack(folder, ["crun", "runc", "libyajl2", "libseccomp2"]));
 }

@@ -1,6 +1,6 @@
 /**
- * A server for probes to ask, in a process of its own so that its cost is not the agent's: HTTP on one port, plain TCP on another,
- * and how many came. `node bench/probe-target.ts` prints both ports.
+ * A target for probes, in a separate process so that its cost does not count as the agent's: HTTP on one port, plain TCP on
+ * another, and a counter. `node bench/probe-target.ts` prints both ports.
  */
 import { createServer as createHTTP } from "node:http";
 import { type AddressInfo, createServer } from "node:net";

@@ -1,13 +1,13 @@
-/** What a process has cost so far, as the kernel counts it. */
+/** Reads the cost of a process so far, as the kernel counts it. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface ProcessCost {
   /** CPU time of the process, in seconds. */
   cpuSeconds: number;
-  /** The same for its children that have ended and been waited for. */
+  /** CPU time of its children that ended and were waited for. */
   childSeconds: number;
   residentMB: number;
-  /** Memory that is its own: the rest is page cache of files, shared, and given back when others need it. */
+  /** Private memory: the rest is page cache of files, shared and reclaimable. */
   anonymousMB: number;
 }
 
@@ -17,7 +17,7 @@ const ticksPerSecond = 100;
 /** Reads `/proc/PID`. */
 export function readCost(pid: number): ProcessCost {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name of the program may hold spaces and brackets; after its last bracket the fields are plain.
+  // The program name may contain spaces and parentheses; the fields start after its last parenthesis.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number);
   const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15);
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
@@ -31,14 +31,14 @@ export function readCost(pid: number): ProcessCost {
   };
 }
 
-/** How long the threads of a process have run, in milliseconds: exact where `cpuSeconds` has hundredths, but without threads that have ended. */
+/** Returns the CPU time of a process's live threads, in milliseconds: exact, while `cpuSeconds` has hundredths. */
 export function readRunMs(pid: number): number {
   return readdirSync(`/proc/${pid}/task`)
     .map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]))
     .reduce((sum, nanoseconds) => sum + nanoseconds / 1e6, 0);
 }
 
-/** The highest resident memory that a process ever had. */
+/** Returns the peak resident memory of a process. */
 export function readPeakMB(pid: number): number {
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }

@@ -1,4 +1,4 @@
-/** Other process managers, each as a daemon that runs already and is then given many apps at once. */
+/** Other process managers, each a running daemon that gets many apps at once. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
@@ -13,11 +13,11 @@ import type { StartedFiles } from "./started-files.ts";
 /** A manager that runs without apps. */
 export interface PeerDaemon extends AsyncDisposable {
   pid: number;
-  /** Starts so many apps; resolves when it was told, which may be before they run. */
+  /** Starts `count` apps; resolves when the manager has accepted them, which may be before they run. */
   start(count: number, files: StartedFiles): Promise<void>;
 }
 
-/** pm2's daemon, or why there is none. */
+/** Starts pm2's daemon, or returns why it is not available. */
 export async function startPm2(): Promise<PeerDaemon | { missing: string }> {
   const found = await findPm2();
   if ("missing" in found) return found;
@@ -45,7 +45,7 @@ export async function startPm2(): Promise<PeerDaemon | { missing: string }> {
   };
 }
 
-/** supervisord, or why there is none. */
+/** Starts supervisord, or returns why it is not available. */
 export async function startSupervisor(): Promise<PeerDaemon | { missing: string }> {
   const found = await findSupervisor();
   if ("missing" in found) return found;

@@ -1,4 +1,4 @@
-/** What a run leaves behind for others to read: one JSON file, in which a benchmark that runs again replaces only its own part. */
+/** Reads and writes the results: one JSON file, in which a benchmark that runs again replaces only its own part. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorCode } from "../src/lib/files.ts";
@@ -18,7 +18,7 @@ export interface Outcome {
   /** When it started, and how long it took. */
   at: string;
   seconds: number;
-  /** The share of the machine that other work took right before: figures of a busy machine say little about times. */
+  /** The share of the machine that other work used right before: on a busy machine, times mean little. */
   othersPCT: number;
   long: boolean;
   figures: Figure[];
@@ -27,7 +27,7 @@ export interface Outcome {
   trouble?: string;
 }
 
-/** The results so far, none where there is no file yet. */
+/** Returns the results so far, none if there is no file yet. */
 export async function readResults(file: string): Promise<Results | undefined> {
   try {
     return JSON.parse(await readFile(file, "utf8"));
@@ -43,7 +43,7 @@ export async function writeResults(file: string, results: Results): Promise<void
   await writeFile(file, JSON.stringify(results, null, 1) + "\n");
 }
 
-/** These results with one outcome more; those of another machine are dropped, since they cannot stand beside it. */
+/** Returns these results with one more outcome; results of another machine are dropped, since they are not comparable. */
 export function addOutcome(
   before: Results | undefined,
   machine: Machine,

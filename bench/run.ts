@@ -3,12 +3,12 @@
  *
  * Usage: npm run bench [-- NAME…] [--long] [--json FILE] [--list] [--write-docs]
  *   NAME…         only these benchmarks; their part of the JSON is replaced, the rest stays
- *   --long        take the time that the full measurement needs: minutes for some
- *   --json FILE   results go there
- *   --list        say what there is, and measure nothing
+ *   --long        run the full measurements: some take minutes
+ *   --json FILE   write the results there
+ *   --list        list the benchmarks, and measure nothing
  *   --write-docs  measure nothing; write the results into docs/benchmarks.md and docs/charts
  *
- * A benchmark that cannot run, or fails, says why and does not stop the others.
+ * A benchmark that cannot run, or fails, reports why and does not stop the others.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -87,13 +87,13 @@ async function runOne(benchmark: Benchmark, { long, json }: { long: boolean; jso
   console.log(`\n${describeOutcome(name, outcome)}`);
 }
 
-/** Throws what is missing; gives the path of the built program, which is made where it is needed. */
+/** Throws if a requirement is missing; returns the path of the program, which is built if needed. */
 async function meetNeeds(needs: Need[], say: (text: string) => void): Promise<string> {
   let executable = "";
   for (const need of needs) {
     if (need === "executable") {
       executable = await ensureExecutable(say);
-      // Where the harness of the tests looks for the program to start.
+      // The test harness reads the path of the program from here.
       process.env.NCKUBELET_BIN = executable;
     } else if (need === "root") {
       if (process.getuid?.() !== 0) throw new Error("only root can measure this");
@@ -111,7 +111,7 @@ function describeOutcome(name: string, { seconds, othersPCT, figures, trouble }:
   return [title, renderTable(figures), renderNotes(figures)].join("\n");
 }
 
-/** The outcomes as the benchmarks stand in the list; those of benchmarks that are no more fall away. */
+/** Returns the outcomes in the order of the list; those of removed benchmarks are dropped. */
 function inOrder({ machine, outcomes }: Results): Results {
   const names = benchmarks.map(({ name }) => name).filter((name) => name in outcomes);
   return { machine, outcomes: Object.fromEntries(names.map((name) => [name, outcomes[name]!])) };

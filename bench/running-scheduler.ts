@@ -3,7 +3,7 @@ import type { KubeClient } from "../src/kube/client/client.ts";
 import { silentLogger } from "../src/lib/log.ts";
 import { runScheduler } from "../src/scheduler/scheduler.ts";
 
-/** Starts it, with so many binds at a time. */
+/** Starts it with this many concurrent binds. */
 export function startScheduler(
   client: KubeClient,
   bindPlaces: number,

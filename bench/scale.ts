@@ -1,4 +1,4 @@
-/** From values to places on a picture, and where to write numbers beside an axis. Pure. */
+/** Maps values to coordinates, and chooses the ticks of an axis. Pure. */
 
 export interface Scale {
   least: number;
@@ -7,7 +7,7 @@ export interface Scale {
   place(value: number): number;
 }
 
-/** A scale over all these values; a linear one starts at zero, so that heights can be compared. */
+/** Returns a scale over these values; a linear one starts at zero, so that heights can be compared. */
 export function scaleFor(values: number[], [from, to]: [number, number], logarithmic = false): Scale {
   const [lowest, highest] = [Math.min(...values), Math.max(...values)];
   if (!Number.isFinite(lowest) || !Number.isFinite(highest)) throw new Error("no scale without values");
@@ -20,7 +20,7 @@ export function scaleFor(values: number[], [from, to]: [number, number], logarit
   return { least, most, logarithmic, place };
 }
 
-/** The values to mark: powers of ten, or about five round steps. */
+/** Returns the ticks: powers of ten, or about five round steps. */
 export function axisTicks({ least, most, logarithmic }: Scale): number[] {
   if (logarithmic) {
     const powers = Math.round(Math.log10(most / least));
@@ -30,7 +30,7 @@ export function axisTicks({ least, most, logarithmic }: Scale): number[] {
   return Array.from({ length: Math.floor((most - least) / step + 1e-9) + 1 }, (_, at) => least + at * step);
 }
 
-/** The next of 1, 2, 2.5, 5, 10 and their tenfolds. */
+/** Rounds up to 1, 2, 2.5, 5 or 10 times a power of ten. */
 function roundUp(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

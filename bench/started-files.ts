@@ -1,4 +1,4 @@
-/** Scripts whose first act is to create a file: cheap, so that what is measured is the start and not the measurement. */
+/** Scripts that create a file first: cheap, so that the measurement adds little to the start. */
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tempFolder } from "../test/temp-folder.ts";

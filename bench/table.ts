@@ -4,7 +4,7 @@ import { formatNumber, formatValue } from "./format.ts";
 
 const columns = ["figure", "ours", "peer", "ratio", "limit"];
 
-/** The rows with their head; columns are padded to one width. */
+/** Renders the rows with their header; cells are padded to the width of their column. */
 export function renderTable(figures: Figure[]): string {
   const rows = [columns, ...figures.map(cellsOf)];
   const widths = columns.map((_, at) => Math.max(...rows.map((row) => row[at]!.length)));
@@ -14,7 +14,7 @@ export function renderTable(figures: Figure[]): string {
   return [line(head), line(widths.map((width) => "-".repeat(width))), ...body.map(line)].join("\n");
 }
 
-/** What has to be known about the rows, one line each; nothing where no row has a note. */
+/** Renders the notes of the rows, one line each. */
 export function renderNotes(figures: Figure[]): string {
   const notes = figures.filter(({ note }) => note).map(({ figure, note }) => `- ${figure}: ${note}`);
   return [...new Set(notes)].join("\n");

@@ -1,6 +1,6 @@
 /**
- * A stand-in for an API server that holds very many NCApps, in a process of its own: only volume can be asked of it, and it costs next to
- * nothing itself. It lists in pages as a real one does, refuses field selectors as servers before 1.31 do, and holds watches open.
+ * A stand-in for an API server with very many NCApps, in a separate process: it only provides volume, and costs next to nothing
+ * itself. It lists in pages as a real one does, refuses field selectors as servers before 1.31 do, and holds watches open.
  * `node bench/volume-server.ts COUNT OWN NODE SHELLFILE FOLDER` prints its port; OWN of the COUNT are bound to NODE.
  * `POST /burst?count=N` sends N changes of other nodes' apps into every watch, and then a new app "last" of NODE.
  */
@@ -64,7 +64,7 @@ function app(at: number, version = "999999"): object {
   return describe(`app-${at}`, at, isOwn ? node : `node-${at % 5000}`, version);
 }
 
-/** About as large as an object that a server and two writers have dealt with. */
+/** About as large as an object that a server and two clients have written. */
 function describe(name: string, at: number, nodeName: string, resourceVersion: string): object {
   const uid = `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`;
   const fields = {

@@ -22,7 +22,7 @@ export interface AgentProcess extends AsyncDisposable {
   socket: string;
   /** The address of its HTTP endpoint. */
   url: string;
-  /** Everything it has logged so far. */
+  /** Its log so far. */
   log(): string;
   pid(): number;
   start(): Promise<void>;

@@ -2,8 +2,8 @@
  * Builds `dist/nckubelet`, one executable that needs no Node on its target.
  *
  * Usage: node tools/build.ts [--arch amd64|arm64] [--with deno]
- *   --arch ARCH   for that machine, as dist/nckubelet-ARCH; without it for this machine, as dist/nckubelet
- *   --with deno   also by `deno compile`, as dist/nckubelet-deno, where denort can be had
+ *   --arch ARCH   build for that architecture, as dist/nckubelet-ARCH; default: this machine, as dist/nckubelet
+ *   --with deno   also build with `deno compile`, as dist/nckubelet-deno, if denort is available
  */
 import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,9 +1,9 @@
 /**
- * Checks what needs no running: format, lint, types, imports, versions, generated files, shell scripts, sizes.
+ * Runs the static checks: format, lint, types, imports, versions, generated files, shell scripts, sizes.
  *
  * Usage: node tools/check.ts [STEP]...
- * A line for each step, with what is wrong under it. All are run; the exit code is 1 if any failed. With CI=true a step that
- * cannot be done is a failure.
+ * Prints a line for each step, followed by its problems. All steps run; the exit code is 1 if any failed. With CI=true a step
+ * that cannot run is a failure.
  */
 import process from "node:process";
 import { type Finding, steps } from "./check/steps.ts";

@@ -1,21 +1,21 @@
 /**
- * Runs other programs for the tools: without a shell, without standard input, never longer than told.
+ * Runs other programs for the tools: without a shell, without standard input, with a time limit.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import process from "node:process";
 
-/** How a program ended, and what it wrote; `code` is 127 where it could not be started. */
+/** The exit code and output of a program; `code` is 127 if it could not be started. */
 export interface CommandResult {
   code: number;
   stdout: string;
   stderr: string;
 }
 
-/** What may be said about a run. */
+/** Options of a run. */
 export interface CommandOptions {
   cwd?: string;
-  /** Added to this process's environment; undefined takes a variable away. */
+  /** Added to this process's environment; undefined removes a variable. */
   env?: Record<string, string | undefined>;
   timeoutMs?: number;
 }
@@ -45,7 +45,7 @@ export async function runCommand(
   }
 }
 
-/** Runs a program that has to succeed and gives what it wrote on standard output. */
+/** Runs a program that must succeed and returns its standard output. */
 export async function must(file: string, args: string[], options?: CommandOptions): Promise<string> {
   const { code, stdout, stderr } = await runCommand(file, args, options);
   if (code === 0) return stdout;

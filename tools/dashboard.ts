@@ -2,8 +2,8 @@
  * Writes src/server/dashboard/assets.ts from the page's own files: `node tools/dashboard.ts`. With `--check` it writes nothing and
  * fails if it would.
  *
- * The executable has no files beside it, so the page travels inside as text; it is kept in the checkout, since the source has
- * to run unbuilt.
+ * The executable has no files beside it, so it contains the page as text; assets.ts is committed, since the source must run
+ * without a build.
  */
 import { build } from "esbuild";
 import { readFile, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ const target = join(folder, "assets.ts");
 
 if (import.meta.main) process.exitCode = await makeDashboard({ check: process.argv.includes("--check") });
 
-/** Brings the file up to date, or, with `check`, tells that it is not. Returns the exit code. */
+/** Updates the file, or, with `check`, reports that it is outdated. Returns the exit code. */
 export async function makeDashboard({ check }: { check: boolean }): Promise<number> {
   const wanted = await renderAssets();
   const isCurrent = await readFile(target, "utf8").catch(() => "") === wanted;
@@ -31,7 +31,7 @@ export async function makeDashboard({ check }: { check: boolean }): Promise<numb
   return 0;
 }
 
-/** The text of assets.ts, as the page's files want it. */
+/** Returns the text of assets.ts for the page's files. */
 export async function renderAssets(): Promise<string> {
   const page = (await readFile(join(folder, "page.html"), "utf8")).replaceAll(/\n\s+/g, "\n");
   const [style, script] = await Promise.all([bundle("page.css"), bundle("browser/main.ts")]);
@@ -58,7 +58,7 @@ async function bundle(file: string): Promise<string> {
   return outputFiles[0]!.text.trim();
 }
 
-/** The text as a literal, in the quotes that the formatter would choose. */
+/** Returns the text as a literal, with the quotes that the formatter would choose. */
 function quote(text: string): string {
   const double = JSON.stringify(text);
   const count = (mark: string) => text.split(mark).length;

@@ -19,7 +19,7 @@ import { layOut, type Screen } from "./demo/screen.ts";
 const manifests = join(dirname(fileURLToPath(import.meta.url)), "..", process.argv[2] ?? "examples");
 const stopping = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => stopping.abort());
-// The reader of the output has gone.
+// The reader of the output is gone.
 process.stdout.on("error", () => stopping.abort());
 const isTerminal = process.stdout.isTTY === true;
 const folder = await mkdtemp(join(tmpdir(), "nckubelet-demo-"));

@@ -12,12 +12,12 @@ const folder = fileURLToPath(new URL("../crd", import.meta.url));
 
 if (import.meta.main) {
   const check = process.argv.includes("--check");
-  // Not needed by those who import this file, and the bundler does not load everywhere.
+  // Loaded lazily: importers of this file do not need it, and the bundler does not load everywhere.
   const { makeDashboard } = await import("./dashboard.ts");
   process.exitCode = Math.max(await generate({ check }), await makeDashboard({ check }));
 }
 
-/** Brings the folder crd/ up to date, or, with `check`, tells how it is not. Returns the exit code. */
+/** Updates the folder crd/, or, with `check`, reports how it is outdated. Returns the exit code. */
 export async function generate(
   { check, dir = folder, say = console.log }: { check: boolean; dir?: string; say?: (line: string) => void },
 ): Promise<number> {
@@ -52,7 +52,7 @@ async function yamlFiles(dir: string): Promise<string[]> {
     .map((entry) => relative(dir, join(entry.parentPath, entry.name)));
 }
 
-// The first line that differs with its neighbours is enough to see what was forgotten.
+// The first different line with its neighbors is enough to see what is outdated.
 function firstDifference(found: string | undefined, wanted: string): string {
   if (found === undefined) return "  (missing)";
   const old = found.split("\n");

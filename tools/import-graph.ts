@@ -1,4 +1,4 @@
-/** What files import, as Deno sees it: of types and on demand too. */
+/** Reads the imports of files with Deno, including types and dynamic imports. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { checkout } from "./checkout.ts";
 
-/** The imports of each file, as written in it; paths are relative to the folder. */
+/** Returns the imports of each file, as written; paths are relative to the folder. */
 export function readImports(folder: string, files: string[]): Map<string, string[]> {
   const temp = mkdtempSync(join(tmpdir(), "nckubelet-imports-"));
   try {

@@ -1,9 +1,9 @@
 /**
- * Makes `dist/release/`, the folder that install.sh installs from: the executables of both machines, packed, install.sh, the
- * manifests, a list of what is inside (CycloneDX), and SHA256SUMS. The same checkout gives the same bytes.
+ * Builds `dist/release/`, the folder that install.sh installs from: the compressed executables of both architectures, install.sh,
+ * the manifests, a bill of materials (CycloneDX), and SHA256SUMS. The same checkout gives the same bytes.
  *
  * Usage: node tools/release.ts [--url URL] [--sign KEY]
- *   --url URL    where the folder will be served: install.sh then needs no NCKUBELET_URL
+ *   --url URL    the future URL of the folder: install.sh then needs no NCKUBELET_URL
  *   --sign KEY   file with a private RSA key: adds SHA256SUMS.sig
  */
 import { join } from "node:path";

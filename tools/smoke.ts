@@ -1,7 +1,7 @@
 /**
- * Sees that the built executable does its work: runs an example app, reports it by HTTP and by `ps`, and leaves nothing.
+ * Tests the built executable: it runs an example app, reports it over HTTP and with `ps`, and leaves nothing behind.
  *
- * Usage: node tools/smoke.ts [EXECUTABLE]; without it dist/nckubelet
+ * Usage: node tools/smoke.ts [EXECUTABLE]; default dist/nckubelet
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -37,7 +37,7 @@ try {
   const running = processesIn(agent.folder).filter((pid) => pid !== agent.pid);
   assert.notDeepEqual(running, [], "the app runs, so there are processes to find");
   assert.equal(await agent.stop(), 0, "the agent ends with code 0");
-  // One that has ended and waits for its parent to notice has no command line any more.
+  // A zombie has no command line.
   const left = [...running, ...processesIn(agent.folder)].filter((pid) => readProcess(pid, "cmdline") !== "");
   assert.deepEqual(left, [], "nothing runs on");
   console.log("stopped; nothing is left");
@@ -58,7 +58,7 @@ async function untilRunning({ url }: StandaloneAgent): Promise<App> {
   }
 }
 
-/** The processes that have a path in the folder on their command line, and their children. */
+/** Returns the processes that have a path in the folder on their command line, and their children. */
 function processesIn(folder: string): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(Number);
   const named = pids.filter((pid) => readProcess(pid, "cmdline").includes(folder));
@@ -66,7 +66,7 @@ function processesIn(folder: string): number[] {
   return [...named, ...children.filter((pid) => pid !== "").map(Number)];
 }
 
-/** A file of a process; empty where it has ended. */
+/** Reads a file of a process; empty if it has ended. */
 function readProcess(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "latin1");

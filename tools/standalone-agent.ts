@@ -1,5 +1,5 @@
 /**
- * Starts a standalone agent as users do, in a process of its own on a temporary folder, for the smoke test and the benchmarks.
+ * Starts a standalone agent as users do, in a separate process on a temporary folder, for the smoke test and the benchmarks.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,22 +7,22 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** An agent that runs. */
+/** A running agent. */
 export interface StandaloneAgent extends AsyncDisposable {
   pid: number;
-  /** Everything of it is in here. */
+  /** The folder of all its files. */
   folder: string;
   socket: string;
   /** The address of its HTTP endpoint. */
   url: string;
-  /** Asks it to end with its apps and gives its exit code. */
+  /** Stops it with its apps and returns its exit code. */
   stop(): Promise<number | null>;
 }
 
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 120_000;
 
-/** Starts the program (`command` is its words before `agent`) and waits until it serves; `prepare` fills its manifest folder. */
+/** Starts the program (`command` precedes `agent`) and waits until it serves; `prepare` fills its manifest folder. */
 export async function startStandaloneAgent(
   command: string[],
   prepare: (manifests: string) => Promise<void> = async () => {},
@@ -52,7 +52,7 @@ export async function startStandaloneAgent(
   ];
   const child = spawn(file, [...words, "agent", ...flags, ...more], {
     stdio: ["ignore", "ignore", "pipe"],
-    // No Node on the PATH: the executable has to do without.
+    // No Node on the PATH: the executable must not need it.
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: folder },
   });
   try {

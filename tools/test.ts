@@ -111,7 +111,7 @@ function seconds(start: number): string {
   return `${((performance.now() - start) / 1000).toFixed(1)} s`;
 }
 
-/** Aborted by a signal: no other suite starts, and the running ones end with all that they started. */
+/** Aborted by a signal: no other suite starts, and the running ones end with all their processes. */
 const stopping = new AbortController();
 const patienceMs = 5000;
 

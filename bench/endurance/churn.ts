@@ -1,6 +1,6 @@
 /**
- * Changes NCApps at a steady rate for as long as it is told to: creates, changes of caps and annotations, restarts, deletes, and
- * names that are deleted and created again at once.
+ * Changes NCApps at a steady rate until its signal aborts: creates, changes of caps and annotations, restarts, deletes, and
+ * names that are deleted and recreated at once.
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
@@ -12,30 +12,30 @@ import { createApp } from "../cluster-scene.ts";
 
 export interface ChurnOptions {
   apps: number;
-  /** Changes a second. */
+  /** Changes per second. */
   rate: number;
   seed: number;
-  /** What a new app is. */
+  /** The spec of a new app. */
   spec: object;
 }
 
 export interface Churn {
-  /** Changes that the API server took, by kind. */
+  /** Changes that the API server accepted, by kind. */
   counts: Record<string, number>;
-  /** Requests that it refused, by their message. */
+  /** Requests that it refused, by message. */
   refused: Record<string, number>;
-  /** Apps that there are now. */
+  /** The number of apps that exist now. */
   live(): number;
-  /** Goes on until the signal; resolves when nothing is under way any more. */
+  /** Runs until the signal aborts; resolves when no request is in flight. */
   run(signal: AbortSignal): Promise<void>;
-  /** Deletes all. */
+  /** Deletes all apps. */
   clear(): Promise<void>;
 }
 
 /** More would only queue in the client. */
 const mostUnderWay = 30;
 
-/** Makes the load; nothing happens until `run`. */
+/** Creates the load generator, which is idle until `run`. */
 export function createChurn(client: KubeClient, { apps, rate, seed, spec }: ChurnOptions): Churn {
   const random = seededRandom(seed);
   const live = new Set<string>();
@@ -64,7 +64,7 @@ export function createChurn(client: KubeClient, { apps, rate, seed, spec }: Chur
     },
   };
 
-  /** Half of the names are there at any time, once it has gone on for a while. */
+  /** In the steady state, half of the names exist at any time. */
   const choose = (name: string): string => {
     if (!live.has(name)) return "create";
     const chance = random();
@@ -90,7 +90,7 @@ export function createChurn(client: KubeClient, { apps, rate, seed, spec }: Chur
     } catch (error) {
       const message = (error as Error).message.replaceAll(/churn-\d+/g, "churn-N").slice(0, 120);
       refused[message] = (refused[message] ?? 0) + 1;
-      // What the server says is there counts, not what was meant to be.
+      // The server's list counts, not the planned one.
       if (hasStatus(error, 409)) live.add(name);
       if (hasStatus(error, 404)) live.delete(name);
     } finally {

@@ -1,4 +1,4 @@
-/** What an agent holds at this moment, as the kernel and its folders tell. */
+/** Samples the resources that an agent holds, from the kernel and its folders. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { findMount } from "../../cgroups/locate/mounts.ts";
@@ -9,27 +9,27 @@ import { readCost } from "../process-cost.ts";
 export interface Sample {
   residentMB: number;
   anonymousMB: number;
-  /** All but `openFiles`. */
+  /** All descriptors except `openFiles`. */
   descriptors: number;
-  /** Of the descriptors: connections. */
+  /** Descriptors that are connections. */
   sockets: number;
-  /** Files and folders of the agent's own that are being read or written at this moment. */
+  /** Descriptors of the agent's own files and folders. */
   openFiles: number;
   inotifyWatches: number;
   threads: number;
-  /** As the agent tells. */
+  /** As the agent reports it. */
   timers: number;
   cpuSeconds: number;
-  /** Below the agent's own cgroup; 0 where it has none. */
+  /** Below the agent's own cgroup; 0 if it has none. */
   cgroups: number;
-  /** Launchers, one for each run. What apps leave behind keeps a cgroup. */
+  /** Launchers, one per run. Leftover processes of apps show as a cgroup. */
   processes: number;
   zombies: number;
   stateFiles: number;
   logFolders: number;
 }
 
-/** The agent to look at: its process and its folders. */
+/** The agent to sample: its process and its folders. */
 export interface Looked {
   pid: number;
   /** Where it serves its metrics. */
@@ -40,7 +40,7 @@ export interface Looked {
   marker: string;
 }
 
-/** Reads all figures. Costs some ten milliseconds outside of the agent, and it a scrape of its metrics. */
+/** Reads all figures. Costs some ten milliseconds outside the agent, and the agent a scrape of its metrics. */
 export async function takeSample({ pid, url, stateDir, logDir, marker }: Looked): Promise<Sample> {
   const metrics = await (await fetch(`${url}/metrics`)).text();
   const { residentMB, anonymousMB, cpuSeconds } = readCost(pid);
@@ -84,7 +84,7 @@ function countProcesses(agent: number, marker: string): { processes: number; zom
   return { processes, zombies };
 }
 
-/** The agent makes and removes folders while they are counted. */
+/** The agent may create and remove folders while they are counted. */
 function countFiles(folder: string): number {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -102,7 +102,7 @@ function linkOf(path: string): string {
   }
 }
 
-/** A process may end while it is looked at. */
+/** The process may end while it is read. */
 function readIfExists(path: string): string {
   try {
     return readFileSync(path, "utf8");

@@ -1,30 +1,30 @@
-/** Whether a figure grows with time. Pure. */
+/** Decides whether a figure grows with time. Pure. */
 import { median } from "../statistics.ts";
 
 /** A reading: seconds since the start, and the figure. */
 export type Point = [seconds: number, value: number];
 
 export interface Trend {
-  /** In the middle of the second half. */
+  /** The median of the second half. */
   median: number;
-  /** What the figure would grow by in an hour, if it went on as in the second half. */
+  /** Growth per hour, extrapolated from the second half. */
   perHour: number;
-  /** What it grew by in the second half. */
+  /** Growth in the second half. */
   growth: number;
-  /** The most of it that is not growth but the noise of a figure that goes up and down. */
+  /** The maximum growth that counts as noise. */
   tolerance: number;
   flat: boolean;
 }
 
 export interface TrendOptions {
-  /** So much of the median may be noise. */
+  /** Tolerated noise as a share of the median. */
   share?: number;
-  /** So much may always be: a page, a connection that comes and goes. */
+  /** Tolerated noise in any case: a page, a connection that opens and closes. */
   floor?: number;
 }
 
 /**
- * Looks at the second half of the readings: the first is for caches and pools to fill. Flat means that it does not grow by more
+ * Judges the second half of the readings: in the first, caches and pools fill. Flat means that the figure does not grow by more
  * than the tolerance; a figure that falls is flat.
  */
 export function judgeTrend(points: Point[], { share = 0.05, floor = 0 }: TrendOptions = {}): Trend {
@@ -37,7 +37,7 @@ export function judgeTrend(points: Point[], { share = 0.05, floor = 0 }: TrendOp
   return { median: middle, perHour: slope * 3600, growth, tolerance, flat: growth <= tolerance };
 }
 
-/** The median of the slopes between all pairs of points (Theil-Sen): a third of them may be wild without a difference. */
+/** Returns the median of the slopes between all pairs of points (Theil-Sen): up to a third of them may be outliers. */
 export function robustSlope(points: Point[]): number {
   const slopes: number[] = [];
   for (const [at, [x, y]] of points.entries()) {

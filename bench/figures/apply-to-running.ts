@@ -89,13 +89,13 @@ async function measure(
   ];
 }
 
-/** The agent and the bare watcher in turn, so that both see the same machine. */
+/** Measures the agent and the bare watcher in turn, so that both see the same load of the machine. */
 async function measureWatching(agentFlags: string[], setting: Setting, say: (text: string) => void) {
   const { client, lines } = setting;
   await using _agent = await startAgentProcess([...agentFlags, "--listen", "127.0.0.1:0"]);
   const stopping = new AbortController();
   const watching = watchBare(setting, stopping.signal);
-  // Where a measurement fails, its own error is the one to tell.
+  // If a measurement fails, its own error is the one to report.
   watching.catch(() => {});
   const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
   say(`the agent and a bare watch: ${apps} apps each, in turn`);
@@ -106,7 +106,7 @@ async function measureWatching(agentFlags: string[], setting: Setting, say: (tex
       await createApp(client, name, manifest(name, node, lines).spec);
       const ms = await lines.momentOf(name) - start;
       if (at >= 0) times[kind].push(ms);
-      // The agent's report of this app is not to stand in the way of the next.
+      // The agent's report about this app must not delay the next.
       await pause(30);
     }
   }
@@ -115,7 +115,7 @@ async function measureWatching(agentFlags: string[], setting: Setting, say: (tex
   return times;
 }
 
-/** Starts each app that is bound to the node "bare" as soon as its line of the watch is there. */
+/** Starts each app that is bound to the node "bare" as soon as its watch event arrives. */
 async function watchBare({ client, lines }: Setting, signal: AbortSignal): Promise<void> {
   const list = await client.request<{ metadata: { resourceVersion: string } }>({ path: ncappPath() });
   const query = { watch: "true", resourceVersion: list.metadata.resourceVersion };
@@ -132,7 +132,7 @@ async function watchBare({ client, lines }: Setting, signal: AbortSignal): Promi
   }
 }
 
-/** Apps that are created at random moments, and a loop that looks every ten seconds. */
+/** Creates apps at random moments, and polls every ten seconds. */
 async function measurePolling({ client, lines }: Setting): Promise<number[]> {
   const known = new Set<string>();
   const poll = async () => {

@@ -18,7 +18,7 @@ import { startScheduler } from "../running-scheduler.ts";
 import { median } from "../statistics.ts";
 
 const bindPlaces = 16;
-/** As many as the status reporter has at a time. */
+/** The concurrency of the status reporter. */
 const reportPlaces = 4;
 const nodeCount = 20;
 const apps = 300;
@@ -34,14 +34,14 @@ export const binds: Benchmark = {
 
 interface Scene {
   client: KubeClient;
-  /** When each patch of an NCApp or its status was answered with success. */
+  /** The times at which patches of NCApps or their statuses succeeded. */
   answers: number[];
-  /** Patches that were refused because another was quicker. */
+  /** Patches that failed with a conflict. */
   conflicts(): number;
 }
 
 interface Kind {
-  /** Where the apps are bound already before the work. */
+  /** The node to which the apps are bound before the work. */
   nodeName?: string;
   work(scene: Scene, created: NCApp[]): Promise<void>;
 }
@@ -62,7 +62,7 @@ async function measure({ long, say }: Context): Promise<Figure[]> {
     const rates = new Map(Object.keys(kinds).map((name) => [name, [] as number[]]));
     for (let round = 1; round <= rounds; round++) {
       say(`round ${round} of ${rounds}`);
-      // Which goes first changes, since what runs beside it on the machine does too.
+      // The order alternates, since the load of the machine changes.
       const turns = round % 2 ? Object.keys(kinds) : Object.keys(kinds).reverse();
       for (const name of turns) rates.get(name)!.push(await measureRate(scene, kinds[name]!));
     }
@@ -91,7 +91,7 @@ function row(figure: string, ours: number, raw: number, what: string): Figure {
   return { figure, ours, unit: "/s", better: "higher", limit: { what, value: raw } };
 }
 
-/** A control plane with nodes, and a client that counts its patches. */
+/** Starts a control plane with nodes, and a client that counts its patches. */
 async function withScene<T>(use: (scene: Scene) => Promise<T>): Promise<T> {
   return await withClusterScene(async ({ cluster }) => {
     const answers: number[] = [];
@@ -116,7 +116,7 @@ async function withScene<T>(use: (scene: Scene) => Promise<T>): Promise<T> {
   });
 }
 
-/** Creates apps, has them patched by `work`, and tells how many were a second between the first answer and the last. */
+/** Creates apps, patches them with `work`, and returns the patches per second between the first answer and the last. */
 async function measureRate(scene: Scene, { work, nodeName }: Kind): Promise<number> {
   const { client, answers } = scene;
   const created = await createApps(client, nodeName);
@@ -162,7 +162,7 @@ async function reportAll({ client, answers }: Scene, created: NCApp[]): Promise<
   reporter.close();
 }
 
-/** Two schedulers that do not know of each other, on the same apps: how often they met, and whether one was bound twice. */
+/** Runs two schedulers without an election on the same apps; returns their conflicts, and whether an app was bound twice. */
 async function measureRivals({ client, answers, conflicts }: Scene) {
   const { places, moved, stop } = await watchMoves(client);
   const refusedBefore = conflicts();

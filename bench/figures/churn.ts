@@ -112,7 +112,7 @@ async function sample(pid: number, seconds: number): Promise<Sample[]> {
   }
 }
 
-/** Sends updates at their times, also while earlier ones are under way; tells how many a second were answered. */
+/** Sends updates at a fixed rate, even while earlier ones are in flight; returns the answers per second. */
 async function updateSteadily(client: KubeClient, signal: AbortSignal): Promise<{ rate: number }> {
   const start = performance.now();
   let answered = 0;

@@ -90,7 +90,7 @@ async function measure({ executable, long, say }: Context): Promise<Figure[]> {
   ]);
 }
 
-/** The median time of a whole run of `version`, after one to warm up. */
+/** Returns the median time of a run of `version`, after a warm-up. */
 async function measureStart([file = "", ...words]: string[]): Promise<number> {
   const times: number[] = [];
   for (let run = 0; run <= runs; run++) {
@@ -101,7 +101,7 @@ async function measureStart([file = "", ...words]: string[]): Promise<number> {
   return median(times);
 }
 
-/** What an agent without apps takes when nothing has happened for a while, and after some work. */
+/** Measures an agent without apps when idle, and after some work. */
 async function measureMemory(
   command: string[],
   idleMs: number,

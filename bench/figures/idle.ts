@@ -17,9 +17,9 @@ import { createStartedFiles } from "../started-files.ts";
 import { mean, slope } from "../statistics.ts";
 
 const sizes = [0, 100, 200, 500, 1000];
-/** So long after its start the agent has collected its garbage, its code is compiled, and what is periodic has come round. */
+/** By this time after its start the agent has collected its garbage, compiled its code, and run its periodic tasks. */
 const settleMs = 15_000;
-/** One round of what is periodic; two where a figure is asked for. */
+/** One round of the periodic tasks; two if the figure has a target. */
 const periodMs = 10_000;
 /** The number of apps with a budget of CPU. */
 const budgetedApps = 200;
@@ -82,7 +82,7 @@ async function measureLevel({ agent }: LocalAgent, apps: number, measureMs: numb
   return { apps, residentMB, anonymousMB, cpuPCT, readyMs, adoptedMs };
 }
 
-/** What one launcher takes of the machine: its own pages, and its part of those that it shares. */
+/** Returns the memory of one launcher: its own pages, and its share of shared pages. */
 function launcherKB(agentFolder: string): { each: number; count: number } {
   const sizes: number[] = [];
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
@@ -92,7 +92,7 @@ function launcherKB(agentFolder: string): { each: number; count: number } {
       const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
       sizes.push(Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1]));
     } catch {
-      // It has ended meanwhile.
+      // It ended meanwhile.
     }
   }
   if (sizes.length === 0) throw new Error(`no launcher in ${agentFolder}`);

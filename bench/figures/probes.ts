@@ -125,7 +125,7 @@ function probe(mechanism: object): object {
   return { ...mechanism, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 10 };
 }
 
-/** Waits until the probes come at their rate; on a machine that cannot keep up, half a minute. */
+/** Waits until the probes reach their rate; on a machine that cannot keep up, half a minute. */
 async function reachRate(counts: Target["counts"], perSecond: number): Promise<void> {
   const windowMs = 2000;
   for (let tries = 0, last = await total(counts); tries < 15; tries++) {

@@ -12,7 +12,7 @@ import { fetchText } from "../local-agent.ts";
 import { createStartedFiles } from "../started-files.ts";
 
 const apps = 1000;
-/** So long without an event means that there are no more. */
+/** After this time without an event, no more are expected. */
 const silenceMs = 5000;
 const paper = { nodes: 5000, appsPerNode: 30, refreshesPerHour: 12 };
 
@@ -89,13 +89,13 @@ async function eventsAreTold(url: string): Promise<void> {
 interface Counted {
   /** Reports of apps. */
   apps: number;
-  /** All else. */
+  /** All other requests. */
   node: number;
-  /** All else, by verb and resource. */
+  /** All other requests, by verb and resource. */
   kinds: Map<string, number>;
 }
 
-/** What the agent has sent so far, as its own metrics say. */
+/** Returns the requests that the agent has sent so far, from its metrics. */
 async function countRequests(url: string): Promise<Counted> {
   const { text } = await fetchText(`${url}/metrics`);
   const counted: Counted = { apps: 0, node: 0, kinds: new Map() };

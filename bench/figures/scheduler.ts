@@ -70,7 +70,7 @@ function measure({ say, chart }: Context): Figure[] {
   ];
 }
 
-/** Fills a cluster; a small one several times, until there is enough to measure. */
+/** Fills a cluster; a small one several times, to get enough samples. */
 function decideAll(nodes: number): Tally {
   const tally: Tally = { decisions: 0, placed: 0, examined: 0, cpuMs: 0 };
   for (let seed = 1; tally.decisions < leastDecisions; seed++) fill(tally, nodes, seed);

@@ -119,7 +119,7 @@ async function startServer(count: number, files: StartedFiles): Promise<VolumeSe
   };
 }
 
-/** The same events into a process that does nothing but split and parse. */
+/** Sends the same events to a process that only splits and parses them. */
 async function parseAll(server: VolumeServer, burst: number): Promise<number> {
   const stopping = new AbortController();
   const { body } = await fetch(`${server.url}/apis/ncapps?watch=1`, { signal: stopping.signal });
@@ -138,7 +138,7 @@ async function parseAll(server: VolumeServer, burst: number): Promise<number> {
   return rate;
 }
 
-/** Time and memory of a process of its own that reads the list in one answer. */
+/** Returns time and memory of a separate process that reads the list in one answer. */
 async function listWhole(): Promise<{ seconds: number; peakMB: number }> {
   await using files = await createStartedFiles();
   await using server = await startServer(apps, files);

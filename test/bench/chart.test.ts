@@ -23,17 +23,17 @@ test("a chart is one SVG that names every line and both axes", () => {
   }
 });
 
-test("a title with marks of XML stays text", () => {
+test("a title with XML characters is escaped", () => {
   assert.ok(renderChart(chart).includes("Memory &lt;of&gt; the agent &amp; more"));
 });
 
-test("a chart has colours for dark and asks nothing of others", () => {
+test("a chart has colors for dark mode and loads nothing", () => {
   const svg = renderChart(chart);
   assert.match(svg, /prefers-color-scheme: dark/);
   assert.doesNotMatch(svg, /<script|href=|url\(/);
 });
 
-test("no place of a line lies outside of the picture, and none is no number", () => {
+test("every point of a line is a number inside the picture", () => {
   const svg = renderChart({ ...chart, x: { label: "apps", logarithmic: false } });
   for (const [, x = "", y = ""] of svg.matchAll(/[ML](-?[\d.]+|NaN) (-?[\d.]+|NaN)/g)) {
     assert.ok(Number(x) >= 0 && Number(x) <= 720, x);
@@ -41,7 +41,7 @@ test("no place of a line lies outside of the picture, and none is no number", ()
   }
 });
 
-test("names of lines that end at one height do not cover each other", () => {
+test("names of lines that end at the same height do not overlap", () => {
   const lines = ["a", "b", "c"].map((name) => ({ name, points: [[0, 1], [1, 5]] as [number, number][] }));
   const heights = [...renderChart({ ...chart, lines }).matchAll(/cx="572" cy="([\d.]+)"/g)].map(([, y]) =>
     Number(y)
@@ -56,7 +56,7 @@ test("a linear scale starts at zero and ends at a round number", () => {
   assert.deepEqual(axisTicks(scale), [0, 20, 40, 60, 80, 100]);
 });
 
-test("a logarithmic scale has powers of ten at equal steps, and takes no zero", () => {
+test("a logarithmic scale has powers of ten at equal steps, and refuses zero", () => {
   const scale = scaleFor([12, 9000], [0, 300], true);
   assert.deepEqual(axisTicks(scale), [10, 100, 1000, 10_000]);
   assert.equal(Math.round(scale.place(100)), 100);

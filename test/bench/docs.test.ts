@@ -15,7 +15,7 @@ const outcome: Outcome = {
 };
 const results: Results = { machine, outcomes: { starts: outcome } };
 
-test("only what stands between the marks is replaced", () => {
+test("only the text between the marks is replaced", () => {
   const page = "# Title\n\n<!-- figures: written by bench/run.ts -->\nold\n<!-- figures: end -->\n\nmore\n";
   const first = replaceGenerated(page, "new");
   assert.match(first, /^# Title\n\n<!-- .* -->\n\nnew\n\n<!-- figures: end -->\n\nmore\n$/);
@@ -23,7 +23,7 @@ test("only what stands between the marks is replaced", () => {
   assert.throws(() => replaceGenerated("# Title\n", "new"), /no part between/);
 });
 
-test("a page names the machine, the command, the day, and every figure", () => {
+test("a page names the machine, the command, the date, and every figure", () => {
   const text = renderResults(results);
   assert.match(text, /2 × Some CPU, 8 GB, Linux 6\.1\.0, Node 26\.0\.0/);
   assert.match(
@@ -34,7 +34,7 @@ test("a page names the machine, the command, the day, and every figure", () => {
   assert.doesNotMatch(text, /busy/);
 });
 
-test("where a peer is ahead, and what was asked and not reached, stands first", () => {
+test("figures where a peer is ahead, and missed targets, come first", () => {
   const figures = [
     { figure: "memory", ours: 20, unit: "MB", peer: { what: "pm2", value: 10 } },
     { figure: "starts", ours: 1, unit: "s", peer: { what: "pm2", value: 2 } },
@@ -46,14 +46,14 @@ test("where a peer is ahead, and what was asked and not reached, stands first", 
   assert.match(renderResults(results), /### Where a peer is ahead\n\n- nothing\n/);
 });
 
-test("figures of a busy machine are marked as such", () => {
+test("a page marks the figures of a busy machine", () => {
   assert.match(
     renderResults({ machine, outcomes: { starts: { ...outcome, othersPCT: 47 } } }),
     /\*\*The machine was busy\*\*: other work took 47%/,
   );
 });
 
-test("a benchmark that failed says why instead of figures", () => {
+test("a page shows why a benchmark failed instead of its figures", () => {
   const text = renderResults({
     machine,
     outcomes: { starts: { ...outcome, figures: [], trouble: "no kube-apiserver" } },
@@ -61,7 +61,7 @@ test("a benchmark that failed says why instead of figures", () => {
   assert.match(text, /Not measured: no kube-apiserver/);
 });
 
-test("a benchmark that runs again replaces its own part only; another machine starts anew", () => {
+test("a benchmark that runs again replaces its own part only; another machine starts over", () => {
   const both = addOutcome(results, machine, "idle", outcome);
   assert.deepEqual(Object.keys(both.outcomes), ["starts", "idle"]);
   const again = addOutcome(both, machine, "starts", { ...outcome, seconds: 1 });

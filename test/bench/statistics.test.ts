@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { distribution, growthPerUnit, mean, median, percentile, slope } from "../../bench/statistics.ts";
 
-test("a percentile is one of the values, by nearest rank, whatever their order", () => {
+test("a percentile is one of the values, by nearest rank, in any order", () => {
   const values = Array.from({ length: 100 }, (_, at) => 100 - at);
   assert.equal(percentile(values, 0.99), 99);
   assert.equal(percentile(values, 0.5), 50);
@@ -10,7 +10,7 @@ test("a percentile is one of the values, by nearest rank, whatever their order",
   assert.equal(percentile(values, 0), 1);
 });
 
-test("the median and the mean of one value are that value, and sorting leaves the input alone", () => {
+test("the median and the mean of one value are that value, and sorting does not change the input", () => {
   assert.equal(median([7]), 7);
   assert.equal(mean([7]), 7);
   const values = [3, 1, 2];
@@ -22,13 +22,13 @@ test("the p99 of a few values is the worst of them, not one in the middle", () =
   assert.equal(percentile([1, 2, 3, 50], 0.99), 50);
 });
 
-test("there is no percentile, no mean and no growth of nothing", () => {
+test("an empty list has no percentile, no mean and no growth", () => {
   assert.throws(() => percentile([], 0.5), /no values/);
   assert.throws(() => mean([]), /no values/);
   assert.throws(() => growthPerUnit([]), /without points/);
 });
 
-test("a slope is the growth with each unit of work, also through noisy points", () => {
+test("a slope is the growth per unit of work, even through noisy points", () => {
   assert.equal(slope([[0, 10], [100, 12], [200, 14]]), 0.02);
   assert.ok(Math.abs(slope([[0, 10], [100, 13], [200, 13], [300, 16]]) - 0.018) < 1e-9);
   assert.throws(() => slope([[5, 1], [5, 2]]), /one x/);

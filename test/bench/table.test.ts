@@ -13,7 +13,7 @@ const quick: Figure = {
   limit: { what: "bare", value: 15 },
 };
 
-test("a row has figure, ours, peer, ratio and limit, in columns of one width", () => {
+test("a row has figure, ours, peer, ratio and limit, in columns of equal width", () => {
   const lines = [
     "| figure                                 | ours    | peer              | ratio | limit          |",
     "| -------------------------------------- | ------- | ----------------- | ----- | -------------- |",
@@ -22,20 +22,20 @@ test("a row has figure, ours, peer, ratio and limit, in columns of one width", (
   assert.deepEqual(renderTable([quick]).split("\n"), lines);
 });
 
-test("a figure that misses what was asked is marked, and one that could not be had says so", () => {
+test("the table marks a figure that misses its target, and one that could not be measured", () => {
   const slow = renderTable([{ ...quick, ours: 81 }]);
   assert.match(slow, /81\.0 ms ✗/);
   assert.match(renderTable([{ figure: "x", unit: "ms", note: "no root" }]), /\| x +\| not measured \|/);
 });
 
-test("the ratio is above 1 where ours is ahead, whichever direction is good", () => {
+test("the ratio is above 1 if ours is ahead, whichever direction is good", () => {
   assert.equal(ratioOf(quick), 125);
   assert.equal(ratioOf({ ...quick, better: "higher" }), 40 / 5000);
   assert.equal(ratioOf({ ...quick, ours: undefined }), undefined);
   assert.equal(ratioOf({ ...quick, ours: 0 }), undefined);
 });
 
-test("what was asked is the most of a cost and the least of a rate", () => {
+test("a target is the maximum of a cost and the minimum of a rate", () => {
   assert.equal(isReached(quick), true);
   assert.equal(isReached({ ...quick, better: "higher" }), false);
   assert.equal(isReached({ ...quick, asked: undefined }), undefined);
@@ -45,13 +45,13 @@ test("a pipe in a name does not break the table", () => {
   assert.match(renderTable([{ ...quick, figure: "a | b" }]), /a \\\| b/);
 });
 
-test("notes are told once, with the figure that they are about", () => {
+test("the table prints each note once, with its figure", () => {
   const noted = { ...quick, note: "stamped by date" };
   assert.equal(renderNotes([noted, quick, noted]), "- apply → running: stamped by date");
   assert.equal(renderNotes([quick]), "");
 });
 
-test("numbers have three digits that count", () => {
+test("numbers have three significant digits", () => {
   const shown = [0, 0.01234, 0.5, 4.567, 45.67, 456.7, 1234, 98_765].map(formatNumber);
   assert.deepEqual(shown, ["0", "0.0123", "0.500", "4.57", "45.7", "457", "1,230", "98,800"]);
   assert.equal(formatValue(12, "%"), "12.0%");

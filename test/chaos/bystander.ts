@@ -1,4 +1,4 @@
-/** A process that is no business of the agent, although records with a flipped bit may name it as their own. */
+/** A process that does not belong to the agent, although records with a flipped bit may claim it. */
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { parseStat, readBootId, runMarker } from "../../src/supervisor/processes.ts";
@@ -7,9 +7,9 @@ import { appWith, recordWith, runOf } from "../supervisor/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 
 export interface Bystander extends AsyncDisposable {
-  /** Whole and in good order, this record would have its agent end the bystander at once. */
+  /** An intact record that would make its agent kill the bystander at once. */
   recordOf(name: string): AppRecord;
-  /** Empty as long as it lives and no signal came. */
+  /** Empty as long as it runs and received no signal. */
   fate(): string;
 }
 

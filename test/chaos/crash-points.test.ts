@@ -12,7 +12,7 @@ import { waitFor } from "../wait-for.ts";
 const agent = fileURLToPath(new URL("./crashing-agent.ts", import.meta.url));
 const run = promisify(execFile);
 
-/** The folder of one test, with a script that says which process it is. */
+/** The folder of one test, with a script that writes its process id. */
 async function createPlace() {
   const temp = tempFolder();
   const folder = temp.path;
@@ -24,7 +24,7 @@ async function createPlace() {
     folder,
     agent: (crashAt: number, work: "cycle" | "start") =>
       run(process.execPath, [agent, folder, script, String(crashAt), work]),
-    /** The processes of the app's script that live now. */
+    /** Live processes of the app's script. */
     async living(): Promise<string[]> {
       const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
       const lines = await Promise.all(
@@ -32,7 +32,7 @@ async function createPlace() {
       );
       return pids.filter((_, index) => lines[index] === `/bin/sh\0${script}\0`);
     },
-    /** Anything at all that still has to do with the folder. */
+    /** All live processes that refer to the folder. */
     async leftovers(): Promise<string[]> {
       const state = await Promise.all(
         ["apps", "runs", "marks"].map((name) => readdir(join(folder, "state", name))),
@@ -43,7 +43,7 @@ async function createPlace() {
   };
 }
 
-test("an agent killed at any moment of a start or a stop leaves one instance or none, and no leak", async (t) => {
+test("an agent killed at any point of a start or a stop leaves at most one instance, and no leak", async (t) => {
   let crashAt = 0;
   for (let died = true; died;) {
     await using place = await createPlace();

@@ -1,7 +1,7 @@
 /**
- * A supervisor in a process of its own that starts one app and stops it again, and kills itself at the n-th moment before or
+ * A supervisor in a separate process that starts one app and stops it again, and kills itself at the n-th point before or
  * after an effect. Arguments: folder, script, n (0: never), what to do: "cycle" (start, then stop) or "start" (start and leave).
- * Prints the number of moments that it lived through.
+ * Prints the number of points that it passed.
  */
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";

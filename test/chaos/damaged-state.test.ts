@@ -12,14 +12,14 @@ import { createRandom, writeDamaged } from "./damage.ts";
 
 const rounds = 10;
 const ghosts = 89;
-/** Apps by what is damaged of them: their record, a mark of their launcher, or in the last rounds the record and a mark. */
+/** Apps by the damaged file: their record, a mark of their launcher, or in the last rounds both. */
 const apps = { record: 6, claim: 2, started: 2, both: 1 };
 const names = Object.entries(apps).flatMap(([part, count]) => range(count).map((n) => `${part}-${n}`));
 
-test("1,000 torn, empty and bit-flipped state files: the agent starts every time, every app goes on, nobody else is signalled", async (t) => {
+test("1,000 torn, empty and bit-flipped state files: the agent always starts, every app keeps running, no other process is signaled", async (t) => {
   await using place = await createPlace();
   await using bystander = await startBystander();
-  // No cgroup is there, so that processes are found by their markers: the way that needs the records most.
+  // Without a cgroup, processes are found by their markers, which depends on the records most.
   await using agent = await startAgentProcess([
     "--standalone",
     "--manifests",
@@ -71,12 +71,12 @@ test("1,000 torn, empty and bit-flipped state files: the agent starts every time
 
   await place.want([]);
   await waitFor("all apps have been stopped", async () => (await listApps(agent)).length === 0);
-  // Nobody ever wanted a ghost.
+  // No manifest asks for a ghost.
   assert.deepEqual(await readdir(join(state, "apps")), []);
   assert.deepEqual(await readdir(join(agent.folder, "log")), []);
 });
 
-/** A folder with a script that says which process it is, and the manifests of all apps. */
+/** A folder with a script that writes its process id, and the manifests of all apps. */
 async function createPlace() {
   const temp = tempFolder();
   const folder = temp.path;
@@ -99,13 +99,13 @@ async function createPlace() {
     folder,
     manifests,
     want,
-    /** The processes that each app has had so far. */
+    /** The processes of each app so far. */
     instances: () => Promise.all(names.map((name) => readFile(join(folder, `${name}.instances`), "utf8"))),
     [Symbol.dispose]: temp.remove,
   };
 }
 
-/** The marks that will be damaged, as they were written; of the run of each app. */
+/** The original content of the marks that will be damaged, by app. */
 async function readMarkFiles(state: string) {
   const runs = await Promise.all((await readdir(join(state, "runs"))).map(async (runId) => {
     const record = decodeRecord(await readFile(join(state, "runs", runId, "record.json"), "utf8"));

@@ -6,22 +6,22 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createSandbox, fakeExecutable, installScript, type Sandbox, shells } from "../install/sandbox.ts";
 
-// Not busybox, whose own programs could not be wrapped.
+// Not busybox: its built-in programs cannot be wrapped.
 const shell = shells.find(([file]) => file !== "busybox") ?? ["sh"];
 
-test("install.sh cut at 500 places does nothing", async () => {
+test("install.sh truncated at any of 500 places does nothing", async () => {
   await using machine = await createSandbox();
   const whole = await readFile(installScript);
   const binary = join(machine.dir, "nckubelet");
   await writeFile(binary, fakeExecutable("1.0.0"), { mode: 0o755 });
   const env = machine.environment({ NCKUBELET_BINARY: binary });
   const before = await machine.list();
-  // The last newline is not missed: without it the script is whole.
+  // The script is complete without its last newline.
   const last = whole.length - 1;
   const offsets = [...Array(460).keys()].map((index) => Math.floor(index * last / 460));
   for (let back = 1; back <= 40; back++) offsets.push(last - back);
   for (const offset of offsets) {
-    // The download comes by a pipe, as from curl.
+    // The download comes through a pipe, as from curl.
     spawnSync(shell.join(" "), [], { input: whole.subarray(0, offset), env });
     assert.deepEqual(await machine.list(), before, `after a cut at ${offset} of ${whole.length}`);
   }
@@ -33,7 +33,7 @@ const changing = ["mv", "cp", "ln", "mkdir", "chmod", "rm", "systemctl"];
 
 for (const upgrade of [false, true]) {
   const what = upgrade ? "an upgrade" : "an installation";
-  test(`${what} that is killed at any step is completed by the next run`, async () => {
+  test(`the next run completes ${what} that was killed at any step`, async () => {
     const goal = await attempt(upgrade, undefined);
     let step = 1;
     for (; step < 200; step++) {
@@ -47,12 +47,12 @@ for (const upgrade of [false, true]) {
 }
 
 for (const next of ["nckubelet-rollback.sh", "install.sh"] as const) {
-  test(`a way back that is killed at any step is completed by ${next}, with a whole executable at all times`, async () => {
+  test(`${next} completes a rollback that was killed at any step, with a whole executable at all times`, async () => {
     let step = 1;
     for (; step < 50; step++) {
       const reached = await attemptRollback(step, next);
       if (!reached.killed) break;
-      // Before its first step, there is nothing to complete for install.sh.
+      // Before the first step, install.sh has nothing to complete.
       const restarts = reached.begun || next !== "install.sh" ? ["restart nckubelet.service"] : [];
       assert.deepEqual(reached.calls, restarts, `killed at step ${step}: apps are left alone`);
       assert.deepEqual(reached.executables, next === "install.sh" ? ["2.0.0", "1.0.0"] : ["1.0.0", "2.0.0"]);
@@ -61,7 +61,7 @@ for (const next of ["nckubelet-rollback.sh", "install.sh"] as const) {
   });
 }
 
-/** Goes back on a machine that was upgraded, killed at that call of a program that changes something, then runs the next script. */
+/** Rolls back an upgraded machine, is killed at the given call of a program that changes something, then runs the next script. */
 async function attemptRollback(step: number, next: "nckubelet-rollback.sh" | "install.sh") {
   await using machine = await createSandbox();
   for (const version of ["1.0.0", "2.0.0"]) {
@@ -97,7 +97,7 @@ async function attemptRollback(step: number, next: "nckubelet-rollback.sh" | "in
   return { killed, begun, executables: await executables(), calls };
 }
 
-/** Installs on a new machine, killed at that call of a program that changes something, then lets it run to its end. */
+/** Installs on a new machine, is killed at the given call of a program that changes something, then runs to completion. */
 async function attempt(upgrade: boolean, step: number | undefined) {
   await using machine = await createSandbox();
   await machine.publish(fakeExecutable("1.0.0"));
@@ -116,13 +116,13 @@ async function attempt(upgrade: boolean, step: number | undefined) {
   const calls = await machine.calls();
   return {
     killed,
-    // The flags have the port of this machine's server in them.
+    // The flags contain the port of this machine's server.
     paths: (await machine.list()).map((line) => line.replace(/(agent\.env \d+).*/, "$1")),
     restarted: calls.includes("restart nckubelet.service"),
   };
 }
 
-/** Runs a script that is killed at that call of a program that changes something; tells whether it came so far. */
+/** Runs a script that is killed at the given call of a program that changes something; reports whether it got there. */
 async function runUntil(machine: Sandbox, step: number, script: string): Promise<boolean> {
   await writeFile(join(machine.dir, "count"), "0");
   await wrap(machine, step);
@@ -134,7 +134,7 @@ async function runUntil(machine: Sandbox, step: number, script: string): Promise
   return code === null;
 }
 
-/** Puts programs before the real ones that count their calls, and end the script at one of them: before it does anything. */
+/** Wraps programs to count their calls, and to kill the script at one of them, before it has an effect. */
 async function wrap(machine: Sandbox, step: number): Promise<void> {
   const folder = join(machine.dir, "wrapped");
   await mkdir(folder);

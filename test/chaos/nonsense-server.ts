@@ -1,12 +1,12 @@
 /**
- * A small stand-in for the API server that can answer what a real one never would. It knows NCApps only: a list, a watch that
- * stays open, and status patches that it swallows.
+ * A small stand-in for the API server that can return invalid answers. It serves NCApps only: a list, a watch that stays open,
+ * and status patches, which it ignores.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
-/** How lists are answered; watches are answered "410 Gone" so that the agent has to list. */
+/** The answer to lists; watches get "410 Gone" so that the agent has to list. */
 export type Answer = (response: ServerResponse) => void;
 
 export async function startNonsenseServer(items: () => object[]) {
@@ -40,7 +40,7 @@ export async function startNonsenseServer(items: () => object[]) {
       kind: "NCApp",
       metadata: { resourceVersion: "101" },
     };
-    // The sign of life that lets the agent ask again soon after the next fault.
+    // A sign of life makes the agent retry soon after the next fault.
     response.writeHead(200, { "content-type": "application/json" });
     response.write(`${JSON.stringify({ type: "BOOKMARK", object })}\n`);
     watches.add(response.on("close", () => watches.delete(response)));
@@ -55,7 +55,7 @@ export async function startNonsenseServer(items: () => object[]) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     lists: () => lists,
     isWatched: () => watches.size > 0,
-    /** From now on lists are answered so; undefined: truly. The open watch ends. */
+    /** Sets the answer to lists; undefined: the true list. Ends the open watch. */
     answer(next: Answer | undefined) {
       fault = next;
       for (const open of watches) open.end();
@@ -69,7 +69,7 @@ export async function startNonsenseServer(items: () => object[]) {
   };
 }
 
-/** A true list of NCApps. */
+/** The true list of NCApps. */
 export function list(items: object[]): object {
   return {
     apiVersion: "app.example.com/v1alpha1",

@@ -11,9 +11,9 @@ const writers = 40;
 const enders = 10;
 const kills = 20;
 
-/** Writes a number every 50 ms for ever. */
+/** Writes a number every 50 ms forever. */
 const writer = "#!/bin/sh\nn=0\nwhile :; do n=$((n + 1)); echo $n; sleep 0.05; done\n";
-/** Ends with the status in its first argument once its file is there. */
+/** Exits with the status in its first argument once its file exists. */
 const ender = '#!/bin/sh\nwhile [ ! -e "$2" ]; do sleep 0.05; done\nexit "$1"\n';
 
 test(`${writers + enders} apps and ${kills} x kill -9 of the agent: no restart, no lost exit status, no lost line, no second instance`, async () => {

@@ -1,14 +1,14 @@
 /**
- * Runs a storm of faults over a real cluster and judges it: see docs/reliability.md.
+ * Runs a storm of faults over a real cluster and checks its invariants: see docs/reliability.md.
  *
  * Usage: node test/chaos/run.ts [--minutes N] [--seed S] [--json FILE] [--only FAULT]... [--keep]
- *   --minutes N   how long faults go on; the round under way is finished (10)
- *   --seed S      which storm; the same seed brings the same faults (by the clock)
+ *   --minutes N   duration of the faults; the current round is finished (10)
+ *   --seed S      the same seed plans the same faults (default: the clock)
  *   --json FILE   writes the summary there
- *   --only FAULT  only this fault; may be given several times
- *   --keep        keeps the folder with logs and states even where all went well
+ *   --only FAULT  only this fault; repeatable
+ *   --keep        keeps the folder with logs and states even on success
  *
- * Exit code 0: no invariant broken; 1: one is, with the seed and the last events printed; 2: the storm could not be run.
+ * Exit code 0: no invariant is broken; 1: one is, and the seed and the last events are printed; 2: the storm could not run.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,12 +22,12 @@ import { faults } from "./storm/faults/list.ts";
 import { describe, describeFailure } from "./storm/report.ts";
 import { runStorm } from "./storm/storm.ts";
 
-/** Set in the process that has a mount namespace of its own. */
+/** Set in the process that has its own mount namespace. */
 const inside = "NCKUBELET_STORM_INSIDE";
 
 async function main(words: string[]): Promise<number> {
   const settings = readSettings(words);
-  // With a mount namespace of its own the storm leaves nothing mounted, however it ends.
+  // In its own mount namespace the storm leaves nothing mounted, however it ends.
   const canMount = process.getuid?.() === 0;
   if (canMount && process.env[inside] === undefined) return await enterNamespace(settings);
   const { minutes, seed, json, keep, only } = settings;

@@ -15,7 +15,7 @@ const skip = skipUnless("control-plane");
 let cluster: Cluster;
 const temp = tempFolder();
 const scripts = temp.path;
-/** Of an agent under the roles that crd/ ships, not of an admin. */
+/** The credentials of an agent under the shipped roles, not of an admin. */
 let kubeconfig = "";
 
 before(async () => {
@@ -56,7 +56,7 @@ const isAlive = (pid: number) =>
   readFile(`/proc/${pid}/stat`, "utf8").then((stat) => !stat.includes(") Z "), () => false);
 
 test(
-  "an NCApp bound to the node runs, says so with its usage, and ends with all its processes when it is deleted",
+  "an NCApp bound to the node runs, reports its usage, and ends with all its processes when it is deleted",
   { skip },
   async () => {
     await using _agent = await startAgentProcess([
@@ -91,7 +91,7 @@ test(
   },
 );
 
-test("an NCApp bound to another node is left alone", { skip }, async () => {
+test("the agent leaves an NCApp alone that is bound to another node", { skip }, async () => {
   await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
   const shellFile = await script("other.sh", "#!/bin/sh\nsleep 600\n");
   await apply("elsewhere", { shellFile, nodeName: "node-b" });
@@ -103,7 +103,7 @@ test("an NCApp bound to another node is left alone", { skip }, async () => {
   await cluster.kubectl(["delete", "ncapp", "elsewhere", "here"]);
 });
 
-test("the sample without a script is pending, and says why", { skip }, async () => {
+test("the sample without a script is pending, and its status explains why", { skip }, async () => {
   await using _agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
   await apply("test-ncapp1", { shellFile: "", cpuPCT: "", memPCT: "", nodeName: "node-a" });
   const { status } = await reach("test-ncapp1", "Pending", (app) => app.status?.phase === "Pending");
@@ -112,7 +112,7 @@ test("the sample without a script is pending, and says why", { skip }, async () 
 });
 
 test(
-  "an agent that is killed and started again keeps the process, and the API server stopped meanwhile does no harm",
+  "an agent that is killed and restarted keeps the process, even if the API server stops meanwhile",
   { skip },
   async () => {
     await using agent = await startAgentProcess([
@@ -146,7 +146,7 @@ test(
   },
 );
 
-test("a local app is shown by a mirror, which neither starts nor stops it", { skip }, async () => {
+test("a mirror shows a local app, and neither starts nor stops it", { skip }, async () => {
   await cluster.kubectl(["apply", "-f", "crd/optional/mirrors.yaml"]);
   using temp = tempFolder();
   const manifests = temp.path;
@@ -191,7 +191,7 @@ test("a local app is shown by a mirror, which neither starts nor stops it", { sk
 });
 
 test(
-  "a name that is deleted and recreated 200 times fast runs at most once per uid, and only the last stays",
+  "a name that is quickly deleted and recreated 200 times runs at most once per uid, and only the last stays",
   { skip },
   async (t) => {
     await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
@@ -226,11 +226,11 @@ test(
 );
 
 test(
-  "an app that is unbound, or bound to another node, ends here and its status is left to others",
+  "an app that is unbound, or bound to another node, ends here, and the agent leaves its status alone",
   { skip },
   async () => {
     await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
-    // It takes its time to end, so that there is something that a former agent could say.
+    // It ends slowly, so that the former agent would have something to report.
     const shellFile = await script(
       "leaving.sh",
       "#!/bin/sh\ntrap 'sleep 0.5; exit 3' TERM\nwhile :; do sleep 0.1; done\n",
@@ -256,7 +256,7 @@ test(
         "the agent forgets it",
         async () => (await fetch(`${agent.url}/apps/default/leaving`)).status === 404,
       );
-      // On its way out an agent sends all that it has to say.
+      // An agent that stops sends its pending reports first.
       await agent.kill("SIGTERM");
       assert.deepEqual(await get("leaving"), left);
       await agent.start();
@@ -266,7 +266,7 @@ test(
       const { status } = await start();
       await leftAlone(await bind(nodeName), status!.pid!);
     }
-    // The agent hears of it only when all is over.
+    // The agent sees the deletions only after all of them.
     const { status } = await start();
     await agent.kill();
     const left = await bind("node-b");
@@ -276,7 +276,7 @@ test(
   },
 );
 
-test("a valid empty list stops what the CRD's deletion deleted; without the CRD nothing more happens", {
+test("a valid empty list stops the apps that went with the CRD; without the CRD nothing more happens", {
   skip,
 }, async () => {
   await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);

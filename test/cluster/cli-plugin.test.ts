@@ -95,7 +95,7 @@ test("kubectl ncapp ps, top, logs, describe and restart work from an admin's mac
     );
   }));
 
-/** Installs the tested executable, or the source, under the name that kubectl looks for. */
+/** Installs the tested executable, or the source, under the name of a kubectl plugin. */
 async function installPlugin(folder: string): Promise<void> {
   const path = join(folder, "kubectl-ncapp");
   if (process.env.NCKUBELET_BIN) return await symlink(process.env.NCKUBELET_BIN, path);

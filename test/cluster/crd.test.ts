@@ -47,12 +47,12 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
     assert.doesNotMatch(stdout, /created|configured/);
   });
 
-  test("the manifests for this server's version apply", async () => {
+  test("kubectl applies the manifests for this server's version", async () => {
     const input = renderInstallManifests({ minor: cluster.version.minor, image: "nckubelet:test" });
     await cluster.kubectl(["apply", "-f", "-"], { input });
   });
 
-  test("the sample of the design applies unchanged and is listed with the columns of the design", async () => {
+  test("kubectl applies the sample of the design unchanged and lists it with the columns of the design", async () => {
     const sample = appWith({ shellFile: "", cpuPCT: "", memPCT: "" }, { name: "test-ncapp1" });
     await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(sample) });
     const { stdout } = await cluster.kubectl(["get", "nca"]);
@@ -64,7 +64,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
     assert.deepEqual(stored.spec, applyDefaults({ shellFile: "", cpuPCT: "", memPCT: "" }));
   });
 
-  test("kubectl is told which field is wrong", async () => {
+  test("the server tells kubectl which field is wrong", async () => {
     const bad = {
       cpuPCT: ["200", "abc", -1, "0", 0, 101],
       memPCT: ["200%"],
@@ -81,7 +81,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
     }
   });
 
-  test("a misspelt field is refused by kubectl and by the validator", async () => {
+  test("kubectl and the validator refuse a misspelled field", async () => {
     const object = appWith({ cpuPct: "20" });
     const { stderr } = await cluster.kubectl(["apply", "-f", "-"], {
       input: JSON.stringify(object),
@@ -91,7 +91,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
     assert.equal(validateNCApp(object).length, 1);
   });
 
-  test("kubectl explain tells what a field is for", async () => {
+  test("kubectl explain describes a field", async () => {
     const { stdout } = await cluster.kubectl(["explain", "ncapp.spec.cpuPCT"]);
     assert.match(
       stdout.replaceAll(/\s+/g, " "),
@@ -124,7 +124,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
     }
   });
 
-  test("a status is checked, too", async () => {
+  test("the server validates a status, too", async () => {
     await cluster.request(ncapps, { method: "POST", body: appWith({}, { name: "with-status" }) });
     const patch = (status: object) =>
       cluster.request(`${ncapps}/with-status/status`, {
@@ -143,7 +143,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
     assert.match((await patch({ phase: "Dancing" })).body, /status\.phase: Unsupported value/);
   });
 
-  test("every example applies", async () => {
+  test("kubectl applies every example", async () => {
     for (const name of (await readdir(examples)).filter((name) => name.endsWith(".yaml"))) {
       const { apps } = parseManifests(await readFile(join(examples, name), "utf8"), name, {
         baseDir: examples,

@@ -1,4 +1,4 @@
-/** Nodes with agents that only breathe: a Node object and a Lease, in a real API server. */
+/** Fake nodes with live agents: a Node object and a renewed Lease, in a real API server. */
 import { agentLease, leaseNamespace } from "../../src/api/names.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { renewLease } from "../../src/kube/lease.ts";
@@ -7,9 +7,9 @@ import { publish } from "../../src/node/published.ts";
 
 export interface FakeNode {
   name: string;
-  /** The agent renews no more; the Node stays. */
+  /** Stops renewing the Lease; the Node stays. */
   die(): Promise<void>;
-  /** Takes Node and Lease away. */
+  /** Deletes Node and Lease. */
   remove(): Promise<void>;
 }
 
@@ -17,11 +17,11 @@ export interface FakeNodeOptions {
   labels?: Record<string, string>;
   taints?: { key: string; value?: string; effect: string }[];
   reservedPCT?: number;
-  /** How long its Lease lasts; renewed four times as often. */
+  /** The duration of its Lease, which is renewed four times as often. */
   leaseSeconds?: number;
 }
 
-/** Adds a node that is ready; what its agent says is that it has promised nothing. */
+/** Adds a ready node whose agent reports that nothing is in use. */
 export async function addNode(
   client: KubeClient,
   name: string,

@@ -17,21 +17,21 @@ const skip = skipUnless("control-plane");
 const temp = tempFolder({ after }).path;
 process.env.TMPDIR = temp;
 
-test("withControlPlane() gives a real cluster and leaves nothing behind", { skip }, async (t) => {
+test("withControlPlane() starts a real cluster and leaves nothing behind", { skip }, async (t) => {
   await withControlPlane(async (cluster) => {
-    await t.test("kubectl tells the version of the server", async () => {
+    await t.test("kubectl prints the version of the server", async () => {
       const { stdout } = await cluster.kubectl(["version", "-o", "json"]);
       assert.equal(JSON.parse(stdout).serverVersion.gitVersion, cluster.version.gitVersion);
       assert.match(cluster.version.gitVersion, /^v1\.\d+/);
     });
 
-    await t.test("an unknown token is refused", async () => {
+    await t.test("the server refuses an unknown token", async () => {
       const { code, stderr } = await cluster.kubectl(["get", "ns"], { token: "unknown", allowFail: true });
       assert.equal(code, 1);
       assert.match(stderr, /Unauthorized/);
     });
 
-    await t.test("a known user without rights is told so, by token as by certificate", async () => {
+    await t.test("the server refuses a known user without rights, by token and by certificate", async () => {
       const certificate = await cluster.certificateKubeconfigFor({ name: "visitor", groups: [] });
       for (
         const [name, kubeconfig] of [["stranger", await cluster.kubeconfigFor("stranger")], [
@@ -49,7 +49,7 @@ test("withControlPlane() gives a real cluster and leaves nothing behind", { skip
       await cluster.kubectl(["create", "configmap", "kept", "--from-literal=a=b"], { kubeconfig });
     });
 
-    await t.test("kubectl that fails is an error with its words", async () => {
+    await t.test("a kubectl that fails is an error with its message", async () => {
       await assert.rejects(
         cluster.kubectl(["get", "configmap", "absent"]),
         /get configmap absent.*"absent" not found/,
@@ -63,7 +63,7 @@ test("withControlPlane() gives a real cluster and leaves nothing behind", { skip
       assert.equal((await cluster.request("/version")).status, 200);
     });
 
-    await t.test("a killed API server refuses connections; started again it has its data", async () => {
+    await t.test("a killed API server refuses connections; after a restart it has its data", async () => {
       await cluster.apiServer.kill("SIGKILL");
       await assert.rejects(cluster.request("/version"), { code: "ECONNREFUSED" });
       await cluster.etcd.kill("SIGKILL");
@@ -87,7 +87,7 @@ test("a control plane ends when the test process is killed", { skip }, async () 
 });
 
 describe("hasFeature()", () => {
-  test("goes by the version, also by a vendor's", () => {
+  test("decides by the version, also by a vendor's", () => {
     const old = parseVersion('{"major":"1","minor":"20","gitVersion":"v1.20.2"}');
     const current = parseVersion('{"major":"1","minor":"34+","gitVersion":"v1.34.1-vendor.2"}');
     for (const feature of ["cel", "admission-policy", "selectable-fields"] as const) {

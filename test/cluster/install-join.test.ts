@@ -10,7 +10,7 @@ import { withControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { createSandbox } from "../install/sandbox.ts";
 
-test("install.sh joins a real API server, and refuses what that server would refuse", {
+test("install.sh joins a real API server, and refuses input that the server would refuse", {
   skip: skipUnless("control-plane"),
 }, async () => {
   const built = builtExecutable();
@@ -80,7 +80,7 @@ test("install.sh joins a real API server, and refuses what that server would ref
   });
 });
 
-/** As kubeadm does it: anybody may read the CA. */
+/** As kubeadm does: every user may read the CA. */
 async function publishCa(cluster: Cluster): Promise<void> {
   const data = (await readFile(cluster.caFile)).toString("base64");
   const kubeconfig =

@@ -59,7 +59,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     admin.request<NCApp>({ method: "PATCH", path: ncappPath("default", name), body: { spec } });
   const remove = (name: string) => admin.request({ method: "DELETE", path: ncappPath("default", name) });
 
-  test("a token, a client certificate, flags and kubectl proxy all lead in", async () => {
+  test("a token, a client certificate, flags and kubectl proxy all give access", async () => {
     const group = ["system:masters"];
     const ways: AccessOptions[] = [
       { kubeconfig: cluster.kubeconfig },
@@ -81,7 +81,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     });
   });
 
-  test("who may not list is told so, with the server's words and without the token", async () => {
+  test("a user who may not list gets the server's message, without the token", async () => {
     const stranger = await clientOf({ kubeconfig: await cluster.kubeconfigFor("stranger") });
     const { during, error } = await following(stranger).next("problem");
     assert.deepEqual([during, error.status, error.reason], ["list", 403, "Forbidden"]);
@@ -94,7 +94,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     assert.equal((await following(unknown).next("problem")).error.status, 401);
   });
 
-  test("creation, change, move and deletion are told in their order", async () => {
+  test("creation, change, move and deletion are reported in order", async () => {
     await create("first");
     const follower = following();
     assert.deepEqual(names(await follower.next("listed")), ["first"]);
@@ -110,7 +110,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     assert.equal((await follower.next("deleted")).object.metadata.name, "second");
   });
 
-  test("a name that is deleted and created again comes with both uids", async () => {
+  test("a name that is deleted and recreated is reported with both uids", async () => {
     const follower = following();
     await follower.next("listed");
     await follower.next("alive");
@@ -127,7 +127,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     assert.deepEqual(told, uids);
   });
 
-  test("the field selector is used where the server has selectable fields, else left out", async (t) => {
+  test("the field selector is used if the server has selectable fields, else dropped", async (t) => {
     await Promise.all([create("mine"), create("theirs", "node-b")]);
     const codes: string[] = [];
     const client = await clientOf({ kubeconfig: cluster.kubeconfig }, {
@@ -145,7 +145,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     assert.equal((await follower.next("deleted")).object.metadata.name, "mine");
   });
 
-  test("a list in pages is whole", async () => {
+  test("a list in pages is complete", async () => {
     const all = Array.from({ length: 25 }, (_, i) => `app-${String(i).padStart(2, "0")}`);
     await Promise.all(all.map((name, i) => create(name, i % 5 === 0 ? "node-a" : "node-b")));
     const { items } = await listAll<NCApp>(admin, { resource: ncapps, pageSize: 10 });
@@ -153,7 +153,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     assert.equal(names(await following(admin, { pageSize: 7 }).next("listed")).length, 5);
   });
 
-  test("a Lease is created, renewed and won back from another writer", async () => {
+  test("a Lease is created, renewed, and renewed after another client wrote it", async () => {
     const claim = { namespace: "kube-node-lease", name: "nckubelet-node-a", holder: "node-a", seconds: 40 };
     await admin.request({
       method: "POST",
@@ -168,7 +168,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     assert.deepEqual([back.spec?.holderIdentity, back.spec?.leaseTransitions], ["node-a", 2]);
   });
 
-  test("a paused API server is problem, and nothing is lost when it goes on", async () => {
+  test("a paused API server is a problem, and nothing is lost when it resumes", async () => {
     const client = await clientOf({ kubeconfig: cluster.kubeconfig }, {
       timeoutMs: 500,
       connectTimeoutMs: 500,
@@ -190,7 +190,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     ]);
   });
 
-  test("a killed API server takes nothing away, and what changed is told when it is back", async () => {
+  test("a killed API server removes no app, and changes are reported once it is back", async () => {
     await create("kept");
     const follower = following();
     assert.deepEqual(names(await follower.next("listed")), ["kept"]);
@@ -203,7 +203,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     assert.deepEqual(await seen, ["kept", "new"]);
   });
 
-  test("a version that etcd has compacted leads to exactly one list", async () => {
+  test("a version that etcd compacted leads to exactly one list", async () => {
     await create("old");
     await withForwarder(Number(new URL(cluster.server).port), async ({ port, close, open }) => {
       const answers: string[] = [];
@@ -235,7 +235,7 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     });
   });
 
-  test("deletion of the CRD deletes its apps; without it nothing is concluded; with it again all goes on", async () => {
+  test("deleting the CRD deletes its apps; without it nothing changes; with it again everything continues", async () => {
     await create("doomed");
     const follower = following();
     assert.deepEqual(names(await follower.next("listed")), ["doomed"]);
@@ -257,7 +257,7 @@ async function clientOf(way: AccessOptions, options: ClientOptions = {}): Promis
 
 const names = ({ items }: Event<"listed">) => items.map(({ metadata }) => metadata.name).sort();
 
-/** Follows until the app is there, and gives the names of all that are there then. Whatever is told as deleted is missing. */
+/** Follows until the app exists, and returns the names of all apps then. Apps reported as deleted are missing. */
 async function outcomeWith(follower: Follower, before: string[], name: string): Promise<string[]> {
   const there = new Set(before);
   for (;;) {

@@ -54,7 +54,7 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
       const app = await find(name);
       return app?.status?.phase === phase && isWanted(app) && app;
     }, patienceMs);
-  /** How many requests the agent has made for these. */
+  /** Returns the number of matching requests that the agent has made. */
   const requests = async (agent: AgentProcess, ...resources: string[]) => {
     const text = await (await fetch(`${agent.url}/metrics`)).text();
     return text.split("\n")
@@ -63,7 +63,7 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
       .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   };
 
-  test("a job that ends at once is shown with its end and its start, by an agent that has yet to compare", async () => {
+  test("an agent that has not compared mirrors yet shows the start and the end of a job that ends at once", async () => {
     await using agent = await start("--sync-period", "1h");
     await run(agent, await script("job.sh", "exit 0"), "--name", "job", "--restart", "never");
     const { metadata } = await inPhase("job", "Succeeded");
@@ -79,10 +79,10 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
     await inPhase("job", "Succeeded", (app) => app.metadata.uid !== metadata.uid);
   });
 
-  test("a mirror of an app at rest that is deleted comes back with its status, and then nothing is asked", async () => {
+  test("a deleted mirror of an idle app comes back with its status, and no request follows", async () => {
     await using agent = await start("--sync-period", "1s");
     const bad = await script("bad.sh", "echo no luck; exit 3");
-    // Whether the command sees it fail is not the question here.
+    // The result of the command does not matter here.
     await agent.command("run", bad, "--name", "bad", "--restart", "never", "--socket", agent.socket);
     const { metadata } = await inPhase("bad", "Failed");
     await cluster.kubectl(["delete", "ncapp", "bad"]);
@@ -101,7 +101,7 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
     assert.equal(await asked(), before);
   });
 
-  test("an agent of one namespace mirrors the local apps of that one alone, and takes its mirrors along", async () => {
+  test("an agent of one namespace mirrors local apps of that namespace only, and moves its mirrors along", async () => {
     await cluster.kubectl(["create", "namespace", "edge"]);
     await using agent = await start("--namespace", "edge", "--sync-period", "1s");
     const shellFile = await script("long.sh", "exec sleep 600");
@@ -116,7 +116,7 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
     await waitFor("the mirror goes with its app", async () => await find("own", "edge") === undefined);
   });
 
-  test("a node with a broken disk is not ready: it gets no more apps, keeps those that run, and comes back", async () => {
+  test("a node with a broken disk is not ready, gets no more apps, keeps running ones, and recovers", async () => {
     await using agent = await startAgentProcess([
       "--kubeconfig",
       cluster.kubeconfig,

@@ -65,17 +65,17 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
   };
   const read = (name: string): Promise<ServerApp> => admin.request({ path: ncappPath("default", name) });
 
-  test("without the right to write mirrors the agent says what is missing, and nothing else happens", async () => {
+  test("without the right to write mirrors the agent reports the missing right, and nothing else happens", async () => {
     const log = createTestLog();
     await setUp("node-1", log).sync(local("web"));
     assert.match(log.text(), /"status":403.*crd\/optional\/mirrors\.yaml/);
     await assert.rejects(read("web"), { status: 404 });
   });
 
-  test("a local app shows in kubectl get, with its status, and no value of a variable", async () => {
+  test("kubectl get shows a local app with its status, and no value of a variable", async () => {
     await cluster.kubectl(["apply", "-f", join(checkout, "crd", "optional", "mirrors.yaml")]);
     const { client, mirrors, sync } = setUp("node-1");
-    // RBAC is read from a cache that may be a moment behind.
+    // The API server reads RBAC from a cache that may lag.
     await waitFor("the mirror", async () => {
       await sync(local("web"));
       return mirrors.targetOf("default/web");
@@ -95,7 +95,7 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
     assert.doesNotMatch(yaml, /secret/);
   });
 
-  test("an agent that starts again finds its mirrors and writes nothing", async () => {
+  test("an agent that restarts finds its mirrors and writes nothing", async () => {
     const before = await read("web");
     const { mirrors, sync } = setUp("node-1");
     await sync(local("web"));
@@ -103,7 +103,7 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
     assert.equal(mirrors.targetOf("default/web")?.uid, before.metadata.uid);
   });
 
-  test("a mirror that was deleted comes back as another object, one that was edited as it was", async () => {
+  test("a deleted mirror is recreated as a new object, and an edited one is restored", async () => {
     const { sync } = setUp("node-1");
     const { metadata: { uid } } = await read("web");
     await cluster.kubectl(["delete", "ncapp", "web"]);
@@ -122,7 +122,7 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
     assert.deepEqual([spec.cpuPCT, spec.suspend], ["20", false]);
   });
 
-  test("the mirror follows its app, and removes what the app no longer has", async () => {
+  test("the mirror follows its app, and drops what the app no longer has", async () => {
     const { sync } = setUp("node-1");
     await sync(local("web", { memPCT: "10", cpuPCT: undefined }));
     const { spec } = await read("web");

@@ -104,7 +104,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     assert.deepEqual(await counted(() => agent.registerOnce()), ["get nodes 200", "patch nodes/status 200"]);
   });
 
-  test("shortage of memory shows in kubectl describe and goes again", async () => {
+  test("kubectl describe shows memory pressure until it ends", async () => {
     let time = Date.now();
     let measured: NodeUsage = { ...await usage.read(), memoryAvailableBytes: 10 << 20 };
     const agent = newAgent("node-1", {
@@ -126,7 +126,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     assert.equal(conditions?.find(({ type }) => type === "MemoryPressure")?.status, "False");
   });
 
-  test("both Leases are kept for a registered Node, and the agent's own tells what is free", async () => {
+  test("a registered Node has both Leases, and the agent's own reports what is free", async () => {
     const agent = newAgent("node-1");
     await agent.observeOnce();
     await agent.registerOnce();
@@ -156,7 +156,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     assert.deepEqual([spec, status], [before.spec, before.status]);
   });
 
-  test("a kubelet that comes later gets the Node back without the taint", async () => {
+  test("a kubelet that starts later gets the Node back without the taint", async () => {
     let time = Date.now();
     const agent = newAgent("node-3", { now: () => time, steady: () => time });
     await agent.registerOnce();
@@ -173,7 +173,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     assert.equal(metadata?.annotations?.["app.example.com/registered-by"], undefined);
   });
 
-  test("when memory runs short the app of the lowest PriorityClass goes, and critical ones stay", async () => {
+  test("when memory runs short, the app of the lowest PriorityClass is evicted, and critical ones stay", async () => {
     for (const [name, value] of [["batch", -10], ["vital", 1_000_000]] as const) {
       const body = { metadata: { name }, value };
       await admin.request({ method: "POST", path: resourcePath(priorityClasses), body });
@@ -229,7 +229,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     ]);
   });
 
-  test("run() goes on through a crash of the API server and of etcd", async () => {
+  test("run() survives a crash of the API server and of etcd", async () => {
     const ending = new AbortController();
     const agent = newAgent("node-4", { periodMs: 100 });
     const running = agent.run(ending.signal);
@@ -250,7 +250,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     assert.ok(await readNode("node-4"));
   });
 
-  test("the agent's roles let it delete no Node and touch no Lease elsewhere", async () => {
+  test("the agent's roles allow it to delete no Node and write no other Lease", async () => {
     const client = clients.get("node-1")!;
     await assert.rejects(
       client.request({ method: "DELETE", path: resourcePath(nodes, { name: "node-1" }) }),

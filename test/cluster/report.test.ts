@@ -68,7 +68,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     return requests.slice(before).map(({ verb, resource, code }) => `${verb} ${resource} ${code}`);
   };
 
-  test("a status arrives with one request, empty texts left out, and kubectl shows it", async () => {
+  test("a status arrives with one request, without empty texts, and kubectl shows it", async () => {
     const app = await create("web");
     const reporter = newReporter();
     const asked = await counted(async () => {
@@ -82,7 +82,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     assert.match(stdout, /web +node-1 +Running +true +1\.0 +5\.0 +0 /);
   });
 
-  test("later changes need one request each, and what disappears is removed", async () => {
+  test("later changes need one request each, and remove fields that disappeared", async () => {
     const app = await create("changing");
     const reporter = newReporter();
     const asked = await counted(async () => {
@@ -96,7 +96,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     assert.deepEqual((await read("changing")).status, { phase: "Failed", restarts: 0 });
   });
 
-  test("an agent that starts again sends nothing about an idle app", async () => {
+  test("an agent that restarts sends nothing about an idle app", async () => {
     const app = await read("web");
     const reporter = newReporter();
     const asked = await counted(async () => {
@@ -107,7 +107,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     assert.deepEqual(asked, []);
   });
 
-  test("an object recreated under the same name is never touched, however the report comes too late", async () => {
+  test("a late report never touches an object that was recreated under the same name", async () => {
     const old = await create("again");
     await cluster.kubectl(["delete", "ncapp", "again"]);
     const fresh = await create("again");
@@ -120,7 +120,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     assert.deepEqual(await read("again"), fresh);
   });
 
-  test("what another writer put beside it stays, and its own fields are corrected", async () => {
+  test("a report keeps fields of other writers, and corrects its own", async () => {
     const app = await create("shared");
     const reporter = newReporter();
     const audited = { type: "Audited", status: "True" };
@@ -150,7 +150,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     assert.equal((await read("patient")).status?.phase, "Running");
   });
 
-  test("events tell the story in kubectl describe, counted", async () => {
+  test("kubectl describe shows the events with their counts", async () => {
     const app = await create("told");
     const recorder = createEventRecorder({
       client,
@@ -175,7 +175,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     recorder.close();
   });
 
-  test("an Event that the server has forgotten is made again with its count", async () => {
+  test("an Event that expired on the server is recreated with its count", async () => {
     const app = await create("forgotten");
     const recorder = createEventRecorder({
       client,
@@ -196,7 +196,7 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     recorder.close();
   });
 
-  test("a thousand apps cost one patch each at first and nothing while they idle", async () => {
+  test("a thousand apps cost one patch each at first and nothing while idle", async () => {
     const names = Array.from({ length: 1000 }, (_, number) => `many-${number}`);
     const apps = await Promise.all(names.map(create));
     const reporter = newReporter();

@@ -1,4 +1,4 @@
-/** `nckubelet scheduler` in a process of its own: source, or the built executable where NCKUBELET_BIN names one. */
+/** `nckubelet scheduler` in a separate process: from source, or the executable that NCKUBELET_BIN names. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -7,11 +7,11 @@ import { checkout } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
 
 export interface SchedulerCommand extends AsyncDisposable {
-  /** Everything it has logged so far. */
+  /** Its log so far. */
   log(): string;
 }
 
-/** Starts a scheduler with these flags and waits until it leads; at the end of the block it is asked to stop. */
+/** Starts a scheduler with these flags and waits until it leads; it stops at the end of the block. */
 export async function startSchedulerCommand(flags: string[]): Promise<SchedulerCommand> {
   const binary = process.env.NCKUBELET_BIN;
   const [file, words] = binary ? [binary, []] : [process.execPath, [join(checkout, "src/main.ts")]];

@@ -95,7 +95,7 @@ describe(
         await cluster.kubectl(words);
       }
       assert.equal((await running("waits")).node, "node-a");
-      // Between two of the bindings it may have asked, and then misses less.
+      // It may have checked between two of the bindings, and then lacks fewer rights.
       const said = refusals().map((line) => line.slice(line.indexOf("--with-scheduler")));
       assert.equal(new Set(said).size, said.length, "the same is said once, however often it asked");
       assert.doesNotMatch(agent.log(), / ERROR /);
@@ -112,7 +112,7 @@ describe(
         const kubeconfig = await cluster.certificateKubeconfigFor(user);
         return await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", node, "--with-scheduler"]);
       };
-      // A scheduler by its group, an agent by its name: what docs/scheduler.md tells people to do.
+      // A scheduler by its group, an agent by its name, as docs/scheduler.md recommends.
       for (const node of ["node-a", "node-b"]) {
         const binding = [`nckubelet-agent-${node}`, `--user=${agentUser(node)}`];
         await cluster.kubectl(["create", "clusterrolebinding", ...binding, "--clusterrole=nckubelet-agent"]);
@@ -144,7 +144,7 @@ describe(
 
       await agents[first].start();
       assert.equal((await running("steady")).pid, pid);
-      // It ends in an orderly way and gives the Lease back.
+      // It stops gracefully and releases the Lease.
       await agents[second].kill("SIGTERM");
       assert.equal(await leader((node) => node === first), first);
       assert.ok(await isAlive(pid), "nor does it matter to them who leads");

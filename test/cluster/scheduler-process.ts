@@ -1,6 +1,6 @@
 /**
- * A scheduler in a process of its own, to be stopped and continued: `scheduler-process.ts KUBECONFIG IDENTITY [quick]`.
- * Quick ones elect their leader in a fifth of the usual time.
+ * A scheduler in a separate process, for SIGSTOP and SIGCONT: `scheduler-process.ts KUBECONFIG IDENTITY [quick]`.
+ * With `quick`, the election takes a fifth of the usual time.
  */
 import process from "node:process";
 import { loadAccess } from "../../src/kube/access/access.ts";
@@ -20,7 +20,7 @@ await runScheduler({
   schedulerName: "nc-scheduler",
   policy: "spread",
   leaderElect: true,
-  // One at a time, so that there is always a bind on its way when the process is stopped.
+  // One at a time, so that a bind is always in flight when the process is stopped.
   bindPlaces: 1,
   election: election === "quick" ? { leaseSeconds: 3, renewDeadlineMs: 2000, retryMs: 300 } : {},
 }, stopping.signal);

@@ -114,7 +114,7 @@ describe(
         return items.find((event) => event.involvedObject.name === name && event.reason === reason);
       });
 
-    /** Runs a scheduler in this process, as the user that the RBAC is for. */
+    /** Runs a scheduler in this process, as the user that has the RBAC roles. */
     const start = async (options: Partial<SchedulerOptions> = {}) => {
       const reports: RequestReport[] = [];
       const client = createKubeClient(await loadAccess({ kubeconfig }), {
@@ -224,13 +224,13 @@ describe(
         const { items } = await admin.request<{ items: KubeEvent[] }>({ path: resourcePath(events) });
         return items.filter(({ message: said }) => said === message).length === 20;
       });
-      // The story of the one that is bound comes last, and the client hears of a write after the server has shown it.
+      // The report of the bound app comes last, and the client sees the answer to a write after the watch has shown it.
       await eventOf("big", "Scheduled");
       await waitFor(
         "its requests have ended",
         () => reports.filter(({ verb, resource }) => verb === "create" && resource === "events").length >= 21,
       );
-      /** Everything but reading and watching. */
+      /** All requests except reads and watches. */
       const takeWrites = () =>
         reports.splice(0).filter(({ verb }) => !["get", "list", "watch"].includes(verb))
           .map(({ verb, resource }) => `${verb} ${resource}`);
@@ -255,7 +255,7 @@ describe(
         `bound ${tookMs} ms after the deletion was asked for, by these requests: ${writes.join()}`,
       );
       assert.equal(count(writes, "patch ncapps"), 2, "nobody else was tried");
-      // A bind, a status and an event each, and a straggler or two: far from one for each of the 18 that still wait.
+      // A bind, a status and an event each, and one or two late requests: far fewer than one for each of the 18 that still wait.
       assert.ok(writes.length <= 8, writes.join());
     });
 
@@ -280,7 +280,7 @@ describe(
       const second = await startProcess(kubeconfig, "second", election);
       running.push(second);
       const { places, moved } = await followMoves();
-      // Some at once, so that it is stopped in the midst of its binds; the others trickle in until it is awake again.
+      // Some at once, so that it is stopped in the middle of its binds; the others follow one by one until it resumes.
       const burst = Math.ceil(apps / 2);
       const bursting = createApps(burst);
       await waitFor("some are bound", () => places.size >= 5);
@@ -317,7 +317,7 @@ describe(
       await stop();
       assert.equal(await holder(), undefined);
       await createApp("after");
-      // Far sooner than the 15 s of the Lease: only the time between two tries.
+      // Far sooner than the 15 s of the Lease: only the time between two attempts.
       await bound("after", 8000);
       assert.equal(await holder(), "second");
     });

@@ -94,21 +94,21 @@ void runScheduler({
   leaderElect: false,
 }, new AbortController().signal);
 
-// One after the other, so that the first has its share when the last asks for more than is left.
+// One after the other, so that the first has its share when the last asks for more than remains.
 for (const scene of scenes) await play(cluster, scene);
 const shown = [await show(cluster, "get ncapp")];
 for (const { name, title, words } of scenes) {
   shown.push(`## ${title}\n\n${words}\n\n${await show(cluster, `describe ncapp ${name}`)}`);
 }
 await writeFile(process.argv[2] ?? "/dev/stdout", shown.join("\n"));
-// The machine is halted with all that runs on it.
+// The machine halts with everything on it.
 process.exit(0);
 
 async function play(cluster: Cluster, { name, script, spec, isThere }: Scene): Promise<void> {
   const shellFile = `/srv/${name}.sh`;
   await writeFile(shellFile, `#!/bin/sh\n${script}`, { mode: 0o755 });
   const app: NCApp = { apiVersion, kind, metadata: { name }, spec: { shellFile, ...spec } };
-  // As from a file that kubectl has not written its own notes into.
+  // As from a file, without kubectl's own annotations.
   await cluster.kubectl(["create", "-f", "-"], { input: JSON.stringify(app) });
   await waitFor(name, async () => isThere((await read(cluster, name)).status ?? {}), patienceMs);
 }
@@ -122,7 +122,7 @@ async function show(cluster: Cluster, words: string): Promise<string> {
   return `\`\`\`console\n$ kubectl ${words}\n${withoutManagedFields(stdout).trimEnd()}\n\`\`\`\n`;
 }
 
-/** kubectl before 1.21 prints who wrote which field, a page of it; later ones do not. */
+/** kubectl before 1.21 prints managedFields, about a page; later versions do not. */
 function withoutManagedFields(text: string): string {
   return text.replace(/^ {2}Managed Fields:\n(?: {4}.*\n)*/m, "");
 }

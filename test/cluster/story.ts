@@ -21,7 +21,7 @@ CPU and MEM are in percent of the node.
 
 `;
 
-// Files of the guest are in its memory, so that nothing is left of the scripts in /srv.
+// The guest keeps its files in memory, so that the scripts in /srv leave nothing behind.
 process.env.NCKUBELET_GUEST = "uml";
 using temp = tempFolder();
 const share = temp.path;

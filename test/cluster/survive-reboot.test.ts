@@ -1,5 +1,5 @@
 /**
- * A node that comes up after a power cut while its API server is away: the agent has only what it wrote down.
+ * A node that boots after a power cut while its API server is down: the agent has only its state on disk.
  */
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -20,7 +20,7 @@ const skip = skipUnless("control-plane") ||
 const patienceMs = 60_000;
 
 test(
-  "after a reboot without an API server a node runs what it last knew, and tells when the server is back",
+  "after a reboot without an API server a node runs its last known apps, and reports once the server is back",
   { skip },
   async () => {
     await using cluster = await startControlPlane();

@@ -1,6 +1,6 @@
 /**
- * Whatever happens to the API server and to etcd, apps run on, and the agent neither hammers a server that comes back nor forgets to
- * tell it what happened meanwhile. The agent has the shipped roles and no more.
+ * Whatever happens to the API server and to etcd, apps keep running, and the agent neither floods a server that comes back nor
+ * loses reports about what happened meanwhile. The agent has the shipped roles and no more.
  */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
@@ -18,9 +18,9 @@ import { waitFor } from "../wait-for.ts";
 
 const path = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
 const names = Array.from({ length: 10 }, (_, number) => `app-${number}`);
-/** They run until their file is there: what happens on the node while nobody can be told. */
+/** Jobs that run until their file exists: they end while the API server is down. */
 const jobs = Array.from({ length: 9 }, (_, number) => `job-${number}`);
-/** Longer than any wait of the agent, so that only an agent that does not come back fails. */
+/** Longer than any wait of the agent, so that only an agent that does not recover fails. */
 const patienceMs = 60_000;
 
 describe("an agent whose API server dies again and again", { skip: skipUnless("control-plane") }, () => {
@@ -68,7 +68,7 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
   };
   const read = async (): Promise<NCApp[]> => JSON.parse((await cluster.request(path)).body).items;
 
-  /** Waits until the server has of every app what is true on the node. */
+  /** Waits until the server's status of every app matches the node. */
   const converged = () =>
     waitFor("the status of all apps is that of the node", async () => {
       const apps = await read().catch(() => []);
@@ -83,7 +83,7 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
     await writeFile(join(folder, job), "");
   };
 
-  /** How many requests the agent has made that fit. */
+  /** Returns the number of matching requests that the agent has made. */
   const requests = async (...labels: string[]): Promise<number> => {
     const text = await (await fetch(`${agent.url}/metrics`)).text();
     return text.split("\n")
@@ -93,7 +93,7 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
       .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   };
 
-  /** Counts from now on; the answer is in requests a second. */
+  /** Starts counting; the result is in requests per second. */
   const startRate = async () => {
     const count = async () => ({ all: await requests(), unanswered: await requests('code="0"') });
     const [startedAt, before] = [performance.now(), await count()];
@@ -128,12 +128,12 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
       }).on("error", () => resolve(false));
     });
 
-  test("20 kills of the API server restart no app, cost few requests, and all is told when it is back", async (t) => {
+  test("20 kills of the API server restart no app, cost few requests, and delay reports only until it is back", async (t) => {
     const rate = await startRate();
     const times: number[] = [];
     for (let kill = 1; kill <= 20; kill++) {
       await cluster.apiServer.kill("SIGKILL");
-      // Most times it dies when it has just opened its port and does not know its own roles yet.
+      // Usually it dies right after opening its port, before it has loaded its roles.
       if (kill % 4 !== 0) {
         await cluster.apiServer.start({ isReady: accepts });
         continue;
@@ -151,7 +151,7 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
     await assertUntouched();
   });
 
-  test("kills of etcd under a living API server restart no app, and all is told when it is back", async (t) => {
+  test("kills of etcd under a running API server restart no app, and delay reports only until it is back", async (t) => {
     const rate = await startRate();
     const times: number[] = [];
     for (let kill = 1; kill <= 3; kill++) {
@@ -171,7 +171,7 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
     await cluster.compact();
     await cluster.apiServer.start();
     await converged();
-    // An app that comes by the watch shows that the agent is done with its lists.
+    // An app that arrives through the watch shows that the agent has finished its lists.
     await create("late", {});
     await waitFor(
       "the late app is known",

@@ -1,8 +1,8 @@
 /**
- * Three real agents, a real scheduler and a real API server: what becomes of apps when a node is lost, and when it returns.
+ * Three real agents, a real scheduler and a real API server: what happens to apps when a node is lost, and when it returns.
  *
- * The agent is killed, not the machine: its apps run on, as they would on a node that the network has cut off. So an app that was
- * moved lives twice until the agent is back; its status tells of the one that is bound.
+ * The agent is killed, not the machine: its apps keep running, as on a node that the network cut off. So a moved app has two
+ * instances until the agent is back; its status is that of the bound one.
  */
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
@@ -26,11 +26,11 @@ import { watchStories } from "./watch-stories.ts";
 const nodes = ["node-1", "node-2", "node-3"];
 const names = ["a", "b", "c", "d", "e", "f"];
 const graceSeconds = 20;
-/** Three fill a node, so two nodes just take all six. */
+/** Three apps fill a node, so two nodes just fit all six. */
 const share = "30";
 
 test(
-  "apps of a killed agent are Unknown, then Running elsewhere; when it returns, it stops what is no longer its own",
+  "apps of a killed agent are Unknown, then Running elsewhere; when it returns, it stops those that moved",
   { skip: skipUnless("control-plane"), timeout: 180_000 },
   async (context) => {
     await using cluster = await startControlPlane({
@@ -42,7 +42,7 @@ test(
     opened.defer(() => admin.close());
     const folder = opened.use(tempFolder()).path;
     const shellFile = join(folder, "app.sh");
-    // It takes its whole grace period to stop, so that there is time to see who speaks meanwhile.
+    // It takes its whole grace period to stop, which leaves time to see which agent reports meanwhile.
     await writeFile(shellFile, "#!/bin/sh\ntrap '' TERM\nexec sleep 86399\n", { mode: 0o755 });
 
     const agents = new Map<string, AgentProcess>();
@@ -56,7 +56,7 @@ test(
             kubeconfig,
             "--node-name",
             node,
-            // The caps are for the scheduler to count; this machine may have no way to enforce them.
+            // Only the scheduler counts the caps; this machine may be unable to enforce them.
             "--enforce",
             "best-effort",
           ]),
@@ -97,7 +97,7 @@ test(
       await admin.request({ method: "POST", path: ncappPath("default"), body });
     }
     const first = await allRunning("all run");
-    // Not two each for certain: what the nodes measure counts too, and here they all measure one machine.
+    // Not necessarily two each: measured usage counts too, and here all nodes measure the same machine.
     assert.ok(countByNode(first).every((count) => count >= 1), `spread: ${countByNode(first)}`);
     await reachInstances("one of each lives, where it is bound to", first, nodesOf(first));
 
@@ -145,7 +145,7 @@ test(
   },
 );
 
-/** A process that was just started is a shell for a moment, so the state is waited for. */
+/** A new process is a shell for a moment, so this waits for the state. */
 async function reachInstances(
   what: string,
   apps: NCApp[],
@@ -156,7 +156,7 @@ async function reachInstances(
     .catch((error) => assert.deepEqual(found, expected, error.message));
 }
 
-/** The nodes on which processes of each app live, by its name. */
+/** Returns the nodes with live processes of each app, by its name. */
 async function instances(apps: NCApp[]): Promise<Record<string, string[]>> {
   const byUid = new Map(apps.map(({ metadata }) => [metadata.uid, metadata.name]));
   const found: Record<string, string[]> = Object.fromEntries(names.map((name) => [name, []]));

@@ -19,7 +19,7 @@ const users = [
 ];
 
 test(
-  "off loopback the API server's users get what its RBAC gives them of the node, asked with the agent's own rights",
+  "off loopback, RBAC decides what users may read of the node, and the agent asks with its own rights",
   { skip: skipUnless("control-plane") },
   () =>
     withControlPlane(async (cluster) => {
@@ -64,7 +64,7 @@ test(
       );
       const paths = ["/healthz", "/apps", "/metrics", "/stats/summary"];
       const all = (token?: string) => Promise.all(paths.map((path) => get(path, token)));
-      // RBAC that was just written takes effect when the API server's own watch has seen it.
+      // New RBAC takes effect once the API server's own watch has seen it.
       await waitFor("the monitor may", async () => await get("/metrics", monitor) === 200, 60_000);
       assert.deepEqual(await all(), [200, 401, 401, 401]);
       assert.deepEqual(await all("nobody-has-this-token"), [200, 401, 401, 401]);

@@ -5,9 +5,9 @@ import { ncapps } from "../../src/kube/resources.ts";
 import { followList } from "../../src/kube/watch/watch.ts";
 
 export interface Moves {
-  /** Where each app is bound to. */
+  /** The node of each app. */
   places: Map<string, string>;
-  /** Apps whose node ever changed, each with from where and to where. */
+  /** Apps whose node ever changed, each with the old and the new node. */
   moved: string[];
   stop(): Promise<void>;
 }

@@ -10,7 +10,7 @@ export interface Chapter {
 }
 
 export interface Stories extends AsyncDisposable {
-  /** All states of an app since the watch began, or since `clear`. */
+  /** All states of an app since the start of the watch, or since `clear`. */
   of(name: string): Chapter[];
   clear(): void;
 }

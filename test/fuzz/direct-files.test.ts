@@ -9,7 +9,7 @@ import { directFiles, useDirectFiles } from "./direct-files.ts";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
-/** What can be told of files, by one way to them, in a folder that is new. */
+/** Runs file operations through one implementation, in a new folder, and returns their results. */
 async function story(way: Pick<typeof promises, keyof typeof directFiles>): Promise<unknown[]> {
   using temp = tempFolder();
   const root = temp.path;
@@ -40,7 +40,7 @@ async function story(way: Pick<typeof promises, keyof typeof directFiles>): Prom
   return [...told, await trouble(way.rm(path)), await trouble(way.stat(path))];
 }
 
-test("direct files tell what those of the thread pool tell, and refuse what they refuse", async () => {
+test("direct files return and refuse the same as those of the thread pool", async () => {
   const direct = directFiles as unknown as typeof promises;
   const told = await story(direct);
   assert.deepEqual(told, await story(promises));

@@ -1,9 +1,9 @@
 /**
- * `node:fs/promises` without its thread pool: the same system calls on the same files, made at once by whoever asks. A case that
+ * `node:fs/promises` without its thread pool: the same system calls on the same files, made at once in the calling thread. A case that
  * reads a few small files spends most of its time on the way to the pool and back, many times what the calls themselves take.
  *
- * Guarantees: flags, modes, positions and errors are the kernel's, as ever.
- * Caveats: what is asked for together is done one after the other. Only what the targets need is here: another function goes
+ * Guarantees: flags, modes, positions and errors are the kernel's, as usual.
+ * Caveats: concurrent operations run one after the other. Only what the targets need is here: another function goes
  * through the pool as usual, another method of an open file is a TypeError. Works on Node, where the long run is; the short pass of
  * the unit tests has the real thing.
  */
@@ -11,7 +11,7 @@ import fs from "node:fs";
 import promises from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 
-/** From now on files are read and written at once in this thread, by modules that are loaded already, too; the result undoes it. */
+/** Makes all modules, even loaded ones, read and write files in this thread; the returned function undoes it. */
 export function useDirectFiles(): () => void {
   const before = { ...promises };
   Object.assign(promises, directFiles);
@@ -22,7 +22,7 @@ export function useDirectFiles(): () => void {
   };
 }
 
-/** What takes the place of the functions of those names. */
+/** The replacements of the functions of the same names. */
 export const directFiles = {
   open: async (...how: Parameters<typeof fs.openSync>) => new DirectFile(fs.openSync(...how)),
   chmod: atOnce(fs.chmodSync),
@@ -38,7 +38,7 @@ function atOnce(call: (...given: never[]) => unknown) {
   return async (...given: never[]) => call(...given);
 }
 
-/** What a `FileHandle` is for, as far as the targets go. */
+/** The part of `FileHandle` that the targets need. */
 class DirectFile {
   readonly fd: number;
 

@@ -20,7 +20,7 @@ async function outcome(run: (text: string) => unknown, more: Partial<Target> = {
   return await runCase(made, await made.open(), Buffer.from("input"), cpuMs);
 }
 
-test("makeInput() makes the same input from the same seed and number, and others from others", () => {
+test("makeInput() returns the same input for the same seed and number, and different ones otherwise", () => {
   const made = target(() => {});
   assert.deepEqual(makeInput(made, 1, 7), makeInput(made, 1, 7));
   const different = new Set(
@@ -33,19 +33,19 @@ test("makeInput() makes the same input from the same seed and number, and others
   );
 });
 
-test("makeInput() keeps to the longest input, and makes some that are as long", () => {
+test("makeInput() respects the maximum length, and reaches it", () => {
   const made = target(() => {}, { maxBytes: 3000 });
   const lengths = Array.from({ length: 3000 }, (_, n) => makeInput(made, 3, n).length);
   assert.ok(Math.max(...lengths) <= 3000);
   assert.ok(lengths.some((length) => length > 2900));
 });
 
-test("makeInput() changes the samples of a target for trees as values only", () => {
+test("makeInput() changes the samples of a tree target as values only", () => {
   const made = target(() => {}, { treesOnly: true, samples: ['{"a": [1, {"b": "x"}]}'] });
   for (let n = 0; n < 500; n++) JSON.parse(Buffer.from(makeInput(made, 1, n)).toString("utf8"));
 });
 
-test("mutateBytes() and mutateTree() take anything, the empty text too", () => {
+test("mutateBytes() and mutateTree() accept anything, even empty text", () => {
   const material = { samples: ["", "a"], tokens: [], maxBytes: 1000 };
   for (let n = 0; n < 500; n++) {
     const random = createRandom(String(n));
@@ -62,18 +62,18 @@ test("mutateTree() changes one line of several", () => {
     assert.equal(lines.length, 3);
     return lines.filter((line) => line === '{"a":1}').length;
   });
-  // A change may put back what was there.
+  // A change may restore the original.
   assert.deepEqual([...new Set(unchanged)].sort(), [2, 3]);
 });
 
-test("runCase() passes what returns, and what throws as declared", async () => {
+test("runCase() passes a target that returns, or throws a declared error", async () => {
   const refusal = { name: "Error", says: /field/ };
   assert.equal(await outcome(() => 1), undefined);
   assert.equal(await outcome(async () => 1), undefined);
   assert.equal(await outcome(() => Promise.reject(new Error("the field is bad")), { refusal }), undefined);
 });
 
-test("runCase() finds other errors, long, broken and unclear messages, and things that are no errors", async () => {
+test("runCase() reports other errors, long, broken and unclear messages, and thrown values that are no errors", async () => {
   const refusal = { name: "Error", says: /field/, maxLength: 50 };
   const throwing = (error: unknown) => () => {
     throw error;
@@ -89,14 +89,14 @@ test("runCase() finds other errors, long, broken and unclear messages, and thing
   assert.match(await outcome(throwing("text"), { refusal }) ?? "", /threw text/);
 });
 
-test("runCase() finds what a target asserts, and what takes too long", async () => {
+test("runCase() reports failed assertions of a target, and cases that take too long", async () => {
   assert.equal(await outcome(() => holds(false, "it does not hold")), "it does not hold");
   assert.equal(await outcome(() => oneLine("a\nb", "a text")), 'a text is not one line: "a\\nb"');
   let clock = 0;
   assert.match(await outcome(() => {}, {}, () => clock += 2000) ?? "", /took 2000 ms/);
 });
 
-test("runCase() finds a changed prototype and takes the change back", async () => {
+test("runCase() reports a changed prototype and undoes the change", async () => {
   const found = await outcome(() => {
     // deno-lint-ignore no-explicit-any
     (Object.prototype as any).polluted = 1;
@@ -105,11 +105,11 @@ test("runCase() finds a changed prototype and takes the change back", async () =
   assert.equal("polluted" in {}, false);
 });
 
-test("judge() takes a message of several lines where it is for a terminal", () => {
+test("judge() accepts a message of several lines if it is for a terminal", () => {
   assert.equal(judge(new Error("a\nb"), { name: "Error", anyLines: true }), undefined);
 });
 
-test("shrink() leaves only what makes the trouble", async () => {
+test("shrink() keeps only what causes the problem", async () => {
   const input = Buffer.from(`${"x".repeat(500)}bad${"y".repeat(300)}`);
   const smallest = await shrink(input, async (bytes) => Buffer.from(bytes).toString().includes("bad"));
   assert.equal(Buffer.from(smallest).toString(), "bad");

@@ -1,7 +1,7 @@
 /**
- * A small fuzzer: makes inputs from samples, gives them to a parser, and looks at what it did with them.
+ * A small fuzzer: derives inputs from samples, passes them to a parser, and checks the result.
  *
- * Guarantees: case N of a seed is the same input on every machine, whatever ran before. A case is judged by the same rules for all
+ * Guarantees: case N of a seed is the same input on every machine, whatever ran before. The same rules apply to all
  * parsers: the only errors are the declared ones, in one short line that names the place; no object of the language is
  * changed; what a target itself asserts holds; a case is over within its CPU time.
  * Caveat: a case that never ends cannot be stopped from within; `run.ts` watches from outside.
@@ -12,47 +12,47 @@ import { asBytes, mutateBytes } from "./mutate-bytes.ts";
 import { mutateTree } from "./mutate-tree.ts";
 import { createRandom } from "./random.ts";
 
-/** A parser, or several that eat the same bytes. */
+/** A parser, or several that read the same bytes. */
 export interface Target {
   name: string;
-  /** The functions that are called, for people. */
+  /** The called functions, for display. */
   covers: readonly string[];
-  /** Real inputs to begin from. */
+  /** Real inputs to start from. */
   samples: readonly string[];
-  /** Words that mean something to the parser. */
+  /** Keywords of the parser. */
   tokens?: readonly string[];
   /** Longest input; 64 KiB if absent. */
   maxBytes?: number;
-  /** Samples are JSON and only ever changed as values: the parser is behind a door that takes nothing else. */
+  /** Whether samples are JSON and changed only as values, because the parser never sees other text. */
   treesOnly?: boolean;
-  /** The error that says no. Absent: trouble is a value, and any throw is a finding. */
+  /** The error for refused input. Absent: problems are values, and any throw is a finding. */
   refusal?: Refusal;
   open(): Session | Promise<Session>;
 }
 
-/** How a parser says no. */
+/** How a parser refuses input. */
 export interface Refusal {
-  /** The `name` of the errors; a subclass has another one, so that a TypeError is no plain Error. */
+  /** The `name` of the errors; subclasses have other names, so that a TypeError is not a plain Error. */
   name: string;
-  /** What every message has to have in it: the place, or the field. */
+  /** What every message must contain: the place, or the field. */
   says?: RegExp;
   /** 400 characters if absent. */
   maxLength?: number;
-  /** Whoever reads it typed what it is about, and sees it on a terminal. */
+  /** Whether the reader typed the input, and sees the message on a terminal. */
   anyLines?: boolean;
 }
 
-/** A target that is ready; holds its files and servers. */
+/** A prepared target, with its files and servers. */
 export interface Session {
-  /** Throws where something does not hold, or what the parser throws. */
+  /** Throws if an assertion fails, or what the parser throws. */
   run(input: Uint8Array): unknown;
   close?(): void | Promise<void>;
 }
 
-/** The most CPU time of a case. A usual one takes some ten microseconds. */
+/** The maximum CPU time of a case. Typical cases take some ten microseconds. */
 export const slowMs = 1000;
 
-/** Something that a target asserts does not hold. */
+/** A failed assertion of a target. */
 export class Broken extends Error {
   override name = "Broken";
 }
@@ -62,7 +62,7 @@ export function holds(condition: boolean, what: string): asserts condition {
   if (!condition) throw new Broken(what);
 }
 
-/** Asserts that a text for people is one line of a sane length. */
+/** Asserts that a message is one line of a reasonable length. */
 export function oneLine(text: string, what: string, maxLength = 400): void {
   if (text.length > maxLength) throw new Broken(`${what} has ${text.length} characters`);
   if (/[\u0000-\u001f]/.test(text)) {
@@ -70,7 +70,7 @@ export function oneLine(text: string, what: string, maxLength = 400): void {
   }
 }
 
-/** The input of a case. */
+/** Returns the input of a case. */
 export function makeInput(target: Target, seed: number, number: number): Uint8Array {
   const { name, maxBytes = 65_536, treesOnly = false } = target;
   const random = createRandom(`${seed}/${name}/${number}`);
@@ -84,7 +84,7 @@ export function makeInput(target: Target, seed: number, number: number): Uint8Ar
   return Buffer.from(mutateBytes(random, sample, { ...material, maxBytes }), "latin1");
 }
 
-/** Runs one input; says what is wrong, or undefined. */
+/** Runs one input; returns what is wrong, or undefined. */
 export async function runCase(
   target: Target,
   session: Session,
@@ -104,7 +104,7 @@ export async function runCase(
   return problem ?? polluted ?? (took > slowMs ? `took ${Math.round(took)} ms of CPU time` : undefined);
 }
 
-/** What is wrong with something that was thrown; undefined: it is a refusal as it should be. */
+/** Returns what is wrong with a thrown value; undefined for a proper refusal. */
 export function judge(error: unknown, refusal: Refusal | undefined): string | undefined {
   if (!(error instanceof Error)) return `threw ${String(error)}`;
   if (error instanceof Broken) return error.message;
@@ -143,7 +143,7 @@ function processCpuMs(): number {
   return (user + system) / 1000;
 }
 
-/** A case that left something on the objects that all others inherit from; it is taken away again. */
+/** Reports properties that a case left on the built-in prototypes, and removes them. */
 function cleanPrototypes(): string | undefined {
   for (const prototype of [Object.prototype, Array.prototype, Function.prototype] as object[]) {
     for (const name in prototype) {

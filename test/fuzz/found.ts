@@ -8,24 +8,24 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 
-/** A case that broke something. */
+/** A case that failed. */
 export interface Finding {
   target: string;
   /** What was wrong. */
   problem: string;
   seed: number;
-  /** Its number under the seed. */
+  /** The number of the case. */
   number: number;
   input: Uint8Array;
 }
 
 const folder = fileURLToPath(new URL("./found/", import.meta.url));
 
-/** Keeps a finding and gives its path. */
+/** Stores a finding and returns its path. */
 export function keepFinding({ target, problem, seed, number, input }: Finding): string {
   const digest = createHash("sha256").update(input).digest("hex").slice(0, 8);
   const path = join(folder, `${target}-${digest}.json`);
-  // What is long repeats itself.
+  // Long inputs are repetitive.
   const isLong = input.length > 300;
   const text = Buffer.from(isLong ? gzipSync(input) : input).toString("base64");
   const kept = {
@@ -40,7 +40,7 @@ export function keepFinding({ target, problem, seed, number, input }: Finding): 
   return path;
 }
 
-/** All that are kept. */
+/** Returns all stored findings. */
 export function keptFindings(): Finding[] {
   return readdirSync(folder).filter((file) => file.endsWith(".json")).sort().map((file) => {
     const { target, problem, seed, case: number, base64, gzip } = JSON.parse(

@@ -6,21 +6,21 @@
 import { Buffer } from "node:buffer";
 import type { Random } from "./random.ts";
 
-/** What a sample can be crossed with. */
+/** Material to combine a sample with. */
 export interface Material {
   /** Other samples of the same parser. */
   samples: readonly string[];
-  /** Words that mean something to the parser. */
+  /** Keywords of the parser. */
   tokens: readonly string[];
   maxBytes: number;
 }
 
-/** The text of a UTF-8 string with one character per byte. */
+/** Returns a string with one character per byte of the UTF-8 text. */
 export function asBytes(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 
-/** A changed sample, never longer than `maxBytes`. */
+/** Returns a changed sample, never longer than `maxBytes`. */
 export function mutateBytes(random: Random, sample: string, material: Material): string {
   let text = sample;
   const rounds = 1 + random.below(random.oneIn(4) ? 12 : 3);
@@ -124,7 +124,7 @@ const operations: readonly Operation[] = [
   },
 ];
 
-/** One short piece over and over, up to the longest input there may be. */
+/** Repeats a short piece up to the maximum length. */
 function stretch(random: Random, text: string, { maxBytes, tokens }: Material): string {
   const at = random.below(text.length);
   const cut = text.slice(at, at + 1 + random.below(8));

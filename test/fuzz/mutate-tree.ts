@@ -1,10 +1,10 @@
 /**
  * Changes a JSON sample as a value, not as text: another type, a missing or doubled field, a strange key, deep nesting. What comes
- * out parses, so that it gets past the first door of a reader.
+ * out is valid JSON, so that it reaches the code behind the parser.
  */
 import type { Random } from "./random.ts";
 
-/** A changed copy of the JSON text; undefined where it is none. A text of several JSON lines has one of them changed. */
+/** Returns a changed copy of the JSON text, or undefined if it is not JSON. Of several JSON lines, one is changed. */
 export function mutateTree(random: Random, text: string): string | undefined {
   const whole = parse(text);
   if (whole !== undefined) return JSON.stringify(changed(random, whole));
@@ -123,7 +123,7 @@ function boxesIn(root: unknown[]): Box[] {
     for (const key of Object.keys(holder)) {
       boxes.push({ holder, key });
       const value = (holder as Record<string, unknown>)[key];
-      // Deep nests were put there by an earlier round: their inside is all the same.
+      // Deep nests come from an earlier round: all their levels are the same.
       if (typeof value === "object" && value !== null && boxes.length < 2000) walk(value as Box["holder"]);
     }
   };

@@ -1,4 +1,4 @@
-/** A short pass over every target with a fixed seed, and every input that broke something once. `npm run fuzz` is the long one. */
+/** A short pass over every target with a fixed seed, and a replay of all findings. `npm run fuzz` is the long pass. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { keptFindings } from "./found.ts";
 import { targetNamed, targets } from "./targets.ts";
 
 const seed = 20_260;
-/** Those with files and connections take longer for each. */
+/** Targets with files and connections, which are slower per case. */
 const cases = { usual: 60, slow: 15 };
 const slow = new Set([
   "cgroup-folder",
@@ -40,7 +40,7 @@ for (const target of targets) {
   });
 }
 
-test("no input that broke something once does it again", async (context) => {
+test("no recorded finding fails again", async (context) => {
   for (const { target: name, problem, seed, number, input } of keptFindings()) {
     await context.test(`${name}, seed ${seed}, case ${number}: ${problem.slice(0, 100)}`, async () => {
       const target = targetNamed(name);
@@ -54,7 +54,7 @@ test("no input that broke something once does it again", async (context) => {
   }
 });
 
-test("every target has a name of its own, and samples that it takes or refuses as it should", async () => {
+test("every target has a unique name, and accepts or properly refuses its samples", async () => {
   assert.equal(new Set(targets.map(({ name }) => name)).size, targets.length);
   for (const target of targets) {
     const session = await target.open();

@@ -1,13 +1,13 @@
-/** Choices that are the same for the same seed, so that a case can be made again from its number. */
+/** Random choices that depend only on the seed, so that a case can be repeated by its number. */
 export interface Random {
-  /** A whole number from 0 up to, not including, `count`. */
+  /** An integer from 0 up to, but not including, `count`. */
   below(count: number): number;
   pick<T>(list: readonly T[]): T;
-  /** True once in `n` times. */
+  /** True with a probability of 1 in `n`. */
   oneIn(n: number): boolean;
 }
 
-/** Makes the choices of one case; any text is a seed. */
+/** Creates the random source of one case; any text is a seed. */
 export function createRandom(seed: string): Random {
   let state = hash(seed);
   // mulberry32: one multiplication more than needed for a fuzzer, and no pattern that would hide a case.

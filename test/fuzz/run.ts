@@ -1,14 +1,14 @@
 /**
- * Fuzzes every parser that eats foreign bytes.
+ * Fuzzes every parser that reads untrusted bytes.
  *
  * Usage: node test/fuzz/run.ts [--cases 100000] [--seed N] [--only NAME] [--case N] [--jobs 2] [--no-keep] [--list]
- *   --only NAME   the target of that name, or those that have it in their name
- *   --case N      only this case, to see it again
+ *   --only NAME   the target with this name, or those whose names contain it
+ *   --case N      only this case, to reproduce it
  *   --no-keep     print findings only
- *   --list        the targets and what they call
+ *   --list        list the targets and what they call
  *
- * A finding is printed with its seed, number and input, and kept in test/fuzz/found, where the unit tests replay it. Runs on Node:
- * a case that never ends is ended with its thread.
+ * A finding is printed with its seed, number and input, and stored in test/fuzz/found, from where the unit tests replay it. Runs
+ * on Node: a case that never ends is terminated with its thread.
  */
 import { Buffer } from "node:buffer";
 import { performance } from "node:perf_hooks";
@@ -20,11 +20,11 @@ import { type Finding, keepFinding } from "./found.ts";
 import { targets } from "./targets.ts";
 import type { Done, Work } from "./worker.ts";
 
-/** A case that takes longer hangs: the slowest that is right takes a second on a busy machine. */
+/** A case that takes longer hangs: the slowest valid case takes a second on a busy machine. */
 const hangMs = 15_000;
-/** Caches that are bounded may fill; what grows with the cases grows more. */
+/** Bounded caches may fill; a leak grows by more. */
 const mostGrownBytes = 24 << 20;
-/** Each takes its time; a few are enough to look at. */
+/** Shrinking takes time, and a few findings are enough. */
 const mostHangs = 3;
 
 const { values } = parseArgs({
@@ -79,7 +79,7 @@ async function fuzz(target: Target, seed: number): Promise<number> {
   return findings.length;
 }
 
-/** Runs cases `from` to `to`; a worker that a case ended is followed by one that goes on behind it. */
+/** Runs cases `from` to `to`; if a case ends a worker, another continues after that case. */
 async function fuzzPart(target: Target, seed: number, from: number, to: number) {
   const findings: Finding[] = [];
   for (let next = from; next < to && findings.length < mostHangs;) {

@@ -1,4 +1,4 @@
-/** A smaller input with the same trouble: pieces are cut out for as long as it stays. `isSame` says whether it does. */
+/** Returns a smaller input with the same problem: cuts out pieces as long as `isSame` holds. */
 export async function shrink(
   input: Uint8Array,
   isSame: (input: Uint8Array) => Promise<boolean>,

@@ -1,4 +1,4 @@
-/** Every parser that eats foreign bytes. */
+/** Every parser that reads untrusted bytes. */
 import type { Target } from "./engine.ts";
 import { apiTargets } from "./targets/api.ts";
 import { cliTargets } from "./targets/cli.ts";
@@ -20,7 +20,7 @@ export const targets: readonly Target[] = [
   ...cliTargets,
 ];
 
-/** The target of that name. */
+/** Returns the target of that name. */
 export function targetNamed(name: string): Target {
   const found = targets.find((target) => target.name === name);
   if (found) return found;

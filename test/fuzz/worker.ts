@@ -1,6 +1,6 @@
 /**
- * Runs a part of a target's cases in a thread of its own. Before each case its number is put where the main thread sees it, so that
- * one which never ends is known by its number when the thread is ended.
+ * Runs a part of a target's cases in a separate thread. Before each case it stores the case number where the main thread sees it,
+ * so that a case that never ends is known by its number when the thread is terminated.
  */
 import process from "node:process";
 import { setFlagsFromString } from "node:v8";
@@ -12,25 +12,25 @@ import type { Finding } from "./found.ts";
 import { shrink } from "./shrink.ts";
 import { targetNamed } from "./targets.ts";
 
-/** What a worker is given. */
+/** The input of a worker. */
 export interface Work {
   target: string;
   seed: number;
   from: number;
   to: number;
-  /** One place, for the number of the case that is under way. */
+  /** One element: the number of the current case. */
   current: Int32Array;
 }
 
-/** What it says when it is done. */
+/** The result of a worker. */
 export interface Done {
   findings: Finding[];
-  /** Of live memory between the first tenth of the cases and the end. */
+  /** Growth of live memory between the first tenth of the cases and the end. */
   grownBytes: number;
   cpuMs: number;
 }
 
-/** Of one kind of trouble a few examples are enough. */
+/** A few examples of each kind of problem are enough. */
 const mostFindings = 20;
 
 if (parentPort) parentPort.postMessage(await work(workerData as Work));
@@ -54,7 +54,7 @@ async function work({ target: name, seed, from, to, current }: Work): Promise<Do
       const again = await runCase(target, session, smaller, cpuMs);
       return again !== undefined && kindOf(again) === kindOf(problem);
     };
-    // A slow one would take its time again for each try.
+    // A slow case would be slow again in each attempt.
     const smallest = problem.startsWith("took") ? input : await shrink(input, isSame);
     findings.push({ target: name, problem, seed, number, input: smallest });
   }
@@ -63,7 +63,7 @@ async function work({ target: name, seed, from, to, current }: Work): Promise<Do
   return { findings, grownBytes, cpuMs: cpuMs() - begin };
 }
 
-/** Troubles that differ in their figures and quotes only are the same, and so is all that one line of a parser throws. */
+/** Problems that differ only in numbers and quotes are the same, and so are all throws of one line of a parser. */
 function kindOf(problem: string): string {
   const [first = "", thrownAt] = problem.split("\n");
   const what = thrownAt === undefined ? first : `${first.split(":")[0]} ${thrownAt}`;

@@ -8,7 +8,7 @@ import { processesNaming } from "../harness/processes.ts";
 import { createMachine } from "../harness/systemd-guest.ts";
 import { tempFolder } from "../temp-folder.ts";
 
-test("a machine with systemd keeps its disk over boots and leaves nothing behind", {
+test("a machine with systemd keeps its disk across boots and leaves nothing behind", {
   skip: skipUnless("systemd-guest"),
 }, async (t) => {
   const temp = tempFolder(t).path;
@@ -16,7 +16,7 @@ test("a machine with systemd keeps its disk over boots and leaves nothing behind
   const machine = await createMachine();
   t.after(() => machine.remove());
 
-  await t.test("the script runs once systemd is up, with the files it was given", async () => {
+  await t.test("the script runs once systemd is up, with the given files", async () => {
     const file = join(temp, "file");
     await writeFile(file, "from the host\n", { mode: 0o750 });
     const script = `systemctl is-system-running --wait; cat /opt/app/file; stat -c %a /opt/app/file
@@ -34,7 +34,7 @@ test("a machine with systemd keeps its disk over boots and leaves nothing behind
     assert.deepEqual({ code, output }, { code: 0, output: "it's kept\n0::/system.slice/test-job.service\n" });
   });
 
-  await t.test("a machine that does not come to an end loses power at its time limit", async () => {
+  await t.test("a machine that does not shut down loses power at its time limit", async () => {
     const { code, timedOut } = await machine.boot("sleep 600", { timeoutMs: 5000 });
     assert.deepEqual({ code, timedOut }, { code: 124, timedOut: true });
   });

@@ -23,12 +23,12 @@ process.env.TMPDIR = temp;
 runTestsInGuest(["test/guest/inside/harness.ts"]);
 
 describe("inGuest()", { skip }, () => {
-  test("gives back the code 0 and both output streams in order", async () => {
+  test("returns the code 0 and both output streams in order", async () => {
     const result = await inGuest("echo one; echo two >&2; echo three");
     assert.deepEqual(result, { code: 0, output: "one\ntwo\nthree\n", timedOut: false });
   });
 
-  test("gives back another code, all of a long output, and what is written to the share", async () => {
+  test("returns another code, all of a long output, and files written to the share", async () => {
     const share = await mkdtemp(join(temp, "share-"));
     const script = 'seq 200000; echo "$GREETING" >"$SHARE/file"; sleep 600 & exit 7';
     const result = await inGuest(script, { share, env: { GREETING: `it's "me"` } });
@@ -39,7 +39,7 @@ describe("inGuest()", { skip }, () => {
   });
 
   test(
-    "ends a hung script at the time limit and leaves no process and no file",
+    "kills a hung script at the time limit and leaves no process and no file",
     { skip: notUml },
     async () => {
       const { code, output, timedOut } = await inGuest("echo begun; sleep 600 & sleep 600", {
@@ -95,7 +95,7 @@ describe("runTestsInGuest()", () => {
 describe("skipUnless()", () => {
   const nothing = { PATH: "/nowhere", HOME: "/nowhere", KUBEBUILDER_ASSETS: "/nowhere" };
 
-  test("says what is missing and what to do", () => {
+  test("reports what is missing and what to do", () => {
     assert.match(
       String(skipUnless("control-plane", nothing)),
       /no kube-apiserver in \/nowhere; run .*install-parts.sh/,

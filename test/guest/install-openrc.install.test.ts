@@ -1,7 +1,7 @@
 import { testInstallation } from "../harness/installation.ts";
 
 testInstallation(
-  "a bare Debian with OpenRC is installed on, upgraded, rolled back, rebooted and left as it was",
+  "install.sh installs on a bare Debian with OpenRC, upgrades, rolls back, survives a reboot and uninstalls without a trace",
   "openrc",
   ["install-openrc.ts", "install-openrc-after-reboot.ts"],
 );

@@ -1,7 +1,7 @@
 import { testInstallation } from "../harness/installation.ts";
 
 testInstallation(
-  "a bare Debian is installed on, upgraded, rolled back, rebooted and left as it was",
+  "install.sh installs on a bare Debian, upgrades, rolls back, survives a reboot and uninstalls without a trace",
   "systemd",
   [
     "install.ts",

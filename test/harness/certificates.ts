@@ -1,6 +1,6 @@
 /**
- * Certificates for a control plane of tests, made with openssl: an authority, and certificates signed by it.
- * Valid for a day; keys are P-256, which is made at once.
+ * Creates certificates for a test control plane with openssl: an authority, and certificates signed by it.
+ * They are valid for a day; keys are P-256, which are fast to generate.
  */
 import { execFile } from "node:child_process";
 import { join } from "node:path";

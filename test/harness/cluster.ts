@@ -114,7 +114,7 @@ export class Cluster {
     return this.#writeKubeconfig(fileName(user), { token: this.tokenFor(user) });
   }
 
-  /** Writes a kubeconfig with a new client certificate and gives its path. Any user can be made this way. */
+  /** Writes a kubeconfig with a new client certificate, for any user, and returns its path. */
   async certificateKubeconfigFor({ name, groups }: User): Promise<string> {
     const file = `${fileName(name)}-${++this.#certificates}`;
     const certificate = await createClientCertificate(
@@ -162,7 +162,7 @@ export class Cluster {
     });
   }
 
-  /** Makes etcd forget every version but the present ones. A running API server has some of the older in its own cache. */
+  /** Compacts etcd to the current versions. A running API server still caches some of the older ones. */
   async compact(): Promise<void> {
     const ask = async (path: string, body: object): Promise<{ header: { revision: string } }> => {
       const response = await fetch(this.#parts.etcdUrl + path, {
@@ -172,14 +172,14 @@ export class Cluster {
       if (response.ok) return await response.json();
       throw new Error(`etcd: ${path}: ${response.status} ${await response.text()}`);
     };
-    // The range of one key that cannot be there: only what it says about all is wanted.
+    // The range of one key that cannot exist: only the header of the answer matters.
     const { header } = await ask("/v3/kv/range", { key: "AA==" });
     await ask("/v3/kv/compaction", { revision: header.revision, physical: true });
   }
 
-  /** Ends both programs and removes every file of the control plane. */
+  /** Stops both programs and removes every file of the control plane. */
   async stop(): Promise<void> {
-    // Nothing is to be saved, so there is no need to wait for an orderly end.
+    // Nothing needs saving, so there is no reason for a graceful stop.
     await Promise.all([this.apiServer.kill("SIGKILL"), this.etcd.kill("SIGKILL")]);
     await rm(this.#parts.dir, { recursive: true, force: true });
   }

@@ -5,7 +5,7 @@
  * ports, folder, keys and data; several run in parallel. Both programs die with the test process, however that
  * ends. `stop` leaves no process and no file. A restarted program has the same address and data.
  * Works with the API server that `install-parts.sh` builds (1.20) and with current ones (`KUBEBUILDER_ASSETS`).
- * Caveats: no controller-manager, no kubelet: nothing collects garbage, makes service accounts or marks nodes.
+ * Caveats: no controller-manager, no kubelet: nothing collects garbage, creates service accounts or updates nodes.
  * About 550 MB of memory each. A test process that is killed leaves its temporary folder.
  */
 import { randomBytes } from "node:crypto";
@@ -20,17 +20,17 @@ import { freePort } from "./free-port.ts";
 import { parseVersion } from "./kubernetes-version.ts";
 import { type ControlPlaneParts, findControlPlane } from "./parts.ts";
 
-/** How a control plane starts. */
+/** Options of a control plane. */
 export type ControlPlaneOptions = {
   /** Users with a token, besides "admin". */
   users?: User[];
   /** More flags for kube-apiserver. */
   apiServerFlags?: string[];
-  /** The longest that the start of kube-apiserver may take. */
+  /** The maximum start time of kube-apiserver. */
   startTimeoutMs?: number;
 };
 
-/** The users there are unless told otherwise: two agents, the scheduler, and one who may do nothing. */
+/** The default users: two agents, the scheduler, and one without rights. */
 export const defaultUsers: User[] = [
   { name: agentUser("node-a"), groups: [agentGroup] },
   { name: agentUser("node-b"), groups: [agentGroup] },
@@ -38,7 +38,7 @@ export const defaultUsers: User[] = [
   { name: "stranger", groups: [] },
 ];
 
-/** Starts a control plane for the time of `use`, and stops it whatever happens. */
+/** Runs a control plane during `use`, and always stops it. */
 export async function withControlPlane<T>(
   use: (cluster: Cluster) => Promise<T>,
   options: ControlPlaneOptions = {},
@@ -59,7 +59,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     try {
       return await startOnce(parts, options);
     } catch (error) {
-      // Someone else took the port between the look and the bind.
+      // Another process took the port between the check and the bind.
       if (attempt === 3 || !String(error).includes("address already in use")) throw error;
     }
   }
@@ -89,7 +89,7 @@ async function startIn(
   const apiServer: Daemon = new Daemon({
     program: parts.apiServer,
     args: [...await apiServerFlags(dir, authority, port, client), ...(options.apiServerFlags ?? [])],
-    // A sixth of the CPU of a start is the collection of garbage.
+    // Garbage collection takes a sixth of the CPU time of a start.
     env: { GOGC: "400" },
     logFile: join(dir, "kube-apiserver.log"),
     isReady: () => isReady(cluster),
@@ -136,7 +136,7 @@ function etcdDaemon(program: string, dir: string, client: number, peer: number):
   });
 }
 
-// Only flags that 1.20 and current servers both know.
+// Only flags that both 1.20 and current servers support.
 async function apiServerFlags(dir: string, authority: Certificate, port: number, etcdPort: number) {
   const names = ["IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"];
   const serving = await createServerCertificate(dir, "kube-apiserver", authority, names);
@@ -146,7 +146,7 @@ async function apiServerFlags(dir: string, authority: Certificate, port: number,
     `--secure-port=${port}`,
     "--bind-address=127.0.0.1",
     "--advertise-address=127.0.0.1",
-    // The service "kubernetes" may not have a loopback endpoint; without this the log is full of it.
+    // The service "kubernetes" may not have a loopback endpoint; without this the log fills with errors.
     "--endpoint-reconciler-type=none",
     "--service-cluster-ip-range=10.0.0.0/24",
     `--tls-cert-file=${serving.certFile}`,
@@ -157,11 +157,11 @@ async function apiServerFlags(dir: string, authority: Certificate, port: number,
     "--service-account-issuer=https://kubernetes.default.svc",
     `--service-account-key-file=${signingKey}`,
     `--service-account-signing-key-file=${signingKey}`,
-    // No controller makes the service accounts that it would ask for.
+    // No controller creates the service accounts that it would require.
     "--disable-admission-plugins=ServiceAccount",
     `--cert-dir=${join(dir, "certs")}`,
     "--profiling=false",
-    // A quarter of the CPU of a start goes into what no test asks for.
+    // What no test needs takes a quarter of the CPU time of a start.
     "--runtime-config=api/beta=false",
     "--enable-priority-and-fairness=false",
   ];

@@ -1,5 +1,5 @@
 /**
- * A server program under the control of a test: started, killed, paused, started again.
+ * A server program that a test starts, kills, pauses and restarts.
  *
  * Guarantees: the program dies with this process, even by SIGKILL. `start` returns when the program is ready
  * and throws with the end of its log when it ends before. `kill` returns when the program is gone.
@@ -15,17 +15,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 export type DaemonSpec = {
   program: string;
   args: string[];
-  /** More environment than this process has. */
+  /** Added to this process's environment. */
   env?: Record<string, string>;
-  /** Where both output streams are appended to. */
+  /** The file to which both output streams are appended. */
   logFile: string;
-  /** Resolves to true when the program serves; asked again until then. */
+  /** Resolves to true when the program serves; polled until then. */
   isReady: () => Promise<boolean>;
-  /** The longest that a start may take. Default three minutes: inside a guest an API server takes one. */
+  /** The maximum start time. Default three minutes: inside a guest an API server takes one. */
   startTimeoutMs?: number;
 };
 
-/** A program that a test can end and start at will. */
+/** A program that a test can stop and start at will. */
 export class Daemon {
   #spec: DaemonSpec;
   #child: ChildProcess | undefined;
@@ -40,7 +40,7 @@ export class Daemon {
     return this.#child?.pid;
   }
 
-  /** Starts the program, with the same arguments each time, and waits until it is ready, or as far as `isReady` says. */
+  /** Starts the program, always with the same arguments, and waits until it is ready, or until `isReady`. */
   async start({ isReady = this.#spec.isReady }: Partial<Pick<DaemonSpec, "isReady">> = {}): Promise<void> {
     if (this.#child) throw new Error(`${this.#name} runs already as process ${this.pid}`);
     this.#spawn();
@@ -58,15 +58,15 @@ export class Daemon {
     }
   }
 
-  /** Sends the signal, SIGTERM unless told, and waits until the program has ended. */
+  /** Sends the signal, by default SIGTERM, and waits until the program has ended. */
   async kill(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
     this.#child?.kill(signal);
-    // A paused program would not see the signal.
+    // A paused program would not handle the signal.
     this.#child?.kill("SIGCONT");
     await this.#gone;
   }
 
-  /** Freezes the program: its connections stay open and nothing answers. */
+  /** Pauses the program: its connections stay open, and it does not answer. */
   pause(): void {
     this.#child?.kill("SIGSTOP");
   }
@@ -76,7 +76,7 @@ export class Daemon {
     this.#child?.kill("SIGCONT");
   }
 
-  /** The last lines of what the program printed. */
+  /** Returns the last lines of the program's output. */
   async log(lines = 20): Promise<string> {
     const text = await readFile(this.#spec.logFile, "utf8");
     return text.trimEnd().split("\n").slice(-lines).join("\n");

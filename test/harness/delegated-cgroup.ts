@@ -18,15 +18,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 const controllers = ["cpu", "memory", "pids"];
 let runs = 0;
 
-/** How a script runs here. */
+/** Options of a script. */
 export type DirectRun = { cwd: string; env: Record<string, string>; timeoutMs: number };
 
-/** What a script gave back; a run that was cut off at its time limit has the code 124, as timeout(1) gives. */
+/** The result of a script; a run that was killed at its time limit has the code 124, as with timeout(1). */
 export type ScriptResult = { code: number; output: string; timedOut: boolean };
 
 /**
- * The nearest cgroup at or above this process that hands cpu, memory and pids to its children and lets us
- * write; undefined where there is none (cgroup v1, hybrid, or not delegated).
+ * Returns the nearest cgroup at or above this process that delegates cpu, memory and pids and is writable;
+ * undefined if there is none (cgroup v1, hybrid, or not delegated).
  */
 export function findDelegatedCgroup(mount = "/sys/fs/cgroup"): string | undefined {
   try {
@@ -42,7 +42,7 @@ export function findDelegatedCgroup(mount = "/sys/fs/cgroup"): string | undefine
   }
 }
 
-/** Runs the script with bash in a cgroup of its own below `parent`; `$CGROUP_ROOT` names that cgroup. */
+/** Runs the script with bash in its own cgroup below `parent`; `$CGROUP_ROOT` names that cgroup. */
 export async function runInCgroup(script: string, parent: string, run: DirectRun): Promise<ScriptResult> {
   const cgroup = join(parent, `nckubelet-test-${process.pid}-${++runs}`);
   await mkdir(join(cgroup, "script"), { recursive: true });
@@ -85,7 +85,7 @@ function runScript(script: string, cgroup: string, run: DirectRun): Promise<Scri
   }, run.timeoutMs);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
-    // What the script left running holds the output open: end it when the script itself has ended.
+    // Processes that the script left running hold the output open: kill them once the script has ended.
     child.on("exit", killAll);
     child.on("close", (code, signal) => {
       clearTimeout(timer);

@@ -1,15 +1,15 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A door in front of a server on loopback. */
+/** A listener in front of a server on loopback. */
 export interface Forwarder {
   port: number;
-  /** Cuts every connection and takes no new one. */
+  /** Cuts every connection and refuses new ones. */
   close(): void;
-  /** Lets connections through again. */
+  /** Forwards connections again. */
   open(): void;
 }
 
-/** Runs `use` with a port that leads to `targetPort` for as long as it is open, as it is at first. */
+/** Runs `use` with a port that forwards to `targetPort` while it is open, which it is at first. */
 export async function withForwarder<T>(
   targetPort: number,
   use: (forwarder: Forwarder) => Promise<T>,

@@ -1,13 +1,13 @@
 /**
- * Loopback ports for servers that cannot pick one themselves.
+ * Finds loopback ports for servers that cannot choose one themselves.
  *
- * Caveat: between the look and the server's own bind another process may take the port. Ports come at random
- * from below the range that the kernel gives to outgoing connections, so this is rare; callers try again.
+ * Caveat: between the check and the server's own bind another process may take the port. Ports are random and below
+ * the range that the kernel uses for outgoing connections, so this is rare; callers retry.
  */
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
-/** A TCP port on 127.0.0.1 that nobody listens on. */
+/** Returns a free TCP port on 127.0.0.1. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = randomInt(20_000, 32_768);

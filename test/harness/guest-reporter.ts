@@ -1,5 +1,5 @@
 /**
- * A reporter for `node --test` that writes each result as a line of JSON: how results leave a guest.
+ * A reporter for `node --test` that writes each result as a line of JSON, to export results from a guest.
  * Children come before their parent, as node:test reports them.
  */
 
@@ -32,7 +32,7 @@ export default async function* guestReporter(source: AsyncIterable<TestEvent>): 
 function reported(type: string, { name, nesting, skip, todo, details }: TestEventData): ReportedTest {
   const passed = type === "test:pass";
   if (passed || !details.error) return { name, nesting, passed, skip, todo };
-  // node:test wraps what the test threw.
+  // node:test wraps the error of the test.
   const cause = details.error.cause instanceof Error ? details.error.cause : details.error;
   const error = {
     message: cause.message,

@@ -2,10 +2,10 @@
  * Runs test files inside one guest and shows their results as tests of this process.
  *
  * Guarantees: each test of a file becomes a subtest here, with its name, its failure and its skip reason, so
- * that totals count truly. A guest that breaks, ends at its time limit or reports nothing is a failure that
+ * that totals are right. A guest that crashes, ends at its time limit or reports nothing is a failure that
  * shows its output; it can never pass.
  * Caveats: results show when the guest has ended; durations are those of the replay. Files for a guest are kept
- * in test/guest/inside/ and are not named *.test.ts, so that no runner takes them on this side.
+ * in test/guest/inside/ and are not named *.test.ts, so that no runner picks them up on the host.
  */
 import { readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -17,9 +17,9 @@ import { putGuestProgram } from "./guest-program.ts";
 import { type GuestOptions, inGuest } from "./guest.ts";
 import { checkout, skipUnless } from "./parts.ts";
 
-/** How the tests run. */
+/** Options of the tests. */
 export type GuestTestsOptions = Omit<GuestOptions, "share"> & {
-  /** They run the program: it is bundled, and NCKUBELET_BIN names it. */
+  /** Whether they run the program: it is bundled, and NCKUBELET_BIN names it. */
   program?: boolean;
 };
 
@@ -60,16 +60,16 @@ async function replayGuest(
 function testCommand(files: string[], program: boolean): string {
   const reporter = join(checkout, "test/harness/guest-reporter.ts");
   const quoted = files.map((file) => `'${join(checkout, file)}'`).join(" ");
-  // A process per file costs seconds in User-Mode Linux; a single file needs none of its own.
+  // A process per file costs seconds in User-Mode Linux; a single file does not need one.
   const isolation = files.length === 1 ? "none" : "process";
-  // Compiled on this side by the tests before; what the guest compiles itself is gone with it.
+  // Earlier tests on the host filled this cache; what the guest compiles itself is lost with it.
   return `export NODE_COMPILE_CACHE='${compileCache}'; ${
     program ? 'export NCKUBELET_BIN="$SHARE/nckubelet"; ' : ""
   }exec node --test --test-isolation=${isolation} --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter='${reporter}' --test-reporter-destination="$SHARE/report" ${quoted}`;
 }
 
-/** The report's lines as a tree: the lines right before a test that are nested deeper are its subtests. */
+/** Parses the report into a tree: the more deeply nested lines right before a test are its subtests. */
 export function asTree(report: string): Result[] {
   const open: Result[][] = [];
   for (const line of report.split("\n").filter((line) => line !== "")) {

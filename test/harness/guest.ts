@@ -1,7 +1,7 @@
 /**
  * Runs a script as root on a kernel with cgroup v2, whatever this machine has.
  *
- * Guarantees: the script finds cpu, memory, pids and io handed on in the cgroup `$CGROUP_ROOT`, loopback up,
+ * Guarantees: the script finds cpu, memory, pids and io delegated in the cgroup `$CGROUP_ROOT`, loopback up,
  * the checkout's Node first on the PATH, and the checkout as its folder. Its exit code and whole output come
  * back; it ends at its time limit, with every process it started. Guests may run in parallel.
  * In User-Mode Linux (`guestKind()` is "uml") it sees this machine's files, and all that it writes stays in the
@@ -20,11 +20,11 @@ import { cacheDir, checkout, findGuest } from "./parts.ts";
 import { quote } from "./shell-quote.ts";
 import { bootUserModeLinux } from "./user-mode-linux.ts";
 
-/** How a guest runs a script. */
+/** Options of a guest. */
 export type GuestOptions = {
   /** The guest's memory, `"1024M"`; files that it writes count. User-Mode Linux only. */
   memory?: string;
-  /** After this time the guest is ended and the code is 124. Default two minutes. */
+  /** After this time the guest is killed and the code is 124. Default two minutes. */
   timeoutMs?: number;
   /** The script's folder; default is the checkout. */
   cwd?: string;
@@ -36,12 +36,12 @@ export type GuestOptions = {
   share?: string;
 };
 
-/** "direct" where this machine has a delegated cgroup v2 hierarchy, else "uml". */
+/** Returns "direct" if this machine has a delegated cgroup v2 hierarchy, else "uml". */
 export function guestKind(): "uml" | "direct" {
   return foundGuest().kind;
 }
 
-/** Runs the bash script in a guest and gives back its exit code and its output (both streams in order). */
+/** Runs the bash script in a guest and returns its exit code and its output (both streams in order). */
 export async function inGuest(script: string, options: GuestOptions = {}): Promise<ScriptResult> {
   const guest = foundGuest();
   const { timeoutMs = 120_000, cwd = checkout } = options;
@@ -83,7 +83,7 @@ async function inUserModeLinux(linux: string, script: string, options: UmlRun): 
 
 // Shell that guest-init.sh reads.
 async function settings(options: UmlRun): Promise<string> {
-  // A folder that holds what the guest needs cannot start empty; it is the overlay like the rest.
+  // A folder with files that the guest needs cannot start empty; it is part of the overlay.
   const needed = await Promise.all(
     [checkout, options.cwd, cacheDir()].map((path) => realpath(path).catch(() => path)),
   );

@@ -29,9 +29,9 @@ export function testInstallation(name: string, init: InitSystem, files: string[]
   });
 }
 
-/** Runs a file on the checkout's Node, which finds the library that the machine lacks; the machine itself does not. */
+/** Runs a file on the checkout's Node, which alone finds the library that the machine lacks. */
 function inside(file: string, init: InitSystem): string {
-  // Only one of the machines shows what is said without the library.
+  // Only one of the machines tests the message about the missing library.
   const library = init === "systemd" ? "" : "cp /share/libatomic.so.1 /usr/lib/x86_64-linux-gnu/";
   return `
     ${library}
@@ -42,7 +42,7 @@ function inside(file: string, init: InitSystem): string {
 /** Two releases, a web server for them, and the library that Node needs and a minimal Debian lacks. */
 async function fillShare(share: string): Promise<void> {
   const executable = builtExecutable();
-  // Bytes after its end make no difference to an executable, but to its digest.
+  // Bytes after the end of an executable change only its digest.
   const next = join(share, "next");
   await copyFile(executable, next);
   await appendFile(next, "\n");

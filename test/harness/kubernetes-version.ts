@@ -1,9 +1,9 @@
-/** What an API server can do, told by its version: the tests run against old and current ones. */
+/** Features of an API server by its version: the tests run against old and current ones. */
 
-/** A version as `/version` gives it. */
+/** A version as `/version` returns it. */
 export type KubernetesVersion = { major: number; minor: number; gitVersion: string };
 
-/** Something that not every API server has. */
+/** A feature that not every API server has. */
 export type Feature = "selectable-fields" | "cel" | "admission-policy";
 
 // The first minor version of Kubernetes 1 that has it without a feature gate.
@@ -15,7 +15,7 @@ export function parseVersion(body: string): KubernetesVersion {
   return { major: parseInt(major), minor: parseInt(minor), gitVersion };
 }
 
-/** Whether servers of this version have the feature. */
+/** Reports whether servers of this version have the feature. */
 export function hasFeature(version: KubernetesVersion, feature: Feature): boolean {
   return version.major > 1 || version.minor >= since[feature];
 }

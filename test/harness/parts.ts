@@ -1,7 +1,7 @@
 /**
- * Finds the real parts that tests run against; `install-parts.sh` beside this file puts them there.
+ * Finds the real parts that tests run against; `install-parts.sh` next to this file installs them.
  *
- * Guarantees: looks only, never installs. A part is either complete or missing with a reason that says what
+ * Guarantees: never installs anything. A part is either complete or missing with a reason that says what
  * to do. With `CI=true` a missing part is an error, so that a pipeline cannot turn green by skipping.
  */
 import { accessSync, constants, existsSync, statSync } from "node:fs";
@@ -11,10 +11,10 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { findDelegatedCgroup } from "./delegated-cgroup.ts";
 
-/** What a test may need: see `install-parts.sh`. */
+/** The parts that a test may need: see `install-parts.sh`. */
 export type Part = "control-plane" | "guest" | "systemd-guest" | "chromium" | "promtool";
 
-/** A part that is not here, and why. */
+/** A missing part, and why. */
 export type Missing = { missing: string };
 
 /** The programs of a control plane. */
@@ -35,7 +35,7 @@ export type ProgramPart = { path: string };
 /** The folder of the checkout. */
 export const checkout = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
 
-/** For the `skip` option of a test: why the part is missing, or false. Throws with `CI=true` instead. */
+/** Returns a value for the `skip` option of a test: why the part is missing, or false. Throws with `CI=true` instead. */
 export function skipUnless(part: Part, env = process.env): string | false {
   const found = findPart(part, env);
   if (!("missing" in found)) return false;
@@ -43,7 +43,7 @@ export function skipUnless(part: Part, env = process.env): string | false {
   return found.missing;
 }
 
-/** Where the part is, or why it is missing. */
+/** Returns where the part is, or why it is missing. */
 export function findPart(part: Part, env = process.env): object | Missing {
   switch (part) {
     case "control-plane":
@@ -129,7 +129,7 @@ function missing(part: Part, what: string): Missing {
 }
 
 function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
-  // A user's PATH on Debian leaves the sbin folders out.
+  // On Debian, a user's PATH lacks the sbin folders.
   const folders = [...(env.PATH ?? "").split(delimiter), "/usr/local/bin", "/usr/bin", "/usr/sbin"];
   return folders.map((folder) => executable(join(folder || ".", name))).find((path) => path);
 }

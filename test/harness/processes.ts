@@ -1,11 +1,11 @@
-/** Looks at the processes of this machine: for tests that must leave none behind. */
+/** Finds processes of this machine, for tests that must leave none behind. */
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** The ids of the processes that have the text in their command line. */
+/** Returns the ids of the processes that have the text in their command line. */
 export async function processesNaming(text: string): Promise<number[]> {
   const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  // A process may end while we look at it.
+  // A process may end while it is read.
   const named = async (id: string) =>
     (await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "")).includes(text);
   const found = await Promise.all(ids.map(named));

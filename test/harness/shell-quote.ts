@@ -1,4 +1,4 @@
-/** Quotes a text so that a shell takes it as one word, whatever is in it. */
+/** Quotes a text so that a shell reads it as one word. */
 export function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

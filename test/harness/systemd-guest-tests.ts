@@ -1,6 +1,6 @@
 /**
- * Runs test files of the checkout on one Debian machine with systemd, as one test of this process; the tests inside are told
- * as diagnostics. The program is at /share/nckubelet.
+ * Runs test files of the checkout on one Debian machine with systemd, as one test of this process; the tests inside are
+ * reported as diagnostics. The program is at /share/nckubelet.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

@@ -1,5 +1,5 @@
 /**
- * A whole Debian machine with systemd or OpenRC, in User-Mode Linux: for what install.sh, units and reboots do.
+ * A whole Debian machine with systemd or OpenRC, in User-Mode Linux, to test install.sh, units and reboots.
  *
  * Guarantees: each machine has a disk of its own (ext4; the image it starts from is never written), which lives
  * over its boots until `remove`. A script runs as root once all services are started, under systemd in a unit of its own; its
@@ -17,7 +17,7 @@ import { findSystemdGuest, type InitSystem, type SystemdGuestParts } from "./par
 import { quote } from "./shell-quote.ts";
 import { bootUserModeLinux } from "./user-mode-linux.ts";
 
-/** How a machine boots. */
+/** Options of a boot. */
 export type BootOptions = {
   /** Copied onto the disk before the script runs: the path in the guest, and the host's file. */
   files?: Record<string, string>;
@@ -29,27 +29,27 @@ export type BootOptions = {
   memory?: string;
   /** After this time the power is cut and the code is 124. Default three minutes. */
   timeoutMs?: number;
-  /** How it ends after the script: all services are stopped ("orderly"), or at once ("sudden"). */
+  /** How it halts after the script: it stops all services ("orderly"), or halts at once ("sudden"). */
   halt?: "orderly" | "sudden";
 };
 
-/** A machine with a disk that lasts over its boots. */
+/** A machine whose disk persists across boots. */
 export type Machine = {
   /** Boots the machine, runs the bash script in it, and halts it. */
   boot(script: string, options?: BootOptions): Promise<ScriptResult>;
-  /** Throws the machine's disk away. */
+  /** Deletes the machine's disk. */
   remove(): void;
   [Symbol.dispose](): void;
 };
 
-/** Boots a new machine, runs the script in it, and throws it away. */
+/** Boots a new machine, runs the script in it, and discards it. */
 export async function inSystemdGuest(script: string, options: BootOptions = {}): Promise<ScriptResult> {
   using machine = await createMachine();
-  // Its disk is thrown away, so that an orderly halt is a waste of time.
+  // Its disk is discarded, so that a graceful halt would waste time.
   return await machine.boot(script, { halt: "sudden", ...options });
 }
 
-/** Makes a machine that has never been booted. */
+/** Creates a machine that has never booted. */
 export async function createMachine({ init = "systemd" }: { init?: InitSystem } = {}): Promise<Machine> {
   const parts = findSystemdGuest();
   if ("missing" in parts) throw new Error(parts.missing);

@@ -1,7 +1,7 @@
 /**
  * Boots User-Mode Linux, a Linux kernel that runs as a process, on a folder or a disk image of this machine.
  *
- * Guarantees: the guest lives in a PID namespace of its own, so ending it ends every process it is made of
+ * Guarantees: the guest has its own PID namespace, so killing it ends every process it is made of
  * (the kernel and the stubs that carry its programs); it ends when this process ends, even by SIGKILL. When
  * `bootUserModeLinux` returns, all of them are gone. Guests do not see each other and may run in parallel.
  * Caveats: one CPU, loopback only, no /proc/pressure. The kernel splits its parameters at spaces, so no path
@@ -22,21 +22,21 @@ export type Boot = {
   root: { folder: string } | Disk;
   /** The first program, as a path inside the guest. */
   init: string;
-  /** As the kernel takes it: `"1024M"`. Taken from the machine only as the guest uses it. */
+  /** In the kernel's format: `"1024M"`. Allocated on the host only as the guest uses it. */
   memory: string;
   /** More kernel parameters. */
   parameters?: string[];
-  /** The guest is ended after this time. */
+  /** The guest is killed after this time. */
   timeoutMs: number;
 };
 
-/** A disk image that stays as it is, and the file that takes what the guest writes to it. */
+/** A disk image that stays unchanged, and the file that receives the guest's writes. */
 export type Disk = { base: string; changes: string };
 
-/** What came out of the guest: `output` from its first serial line, `console` from the kernel. */
+/** The output of the guest: `output` from its first serial line, `console` from the kernel. */
 export type Booted = { output: string; console: string; timedOut: boolean };
 
-/** Boots the guest and waits until it has halted, or was ended at its time limit. */
+/** Boots the guest and waits until it has halted, or was killed at its time limit. */
 export async function bootUserModeLinux(boot: Boot): Promise<Booted> {
   using temp = tempFolder();
   const dir = temp.path;
@@ -89,8 +89,8 @@ function rootParameters(root: Boot["root"]): string[] {
   return [`ubd0=${root.changes},${root.base}`, "root=/dev/ubda", "rootfstype=ext4", "rw"];
 }
 
-// unshare waits for the namespace's first process, and that one's end for the end of all others: killing it,
-// not unshare, means that nothing is left, not even a zombie, when unshare has ended.
+// unshare waits for the namespace's first process, whose end waits for all others: killing it, not unshare,
+// leaves nothing, not even a zombie, when unshare has ended.
 function endNamespace(unshare: number): void {
   const [first] = readFileSync(`/proc/${unshare}/task/${unshare}/children`, "utf8").trim().split(" ");
   process.kill(Number(first) || unshare, "SIGKILL");

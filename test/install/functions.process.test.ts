@@ -7,11 +7,11 @@ import { test } from "node:test";
 import { createSandbox, fakeExecutable, type Sandbox, shells } from "./sandbox.ts";
 
 const all = shells.length === 3 || process.env.CI === "true";
-test("dash, ash and bash are all here to run the script", { skip: !all && "not all of them" }, () => {
+test("dash, ash and bash are all available to run the script", { skip: !all && "not all of them" }, () => {
   assert.deepEqual(shells.map((words) => words.at(-1)), ["dash", "ash", "bash"]);
 });
 
-/** What listen_address finds, with these files as those of the agent. */
+/** Returns the result of listen_address with these files of the agent. */
 function addressBy(machine: Sandbox, shell: string[]) {
   const etc = join(machine.dir, "etc");
   return async (env: string, config: string) => {
@@ -25,7 +25,7 @@ function addressBy(machine: Sandbox, shell: string[]) {
 for (const shell of shells) {
   const name = shell.join(" ");
 
-  test(`${name}: listen_address takes the flag, then the environment, then the setting, then the default`, async () => {
+  test(`${name}: listen_address prefers the flag, then the environment, then the setting, then the default`, async () => {
     await using machine = await createSandbox();
     const address = addressBy(machine, shell);
     assert.equal(await address("# none\n", "manifests: /x\n"), "127.0.0.1:10268");
@@ -43,7 +43,7 @@ for (const shell of shells) {
     assert.equal(await address('NCKUBELET_EXEC="--x --listen 127.0.0.1:3"\n', ""), "127.0.0.1:3");
   });
 
-  test(`${name}: listen_address takes the first loopback address of a list, and none where there is none`, async () => {
+  test(`${name}: listen_address returns the first loopback address of a list, if there is one`, async () => {
     await using machine = await createSandbox();
     const address = addressBy(machine, shell);
     assert.equal(await address("", 'listen: "127.0.0.1:10268,10.0.0.7:10268"\n'), "127.0.0.1:10268");
@@ -59,7 +59,7 @@ for (const shell of shells) {
     assert.equal(await address('NCKUBELET_EXEC="--listen= --x"\n', "listen: 127.0.0.1:1\n"), "");
   });
 
-  test(`${name}: an agent that does not answer on its port is asked by its socket`, async () => {
+  test(`${name}: an agent that does not answer on its port is checked through its socket`, async () => {
     await using machine = await createSandbox();
     const bin = join(machine.dir, "bin");
     await mkdir(bin);
@@ -74,13 +74,13 @@ for (const shell of shells) {
     }
   });
 
-  test(`${name}: fetch gives a download up that stands still`, async () => {
+  test(`${name}: fetch gives up a download that stalls`, async () => {
     await using machine = await createSandbox();
     const { stdout } = await machine.call(shell, `curl() { echo "$@" >&3; }; fetch https://x/y file 3>&1`);
     assert.match(stdout, / --speed-limit 1000 --speed-time 30 -o file https:\/\/x\/y\n$/);
   });
 
-  test(`${name}: listed_digest finds a name as it is, in text and in binary lines`, async () => {
+  test(`${name}: listed_digest finds an exact name, in text and in binary lines`, async () => {
     await using machine = await createSandbox();
     await writeFile(join(machine.dir, "SHA256SUMS"), "aa  xname\nbb *name\ncc  other\n");
     const words = (wanted: string) => `work=${machine.dir}; listed_digest ${wanted} || echo none`;
@@ -88,7 +88,7 @@ for (const shell of shells) {
     assert.equal((await machine.call(shell, words("nam"))).stdout, "none\n");
   });
 
-  test(`${name}: one_word refuses what YAML or a shell would read, and does not repeat it`, async () => {
+  test(`${name}: one_word refuses what YAML or a shell would interpret, and does not repeat it`, async () => {
     await using machine = await createSandbox();
     for (const word of ["https://[::1]:6443", "eyJ.a-b_c~d+e/f=", "v1.2.3"]) {
       assert.equal((await machine.call(shell, `one_word X "$WORD"`, { WORD: word })).code, 0, word);
@@ -99,7 +99,7 @@ for (const shell of shells) {
     }
   });
 
-  test(`${name}: OpenRC gives the agent its flags as they are written, without their quotes`, async () => {
+  test(`${name}: OpenRC passes the agent its flags as they are written, without their quotes`, async () => {
     await using machine = await createSandbox();
     const { dir } = machine;
     const flags = {
@@ -144,7 +144,7 @@ for (const shell of shells) {
     );
   });
 
-  test(`${name}: the unit slows restarts down only where systemd knows how`, async () => {
+  test(`${name}: the unit slows restarts down only if systemd supports it`, async () => {
     await using machine = await createSandbox();
     const unit = async (version: string) =>
       (await machine.call(shell, `systemctl() { echo "systemd ${version}"; }; write_systemd_unit`)).stdout;

@@ -63,7 +63,7 @@ for (const shell of shells) {
     assert.ok((await machine.calls()).includes("stop nckubelet-apps.scope"));
   });
 
-  test(`${name}: without --purge the state, logs and settings stay, and the script says so`, async () => {
+  test(`${name}: without --purge the state, logs and settings stay, and the script reports it`, async () => {
     await using machine = await createSandbox();
     await machine.publish(fakeExecutable("1.0.0"));
     await machine.run(shell);
@@ -79,7 +79,7 @@ for (const shell of shells) {
     assert.ok(left.length > 0 && left.every((line) => line.startsWith("etc/nckubelet")), left.join("\n"));
   });
 
-  test(`${name}: a join writes a kubeconfig for root alone and keeps what people wrote in the settings`, async () => {
+  test(`${name}: a join writes a kubeconfig for root alone and keeps what users wrote in the settings`, async () => {
     await using machine = await createSandbox();
     const etc = join(machine.root, "etc/nckubelet");
     await machine.publish(fakeExecutable("1.0.0"));
@@ -117,7 +117,7 @@ for (const shell of shells) {
 }
 
 for (const shell of shells) {
-  test(`${shell.join(" ")}: a join warns of variables of the agent that override it`, async () => {
+  test(`${shell.join(" ")}: a join warns about variables of the agent that override it`, async () => {
     await using machine = await createSandbox();
     const etc = join(machine.root, "etc/nckubelet");
     await machine.publish(fakeExecutable("1.0.0"));
@@ -132,7 +132,7 @@ for (const shell of shells) {
     assert.deepEqual(warnings.map(([, setting]) => setting), ["standalone", "server"]);
   });
 
-  test(`${shell.join(" ")}: the way back asks an agent for its health that has its socket elsewhere`, async () => {
+  test(`${shell.join(" ")}: a rollback checks the health of an agent that has its socket elsewhere`, async () => {
     await using machine = await createSandbox();
     for (const version of ["1.0.0", "1.1.0"]) {
       await machine.publish(fakeExecutable(version, { socket: false }));
@@ -143,7 +143,7 @@ for (const shell of shells) {
     assert.match(back.stdout, /now running nckubelet 1\.0\.0/);
   });
 
-  test(`${shell.join(" ")}: what install.sh adds to files without a last newline begins a line of its own`, async () => {
+  test(`${shell.join(" ")}: install.sh adds lines of its own to files without a last newline`, async () => {
     await using machine = await createSandbox();
     const etc = join(machine.root, "etc/nckubelet");
     await machine.publish(fakeExecutable("1.0.0"));
@@ -165,10 +165,10 @@ for (const shell of shells) {
     }
   });
 
-  test(`${shell.join(" ")}: a run that repairs an agent which kept failing gives it time to start`, async () => {
+  test(`${shell.join(" ")}: a run that repairs an agent that kept failing gives it time to start`, async () => {
     await using machine = await createSandbox();
     const up = join(machine.dir, "up");
-    // It answers a while after its start, and never where health is asked.
+    // It answers a while after its start, and never on the health endpoint.
     await machine.publish(fakeExecutable("1.0.0").replace("ps) exit 0", `ps) test -e ${up}`));
     const silent = { NCKUBELET_EXEC: "--listen 127.0.0.1:1" };
     const meanwhile = (happens: string) => writeFile(join(machine.tools, "sleep"), `#!/bin/sh\n${happens}\n`);
@@ -184,7 +184,7 @@ for (const shell of shells) {
 }
 
 for (const shell of shells) {
-  test(`${shell.join(" ")}: settings that an admin closed stay closed, and cost no restart`, async () => {
+  test(`${shell.join(" ")}: settings that an admin made private stay private, and cause no restart`, async () => {
     await using machine = await createSandbox();
     const config = join(machine.root, "etc/nckubelet/config.yaml");
     await machine.publish(fakeExecutable("1.0.0"));
@@ -201,7 +201,7 @@ for (const shell of shells) {
   });
 }
 
-test("install.sh keeps the flags of the agent until others are given", async () => {
+test("install.sh keeps the flags of the agent until it gets new ones", async () => {
   await using machine = await createSandbox();
   await machine.publish(fakeExecutable("1.0.0"));
   const flags = `${machine.environment().NCKUBELET_EXEC} --namespace "a $b"`;
@@ -213,7 +213,7 @@ test("install.sh keeps the flags of the agent until others are given", async () 
   assert.equal(stdout, flags);
 });
 
-test("install.sh runs the agent by OpenRC where there is no systemd", async () => {
+test("install.sh runs the agent under OpenRC if there is no systemd", async () => {
   await using machine = await createSandbox();
   await machine.publish(fakeExecutable("1.0.0"));
   const script = `echo "$(basename "$0") $*" >>${machine.dir}/calls; [ "$2" != status ]\n`;

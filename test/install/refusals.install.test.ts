@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { createSandbox, fakeExecutable, type Sandbox, shells } from "./sandbox.ts";
 
 interface Refusal {
-  /** Makes the machine one that cannot be installed on. */
+  /** Changes the machine so that an installation must fail. */
   spoil?: (machine: Sandbox) => Promise<unknown> | void;
   env?: Record<string, string>;
   says: RegExp;
@@ -151,7 +151,7 @@ const paths = (machine: Sandbox, env: Record<string, string> = {}) =>
   );
 
 for (const shell of shells) {
-  test(`${shell.join(" ")}: what cannot work is refused in one line, and nothing is changed`, async (t) => {
+  test(`${shell.join(" ")}: install.sh refuses in one line what cannot work, and changes nothing`, async (t) => {
     for (const [what, { spoil, env, says }] of Object.entries(refusals)) {
       await t.test(what, async () => {
         await using machine = await createSandbox();
@@ -168,7 +168,7 @@ for (const shell of shells) {
   });
 }
 
-test("install.sh takes a signed release, a pinned CA and a file with its digest", async () => {
+test("install.sh accepts a signed release, a pinned CA and a file with its digest", async () => {
   await using machine = await createSandbox();
   await machine.publish(fakeExecutable("1.0.0"));
   makeKey(machine);

@@ -9,7 +9,7 @@ import { buildSbom } from "../../tools/release/sbom.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { installScript } from "./sandbox.ts";
 
-test("a release is the same byte for byte when it is made twice, and its sums are right", async (t) => {
+test("two builds of a release are the same byte for byte, and its sums are right", async (t) => {
   const dir = tempFolder(t).path;
   const executable = join(dir, "executable");
   await writeFile(executable, "the executable ".repeat(1000));
@@ -44,7 +44,7 @@ test("a release is the same byte for byte when it is made twice, and its sums ar
   assert.equal((await stat(join(dir, "release"))).mode & 0o777, 0o755, "a web server may read it");
 });
 
-test("the installer of a release knows its address, and takes no shell for one", async () => {
+test("the installer of a release knows its address, and refuses shell code in it", async () => {
   const script = await readFile(installScript, "utf8");
   assert.match(
     addressInstaller(script, "https://x.example/a"),
@@ -53,7 +53,7 @@ test("the installer of a release knows its address, and takes no shell for one",
   assert.throws(() => addressInstaller(script, "https://x'; reboot"), /not an address/);
 });
 
-test("the bill of materials has what ships, with its digests, and nothing that only builds", () => {
+test("the bill of materials lists what ships, with its digests, and no build tools", () => {
   const sbom = buildSbom({
     name: "nckubelet",
     version: "1.0.0",

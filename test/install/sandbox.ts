@@ -1,6 +1,6 @@
 /**
- * A machine in a folder for install.sh: the paths it knows, and the few programs that would touch the real machine, as fakes that
- * write down how they were called.
+ * A machine in a folder for install.sh: its paths, and fakes of the few programs that would touch the real machine, which
+ * record their calls.
  *
  * Guarantees: with `NCKUBELET_TEST_ROOT` and the sandbox's PATH, install.sh writes nowhere else.
  */
@@ -19,7 +19,7 @@ import { tempFolder } from "../temp-folder.ts";
 /** The script under test. */
 export const installScript = fileURLToPath(new URL("../../install.sh", import.meta.url));
 
-/** The shells that users have, of those that this machine has. */
+/** The common shells that this machine has. */
 export const shells: string[][] = [["dash"], ["busybox", "ash"], ["bash"]].filter(([file = ""]) => {
   try {
     execFileSync("sh", ["-c", `command -v ${file}`], { stdio: "ignore" });
@@ -29,7 +29,7 @@ export const shells: string[][] = [["dash"], ["busybox", "ash"], ["bash"]].filte
   }
 });
 
-/** How a run ended. */
+/** The result of a run. */
 export interface RunResult {
   code: number | null;
   stdout: string;
@@ -52,14 +52,14 @@ export interface Sandbox extends AsyncDisposable {
   call(shell: string[], words: string, env?: Record<string, string>): Promise<RunResult>;
   /** Every path of the machine with its mode and digest. */
   list(): Promise<string[]>;
-  /** The calls of systemctl that changed something, since the last look. */
+  /** The calls of systemctl that changed something, since the last call. */
   calls(): Promise<string[]>;
   environment(env?: Record<string, string>): Record<string, string>;
 }
 
 /**
- * An executable as install.sh sees it: it tells its version, and its kubeconfig tells how it was asked to join. `socket`: whether
- * its agent can be asked by the socket.
+ * An executable as install.sh sees it: it prints its version, and its kubeconfig records how it was called to join. `socket`:
+ * whether its agent answers through the socket.
  */
 export function fakeExecutable(version: string, { socket = true } = {}): string {
   return `#!/bin/sh
@@ -78,7 +78,7 @@ esac
 `;
 }
 
-/** Makes a machine that runs systemd and has cgroup v2. */
+/** Creates a machine that runs systemd and has cgroup v2. */
 export async function createSandbox(): Promise<Sandbox> {
   const temp = tempFolder();
   const dir = temp.path;
@@ -112,7 +112,7 @@ export async function createSandbox(): Promise<Sandbox> {
     ...env,
   });
   const run: Sandbox["run"] = async (shell, file = installScript, env = {}, args = []) => {
-    // busybox has programs of its own, which win over the PATH but not over functions.
+    // busybox prefers its built-in programs over the PATH, but not over functions.
     const functions = (await readdir(tools)).filter((name) => /^\w+$/.test(name))
       .map((name) => `${name}() { ${join(tools, name)} "$@"; }; `).join("");
     const words = shell[0] === "busybox" ? ["-c", `${functions}. "$0"`, file] : [file];

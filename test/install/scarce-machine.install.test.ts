@@ -1,4 +1,4 @@
-/** install.sh on machines that lack something for real: room, a writable /usr, a program to download with. */
+/** install.sh on machines that really lack something: disk space, a writable /usr, a download program. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -11,7 +11,7 @@ import { createSandbox, fakeExecutable, type RunResult, type Sandbox } from "./s
 const canMount = spawnSync("unshare", ["--mount", "true"]).status === 0;
 const skip = !canMount && process.env.CI !== "true" && "mounting takes root";
 
-/** Runs install.sh with a mount on /usr/local/bin that only it sees, and tells what is in there after it. */
+/** Runs install.sh with a mount on /usr/local/bin that only it sees, and returns the content of the mount afterwards. */
 async function runWithMount(machine: Sandbox, mount: string): Promise<RunResult & { left: string }> {
   const bin = join(machine.root, "usr/local/bin");
   const left = join(machine.dir, "left");
@@ -27,7 +27,7 @@ async function runWithMount(machine: Sandbox, mount: string): Promise<RunResult 
   return { ...result, left: await readFile(left, "utf8") };
 }
 
-test("on a full disk install.sh says how much is free, and leaves nothing there", { skip }, async () => {
+test("on a full disk install.sh reports how much is free, and leaves nothing behind", { skip }, async () => {
   await using machine = await createSandbox();
   await machine.publish(`${fakeExecutable("1.0.0")}: ${randomBytes(100_000).toString("hex")}\n`);
   const before = await machine.list();
@@ -40,7 +40,7 @@ test("on a full disk install.sh says how much is free, and leaves nothing there"
   assert.deepEqual([await machine.list(), await machine.calls()], [before, []]);
 });
 
-test("where /usr is read-only install.sh says so in one line, and changes nothing", { skip }, async () => {
+test("with a read-only /usr install.sh reports it in one line, and changes nothing", { skip }, async () => {
   await using machine = await createSandbox();
   await machine.publish(fakeExecutable("1.0.0"));
   const before = await machine.list();
@@ -64,7 +64,7 @@ async function barePath(machine: Sandbox, more: string[]): Promise<string> {
 
 const hasWget = spawnSync("wget", ["--version"]).status === 0;
 
-test("without curl install.sh downloads by wget, and tells what it could not get", {
+test("without curl install.sh downloads with wget, and names what it could not download", {
   skip: !hasWget && "no wget here",
 }, async () => {
   await using machine = await createSandbox();
@@ -78,7 +78,7 @@ test("without curl install.sh downloads by wget, and tells what it could not get
   assert.deepEqual([code, stderr], [0, ""]);
 });
 
-test("without curl and without wget install.sh says so, and changes nothing", async () => {
+test("without curl and without wget install.sh reports it, and changes nothing", async () => {
   await using machine = await createSandbox();
   await machine.publish(fakeExecutable("1.0.0"));
   const before = await machine.list();

@@ -9,7 +9,7 @@ import process from "node:process";
 import { test, type TestContext } from "node:test";
 import { createSandbox, fakeExecutable, type Sandbox, shells } from "./sandbox.ts";
 
-/** A process with this environment, which says that it is there. */
+/** Starts a process with this environment, and waits until it runs. */
 async function startProcess(t: TestContext, words: string, env: Record<string, string> = {}) {
   const child = spawn("sh", ["-c", `${words}; echo ready; exec sleep 1000`], {
     env: { PATH: process.env.PATH ?? "", ...env },
@@ -20,12 +20,12 @@ async function startProcess(t: TestContext, words: string, env: Record<string, s
   return child;
 }
 
-/** The signal that ended it; an error where it lives on. */
+/** Returns the signal that ended it; fails if it is still alive. */
 const ending = async (child: ChildProcess) =>
   child.signalCode ?? (await once(child, "exit", { signal: AbortSignal.timeout(5000) }))[1];
 const isRunning = (child: ChildProcess) => child.exitCode === null && child.signalCode === null;
 
-/** What the agent has written down of a run, and its cgroup with these lines in its list of processes. */
+/** Writes the agent's record of a run, and its cgroup with these lines in its list of processes. */
 async function writeRun(
   machine: Sandbox,
   state: string,
@@ -43,7 +43,7 @@ async function writeRun(
   await writeFile(join(machine.root, run.leaf, "cgroup.procs"), `${(run.pids ?? []).join("\n")}\n`);
 }
 
-/** Has each pause of the script last a moment, after which the lists have only processes that live. */
+/** Shortens each pause of the script, and removes ended processes from the lists after it. */
 async function keepLists(machine: Sandbox) {
   const words = `/bin/sleep 0.05
 find ${machine.root}/sys/fs/cgroup -name cgroup.procs | while read -r file; do
@@ -73,7 +73,7 @@ const [first, second, third, foreign] = [
 for (const shell of shells) {
   const name = shell.join(" ");
 
-  test(`${name}: uninstall stops the apps below any root and those without a cgroup, and nobody else`, async (t) => {
+  test(`${name}: uninstall stops the apps below any root and those without a cgroup, and no other process`, async (t) => {
     const { machine, uninstall } = await installed(shell);
     await using _ = machine;
     await keepLists(machine);
@@ -95,7 +95,7 @@ for (const shell of shells) {
     assert.ok(!existsSync(join(machine.root, "run/elsewhere/private-1234")), "no Secret is left");
   });
 
-  test(`${name}: uninstall finds the apps of a state folder that the settings name, and says that it stays`, async (t) => {
+  test(`${name}: uninstall finds the apps of a state folder that the settings name, and reports that the folder stays`, async (t) => {
     const { machine, uninstall } = await installed(shell);
     await using _ = machine;
     await keepLists(machine);
@@ -114,11 +114,11 @@ for (const shell of shells) {
     assert.ok(existsSync(join(machine.root, "srv/my state/runs")));
   });
 
-  test(`${name}: uninstall tells which processes it could not stop, and fails`, async () => {
+  test(`${name}: uninstall names the processes that it could not stop, and fails`, async () => {
     const { machine, uninstall } = await installed(shell);
     await using _ = machine;
     const leaf = `/sys/fs/cgroup/edge/default_web/${first}`;
-    // No process of this machine: the list of it never gets empty.
+    // Not a process of this machine: its list never becomes empty.
     await writeRun(machine, "var/lib/nckubelet", { id: first, leaf, pids: [999_999_999] });
     const { code, stdout, stderr } = await uninstall();
     assert.equal(code, 1);

@@ -14,7 +14,7 @@ export interface SeenRequest {
   query: URLSearchParams;
   headers: IncomingMessage["headers"];
   body: string;
-  /** Which connection it came on. */
+  /** The number of its connection. */
   connection: number;
 }
 
@@ -28,7 +28,7 @@ export interface FakeServer {
   cut(): void;
 }
 
-/** Runs `use` beside an HTTP server on loopback that answers as it is told. */
+/** Runs `use` with an HTTP server on loopback that answers with `answer`. */
 export async function withServer<T>(
   answer: Answer,
   use: (server: FakeServer) => Promise<T>,
@@ -44,7 +44,7 @@ export async function withServer<T>(
     try {
       for await (const chunk of incoming) body += chunk;
     } catch {
-      return; // The client left while it sent its request.
+      return; // The client disconnected while it sent its request.
     }
     if (!numbers.has(incoming.socket)) numbers.set(incoming.socket, connections++);
     const { method = "", headers } = incoming;
@@ -151,7 +151,7 @@ export function accept(response: ServerResponse, ...lines: (string | Uint8Array)
   for (const text of lines) response.write(text);
 }
 
-/** Answers lists and watches by the next of what was given for each; the last one again and again. */
+/** Answers lists and watches with the given answers in turn, and repeats the last one. */
 export function apiServer({ lists, watches = [] }: { lists: Answer[]; watches?: Answer[] }): Answer {
   let listed = 0;
   let watched = 0;
@@ -163,7 +163,7 @@ export function apiServer({ lists, watches = [] }: { lists: Answer[]; watches?: 
   };
 }
 
-/** An answer with a list. */
+/** Answers with a list. */
 export function lists(items: unknown, version?: string, more?: string): Answer {
   return (_, response) => json(response, listOf(items, version, more));
 }

@@ -12,9 +12,9 @@ import {
 export type Event<Type extends WatchEvent<NCApp>["type"]> = Extract<WatchEvent<NCApp>, { type: Type }>;
 
 export interface Follower {
-  /** The next event, which must be of this type; signs of life are passed over unless asked for. */
+  /** Returns the next event, which must be of this type; skips signs of life unless that is the type. */
   next<Type extends WatchEvent<NCApp>["type"]>(type: Type): Promise<Event<Type>>;
-  /** The next event that is neither a sign of life nor trouble. */
+  /** Returns the next event that is neither a sign of life nor a problem. */
   nextOutcome(): Promise<WatchEvent<NCApp>>;
   restarts: RestartReason[];
   stop(): Promise<void>;

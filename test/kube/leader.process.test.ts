@@ -7,9 +7,9 @@ import { silentLogger } from "../../src/lib/log.ts";
 import { waitFor } from "../wait-for.ts";
 import { type Answer, json, refuse, withClient } from "./fake-server.ts";
 
-/** A server with one Lease that checks versions as the API server does, and can be made to fail. */
+/** A server with one Lease that checks versions like the API server, and can fail on demand. */
 function createLeaseServer(stored?: Lease) {
-  /** `unanswered`: set to 0, the next write is taken and not answered. */
+  /** `unanswered`: set to 0, the next write is stored and not answered. */
   const state = { lease: stored, version: 1, broken: false, writes: 0, unanswered: 1 };
   const answer: Answer = ({ method, body }, response) => {
     if (state.broken) return refuse(response, 500, "InternalError", "broken");
@@ -28,9 +28,9 @@ function createLeaseServer(stored?: Lease) {
   return { state, answer };
 }
 
-/** So long that no machine, however busy, lets a deadline pass by itself. */
+/** Long enough that no deadline passes by itself, even on a busy machine. */
 const times = { leaseSeconds: 120, renewDeadlineMs: 90_000, retryMs: 50 };
-/** For who has to see a deadline pass. */
+/** For tests in which a deadline must pass. */
 const short = { leaseSeconds: 1, renewDeadlineMs: 600 };
 const options = (identity: string, more: Partial<LeaderOptions> = {}): LeaderOptions => ({
   namespace: "nckubelet",
@@ -41,7 +41,7 @@ const options = (identity: string, more: Partial<LeaderOptions> = {}): LeaderOpt
   ...more,
 });
 
-/** A candidate that works until it is told to stop, and how it stands. */
+/** A candidate that works until it is stopped, and its state. */
 function candidate(client: KubeClient, identity: string, more: Partial<LeaderOptions> = {}) {
   const stopping = new AbortController();
   const terms: Leadership[] = [];
@@ -69,7 +69,7 @@ const heldBy = (holder: string, seconds = 1): Lease =>
     seconds,
   }, Date.now());
 
-test("lead() creates the Lease, renews it, and gives it back at the end", async () => {
+test("lead() creates the Lease, renews it, and releases it at the end", async () => {
   const { state, answer } = createLeaseServer();
   await withClient(answer, async (client) => {
     const one = candidate(client, "one");
@@ -82,7 +82,7 @@ test("lead() creates the Lease, renews it, and gives it back at the end", async 
   });
 });
 
-test("of two candidates one leads, and the other follows when it ends", async () => {
+test("one of two candidates leads, and the other takes over when it ends", async () => {
   const { answer } = createLeaseServer();
   await withClient(answer, async (client) => {
     const one = candidate(client, "one");
@@ -95,7 +95,7 @@ test("of two candidates one leads, and the other follows when it ends", async ()
   });
 });
 
-test("a Lease that nobody renews is taken once its time is over, whatever its own clock says", async () => {
+test("a Lease that is not renewed is taken once it expires, whatever its own times say", async () => {
   const { state, answer } = createLeaseServer(heldBy("dead"));
   state.lease!.spec!.renewTime = "2099-01-01T00:00:00.000000Z";
   await withClient(answer, async (client) => {
@@ -121,7 +121,7 @@ test("a Lease that is renewed is never taken", async () => {
   });
 });
 
-test("a leader that cannot renew stops working, and leads again when it can", async () => {
+test("a leader that cannot renew stops its work, and leads again once it can", async () => {
   const { state, answer } = createLeaseServer();
   await withClient(answer, async (client) => {
     const one = candidate(client, "one", short);
@@ -136,7 +136,7 @@ test("a leader that cannot renew stops working, and leads again when it can", as
   });
 });
 
-test("a leader whose Lease was taken stops working and does not take it back", async () => {
+test("a leader whose Lease was taken stops its work and does not take it back", async () => {
   const { state, answer } = createLeaseServer();
   await withClient(answer, async (client) => {
     const one = candidate(client, "one");
@@ -149,7 +149,7 @@ test("a leader whose Lease was taken stops working and does not take it back", a
   });
 });
 
-test("isLeader() is false as soon as the deadline is over by either clock, before anything else has run", async () => {
+test("isLeader() is false as soon as the deadline passes on either clock, before anything else runs", async () => {
   const hour = 3_600_000;
   const moved = [{ wall: hour, steady: 0 }, { wall: 0, steady: hour }, { wall: -hour, steady: hour }];
   for (const { wall, steady } of moved) {
@@ -170,7 +170,7 @@ test("isLeader() is false as soon as the deadline is over by either clock, befor
   }
 });
 
-test("a clock that is set forward does not take a Lease that is alive", async () => {
+test("a candidate whose clock is set forward does not take a live Lease", async () => {
   const { state, answer } = createLeaseServer(heldBy("other", 3600));
   await withClient(answer, async (client) => {
     let asked = 0;
@@ -185,7 +185,7 @@ test("a clock that is set forward does not take a Lease that is alive", async ()
   });
 });
 
-test("a Lease whose last renewal was called off half way is given back all the same", async () => {
+test("a Lease is released even if its last renewal was aborted midway", async () => {
   const { state, answer } = createLeaseServer();
   await withClient(answer, async (client) => {
     const one = candidate(client, "one");

@@ -38,7 +38,7 @@ function leaseServer(
 const held = (holder: string) => renewed(undefined, { ...claim, holder }, at("2026-01-01T00:00:00Z"));
 const methods = (requests: { method: string }[]) => requests.map(({ method }) => method).join(" ");
 
-test("renewLease() creates a Lease that is not there", async () => {
+test("renewLease() creates a missing Lease", async () => {
   await withClient(leaseServer(), async (client, { requests }) => {
     const lease = await renewLease(client, claim, { now: () => at("2026-01-01T00:00:01.5Z") });
     assert.deepEqual(lease.spec, {
@@ -52,7 +52,7 @@ test("renewLease() creates a Lease that is not there", async () => {
   });
 });
 
-test("renewLease() renews by one request when it knows the Lease", async () => {
+test("renewLease() renews a known Lease with one request", async () => {
   await withClient(leaseServer(), async (client, { requests }) => {
     let last = await renewLease(client, claim, { now: () => at("2026-01-01T00:00:00Z") });
     last = await renewLease(client, claim, { last, now: () => at("2026-01-01T00:00:10Z") });
@@ -62,7 +62,7 @@ test("renewLease() renews by one request when it knows the Lease", async () => {
   });
 });
 
-test("renewLease() reads again what somebody else changed, and keeps their annotations", async () => {
+test("renewLease() reads a Lease again that another client changed, and keeps its annotations", async () => {
   const before = held("a");
   const server = leaseServer(before, (turn, store) => {
     if (turn === 1) store({ ...before, metadata: { ...before.metadata, annotations: { theirs: "1" } } });
@@ -74,7 +74,7 @@ test("renewLease() reads again what somebody else changed, and keeps their annot
   });
 });
 
-test("renewLease() creates again what was deleted under it", async () => {
+test("renewLease() recreates a Lease that was deleted meanwhile", async () => {
   await withClient(leaseServer(), async (client, { requests }) => {
     await renewLease(client, claim, {
       last: { ...held("a"), metadata: { name: "nckubelet-a", resourceVersion: "1" } },
@@ -83,7 +83,7 @@ test("renewLease() creates again what was deleted under it", async () => {
   });
 });
 
-test("renewLease() renews what somebody created in between", async () => {
+test("renewLease() renews a Lease that another client created meanwhile", async () => {
   const server = leaseServer(undefined, (turn, store) => turn === 1 && store(held("a")));
   await withClient(server, async (client, { requests }) => {
     await renewLease(client, claim);

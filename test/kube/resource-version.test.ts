@@ -11,7 +11,7 @@ const cases: [string | undefined, string | undefined, { later: boolean; earlier:
   ["9007199254740994", "9007199254740993", { later: true, earlier: false }],
   ["9007199254740993", "9007199254740994", { later: false, earlier: true }],
   ["99999999999999999999999", "100000000000000000000000", { later: false, earlier: true }],
-  // No order is known: what arrived last counts, and nothing is certain.
+  // The order is unknown: the last arrival counts, and nothing is certain.
   ["b7", "a7", { later: true, earlier: false }],
   ["a7", "b7", { later: true, earlier: false }],
   ["a7", "10", { later: true, earlier: false }],

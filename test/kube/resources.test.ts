@@ -17,7 +17,7 @@ test("the NCApp resource is the one that src/api names", () => {
   assert.equal(apiVersionOf(ncapps), names.apiVersion);
 });
 
-test("paths are those of the API", () => {
+test("paths match those of the API", () => {
   assert.equal(ncappPath(), "/apis/app.example.com/v1alpha1/ncapps");
   assert.equal(ncappPath("shop"), "/apis/app.example.com/v1alpha1/namespaces/shop/ncapps");
   assert.equal(
@@ -31,7 +31,7 @@ test("paths are those of the API", () => {
   );
 });
 
-test("a name cannot leave its place in a path", () => {
+test("a name cannot escape its segment of a path", () => {
   assert.equal(
     ncappPath("a", "../b?c#d"),
     "/apis/app.example.com/v1alpha1/namespaces/a/ncapps/..%2Fb%3Fc%23d",

@@ -12,14 +12,14 @@ const app = (key: string, change: Partial<EvictionCandidate> = {}): EvictionCand
 });
 const choose = (...apps: EvictionCandidate[]) => chooseEviction(apps, "little memory")?.key;
 
-test("chooseEviction() takes the lowest priority, however little it uses", () => {
+test("chooseEviction() chooses the lowest priority, however little it uses", () => {
   assert.equal(
     choose(app("big", { priority: 10, memoryBytes: 199 * mebibyte }), app("low", { memoryBytes: 1 })),
     "low",
   );
 });
 
-test("chooseEviction() takes, among equals, an app without a cap, then the one that fills its cap the most", () => {
+test("chooseEviction() chooses, among equals, an app without a cap, then the app that fills its cap the most", () => {
   const full = app("full", { memoryBytes: 190 * mebibyte });
   const half = app("half", { memoryBytes: 5000 * mebibyte, memoryLimitBytes: 10_000 * mebibyte });
   const uncapped = app("uncapped", { memoryBytes: 10 * mebibyte, memoryLimitBytes: undefined });
@@ -27,18 +27,18 @@ test("chooseEviction() takes, among equals, an app without a cap, then the one t
   assert.equal(choose(half, full), "full");
 });
 
-test("chooseEviction() takes the largest of several without a cap, and one of equals always the same", () => {
+test("chooseEviction() chooses the largest of several without a cap, and always the same one of equals", () => {
   const uncapped = { memoryLimitBytes: undefined };
   assert.equal(choose(app("a", uncapped), app("b", { ...uncapped, memoryBytes: 101 * mebibyte })), "b");
   assert.equal(choose(app("b"), app("a")), "a");
 });
 
-test("chooseEviction() takes one at a time, and does not wait forever for one that does not end", () => {
+test("chooseEviction() evicts one app at a time, and does not wait forever for one that does not end", () => {
   assert.equal(choose(app("a"), app("ending", { stoppingMs: 59_000 })), undefined);
   assert.equal(choose(app("a"), app("ending", { stoppingMs: 61_000 })), "a");
 });
 
-test("chooseEviction() leaves critical apps and those that use nothing alone", () => {
+test("chooseEviction() spares critical apps and apps that use nothing", () => {
   assert.equal(
     choose(app("critical", { priority: criticalPriority }), app("idle", { memoryBytes: 0 })),
     undefined,
@@ -46,7 +46,7 @@ test("chooseEviction() leaves critical apps and those that use nothing alone", (
   assert.equal(choose(), undefined);
 });
 
-test("chooseEviction() says why this one", () => {
+test("chooseEviction() explains its choice", () => {
   assert.equal(
     chooseEviction([app("a", { priority: -5 })], "90 of 8192 MiB of memory are available")?.message,
     "90 of 8192 MiB of memory are available; the app uses 100 MiB of the 200 MiB that it may have, at priority -5",

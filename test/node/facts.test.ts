@@ -38,7 +38,7 @@ async function withRoot(files: Record<string, string>, use: (root: string) => Pr
   await use(root);
 }
 
-test("readNodeFacts() tells what the machine is", async () => {
+test("readNodeFacts() describes the machine", async () => {
   const files = {
     "etc/os-release": 'NAME="Debian GNU/Linux"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
     "etc/machine-id": "abc\n",
@@ -62,7 +62,7 @@ test("readNodeFacts() tells what the machine is", async () => {
   });
 });
 
-test("readNodeFacts() does without what a small machine does not have", async () => {
+test("readNodeFacts() works without what a small machine lacks", async () => {
   await withRoot(
     { "usr/lib/os-release": "NAME=Buildroot", "var/lib/dbus/machine-id": "dbus" },
     async (root) => {
@@ -84,19 +84,19 @@ test("readNodeFacts() reads this machine", async () => {
   assert.match(bootID, /^[0-9a-f-]{36}$/);
 });
 
-test("prettyName() takes the name with or without quotes", () => {
+test("prettyName() reads the name with or without quotes", () => {
   assert.equal(prettyName("PRETTY_NAME='Alpine Linux v3.20'\n"), "Alpine Linux v3.20");
   assert.equal(prettyName("ID=arch\nPRETTY_NAME=Arch\n"), "Arch");
   assert.equal(prettyName(""), "");
 });
 
-test("goArchitecture() speaks as Kubernetes does", () => {
+test("goArchitecture() uses the names of Kubernetes", () => {
   assert.deepEqual(["x64", "arm64", "arm", "ia32", "riscv64", "s390x"].map(goArchitecture), [
     ...["amd64", "arm64", "arm", "386", "riscv64", "s390x"],
   ]);
 });
 
-test("nodeAddresses() takes the device of the best default route, each family for itself", () => {
+test("nodeAddresses() uses the device of the best default route, for each family separately", () => {
   const interfaces = {
     docker0: [v4("172.17.0.1")],
     eth0: [v4("192.0.2.5"), v6("fe80::1"), v6("2001:db8::5")],
@@ -106,7 +106,7 @@ test("nodeAddresses() takes the device of the best default route, each family fo
   assert.deepEqual(nodeAddresses(interfaces, route, ipv6Route), ["192.0.2.5", "2001:db8::9"]);
 });
 
-test("nodeAddresses() does without a default route, and gives none where there is none to give", () => {
+test("nodeAddresses() works without a default route, and returns none if there are none", () => {
   assert.deepEqual(nodeAddresses({ b: [v4("192.0.2.2")], a: [v4("169.254.1.1"), v4("192.0.2.1")] }, "", ""), [
     "192.0.2.1",
   ]);

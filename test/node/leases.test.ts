@@ -32,7 +32,7 @@ const setUp = () => {
   };
 };
 
-test("renewOnce() makes the agent's Lease, 40 s long, with what the agent publishes", async () => {
+test("renewOnce() creates the agent's Lease of 40 s, with what the agent publishes", async () => {
   const { api, keeper } = setUp();
   assert.equal(await keeper.renewOnce(), true);
   const { metadata, spec } = api.get(`${folder}/nckubelet-n1`);
@@ -67,7 +67,7 @@ test("renewOnce() keeps Kubernetes' own Lease for a Node that the agent register
   assert.equal(metadata.annotations, undefined);
 });
 
-test("renewOnce() renews one Lease though the other fails, says so, and never throws", async () => {
+test("renewOnce() renews one Lease if the other fails, reports it, and never throws", async () => {
   const { api, log, keeper, own } = setUp();
   own({ uid: "u1", registered: true });
   for (const status of [401, 403, 500, undefined]) {
@@ -83,7 +83,7 @@ test("renewOnce() renews one Lease though the other fails, says so, and never th
   assert.match(log.text(), /kube-node-lease\/nckubelet-n1/);
 });
 
-test("renewOnce() makes a Lease anew that somebody deleted, and goes on with one that somebody changed", async () => {
+test("renewOnce() recreates a Lease that was deleted, and renews one that another client changed", async () => {
   const { api, keeper } = setUp();
   await keeper.renewOnce();
   api.objects.clear();
@@ -96,7 +96,7 @@ test("renewOnce() makes a Lease anew that somebody deleted, and goes on with one
   assert.equal(api.get(`${folder}/nckubelet-n1`).spec.holderIdentity, "n1");
 });
 
-test("run() renews again and again until it is told to end", async () => {
+test("run() renews until its signal aborts", async () => {
   const { api, keeper, pass } = setUp();
   const ending = new AbortController();
   api.intercept = () => {
@@ -107,7 +107,7 @@ test("run() renews again and again until it is told to end", async () => {
   assert.ok(api.asked.length >= 6);
 });
 
-test("run() renews on while the machine's clock is set back again and again", async () => {
+test("run() keeps renewing while the machine's clock is set back repeatedly", async () => {
   const { api, keeper, pass } = setUp();
   const stopping = new AbortController();
   const running = keeper.run(stopping.signal);

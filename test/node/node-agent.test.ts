@@ -46,7 +46,7 @@ const setUp = (change: Partial<NodeAgentOptions> = {}) => {
   };
 };
 
-test("the Lease says what is used, what is free and what is short", async () => {
+test("the Lease reports usage, free shares and pressure", async () => {
   const { api, agent, measure } = setUp();
   measure({ ...short, cpuPCT: 12.34, memPCT: 99 });
   await agent.observeOnce();
@@ -71,7 +71,7 @@ test("Leases belong to the Node once that is known", async () => {
   assert.equal(api.objects.size, 3);
 });
 
-test("registerOnce() looks at the Node once a minute, and at once when something changed", async () => {
+test("registerOnce() reads the Node once a minute, and at once after a change", async () => {
   const { api, agent, pass, measure } = setUp();
   for (let times = 0; times < 7; times++) {
     await agent.observeOnce();
@@ -85,7 +85,7 @@ test("registerOnce() looks at the Node once a minute, and at once when something
   assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status"]);
 });
 
-test("a node that cannot do its work says so on its Node, once, and keeps its Lease", async () => {
+test("a node that is not ready reports it on its Node once, and keeps its Lease", async () => {
   let state = { ready: true, message: "nckubelet runs apps" };
   const { api, agent, pass } = setUp({ ready: () => state });
   const ready = () =>
@@ -104,7 +104,7 @@ test("a node that cannot do its work says so on its Node, once, and keeps its Le
   assert.equal(await agent.renewOnce(), true);
 });
 
-test("registerOnce() comes again at once after a failure", async () => {
+test("registerOnce() retries at once after a failure", async () => {
   const { api, agent } = setUp();
   api.intercept = (request) => {
     throw problem(request, 503, "ServiceUnavailable");
@@ -115,7 +115,7 @@ test("registerOnce() comes again at once after a failure", async () => {
   assert.equal(agent.state().registered, true);
 });
 
-test("registerOnce() asks for the hardware once, after the registration, and lives without an answer", async () => {
+test("registerOnce() reads the hardware once, after the registration, and works without it", async () => {
   let asked = 0;
   const hardware = () => {
     asked++;
@@ -129,7 +129,7 @@ test("registerOnce() asks for the hardware once, after the registration, and liv
   assert.equal(asked, 1);
 });
 
-test("observeOnce() evicts one app at a time while memory is short, and none after that", async () => {
+test("observeOnce() evicts one app at a time while memory is short, and none afterwards", async () => {
   const { agent, evicted, pass, measure, run, log } = setUp();
   const [low, high]: EvictionCandidate[] = [
     { key: "default/low", priority: 0, memoryBytes: 1000 },
@@ -153,7 +153,7 @@ test("observeOnce() evicts one app at a time while memory is short, and none aft
   assert.deepEqual(log.lines, ["warn the node runs short of memory", "warn evicting an app"]);
 });
 
-test("a node without an API server measures and evicts all the same", async () => {
+test("a node without an API server still measures and evicts", async () => {
   const { agent, evicted, measure, run } = setUp({ client: undefined });
   run({ key: "default/a", priority: 0, memoryBytes: 1 });
   measure(short);
@@ -164,7 +164,7 @@ test("a node without an API server measures and evicts all the same", async () =
   assert.equal(agent.state().usage, short);
 });
 
-test("run() keeps node and Lease through errors of all kinds, and ends when told to", async () => {
+test("run() maintains Node and Lease through all kinds of errors, and ends when its signal aborts", async () => {
   const ending = new AbortController();
   const { api, agent, log } = setUp({ periodMs: 2, now: Date.now, steady: steadyNow });
   const troubles = [401, 403, 404, 500, undefined];
@@ -177,13 +177,13 @@ test("run() keeps node and Lease through errors of all kinds, and ends when told
   assert.ok(log.lines.every((line) => /^(warn cannot|info registered)/.test(line)), log.text());
 });
 
-test("observeDelay() is short while memory is", () => {
+test("observeDelay() is short while memory is short", () => {
   assert.equal(observeDelay(undefined, 10_000), 10_000);
   assert.equal(observeDelay(calmUsage, 10_000), 10_000);
   assert.equal(observeDelay({ ...calmUsage, memoryAvailableBytes: 300 << 20 }, 10_000), 1000);
 });
 
-test("a clock that is set back holds up neither the end of a shortage nor the look at the Node", async () => {
+test("a clock that is set back delays neither the end of a shortage nor the next read of the Node", async () => {
   let wall = start;
   const { api, agent, pass, measure } = setUp({ now: () => wall });
   measure(short);

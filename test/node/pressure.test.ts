@@ -22,7 +22,7 @@ test("stepPressure() is calm on a calm node", () => {
   assert.deepEqual(step(calm, calmUsage, 10), calm);
 });
 
-test("stepPressure() begins at once and says what is short", () => {
+test("stepPressure() starts at once and names what is short", () => {
   // 8 GiB: the threshold is 164 MiB.
   const { memory, disk, pid } = step(calm, availableMiB(163), 5);
   assert.deepEqual(memory, {
@@ -48,7 +48,7 @@ test("stepPressure() ends only after a minute well above the threshold", () => {
   assert.deepEqual(state.memory, { active: false, short: false, since: start + 80_000, message: "" });
 });
 
-test("stepPressure() counts the minute anew when it gets tight again", () => {
+test("stepPressure() restarts the minute when memory gets short again", () => {
   let state = step(calm, availableMiB(100));
   for (const [available, second] of [[300, 10], [200, 50], [300, 60], [300, 110]] as const) {
     state = step(state, availableMiB(available), second);
@@ -65,7 +65,7 @@ test("stepPressure() never flaps between its thresholds", () => {
   }
 });
 
-test("stepPressure() takes a stall for the node's only where memory is about to run out", () => {
+test("stepPressure() counts a stall only if memory is about to run out", () => {
   const stall = (available: number) => step(calm, { ...availableMiB(available), memoryStallPCT: 35 }).memory;
   assert.equal(stall(5000).active, false);
   assert.equal(
@@ -90,7 +90,7 @@ test("stepPressure() keeps the state of a disk that cannot be read", () => {
   assert.equal(step(calm, { ...calmUsage, disk: undefined }, 600).disk.active, false);
 });
 
-test("stepPressure() watches process ids, where they are limited", () => {
+test("stepPressure() watches process ids if they are limited", () => {
   const pid = (threads: number, maxThreads: number) => step(calm, { ...calmUsage, threads, maxThreads }).pid;
   assert.equal(pid(901, 1000).message, "901 of 1000 process ids are in use");
   assert.equal(pid(899, 1000).active, false);

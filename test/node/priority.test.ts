@@ -6,7 +6,7 @@ import { priorityOf, systemClasses } from "../../src/node/priority.ts";
 const high = { name: "high", value: 1000, globalDefault: false };
 const usual = { name: "usual", value: 10, globalDefault: true };
 
-test("priorityOf() is the value of the named class, of the default where none is named, else 0", () => {
+test("priorityOf() returns the value of the named class, else of the default class, else 0", () => {
   assert.equal(priorityOf("high", [high, usual]), 1000);
   assert.equal(priorityOf(undefined, [high, usual]), 10);
   assert.equal(priorityOf("", [high, usual]), 10);
@@ -14,10 +14,10 @@ test("priorityOf() is the value of the named class, of the default where none is
   assert.equal(priorityOf("unknown", [high, usual]), 0);
 });
 
-test("priorityOf() takes the lowest of several defaults", () => {
+test("priorityOf() uses the lowest of several defaults", () => {
   assert.equal(priorityOf(undefined, [{ ...usual, value: 20 }, usual]), 10);
 });
 
-test("the classes of the system are critical", () => {
+test("the system's priority classes are critical", () => {
   assert.ok(systemClasses.every(({ name }) => priorityOf(name, systemClasses) >= criticalPriority));
 });

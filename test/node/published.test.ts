@@ -12,7 +12,7 @@ const published: Published = {
   version: "1.2.3",
 };
 
-test("publish() says it in annotations that parsePublished() reads", () => {
+test("publish() writes annotations that parsePublished() reads", () => {
   assert.deepEqual(publish(published), {
     "app.example.com/cpu-used-pct": "12.5",
     "app.example.com/mem-used-pct": "40.0",
@@ -26,7 +26,7 @@ test("publish() says it in annotations that parsePublished() reads", () => {
   assert.deepEqual(parsePublished(publish(published)), published);
 });
 
-test("parsePublished() makes nothing up where something is missing or no number", () => {
+test("parsePublished() does not guess values that are missing or not numbers", () => {
   assert.equal(parsePublished(undefined), undefined);
   for (const key of ["cpu-used-pct", "mem-used-pct", "cpu-free-pct", "mem-free-pct", "mem-reserved-pct"]) {
     const annotations = publish(published);

@@ -37,7 +37,7 @@ const kubeletNode = (): Node => ({
   },
 });
 
-test("syncOnce() creates the Node of a machine that has none, with all that others need of it", async () => {
+test("syncOnce() creates the Node of a machine that has none, with all the fields that others read", async () => {
   const { api, registration, node } = setUp();
   await registration.syncOnce(picture);
   assert.deepEqual(api.takeAsked(), [`GET ${path}`, "POST /api/v1/nodes"]);
@@ -120,7 +120,7 @@ test("syncOnce() adds only its label to a kubelet's Node, once", async () => {
   assert.deepEqual([spec, status], [before.spec, before.status]);
 });
 
-test("syncOnce() adopts a Node that nobody looks after, and keeps what people put there", async () => {
+test("syncOnce() adopts a Node without a kubelet, and keeps what users set there", async () => {
   const { api, registration, node } = setUp();
   const condition = {
     type: "NetworkUnavailable",
@@ -141,7 +141,7 @@ test("syncOnce() adopts a Node that nobody looks after, and keeps what people pu
   assert.equal(ownerOf(node()), "agent");
 });
 
-test("syncOnce() does not put labels and taints back that people took off its Node, but for its own label", async () => {
+test("syncOnce() does not restore labels and taints that users removed from its Node, except its own label", async () => {
   const { api, registration, node } = setUp();
   await registration.syncOnce(picture);
   api.put(path, { ...node(), metadata: { ...node().metadata, labels: {} }, spec: {} });
@@ -149,7 +149,7 @@ test("syncOnce() does not put labels and taints back that people took off its No
   assert.deepEqual([node().metadata?.labels, node().spec], [{ [label]: "true" }, {}]);
 });
 
-test("syncOnce() steps back when a kubelet takes the Node over, and takes its taint off", async () => {
+test("syncOnce() steps back when a kubelet takes over the Node, and removes its taint", async () => {
   const { api, registration, node } = setUp();
   await registration.syncOnce(picture);
   const kubelet = { ...node().status!.nodeInfo!, kubeletVersion: "v1.34.1" };
@@ -165,7 +165,7 @@ test("syncOnce() steps back when a kubelet takes the Node over, and takes its ta
   assert.equal(node().status?.nodeInfo?.kubeletVersion, "v1.34.1");
 });
 
-test("syncOnce() takes a kubelet's Node with always, and touches none with never", async () => {
+test("syncOnce() takes over a kubelet's Node with always, and touches none with never", async () => {
   const always = setUp("always");
   always.api.put(path, kubeletNode());
   await always.registration.syncOnce(picture);
@@ -177,7 +177,7 @@ test("syncOnce() takes a kubelet's Node with always, and touches none with never
   assert.deepEqual(never.api.takeAsked(), []);
 });
 
-test("syncOnce() creates the Node again that somebody deleted", async () => {
+test("syncOnce() recreates a Node that was deleted", async () => {
   const { api, registration } = setUp();
   await registration.syncOnce(picture);
   const first = registration.node?.uid;
@@ -187,7 +187,7 @@ test("syncOnce() creates the Node again that somebody deleted", async () => {
   assert.ok(api.get(path));
 });
 
-test("syncOnce() writes what the hardware is, once it is known", async () => {
+test("syncOnce() writes the hardware once it is known", async () => {
   const { registration, node } = setUp();
   await registration.syncOnce(picture);
   const hardware = {
@@ -213,7 +213,7 @@ test("syncOnce() writes nothing to a Node that changed after it was read", async
   assert.deepEqual(node().spec, { unschedulable: true });
 });
 
-test("syncOnce() concludes nothing from an error or from an answer that is no Node", async () => {
+test("syncOnce() changes nothing after an error or an answer that is no Node", async () => {
   const { api, registration } = setUp();
   for (const status of [401, 403, 429, 500, undefined]) {
     api.intercept = (request) => {

@@ -40,7 +40,7 @@ test("createUsageReader() measures CPU between two readings and memory by what i
   });
 });
 
-test("createUsageReader() keeps the last share where no time has passed, and never leaves 0 to 100", async () => {
+test("createUsageReader() keeps the last share if no time has passed, and stays within 0 to 100", async () => {
   await withProc(async (procDir, write) => {
     const reader = createUsageReader({ procDir });
     await reader.read();
@@ -53,7 +53,7 @@ test("createUsageReader() keeps the last share where no time has passed, and nev
   });
 });
 
-test("createUsageReader() reads pressure, threads and disk where they are, and does without", async () => {
+test("createUsageReader() reads pressure, threads and disk if available, and works without them", async () => {
   await withProc(async (procDir, write) => {
     const bare = await createUsageReader({ procDir }).read();
     assert.deepEqual([bare.memoryStallPCT, bare.threads, bare.maxThreads, bare.disk], [
@@ -83,7 +83,7 @@ test("createUsageReader() reads this machine", async () => {
   assert.ok(usage.memPCT > 0 && usage.memPCT < 100 && usage.threads > 1 && usage.disk);
 });
 
-test("createUsageReader() says what it cannot read", async () => {
+test("createUsageReader() names what it cannot read", async () => {
   await assert.rejects(createUsageReader({ procDir: "/no/such" }).read(), /ENOENT.*\/no\/such\/stat/);
 });
 
@@ -92,11 +92,11 @@ test("parseCpuTimes() counts stolen time as busy and waiting for disks as idle",
   assert.throws(() => parseCpuTimes("cpux 1\n"), /cpux 1/);
 });
 
-test("parseMemory() says which line is missing", () => {
+test("parseMemory() names the missing line", () => {
   assert.throws(() => parseMemory("MemTotal: 10 kB\n"), /MemAvailable/);
 });
 
-test("parsePressure() and parseThreads() take the kernel's words", () => {
+test("parsePressure() and parseThreads() read the kernel's formats", () => {
   assert.deepEqual(parsePressure("some avg10=1.50 avg60=0.10 avg300=0.00 total=9\n"), { some: 1.5, full: 0 });
   assert.equal(parsePressure(""), undefined);
   assert.equal(parseThreads("0.00 0.01 0.05 1/123 456"), 123);

@@ -34,7 +34,7 @@ function lint(sources: Record<string, string>): string[] {
   return diagnostics.map(({ filename, message }) => `${filename.split(`${temp.path}/`)[1]} ${message}`);
 }
 
-test("checkImports() accepts imports that run downwards, within a folder, and of dependencies", () => {
+test("checkImports() accepts imports of lower layers, of the same folder, and of dependencies", () => {
   const complaints = check({
     "src/main.ts": 'import { run } from "./cli/command-line.ts"; run(process.argv, process.env);',
     "src/cli/command-line.ts":
@@ -49,7 +49,7 @@ test("checkImports() accepts imports that run downwards, within a folder, and of
   assert.deepEqual(complaints, []);
 });
 
-test("checkImports() refuses an import that runs upwards, also of a type", () => {
+test("checkImports() refuses an import of a higher layer, even of a type", () => {
   assert.deepEqual(check({ "src/lib/a.ts": 'import type { B } from "../kube/b.ts";', "src/kube/b.ts": "" }), [
     'src/lib/a.ts imports "../kube/b.ts": src/kube is above src/lib',
   ]);
@@ -108,7 +108,7 @@ test("checkImports() names a cycle with its whole path, once", () => {
   assert.deepEqual(complaints, ["import cycle: src/lib/a.ts → src/lib/b.ts → src/lib/c.ts → src/lib/a.ts"]);
 });
 
-test("lint leaves environment, arguments and signals to the entry", () => {
+test("lint allows environment, arguments and signals in the entry point only", () => {
   const complaints = lint({
     "src/main.ts": 'process.on("SIGTERM", stop); process.env.A;',
     "src/lib/a.ts": 'process.env.HOME;\nprocess . argv;\nprocess.once("SIGINT", stop);\nprocess.pid;',
@@ -120,7 +120,7 @@ test("lint leaves environment, arguments and signals to the entry", () => {
   ]);
 });
 
-test("lint refuses Deno's own functions, but not the word in a comment or a text", () => {
+test("lint refuses Deno's own functions, but not the word in a comment or a string", () => {
   assert.deepEqual(lint({ "src/lib/a.ts": 'Deno.exit(1); // Deno.exit\nconst a = "Deno.exit";' }), [
     "src/lib/a.ts uses Deno: only what Node has too",
   ]);
@@ -135,14 +135,14 @@ test("checkRooms() names a room with too many files and a file with too few line
   ]);
 });
 
-test("checkImports() says which file is in no layer", () => {
+test("checkImports() names a file that is in no layer", () => {
   assert.throws(
     () => check({ "src/new/a.ts": 'import "./b.ts";', "src/new/b.ts": "" }),
     /src\/new\/a\.ts is in none/,
   );
 });
 
-test("readImports() sees through comments, templates and patterns", () => {
+test("readImports() is not misled by comments, templates and regular expressions", () => {
   const source = [
     '// import "comment-1";',
     '/* import "comment-2"; */',

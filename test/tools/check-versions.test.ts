@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findLooseVersions } from "../../tools/check/steps.ts";
 
-test("findLooseVersions() names every version that could change by itself", () => {
+test("findLooseVersions() returns every version that is not pinned", () => {
   const loose = findLooseVersions({
     dependencies: { exact: "1.2.3", caret: "^1.2.3", pre: "2.0.0-rc.1" },
     devDependencies: { star: "*", tag: "latest", range: "1.x" },

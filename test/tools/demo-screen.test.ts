@@ -8,7 +8,7 @@ const screen = {
   news: ["one", "two", "three"],
 };
 
-test("lines at the top are wrapped and whole, the table is cut with a mark, news come last", () => {
+test("the screen wraps the lines at the top, cuts the table with a mark, and shows news last", () => {
   assert.deepEqual(layOut(screen, { columns: 30, rows: 24 }), [
     "Limits       NOT enforced: the",
     "             kernel has no",
@@ -24,7 +24,7 @@ test("lines at the top are wrapped and whole, the table is cut with a mark, news
   ]);
 });
 
-test("where there are few rows the newest of the news are shown, or none, and nothing scrolls", () => {
+test("a screen with few rows shows only the newest news, or none, and does not scroll", () => {
   assert.deepEqual(layOut(screen, { columns: 100, rows: 7 }).slice(3), [
     "web    Running   all is well with it",
     "",
@@ -34,7 +34,7 @@ test("where there are few rows the newest of the news are shown, or none, and no
   assert.equal(layOut(screen, { columns: 100, rows: 3 }).length, 2);
 });
 
-test("a word that is longer than the line does not hold it up", () => {
+test("a word that is longer than the line does not hang the wrapping", () => {
   const head = [`Logs         /tmp/${"x".repeat(50)}/app.log and more`];
   assert.deepEqual(layOut({ head, table: [], news: [] }, { columns: 30, rows: 24 })[0], head[0]);
 });

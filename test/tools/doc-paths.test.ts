@@ -8,7 +8,7 @@ const pages = ["*.md", "crd/*.md", "examples/*.md", "docs/**/*.md"].flatMap((glo
   globSync(glob, { cwd: checkout })
 );
 
-test("every file that the map and the recipes name exists", () => {
+test("every file named in the map and the recipes exists", () => {
   for (const page of ["docs/architecture.md", "CONTRIBUTING.md"]) {
     const text = readFileSync(join(checkout, page), "utf8");
     const paths = [...text.matchAll(/`([\w-]+(?:\/[\w.-]+)+\.ts)`/g)].map(([, path]) => path!)

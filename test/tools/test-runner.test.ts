@@ -10,7 +10,7 @@ import { createDenoReader, createNodeReader } from "../../tools/test/read-output
 import { allowedCpus, cpusOf, pick, stagesOf, suiteNames, suiteOf } from "../../tools/test/suites.ts";
 import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
 
-test("parseTotals() reads what formatTotals() writes, and nothing else", () => {
+test("parseTotals() reads the output of formatTotals(), and nothing else", () => {
   const totals = { passed: 12, failed: 1, skipped: 3 };
   assert.equal(formatTotals(totals), "12 passed, 1 failed, 3 skipped");
   assert.deepEqual(parseTotals(formatTotals(totals)), totals);
@@ -38,7 +38,7 @@ test("sumTotals() adds up", () => {
   assert.deepEqual(sumTotals([]), { passed: 0, failed: 0, skipped: 0 });
 });
 
-test("pick() takes a text for a part of the path first, then for a part of a test's name", () => {
+test("pick() matches a text with paths first, then with test names", () => {
   const texts: Record<string, string> = {
     "test/a/watch.test.ts": "",
     "test/b/list.test.ts": 'test("watch() lists")',
@@ -50,7 +50,7 @@ test("pick() takes a text for a part of the path first, then for a part of a tes
   assert.deepEqual(picked("nowhere"), { files: [], pattern: "nowhere" });
 });
 
-test("divide() puts every file in one group, makes no empty ones, and moves no file when another is added", () => {
+test("divide() puts every file in one group, returns no empty groups, and moves no file when another is added", () => {
   const files = Array.from({ length: 200 }, (_, at) => `test/lib/file-${at}.test.ts`);
   const groups = divide(files, 4);
   assert.deepEqual(groups.flat().sort(), [...files].sort());
@@ -64,7 +64,7 @@ test("divide() puts every file in one group, makes no empty ones, and moves no f
   assert.deepEqual(divide([], 4), []);
 });
 
-test("createDenoReader() keeps the totals of a run that was interrupted, and shows which tests are open", () => {
+test("createDenoReader() keeps the totals of an interrupted run, and shows which tests are open", () => {
   const lines = [
     "./dist/test/unit-1.mjs => it works ... ok (3ms)",
     "./dist/test/unit-1.mjs => a suite ... it is left out ... ignored (0ms)",
@@ -80,7 +80,7 @@ test("createDenoReader() keeps the totals of a run that was interrupted, and sho
   assert.equal(readings[1]!.skipped, "a suite ... it is left out");
 });
 
-test("dependentsOf() follows imports to every file that uses what changed", () => {
+test("dependentsOf() follows imports to every file that uses a changed file", () => {
   const imports = new Map([
     ["src/a.ts", ["node:fs"]],
     ["src/b.ts", ["./a.ts"]],
@@ -101,13 +101,13 @@ test("maySkip() allows what is on its list, and nothing else", () => {
   assert.equal(maySkip("a Java program runs: no java on this machine"), false);
 });
 
-test("stagesOf() has every suite that is asked for once, and no others", () => {
+test("stagesOf() returns every requested suite once, and no others", () => {
   assert.deepEqual(stagesOf(suiteNames).flat(2).sort(), [...suiteNames].sort());
   assert.deepEqual(stagesOf(["guest", "cluster"]), [[["cluster"], ["guest"]]]);
   assert.deepEqual(stagesOf(["unit"]), [[["unit"]]]);
 });
 
-test("cpusOf() leaves a CPU to the measurements alone, beside all that runs at the same time", () => {
+test("cpusOf() reserves a CPU for measurements while other suites run", () => {
   const beside = stagesOf(suiteNames).find((lanes) => lanes.flat().includes("caps"))!.flat();
   assert.deepEqual(
     beside.map((name) => cpusOf(name, [2, 3, 5])),
@@ -125,7 +125,7 @@ test("allowedCpus() reads single CPUs and ranges", () => {
   assert.deepEqual(allowedCpus(""), []);
 });
 
-test("collectFailures() keeps each failure with its message, of Node's suites and of Deno's, and nothing else", () => {
+test("collectFailures() keeps each failure with its message, from Node and from Deno, and nothing else", () => {
   const node = [
     "  ok    it works  1.2s",
     "  FAIL  it breaks  (test/a.test.ts)",
@@ -155,7 +155,7 @@ test("collectFailures() keeps each failure with its message, of Node's suites an
   assert.deepEqual(kept(deno), deno.slice(2, 4));
 });
 
-test("suiteOf() goes by the suffix, then by the folder, and else calls it a unit test", () => {
+test("suiteOf() decides by the suffix, then by the folder, and defaults to the unit tests", () => {
   const suites = {
     "test/lib/sleep.test.ts": "unit",
     "test/supervisor/run/enter.process.test.ts": "process",

@@ -11,8 +11,8 @@ const targets: Record<Architecture, string> = {
 };
 
 /**
- * Makes an executable from the bundle by `deno compile`. It needs `denort`, which Deno downloads unless DENORT_BIN names one.
- * Where it cannot be downloaded that is no failure: the reason is given back.
+ * Builds an executable from the bundle with `deno compile`. It needs `denort`, which Deno downloads unless DENORT_BIN names one.
+ * A failed download is not an error: the reason is returned.
  */
 export async function compileByDeno(
   deno: string,

@@ -5,8 +5,8 @@ import { type Architecture, hostArchitecture } from "./node-binary.ts";
 const machines = { amd64: "x86_64", arm64: "aarch64" };
 
 /**
- * The words to put before a program of that machine to run it here: none on the machine itself, an emulator's where QEMU's
- * user mode and the libraries of that machine are installed, undefined where it cannot be run.
+ * Returns the command prefix that runs a program of that architecture here: empty for this machine's own, an emulator if QEMU's
+ * user mode and the libraries of that architecture are installed, undefined if it cannot run.
  */
 export async function findRunner(arch: Architecture, node: string): Promise<string[] | undefined> {
   if (arch === hostArchitecture()) return [];

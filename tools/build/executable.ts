@@ -1,8 +1,8 @@
 /**
- * From a bundle and a Node binary to one executable.
+ * Builds one executable from a bundle and a Node binary.
  *
- * Guarantees: the same bundle and the same Node give the same bytes. The result was run once and its code cache was accepted
- * before it appears under its name, and it appears whole or not at all.
+ * Guarantees: the same bundle and the same Node give the same bytes. Before the result appears under its name, it has run once and
+ * its code cache was accepted. It appears atomically.
  * Caveat: an executable for another machine has a code cache only where an emulator for that machine is installed.
  */
 import { copyFile, rename, writeFile } from "node:fs/promises";
@@ -14,11 +14,11 @@ import { must, runCommand } from "../command.ts";
 const v8Flags = [
   // A small young generation: garbage of requests is dropped early instead of filling 16 MB first.
   "--max-semi-space-size=1",
-  // Garbage of a busy time is collected when it comes to half of what lives, not to three times of it.
+  // Collect garbage when it reaches half of the live heap, not three times of it.
   "--heap-growing-percent=50",
   // Compiler threads keep what they allocated: 8 MB that no idle agent needs.
   "--no-concurrent-recompilation",
-  // The agent gives the garbage of its start back.
+  // The agent frees the garbage of its start.
   "--expose-gc",
 ];
 
@@ -28,14 +28,14 @@ const nodeFlags = ["--disable-warning=ExperimentalWarning", "--disable-warning=D
 export interface ExecutableParts {
   bundle: string;
   node: string;
-  /** Words before a program of that machine; none where it is this machine, undefined where it cannot be run here. */
+  /** The command prefix for a program of that architecture; empty for this machine's own, undefined if it cannot run here. */
   runner: string[] | undefined;
-  /** A folder on the file system of the output, for files in the making. */
+  /** A folder on the file system of the output, for temporary files. */
   work: string;
   output: string;
 }
 
-/** Makes the executable; tells whether it has a code cache. */
+/** Builds the executable; reports whether it has a code cache. */
 export async function makeExecutable(
   { bundle, node, runner, work, output }: ExecutableParts,
 ): Promise<boolean> {
@@ -52,7 +52,7 @@ export async function makeExecutable(
     execArgvExtension: "none",
   };
   await writeFile(join(work, "sea.json"), JSON.stringify(config));
-  // A code cache fits only the flags it was made under. The seed, which is not among those, makes it the same each time.
+  // A code cache is valid only for the flags it was made with. The seed, which is not one of those, makes it reproducible.
   const [file = process.execPath, ...words] = runner ? [...runner, node] : [];
   await must(file, [...words, ...v8Flags, "--random-seed=1", "--build-sea", "sea.json"], { cwd: work });
   if (runner) await checkExecutable([...runner, join(work, "nckubelet")]);
@@ -60,7 +60,7 @@ export async function makeExecutable(
   return runner !== undefined;
 }
 
-/** Node says on standard error what it does not like, such as a code cache made under other flags. */
+/** Node reports problems on standard error, such as a code cache made with other flags. */
 async function checkExecutable([file = "", ...words]: string[]): Promise<void> {
   const { code, stdout, stderr } = await runCommand(file, [...words, "version"], { timeoutMs: 60_000 });
   if (code !== 0 || stderr !== "") {

@@ -1,5 +1,5 @@
 /**
- * The Node binary that an executable is made from: the one of this checkout, or the same version for another machine from npm.
+ * Finds the Node binary for an executable: that of this checkout, or the same version for another architecture from npm.
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
@@ -9,7 +9,7 @@ import process from "node:process";
 import manifest from "../../package.json" with { type: "json" };
 import { must } from "../command.ts";
 
-/** The machines that executables are made for, by the names that Linux packages use. */
+/** The architectures that executables are built for, as Linux packages name them. */
 export type Architecture = "amd64" | "arm64";
 
 /** The architecture of this machine. */
@@ -19,7 +19,7 @@ export function hostArchitecture(arch: string = process.arch): Architecture {
   throw new Error(`no executable can be made on a machine of type ${JSON.stringify(arch)}: use x64 or arm64`);
 }
 
-/** The path of the Node binary for a machine; the one of another machine is fetched once and kept in the cache. */
+/** Returns the path of the Node binary for an architecture; that of another one is downloaded once and cached. */
 export async function nodeBinary(arch: Architecture, log: (line: string) => void): Promise<string> {
   const version = manifest.devDependencies.node;
   if (arch === hostArchitecture()) {
@@ -37,7 +37,7 @@ export async function nodeBinary(arch: Architecture, log: (line: string) => void
   return join(folder, "bin/node");
 }
 
-/** Unpacks a package of npm's registry into a folder that appears whole or not at all. */
+/** Unpacks a package of npm's registry into a folder, atomically. */
 async function fetchPackage(name: string, version: string, folder: string): Promise<void> {
   await mkdir(cacheFolder(), { recursive: true });
   const work = await mkdtemp(`${folder}.`);

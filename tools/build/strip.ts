@@ -2,13 +2,13 @@ import { copyFile } from "node:fs/promises";
 import { type CommandResult, runCommand } from "../command.ts";
 import type { Architecture } from "./node-binary.ts";
 
-/** Each knows the executables of its own machine; that of LLVM knows all. */
+/** Each supports the executables of its own architecture; LLVM's supports all. */
 const tools: Record<Architecture, string[]> = {
   amd64: ["x86_64-linux-gnu-strip", "llvm-strip", "strip"],
   arm64: ["aarch64-linux-gnu-strip", "llvm-strip", "strip"],
 };
 
-/** Copies an executable without its symbols, a fifth of Node; tells whether a tool was there to do it. */
+/** Copies an executable without its symbols, which are a fifth of Node; reports whether a tool was available. */
 export async function copyStripped(
   source: string,
   target: string,

@@ -1,4 +1,4 @@
-/** Rules of the house for `deno lint`, which knows the syntax: what only the entry may use, and that nothing needs Deno. */
+/** Project rules for `deno lint`: what only the entry point may use, and that nothing needs Deno. */
 
 const entry = "/src/main.ts";
 const reserved = /^(?:env|argv|on|once|addListener)$/;

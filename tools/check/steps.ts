@@ -1,5 +1,5 @@
 /**
- * What is checked, apart from the tests: each step gives what is wrong as text, nothing where all is well.
+ * The checks apart from the tests: each step returns its problems as text, or nothing.
  */
 import { globSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
@@ -8,7 +8,7 @@ import process from "node:process";
 import { checkout } from "../checkout.ts";
 import { runCommand } from "../command.ts";
 
-/** What a step found: nothing, what is wrong, or why it could not look. */
+/** The result of a step: nothing, its problems, or why it could not run. */
 export type Finding = undefined | { wrong: string } | { skipped: string };
 
 const deno = join(checkout, "node_modules/.bin/deno");
@@ -27,7 +27,7 @@ export const steps: Record<string, () => Promise<Finding>> = {
   sizes: checkSizes,
 };
 
-/** The packages in package.json whose version is not one exact version. */
+/** Returns the packages in package.json whose version is not exact. */
 export function findLooseVersions(manifest: Record<string, unknown>): string[] {
   const groups = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"];
   return groups.flatMap((group) =>
@@ -48,7 +48,7 @@ async function checkShell(): Promise<Finding> {
   return await passes("shellcheck", ["--severity=warning", ...scripts]);
 }
 
-/** Installs the checker where it is missing; a reason where that cannot be done. */
+/** Installs the checker if it is missing; returns a reason if that fails. */
 async function installShellcheck(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "shellcheck is not installed, and installing takes root";
   const env = { DEBIAN_FRONTEND: "noninteractive" };
@@ -68,7 +68,7 @@ async function checkSizes(): Promise<Finding> {
   return complain(found);
 }
 
-/** What git has, or would take. */
+/** Returns the files that git tracks, or would add. */
 async function trackedFiles(): Promise<string[]> {
   const list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
   const { code, stdout, stderr } = await runCommand("git", list, { cwd: checkout });

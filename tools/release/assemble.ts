@@ -1,9 +1,9 @@
 /**
- * Puts a release together.
+ * Assembles a release.
  *
- * Guarantees: the same executables and the same checkout give the same bytes in every file: nothing of the time, the machine or
- * the order of a folder gets in. The folder appears whole, in place of the one before.
- * Caveat: packing is zlib's, so that another version of Node may pack to other bytes.
+ * Guarantees: the same executables and the same checkout give the same bytes in every file: no time, no trace of the machine, no
+ * order of a folder gets in. The folder replaces the previous one atomically.
+ * Caveat: zlib compresses, so another version of Node may produce other bytes.
  */
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
@@ -31,17 +31,17 @@ import { buildSbom } from "./sbom.ts";
 /** What a release is made of. */
 export interface ReleaseParts {
   executables: Partial<Record<Architecture, string>>;
-  /** The folder to make; one that is there is replaced. */
+  /** The output folder; an existing one is replaced. */
   output: string;
-  /** Where it will be served. */
+  /** Its future URL. */
   url?: string;
   /** A file with a private RSA key. */
   sign?: string;
-  /** How hard to pack, 1 to 9. */
+  /** The compression level, 1 to 9. */
   level?: number;
 }
 
-/** Makes the folder and gives a line for each of its files. */
+/** Creates the folder and returns a line for each of its files. */
 export async function assembleRelease(
   { executables, output, url = "", sign, level = 9 }: ReleaseParts,
 ): Promise<string[]> {
@@ -49,7 +49,7 @@ export async function assembleRelease(
   const work = await mkdtemp(`${output}.`);
   try {
     for (const [arch, path] of Object.entries(executables)) {
-      // Without a name or a time in its head, as gzip -n.
+      // Without a name or a time in its header, as gzip -n.
       const packed = createWriteStream(join(work, `nckubelet-linux-${arch}.gz`));
       await pipeline(createReadStream(path), createGzip({ level }), packed);
     }
@@ -72,7 +72,7 @@ export async function assembleRelease(
       const [sums, signature] = ["SHA256SUMS", "SHA256SUMS.sig"].map((name) => join(work, name));
       await must("openssl", ["dgst", "-sha256", "-sign", sign, "-out", signature!, sums!]);
     }
-    // A temporary folder is its owner's alone; this one is to be served.
+    // Temporary folders are private; this one must be readable.
     await chmod(work, 0o755);
     await rm(output, { recursive: true, force: true });
     await rename(work, output);
@@ -85,7 +85,7 @@ export async function assembleRelease(
   );
 }
 
-/** The installer with the address of its release in it. */
+/** Returns the installer with the address of its release. */
 export function addressInstaller(script: string, url: string): string {
   if (!/^(https?:\/\/[A-Za-z0-9._~:/%-]+)?$/.test(url)) {
     throw new Error(`--url ${JSON.stringify(url)}: not an address`);

@@ -1,10 +1,10 @@
 /**
- * The list of what is inside the executable, as CycloneDX 1.5 (https://cyclonedx.org), from package-lock.json.
- * It has no time and no serial number, so that it is the same for the same checkout.
+ * Generates the bill of materials of the executable, as CycloneDX 1.5 (https://cyclonedx.org), from package-lock.json.
+ * It has no time and no serial number, so that it is reproducible.
  */
 import { Buffer } from "node:buffer";
 
-/** What is read of package-lock.json, version 3. */
+/** The used part of package-lock.json, version 3. */
 export interface Lock {
   name: string;
   version: string;
@@ -20,7 +20,7 @@ interface LockedPackage {
   peer?: boolean;
 }
 
-/** All packages that may get into the executable, and the Node that it is made from. */
+/** Returns all packages that may be part of the executable, and its Node. */
 export function buildSbom({ name, version, packages }: Lock): object {
   const inside = Object.entries(packages)
     .filter(([path, { dev }]) => path !== "" && !dev && !isTypesOnly(path))
@@ -68,7 +68,7 @@ function component(name: string, { version = "", license, integrity }: LockedPac
   };
 }
 
-/** `sha512-BASE64` as the algorithm and hex. */
+/** Converts `sha512-BASE64` to the algorithm and hex. */
 function hash(integrity: string): object {
   const [algorithm = "", digest = ""] = integrity.split("-");
   return { alg: algorithm.replace(/^sha/, "SHA-"), content: Buffer.from(digest, "base64").toString("hex") };
@@ -79,7 +79,7 @@ function licenses(license: string | undefined): object[] {
   return [/ (OR|AND|WITH) /.test(license) ? { expression: license } : { license: { id: license } }];
 }
 
-/** `@hono/node-server` of `node_modules/a/node_modules/@hono/node-server`. */
+/** Returns `@hono/node-server` for `node_modules/a/node_modules/@hono/node-server`. */
 function packageName(path: string): string {
   return path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
 }

@@ -1,6 +1,6 @@
 /**
- * The tests that may be skipped with CI=true, by a part of their name or reason, and why that hides nothing. Every other skip is
- * a failure there, so that no suite turns green by skipping itself.
+ * The tests that may be skipped with CI=true, by a part of their name or skip reason, each with a justification. Every other
+ * skip fails there, so that no suite turns green by skipping itself.
  */
 export const allowedSkips: Record<string, string> = {
   "what is served is what the page's files say": "runs on Node; esbuild's package does not run on Deno",
@@ -14,12 +14,12 @@ export const allowedSkips: Record<string, string> = {
   "zsh completes": "zsh is not installed; the completion of bash is tested everywhere",
   "has no admission policies": "the API server is older than 1.30; KUBEBUILDER_ASSETS names a newer one",
   "this machine is not hybrid": "the guest suite tests a hybrid hierarchy",
-  "needs a kernel of its own": "runs in User-Mode Linux; this machine has a delegated cgroup v2 hierarchy",
+  "needs its own kernel": "runs in User-Mode Linux; this machine has a delegated cgroup v2 hierarchy",
   "this machine runs guest scripts directly":
     "runs in User-Mode Linux; this machine has a delegated cgroup v2 hierarchy",
 };
 
-/** Whether a test with this name (and reason) may be skipped with CI=true. */
+/** Reports whether a test with this name (and reason) may be skipped with CI=true. */
 export function maySkip(name: string): boolean {
   return Object.keys(allowedSkips).some((text) => name.includes(text));
 }

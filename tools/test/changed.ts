@@ -1,11 +1,11 @@
-/** The test files that a change concerns, by the import graph. */
+/** Finds the test files that a change affects, by the import graph. */
 import { execFileSync } from "node:child_process";
 import { globSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
 import { checkout } from "../checkout.ts";
 import { readImports } from "../import-graph.ts";
 
-/** The test files that changed since the branch left main, and those that import a changed file, directly or not. */
+/** Returns the test files that changed since the branch left main, and those that import a changed file, directly or not. */
 export function changedTests(): string[] {
   const files = globSync("{bench,cgroups,src,test,tools}/**/*.ts", { cwd: checkout });
   return dependentsOf(changedFiles(), readImports(checkout, files)).filter((file) =>
@@ -13,7 +13,7 @@ export function changedTests(): string[] {
   );
 }
 
-/** These files and all that import them, directly or not. */
+/** Returns these files and all that import them, directly or not. */
 export function dependentsOf(changed: string[], imports: Map<string, string[]>): string[] {
   const importers = new Map<string, string[]>();
   for (const [file, names] of imports) {
@@ -27,7 +27,7 @@ export function dependentsOf(changed: string[], imports: Map<string, string[]>):
   return [...found].filter((file) => imports.has(file)).sort();
 }
 
-/** Committed on the branch, edited, or new. */
+/** Returns the files that are committed on the branch, edited, or new. */
 function changedFiles(): string[] {
   const git = (...words: string[]) => execFileSync("git", words, { cwd: checkout, encoding: "utf8" }).trim();
   const base = git("merge-base", "HEAD", "main");

@@ -1,9 +1,9 @@
-/** What a suite says of its failures, to be told once more at the end of a long run. */
+/** Collects the failures of suites, to repeat them at the end of a long run. */
 
-/** The longest part of one failure that is told again: its message and the first steps of its stack. */
+/** The maximum number of repeated lines per failure: its message and the first frames of its stack. */
 const maxLines = 15;
 
-/** Picks the lines of failures from all that a suite shows, as this project's reporter and Deno's have them. */
+/** Picks the lines of failures from the output of a suite, in the formats of this project's reporter and Deno's. */
 export function collectFailures(): { hear(line: string): void; lines: string[] } {
   const lines: string[] = [];
   let left = 0;

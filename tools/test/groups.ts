@@ -1,5 +1,5 @@
 /**
- * Groups quick test files into a few modules, so that what they import is loaded once per group and not once per file: quick tests
+ * Groups quick test files into a few modules, so that their imports are loaded once per group and not once per file: quick tests
  * spend most of their time on imports.
  */
 import { createHash } from "node:crypto";

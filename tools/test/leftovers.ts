@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 
-/** The variable that marks every process of a test run, through all who inherit an environment. */
+/** The environment variable that marks every process of a test run. */
 export const runMark = "NCKUBELET_TEST_RUN";
 
 /** A process that a test run left behind. */
@@ -10,7 +10,7 @@ export interface Leftover {
   command: string;
 }
 
-/** The processes that carry the mark of this run. Those who end while this looks are not among them. */
+/** Returns the processes with the mark of this run, except those that end meanwhile. */
 export function findLeftovers(run: string, proc = "/proc"): Leftover[] {
   const found: Leftover[] = [];
   for (const name of readdirSync(proc).filter((name) => /^\d+$/.test(name))) {
@@ -20,7 +20,7 @@ export function findLeftovers(run: string, proc = "/proc"): Leftover[] {
       const command = readFileSync(`${proc}/${name}/cmdline`, "latin1").split("\0").join(" ").trim();
       found.push({ pid: Number(name), command });
     } catch {
-      // It is gone, or it is not ours.
+      // It has ended, or belongs to another user.
     }
   }
   return found;

@@ -1,21 +1,21 @@
 /**
- * The program as tests run it: one file, compiled once. From its source every start takes four times as much of the CPU, and tests
- * start it some hundred times.
+ * The program as tests run it: one file, compiled once. Starting it from source takes four times the CPU time, and tests start it
+ * hundreds of times.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundleProgram } from "../build/bundle.ts";
 import { checkout } from "../checkout.ts";
 
-/** Where what was compiled is kept for the next process that needs it. */
+/** The compile cache that processes share. */
 export const compileCache = join(checkout, "node_modules/.cache/compile");
 
 const folder = join(checkout, "dist/test/program");
 
-/** Called as the executable is. */
+/** Called like the executable. */
 export const programPath = join(folder, "nckubelet");
 
-/** Makes it anew from the source. */
+/** Rebuilds it from the source. */
 export async function makeProgram(): Promise<void> {
   await mkdir(folder, { recursive: true });
   await putProgram(folder, {
@@ -24,13 +24,13 @@ export async function makeProgram(): Promise<void> {
   });
 }
 
-/** Puts `nckubelet` and its bundle into a folder; `bundle` is where it will be found, which a shell may have to work out. */
+/** Puts `nckubelet` and its bundle into a folder; `bundle` is the bundle's path at run time, as a shell expression. */
 export async function putProgram(
   folder: string,
   { bundle, compileCache }: { bundle: string; compileCache: string },
 ): Promise<void> {
   await bundleProgram(join(checkout, "src/main.ts"), join(folder, "nckubelet.cjs"));
-  // The name by which it is called tells it what it is, as it does the executable.
+  // It behaves by the name it is called with, like the executable.
   const script = `#!/bin/bash
 export NODE_COMPILE_CACHE='${compileCache}'
 exec -a "$0" '${join(checkout, "node_modules/.bin/node")}' "${bundle}" "$@"

@@ -1,7 +1,7 @@
-/** Reads what test runs print, line by line. */
+/** Reads the output of test runs, line by line. */
 import { parseDenoTotals, parseTotals, type Totals } from "./totals.ts";
 
-/** What a line means: shown at once, the totals so far, or a test that was skipped. */
+/** The meaning of a line: shown at once, the totals so far, or a skipped test. */
 export interface Reading {
   shown: boolean;
   totals?: Totals;

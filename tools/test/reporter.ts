@@ -1,7 +1,7 @@
 /**
- * The reporter of the test runs: a line per file, a line more for each test that took long, was skipped, noted something or
- * failed, and the totals at the end. What a file printed is shown only if it failed. On SIGINT the tests that are still open are
- * named, and the totals are those of the tests that ended.
+ * The reporter of the test runs: a line per file, another for each test that took long, was skipped, has diagnostics or failed, and
+ * the totals at the end. The output of a file is shown only if it failed. On SIGINT it names the tests that are still open, and the
+ * totals are those of the tests that ended.
  */
 import { relative, resolve } from "node:path";
 import process from "node:process";
@@ -85,11 +85,11 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
       case "test:fail":
         path.length = data.nesting;
         yield* describeFailure(data, [...path, data.name], file);
-        // A file that broke before it had any test stands for itself, and has no summary.
+        // A file that failed before its first test counts as a test, and has no summary.
         if (isFile(data)) yield indent(printed.get(file) ?? "");
         break;
       case "test:diagnostic":
-        // Those without a file are the totals in another form.
+        // Summaries without a file repeat the totals.
         if (file) yield `  note  ${data.message}\n`;
         break;
       case "test:summary":
@@ -106,7 +106,7 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
   }
 }
 
-/** Whether an event is about a whole file. */
+/** Reports whether an event is about a whole file. */
 function isFile({ name, file }: TestEvent["data"]): boolean {
   return resolve(name) === file;
 }
@@ -127,7 +127,7 @@ function* describeFailure({ details }: TestEvent["data"], path: string[], file: 
   yield indent(text.split("\n").slice(0, maxErrorLines).map(cut).join("\n"));
 }
 
-/** Node counts a file without tests as one that passed. */
+/** Node counts a file without tests as a passed test. */
 function asTotals(counts: Counts, emptyFiles: number): Totals {
   return {
     passed: counts.passed - emptyFiles,
@@ -140,7 +140,7 @@ function testsIn(counts: Counts): number {
   return counts.passed + failures(counts) + counts.skipped + counts.todo;
 }
 
-/** A cancelled test is one that ended at its time limit, or with its parent. */
+/** A canceled test ended at its time limit, or with its parent. */
 function failures(counts: Counts): number {
   return counts.failed + counts.cancelled;
 }

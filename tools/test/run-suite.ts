@@ -1,5 +1,5 @@
 /**
- * Runs one test suite in a process group of its own, shows its output, and counts.
+ * Runs one test suite in its own process group, shows its output, and counts.
  *
  * Guarantees: a suite that hangs is interrupted at its time limit, names the tests that are still open, keeps its totals, and has
  * failed. A suite whose totals cannot be read has failed, whatever its exit code. With CI=true a skip that is not allowed is a
@@ -63,7 +63,7 @@ export async function runSuite(suite: Suite, print: (line: string) => void): Pro
   const [code, signal] = await once(child, "close") as [number | null, string | null];
   clearTimeout(timer);
   running.delete(child);
-  // What an interrupted runner leaves of its own.
+  // Processes that an interrupted runner leaves behind.
   endGroup(child, "SIGKILL");
 
   const result = totals ?? { passed: 0, failed: 0, skipped: 0 };
@@ -93,6 +93,6 @@ function endGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-child.pid!, signal);
   } catch {
-    // It has ended already.
+    // It already ended.
   }
 }

@@ -11,7 +11,7 @@ import { compileCache, programPath } from "./program.ts";
 import { createDenoReader, createNodeReader } from "./read-output.ts";
 import type { Suite } from "./run-suite.ts";
 
-/** The names that the runner takes. */
+/** The names that the runner accepts. */
 export const suiteNames = [
   "unit",
   "caps",
@@ -24,12 +24,12 @@ export const suiteNames = [
   "install",
 ] as const;
 export type SuiteName = typeof suiteNames[number];
-/** Those that run where none is named. Whole installations take as long as all the others, and only matter where one is changed. */
+/** The default suites. Whole installations take as long as all others together, and matter only for changes to the installer. */
 export const usualSuites: readonly SuiteName[] = suiteNames.filter((name) => name !== "install");
 
 /**
- * What may run at the same time: stages of lanes of suites. Shares of a CPU are measured on one that nobody else may use (see
- * `cpusOf`); the rest mostly waits.
+ * What may run at the same time: stages of lanes of suites. Shares of a CPU are measured on a reserved CPU (see `cpusOf`); the
+ * other suites mostly wait.
  */
 export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
   const stages: SuiteName[][][] = [
@@ -43,7 +43,7 @@ export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
   return stages.map(wanted).filter((lanes) => lanes.length > 0);
 }
 
-/** The CPUs that a suite is held to, as taskset takes them; those that run beside `caps` leave it one alone. */
+/** Returns the CPUs of a suite, in the format of taskset; suites that run next to `caps` leave it one. */
 export function cpusOf(name: SuiteName, cpus = allowedCpus()): string | undefined {
   const [first, ...others] = cpus;
   if (others.length === 0) return undefined;
@@ -51,7 +51,7 @@ export function cpusOf(name: SuiteName, cpus = allowedCpus()): string | undefine
   return name === "process" || name === "browser" ? others.join() : undefined;
 }
 
-/** The CPUs that this process may use: in a container they may be any. */
+/** Returns the CPUs that this process may use: in a container they may have any numbers. */
 export function allowedCpus(status: string = readFileSync("/proc/self/status", "utf8")): number[] {
   const list = /^Cpus_allowed_list:\s+([\d,-]+)$/m.exec(status)?.[1] ?? "";
   return list.split(",").filter(Boolean).flatMap((range) => {
@@ -73,7 +73,7 @@ export const suiteParts: Record<SuiteName, string[]> = {
   install: ["systemd-guest"],
 };
 
-/** Those that start the program on this machine; guests have it in a folder of their own. */
+/** Suites that start the program on this machine; guests have their own copy. */
 export const programSuites: readonly SuiteName[] = ["process", "chaos", "cluster", "browser"];
 
 /**
@@ -84,7 +84,7 @@ const suffixes: readonly SuiteName[] = ["caps", "install", "process", "systemd"]
 const folders: readonly SuiteName[] = ["browser", "chaos", "cluster", "guest"];
 
 const minutes = 60_000;
-// Tests wait for processes more than they compute, so that one at a time would leave a small machine idle.
+// Tests wait for processes more than they compute, so one at a time would leave a small machine idle.
 const jobs = Math.max(2, availableParallelism());
 
 /**
@@ -95,7 +95,7 @@ export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[
   const { files, pattern } = pick(testFiles(name).filter((file) => among?.includes(file) ?? true), only);
   if (files.length === 0) return [];
   if (name !== "unit" && name !== "process") {
-    // Guests compute all the time, and those with systemd run beside the others.
+    // Guests use a CPU all the time, and those with systemd run next to the others.
     const atOnce = name === "guest" || name === "systemd" ? Math.ceil(jobs / 2) : jobs;
     return [onNode(name, files, pattern, 30 * minutes, 20 * minutes, atOnce)];
   }
@@ -121,7 +121,7 @@ export function suiteOf(file: string): SuiteName {
   return named ?? "unit";
 }
 
-/** The files whose path has `only` in it; where there are none, those that name a test so, and a pattern for its name. */
+/** Returns the files whose path contains `only`; if there are none, those with such a test name, and a pattern for it. */
 export function pick(
   files: string[],
   only: string | undefined,
@@ -157,7 +157,7 @@ function onNode(
       ...(pattern === undefined ? [] : [`--test-name-pattern=${RegExp.escape(pattern)}`]),
       ...files,
     ],
-    // Each file is a process of its own: half of its time would be compiling the same modules again.
+    // Each file is a separate process: without a cache, half of its time would go into compiling the same modules.
     env: {
       NODE_COMPILE_CACHE: compileCache,
       ...(programSuites.includes(name) && { NCKUBELET_BIN: programPath }),

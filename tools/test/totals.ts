@@ -5,7 +5,7 @@ export interface Totals {
   skipped: number;
 }
 
-/** The plain form that the last line of a run has. */
+/** Formats the last line of a run. */
 export function formatTotals({ passed, failed, skipped }: Totals): string {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
@@ -16,7 +16,7 @@ export function sumTotals(all: Totals[]): Totals {
   return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
 }
 
-/** Reads a line of the plain form; undefined where it is none. */
+/** Parses such a line; undefined if it is another. */
 export function parseTotals(line: string): Totals | undefined {
   const match = /^(\d+) passed, (\d+) failed, (\d+) skipped$/.exec(line);
   return match
@@ -24,7 +24,7 @@ export function parseTotals(line: string): Totals | undefined {
     : undefined;
 }
 
-/** Reads the last line of `deno test`. A step is what node:test calls a subtest, and counts as a test. */
+/** Parses the last line of `deno test`. A step is a subtest in node:test, and counts as a test. */
 export function parseDenoTotals(line: string): Totals | undefined {
   const match =
     /^(?:ok|FAILED) \| (\d+) passed(?: \((\d+) steps?\))? \| (\d+) failed(?: \((\d+) steps?\))?(?: \| (\d+) ignored(?: \((\d+) steps?\))?)?/

@@ -1,6 +1,6 @@
 /**
- * The program under a clock that can jump: `clocked-program.ts OFFSET-FILE ARGUMENTS…`. The file holds milliseconds that are added to the
- * machine's clock; SIGUSR2 has it read again. Timers run on, as they do when a real clock is set.
+ * Runs the program under a clock that can jump: `clocked-program.ts OFFSET-FILE ARGUMENTS…`. The file holds milliseconds to add to
+ * the machine's clock; SIGUSR2 rereads it. Timers are not affected, as when a real clock is set.
  */
 import { readFileSync } from "node:fs";
 import process from "node:process";

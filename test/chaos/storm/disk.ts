@@ -1,4 +1,4 @@
-/** A small file system of its own, to be filled up. */
+/** A small, separate file system that faults fill up. */
 import { execFile } from "node:child_process";
 import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,16 +9,16 @@ const sizeMiB = 64;
 const chunk = new Uint8Array(1 << 20);
 
 export interface Disk {
-  /** Takes every byte that is left. */
+  /** Fills the remaining space. */
   fill(): Promise<void>;
   free(): Promise<void>;
-  /** Takes it away, even from programs that still have files there. */
+  /** Unmounts it, even while programs have files open there. */
   unmount(): Promise<void>;
 }
 
 /**
- * Mounts a file system at `path`: ext4 where logs are cut without a loss, tmpfs where that does not matter. Whoever calls this
- * has a mount namespace of his own, so that nothing is left mounted.
+ * Mounts a file system at `path`: ext4 where logs must be cut without loss, tmpfs elsewhere. The caller runs in its own mount
+ * namespace, so that nothing is left mounted.
  */
 export async function mountDisk(path: string, kind: "ext4" | "tmpfs"): Promise<Disk> {
   await mkdir(path, { recursive: true });
@@ -27,7 +27,7 @@ export async function mountDisk(path: string, kind: "ext4" | "tmpfs"): Promise<D
   } else {
     const image = `${path}.img`;
     await run("truncate", ["-s", `${sizeMiB}M`, image]);
-    // No journal: it would take a tenth of the space. No reserve: root would live on it.
+    // No journal, which would take a tenth of the space. No reserve, which root could use.
     await run("mkfs.ext4", ["-q", "-m", "0", "-O", "^has_journal", image]);
     await run("mount", ["-o", "loop", image, path]);
   }

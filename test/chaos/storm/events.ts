@@ -1,4 +1,4 @@
-/** What happened, newest last: all of it in a file, the last of it in memory for the report of a failure. */
+/** Events, newest last: all of them in a file, the last ones in memory for the report of a failure. */
 import { appendFileSync } from "node:fs";
 
 export interface EventRing {
@@ -6,7 +6,7 @@ export interface EventRing {
   last(): string[];
 }
 
-/** Makes the ring; `file` gets every line, `print` too where there is one. */
+/** Creates the ring; `file` and `print`, if given, get every line. */
 export function createEvents(
   { size = 60, file, print = () => {}, now = Date.now }: {
     size?: number;

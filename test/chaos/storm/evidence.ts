@@ -1,39 +1,39 @@
-/** All that the invariants judge by. They see nothing else, so that each can be tried on made-up evidence. */
+/** The only input of the invariants, so that each can be tested on made-up evidence. */
 import type { NCApp } from "../../../src/api/types.ts";
 import type { StormApp } from "./ledger.ts";
 import type { LiveProcess } from "./live.ts";
 import type { Story } from "./witness.ts";
 
 export interface Evidence {
-  /** The NCApps as the API server has them. */
+  /** The NCApps of the API server. */
   objects: NCApp[];
-  /** The apps that the storm wants now, and those that it has deleted. */
+  /** The apps that the storm currently wants, and those that it deleted. */
   apps: StormApp[];
   past: StormApp[];
   live: LiveProcess[];
   stories: Story[];
   nodes: NodeEvidence[];
-  /** What each run's own notes say about its log lines. */
+  /** Each run's own record of its log lines. */
   lines: Map<string, LineNotes>;
 }
 
 export interface NodeEvidence {
   name: string;
-  /** "ok", or what the agent says is wrong with itself. */
+  /** "ok", or the problem that the agent reports. */
   readiness: string;
   /** What the agent logged. */
   log: string;
   /** The apps' logs, all parts joined in order, by app name. */
   appLogs: Map<string, string>;
-  /** The disk of the logs was full at some time: the oldest part of a log may be gone. */
+  /** Whether the disk of the logs was ever full: the oldest part of a log may be missing. */
   logsWereFull: boolean;
-  /** What is on disk, in the kernel and in /proc about apps and runs, with where it was found. */
+  /** Traces of apps and runs on disk, in the kernel and in /proc, each with its place. */
   traces: Trace[];
 }
 
 export interface Trace {
   where: string;
-  /** The app or the run that it is about. */
+  /** The app or the run that it belongs to. */
   app?: string;
   run?: string;
 }
@@ -43,7 +43,7 @@ export interface LineNotes {
   failed: number[];
 }
 
-/** An invariant: the complaints that the evidence gives rise to. */
+/** An invariant: returns the violations that the evidence shows. */
 export interface Invariant {
   name: string;
   judge(evidence: Evidence): string[];

@@ -1,4 +1,4 @@
-/** What a fault is, and what it may lay hands on. */
+/** The shape of a fault, and what it may act on. */
 import type { EventRing } from "./events.ts";
 import type { Random } from "./random.ts";
 import type { Workload } from "./workload.ts";
@@ -9,19 +9,19 @@ export interface Storm {
   world: World;
   workload: Workload;
   events: EventRing;
-  /** The nodes whose logs' disk was full at some time. */
+  /** The nodes whose log disk was ever full. */
   filledLogs: Set<string>;
 }
 
 export interface Fault {
   name: string;
-  /** How often it is in the deck. */
+  /** How often it comes per deal. */
   weight: number;
-  /** Why it cannot be tried in this world. */
+  /** Why it cannot run in this environment. */
   impossible?(world: World): string | undefined;
   /**
-   * Does the damage, and undoes it before it resolves. All choices come from `random`, and are said to `tell` before anything is
-   * done, so that the report shows what was under way.
+   * Does the damage, and undoes it before it resolves. All choices come from `random`, and go to `tell` before they have
+   * an effect, so that the report shows what was happening.
    */
   run(storm: Storm, random: Random, tell: (what: string) => void): Promise<void>;
 }

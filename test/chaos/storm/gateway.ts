@@ -1,6 +1,6 @@
 /**
- * A TLS listener in front of the API server that can answer 429 to everybody for a while, as an overloaded server does. Otherwise it
- * passes requests and streams on as they are; where the API server cuts a connection, it does too.
+ * A TLS listener in front of the API server that can answer 429 to every request for a while, as an overloaded server does.
+ * Otherwise it forwards requests and streams unchanged; if the API server cuts a connection, it does too.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -11,11 +11,11 @@ import { createAuthority, createServerCertificate } from "../../harness/certific
 
 export interface Gateway extends AsyncDisposable {
   port: number;
-  /** The authority that clients have to trust. */
+  /** The CA that clients must trust. */
   caFile: string;
-  /** Answers 429 until it is told otherwise. */
+  /** Sets whether every request is answered 429. */
   setBusy(busy: boolean): void;
-  /** So many requests were answered 429. */
+  /** The number of requests answered 429. */
   refused(): number;
 }
 

@@ -16,19 +16,19 @@ export interface Sources {
   nodes: JudgedNode[];
   witnessFile: string;
   linesDir: string;
-  /** The nodes whose logs' disk was full at some time. */
+  /** The nodes whose log disk was ever full. */
   filledLogs: Set<string>;
 }
 
-/** What is looked at of a node. */
+/** The parts of a node that are read. */
 export type JudgedNode = Pick<StormNode, "name" | "stateDir" | "logDir" | "url" | "log">;
 
-/** The whole evidence; undefined while the API server does not answer. */
+/** Returns all evidence; undefined while the API server does not answer. */
 export async function gather(sources: Sources): Promise<Evidence | undefined> {
   const { stormId, workload, witnessFile, linesDir, filledLogs } = sources;
   const objects = await workload.objects();
   if (!objects) return undefined;
-  // The notes come before the logs: what is noted is in the log already.
+  // Read before the logs: a recorded line is already in the log.
   const lines = await readNotes(linesDir);
   const nodes = await Promise.all(sources.nodes.map(async (node): Promise<NodeEvidence> => ({
     name: node.name,
@@ -79,7 +79,7 @@ async function readAppLogs(logDir: string): Promise<Map<string, string>> {
   return logs;
 }
 
-/** All places where something about an app or a run could be left. A run that its record still knows is none. */
+/** Returns all traces of apps and runs, except runs that a record still refers to. */
 async function findTraces(node: JudgedNode): Promise<Trace[]> {
   const { stateDir, logDir } = node;
   const known = await knownRuns(join(stateDir, "apps"));
@@ -109,7 +109,7 @@ async function knownRuns(appsFolder: string): Promise<Set<string>> {
       const { run, others = [] } = decodeRecord(text);
       for (const { id } of run ? [run, ...others] : others) runs.add(id);
     } catch {
-      // It was damaged on purpose, or is being replaced.
+      // The file was damaged on purpose, or is being replaced.
     }
   }
   return runs;
@@ -126,14 +126,14 @@ async function findLaunchers(marksFolder: string): Promise<string[]> {
   });
 }
 
-/** The folders in the cgroup tree of the agent with this state, wherever the tree is mounted. */
+/** Returns the cgroups of the agent with this state folder, wherever the hierarchy is mounted. */
 export async function findCgroups(stateDir: string): Promise<string[]> {
   const mounts = await readFile("/proc/self/mounts", "utf8");
   return mounts.split("\n").map((line) => line.split(" ")).filter(([, , type]) => type === "cgroup2")
     .map(([, path = ""]) => join(path, "nckubelet", instanceName(stateDir)));
 }
 
-/** The cgroups of runs, two steps below an agent's own. */
+/** Returns the cgroups of runs, two levels below an agent's own. */
 async function listLeaves(folder: string): Promise<string[]> {
   const apps = (await list(folder)).filter((name) => name.startsWith("default_"));
   const below = await Promise.all(apps.map((app) => list(join(folder, app))));

@@ -1,4 +1,4 @@
-/** The kinds of apps in a storm: what each runs, and what is to be expected of it. */
+/** The kinds of apps in a storm: what each runs, and its expected behavior. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { annotations } from "../../../src/api/names.ts";
@@ -17,33 +17,33 @@ export type KindName =
   | "bomb";
 
 export interface Kind {
-  /** How it is at rest: it runs, it comes and goes, or it has ended for good. */
+  /** Its settled state: it runs, it cycles, or it has ended for good. */
   rest: "runs" | "cycles" | "ends";
-  /** The status of every end that is its own; the last one of a flaky app is 0. */
+  /** Its exit status when it ends by itself; the last one of a flaky app is 0. */
   code?: number;
-  /** How many runs it takes until it has ended for good. */
+  /** The number of runs until it has ended for good. */
   runs?: number;
   spec: NCAppSpec;
   annotations?: Record<string, string>;
 }
 
-/** The one host port that more apps want than there are nodes. */
+/** The one host port that more apps want than nodes exist. */
 export const contestedPort = 18_080;
 
 const apps = fileURLToPath(new URL("./apps", import.meta.url));
 const script = (name: string, ...args: string[]) => ({ shellFile: join(apps, `${name}.sh`), args });
 
-/** So short that an app that has ended is back within the time that all have to come to rest. */
+/** Short enough that an app restarts within the settling time. */
 const quick = { backoffSeconds: 1, maxBackoffSeconds: 4, terminationGracePeriodSeconds: 3 };
 /**
- * An app stays bound to a node that is lost: otherwise two instances would be right for as long as the lost node is cut off, and
- * nobody could tell a mistake from that.
+ * An app stays bound to a lost node: otherwise two instances would be legitimate while the lost node is cut off, and a violation
+ * could not be told apart.
  */
 const stays = { tolerations: [{ operator: "Exists" as const }] };
 
 export const kinds: Record<KindName, Kind> = {
   ticker: { rest: "runs", spec: { ...script("ticker"), cpuPCT: "5", memPCT: "2" } },
-  // Long enough lines that its log is rotated while the storm lasts.
+  // The lines are long enough that the log rotates during the storm.
   writer: {
     rest: "runs",
     spec: script("ticker", "20", ` ${"x".repeat(150)}`),
@@ -63,12 +63,12 @@ export const kinds: Record<KindName, Kind> = {
   always: { rest: "cycles", code: 7, spec: script("ender", "7", "3") },
   never: { rest: "ends", code: 9, runs: 1, spec: { ...script("ender", "9", "4"), restartPolicy: "Never" } },
   flaky: { rest: "ends", code: 3, runs: 3, spec: { ...script("flaky", "3"), restartPolicy: "OnFailure" } },
-  // These two need a kernel that holds them back.
+  // These two need a kernel that limits them.
   hog: { rest: "ends", runs: 1, spec: { ...script("hog"), memPCT: "5", restartPolicy: "Never" } },
   bomb: { rest: "runs", spec: { ...script("bomb"), cpuPCT: "20", pidsMax: 40 } },
 };
 
-/** The whole spec of an app of this kind, with what a witness needs. */
+/** Returns the spec of an app of this kind, with the environment that its witness needs. */
 export function specOf(kind: KindName, witness: Record<string, string>): NCAppSpec {
   const env = Object.entries(witness).map(([name, value]) => ({ name, value }));
   return { ...quick, ...stays, ...kinds[kind].spec, env };

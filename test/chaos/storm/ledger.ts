@@ -1,26 +1,26 @@
-/** What the storm itself has done to its apps: the other half of every judgement about them. */
+/** Records what the storm did to its apps, which the invariants compare with the evidence. */
 import { uptime } from "node:os";
 import type { KindName } from "./kinds.ts";
 
-/** Why an instance may end: somebody asked for it. */
+/** A requested end of an instance. */
 export interface Ask {
   what: "delete" | "restart" | "suspend" | "kill";
-  /** In seconds since the machine was booted. */
+  /** In seconds since boot. */
   at: number;
 }
 
-/** One app under one uid; the same name under a new uid is another one. */
+/** One app under one uid; the same name under a new uid is another app. */
 export interface StormApp {
   name: string;
   kind: KindName;
   uid: string;
   asks: Ask[];
   suspended: boolean;
-  /** What is known of its past was destroyed on purpose: its runs and exit statuses are not counted from then on. */
+  /** Its record was destroyed on purpose: its runs and exit statuses are no longer checked. */
   excused?: string;
 }
 
-/** Notes that the storm is about to end an instance of the app. */
+/** Records that the storm is about to end an instance of the app. */
 export function ask(app: StormApp, what: Ask["what"], now = uptime()): void {
   app.asks.push({ what, at: now });
 }

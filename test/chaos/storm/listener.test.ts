@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { waitFor } from "../../wait-for.ts";
 import { openListener } from "./listener.ts";
 
-test("a listener lets through, cuts, shuts, falls silent, and delivers late what it held back", async (t) => {
+test("a listener forwards, cuts, refuses and silences connections, and delivers late what it withheld", async (t) => {
   const server = createServer((socket) => void socket.on("error", () => {}).pipe(socket));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -1,8 +1,8 @@
 /**
- * A listener between one client and the gateway, at the level of TCP: it can be shut, and it can fall silent.
+ * A TCP listener that forwards one client to the gateway, and can refuse or silence its connections.
  *
- * Silence is a network that swallows packets: connections stay open on both sides and nothing arrives. When it ends, what was
- * swallowed either arrives late (`resume`), or the connections turn out to be dead (`reset`).
+ * Silence is a network that drops packets: connections stay open on both sides and nothing arrives. When it ends, the withheld
+ * bytes either arrive late (`resume`), or the connections are reset (`reset`).
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -11,15 +11,15 @@ export interface Listener extends AsyncDisposable {
   port: number;
   /** Cuts all connections once; new ones work. */
   cut(): void;
-  /** Cuts all connections and takes no new one, until it is opened. */
+  /** Cuts all connections and refuses new ones until `open`. */
   shut(): void;
-  /** From now on nothing gets through, and nobody is told. */
+  /** Stops forwarding, without closing connections. */
   silence(): void;
-  /** Lets connections through again; those that were silenced go on or are reset. */
+  /** Forwards again; silenced connections resume or are reset. */
   open(silenced?: "resume" | "reset"): void;
 }
 
-/** Opens a listener to a port on loopback. */
+/** Opens a listener that forwards to a port on loopback. */
 export async function openListener(targetPort: number): Promise<Listener> {
   const pairs = new Set<[Socket, Socket | undefined]>();
   let state: "open" | "shut" | "silent" = "open";

@@ -1,4 +1,4 @@
-/** The living processes of the storm's apps, by what stands in their environment: no agent has a say in this. */
+/** Finds the live processes of the storm's apps by their environment, independently of any agent. */
 import { readdir, readFile } from "node:fs/promises";
 import { parseStat } from "../../../src/supervisor/processes.ts";
 
@@ -11,14 +11,14 @@ export interface LiveProcess {
   node: string;
 }
 
-/** All processes that live now and belong to the storm with this id. */
+/** Returns the live processes of the storm with this id. */
 export async function findLive(stormId: string): Promise<LiveProcess[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const found = await Promise.all(pids.map((pid) => look(pid, stormId)));
   return found.filter((process) => process !== undefined);
 }
 
-/** Whether each of them still lives. */
+/** Reports whether each of them is still alive. */
 export async function stillLive(processes: LiveProcess[]): Promise<LiveProcess[]> {
   const stats = await Promise.all(processes.map(({ pid }) => readLiving(pid)));
   return processes.filter(({ startTime }, index) => stats[index]?.startTime === startTime);
@@ -40,7 +40,7 @@ async function look(pid: number, stormId: string): Promise<LiveProcess | undefin
   };
 }
 
-/** A zombie holds nothing any more. */
+/** A zombie no longer holds any resource. */
 async function readLiving(pid: number) {
   const stat = parseStat(await readFile(`/proc/${pid}/stat`, "utf8").catch(() => ""));
   return stat && stat.state !== "Z" && stat.state !== "X" ? stat : undefined;

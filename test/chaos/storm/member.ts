@@ -1,6 +1,6 @@
 /**
- * A program of the world that is killed and paused: agent, scheduler, API server, etcd. Faults of one member come one after the
- * other. One that was killed is started again until it serves, as its service manager would.
+ * A program that the storm kills and pauses: agent, scheduler, API server, etcd. Faults of one member run one at a time. A killed
+ * member is restarted until it serves, as its service manager would do.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Daemon } from "../../harness/daemon.ts";
@@ -14,9 +14,9 @@ export class Member {
   readonly daemon: Daemon;
   readonly #events: EventRing;
   #last: Promise<unknown> = Promise.resolve();
-  /** True while a fault holds it down, or it is being started again. */
+  /** True while a fault keeps it down, or it is restarting. */
   #isDown = true;
-  /** How often it ended although nobody had killed it. */
+  /** How often it ended without a fault. */
   ownEnds = 0;
 
   constructor(name: string, daemon: Daemon, events: EventRing, { runs = false } = {}) {
@@ -30,14 +30,14 @@ export class Member {
     return this.daemon.pid;
   }
 
-  /** Runs `work` when no other fault has this member. */
+  /** Runs `work` when no other fault uses this member. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
     const mine = this.#last.then(work);
     this.#last = mine.catch(() => {});
     return mine;
   }
 
-  /** Waits for the fault under way. */
+  /** Waits for the current fault. */
   async idle(): Promise<void> {
     await this.#last;
   }
@@ -46,7 +46,7 @@ export class Member {
     return this.exclusive(() => this.#revive());
   }
 
-  /** Kills it, lets `meanwhile` happen, and has it started again. */
+  /** Kills it, runs `meanwhile`, and restarts it. */
   kill(meanwhile: () => Promise<void>): Promise<void> {
     return this.exclusive(async () => {
       this.#isDown = true;
@@ -56,7 +56,7 @@ export class Member {
     });
   }
 
-  /** Stops it in its tracks for a while; its connections stay open. */
+  /** Pauses it for a while; its connections stay open. */
   freeze(ms: number): Promise<void> {
     return this.exclusive(async () => {
       this.daemon.pause();
@@ -65,7 +65,7 @@ export class Member {
     });
   }
 
-  /** Ends it for good. */
+  /** Stops it for good. */
   stop(signal: NodeJS.Signals): Promise<void> {
     return this.exclusive(async () => {
       this.#isDown = true;
@@ -73,7 +73,7 @@ export class Member {
     });
   }
 
-  /** Notices an end that no fault explains, and starts it again. */
+  /** Detects an end that no fault explains, and restarts it. */
   async look(): Promise<boolean> {
     if (this.#isDown || this.daemon.pid !== undefined) return true;
     this.ownEnds++;

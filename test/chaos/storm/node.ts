@@ -1,4 +1,4 @@
-/** A node of the storm: an agent with folders, disks, a listener and a clock of its own. */
+/** A node of the storm: an agent with its own folders, disks, listener and clock. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -19,12 +19,12 @@ export interface StormNode {
   listener: Listener;
   stateDir: string;
   logDir: string;
-  /** Where the agent is asked. */
+  /** The address of the agent's HTTP endpoint. */
   url: string;
-  /** Small file systems under state and logs; undefined where mounting is not possible. */
+  /** Small file systems for state and logs; undefined if mounting is not possible. */
   disks?: { state: Disk; logs: Disk };
   clock: ProgramClock;
-  /** All that the agent has logged so far. */
+  /** The agent's log so far. */
   log(): Promise<string>;
 }
 
@@ -38,7 +38,7 @@ export interface NodeParts {
   ownDisks: boolean;
 }
 
-/** Makes a node and starts its agent. */
+/** Creates a node and starts its agent. */
 export async function startNode(parts: NodeParts): Promise<StormNode> {
   const { name, cluster, gateway, events, ownDisks } = parts;
   const folder = join(parts.folder, name);
@@ -81,7 +81,7 @@ export async function startNode(parts: NodeParts): Promise<StormNode> {
   };
 }
 
-/** A kubeconfig that leads through a listener to the gateway. JSON is YAML. */
+/** Writes a kubeconfig that reaches the gateway through a listener. JSON is YAML. */
 export async function writeKubeconfig(
   folder: string,
   token: string,
@@ -102,7 +102,7 @@ export async function writeKubeconfig(
   return path;
 }
 
-/** True where the address answers with success at once. */
+/** Reports whether the address answers with success at once. */
 export async function answers(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(2000) })).ok;
@@ -111,7 +111,7 @@ export async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** Whatever settings this machine has are not meant for a storm. */
+/** The settings of this machine must not affect a storm. */
 async function emptyConfig(folder: string): Promise<string> {
   const path = join(folder, "config.yaml");
   await writeFile(path, "{}\n");

@@ -17,14 +17,14 @@ test("a round does not depend on the rounds before it", () => {
   assert.deepEqual(planRound(7, 3, faults, shape), rounds(7)[3]);
 });
 
-test("the whole deck is dealt before any card of it comes again", () => {
+test("every fault comes once before any comes again", () => {
   const size = faults.reduce((sum, { weight }) => sum + weight, 0);
   const deck = planRound(7, 0, faults, { stepsPerRound: size, spanMs: 1 });
   const counts = Object.groupBy(deck, ({ fault }) => fault);
   for (const { name, weight } of faults) assert.equal(counts[name]?.length, weight, name);
 });
 
-test("steps begin within the span of their round, in order, each with a seed of its own", () => {
+test("steps start within the span of their round, in order, each with its own seed", () => {
   const steps = rounds(7, 20).flat();
   assert.equal(new Set(steps.map(({ seed }) => seed)).size, steps.length);
   for (const round of rounds(7, 20)) {
@@ -38,13 +38,13 @@ test("no two faults have the same name", () => {
   assert.equal(new Set(faults.map(({ name }) => name)).size, faults.length);
 });
 
-test("integer() reaches both ends of its range and nothing beyond", () => {
+test("integer() returns both ends of its range and nothing beyond", () => {
   const random = createRandom(1);
   const drawn = new Set(Array.from({ length: 500 }, () => random.integer(-2, 2)));
   assert.deepEqual([...drawn].sort((a, b) => a - b), [-2, -1, 0, 1, 2]);
 });
 
-test("shuffle() keeps every item and leaves the list as it was", () => {
+test("shuffle() keeps every item and does not change the list", () => {
   const list = Array.from({ length: 50 }, (_, n) => n);
   const shuffled = createRandom(3).shuffle(list);
   assert.notDeepEqual(shuffled, list);

@@ -1,18 +1,18 @@
 /**
- * Which faults come when, from the seed alone: nothing that happens in the world changes the plan.
+ * Plans which faults come when, from the seed alone: nothing that happens during the storm changes the plan.
  *
- * Faults are dealt like cards: the whole deck comes before any card of it comes again, so that a short storm has tried all.
+ * Faults are dealt like cards: all come once before any comes again, so that even a short storm tries all of them.
  */
 import { createRandom, deriveSeed } from "./random.ts";
 
 export interface Card {
   name: string;
-  /** How often it is in the deck. */
+  /** How often it comes per deal. */
   weight: number;
 }
 
 export interface Step {
-  /** When it begins, from the start of its round. */
+  /** Its start, relative to the start of the round. */
   atMs: number;
   fault: string;
   /** For the choices of this step: target, length, kind of damage. */
@@ -21,11 +21,11 @@ export interface Step {
 
 export interface RoundShape {
   stepsPerRound: number;
-  /** All steps begin within this time. */
+  /** All steps start within this time. */
   spanMs: number;
 }
 
-/** The steps of one round, by the time at which they begin. */
+/** Returns the steps of one round, ordered by their start. */
 export function planRound(seed: number, round: number, cards: readonly Card[], shape: RoundShape): Step[] {
   const { stepsPerRound, spanMs } = shape;
   const random = createRandom(deriveSeed(seed, "times", round));

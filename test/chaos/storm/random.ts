@@ -2,14 +2,14 @@
 import { seededRandom } from "../../../src/scheduler/place/choose-node.ts";
 
 export interface Random {
-  /** A whole number from `least` to `most`, both included. */
+  /** An integer from `least` to `most`, inclusive. */
   integer(least: number, most: number): number;
   pick<T>(list: readonly T[]): T;
   /** A new list in another order. */
   shuffle<T>(list: readonly T[]): T[];
 }
 
-/** Makes a source of choices. */
+/** Creates a random source. */
 export function createRandom(seed: number): Random {
   const next = seededRandom(seed);
   const integer = (least: number, most: number) => least + Math.floor(next() * (most - least + 1));
@@ -30,7 +30,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** Another seed for a part of the work, so that one part's choices do not depend on how many another has made. */
+/** Derives a seed for a part of the work, so that its choices do not depend on those of other parts. */
 export function deriveSeed(seed: number, ...parts: (string | number)[]): number {
   let hash = 0x811c9dc5 ^ seed;
   for (const character of parts.join(" ")) {

@@ -4,7 +4,7 @@ import { createEvents } from "./events.ts";
 import { describe, describeFailure } from "./report.ts";
 import { createTally } from "./tally.ts";
 
-test("the ring keeps the last events and forgets the oldest", () => {
+test("the ring keeps the last events and drops the oldest", () => {
   let time = 0;
   const events = createEvents({ size: 2, now: () => time });
   for (const what of ["one", "two", "three"]) {
@@ -14,7 +14,7 @@ test("the ring keeps the last events and forgets the oldest", () => {
   assert.deepEqual(events.last(), ["    2.0 s  two", "    3.0 s  three"]);
 });
 
-test("a tally counts what was tried and checked, and names a broken invariant once", () => {
+test("a tally counts faults and checks, and names a broken invariant once", () => {
   const tally = createTally(["kill"], ["one"]);
   tally.tried("kill");
   tally.checked("one", [], 1);
@@ -25,7 +25,7 @@ test("a tally counts what was tried and checked, and names a broken invariant on
   assert.deepEqual(tally.violations, [{ invariant: "one", round: 2, what: "broken" }]);
 });
 
-test("the report names every fault and check, what was broken, the seed and the folder", () => {
+test("the report names every fault and check, the broken invariants, the seed and the folder", () => {
   const summary = {
     ...{ seed: 42, minutes: 2, rounds: 3, apps: 4, runs: 5, slowestRestMs: 6000, refused: 7 },
     skipped: ["disk full: cannot mount here"],

@@ -1,18 +1,18 @@
-/** The end of a storm in words. Pure. */
+/** Formats the summary of a storm. Pure. */
 import type { Violation } from "./tally.ts";
 
 export interface Summary {
   seed: number;
   minutes: number;
   rounds: number;
-  /** Apps that were created, and runs that began, by the witness. */
+  /** Apps that were created, and runs that started, according to the witness. */
   apps: number;
   runs: number;
-  /** The longest that it took until all was as wanted again. */
+  /** The longest time until the cluster settled. */
   slowestRestMs: number;
   /** Requests that were answered 429. */
   refused: number;
-  /** Faults that cannot be tried here, and why. */
+  /** Faults that cannot run here, and why. */
   skipped: string[];
   faults: Record<string, number>;
   checks: Record<string, number>;
@@ -39,7 +39,7 @@ export function describe(summary: Summary): string[] {
   ];
 }
 
-/** What to print about a failure, beside the summary. */
+/** Formats the details of a failure, which follow the summary. */
 export function describeFailure(seed: number, folder: string, last: string[]): string[] {
   return [
     "",

@@ -1,4 +1,4 @@
-/** The quiet after a round: all comes to rest within its time, and then everything is judged. */
+/** The pause after a round: the cluster must settle in time, and then all invariants are checked. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Evidence, Invariant } from "./evidence.ts";
 import type { Storm } from "./fault.ts";
@@ -9,7 +9,7 @@ import type { Tally } from "./tally.ts";
 const lookMs = 500;
 const triesAtRest = 6;
 
-/** Ends every fault: all parts run and reach each other. */
+/** Ends every fault: all programs run and reach each other. */
 export async function calm({ world }: Storm): Promise<void> {
   world.gateway.setBusy(false);
   await Promise.all(world.members.map((member) => member.idle()));
@@ -23,7 +23,7 @@ export async function calm({ world }: Storm): Promise<void> {
   }
 }
 
-/** Waits for all apps to be as wanted, and judges; gives how long that took. */
+/** Waits until all apps are in their desired state, and checks the invariants; returns how long that took. */
 export async function judgeRest(
   sources: Sources,
   tally: Tally,
@@ -33,7 +33,7 @@ export async function judgeRest(
   const left = await wait(sources, soon, started + convergeMs);
   const took = Date.now() - started;
   for (const { invariant, complaints } of left) tally.checked(invariant.name, complaints, round);
-  // A log is read while it is being rotated and written to: only what is wrong in every reading is wrong.
+  // Logs rotate and grow while they are read: only a violation in every reading counts.
   const broken = await wait(sources, atRest, Date.now() + triesAtRest * lookMs);
   for (const { invariant, complaints } of broken) tally.checked(invariant.name, complaints, round);
   return took;
@@ -41,7 +41,7 @@ export async function judgeRest(
 
 type Verdict = { invariant: Invariant; complaints: string[] };
 
-/** Judges again and again until there is nothing to complain about or the time is over. */
+/** Checks repeatedly until there are no violations or the time is over. */
 async function wait(sources: Sources, invariants: Invariant[], deadline: number): Promise<Verdict[]> {
   for (;;) {
     const evidence = await gather(sources);

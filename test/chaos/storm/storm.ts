@@ -1,10 +1,10 @@
 /**
- * A storm: rounds of faults over a real cluster, each followed by a quiet in which everything is judged.
+ * Runs a storm: rounds of faults over a real cluster, each followed by a pause in which all invariants are checked.
  *
- * Guarantees: the same seed brings the same faults in the same order with the same choices. Some invariants are looked at every
- * second, all of them after each round. It ends with the round in which one is broken. Nothing is left behind.
- * Caveats: what the faults meet is up to the machine: the same seed is the same storm, not the same race. An app stays bound to
- * the node it has, so moves away from lost nodes are not part of it.
+ * Guarantees: the same seed plans the same faults in the same order with the same choices. Some invariants are checked every
+ * second, all of them after each round. The storm ends with the round in which one is broken. It leaves nothing behind.
+ * Caveats: timing depends on the machine: the same seed gives the same storm, not the same race. Apps stay bound to their nodes,
+ * so moves away from lost nodes are not tested.
  */
 import { cp, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,12 +35,12 @@ export interface StormOptions {
   folder: string;
   events: EventRing;
   ownDisks: boolean;
-  /** The time that all have to come to rest. */
+  /** The settling time: how long the cluster may take to reach the desired state. */
   convergeMs?: number;
   shape?: RoundShape;
   /** Only these faults. */
   only?: string[];
-  /** Ends the storm with the round under way. */
+  /** Ends the storm after the current round. */
   signal?: AbortSignal;
 }
 
@@ -90,7 +90,7 @@ export async function runStorm(options: StormOptions): Promise<Summary> {
   try {
     for (const kind of population) await workload.create(kind);
     await settle();
-    // The time that the world takes to start does not count: on a busy machine it would be all there is.
+    // The start does not count: on a busy machine it could use up all the time.
     const deadline = Date.now() + minutes * 60_000;
     while (tally.violations.length === 0 && Date.now() < deadline && !options.signal?.aborted) {
       round++;
@@ -132,7 +132,7 @@ export async function runStorm(options: StormOptions): Promise<Summary> {
   };
 }
 
-/** Has the agents end every app, and gives what they left. It is killed, since nothing may outlive the storm. */
+/** Makes the agents end every app, kills what remains, since nothing may outlive the storm, and returns it. */
 async function removeAll({ world, workload, stormId }: Storm): Promise<string[]> {
   await workload.removeAll();
   const deadline = Date.now() + 30_000;
@@ -148,14 +148,14 @@ async function removeAll({ world, workload, stormId }: Storm): Promise<string[]>
   );
 }
 
-/** Removes the cgroups that an agent has made for itself; one in which something lives stays. */
+/** Removes the cgroups that an agent created, except those with live processes. */
 async function removeCgroups(folder: string): Promise<void> {
   const below = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of below) if (entry.isDirectory()) await removeCgroups(join(folder, entry.name));
   await rmdir(folder).catch(() => {});
 }
 
-/** The small file systems vanish with the storm: what was on them is copied beside them. */
+/** Copies the content of the small file systems, which vanish with the storm. */
 async function keepDisks({ world }: Storm): Promise<void> {
   for (const { stateDir, logDir, disks } of world.nodes) {
     if (!disks) return;

@@ -1,4 +1,4 @@
-/** Counts what was tried and what was checked, and keeps what was found broken. */
+/** Counts faults and checks, and keeps the violations. */
 
 export interface Violation {
   invariant: string;
@@ -7,7 +7,7 @@ export interface Violation {
 }
 
 export interface Tally {
-  /** One more check of this invariant; complaints make it a broken one. */
+  /** Counts a check of this invariant; complaints mark it as broken. */
   checked(invariant: string, complaints: string[], round: number): void;
   tried(fault: string): void;
   readonly faults: Record<string, number>;
@@ -15,7 +15,7 @@ export interface Tally {
   readonly violations: Violation[];
 }
 
-/** Makes a tally with a line for each of these, tried or not. */
+/** Creates a tally with a line for each of these, tried or not. */
 export function createTally(faults: string[], invariants: string[]): Tally {
   const zero = (names: string[]) => Object.fromEntries(names.map((name) => [name, 0]));
   const tally = { faults: zero(faults), checks: zero(invariants), violations: [] as Violation[] };

@@ -1,4 +1,4 @@
-/** Looks every second for what must never be, whatever goes on. */
+/** Checks every second the invariants that must always hold. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Evidence } from "./evidence.ts";
 import type { Storm } from "./fault.ts";
@@ -11,7 +11,7 @@ import type { Tally } from "./tally.ts";
 const periodMs = 1000;
 export const partsLive = "no agent or scheduler ends by itself";
 
-/** Starts to look; the returned function ends it and waits for the last look. */
+/** Starts the checks; the returned function stops them and waits for the last one. */
 export function startWatchman(storm: Storm, tally: Tally, round: () => number): () => Promise<void> {
   const stopping = new AbortController();
   const done = watch(storm, tally, round, stopping.signal);
@@ -32,8 +32,8 @@ async function watch(storm: Storm, tally: Tally, round: () => number, signal: Ab
 }
 
 /**
- * A look at /proc takes a while, so that two runs which follow each other may both be seen. Who is seen twice is looked at again:
- * one of the first run that lives even now lived when the second was seen.
+ * A scan of /proc takes a while, so that it may see two runs that follow each other. Duplicates are checked again: if a process of
+ * the first run is still alive, it was alive when the second was seen.
  */
 async function lookForDoubles(stormId: string): Promise<string[]> {
   const live = await stillLive(rivals(await findLive(stormId)));
@@ -53,7 +53,7 @@ async function lookAtParts({ world }: Storm): Promise<string[]> {
   return complaints;
 }
 
-/** Evidence of one kind alone. */
+/** Evidence of only one kind. */
 function only(part: Partial<Evidence>): Evidence {
   return { objects: [], apps: [], past: [], live: [], stories: [], nodes: [], lines: new Map(), ...part };
 }

@@ -1,4 +1,4 @@
-/** The witness file, read: the story of each run as the app's own processes told it. Pure. */
+/** Parses the witness file, in which the app's own processes record the events of each run. Pure. */
 
 /** One run of an app. */
 export interface Story {
@@ -6,17 +6,17 @@ export interface Story {
   uid: string;
   name: string;
   node: string;
-  /** When it began, in seconds since the machine was booted. */
+  /** Its start, in seconds since boot. */
   began: number;
   /** It got SIGTERM. */
   termed: boolean;
-  /** The status with which it ended by its own will. */
+  /** Its exit status if it ended by itself. */
   end?: number;
-  /** The script ended well and left a daemon. */
+  /** Whether the script ended with success and left a daemon. */
   left: boolean;
 }
 
-/** The runs in the order in which they began. A last line that is cut is left out. */
+/** Returns the runs in the order of their starts. Skips a truncated last line. */
 export function readWitness(text: string): Story[] {
   const stories = new Map<string, Story>();
   for (const line of text.split("\n").slice(0, -1)) {

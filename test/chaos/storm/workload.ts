@@ -1,6 +1,6 @@
 /**
- * The apps of a storm in the API server, and the changes made to them. One change at a time, each tried until the server has
- * taken it: what is wanted is never in doubt.
+ * Manages the apps of a storm in the API server. Changes run one at a time, and each is retried until the server accepts it, so
+ * that the desired state is always known.
  */
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -30,18 +30,18 @@ export class Workload {
     this.#witness = witness;
   }
 
-  /** How many apps were created so far. */
+  /** The number of apps created so far. */
   get created(): number {
     return this.#created;
   }
 
-  /** The apps by name, so that a choice among them is the same for the same seed. */
+  /** The apps sorted by name, so that choices depend only on the seed. */
   list(...only: KindName[]): StormApp[] {
     const apps = [...this.apps.values()].sort((a, b) => a.name < b.name ? -1 : 1);
     return only.length === 0 ? apps : apps.filter(({ kind }) => only.includes(kind));
   }
 
-  /** Runs changes one after the other. */
+  /** Runs changes one at a time. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const mine = this.#last.then(work);
     this.#last = mine.catch(() => {});
@@ -60,7 +60,7 @@ export class Workload {
     const created = await this.#until(`create ${name}`, async () => {
       const { status, body } = await this.#cluster.request(path, { method: "POST", body: object });
       if (status === 201) return JSON.parse(body) as NCApp;
-      // An earlier try got through, and its answer was lost.
+      // An earlier attempt succeeded, and its answer was lost.
       return status === 409 ? await this.#get(name) : undefined;
     });
     app.uid = created.metadata.uid ?? "";
@@ -78,7 +78,7 @@ export class Workload {
     });
   }
 
-  /** Deletes an app and creates another of the same name at once. */
+  /** Deletes an app and recreates its name at once. */
   async recreate(app: StormApp): Promise<void> {
     await this.remove(app);
     await this.create(app.kind, app.name);
@@ -89,7 +89,7 @@ export class Workload {
     await this.#patch(app, { metadata: { annotations: { [annotations.restartedAt]: token } } });
   }
 
-  /** Another share, which is applied to the running app: no reason for a restart. */
+  /** Changes a share, which applies live, without a restart. */
   async resize(app: StormApp, cpuPCT: string): Promise<void> {
     await this.#patch(app, { spec: { cpuPCT } });
   }
@@ -100,7 +100,7 @@ export class Workload {
     await this.#patch(app, { spec: { suspend } });
   }
 
-  /** Deletes the CRD, with which every app goes, and brings all back. */
+  /** Deletes the CRD, which deletes every app, and recreates all of them. */
   async churnCrd(): Promise<void> {
     const gone = this.list();
     for (const app of gone) {
@@ -120,7 +120,7 @@ export class Workload {
     for (const app of gone) await this.create(app.kind, app.name);
   }
 
-  /** Deletes every app; a server that does not answer is let be. */
+  /** Deletes every app; ignores a server that does not answer. */
   async removeAll(): Promise<void> {
     for (const app of this.list()) {
       ask(app, "delete");
@@ -130,7 +130,7 @@ export class Workload {
     await this.#cluster.request(path, { method: "DELETE" }).catch(() => {});
   }
 
-  /** The apps as the API server has them; undefined while it does not answer. */
+  /** Returns the apps of the API server; undefined while it does not answer. */
   async objects(): Promise<NCApp[] | undefined> {
     try {
       const { status, body } = await this.#cluster.request(path, { timeoutMs: 5000 });
@@ -160,7 +160,7 @@ export class Workload {
   async #until<T>(what: string, attempt: () => Promise<T | undefined | false>): Promise<T> {
     const deadline = Date.now() + patienceMs;
     for (;;) {
-      // While the server is away this throws; that is what storms are for.
+      // Throws while a fault keeps the server down, as expected.
       const done = await attempt().catch(() => undefined);
       if (done !== undefined && done !== false) return done;
       if (Date.now() > deadline) throw new Error(`cannot ${what} within ${patienceMs / 1000} s`);

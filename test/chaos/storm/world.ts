@@ -1,5 +1,5 @@
 /**
- * The world of a storm, all real processes: etcd, the API server, two schedulers, three agents, and between them and the
+ * The cluster of a storm, all real processes: etcd, the API server, two schedulers, three agents, and between them and the
  * server a gateway and a listener each.
  */
 import { mkdir } from "node:fs/promises";
@@ -42,11 +42,11 @@ export interface World extends AsyncDisposable {
 export interface WorldOptions {
   folder: string;
   events: EventRing;
-  /** Whether state and logs get small file systems of their own. */
+  /** Whether state and logs get their own small file systems. */
   ownDisks: boolean;
 }
 
-/** Starts the whole world; what has been started is ended again where that fails. */
+/** Starts the whole cluster; if that fails, stops what it started. */
 export async function startWorld({ folder, events, ownDisks }: WorldOptions): Promise<World> {
   await using opened = new AsyncDisposableStack();
   const users = [

@@ -1,4 +1,4 @@
-/** What people write: manifests, shares, schedules, names. */
+/** Text from users: manifests, shares, schedules, names. */
 import { isDeepStrictEqual } from "node:util";
 import { readFileSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
@@ -278,7 +278,7 @@ const messages: Target = {
 
 export const apiTargets: readonly Target[] = [manifests, validator, percent, cron, names, messages];
 
-/** The result, or undefined where it was refused as it should be. */
+/** Returns the result, or undefined for a proper refusal. */
 function refusedOr<T>(make: () => T, maxLength: number): T | undefined {
   try {
     return make();
@@ -289,7 +289,7 @@ function refusedOr<T>(make: () => T, maxLength: number): T | undefined {
   }
 }
 
-/** A name is one step below its folder: no way up, down or out. */
+/** Asserts that a name is exactly one level below its folder. */
 function isOneStep(name: string): void {
   const path = resolve(root, name);
   holds(path === `${root}${sep}${name}`, `${JSON.stringify(name)} leads to ${path}`);

@@ -70,7 +70,7 @@ const settings: Target = {
         read,
       );
       for (const period of [syncPeriodMs, reportPeriodMs]) {
-        // A timer takes no longer wait; with one it would fire at once, for ever.
+        // The maximum delay of a timer; with a longer one it would fire at once, forever.
         holds(period > 0 && period < 2 ** 31, `a period of ${period} ms`);
       }
       holds(isSafeName(nodeName), "a node name that is no path");

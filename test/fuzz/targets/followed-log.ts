@@ -1,8 +1,8 @@
 /**
- * A log that requests may follow, and a look at what those leave behind who did.
+ * A log that requests may follow, and a check of what followers leave behind.
  *
  * A follower is a place in the server's count, an open file and, once the log has been quiet for a while, a watch on its folder. When
- * the client goes, all of it has to go. Caveat: files and watches are seen where there is a /proc, elsewhere the count only.
+ * the client disconnects, all of it must go. Caveat: files and watches are checked only if there is a /proc.
  */
 import {
   existsSync,
@@ -24,19 +24,19 @@ import { scratchFolder } from "./scratch.ts";
 export interface FollowedLog {
   /** An agent whose app `default/web` writes the log. */
   services: Services;
-  /** Whether anybody follows it. */
+  /** Reports whether it has a follower. */
   isFollowed(): boolean;
-  /** Returns when a quiet follower watches the folder, soon where that cannot be seen, or when `signal` aborts. */
+  /** Resolves when an idle follower watches the folder, soon if that cannot be checked, or when `signal` aborts. */
   whenWatched(signal: AbortSignal): Promise<void>;
-  /** Asserts that there were never too many at once, and that nobody is left. */
+  /** Asserts that there were never too many followers at once, and that none remains. */
   checkReleased(): Promise<void>;
   close(): void;
 }
 
-/** By far longer than a follower needs to end on a busy machine, and less than a case that hangs. */
+/** Far longer than a follower needs to end on a busy machine, and shorter than the limit for a case that hangs. */
 const patienceMs = 10_000;
 
-/** Makes a log of two lines. */
+/** Creates a log of two lines. */
 export function createFollowedLog(): FollowedLog {
   const folder = scratchFolder("followed");
   const logFile = join(folder, "app.log");
@@ -49,7 +49,7 @@ export function createFollowedLog(): FollowedLog {
     services: servicesWith({ view: viewWith({ apps: () => [shown], app }), followers }),
     isFollowed: () => followers.now > 0,
     async whenWatched(signal) {
-      // Those who follow have their first bytes sooner than that, and nothing has to be looked at for them.
+      // Followers get their first bytes sooner than that, without a poll.
       await sleep(20, signal);
       const isOver = () => signal.aborted || watchesOn(folder) !== 0;
       await waitUntil(isOver, "a quiet follower does not watch the folder");
@@ -67,7 +67,7 @@ export function createFollowedLog(): FollowedLog {
   };
 }
 
-/** The count that the server keeps, with the highest that it was since it was last asked for. */
+/** The server's count of followers, with its maximum since the last read. */
 function countFollowers() {
   let [now, highest] = [0, 0];
   return {
@@ -95,12 +95,12 @@ async function waitUntil(isSo: () => boolean, otherwise: string): Promise<void> 
 
 const descriptors = "/proc/self/fd";
 
-/** How many files of the folder are open in this process. */
+/** Returns the number of open files of the folder in this process. */
 function openIn(folder: string): number {
   return openFiles().filter(({ path }) => path.startsWith(`${folder}/`)).length;
 }
 
-/** How many watches there are on the folder; undefined where the kernel does not tell. */
+/** Returns the number of watches on the folder; undefined if the kernel does not report it. */
 function watchesOn(folder: string): number | undefined {
   if (!existsSync(descriptors)) return undefined;
   const mark = ` ino:${statSync(folder).ino.toString(16)} `;
@@ -115,7 +115,7 @@ function openFiles(): { fd: string; path: string }[] {
     try {
       return { fd, path: readlinkSync(join(descriptors, fd)) };
     } catch {
-      // That of the listing itself is closed by now, and another thread may have closed one of its own.
+      // The descriptor of the listing itself is closed by now, and another thread may have closed one.
       return { fd, path: "" };
     }
   });

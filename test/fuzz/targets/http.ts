@@ -56,7 +56,7 @@ const requestTokens = [
   ],
 ];
 
-/** Requests that a parser of HTTP lets through, given to the routes of every listener. */
+/** Passes requests that an HTTP parser accepts to the routes of every listener. */
 const routes: Target = {
   name: "http-routes",
   covers: ["createServerApp", "readQuery", "readJSON", "checkAccess", "putApp", "requireApp"],
@@ -70,7 +70,7 @@ const routes: Target = {
       async run(input) {
         const request = requestOf(textOf(input));
         if (!request) return;
-        // Which listener it is depends on nothing but the input: a case that is run alone goes through the same one.
+        // The listener depends only on the input: a case that runs alone uses the same one.
         const response = await apps[input.length % apps.length]!.fetch(request);
         await checkAnswer(response.status, await readBody(response, log));
         await log.checkReleased();
@@ -80,12 +80,12 @@ const routes: Target = {
   },
 };
 
-/** The body. One that goes on for ever is cut off after its first bytes, or once it is clear that none come. */
+/** Returns the body. An endless one is cut after its first bytes, or once it is clear that none come. */
 async function readBody({ body }: Response, log: FollowedLog): Promise<string> {
   if (!body) return "";
   const reader = body.getReader();
   const first = reader.read();
-  // A follower has its place from its first read on.
+  // A follower counts from its first read on.
   const isEndless = log.isFollowed();
   const pieces: Uint8Array[] = [];
   let piece = isEndless ? await orQuiet(first, log) : await first;
@@ -94,7 +94,7 @@ async function readBody({ body }: Response, log: FollowedLog): Promise<string> {
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** The first piece; undefined where the log is quiet. */
+/** Returns the first piece; undefined if the log is idle. */
 async function orQuiet<T>(first: Promise<T>, log: FollowedLog): Promise<T | undefined> {
   const came = new AbortController();
   const piece = await Promise.race([first, log.whenWatched(came.signal)]);
@@ -116,7 +116,7 @@ async function checkAnswer(status: number, text: string): Promise<void> {
   );
 }
 
-/** The request in a text of HTTP; undefined where there is none that the platform can hold. */
+/** Returns the request in an HTTP text; undefined if the platform cannot represent it. */
 function requestOf(text: string): Request | undefined {
   const [head = "", ...rest] = text.split("\r\n\r\n");
   const [first = "", ...fields] = head.split("\r\n");
@@ -179,7 +179,7 @@ function converse(path: string, input: Uint8Array): Promise<string> {
     socket.setEncoding("latin1").on("data", (chunk) => text += chunk);
     socket.on("error", () => {});
     socket.on("close", () => resolve(text));
-    // No more comes: whoever waits for the rest of a request sees its end.
+    // No more input: a reader that waits for the rest of a request sees its end.
     socket.end(input);
   });
 }

@@ -1,4 +1,4 @@
-/** What the kernel prints: cgroup files, /proc, and the small tables of the system beside them. */
+/** Text from the kernel: cgroup files, /proc, and small system tables. */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -194,7 +194,7 @@ const systemTables: Target = {
 
 export const kernelTargets: readonly Target[] = [cgroupFiles, cgroupFolder, mounts, procFiles, systemTables];
 
-/** A figure that is no number spreads into every sum that it is part of. */
+/** NaN would spread into every sum. */
 function noNaN(value: unknown): void {
   if (typeof value === "number") holds(!Number.isNaN(value), "a figure is NaN");
   else if (typeof value === "object" && value !== null) {

@@ -1,4 +1,4 @@
-/** What an API server, a kubeconfig and its plugins say. */
+/** Text from an API server, a kubeconfig and its plugins. */
 import { Buffer } from "node:buffer";
 import { decodeAnswer } from "../../../src/kube/client/answer.ts";
 import type { KubeClient } from "../../../src/kube/client/client.ts";
@@ -64,7 +64,7 @@ const watch: Target = {
   tokens: ["\n", '{"type":"ADDED","object":', "BOOKMARK", "ERROR", '"metadata":', "\r\n", '"kind":"Status"'],
   open: () => ({
     async run(input) {
-      // The same bytes in two cuts must tell the same story.
+      // The same bytes must give the same result however they are split.
       const cut = input.length === 0 ? 0 : (input[0]! * 7) % (input.length + 1);
       const whole = await story([input]);
       const inPieces = await story([input.subarray(0, cut), input.subarray(cut)]);
@@ -85,7 +85,7 @@ async function story(chunks: Uint8Array[]): Promise<string[]> {
       oneLine(event.error.message, "the message of a KubeError", 2100);
       break;
     }
-    // The stream is over: the next thing would be a second one.
+    // The stream ended: the next request would open a second one.
     if (told.filter((type) => type === "alive").length > 50) break;
   }
   ending.abort();
@@ -243,7 +243,7 @@ const kubeconfig: Target = {
   }),
 };
 
-/** A mutation may have put the token where a name belongs, which errors do show. */
+/** A mutation may have put the token in place of a name, which errors do show. */
 function mayShow(text: string): boolean {
   return !text.includes("token: hunter2hunter2") || text.split("hunter2hunter2").length > 2;
 }

@@ -1,4 +1,4 @@
-/** What the scheduler reads off objects: amounts, the figures that agents publish, rules of namespaces. */
+/** Input of the scheduler: amounts, the figures that agents publish, rules of namespaces. */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
 import { applyDefaults } from "../../../src/api/validate/defaults.ts";
 import type { NCApp } from "../../../src/api/types.ts";
@@ -88,7 +88,7 @@ const objects: Target = {
   tokens: ["constructor", "12m", "-1"],
   open: () => ({
     run(input) {
-      // An API server holds these kinds to their schema: only texts in them are anybody's.
+      // An API server enforces the schema of these kinds: only their strings are arbitrary.
       const read = jsonOf(input) as Record<string, never> | null;
       if (!isShaped(read)) return;
       if (read?.node) readNode(read.node as Wire<V1Node>, [], 0);
@@ -109,10 +109,10 @@ const apps: Target = {
   open: () => ({
     run(input) {
       const app = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", ...jsonOf(input) as object };
-      // A CRD from before a rule was made stores what the rule refuses; types it always held.
+      // An older CRD may have stored what a newer rule refuses; types were always enforced.
       const mistyped = validateNCApp(app).some(({ reason }) => /Type|Required/.test(reason));
       if (mistyped) return;
-      // Nulls never come back from a server.
+      // A server never returns nulls.
       const { cpu, mem, graceMs } = readApp({ ...app as NCApp, spec: applyDefaults((app as NCApp).spec) });
       noNaN({ cpu, mem, graceMs });
     },

@@ -1,4 +1,4 @@
-/** Addresses and tokens that the agent's doors are told, and what a probed app answers. */
+/** Addresses and tokens that the agent's listeners receive, and answers of probed apps. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { isLoopbackHost, parseAddress } from "../../../src/server/listen/listen.ts";

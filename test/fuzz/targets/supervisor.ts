@@ -1,4 +1,4 @@
-/** What the agent left on disk, what launchers and apps write, and the scripts that it is pointed at. */
+/** The agent's state on disk, files of launchers and apps, and scripts. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
@@ -42,7 +42,7 @@ const records: Target = {
     run(input) {
       const text = textOf(input);
       check(text);
-      // The same with a right checksum, as from a hand that mends its work: the shape is all that is left to judge.
+      // The same with a correct checksum, so that only the shape is left to check.
       const body = text.split("\n")[1] ?? "";
       check(`nckubelet-record 1 ${createHash("sha256").update(body).digest("hex")}\n${body}\n`);
     },
@@ -53,7 +53,7 @@ function check(text: string): void {
   try {
     const decoded = decodeRecord(text);
     holds(decoded?.app?.metadata?.name !== undefined, "a record without an app was taken");
-    // As texts, since a number beyond the range of JSON comes back as null.
+    // As strings, since a number beyond the range of JSON becomes null.
     const written = encodeRecord(decoded);
     holds(encodeRecord(decodeRecord(written)) === written, "a record reads back differently");
   } catch (error) {
@@ -286,7 +286,7 @@ const tails: Target = {
   tokens: ["\n", "\r\n", "\0"],
   maxBytes: 8192,
   open(): Session {
-    // One log that was never looked at by a rotation, and one of which the beginning was taken off.
+    // One log without a rotation state, and one whose start was cut off.
     const folders = [scratchFolder("log"), scratchFolder("log")] as const;
     writeFileSync(statePath(join(folders[1], "app.log")), sealed(JSON.stringify({ seq: 3, base: 4096 })));
     return {

@@ -64,7 +64,7 @@ test("an app keeps its process and its limits through 10 restarts of the agent's
   assert.ok(!existsSync(`/proc/${first.status.pid}`), "a stop of the scope ends all apps");
 });
 
-test("a scope that was stopped under a running agent is made anew, and its apps come back under their limits", async () => {
+test("a scope that was stopped under a running agent is recreated, and its apps come back under their limits", async () => {
   systemctl("start", "nckubelet");
   const isUp = async () => {
     const found = await web();

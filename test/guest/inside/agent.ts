@@ -1,5 +1,5 @@
 /**
- * The whole agent on a real cgroup v2 kernel: caps hold, are resized live, outlive the agent, and their end is told truly.
+ * The whole agent on a real cgroup v2 kernel: caps hold, are resized live, outlive the agent, and OOM kills are reported correctly.
  */
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
@@ -79,7 +79,7 @@ const limits = async (cgroup: string) =>
     ),
   );
 
-test("a capped app has its caps in its cgroup before it runs, and its use is reported against them", async () => {
+test("a capped app has its caps in its cgroup before it runs, and its usage is reported against them", async () => {
   const shellFile = await script(
     "busy.sh",
     "#!/bin/sh\ncat /sys/fs/cgroup/$(sed s/^0::// /proc/self/cgroup)/../cpu.max\nwhile :; do :; done\n",
@@ -106,7 +106,7 @@ test("a capped app has its caps in its cgroup before it runs, and its use is rep
   assert.equal(used.status?.conditions?.find(({ type }) => type === "LimitsEnforced")?.status, "True");
 });
 
-test("a resize is live: same process, new caps, new use", async () => {
+test("a resize is live: same process, new caps, new usage", async () => {
   const { status } = await reach("busy", "Running", isRunning);
   await apply("busy", { shellFile: join(folder, "busy.sh"), cpuPCT: 40, memPCT: "10", pidsMax: 64 });
   const cgroup = await cgroupOf(status!.pid!);
@@ -119,7 +119,7 @@ test("a resize is live: same process, new caps, new use", async () => {
   assert.deepEqual([after.status?.pid, after.status?.restarts], [status?.pid, 0]);
 });
 
-test("an agent that is killed and started again finds the same process under the same caps", async () => {
+test("an agent that is killed and restarted finds the same process under the same caps", async () => {
   const { status } = await reach("busy", "Running", isRunning);
   const cgroup = await cgroupOf(status!.pid!);
   const before = await limits(cgroup);
@@ -133,7 +133,7 @@ test("an agent that is killed and started again finds the same process under the
   ]);
 });
 
-test("a cap that somebody wrote over is put back by the next sync", async () => {
+test("the next sync restores a cap that was overwritten", async () => {
   const { status } = await reach("busy", "Running", isRunning);
   const cgroup = await cgroupOf(status!.pid!);
   await writeFile(join(cgroup, "cpu.max"), "max");
@@ -141,7 +141,7 @@ test("a cap that somebody wrote over is put back by the next sync", async () => 
   await remove("busy");
 });
 
-test("an app that takes too much memory dies as a whole, OOMKilled by the kernel's own count, and its neighbour does not", async () => {
+test("an app that takes too much memory dies as a whole, OOMKilled by the kernel's own count, and its neighbor survives", async () => {
   await apply("calm", { shellFile: await script("calm.sh", "#!/bin/sh\nexec sleep 600\n") });
   const calm = await reach("calm", "Running", isRunning);
   const shellFile = await script("greedy.sh", "#!/bin/sh\nsleep 600 &\necho hungry\ntail /dev/zero\n");
@@ -160,7 +160,7 @@ test("an app that takes too much memory dies as a whole, OOMKilled by the kernel
   await remove("calm");
 });
 
-test("shrinking memory under use kills nothing: it is pending, and done when it fits", async () => {
+test("shrinking memory below the usage kills nothing: it is pending until it fits", async () => {
   const go = join(folder, "release");
   const shellFile = await script(
     "holder.sh",
@@ -182,7 +182,7 @@ test("shrinking memory under use kills nothing: it is pending, and done when it 
   await remove("holder");
 });
 
-test("a fork bomb under pidsMax leaves the agent answering, and is gone soon after it is deleted", async () => {
+test("the agent answers during a fork bomb under pidsMax, which is gone soon after it is deleted", async () => {
   const shellFile = await script("bomb.sh", "#!/bin/sh\nbomb() { bomb | bomb & }\nbomb\nsleep 600\n");
   await apply("bomb", { shellFile, pidsMax: 40, cpuPCT: 50, terminationGracePeriodSeconds: 1 });
   await reach("bomb", "Running", isRunning);
@@ -192,7 +192,7 @@ test("a fork bomb under pidsMax leaves the agent answering, and is gone soon aft
   await remove("bomb");
 });
 
-test("an app whose cap no kernel can hold is not started, and says so", async () => {
+test("an app whose cap no kernel can enforce is not started, and its status explains why", async () => {
   await apply("tiny", { shellFile: join(folder, "calm.sh"), cpuPCT: "0.0001" });
   const { status } = await reach("tiny", "Pending", ({ status }) => status?.reason === "LimitsUnavailable");
   assert.match(status?.message ?? "", /0\.0001/);

@@ -10,7 +10,7 @@ import { processesNaming } from "../../harness/processes.ts";
 
 const cgroupRoot = process.env.CGROUP_ROOT!;
 
-test("the cgroup root hands on cpu, memory, pids and io", async () => {
+test("the cgroup root delegates cpu, memory, pids and io", async () => {
   const handedOn = (await readFile(`${cgroupRoot}/cgroup.subtree_control`, "utf8")).trim().split(" ");
   for (const controller of ["cpu", "memory", "pids", "io"]) {
     assert.ok(handedOn.includes(controller), controller);
@@ -28,7 +28,7 @@ test("a test runs as root, on the checkout's Node, with loopback up", async () =
 describe("a script that runs on the machine directly", () => {
   process.env.NCKUBELET_GUEST = "direct";
 
-  test("gives back its code and its output, and gets a cgroup to work in", async () => {
+  test("returns its code and its output, and has a cgroup to work in", async () => {
     const script =
       'mkdir "$CGROUP_ROOT/app" && cat "$CGROUP_ROOT/app/cgroup.controllers"; sleep 600 & exit 7';
     const result = await inGuest(script);
@@ -37,7 +37,7 @@ describe("a script that runs on the machine directly", () => {
     assert.deepEqual(await testCgroups(), []);
   });
 
-  test("is ended at its time limit with all that it started", async () => {
+  test("is killed at its time limit with all processes that it started", async () => {
     const result = await inGuest("sleep 987654 & sleep 987654", { timeoutMs: 2000 });
     assert.deepEqual(result, { code: 124, output: "", timedOut: true });
     assert.deepEqual(await processesNaming("987654"), []);

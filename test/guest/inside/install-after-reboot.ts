@@ -11,7 +11,7 @@ test("after a reboot the agent and all apps are back, within their caps", async 
   assert.equal(read("systemctl is-active nckubelet"), "active");
 });
 
-test("uninstall --purge leaves no process, unit, file or cgroup, whatever roots the apps were begun below", async () => {
+test("uninstall --purge leaves no process, unit, file or cgroup, below whichever roots the apps were started", async () => {
   const elsewhere = await startAppBelow("/sys/fs/cgroup/edge");
   const { code, output } = shell("nckubelet-uninstall.sh --purge");
   assert.equal(code, 0, output);

@@ -11,7 +11,7 @@ test("after a reboot OpenRC has started the agent, and all apps are back within 
   assert.match(read("rc-service nckubelet status"), /started/);
 });
 
-test("uninstall --purge leaves no process, service, file or cgroup, whatever roots the apps were begun below", async () => {
+test("uninstall --purge leaves no process, service, file or cgroup, below whichever roots the apps were started", async () => {
   const elsewhere = await startAppBelow("/sys/fs/cgroup/edge");
   const { code, output } = shell("nckubelet-uninstall.sh --purge");
   assert.equal(code, 0, output);

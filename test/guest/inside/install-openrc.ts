@@ -16,9 +16,9 @@ import {
 } from "./installed-machine.ts";
 
 const appCount = 3;
-/** The agent itself, not the daemon that starts it again. */
+/** The agent itself, not the daemon that restarts it. */
 const agentPid = () => Number(read("pgrep -o -f '^/usr/local/bin/nckubelet agent'"));
-/** Another agent than that one, once it is there: supervise-daemon starts it after rc-service has ended. */
+/** Waits for a new agent: supervise-daemon starts it after rc-service has ended. */
 const nextAgent = (old: number) =>
   waitFor("another agent", () => {
     const { output } = shell("pgrep -o -f '^/usr/local/bin/nckubelet agent'");
@@ -27,7 +27,7 @@ const nextAgent = (old: number) =>
 const runlevel = () => read("rc-update show default");
 let apps: Record<string, number>;
 
-test("curl | sh has OpenRC start an agent that runs the apps of the manifests folder within their caps", async () => {
+test("curl | sh makes OpenRC start an agent that runs the apps of the manifests folder within their caps", async () => {
   const web = spawn("/share/busybox", ["httpd", "-f", "-p", "127.0.0.1:8000", "-h", "/share"], {
     stdio: "ignore",
   });
@@ -60,14 +60,14 @@ test("rc-service restart changes the agent, and no process of any app", async ()
   assert.deepEqual(await runningApps(appCount), apps);
 });
 
-test("an agent that is killed is started again, and no app notices", async () => {
+test("OpenRC restarts an agent that is killed, and no app notices", async () => {
   const pid = agentPid();
   process.kill(pid, "SIGKILL");
   await nextAgent(pid);
   assert.deepEqual(await runningApps(appCount), apps);
 });
 
-test("an upgrade and the way back change the agent, and no process of any app", async () => {
+test("an upgrade and a rollback change the agent, and no process of any app", async () => {
   assert.equal(install("release-2").code, 0);
   const upgraded = agentPid();
   assert.deepEqual(await runningApps(appCount), apps);

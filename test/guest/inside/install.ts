@@ -1,4 +1,4 @@
-/** install.sh on a machine that has never seen it, then an upgrade and a way back under running apps. */
+/** install.sh on a fresh machine, then an upgrade and a rollback under running apps. */
 import assert from "node:assert/strict";
 import { copyFileSync } from "node:fs";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ const digest = () => read("sha256sum </usr/local/bin/nckubelet");
 let apps: Record<string, number>;
 let released: string;
 
-test("without a library of the executable install.sh names its package and changes nothing", async () => {
+test("install.sh names the package of a missing library and changes nothing", async () => {
   read("systemd-run --quiet --unit=release-server /share/busybox httpd -f -p 127.0.0.1:8000 -h /share");
   await releasesAreServed();
   const before = listing();
@@ -62,7 +62,7 @@ test("an upgrade changes the executable and the agent, and no process of any app
   assert.deepEqual(await runningApps(appCount), apps);
 });
 
-test("one command rolls back to the executable before, and no app notices", async () => {
+test("one command rolls back to the previous executable, and no app notices", async () => {
   const pid = agentPid();
   assert.match(read("nckubelet-rollback.sh"), /now running nckubelet/);
   assert.notEqual(agentPid(), pid);

@@ -1,9 +1,9 @@
-/** What the tests of install.sh look at on a machine with systemd or OpenRC. */
+/** Helpers for the tests of install.sh on a machine with systemd or OpenRC. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { waitFor } from "../../wait-for.ts";
 
-/** Where the paths that were there before are kept over the reboot. */
+/** The listing of the machine before the installation, kept across the reboot. */
 const listingFile = "/root/listing.json";
 
 /** A share of the CPU and of the memory, in percent, that each app may use. */
@@ -14,21 +14,21 @@ const appsRoot = hasSystemd
   : "/sys/fs/cgroup/nckubelet-apps/nckubelet";
 const server = "http://127.0.0.1:8000";
 
-/** Runs a shell command as a person would: nothing of the test is in its environment. */
+/** Runs a shell command as a user would: nothing of the test is in its environment. */
 export function shell(words: string): { code: number | null; output: string } {
   const env = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/root" };
   const { status, stdout, stderr } = spawnSync("sh", ["-c", words], { env, encoding: "utf8" });
   return { code: status, output: stdout + stderr };
 }
 
-/** What the command prints; it has to succeed. */
+/** Returns the output of a command that must succeed. */
 export function read(words: string): string {
   const { code, output } = shell(words);
   if (code !== 0) throw new Error(`${words}: exit code ${code}\n${output}`);
   return output.trim();
 }
 
-/** The same, from a service manager that is still busy with the boot: it may keep a caller waiting for longer than he does. */
+/** The same, with retries: a service manager that is still booting may let its caller time out. */
 function readPatiently(words: string): string {
   for (let tries = 1; tries < 5; tries++) {
     const { code, output } = shell(words);
@@ -37,7 +37,7 @@ function readPatiently(words: string): string {
   return read(words);
 }
 
-/** The line that people type. */
+/** The command that users type. */
 export function install(release: string): { code: number | null; output: string } {
   return shell(`curl -fsSL ${server}/${release}/install.sh | NCKUBELET_URL=${server}/${release} sh`);
 }
@@ -53,12 +53,12 @@ export function keepListing(): void {
   writeFileSync(listingFile, JSON.stringify(listing()));
 }
 
-/** What keepListing wrote. */
+/** Returns what keepListing wrote. */
 export function keptListing(): string[] {
   return JSON.parse(readFileSync(listingFile, "utf8"));
 }
 
-/** Starts one more app, by an agent that now has another root for the cgroups of apps; its process. The other apps stay where they are. */
+/** Starts one more app, by an agent with another cgroup root for apps, and returns its process. The other apps stay in place. */
 export async function startAppBelow(root: string): Promise<number> {
   if (hasSystemd) {
     appendFileSync("/etc/nckubelet/config.yaml", `cgroup-root: ${root}\n`);
@@ -74,7 +74,7 @@ export async function startAppBelow(root: string): Promise<number> {
   }, 120_000);
 }
 
-/** Writes manifests of so many apps with caps into the folder that an agent without an API server reads. */
+/** Writes manifests of `count` apps with caps into the folder that an agent without an API server reads. */
 export function writeApps(count: number): void {
   mkdirSync("/etc/nckubelet/manifests", { recursive: true });
   for (let index = 0; index < count; index++) writeApp(`app-${index}`);
@@ -90,7 +90,7 @@ function writeApp(name: string): void {
   writeFileSync(`/etc/nckubelet/manifests/${name}.yaml`, JSON.stringify(manifest));
 }
 
-/** The processes of the apps by name, once so many of them run under their caps. */
+/** Waits until this many apps run under their caps, and returns their processes by name. */
 export async function runningApps(count: number): Promise<Record<string, number>> {
   let seen = "no answer";
   const look = async () => {
@@ -113,14 +113,14 @@ interface ToldApp {
   status?: { phase: string; pid: number };
 }
 
-/** What the agent tells of its apps; undefined while it does not answer. */
+/** Returns the agent's view of its apps; undefined while it does not answer. */
 async function listApps(): Promise<ToldApp[] | undefined> {
   const answer = await fetch("http://127.0.0.1:10268/apps").catch(() => undefined);
   if (!answer?.ok) return undefined;
   return (await answer.json() as { items: ToldApp[] }).items;
 }
 
-/** After a reboot the agent may still tell the process of the boot before. */
+/** After a reboot the agent may still report the process of the previous boot. */
 function isConfined(pid: number): boolean {
   try {
     return cgroupOf(pid).startsWith(`${appsRoot}/`);
@@ -129,7 +129,7 @@ function isConfined(pid: number): boolean {
   }
 }
 
-/** The caps as the kernel has them for an app's process. */
+/** Returns the caps of an app's process in the kernel. */
 function checkCaps(pid: number): void {
   const app = `${appsRoot}/${cgroupOf(pid).slice(appsRoot.length + 1).split("/")[0]}`;
   const total = Number(/MemTotal: +(\d+)/.exec(readFileSync("/proc/meminfo", "utf8"))?.[1]) * 1024;
@@ -143,9 +143,9 @@ function cgroupOf(pid: number): string {
   return readFileSync(`/proc/${pid}/cgroup`, "utf8").trim().replace("0::", "/sys/fs/cgroup");
 }
 
-/** All that an installation could leave behind: paths, units, processes, cgroups. */
+/** Returns everything that an installation could leave behind: paths, units, processes, cgroups. */
 export function listing(): string[] {
-  // What a running system writes by itself.
+  // Files that a running system writes by itself.
   const own = [
     ...[
       "/var/log/journal",

@@ -41,7 +41,7 @@ for (
     useMarkers,
   ]] as const
 ) {
-  test(`an app that was started below one root is kept, limited and ended by an agent that starts apps ${where}`, async () => {
+  test(`an agent that starts apps ${where} keeps, limits and ends an app that was started below one root`, async () => {
     await using node = await createTestNode(await confineBelow("earlier"));
     const shellFile = await node.script("daemon.sh", script);
     const spec = { shellFile, terminationGracePeriodSeconds: 1, backoffSeconds: 0 };
@@ -67,7 +67,7 @@ for (
   });
 }
 
-test("agents with one root and states of their own leave alone each other's apps, and what else is below it", async () => {
+test("agents that share a root but not their state leave each other's apps alone, and anything else below it", async () => {
   const cgroupRoot = rootAt("shared");
   const foreign = join(cgroupRoot, "other_tool.service/worker");
   const choose = async (instance?: string) =>

@@ -12,7 +12,7 @@ async function withFolder(use: (folder: string) => Promise<void>) {
   await use(folder);
 }
 
-/** Replaces a file as everyone who writes tokens does. */
+/** Replaces a file atomically, as writers of tokens do. */
 async function replace(path: string, content: string) {
   await writeFile(`${path}.new`, content);
   await rename(`${path}.new`, path);
@@ -25,13 +25,13 @@ clusters: [{name: k, cluster: {${cluster}}}]
 users: [{name: u, user: {${user}}}]
 `;
 
-test("loadAccess() takes a plain server as it is", async () => {
+test("loadAccess() accepts a plain server address", async () => {
   const access = await loadAccess({ server: "http://127.0.0.1:8001" });
   assert.deepEqual(await access.authorize(), { headers: {} });
   assert.equal(access.describe(), "http://127.0.0.1:8001 (--server, anonymous)");
 });
 
-test("loadAccess() sees a replaced token file, and keeps the last token while the file is gone or empty", async () => {
+test("loadAccess() picks up a replaced token file, and keeps the last token while the file is missing or empty", async () => {
   await withFolder(async (folder) => {
     const tokenFile = join(folder, "token");
     await writeFile(tokenFile, "first\n");
@@ -49,12 +49,12 @@ test("loadAccess() sees a replaced token file, and keeps the last token while th
   });
 });
 
-test("loadAccess() names a token file that was never there", async () => {
+test("loadAccess() names a token file that does not exist", async () => {
   const access = await loadAccess({ server: "https://k8s.test", tokenFile: "/nowhere/token" });
   await assert.rejects(access.authorize(), /cannot read token file \/nowhere\/token: .*ENOENT/);
 });
 
-test("loadAccess() shows a changed client certificate only when its key fits", async () => {
+test("loadAccess() picks up a changed client certificate only if its key matches", async () => {
   await withFolder(async (folder) => {
     const cert = join(folder, "client.crt");
     const key = join(folder, "client.key");
@@ -76,7 +76,7 @@ test("loadAccess() shows a changed client certificate only when its key fits", a
   });
 });
 
-test("loadAccess() refuses a first certificate with another key", async () => {
+test("loadAccess() refuses a first certificate whose key does not match", async () => {
   await withFolder(async (folder) => {
     await writeFile(
       join(folder, "config"),
@@ -111,7 +111,7 @@ test("loadAccess() uses basic auth, namespace, server name and a changed authori
   });
 });
 
-test("loadAccess() lets flags win over the kubeconfig", async () => {
+test("loadAccess() prefers flags over the kubeconfig", async () => {
   await withFolder(async (folder) => {
     await writeFile(join(folder, "config"), kubeconfig("token: old"));
     const access = await loadAccess({
@@ -142,7 +142,7 @@ test("loadAccess() uses the service account of a Pod", async () => {
   });
 });
 
-test("loadAccess() lets proxy-url win over the environment", async () => {
+test("loadAccess() prefers proxy-url over the environment", async () => {
   await withFolder(async (folder) => {
     const cluster = 'server: "https://k8s.test", proxy-url: "http://mine.test:1"';
     await writeFile(join(folder, "config"), kubeconfig("", cluster));
@@ -152,7 +152,7 @@ test("loadAccess() lets proxy-url win over the environment", async () => {
   });
 });
 
-test("loadAccess() says what is missing", async () => {
+test("loadAccess() reports what is missing", async () => {
   await assert.rejects(loadAccess({}), /give a kubeconfig or a server/);
   await assert.rejects(loadAccess({ kubeconfig: "/nowhere" }), /cannot read kubeconfig \/nowhere: .*ENOENT/);
   await assert.rejects(
@@ -165,6 +165,6 @@ test("loadAccess() says what is missing", async () => {
   });
 });
 
-test("loadAccess() says how to run without an API server", async () => {
+test("loadAccess() explains how to run without an API server", async () => {
   await assert.rejects(loadAccess({ env: {} }), /'nckubelet agent --standalone' needs no cluster$/);
 });

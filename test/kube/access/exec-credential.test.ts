@@ -10,7 +10,7 @@ const apiVersion = "client.authentication.k8s.io/v1";
 const printed = (status: Record<string, unknown>, version = apiVersion) =>
   JSON.stringify({ kind: "ExecCredential", apiVersion: version, status });
 
-/** Runs `use` with a plugin that is this shell script. */
+/** Runs `use` with this shell script as the plugin. */
 async function withPlugin(script: string, use: (plugin: Plugin, folder: string) => Promise<void>) {
   using temp = tempFolder();
   const folder = temp.path;
@@ -55,7 +55,7 @@ test("execCredentialSource() runs the command again after the credential was ref
   );
 });
 
-test("execCredentialSource() passes environment and cluster, and nobody to talk to", async () => {
+test("execCredentialSource() passes environment and cluster, and no terminal", async () => {
   const script =
     `printf '%s' "$KUBERNETES_EXEC_INFO" > "$FOLDER/info"; read line || echo "$GREETING" > "$FOLDER/read"
 echo '${printed({ token: "t" })}'`;
@@ -71,14 +71,14 @@ echo '${printed({ token: "t" })}'`;
   });
 });
 
-test("execCredentialSource() takes a certificate", async () => {
+test("execCredentialSource() accepts a certificate", async () => {
   const status = { clientCertificateData: alice.cert, clientKeyData: alice.key };
   await withPlugin(`cat <<'END'\n${printed(status)}\nEND`, async (plugin) => {
     assert.deepEqual((await execCredentialSource(plugin, { env: {} }).get()).certificate, alice);
   });
 });
 
-test("a failed plugin is told with its stderr, without its stdout, and may work the next time", async () => {
+test("a failed plugin is reported with its stderr, without its stdout, and may work the next time", async () => {
   const script = `if [ -e "$FOLDER/good" ]; then echo '${printed({ token: "t" })}'; exit; fi
 echo s3cret; echo 'please log in' >&2; exit 3`;
   await withPlugin(script, async (plugin, folder) => {
@@ -93,14 +93,14 @@ echo s3cret; echo 'please log in' >&2; exit 3`;
   });
 });
 
-test("a plugin that hangs is ended", async () => {
+test("a plugin that hangs is killed", async () => {
   await withPlugin("exec sleep 3600", async (plugin) => {
     const source = execCredentialSource(plugin, { env: { PATH: "/usr/bin:/bin" }, timeoutMs: 100 });
     await assert.rejects(source.get(), /plugin: no answer within 100 ms/);
   });
 });
 
-test("a plugin that is not installed is told with its hint", async () => {
+test("a plugin that is not installed is reported with its hint", async () => {
   const plugin = {
     apiVersion,
     command: "no-such-plugin",

@@ -25,7 +25,7 @@ users:
   user: {${user}}
 `;
 
-test("parseKubeconfig() takes the current context", () => {
+test("parseKubeconfig() uses the current context", () => {
   const { context, namespace, cluster, user } = parseKubeconfig(config("token: abc"), path);
   assert.deepEqual({ context, namespace, server: cluster.server, token: user.token }, {
     context: "edge",
@@ -35,7 +35,7 @@ test("parseKubeconfig() takes the current context", () => {
   });
 });
 
-test("parseKubeconfig() takes the context that was asked for", () => {
+test("parseKubeconfig() uses the requested context", () => {
   assert.equal(parseKubeconfig(config(""), path, "other").cluster.server, "https://elsewhere");
 });
 
@@ -47,7 +47,7 @@ test("parseKubeconfig() decodes inline certificates", () => {
   assert.deepEqual(choice.cluster.ca, { pem: ca });
 });
 
-test("parseKubeconfig() takes relative paths from the folder of the file", () => {
+test("parseKubeconfig() resolves relative paths from the folder of the file", () => {
   const user = "client-certificate: pki/a.crt, client-key: /keys/a.key, tokenFile: ../token";
   const choice = parseKubeconfig(config(user), path);
   assert.deepEqual(choice.user.certificate, {
@@ -57,7 +57,7 @@ test("parseKubeconfig() takes relative paths from the folder of the file", () =>
   assert.equal(choice.user.tokenFile, "/etc/token");
 });
 
-test("parseKubeconfig() reads exec plugins, with relative commands from the folder of the file", () => {
+test("parseKubeconfig() reads exec plugins, and resolves relative commands from the folder of the file", () => {
   const exec = "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, args: [a, 1], " +
     "env: [{name: ROLE, value: edge}], installHint: get it, provideClusterInfo: true}";
   assert.deepEqual(parseKubeconfig(config(exec), path).user.exec, {
@@ -72,7 +72,7 @@ test("parseKubeconfig() reads exec plugins, with relative commands from the fold
   assert.equal(bare.user.exec?.command, "aws");
 });
 
-test("parseKubeconfig() reads what TLS and proxies need", () => {
+test("parseKubeconfig() reads the settings of TLS and proxies", () => {
   const cluster =
     'server: "https://k", tls-server-name: api.test, insecure-skip-tls-verify: true, proxy-url: "http://p:1"';
   const { tlsServerName, insecureSkipTlsVerify, proxyUrl } =

@@ -16,7 +16,7 @@ test("proxyFromEnvironment() understands lower case and a missing scheme", () =>
   assert.equal(chosen("https://k8s.test", { https_proxy: "proxy.test:3128" }), `${proxy}/`);
 });
 
-test("proxyFromEnvironment() gives none where none is set", () => {
+test("proxyFromEnvironment() returns none if none is set", () => {
   assert.equal(chosen("https://k8s.test", { HTTP_PROXY: proxy }), undefined);
 });
 
@@ -57,7 +57,7 @@ for (const [noProxy, target, excluded] of exclusions) {
   });
 }
 
-test("parseProxy() names where a bad address was given, without its password", () => {
+test("parseProxy() reports where a bad address comes from, without its password", () => {
   assert.throws(
     () => parseProxy("ftp://me:s3cret@proxy", "proxy-url"),
     /^Error: proxy-url: cannot use a ftp:\/\/ proxy/,

@@ -7,7 +7,7 @@ import { type Answer, json, refuse, withClient, withServer } from "../fake-serve
 
 const path = "/apis/app.example.com/v1alpha1/ncapps";
 
-/** The KubeError of a request that must fail. */
+/** Returns the KubeError of a request that must fail. */
 async function failure(work: Promise<unknown>): Promise<KubeError> {
   const error = await work.then(() => assert.fail("it did not fail"), (error) => error);
   assert.ok(error instanceof KubeError, String(error));
@@ -30,7 +30,7 @@ test("request() sends method, path, query, body and type, and returns the object
   });
 });
 
-test("request() keeps the path of the server before its own", async () => {
+test("request() prefixes its path with the path of the server", async () => {
   await withServer((_, response) => json(response, {}), async ({ url, requests }) => {
     const client = createKubeClient(await loadAccess({ server: `${url}/k8s/clusters/c-1/` }));
     await client.request({ path: "/version" });
@@ -39,7 +39,7 @@ test("request() keeps the path of the server before its own", async () => {
   });
 });
 
-test("requests one after the other use the same few connections", async () => {
+test("sequential requests reuse the same few connections", async () => {
   await withClient((_, response) => json(response, {}), async (client, server) => {
     for (let i = 0; i < 20; i++) await client.request({ path });
     const used = new Set(server.requests.map(({ connection }) => connection));
@@ -47,7 +47,7 @@ test("requests one after the other use the same few connections", async () => {
   });
 });
 
-test("a refusal says what, where, which status and the server's message", async () => {
+test("a refusal names the request, the server, the status and the server's message", async () => {
   const answer: Answer = (_, response) => refuse(response, 403, "Forbidden", "user cannot list ncapps");
   await withClient(answer, async (client, server) => {
     const error = await failure(client.request({ path, query: { limit: 5, continue: "long-token" } }));
@@ -157,7 +157,7 @@ const faults: Fault[] = [
 ];
 
 for (const { what, answer, expected, reason, status } of faults) {
-  test(`request() tells of ${what}`, async () => {
+  test(`request() reports ${what}`, async () => {
     await withClient(answer, async (client) => {
       const error = await failure(client.request({ path }));
       assert.match(error.message, expected);
@@ -166,14 +166,14 @@ for (const { what, answer, expected, reason, status } of faults) {
   });
 }
 
-test("request() tells of a server that is not there", async () => {
+test("request() reports a server that does not exist", async () => {
   const url = await withServer(() => {}, ({ url }) => Promise.resolve(url));
   const error = await failure(createKubeClient(await loadAccess({ server: url })).request({ path }));
   assert.match(error.message, /ECONNREFUSED/);
   assert.equal(error.reason, "Unreachable");
 });
 
-test("request() ends when its caller gives up", async () => {
+test("request() ends when its caller aborts it", async () => {
   const stop = new AbortController();
   await withClient(() => stop.abort(), async (client) => {
     assert.equal((await failure(client.request({ path, signal: stop.signal }))).reason, "Aborted");
@@ -181,7 +181,7 @@ test("request() ends when its caller gives up", async () => {
   });
 });
 
-test("429 with Retry-After is tried again, a bounded number of times", async () => {
+test("429 with Retry-After is retried a limited number of times", async () => {
   const answer: Answer = (_, response) =>
     refuse(response, 429, "TooManyRequests", "slow down", { "retry-after": "0" });
   await withClient(answer, async (client, server) => {
@@ -190,7 +190,7 @@ test("429 with Retry-After is tried again, a bounded number of times", async () 
   }, { retries: 2 });
 });
 
-test("503 with Retry-After that passes is not seen by the caller", async () => {
+test("the caller does not see a 503 with Retry-After that passes", async () => {
   const answer: Answer = (_, response, index) =>
     index === 0
       ? refuse(response, 503, "ServiceUnavailable", "starting", { "retry-after": "0" })
@@ -198,7 +198,7 @@ test("503 with Retry-After that passes is not seen by the caller", async () => {
   await withClient(answer, async (client) => assert.deepEqual(await client.request({ path }), { ok: 1 }));
 });
 
-test("a wait that is too long is left to the caller, with its length", async () => {
+test("a wait that is too long is left to the caller, who gets its length", async () => {
   const answer: Answer = (_, response) =>
     refuse(response, 429, "TooManyRequests", "later", { "retry-after": "3600" });
   await withClient(answer, async (client, server) => {
@@ -207,7 +207,7 @@ test("a wait that is too long is left to the caller, with its length", async () 
   });
 });
 
-test("a wait that is longer than the request may take is left to the caller", async () => {
+test("a wait beyond the deadline of the request is left to the caller", async () => {
   const answer: Answer = (_, response) =>
     refuse(response, 429, "TooManyRequests", "later", { "retry-after": "20" });
   await withClient(answer, async (client, server) => {
@@ -216,7 +216,7 @@ test("a wait that is longer than the request may take is left to the caller", as
   });
 });
 
-test("429 and 500 without Retry-After are not tried again", async () => {
+test("429 and 500 without Retry-After are not retried", async () => {
   for (const status of [429, 500]) {
     await withClient((_, response) => refuse(response, status, "Busy", "no"), async (client, server) => {
       await failure(client.request({ path }));
@@ -225,7 +225,7 @@ test("429 and 500 without Retry-After are not tried again", async () => {
   }
 });
 
-test("401 refreshes the credentials and is tried once more", async () => {
+test("401 refreshes the credentials and is retried once", async () => {
   const answer: Answer = ({ headers }, response) =>
     headers.authorization === "Bearer fresh"
       ? json(response, {})
@@ -249,14 +249,14 @@ test("401 refreshes the credentials and is tried once more", async () => {
   });
 });
 
-test("credentials that cannot be had are an error of the request", async () => {
+test("credentials that cannot be loaded fail the request", async () => {
   const access = await loadAccess({ server: "http://127.0.0.1:1", tokenFile: "/nowhere/token" });
   const error = await failure(createKubeClient(access).request({ path }));
   assert.equal(error.reason, "Credentials");
   assert.match(error.message, /GET http:\/\/127\.0\.0\.1:1\S+: cannot read token file \/nowhere\/token/);
 });
 
-test("credentials that take for ever do not take the request with them", async () => {
+test("credentials that never load do not hang the request", async () => {
   const access = await loadAccess({ server: "http://127.0.0.1:1" });
   const slow = { ...access, authorize: () => new Promise<never>(() => {}) };
   const error = await failure(createKubeClient(slow).request({ path, timeoutMs: 20 }));
@@ -265,7 +265,7 @@ test("credentials that take for ever do not take the request with them", async (
   assert.equal((await failure(createKubeClient(slow).request({ path, signal: giveUp }))).reason, "Aborted");
 });
 
-test("urgent requests go before others, and usage leaves places free", async () => {
+test("urgent requests go first, and usage reports leave connections free", async () => {
   const open: { path: string; finish(): void }[] = [];
   const answer: Answer = ({ path }, response) => open.push({ path, finish: () => json(response, {}) });
   await withClient(answer, async (client, server) => {
@@ -283,7 +283,7 @@ test("urgent requests go before others, and usage leaves places free", async () 
   }, { places: 2, reserved: 1 });
 });
 
-test("onRequest tells verb, resource and code of every exchange", async () => {
+test("onRequest reports verb, resource and code of every exchange", async () => {
   const reports: RequestReport[] = [];
   const answer: Answer = ({ path }, response) =>
     path.endsWith("/gone") ? response.socket!.destroy() : json(response, {});
@@ -305,7 +305,7 @@ test("onRequest tells verb, resource and code of every exchange", async () => {
   }, { onRequest: (report) => reports.push(report) });
 });
 
-test("stream() gives bytes as they come, and outlives the deadline of its headers", async () => {
+test("stream() yields bytes as they arrive, and outlives the deadline of its headers", async () => {
   const answer: Answer = (_, response) => {
     response.writeHead(200, { "content-type": "application/json;stream=watch" });
     response.write("one");
@@ -320,7 +320,7 @@ test("stream() gives bytes as they come, and outlives the deadline of its header
   });
 });
 
-test("stream() tells of slow headers, refusals, other types and a cut", async () => {
+test("stream() reports slow headers, refusals, other content types and a cut connection", async () => {
   const answers: Answer[] = [
     () => {},
     (_, response) => refuse(response, 410, "Expired", "too old"),

@@ -35,7 +35,7 @@ async function ask(options: AccessOptions): Promise<{ name: string }> {
   }
 }
 
-test("a server is trusted by the authority that was given, and by no other", async () => {
+test("a server is trusted through the given authority only", async () => {
   await withFolder((folder) =>
     withServer(whoAsks, async ({ url }) => {
       await ask({ server: url, caFile: join(folder, "ca.crt") });
@@ -45,7 +45,7 @@ test("a server is trusted by the authority that was given, and by no other", asy
   );
 });
 
-test("tls-server-name is the name that the server's certificate must have", async () => {
+test("the server's certificate must have the name in tls-server-name", async () => {
   await withFolder((folder) =>
     withServer(whoAsks, async ({ url }) => {
       const config = (name: string) => `
@@ -61,7 +61,7 @@ users: [{name: u, user: {}}]`;
   );
 });
 
-test("a changed client certificate is used by the next request of the same client", async () => {
+test("the next request of the same client uses a changed client certificate", async () => {
   await withFolder((folder) =>
     withServer(whoAsks, async ({ url }) => {
       const cluster = `{server: "${url}", certificate-authority: ca.crt}`;
@@ -87,7 +87,7 @@ users: [{name: u, user: {client-certificate: client.crt, client-key: client.key}
   );
 });
 
-test("a proxy is asked for a tunnel, and the certificate is the server's own", async () => {
+test("a proxy opens a tunnel, and the certificate is the server's own", async () => {
   await withFolder((folder) =>
     withServer(whoAsks, async ({ url }) => {
       const seen: string[] = [];
@@ -101,7 +101,7 @@ test("a proxy is asked for a tunnel, and the certificate is the server's own", a
   );
 });
 
-test("a SOCKS5 proxy is asked for the server by its name", async () => {
+test("a SOCKS5 proxy gets the server's name", async () => {
   await withFolder((folder) =>
     withServer(whoAsks, async ({ url }) => {
       const seen: string[] = [];
@@ -117,7 +117,7 @@ test("a SOCKS5 proxy is asked for the server by its name", async () => {
   );
 });
 
-/** A SOCKS5 proxy without passwords whose every connection leads to `port`; notes the names that were asked for. */
+/** A SOCKS5 proxy without passwords that forwards every connection to `port` and records the requested names. */
 async function withSocks(seen: string[], port: string, use: (url: string) => Promise<void>) {
   const sockets = new Set<Socket>();
   const proxy = createTcpServer((socket) => {
@@ -143,7 +143,7 @@ async function withSocks(seen: string[], port: string, use: (url: string) => Pro
   }
 }
 
-/** An HTTP proxy whose every tunnel leads to `port`; notes who asked for what. */
+/** An HTTP proxy that forwards every tunnel to `port` and records the requests. */
 async function withTunnel(seen: string[], port: string, use: (url: string) => Promise<void>) {
   const sockets = new Set<Socket>();
   const proxy = createServer();
@@ -164,7 +164,7 @@ async function withTunnel(seen: string[], port: string, use: (url: string) => Pr
   }
 }
 
-test("a server that accepts and says nothing is given up after the time for connecting", async () => {
+test("a server that accepts and stays silent times out after the time for connecting", async () => {
   const silent = createTcpServer((socket) => void sockets.push(socket.on("error", () => {})));
   const sockets: Socket[] = [];
   await listening(silent);

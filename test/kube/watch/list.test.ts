@@ -14,7 +14,7 @@ const list = (answer: Answer, options: Partial<ListOptions<NCApp>> = {}) =>
     return { names: items.map(({ metadata }) => metadata.name), items, resourceVersion, queries };
   });
 
-test("listAll() reads every page and keeps what passes", async () => {
+test("listAll() reads every page and keeps the items that pass the filter", async () => {
   const pages: Answer[] = [
     lists([ncapp("a"), ncapp("b", "node-b")], "10", "page2"),
     lists([ncapp("c", "node-b")], "10", "page3"),
@@ -50,11 +50,11 @@ test("listAll() drops managedFields and fills in the kind that lists of built-in
   });
 });
 
-test("listAll() of a valid empty list is empty", async () => {
+test("listAll() returns nothing for a valid empty list", async () => {
   assert.deepEqual((await list(lists([]))).names, []);
 });
 
-test("listAll() starts over from the first page when the server forgot the snapshot", async () => {
+test("listAll() starts over from the first page if the server expired the snapshot", async () => {
   const answers: Answer[] = [
     lists([ncapp("old")], "10", "page2"),
     (_, response) => refuse(response, 410, "Expired", "the continue token is too old"),
@@ -65,7 +65,7 @@ test("listAll() starts over from the first page when the server forgot the snaps
   assert.deepEqual(queries.map((query) => query.get("continue")), [null, "page2", null]);
 });
 
-test("listAll() does not start over for ever", async () => {
+test("listAll() does not start over forever", async () => {
   const answer: Answer = ({ query }, response) =>
     query.has("continue")
       ? refuse(response, 410, "Expired", "too old")
@@ -107,7 +107,7 @@ const faults: [string, unknown, RegExp][] = [
 ];
 
 for (const [what, body, expected] of faults) {
-  test(`listAll() takes ${what} for no list, not for an empty one`, async () => {
+  test(`listAll() refuses ${what} instead of reading an empty list`, async () => {
     await assert.rejects(list((_, response) => json(response, body)), (error) => {
       assert.ok(error instanceof KubeError);
       assert.match(error.message, expected);
@@ -117,7 +117,7 @@ for (const [what, body, expected] of faults) {
   });
 }
 
-test("listAll() refuses an object of another namespace than it asked for", async () => {
+test("listAll() refuses an object of a namespace that it did not ask for", async () => {
   await assert.rejects(list(lists([ncapp("a")]), { namespace: "shop" }), /"a" is in namespace "default"/);
 });
 
@@ -129,7 +129,7 @@ test("listAll() refuses pages of different snapshots", async () => {
   );
 });
 
-test("listAll() has no result when a later page fails", async () => {
+test("listAll() fails if a later page fails", async () => {
   const pages: Answer[] = [
     lists([ncapp("a")], "10", "page2"),
     (_, response) => refuse(response, 500, "InternalError", "oops"),

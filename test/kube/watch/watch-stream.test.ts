@@ -13,11 +13,11 @@ async function linesOf(...chunks: (string | Uint8Array)[]): Promise<string[]> {
   return lines;
 }
 
-test("splitLines() joins what was cut and splits what came together", async () => {
+test("splitLines() joins lines that span chunks and splits chunks with several lines", async () => {
   assert.deepEqual(await linesOf("on", "e\ntwo\nth", "re", "e\n"), ["one", "two", "three"]);
 });
 
-test("splitLines() keeps characters whole that were cut between their bytes", async () => {
+test("splitLines() keeps characters whole whose bytes span chunks", async () => {
   const bytes = Buffer.from("héllo 世界 🦀\n");
   for (let at = 1; at < bytes.length; at++) {
     assert.deepEqual(
@@ -29,14 +29,14 @@ test("splitLines() keeps characters whole that were cut between their bytes", as
   assert.deepEqual(await linesOf(...[...bytes].map((byte) => Uint8Array.of(byte))), ["héllo 世界 🦀"]);
 });
 
-test("splitLines() passes over empty lines", async () => {
+test("splitLines() skips empty lines", async () => {
   assert.deepEqual(await linesOf("\n\none\n\r\n"), ["one"]);
 });
 
-test("splitLines() throws for a last line without end, whole as it may look", async () => {
+test("splitLines() throws for a last line without a newline, even if it looks complete", async () => {
   await assert.rejects(linesOf('{"a":1}\n', '{"b":2}'), /broke off inside a line, after 7 bytes/);
 });
 
-test("splitLines() bounds the length of a line", async () => {
+test("splitLines() limits the length of a line", async () => {
   await assert.rejects(linesOf("x".repeat(60), "x".repeat(60)), /longer than 100 bytes/);
 });

@@ -43,7 +43,7 @@ const watchesOf = ({ requests }: FakeServer) => requests.filter(isWatch);
 const listsOf = ({ requests }: FakeServer) => requests.filter((request) => !isWatch(request));
 const names = ({ items }: Event<"listed">) => items.map(({ metadata }) => metadata.name);
 
-/** A watch that sends these lines and is then ended by the server. */
+/** A watch that sends these lines, after which the server ends it. */
 const ends = (...lines: string[]): Answer => (_, response) => {
   accept(response, ...lines);
   response.end();
@@ -51,7 +51,7 @@ const ends = (...lines: string[]): Answer => (_, response) => {
 const stays = (...lines: (string | Uint8Array)[]): Answer => (_, response) => accept(response, ...lines);
 const limit = { timeout: 30_000 };
 
-test("followList() lists, then tells changes in their order", limit, async () => {
+test("followList() lists, then reports changes in order", limit, async () => {
   const server = apiServer({
     lists: [lists([ncapp("a")], "10")],
     watches: [stays(
@@ -75,7 +75,7 @@ test("followList() lists, then tells changes in their order", limit, async () =>
   });
 });
 
-test("a watch that the server ends goes on at once from the last event, without a list", limit, async () => {
+test("a watch that the server ends resumes at once from the last event, without a list", limit, async () => {
   const server = apiServer({
     lists: [lists([], "10")],
     watches: [
@@ -114,7 +114,7 @@ for (const [what, expired] of expiries) {
   });
 }
 
-test("a server that forgets every version at once is not asked in a tight loop", limit, async () => {
+test("a server that expires every version at once is not polled in a tight loop", limit, async () => {
   const server = apiServer({ lists: [lists([])], watches: [stays(errorLine(410, "Expired", "too old"))] });
   await following(server, async ({ next }) => {
     await next("listed");
@@ -126,7 +126,7 @@ test("a server that forgets every version at once is not asked in a tight loop",
 });
 
 test(
-  "a connection that breaks inside a line goes on before that line, and nothing of it is told",
+  "a connection that breaks inside a line resumes before that line, and reports nothing of it",
   limit,
   async () => {
     const whole = line("ADDED", ncapp("b", "node-a", { resourceVersion: "12" }));
@@ -160,7 +160,7 @@ test("a body that ends cleanly inside a line counts as a lost connection", limit
   });
 });
 
-test("characters that are cut between chunks arrive whole", limit, async () => {
+test("characters split between chunks arrive whole", limit, async () => {
   const app = ncapp("a");
   app.spec.args = ["größe 世界 🦀"];
   const bytes = Buffer.from(line("ADDED", app));
@@ -178,7 +178,7 @@ test("characters that are cut between chunks arrive whole", limit, async () => {
 });
 
 test(
-  "silence leads to a new connection from the same place, and is no problem by itself",
+  "silence leads to a new connection from the same version, and is no problem by itself",
   limit,
   async () => {
     const server = apiServer({
@@ -194,7 +194,7 @@ test(
   },
 );
 
-test("bytes that come now and then are no silence", limit, async () => {
+test("occasional bytes are no silence", limit, async () => {
   const server = apiServer({
     lists: [lists([])],
     watches: [(_, response) => {
@@ -225,25 +225,29 @@ test("a half-open server is a problem once a new connection gets no answer", lim
   );
 });
 
-test("an object that goes to another node is told as deleted, once, and others never", limit, async () => {
-  const server = apiServer({
-    lists: [lists([ncapp("a"), ncapp("other", "node-b")], "10")],
-    watches: [stays(
-      line("MODIFIED", ncapp("other", "node-b", { resourceVersion: "11" })),
-      line("MODIFIED", ncapp("a", "node-b", { resourceVersion: "12" })),
-      line("MODIFIED", ncapp("a", "node-b", { resourceVersion: "13" })),
-      line("DELETED", ncapp("a", "node-b", { resourceVersion: "14" })),
-      line("DELETED", ncapp("other", "node-b", { resourceVersion: "15" })),
-      line("ADDED", ncapp("last", "node-a", { resourceVersion: "16" })),
-    )],
-  });
-  await following(server, async ({ next }) => {
-    assert.deepEqual(names(await next("listed")), ["a"]);
-    const moved = await next("deleted");
-    assert.deepEqual([moved.object.metadata.uid, moved.object.spec.nodeName], ["uid-a", "node-b"]);
-    assert.equal((await next("applied")).object.metadata.name, "last");
-  });
-});
+test(
+  "an object that moves to another node is reported as deleted once, and objects of other nodes never",
+  limit,
+  async () => {
+    const server = apiServer({
+      lists: [lists([ncapp("a"), ncapp("other", "node-b")], "10")],
+      watches: [stays(
+        line("MODIFIED", ncapp("other", "node-b", { resourceVersion: "11" })),
+        line("MODIFIED", ncapp("a", "node-b", { resourceVersion: "12" })),
+        line("MODIFIED", ncapp("a", "node-b", { resourceVersion: "13" })),
+        line("DELETED", ncapp("a", "node-b", { resourceVersion: "14" })),
+        line("DELETED", ncapp("other", "node-b", { resourceVersion: "15" })),
+        line("ADDED", ncapp("last", "node-a", { resourceVersion: "16" })),
+      )],
+    });
+    await following(server, async ({ next }) => {
+      assert.deepEqual(names(await next("listed")), ["a"]);
+      const moved = await next("deleted");
+      assert.deepEqual([moved.object.metadata.uid, moved.object.spec.nodeName], ["uid-a", "node-b"]);
+      assert.equal((await next("applied")).object.metadata.name, "last");
+    });
+  },
+);
 
 test("a recreated object is deleted with its old uid and applied with its new one", limit, async () => {
   const server = apiServer({
@@ -260,7 +264,7 @@ test("a recreated object is deleted with its old uid and applied with its new on
   });
 });
 
-test("a field selector is used for list and watch where the server takes it", limit, async () => {
+test("list and watch use a field selector if the server accepts it", limit, async () => {
   await following(apiServer({ lists: [lists([])] }), async ({ next }, { requests }) => {
     await next("listed");
     await next("alive");
@@ -269,7 +273,7 @@ test("a field selector is used for list and watch where the server takes it", li
   }, { fieldSelector: "spec.nodeName=node-a" });
 });
 
-test("a refused field selector is left out, and tried again after a while", limit, async () => {
+test("a refused field selector is dropped, and tried again later", limit, async () => {
   let supported = false;
   let time = 0;
   const server: Answer = (request, response, index) => {
@@ -311,7 +315,7 @@ test("another 400 is a problem, and the selector stays", limit, async () => {
   }, { fieldSelector: "spec.nodeName=node-a" });
 });
 
-test("the periodic list heals what the watch missed, while the watch is quiet", limit, async () => {
+test("the periodic list repairs what a silent watch missed", limit, async () => {
   const server = apiServer({ lists: [lists([ncapp("a")], "10"), lists([ncapp("b")], "20")] });
   await following(server, async ({ next, restarts }) => {
     assert.deepEqual(names(await next("listed")), ["a"]);
@@ -320,7 +324,7 @@ test("the periodic list heals what the watch missed, while the watch is quiet", 
   }, { relistMs: 50 });
 });
 
-test("a periodic list that fails is a problem, and the watch goes on meanwhile", limit, async () => {
+test("a periodic list that fails is a problem, and the watch continues", limit, async () => {
   const server = apiServer({
     lists: [lists([ncapp("a")], "10"), lists(null)],
     watches: [stays(), stays(line("ADDED", ncapp("b", "node-a", { resourceVersion: "11" })))],
@@ -356,8 +360,8 @@ const badLists: [string, Answer, RegExp][] = [
   ],
 ];
 for (const [what, bad, expected] of badLists) {
-  test(`a list answered with ${what} is a problem, and the next good one is told`, limit, async () => {
-    // A 401 is asked once more, with fresh credentials.
+  test(`a list answered with ${what} is a problem, and the next good one is reported`, limit, async () => {
+    // A 401 is retried once, with fresh credentials.
     const answers = what === "401" ? [bad, bad] : [bad];
     await following(apiServer({ lists: [...answers, lists([ncapp("a")])] }), async ({ next }) => {
       const { during, error } = await next("problem");
@@ -369,7 +373,7 @@ for (const [what, bad, expected] of badLists) {
 }
 
 test(
-  "an ERROR event that is not 410 is a problem, and the watch goes on from where it was",
+  "an ERROR event other than 410 is a problem, and the watch resumes at its last version",
   limit,
   async () => {
     const server = apiServer({
@@ -401,7 +405,7 @@ const nonsense: [string, Answer, RegExp][] = [
   ["404", (_, response) => refuse(response, 404, "NotFound", "no such resource"), /404 NotFound/],
 ];
 for (const [what, bad, expected] of nonsense) {
-  test(`a watch answered with ${what} is a problem, and is followed by a list`, limit, async () => {
+  test(`a watch answered with ${what} is a problem, and a list follows`, limit, async () => {
     const server = apiServer({ lists: [lists([ncapp("a")], "10")], watches: [bad, stays()] });
     await following(server, async ({ next }) => {
       await next("listed");
@@ -413,7 +417,7 @@ for (const [what, bad, expected] of nonsense) {
   });
 }
 
-test("a watch that ends at once, again and again, is a problem with growing pauses", limit, async () => {
+test("a watch that keeps ending at once is a problem, and the pauses grow", limit, async () => {
   await following(apiServer({ lists: [lists([])], watches: [ends()] }), async ({ next }, seen) => {
     await next("listed");
     for (const pause of [1, 2, 3]) {
@@ -425,7 +429,7 @@ test("a watch that ends at once, again and again, is a problem with growing paus
   });
 });
 
-test("the pauses start over after a watch that worked", limit, async () => {
+test("a watch that worked resets the pauses", limit, async () => {
   const broken: Answer = (_, response) => refuse(response, 500, "InternalError", "no");
   const cut: Answer = (_, response) => {
     accept(response, bookmark("11"));
@@ -439,7 +443,7 @@ test("the pauses start over after a watch that worked", limit, async () => {
   });
 });
 
-test("a wait that the server asks for is kept", limit, async () => {
+test("followList() honors Retry-After", limit, async () => {
   const busy: Answer = (_, response) =>
     refuse(response, 429, "TooManyRequests", "no", { "retry-after": "7" });
   await following(apiServer({ lists: [lists([])], watches: [busy] }), async ({ next, stop }) => {
@@ -449,7 +453,7 @@ test("a wait that the server asks for is kept", limit, async () => {
   });
 });
 
-test("followList() ends with its signal, and closes its connection", limit, async () => {
+test("followList() ends and closes its connection when its signal aborts", limit, async () => {
   let closed: () => void;
   const connectionClosed = new Promise<void>((resolve) => closed = resolve);
   const watch: Answer = (_, response) => {
@@ -465,7 +469,7 @@ test("followList() ends with its signal, and closes its connection", limit, asyn
 });
 
 test(
-  "followList() waits no longer for a silent server once that has answered somebody else",
+  "followList() stops waiting for a silent server once the server has answered another request",
   limit,
   async () => {
     const server = apiServer({
@@ -487,7 +491,7 @@ function answerAtOnce(callback: () => void): () => void {
 }
 
 test(
-  "followList() lets go of who would tell it that the server answers, after each wait in vain",
+  "followList() removes its listener for answers of the server after each wait that timed out",
   limit,
   async () => {
     const server = apiServer({
@@ -511,7 +515,7 @@ test(
   },
 );
 
-test("followList() asks again within half a minute, whatever Retry-After says", limit, async () => {
+test("followList() retries within half a minute, whatever Retry-After says", limit, async () => {
   const busy = (_: unknown, response: ServerResponse) =>
     refuse(response, 503, "ServiceUnavailable", "maintenance", { "retry-after": "3600" });
   const server = apiServer({ lists: [busy], watches: [] });

@@ -4,7 +4,7 @@ import type { KindName } from "../kinds.ts";
 const most = 22;
 const coming: KindName[] = ["ticker", "writer", "daemon", "brood", "port", "always", "never", "flaky"];
 
-/** Objects come, go, and change, many at a time. */
+/** Creates, deletes and changes many objects at a time. */
 export const objectChurn: Fault = {
   name: "object churn",
   weight: 3,
@@ -22,7 +22,7 @@ export const objectChurn: Fault = {
   },
 };
 
-/** An object is deleted and another of the same name is there at once, several times in a row. */
+/** Deletes an object and recreates its name at once, several times in a row. */
 export const recreation: Fault = {
   name: "same-name recreation",
   weight: 2,
@@ -39,7 +39,7 @@ export const recreation: Fault = {
   },
 };
 
-/** What runs is changed, suspended, resumed, resized. */
+/** Changes, suspends, resumes and resizes running apps. */
 export const specChurn: Fault = {
   name: "spec churn",
   weight: 2,
@@ -55,7 +55,7 @@ export const specChurn: Fault = {
   },
 };
 
-/** The CRD is deleted with all its objects, and comes back with all of them. */
+/** Deletes the CRD with all its objects, and recreates all of them. */
 export const crdChurn: Fault = {
   name: "CRD churn",
   weight: 1,

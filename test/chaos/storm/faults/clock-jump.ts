@@ -4,7 +4,7 @@ import type { Fault } from "../fault.ts";
 const minuteMs = 60_000;
 const jumps = [-26 * 60, -61, -5, -1, 1, 5, 61, 26 * 60].map((minutes) => minutes * minuteMs);
 
-/** The clock of an agent or a scheduler is set forward or back, and after a while right again. */
+/** Sets the clock of an agent or a scheduler forward or back, and later corrects it. */
 export const clockJump: Fault = {
   name: "clock jump",
   weight: 2,

@@ -6,7 +6,7 @@ import { decodeRecord } from "../../../../src/supervisor/records/record-store.ts
 
 const damages = ["emptied", "cut in half", "one bit flipped", "overwritten"] as const;
 
-/** A state file of a killed agent is damaged before it starts again: the record of an app, or the copy that its run has. */
+/** Damages a state file of a killed agent before it restarts: the record of an app, or the copy in its run. */
 export const corruptState: Fault = {
   name: "corrupted state file",
   weight: 2,
@@ -26,7 +26,7 @@ export const corruptState: Fault = {
       if (text === "") return;
       const uid = uidIn(text);
       tell(`${path} is ${damage}; it was about uid ${uid}`);
-      // With its record goes what was known of an app's past, unless it is running: then its run tells.
+      // Without its record the past of an app is lost, unless it is running: its run has a copy.
       if (folder === "apps") {
         for (const app of [...workload.apps.values(), ...workload.past]) {
           if (app.uid === uid) app.excused = `its record was ${damage}`;

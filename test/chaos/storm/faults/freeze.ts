@@ -3,7 +3,7 @@ import type { Member } from "../member.ts";
 import type { Random } from "../random.ts";
 import type { World } from "../world.ts";
 
-/** SIGSTOP, and SIGCONT after up to eight seconds: it is there, and does not answer. */
+/** SIGSTOP, and SIGCONT after up to eight seconds: the program exists, and does not answer. */
 export const freezes: Fault[] = [
   freezing("agent", 2, (world, random) => random.pick(world.nodes).agent),
   freezing("scheduler", 1, (world, random) => random.pick(world.schedulers).member),

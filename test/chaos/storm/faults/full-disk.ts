@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fault } from "../fault.ts";
 
-/** A disk without a byte left, under the agent's state or under the apps' logs. */
+/** Fills the disk of the agent's state or of the apps' logs. */
 export const fullDisks: Fault[] = [filling("state"), filling("logs")];
 
 function filling(which: "state" | "logs"): Fault {

@@ -17,7 +17,7 @@ export const killApp: Fault = {
         try {
           process.kill(pid, "SIGKILL");
         } catch {
-          // It has ended since.
+          // It ended meanwhile.
         }
       }
     });

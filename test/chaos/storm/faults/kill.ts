@@ -4,7 +4,7 @@ import type { Member } from "../member.ts";
 import type { Random } from "../random.ts";
 import type { World } from "../world.ts";
 
-/** `kill -9`, and a start after up to four seconds. */
+/** `kill -9`, and a restart after up to four seconds. */
 export const kills: Fault[] = [
   killing("agent", 3, (world, random) => random.pick(world.nodes).agent),
   killing("scheduler", 2, (world, random) => random.pick(world.schedulers).member),

@@ -8,7 +8,7 @@ import { kills } from "./kill.ts";
 import { killApp } from "./kill-app.ts";
 import { closedWay, cutConnections, halfOpen, tooManyRequests } from "./network.ts";
 
-/** Every fault that a storm knows. Their order is part of what a seed means. */
+/** Every fault. A seed depends on their order. */
 export const faults: Fault[] = [
   ...kills,
   ...freezes,

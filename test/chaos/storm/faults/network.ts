@@ -4,7 +4,7 @@ import type { Fault } from "../fault.ts";
 import type { Random } from "../random.ts";
 import type { World } from "../world.ts";
 
-/** Connections that are cut once. */
+/** Cuts all connections once. */
 export const cutConnections: Fault = {
   name: "cut connections",
   weight: 1,
@@ -15,7 +15,7 @@ export const cutConnections: Fault = {
   },
 };
 
-/** A way that is closed: every connection is cut, and no new one gets through. */
+/** Cuts every connection, and refuses new ones for a while. */
 export const closedWay: Fault = {
   name: "network down",
   weight: 2,
@@ -29,7 +29,7 @@ export const closedWay: Fault = {
   },
 };
 
-/** Half-open connections: nothing arrives, and nobody is told. */
+/** Half-open connections: nothing arrives, and neither side notices. */
 export const halfOpen: Fault = {
   name: "half-open connections",
   weight: 2,
@@ -44,7 +44,7 @@ export const halfOpen: Fault = {
   },
 };
 
-/** An API server that answers 429 to everybody. */
+/** An API server that answers 429 to every request. */
 export const tooManyRequests: Fault = {
   name: "429 storm",
   weight: 2,

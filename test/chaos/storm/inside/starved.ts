@@ -1,5 +1,5 @@
 /**
- * Out of memory and fork bombs, on a kernel that can hold apps back: a standalone agent, killed in the midst of it, under the
+ * Out-of-memory kills and fork bombs, on a kernel that can limit apps: a standalone agent, killed in the middle, under the
  * invariants of the storm. The other apps must not notice.
  */
 import assert from "node:assert/strict";
@@ -111,7 +111,7 @@ test(`${rounds} rounds of OOM kills and fork bombs, with kill -9 of the agent in
     const isFull = async () => (await findLive(stormId)).filter(({ uid }) => uid === bomb.uid).length >= 15;
     await waitFor("the bomb has gone off", isFull, patienceMs);
     const hog = await create("hog", `hog-${round}`);
-    // The kernel ends it, as is right.
+    // The kernel kills it, as expected.
     ask(hog, "kill");
     await agent.kill("SIGKILL");
     await agent.start();

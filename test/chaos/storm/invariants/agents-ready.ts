@@ -1,6 +1,6 @@
 import type { Invariant } from "../evidence.ts";
 
-/** Every agent says of itself that all is well: its sources are followed and its disks have room. */
+/** Every agent reports that it is ready: it follows its sources, and its disks have space. */
 export const agentsReady: Invariant = {
   name: "every agent is ready",
   judge: ({ nodes }) =>

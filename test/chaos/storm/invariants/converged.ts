@@ -3,7 +3,7 @@ import type { Evidence, Invariant } from "../evidence.ts";
 import { contestedPort, kinds } from "../kinds.ts";
 import type { StormApp } from "../ledger.ts";
 
-/** Every app is as it is wanted, and the API server says so. */
+/** Every app is in its desired state, and the API server shows it. */
 export const converged: Invariant = {
   name: "every app converges",
   judge: (evidence) => [
@@ -39,7 +39,7 @@ function complain(app: StormApp, object: NCApp, evidence: Evidence): string | un
   }
 }
 
-/** An app may wait where every node has given the port it wants. */
+/** An app may wait if every node has assigned its port to another app. */
 function mayWait({ kind }: StormApp, { objects, nodes }: Evidence): boolean {
   if (!kinds[kind].spec.ports) return false;
   const holders = objects.filter(({ spec }) =>

@@ -5,8 +5,8 @@ import type { StormApp } from "../ledger.ts";
 import type { Story } from "../witness.ts";
 
 /**
- * What the API server has about the last end of an app is what the app itself said, each end was counted, and an app that has
- * ended for good did not run again.
+ * The API server's status of the last exit of an app matches the app's own record, each exit is counted, and an app that ended
+ * for good did not run again.
  */
 export const exitCodes: Invariant = {
   name: "no exit code lost",
@@ -35,7 +35,7 @@ function complain(app: StormApp, { status }: NCApp, stories: Story[], { live }: 
     if (ended.length > 0 && told?.code !== kinds[app.kind].code) {
       add(`ends with ${kinds[app.kind].code}, but the status says ${told?.code} (${told?.reason})`);
     }
-    // The latest run may have begun, or ended, since the status was read.
+    // The latest run may have started, or ended, since the status was read.
     const restarts = stories.length - 1;
     if (Math.abs((status?.restarts ?? 0) - restarts) > 1) {
       add(`was started ${stories.length} times, but the status says ${status?.restarts} restarts`);

@@ -8,9 +8,9 @@ import { notOversold } from "./not-oversold.ts";
 import { oneInstance } from "./one-instance.ts";
 import { stoppedForAReason } from "./stopped-for-a-reason.ts";
 
-/** Those that hold at any moment. */
+/** Invariants that hold at any time. */
 export const always: Invariant[] = [oneInstance, notOversold];
-/** Those that hold within the time that all have to come to rest. */
+/** Invariants that hold within the settling time. */
 export const soon: Invariant[] = [converged, agentsReady, noLeaks, exitCodes];
-/** Those that hold at rest. */
+/** Invariants that hold once the cluster has settled. */
 export const atRest: Invariant[] = [stoppedForAReason, logLines];

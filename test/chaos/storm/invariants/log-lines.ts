@@ -1,6 +1,6 @@
 import type { Evidence, Invariant, LineNotes } from "../evidence.ts";
 
-/** Every line that an app wrote with success is in its log, once and in order. */
+/** Every line that an app wrote successfully is in its log, once and in order. */
 export const logLines: Invariant = {
   name: "no log line lost or doubled",
   judge: (evidence) => evidence.nodes.flatMap((node) => judgeNode(node, evidence)),
@@ -23,7 +23,7 @@ function judgeNode(
   });
 }
 
-/** The numbers in a log, by run. A line that was cut by a full disk has no end and does not count. */
+/** Returns the numbers in a log, by run. A line that a full disk truncated has no newline and does not count. */
 export function readLines(text: string): Map<string, number[]> {
   const lines = new Map<string, number[]>();
   for (const [, run = "", number] of text.matchAll(/<([a-z0-9-]+) (\d+)>/g)) {

@@ -1,6 +1,6 @@
 import type { Invariant } from "../evidence.ts";
 
-/** Nothing is left of what is not wanted any more: no process, no run, no folder, no cgroup. */
+/** Nothing remains of apps that are no longer wanted: no process, no run, no folder, no cgroup. */
 export const noLeaks: Invariant = {
   name: "no cgroup or process leaked",
   judge({ objects, live, nodes }) {

@@ -1,7 +1,7 @@
 import type { NCApp } from "../../../../src/api/types.ts";
 import type { Invariant } from "../evidence.ts";
 
-/** No node has given a port twice, or more than all of its CPU or memory. */
+/** No node has assigned a port twice, or more than all of its CPU or memory. */
 export const notOversold: Invariant = {
   name: "no port or share oversold",
   judge: ({ objects }) => {

@@ -1,7 +1,7 @@
 import type { Invariant } from "../evidence.ts";
 import type { LiveProcess } from "../live.ts";
 
-/** No uid lives in two runs, wherever; no name lives in two runs on one node, since the old one ends before its heir begins. */
+/** No uid has two live runs anywhere; no name has two on one node, since the old app ends before its successor starts. */
 export const oneInstance: Invariant = {
   name: "at most one instance of an app",
   judge: ({ live }) => [
@@ -10,7 +10,7 @@ export const oneInstance: Invariant = {
   ],
 };
 
-/** The processes that are in the way of each other: those of several runs under one key. */
+/** Returns the processes that conflict: those of several runs under one key. */
 export function rivals(live: LiveProcess[]): LiveProcess[] {
   const keys = [({ uid }: LiveProcess) => uid, ({ node, name }: LiveProcess) => `${node} ${name}`];
   const found = keys.flatMap((key) => [...grouped(live, key).values()].filter(hasTwoRuns).flat());

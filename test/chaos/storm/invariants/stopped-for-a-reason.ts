@@ -3,14 +3,14 @@ import type { Evidence, Invariant } from "../evidence.ts";
 import type { Story } from "../witness.ts";
 
 /**
- * How long after it was asked for a stop may hit a run that began meanwhile: the API server may have been away, and then all
- * has its time to come to rest.
+ * How long after its request a stop may hit a run that started meanwhile: the API server may have been down, plus the settling
+ * time.
  */
 const reachSeconds = 60;
 
 /**
- * A run that is over ended by itself, or somebody asked for its end; and where the agent ended it, its log tells so. A line about
- * the beginning of the stop or about its end is enough: an agent that is killed in between writes one of them only.
+ * A run that is over ended by itself, or its end was requested; and if the agent ended it, the agent's log says so. A line about
+ * the start of the stop or about its end is enough: an agent that is killed in between writes only one of them.
  */
 export const stoppedForAReason: Invariant = {
   name: "no app stopped without a reason",
