@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import type { KubeClient } from "../kube/client/client.ts";
+import { pathDigest } from "../lib/files.ts";
 import { createScriptFetcher } from "../supervisor/script/script.ts";
 import { Supervisor, type SupervisorOptions } from "../supervisor/supervisor.ts";
 import { createValueResolver } from "./env-values.ts";
@@ -39,6 +39,5 @@ export function privateFolder(
   isRoot: boolean = process.geteuid?.() === 0,
 ): string {
   const runtime = socket ? dirname(resolve(socket)) : isRoot ? "/run/nckubelet" : resolve(stateDir);
-  const digest = createHash("sha256").update(resolve(stateDir)).digest("hex").slice(0, 8);
-  return join(runtime, `private-${digest}`);
+  return join(runtime, `private-${pathDigest(stateDir)}`);
 }

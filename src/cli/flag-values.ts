@@ -1,6 +1,11 @@
-/** Parsers for the values of flags. A value that does not parse is a UsageError with the flag and the value. */
+/** The variables and the parsers for the values of flags. A value that does not parse is a UsageError with the flag and the value. */
 import { showURL } from "../api/shown-spec.ts";
 import { UsageError } from "./command.ts";
+
+/** Returns the environment variable that sets a flag. */
+export function variableName(flag: string): string {
+  return `NCKUBELET_${flag.toUpperCase().replaceAll("-", "_")}`;
+}
 
 /** Parses a time such as `10s`, `500ms` or `5m` into milliseconds. */
 export function parseDuration(flag: string, text: string): number {

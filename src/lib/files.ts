@@ -2,10 +2,11 @@
  * Files that survive a crash: a reader sees the old content or the new, never a part of it.
  * A symlink as the last component of a path is not followed, so that a planted link cannot redirect a write.
  */
+import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { constants, lstat, mkdir, open, rename, rm } from "node:fs/promises";
 import process from "node:process";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY, O_DIRECTORY } = constants;
 
@@ -77,4 +78,9 @@ export function errorCode(error: unknown): string {
 async function syncFolder(path: string): Promise<void> {
   await using folder = await open(path, O_RDONLY | O_DIRECTORY);
   await folder.sync();
+}
+
+/** Returns 8 digits that distinguish a path from others of this machine. */
+export function pathDigest(path: string): string {
+  return createHash("sha256").update(resolve(path)).digest("hex").slice(0, 8);
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { isPlainObject } from "./objects.ts";
 
 /** A merge patch (RFC 7386): objects are merged, null removes a field, any other value replaces it. */
 export type MergePatch = { [field: string]: unknown };
@@ -16,8 +17,4 @@ export function mergePatch(from: object, to: object): MergePatch | undefined {
     patch[field] = isPlainObject(old) && isPlainObject(value) ? mergePatch(old, value) : value;
   }
   return Object.keys(patch).length > 0 ? patch : undefined;
-}
-
-export function isPlainObject(value: unknown): value is MergePatch {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -5,6 +5,7 @@
 import { applyDefaults } from "../api/validate/validate.ts";
 import { lastAppliedAnnotation } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
+import { withoutUndefined } from "../lib/objects.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 
 export function toRunnable({ apiVersion, kind, metadata, spec }: NCApp): RunnableApp {
@@ -17,9 +18,4 @@ export function toRunnable({ apiVersion, kind, metadata, spec }: NCApp): Runnabl
     metadata: withoutUndefined({ name, namespace, uid, generation, labels, annotations: kept }),
     spec: applyDefaults(spec),
   };
-}
-
-/** Returns a copy that equals itself after a trip through JSON. */
-function withoutUndefined<T extends object>(object: T): T {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
 }

@@ -5,6 +5,7 @@
  * checks the rest. A problem concerns one object; the others are read.
  */
 import { resolve } from "node:path";
+import { withoutNulls } from "../../lib/objects.ts";
 import { isObject, validateWritten, withDefaults } from "../validate/validate.ts";
 import { maxSize, parseDocuments } from "./documents.ts";
 import { quote } from "../field-error.ts";
@@ -118,8 +119,4 @@ function withPaths(spec: unknown, baseDir: string | undefined): unknown {
     typeof value === "string" && value.startsWith("./") ? resolve(baseDir, value) : value;
   const paths = ["shellFile", "stopFile", "workingDir"].filter((name) => Object.hasOwn(spec, name));
   return { ...spec, ...Object.fromEntries(paths.map((name) => [name, absolute(spec[name])])) };
-}
-
-function withoutNulls(fields: { [name: string]: unknown }): { [name: string]: unknown } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

@@ -4,10 +4,10 @@ import { appKey, defaultSchedulerName, splitAppKey } from "../../api/names.ts";
 import { loadAccess } from "../../kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../../kube/client/client.ts";
 import type { OpenListener } from "../../server/listen/listen.ts";
-import { createLogger, type LogFormat, type LogLevel } from "../../lib/log.ts";
+import { createLogger } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
 import { type Command, type Invocation, type Io, UsageError } from "../command.ts";
-import { parseDuration } from "../flag-values.ts";
+import { parseChoice, parseDuration, variableName } from "../flag-values.ts";
 import { formatTable } from "../screen/screen.ts";
 
 const bindPlaces = 16;
@@ -148,31 +148,23 @@ async function explain(
 /** Reads flags, then `NCKUBELET_…` variables, then the defaults. */
 function readSettings({ flags }: Invocation, { env }: Io) {
   const raw = (name: string) => {
-    const value = flags[name] ?? env[`NCKUBELET_${name.toUpperCase().replaceAll("-", "_")}`];
+    const value = flags[name] ?? env[variableName(name)];
     return value === undefined ? undefined : String(value);
-  };
-  const oneOf = <T extends string>(name: string, allowed: readonly T[]): T => {
-    const value = raw(name) ?? allowed[0];
-    const found = allowed.find((item) => item === value);
-    if (found === undefined) {
-      throw new UsageError(`--${name} ${JSON.stringify(value)}: use ${allowed.join(" or ")}`);
-    }
-    return found;
   };
   const server = raw("server");
   return {
     server,
     kubeconfig: raw("kubeconfig") || (server ? undefined : env.KUBECONFIG),
     schedulerName: raw("scheduler-name") || defaultSchedulerName,
-    policy: oneOf("policy", ["spread", "binpack"]),
+    policy: parseChoice("policy", raw("policy") ?? "spread", ["spread", "binpack"]),
     leaderElect: raw("no-leader-elect") !== "true",
     defaultTolerationMs: parseDuration("default-toleration", raw("default-toleration") ?? "300s"),
     nodeGraceMs: nodeGrace(raw("node-monitor-grace-period")),
     listen: raw("listen") ?? "127.0.0.1:10269",
     healthListen: raw("health-listen"),
     explain: explainedApp(raw("explain")),
-    logLevel: oneOf<LogLevel>("log-level", ["info", "debug", "warn", "error"]),
-    logFormat: oneOf<LogFormat>("log-format", ["text", "json"]),
+    logLevel: parseChoice("log-level", raw("log-level") ?? "info", ["debug", "info", "warn", "error"]),
+    logFormat: parseChoice("log-format", raw("log-format") ?? "text", ["text", "json"]),
   };
 }
 

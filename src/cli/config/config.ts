@@ -4,11 +4,11 @@
  *
  * All paths are made absolute: launchers start in another folder, and agents and manifests are identified by their paths.
  */
-import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { AgentOptions } from "../../agent/options.ts";
 import { isSafeName } from "../../api/names.ts";
+import { pathDigest } from "../../lib/files.ts";
 import type { LogFormat, LogLevel } from "../../lib/log.ts";
 import { type FlagValues, UsageError } from "../command.ts";
 import {
@@ -18,6 +18,7 @@ import {
   parseHttpURL,
   parsePercentage,
   parseWholeNumber,
+  variableName,
 } from "../flag-values.ts";
 import { defaultPaths, settingNames } from "./agent-flags.ts";
 import { readConfigFile } from "./config-file.ts";
@@ -112,11 +113,7 @@ export async function findSocket(
 
 /** The name of an agent among those of this machine. Another state folder is another agent with its own cgroups. */
 export function instanceName(stateDir: string): string {
-  return `agent-${createHash("sha256").update(resolve(stateDir)).digest("hex").slice(0, 8)}`;
-}
-
-function variableName(setting: string): string {
-  return `NCKUBELET_${setting.toUpperCase().replaceAll("-", "_")}`;
+  return `agent-${pathDigest(stateDir)}`;
 }
 
 function checkStandalone(

@@ -5,6 +5,7 @@ import type { EnvVar, NCApp } from "../../api/types.ts";
 import { validateNCApp } from "../../api/validate/validate.ts";
 import { closest } from "../../lib/closest.ts";
 import { errorCode } from "../../lib/files.ts";
+import { withoutUndefined } from "../../lib/objects.ts";
 import { type Flag, type Invocation, listFlag, textFlag, UsageError } from "../command.ts";
 import { parseWholeNumber } from "../flag-values.ts";
 
@@ -163,8 +164,4 @@ function policyOf(text: string | undefined) {
   const policy = policies[text.toLowerCase().replace("-", "")];
   if (!policy) throw new UsageError(`--restart ${JSON.stringify(text)}: use always, on-failure or never`);
   return policy;
-}
-
-function withoutUndefined<T extends object>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }

@@ -6,7 +6,8 @@
  */
 import { withTransitionTime } from "../../api/conditions.ts";
 import type { Condition, NCAppStatus } from "../../api/types.ts";
-import { isPlainObject, type MergePatch, mergePatch } from "../../lib/merge-patch.ts";
+import { type MergePatch, mergePatch } from "../../lib/merge-patch.ts";
+import { isPlainObject } from "../../lib/objects.ts";
 
 /** Fields of the status that the scheduler writes. */
 const foreignFields: ReadonlySet<string> = new Set(["nominatedNodeName"]);

@@ -4,7 +4,7 @@ import type { Context } from "hono";
 import { applyDefaults, validateWritten } from "../../api/validate/validate.ts";
 import { group, plural } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
-import { isPlainObject } from "../../lib/merge-patch.ts";
+import { isPlainObject, withoutNulls } from "../../lib/objects.ts";
 import { appJSON } from "./apps.ts";
 import { Refusal } from "../refusal.ts";
 import type { ActionResult, Services } from "../services.ts";
@@ -78,11 +78,6 @@ function withNames(object: unknown, names: { namespace: string; name: string }):
     }
   }
   return { ...object, metadata: { ...given, ...names } };
-}
-
-/** Clients in Go send `creationTimestamp: null`. */
-function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
 /** Returns the JSON of a request's body. A body that is too long is not read to its end, one of another type not at all. */
