@@ -9,10 +9,11 @@
 import { randomUUID } from "node:crypto";
 import { defaultSchedulerName } from "../api/names.ts";
 import type { KubeAccess } from "../kube/access/access.ts";
-import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client/client.ts";
+import type { KubeClient, RequestReport } from "../kube/client/client.ts";
 import { type Backoff, createBackoff } from "../lib/backoff.ts";
 import { describeError, type Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
+import { createSchedulerClient } from "../scheduler/client.ts";
 import type { missingRights } from "../scheduler/serve/serve.ts";
 import type { runScheduler } from "../scheduler/scheduler.ts";
 
@@ -34,8 +35,6 @@ export interface SchedulerParts {
   missingRights: typeof missingRights;
 }
 
-/** Connections for binds, Leases, reads and status. */
-const places = 24;
 /** A scheduler that ran for this long resets the backoff. */
 const stableMs = 600_000;
 
@@ -57,7 +56,7 @@ export async function runWithScheduler(options: WithSchedulerOptions, signal: Ab
 async function runOnce(options: WithSchedulerOptions, signal: AbortSignal): Promise<void> {
   const { access, nodeName, version, log, onRequest, load = loadParts } = options;
   const { runScheduler, missingRights } = await load();
-  const client = createKubeClient(access, { userAgent: `nckubelet-scheduler/${version}`, places, onRequest });
+  const client = createSchedulerClient(access, { version, onRequest });
   try {
     await waitForRights(client, missingRights, options, signal);
     if (signal.aborted) return;

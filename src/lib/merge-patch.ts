@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isPlainObject } from "./objects.ts";
+import { isObject } from "./objects.ts";
 
 /** A merge patch (RFC 7386): objects are merged, null removes a field, any other value replaces it. */
 export type MergePatch = { [field: string]: unknown };
@@ -14,7 +14,7 @@ export function mergePatch(from: object, to: object): MergePatch | undefined {
   for (const [field, value] of Object.entries(after)) {
     const old = before[field];
     if (value === undefined || isDeepStrictEqual(old, value)) continue;
-    patch[field] = isPlainObject(old) && isPlainObject(value) ? mergePatch(old, value) : value;
+    patch[field] = isObject(old) && isObject(value) ? mergePatch(old, value) : value;
   }
   return Object.keys(patch).length > 0 ? patch : undefined;
 }

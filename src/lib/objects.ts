@@ -1,5 +1,5 @@
-/** Reports whether a value is an object with fields: neither null nor a list. */
-export function isPlainObject(value: unknown): value is { [field: string]: unknown } {
+/** Reports whether a value is a JSON object: neither null nor an array. */
+export function isObject(value: unknown): value is { [name: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

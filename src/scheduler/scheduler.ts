@@ -13,6 +13,7 @@ import { lead, type LeaderOptions, type Leadership } from "../kube/leader.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { createEventRecorder } from "../report/events/events.ts";
+import { maxBinds } from "./client.ts";
 import { createFollowers, type Followers } from "./follow/follow.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
 import { runLoop } from "./loop.ts";
@@ -47,7 +48,7 @@ export interface SchedulerOptions {
   leaderElect: boolean;
   /** Overrides the times of the election: 15 s, 10 s and 2 s. */
   election?: Pick<LeaderOptions, "leaseSeconds" | "renewDeadlineMs" | "retryMs">;
-  /** The number of binds in flight at the same time. */
+  /** The number of binds in flight at the same time; by default 16. */
   bindPlaces?: number;
   /** How long an app stays bound to a lost node, unless its tolerations say otherwise. */
   defaultTolerationMs?: number;
@@ -152,7 +153,8 @@ interface LeaderParts {
 /** Connects the loop to everything that writes. */
 function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leadership): Leader {
   const { options, cluster, queue, inbox, followers, metrics, random } = parts;
-  const { client, log, identity, schedulerName, policy, bindPlaces = 16, defaultTolerationMs } = options;
+  const { client, log, identity, schedulerName, policy, bindPlaces = maxBinds, defaultTolerationMs } =
+    options;
   const recorder = createEventRecorder({ client, component: schedulerName, node: identity, log });
   const writer = createStatusWriter({
     client,

@@ -5,8 +5,8 @@
  * checks the rest. A problem concerns one object; the others are read.
  */
 import { resolve } from "node:path";
-import { withoutNulls } from "../../lib/objects.ts";
-import { isObject, validateWritten, withDefaults } from "../validate/validate.ts";
+import { isObject, withoutNulls } from "../../lib/objects.ts";
+import { validateWritten, withDefaults } from "../validate/validate.ts";
 import { maxSize, parseDocuments } from "./documents.ts";
 import { quote } from "../field-error.ts";
 import { appKey, defaultNamespace, listKind } from "../names.ts";

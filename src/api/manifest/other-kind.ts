@@ -7,7 +7,7 @@
  * as a List without items or a Status that an API server returned instead of an answer.
  */
 import { closest } from "../../lib/closest.ts";
-import { isObject } from "../validate/validate.ts";
+import { isObject } from "../../lib/objects.ts";
 import { quote } from "../field-error.ts";
 import { apiVersion, group, kind, listKind } from "../names.ts";
 

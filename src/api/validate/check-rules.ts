@@ -1,4 +1,4 @@
-import { isObject } from "./check-schema.ts";
+import { isObject } from "../../lib/objects.ts";
 import { type FieldError, invalid, required } from "../field-error.ts";
 import { type Rule, rules } from "../rules/rules.ts";
 

@@ -17,6 +17,7 @@ import {
   unknownField,
   wrongType,
 } from "../field-error.ts";
+import { isObject } from "../../lib/objects.ts";
 import { explainMismatch, maxLabelKeyLength, type Schema } from "../schema/schema.ts";
 
 // A hostile document could hold a hundred thousand, and each is compared with every known name.
@@ -48,11 +49,6 @@ export function checkSchema(schema: Schema, value: unknown, field: string): Fiel
     default:
       return [];
   }
-}
-
-/** Reports whether a value is a JSON object: neither null nor an array. */
-export function isObject(value: unknown): value is { [name: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function checkIntOrString(schema: Schema, value: unknown, field: string): FieldError[] {

@@ -1,4 +1,4 @@
-import { isObject } from "./check-schema.ts";
+import { isObject } from "../../lib/objects.ts";
 import { type Schema, spec as specSchema } from "../schema/schema.ts";
 import type { DefaultedSpec, NCAppSpec } from "../types.ts";
 

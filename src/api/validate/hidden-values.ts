@@ -4,7 +4,7 @@
  * Applying such a copy would replace the real values with placeholders. The schema cannot forbid them, since mirrors have
  * to pass it.
  */
-import { isObject } from "./check-schema.ts";
+import { isObject } from "../../lib/objects.ts";
 import { type FieldError, invalid, quote } from "../field-error.ts";
 import { annotations } from "../names.ts";
 import { probeNames } from "../probe-mechanisms.ts";

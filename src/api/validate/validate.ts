@@ -5,13 +5,13 @@
  * filled in the defaults. `hidden-values.ts` rejects copies whose secrets are hidden.
  */
 import { checkRules } from "./check-rules.ts";
-import { checkSchema, isObject } from "./check-schema.ts";
+import { isObject } from "../../lib/objects.ts";
+import { checkSchema } from "./check-schema.ts";
 import { withDefaults } from "./defaults.ts";
 import type { FieldError } from "../field-error.ts";
 import { findHiddenValues } from "./hidden-values.ts";
 import { ncapp, type Schema, spec as specSchema } from "../schema/schema.ts";
 
-export { isObject } from "./check-schema.ts";
 export { applyDefaults, withDefaults } from "./defaults.ts";
 
 export type { FieldError } from "../field-error.ts";

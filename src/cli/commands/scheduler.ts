@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { appKey, defaultSchedulerName, splitAppKey } from "../../api/names.ts";
 import { loadAccess } from "../../kube/access/access.ts";
-import { createKubeClient, type KubeClient } from "../../kube/client/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import type { OpenListener } from "../../server/listen/listen.ts";
 import { createLogger } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
+import { createSchedulerClient } from "../../scheduler/client.ts";
 import { type Command, type Invocation, type Io, UsageError } from "../command.ts";
 import { parseChoice, parseDuration, variableName } from "../flag-values.ts";
 import { formatTable } from "../screen/screen.ts";
 
-const bindPlaces = 16;
 const shortestGraceMs = 20_000;
 
 /** Runs the NCApp scheduler, or explains the placement of one app. */
@@ -78,9 +78,7 @@ export const schedulerCommand: Command = {
       server: settings.server,
       env: io.env,
     });
-    const userAgent = `nckubelet-scheduler/${version}`;
-    // Leaves 8 connections to Leases, status and reads while all binds are in flight.
-    const client = createKubeClient(access, { userAgent, places: bindPlaces + 8 });
+    const client = createSchedulerClient(access, { version });
     try {
       return settings.explain
         ? await explain(settings.explain, settings, client, io)
@@ -109,7 +107,6 @@ async function schedule(settings: Settings, client: KubeClient, io: Io): Promise
     log,
     version,
     identity,
-    bindPlaces,
     serve: async (app) => {
       await using listeners = new AsyncDisposableStack();
       const open = (listener: OpenListener) => {

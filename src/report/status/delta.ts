@@ -7,7 +7,7 @@
 import { withTransitionTime } from "../../api/conditions.ts";
 import type { Condition, NCAppStatus } from "../../api/types.ts";
 import { type MergePatch, mergePatch } from "../../lib/merge-patch.ts";
-import { isPlainObject } from "../../lib/objects.ts";
+import { isObject } from "../../lib/objects.ts";
 
 /** Fields of the status that the scheduler writes. */
 const foreignFields: ReadonlySet<string> = new Set(["nominatedNodeName"]);
@@ -64,9 +64,9 @@ function withoutEmpty(object: object): MergePatch {
     if (value === undefined || value === null || value === "") continue;
     if (Array.isArray(value)) {
       if (value.length > 0) {
-        kept[field] = value.map((item) => isPlainObject(item) ? withoutEmpty(item) : item);
+        kept[field] = value.map((item) => isObject(item) ? withoutEmpty(item) : item);
       }
-    } else kept[field] = isPlainObject(value) ? withoutEmpty(value) : value;
+    } else kept[field] = isObject(value) ? withoutEmpty(value) : value;
   }
   return kept;
 }

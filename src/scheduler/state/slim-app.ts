@@ -1,7 +1,8 @@
 import { annotations } from "../../api/names.ts";
+import { probeNames } from "../../api/probe-mechanisms.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../api/types.ts";
 
-const removedFields = ["args", "env", "livenessProbe", "readinessProbe", "startupProbe"] as const;
+const removedFields = ["args", "env", ...probeNames] as const;
 
 /** An NCApp as the scheduler keeps it: reading a field that `slim` removes is a type error. Every NCApp is a SlimApp. */
 export interface SlimApp extends Omit<NCApp, "metadata" | "spec" | "status"> {

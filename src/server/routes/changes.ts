@@ -4,7 +4,7 @@ import type { Context } from "hono";
 import { applyDefaults, validateWritten } from "../../api/validate/validate.ts";
 import { group, plural } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
-import { isPlainObject, withoutNulls } from "../../lib/objects.ts";
+import { isObject, withoutNulls } from "../../lib/objects.ts";
 import { appJSON } from "./apps.ts";
 import { Refusal } from "../refusal.ts";
 import type { ActionResult, Services } from "../services.ts";
@@ -69,8 +69,8 @@ function answerApp(context: Context, view: AgentView, { app, created }: Done): R
 
 /** Returns the object with the names of the path. Other names in it are refused as a mistake. */
 function withNames(object: unknown, names: { namespace: string; name: string }): unknown {
-  if (!isPlainObject(object)) return object;
-  const given = isPlainObject(object.metadata) ? withoutNulls(object.metadata) : {};
+  if (!isObject(object)) return object;
+  const given = isObject(object.metadata) ? withoutNulls(object.metadata) : {};
   for (const [field, inPath] of Object.entries(names)) {
     if (given[field] !== undefined && given[field] !== inPath) {
       const [inBody, expected] = [JSON.stringify(given[field]), JSON.stringify(inPath)];

@@ -1,0 +1,16 @@
+/** The scheduler's client of the API server, with as many connections as its requests need. */
+import type { KubeAccess } from "../kube/access/access.ts";
+import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client/client.ts";
+
+/** The number of binds in flight at the same time. */
+export const maxBinds = 16;
+/** Connections that remain for Leases, status and reads while all binds are in flight. */
+const otherPlaces = 8;
+
+export function createSchedulerClient(
+  access: KubeAccess,
+  { version, onRequest }: { version: string; onRequest?: (report: RequestReport) => void },
+): KubeClient {
+  const userAgent = `nckubelet-scheduler/${version}`;
+  return createKubeClient(access, { userAgent, places: maxBinds + otherPlaces, onRequest });
+}
