@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 /** Reports whether a value is a JSON object: neither null nor an array. */
 export function isObject(value: unknown): value is { [name: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -11,4 +13,22 @@ export function withoutNulls(fields: { [name: string]: unknown }): { [name: stri
 /** Returns a copy without the fields that are undefined, which stays equal when written to JSON and read back. */
 export function withoutUndefined<T extends object>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}
+
+/** A merge patch (RFC 7386): objects are merged, null removes a field, any other value replaces it. */
+export type MergePatch = { [field: string]: unknown };
+
+/** Returns the merge patch from one object to another; undefined if they are equal. Lists are replaced whole, undefined means absent. */
+export function mergePatch(from: object, to: object): MergePatch | undefined {
+  const [before, after] = [from as MergePatch, to as MergePatch];
+  const patch: MergePatch = {};
+  for (const [field, old] of Object.entries(before)) {
+    if (old !== undefined && after[field] === undefined) patch[field] = null;
+  }
+  for (const [field, value] of Object.entries(after)) {
+    const old = before[field];
+    if (value === undefined || isDeepStrictEqual(old, value)) continue;
+    patch[field] = isObject(old) && isObject(value) ? mergePatch(old, value) : value;
+  }
+  return Object.keys(patch).length > 0 ? patch : undefined;
 }

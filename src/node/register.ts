@@ -10,7 +10,7 @@ import { hasStatus, KubeError } from "../kube/kube-error.ts";
 import { objectProblem } from "../kube/objects.ts";
 import { nodes, resourcePath } from "../kube/resources.ts";
 import type { Logger } from "../lib/log.ts";
-import { mergePatch } from "../lib/merge-patch.ts";
+import { mergePatch } from "../lib/objects.ts";
 import {
   adopted,
   leftToKubelet,

@@ -18,7 +18,7 @@ import {
 } from "../../api/names.ts";
 import { showSpec } from "../../api/shown-spec.ts";
 import type { NCApp } from "../../api/types.ts";
-import { mergePatch } from "../../lib/merge-patch.ts";
+import { mergePatch } from "../../lib/objects.ts";
 
 /** An app of the API server, from a list or watch. */
 export type ServerApp = NCApp & { metadata: { namespace: string; uid: string; resourceVersion: string } };

@@ -6,8 +6,7 @@
  */
 import { withTransitionTime } from "../../api/conditions.ts";
 import type { Condition, NCAppStatus } from "../../api/types.ts";
-import { type MergePatch, mergePatch } from "../../lib/merge-patch.ts";
-import { isObject } from "../../lib/objects.ts";
+import { isObject, type MergePatch, mergePatch } from "../../lib/objects.ts";
 
 /** Fields of the status that the scheduler writes. */
 const foreignFields: ReadonlySet<string> = new Set(["nominatedNodeName"]);

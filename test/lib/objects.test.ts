@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mergePatch } from "../../src/lib/merge-patch.ts";
+import { mergePatch } from "../../src/lib/objects.ts";
 import { applyMergePatch } from "../kube/fake-api.ts";
 
 test("mergePatch() returns a patch that turns any object into any other, and undefined for equal ones", () => {
