@@ -1,9 +1,9 @@
 /**
- * What needs cgroup v2 and systemd, on a Debian machine in User-Mode Linux: the start of apps under limits beside `systemd-run --scope`,
- * crun and runc, how well a CPU cap is kept, and how fast a changed cap is in force.
+ * Figures that need cgroup v2 and systemd, on a Debian machine in User-Mode Linux: the start of apps under limits compared with
+ * `systemd-run --scope`, crun and runc, how exactly a CPU cap holds, and how fast a changed cap takes effect.
  *
- * Caveat: processes start twenty times slower there than on a machine, and there is one CPU. So only ratios hold, and the CPU time of
- * a start says more than its clock, which holds the polling of the script that measures.
+ * Caveat: processes start twenty times slower there than on real hardware, and there is one CPU. So only ratios hold, and the CPU
+ * time of a start says more than its wall time, which includes the polling of the measuring script.
  */
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";

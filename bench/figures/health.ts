@@ -1,6 +1,6 @@
 /**
- * How fast the agent answers while 200 apps run and the API server takes every connection and says nothing. Beside the questions goes
- * a scrape of `/metrics` and a look of the dashboard every three seconds; the limit is a server that does nothing else.
+ * How fast the agent answers while 200 apps run and the API server accepts every connection and stays silent. Meanwhile `/metrics`
+ * is scraped and the dashboard polled every three seconds; the limit is a server that does nothing else.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,9 +1,9 @@
 /**
- * What the agent costs while its apps sleep, and how long a new agent takes to find them all again.
+ * The cost of the agent while its apps sleep, and how long a new agent takes to adopt them all.
  *
- * For each number of apps the agent is killed and started anew: so memory is that of an agent in its steady state and not what the
- * starts left behind, and the adoption of the apps is measured on the way. Limits need cgroups; without them apps are found by a
- * mark in their environment, which is the dearer way.
+ * For each number of apps the agent is killed and restarted: so memory is that of the steady state and not what the starts left
+ * behind, and the restart also measures the adoption of the apps. Limits need cgroups; without them apps are found by a mark in
+ * their environment, which is more expensive.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";

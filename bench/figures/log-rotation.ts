@@ -1,6 +1,6 @@
 /**
  * 200 MB of numbered lines written at full speed under rotation at 1 MiB, with followers: every number must be there once, in the parts
- * joined and for each follower, or there is no figure. The limit is the same lines written with nobody looking.
+ * joined and for each follower, or there is no figure. The limit is the same lines written without rotation and followers.
  */
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";

@@ -1,8 +1,8 @@
 /**
  * What probes cost the agent: 500 apps with a liveness and a readiness probe each second are 1,000 a second.
  *
- * The probes of a kind are put on live, with no restart of the apps. What is counted is what the target was asked, not what was
- * planned. Exec probes are fewer: each is a process of its own, so their cost is named for one, beside the start of the same command.
+ * The probes of a kind are added live, without a restart of the apps. The target counts the requests, so planned probes do not
+ * count. Exec probes are fewer: each is a separate process, so the figure is the cost of one, next to a start of the same command.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

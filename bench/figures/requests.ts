@@ -1,8 +1,8 @@
 /**
- * What a node asks of the API server when nothing happens: 1,000 idle apps, requests counted by the agent itself.
+ * The requests of an idle node to the API server: 1,000 idle apps, requests counted by the agent itself.
  *
- * The figure on paper says what a large cluster asks of one API server: what was measured here for a node without its apps, times the
- * nodes, and for each app the most that the rules for reports allow when its usage moves by less than a point, 12 an hour.
+ * The calculated figure is the load of a large cluster on one API server: the measured requests of a node without its apps, times
+ * the nodes, plus for each app the maximum of reports while its usage moves by less than a point, 12 an hour.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { startAgentProcess } from "../../test/agent-process.ts";

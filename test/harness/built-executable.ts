@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { checkout } from "./parts.ts";
 
-/** The path of `dist/nckubelet`; built anew where something that it is made of has changed since. */
+/** Returns the path of `dist/nckubelet`, rebuilt if its sources changed. */
 export function builtExecutable(): string {
   const path = join(checkout, "dist/nckubelet");
   const sources = globSync(["src/**/*.{ts,js,css,html}", "cgroups/**/*.ts", "package-lock.json"], {

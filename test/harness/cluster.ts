@@ -18,7 +18,7 @@ export type CommandResult = { code: number; stdout: string; stderr: string };
 /** How kubectl runs: as the admin, unless a token or another kubeconfig is given. */
 export type KubectlOptions = { input?: string; token?: string; kubeconfig?: string; allowFail?: boolean };
 
-/** A raw request; without a token it is the admin's, with the token `""` nobody's. */
+/** A raw request, by default with the admin's token; the token `""` makes it anonymous. */
 export type RequestOptions = {
   method?: string;
   token?: string;

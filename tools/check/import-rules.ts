@@ -29,7 +29,7 @@ const pastMainFiles: Record<string, string[]> = {
 };
 
 /** Folders that may have more than `maxFiles` files. */
-const largeRooms = ["src/agent"];
+const largeRooms: string[] = [];
 
 /** Files that may have fewer than `minLines` lines. */
 const smallFiles = ["src/lib/version.ts", "src/server/dashboard/assets.ts"];
