@@ -5,6 +5,8 @@
  * touched, each by its uid. One request at a time; a failed one is retried by a later sync, after waits that grow to five minutes.
  * Caveats: agents may write mirrors only where an admin allowed it (crd/optional/mirrors.yaml); if not, this is logged once. An
  * agent that watches one namespace mirrors only the apps of that one: it would not see changes of a mirror elsewhere.
+ *
+ * The keyed writer does not fit: one plan covers all apps, an app may need several writes in order, and every sync plans again.
  */
 import { defaultNamespace, isMirrorOf, keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
