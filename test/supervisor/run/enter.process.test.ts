@@ -108,7 +108,7 @@ async function isMarked(variable: string, fifo: string): Promise<boolean> {
   const found = await Promise.all(
     pids.map(async (pid) =>
       (await read(pid, "environ")).split("\0").includes(variable) &&
-      (await read(pid, "cmdline")).includes(`nckubelet-inside\0${fifo.slice(0, -"/cgroup.procs".length)}\0`)
+      (await read(pid, "cmdline")).includes(`nckubelet-exec\0${fifo.slice(0, -"/cgroup.procs".length)}\0`)
     ),
   );
   return found.includes(true);
