@@ -1,0 +1,583 @@
+/*
+ * Starts the scripts of NCApps. README.md states what it guarantees; src/supervisor/launcher/ is its other side.
+ *
+ *   launcher zygote [PADDING]   forks a launcher for each request on standard input and answers on standard output
+ *   launcher check requests     parses requests as the zygote does and starts nothing, for tests
+ *   launcher check environments   parses the content of environment files, in place of requests
+ *   launcher enter SESSION LEAF LOG ENVIRONMENT FOLDER USER COMMAND...   becomes a command inside of a run
+ *
+ * A request is its length, then the count of its fields (both 32 bits, little-endian), then the fields, each ended by NUL:
+ * MARK KEEPER LEAF LOG ENVIRONMENT FOLDER USER COMMAND... The answer is 32 bits: a pid, or a negative error number.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+/* linux/sched.h, since Linux 5.7. */
+#define INTO_CGROUP 0x200000000ULL
+
+#define SETUP_FAILED 125
+#define CANNOT_EXECUTE 126
+#define NOT_FOUND 127
+#define SOFT_FILES 65536
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* Tests compile a launcher that is killed at one of these steps. */
+#ifdef CRASH_AT
+#define STEP(number) do { if ((number) == CRASH_AT) kill(getpid(), SIGKILL); } while (0)
+#else
+#define STEP(number) do {} while (0)
+#endif
+
+extern char **environ;
+
+/* One request at a time. The pages of a request are shared with the launcher until the next one overwrites them. */
+static char frame[2 * 1024 * 1024];
+static char *words[65536];
+static gid_t groups[65536];
+
+/* Where /proc/PID/cmdline is: the zygote's own arguments. */
+static char *title;
+static size_t title_size;
+
+struct run {
+  const char *mark, *keeper, *leaf, *log, *environment, *folder, *user;
+  char *const *command;
+};
+
+struct user {
+  bool given;
+  uid_t uid;
+  gid_t gid;
+  size_t count;
+};
+
+/* --- Text and files --- */
+
+struct text {
+  size_t length;
+  char bytes[2 * PATH_MAX];
+};
+
+/* Text that does not fit is cut; a path that long exists nowhere. */
+static void add(struct text *to, const char *from) {
+  size_t room = sizeof to->bytes - 1 - to->length, length = strlen(from);
+  if (length > room) length = room;
+  memcpy(to->bytes + to->length, from, length);
+  to->length += length;
+  to->bytes[to->length] = '\0';
+}
+
+static void add_number(struct text *to, unsigned number) {
+  char digits[12], *start = digits + sizeof digits;
+  *--start = '\0';
+  do *--start = (char)('0' + number % 10);
+  while (number /= 10);
+  add(to, start);
+}
+
+static const char *joined(struct text *to, const char *first, const char *second) {
+  to->length = 0;
+  add(to, first);
+  add(to, second);
+  return to->bytes;
+}
+
+static bool write_all(int file, const void *from, size_t length) {
+  for (const char *at = from; length > 0;) {
+    ssize_t written = write(file, at, length);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    length -= (size_t)written;
+  }
+  return true;
+}
+
+/* Returns how many bytes there were before the end. */
+static size_t read_all(int file, void *to, size_t length) {
+  size_t done = 0;
+  while (done < length) {
+    ssize_t got = read(file, (char *)to + done, length - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += (size_t)got;
+  }
+  return done;
+}
+
+static bool write_file(const char *path, int flags, const char *from, size_t length) {
+  int file = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags, 0600);
+  if (file < 0) return false;
+  bool done = write_all(file, from, length);
+  return close(file) == 0 && done;
+}
+
+/* A line on standard error, which is the app's log, or that of whoever executes a command. */
+static _Noreturn void give_up(int status, const char *what, const char *which, const char *why) {
+  struct text line = {0};
+  const char *parts[] = {"nckubelet: ", what, which, ": ", why, "\n"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) add(&line, parts[i]);
+  write_all(2, line.bytes, line.length);
+  _exit(status);
+}
+
+/* --- Marks --- */
+
+static bool write_mark(const struct run *run, const char *kind, const struct text *content) {
+  struct text path;
+  return write_file(joined(&path, run->mark, kind), O_CREAT | O_NOFOLLOW | O_TRUNC, content->bytes, content->length);
+}
+
+static _Noreturn void fail(const struct run *run, const char *what, const char *which, const char *why) {
+  struct text line = {0};
+  const char *parts[] = {what, which, *why ? ": " : "", why, "\n"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) add(&line, parts[i]);
+  write_mark(run, ".failure", &line);
+  _exit(SETUP_FAILED);
+}
+
+/* This process as /proc shows it: its pid and start time identify it for good. */
+static bool read_own_stat(struct text *to) {
+  int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  to->length = read_all(file, to->bytes, sizeof to->bytes - 1);
+  close(file);
+  return to->length > 0;
+}
+
+/* Claims the run, unless it has been claimed, canceled or removed; returns its exit mark. */
+static int claim(const struct run *run) {
+  struct text path, stat;
+  if (!read_own_stat(&stat)) _exit(SETUP_FAILED);
+  int file = open(joined(&path, run->mark, ".claim"), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0) _exit(SETUP_FAILED);
+  STEP(4);
+  bool written = write_all(file, stat.bytes, stat.length);
+  close(file);
+  int mark = written ? open(joined(&path, run->mark, ".exit"), O_WRONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+  if (mark >= 0) return mark;
+  unlink(joined(&path, run->mark, ".claim"));
+  _exit(SETUP_FAILED);
+}
+
+/* Overwrites what the agent reserved, in one write. A shell would say 128 + signal: agents without native launchers read that. */
+static void write_exit(int mark, int status, bool terminated) {
+  int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  struct text line = {0};
+  add(&line, "exit ");
+  add_number(&line, signal ? 128 + (unsigned)signal : (unsigned)WEXITSTATUS(status));
+  add(&line, terminated ? "\nterminated\nsignal " : "\nsignal ");
+  add_number(&line, (unsigned)signal);
+  add(&line, "\n");
+  while (pwrite(mark, line.bytes, line.length, 0) < 0 && errno == EINTR) {}
+}
+
+/* --- Requests --- */
+
+static uint32_t read_number(const char *at) {
+  const unsigned char *byte = (const unsigned char *)at;
+  return byte[0] | (uint32_t)byte[1] << 8 | (uint32_t)byte[2] << 16 | (uint32_t)byte[3] << 24;
+}
+
+/* Splits `length` bytes of the frame into `words`, ended by a null pointer; zero if they are not exactly the fields they claim. */
+static size_t split_frame(size_t length) {
+  if (length < 5 || frame[length - 1] != '\0') return 0;
+  size_t expected = read_number(frame), count = 0;
+  if (expected >= sizeof words / sizeof *words) return 0;
+  for (char *at = frame + 4; at < frame + length; at += strlen(at) + 1) {
+    if (count == expected) return 0;
+    words[count++] = at;
+  }
+  words[count] = NULL;
+  return count == expected ? count : 0;
+}
+
+static bool read_id(const char **at, uint32_t *to) {
+  uint64_t value = 0;
+  const char *start = *at;
+  while (**at >= '0' && **at <= '9' && *at - start < 10) value = value * 10 + (uint64_t)(*(*at)++ - '0');
+  *to = (uint32_t)value;
+  /* The last one means "no change". */
+  return *at > start && value < UINT32_MAX;
+}
+
+/* `UID GID GROUP...`, or nothing for the user of the agent; the groups go to `groups`. */
+static bool read_user(const char *from, struct user *to) {
+  *to = (struct user){.given = *from != '\0'};
+  if (!to->given) return true;
+  if (!read_id(&from, &to->uid) || *from++ != ' ' || !read_id(&from, &to->gid)) return false;
+  while (*from == ' ' && to->count < sizeof groups / sizeof *groups) {
+    from++;
+    if (!read_id(&from, &groups[to->count++])) return false;
+  }
+  return *from == '\0';
+}
+
+static bool is_absolute(const char *path) { return *path == '/'; }
+static bool is_absolute_or_empty(const char *path) { return *path == '/' || *path == '\0'; }
+
+static bool read_run(char **field, size_t count, struct run *to) {
+  if (count < 8) return false;
+  *to = (struct run){field[0], field[1], field[2], field[3], field[4], field[5], field[6], field + 7};
+  struct user user;
+  return is_absolute(to->mark) && is_absolute_or_empty(to->keeper) && is_absolute_or_empty(to->leaf) && is_absolute(to->log) &&
+         is_absolute(to->environment) && is_absolute(to->folder) && *to->command[0] != '\0' && read_user(to->user, &user);
+}
+
+/* --- Becoming the app --- */
+
+static void *reserve(size_t bytes) {
+  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) give_up(CANNOT_EXECUTE, "cannot load the environment", "", strerror(errno));
+  return at;
+}
+
+/* Decodes one `export NAME='value'` line in place and returns the next one; NULL if this is no such line. */
+static char *decode_line(char *line, const char *end, char **entry) {
+  if (end - line < 7 || memcmp(line, "export ", 7) != 0) return NULL;
+  char *from = line + 7, *to = from;
+  *entry = to;
+  while (from < end && *from != '=' && *from != '\'' && *from != '\n' && *from != '\0') to = ++from;
+  if (from == end || *from != '=' || from == *entry) return NULL;
+  to = ++from;
+  while (from < end && *from != '\n') {
+    if (*from == '\'') {
+      for (from++; from < end && *from != '\''; *to++ = *from++)
+        if (*from == '\0') return NULL;
+      if (from++ == end) return NULL;
+    } else if (*from == '\\' && end - from >= 2 && from[1] == '\'') {
+      *to++ = '\'';
+      from += 2;
+    } else {
+      return NULL;
+    }
+  }
+  if (from == end) return NULL;
+  *to = '\0';
+  return from + 1;
+}
+
+static const char *value_of(char *const *environment, const char *name, size_t length) {
+  for (; *environment; environment++)
+    if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') return *environment + length + 1;
+  return NULL;
+}
+
+/* The variables of the file and those that this process has beside them, as a shell that evaluates the file would have them. */
+static char **load_environment(int file, const char *folder) {
+  struct stat info;
+  if (fstat(file, &info) != 0) give_up(CANNOT_EXECUTE, "cannot load the environment", "", strerror(errno));
+  char *text = reserve((size_t)info.st_size + 1), *end = text + read_all(file, text, (size_t)info.st_size);
+  size_t most = 2;
+  for (char *at = text; at < end; at++) most += *at == '\n';
+  for (char **own = environ; *own; own++) most++;
+  char **environment = reserve(most * sizeof *environment), **next = environment;
+  char *place = reserve(strlen(folder) + 5);
+  memcpy(place, "PWD=", 4);
+  memcpy(place + 4, folder, strlen(folder));
+  *next++ = place;
+  for (char *line = text, *entry; line < end;) {
+    line = decode_line(line, end, &entry);
+    if (!line) give_up(CANNOT_EXECUTE, "cannot load the environment", "", "the file of the run is damaged");
+    if (strncmp(entry, "PWD=", 4) != 0) *next++ = entry;
+  }
+  for (char **own = environ; *own; own++) {
+    const char *equals = strchr(*own, '=');
+    if (equals && !value_of(environment, *own, (size_t)(equals - *own))) *next++ = *own;
+  }
+  return environment;
+}
+
+/* linux/capability.h, version 3. */
+struct capability_header { uint32_t version; int pid; };
+struct capability_set { uint32_t effective, permitted, inheritable; };
+
+/* Drops the agent's privileges for good. */
+static void become(const char *given) {
+  struct user user;
+  struct capability_header header = {0x20080522, 0};
+  struct capability_set set[2];
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  if (syscall(SYS_capget, &header, set) == 0 && (set[0].inheritable | set[1].inheritable)) {
+    set[0].inheritable = set[1].inheritable = 0;
+    if (syscall(SYS_capset, &header, set) != 0) give_up(CANNOT_EXECUTE, "cannot drop capabilities", "", strerror(errno));
+  }
+  if (!read_user(given, &user)) give_up(CANNOT_EXECUTE, "cannot become user ", given, strerror(EINVAL));
+  bool done = !user.given || (setgroups(user.count, groups) == 0 && setresgid(user.gid, user.gid, user.gid) == 0 &&
+                              setresuid(user.uid, user.uid, user.uid) == 0);
+  if (!done || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) give_up(CANNOT_EXECUTE, "cannot become user ", given, strerror(errno));
+}
+
+/* A file without a shebang is a shell script. */
+static void try_execute(const char *path, char *const *command, char **environment) {
+  execve(path, command, environment);
+  if (errno != ENOEXEC) return;
+  size_t count = 0;
+  while (command[count]) count++;
+  const char **script = reserve((count + 2) * sizeof *script);
+  script[0] = "/bin/sh";
+  script[1] = path;
+  memcpy(script + 2, command + 1, count * sizeof *script);
+  execve(script[0], (char *const *)script, environment);
+}
+
+static _Noreturn void execute(char *const *command, char **environment) {
+  const char *name = command[0];
+  int problem = ENOENT;
+  if (strchr(name, '/')) {
+    try_execute(name, command, environment);
+    problem = errno;
+  } else {
+    const char *path = value_of(environment, "PATH", 4);
+    for (const char *folder = path ? path : DEFAULT_PATH; folder; folder = strchr(folder, ':') ? strchr(folder, ':') + 1 : NULL) {
+      size_t length = strcspn(folder, ":");
+      struct text file = {0};
+      if (length + strlen(name) + 2 > sizeof file.bytes) continue;
+      memcpy(file.bytes, folder, length);
+      file.length = length;
+      add(&file, length ? "/" : "./");
+      add(&file, name);
+      try_execute(file.bytes, command, environment);
+      if (errno != ENOENT && errno != ENOTDIR) problem = errno;
+    }
+  }
+  bool is_missing = problem == ENOENT || problem == ENOTDIR;
+  give_up(is_missing ? NOT_FOUND : CANNOT_EXECUTE, "cannot execute ", name, is_missing ? "not found" : strerror(problem));
+}
+
+static void reset_signals(void) {
+  sigset_t none;
+  struct sigaction normal = {.sa_handler = SIG_DFL};
+  for (int number = 1; number <= 64; number++) sigaction(number, &normal, NULL);
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static bool enter_cgroup(const char *cgroup) {
+  struct text path;
+  return write_file(joined(&path, cgroup, "/cgroup.procs"), 0, "0\n", 2);
+}
+
+/* What a process of the app has: the kernel's usual chance to be killed, umask 022, 65536 files if the maximum allows it. */
+static void set_defaults(void) {
+  struct rlimit files;
+  write_file("/proc/self/oom_score_adj", 0, "0\n", 2);
+  umask(022);
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max >= SOFT_FILES) {
+    files.rlim_cur = SOFT_FILES;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+static _Noreturn void become_command(int environment, const char *folder, const char *user, char *const *command) {
+  reset_signals();
+  become(user);
+  STEP(13);
+  char **variables = load_environment(environment, folder);
+  if (chdir(folder) != 0) give_up(CANNOT_EXECUTE, "cannot change to ", folder, strerror(errno));
+  execute(command, variables);
+}
+
+/* --- The launcher --- */
+
+/* Forks into a cgroup if the kernel can, so that the child needs no move, which is slow; sets whether it did. */
+static pid_t fork_into(const char *cgroup, bool *inside) {
+  *inside = *cgroup == '\0';
+  int folder = *inside ? -1 : open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return fork();
+  struct {
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+  } arguments = {.flags = INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)folder};
+  pid_t pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+  *inside = pid >= 0;
+  close(folder);
+  return *inside ? pid : fork();
+}
+
+static void open_null(int target) {
+  int file = open("/dev/null", O_RDWR);
+  if (file < 0 || file == target) return;
+  dup2(file, target);
+  close(file);
+}
+
+static void set_title(const char *name, const char *of) {
+  struct text words = {0};
+  add(&words, name);
+  if (words.length + strlen(of) + 2 > title_size) return;
+  memset(title, 0, title_size);
+  memcpy(title, name, words.length);
+  memcpy(title + words.length + 1, of, strlen(of));
+}
+
+static _Noreturn void become_script(const struct run *run, bool inside, int log, int environment) {
+  struct text stat;
+  STEP(11);
+  if (!inside && !enter_cgroup(run->leaf)) fail(run, "cannot enter ", run->leaf, "");
+  setsid();
+  if (!read_own_stat(&stat) || !write_mark(run, ".started", &stat)) _exit(SETUP_FAILED);
+  STEP(12);
+  set_defaults();
+  if (dup2(log, 1) < 0 || dup2(log, 2) < 0) _exit(SETUP_FAILED);
+  become_command(environment, run->folder, run->user, run->command);
+}
+
+/* Reaps children until the script has ended, or with script 0 until there are none. */
+static int reap(pid_t script, bool *terminated) {
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  sigaddset(&wanted, SIGCHLD);
+  sigaddset(&wanted, SIGTERM);
+  for (;;) {
+    int status;
+    pid_t ended;
+    while ((ended = waitpid(-1, &status, WNOHANG)) > 0)
+      if (ended == script) return status;
+    if (ended < 0 && errno == ECHILD) return 0;
+    if (sigwaitinfo(&wanted, NULL) == SIGTERM) *terminated = true;
+  }
+}
+
+static bool is_terminating(void) {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
+}
+
+static _Noreturn void launch(const struct run *run, bool inside) {
+  /* With every signal blocked, only sigwaitinfo sees any. */
+  sigset_t every;
+  sigfillset(&every);
+  sigprocmask(SIG_SETMASK, &every, NULL);
+  signal(SIGCHLD, SIG_DFL);
+  for (int file = 0; file < 3; file++) open_null(file);
+  setsid();
+  umask(077);
+  STEP(3);
+  int mark = claim(run);
+  STEP(5);
+  set_title("nckubelet-launcher", run->mark);
+  if (!inside && !enter_cgroup(run->keeper)) fail(run, "cannot enter ", run->keeper, "");
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  STEP(6);
+
+  int log = open(run->log, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0640);
+  if (log < 0) fail(run, "cannot open the log ", run->log, strerror(errno));
+  int environment = open(run->environment, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (environment < 0) fail(run, "cannot open the environment ", run->environment, strerror(errno));
+  STEP(7);
+  pid_t script = fork_into(run->leaf, &inside);
+  if (script == 0) become_script(run, inside, log, environment);
+  STEP(8);
+  if (script < 0) fail(run, "cannot start a process in ", run->leaf, strerror(errno));
+  close(log);
+  close(environment);
+
+  bool terminated = false;
+  int status = reap(script, &terminated);
+  STEP(9);
+  write_exit(mark, status, terminated || is_terminating());
+  close(mark);
+  STEP(10);
+  /* What the script left behind is known by its parent, this process, even if it has left its cgroup, as after `su -`. */
+  reap(0, &terminated);
+  _exit(0);
+}
+
+/* --- The zygote --- */
+
+static int32_t start(size_t length) {
+  struct run run;
+  bool inside;
+  if (!read_run(words, split_frame(length), &run)) return -EINVAL;
+  STEP(1);
+  pid_t pid = fork_into(run.keeper, &inside);
+  if (pid == 0) launch(&run, inside);
+  STEP(2);
+  return pid < 0 ? -errno : pid;
+}
+
+static int32_t check_request(size_t length) {
+  struct run run;
+  size_t count = split_frame(length);
+  return read_run(words, count, &run) ? (int32_t)count : -EINVAL;
+}
+
+static int32_t check_environment(size_t length) {
+  char text[length], *entry;
+  int32_t count = 0;
+  memcpy(text, frame, length);
+  for (char *line = text; line < text + length; count++)
+    if (!(line = decode_line(line, text + length, &entry))) return -EINVAL;
+  return count;
+}
+
+/* An empty request is answered with zero. A request that is too long ends the process: the next one cannot be found. */
+static int serve(int32_t (*answer)(size_t)) {
+  char head[4];
+  while (read_all(0, head, sizeof head) == sizeof head) {
+    size_t length = read_number(head);
+    if (length > sizeof frame) return 2;
+    if (read_all(0, frame, length) < length) break;
+    uint32_t reply = length == 0 ? 0 : (uint32_t)answer(length);
+    char bytes[] = {(char)reply, (char)(reply >> 8), (char)(reply >> 16), (char)(reply >> 24)};
+    if (!write_all(1, bytes, sizeof bytes)) break;
+  }
+  return 0;
+}
+
+static int enter(int count, char **argument) {
+  if (count < 9) return 2;
+  const char *session = argument[2], *leaf = argument[3], *log = argument[4], *folder = argument[6], *user = argument[7];
+  if (*leaf && !enter_cgroup(leaf)) {
+    struct text line = {0};
+    add(&line, "nckubelet cannot enter ");
+    add(&line, leaf);
+    add(&line, "\n");
+    write_all(2, line.bytes, line.length);
+    return CANNOT_EXECUTE;
+  }
+  set_defaults();
+  if (*log) {
+    int file = open(log, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0640);
+    if (file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
+  }
+  int environment = open(argument[5], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (environment < 0) give_up(CANNOT_EXECUTE, "cannot open the environment ", argument[5], strerror(errno));
+  if (strcmp(session, "new-session") == 0) setsid();
+  become_command(environment, folder, user, argument + 8);
+}
+
+int main(int count, char **argument) {
+  const char *mode = count > 1 ? argument[1] : "";
+  syscall(SYS_close_range, 3U, ~0U, 0U);
+  if (strcmp(mode, "enter") == 0) return enter(count, argument);
+  if (strcmp(mode, "check") == 0 && count > 2)
+    return serve(strcmp(argument[2], "requests") == 0 ? check_request : check_environment);
+  if (strcmp(mode, "zygote") != 0) return 2;
+  title = argument[0];
+  title_size = (size_t)(argument[count - 1] + strlen(argument[count - 1]) - title);
+  set_title("nckubelet-zygote", "");
+  /* The kernel reaps launchers. */
+  signal(SIGCHLD, SIG_IGN);
+  return serve(start);
+}
