@@ -137,20 +137,29 @@ find_init() {
 
 # Next to the executable, so that a rename installs it and no other file system needs space.
 open_work_folder() {
-  # The folder is the lock: it leaves nothing behind, however the script ends.
-  exec 9<"$root/etc"
+  lock='' work=''
+  trap 'rm -rf "$work" "$lock"' EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
   if command -v flock >/dev/null 2>&1; then
-    flock -n 9 || fail "another install.sh is running on this machine"
+    take_lock
     # Left by a killed run.
     rm -rf "$bin"/.nckubelet-install.* 2>/dev/null || :
   fi
   folder=$(mkdir -p "$bin" 2>&1) || fail "cannot write to $bin: ${folder##*: }"
   folder=$(mktemp -d "$bin/.nckubelet-install.XXXXXX" 2>&1) || fail "cannot write to $bin: ${folder##*: }"
   work=$folder
-  trap 'rm -rf "$work"' EXIT
-  trap 'exit 129' HUP
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
+}
+
+# Only root can open the file, so no other user can take the lock. The run that holds it removes the file.
+take_lock() {
+  file=$root/run/nckubelet-install.lock
+  problem=$( (umask 077 && : >>"$file") 2>&1) || fail "cannot write $file: ${problem##*: }"
+  exec 9>>"$file"
+  # shellcheck disable=SC3013 # dash, busybox and bash have -ef
+  flock -n 9 && [ "$file" -ef /proc/self/fd/9 ] || fail "another install.sh is running on this machine"
+  lock=$file
 }
 
 # Puts the new executable into $work/nckubelet, verified and tried; nothing if the installed one is identical.
@@ -403,7 +412,7 @@ write_systemd_unit() {
 [Unit]
 Description=NC-Kubelet agent
 # Not network-online.target: a node without network would wait minutes for it, and so would its apps.
-# The apps' scope is only ordered: at shutdown the agent stops first and does not see its apps end.
+# The apps' scope is only ordered: at a shutdown the agent stops before it, and so can stop its apps.
 After=network.target nckubelet-apps.scope
 RequiresMountsFor=/usr/local/bin /var/lib/nckubelet /var/log/nckubelet
 StartLimitIntervalSec=0
@@ -420,7 +429,9 @@ END
     echo "RestartMaxDelaySec=60"
   fi
   cat <<'END'
+# At a shutdown of the machine the agent stops its apps first, and asks for as much time as their grace periods need.
 TimeoutStopSec=120
+NotifyAccess=all
 # Apps are not in this service's cgroup, except one that is just starting.
 KillMode=process
 OOMScoreAdjust=-900
@@ -486,7 +497,8 @@ command=/usr/local/bin/nckubelet
 command_args="agent $(printf '%s\n' "${NCKUBELET_EXEC:-}" | quote_words)"
 respawn_delay=2
 respawn_max=0
-retry="TERM/120"
+# At a shutdown of the machine the agent stops its apps first, however long their grace periods are.
+retry="TERM/1800"
 output_log=/var/log/nckubelet.log
 error_log=/var/log/nckubelet.log
 # Apps outlive the agent.
@@ -531,29 +543,20 @@ END
 write_answer_functions() {
   cat <<'END'
 
-# The first loopback address that the agent listens on; nothing if there is none.
-listen_address() {
-  addresses=$(agent_setting listen)
-  addresses=${addresses:-=127.0.0.1:10268}
-  printf '%s\n' "${addresses#=}" | tr -d ' \t' | tr ',' '\n' |
-    sed -n -e '/^127\./p' -e '/^localhost:/p' -e '/^\[::1\]:/p' | head -n 1
-}
-
-# agent_answers ADDRESS: at this address, or else on its socket, which it always has.
-agent_answers() {
-  health_answers "$1" || "$bin/nckubelet" ps >/dev/null 2>&1
-}
-
-health_answers() (
-  [ -n "$1" ] || exit 1
-  unset http_proxy HTTP_PROXY all_proxy ALL_PROXY
-  if command -v curl >/dev/null 2>&1; then
-    curl -g -fsS -m 5 -o /dev/null "http://$1/healthz" 2>/dev/null
-  elif command -v wget >/dev/null 2>&1; then
-    wget -q -T 5 -O /dev/null "http://$1/healthz" 2>/dev/null
+# The agent that the service manager runs answers on its socket. Its port proves nothing: any user can open one.
+agent_answers() (
+  if [ -d "$root/run/systemd/system" ]; then
+    systemctl is-active --quiet nckubelet.service || exit 1
   else
-    exit 1
+    rc-service nckubelet status >/dev/null 2>&1 || exit 1
   fi
+  socket=$(agent_setting socket)
+  socket=${socket#=}
+  case ${socket:=/run/nckubelet/nckubelet.sock} in
+    /*) ;;
+    *) socket=/etc/nckubelet/$socket ;;
+  esac
+  "$bin/nckubelet" ps --socket "$socket" >/dev/null 2>&1
 )
 END
 }
@@ -586,9 +589,8 @@ main() {
     rc-service nckubelet restart
   fi
   rm -f "$now"
-  listen=$(listen_address)
   tries=0
-  until agent_answers "$listen"; do
+  until agent_answers; do
     tries=$((tries + 1))
     [ "$tries" -lt 60 ] || fail "the agent does not respond; see its log"
     sleep 1
@@ -637,17 +639,28 @@ main() {
   esac
   # The agent first: it would restart the apps.
   if [ -d "$root/run/systemd/system" ]; then remove_from_systemd; else remove_from_openrc; fi
+  # Without it, what the agent left to bound the logs ends.
+  rm -f "$root$state/log-guard"
   stop_apps
   remove_cgroups
   remove_environments
-  rm -rf "$root/run/nckubelet" "$root"/usr/local/bin/.nckubelet-install.*
+  remove_folder "$root/run/nckubelet"
+  rm -rf "$root"/usr/local/bin/.nckubelet-install.* "$root/run/nckubelet-install.lock"
   if [ "$purge" = yes ]; then
-    rm -rf "$root/var/lib/nckubelet" "$root/var/log/nckubelet" "$root/etc/nckubelet"
+    for folder in $kept; do remove_folder "$root$folder"; done
     rm -rf "$root/var/log/nckubelet.log" "$root/etc/systemd/system/nckubelet.service.d"
   fi
   cd "$root/usr/local/bin"
   rm -f nckubelet nckubelet.previous .nckubelet.now .nckubelet.then nckubelet-rollback.sh nckubelet-uninstall.sh
   report_result
+}
+
+# remove_folder FOLDER: if it is a mount point, or has some below it, it is emptied and they stay.
+remove_folder() {
+  problem=$(rm -rf "$1" 2>&1) && return 0
+  mounts=$(cut -d ' ' -f 5 "$root/proc/self/mountinfo" | grep -e "^$1\$" -e "^$1/" | tr '\n' ' ')
+  [ -n "$mounts" ] && [ -z "$(find "$1" ! -type d)" ] || fail "cannot remove $1: $problem"
+  say "emptied $1; these mount points stay: $mounts"
 }
 
 # folder_setting NAME DEFAULT: without a trailing slash. A relative path starts at the folder of the settings.
@@ -796,7 +809,7 @@ remove_environments() {
     case $environment in
       */../*) ;;
       /*/private-*/"${run##*/}")
-        rm -f "$root$environment"
+        rm -f "$root$environment" "$root${environment%/*}"/.values-*
         rmdir "$root${environment%/*}" 2>/dev/null || :
         ;;
     esac
@@ -933,9 +946,8 @@ must() {
 }
 
 wait_until_healthy() {
-  listen=$(listen_address)
   tries=0
-  until agent_answers "$listen"; do
+  until agent_answers; do
     tries=$((tries + 1))
     if [ "$tries" -ge 90 ] || keeps_failing; then
       say "the agent does not become healthy; its last log lines:"

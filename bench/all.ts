@@ -4,6 +4,7 @@ import { applyToRunning } from "./figures/apply-to-running.ts";
 import { binds } from "./figures/binds.ts";
 import { cgroupStats } from "./figures/cgroup-stats.ts";
 import { churn } from "./figures/churn.ts";
+import { fleet } from "./figures/fleet.ts";
 import { footprint } from "./figures/footprint.ts";
 import { guest } from "./figures/guest.ts";
 import { health } from "./figures/health.ts";
@@ -12,6 +13,7 @@ import { logRotation } from "./figures/log-rotation.ts";
 import { probes } from "./figures/probes.ts";
 import { requests } from "./figures/requests.ts";
 import { scheduler } from "./figures/scheduler.ts";
+import { setsPlan } from "./figures/sets-plan.ts";
 import { starts } from "./figures/starts.ts";
 import { volume } from "./figures/volume.ts";
 
@@ -23,8 +25,10 @@ export const benchmarks: Benchmark[] = [
   idle,
   volume,
   requests,
+  fleet,
   scheduler,
   binds,
+  setsPlan,
   health,
   guest,
   cgroupStats,

@@ -1,7 +1,7 @@
 /** A scheduler in this process, without an election. */
 import type { KubeClient } from "../src/kube/client/client.ts";
 import { silentLogger } from "../src/lib/log.ts";
-import { runScheduler } from "../src/scheduler/scheduler.ts";
+import { runController } from "../src/controller/controller.ts";
 
 /** Starts it with this many concurrent binds. */
 export function startScheduler(
@@ -10,7 +10,8 @@ export function startScheduler(
   seed: number,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController();
-  const done = runScheduler({
+  const done = runController({
+    names: ["scheduler"],
     client,
     log: silentLogger,
     version: "bench",

@@ -1,7 +1,7 @@
 /**
  * A stand-in for an API server with very many NCApps, in a separate process: it only provides volume, and costs next to nothing
  * itself. It lists in pages as a real one does, refuses field selectors as servers before 1.31 do, and holds watches open.
- * `node bench/volume-server.ts COUNT OWN NODE SHELLFILE FOLDER` prints its port; OWN of the COUNT are bound to NODE.
+ * `node bench/volume-server.ts COUNT OWN NODE SHELLFILE FOLDER [pages]` prints its port; OWN of the COUNT are bound to NODE.
  * `POST /burst?count=N` sends N changes of other nodes' apps into every watch, and then a new app "last" of NODE.
  */
 import { once } from "node:events";
@@ -9,7 +9,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
 
-const [countWord, ownWord, node = "", shellFile = "", folder = ""] = process.argv.slice(2);
+const [countWord, ownWord, node = "", shellFile = "", folder = "", how = "stream"] = process.argv.slice(2);
 const [count, own] = [Number(countWord), Number(ownWord)];
 const every = Math.floor(count / own);
 const apiVersion = "app.example.com/v1alpha1";
@@ -25,6 +25,7 @@ const server = createServer((request, response) => {
   if (query.has("fieldSelector")) {
     return answer(response, 400, status(400, "field label not supported: spec.nodeName"));
   }
+  if (query.has("sendInitialEvents")) return void stream(response);
   if (isWatch(query)) return hold(response);
   void list(response, Number(query.get("limit") ?? count), Number(query.get("continue") ?? 0));
 });
@@ -42,6 +43,21 @@ async function list(response: ServerResponse, limit: number, from: number): Prom
     if (!more) await once(response, "drain");
   }
   response.end("]}");
+}
+
+/** Sends all objects and then their end; with `pages` it rejects that, as servers before 1.27 do. */
+async function stream(response: ServerResponse): Promise<void> {
+  if (how === "pages") {
+    return answer(response, 422, status(422, "resourceVersionMatch is forbidden for watch"));
+  }
+  response.writeHead(200, { "content-type": "application/json" });
+  for (let at = 0; at < count; at++) {
+    if (!response.write(line("ADDED", app(at)))) await once(response, "drain");
+  }
+  const annotations = { "k8s.io/initial-events-end": "true" };
+  const metadata = { resourceVersion: "1000000", annotations };
+  response.write(line("BOOKMARK", { apiVersion, kind: "NCApp", metadata }));
+  watches.add(response.on("close", () => watches.delete(response)));
 }
 
 function hold(response: ServerResponse): void {

@@ -7,7 +7,7 @@
 import { Buffer } from "node:buffer";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { CgroupError, errnoOf } from "./error.ts";
-import { readAll } from "./file.ts";
+import { readAll, readTextIfAny, writeText } from "./file.ts";
 
 /** Returns the pids of all processes in `dir` and below, without duplicates. Empty when the cgroup is gone. */
 export function listProcesses(dir: string): number[] {
@@ -55,6 +55,29 @@ export function readProcs(cgroup: Buffer | string): number[] {
       cause,
     });
   }
+}
+
+/** Moves one process, unless it has just ended. */
+export function moveProcess(pid: number, leaf: string): void {
+  try {
+    writeText(leaf, "cgroup.procs", String(pid));
+  } catch (error) {
+    if (errnoOf(error) !== "ESRCH") throw error;
+  }
+}
+
+/**
+ * Returns the cgroup that a process can enter to be in `dir`: `dir` itself, or if that limits cgroups of its own below it (then
+ * the kernel keeps it free of processes), the first one below that does not and that has processes.
+ */
+export function findEntry(dir: string): string {
+  if (!hasLimitedChildren(dir)) return dir;
+  const below = listTree(dir).map(String).filter((cgroup) => !hasLimitedChildren(cgroup));
+  return below.find((cgroup) => readProcs(cgroup).length > 0) ?? below[0] ?? dir;
+}
+
+function hasLimitedChildren(cgroup: string): boolean {
+  return (readTextIfAny(cgroup, "cgroup.subtree_control") ?? "") !== "";
 }
 
 const SLASH = Buffer.from("/");

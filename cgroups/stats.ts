@@ -39,7 +39,7 @@ function readMemory(dir: string): MemoryStats | undefined {
   return {
     currentBytes: parseAmount(current, `${dir}/memory.current`),
     peakBytes: peak === undefined ? undefined : parseAmount(peak, `${dir}/memory.peak`),
-    ...parseMemoryEvents(events, `${dir}/memory.events`),
+    kills: parseMemoryEvents(events, `${dir}/memory.events`),
   };
 }
 

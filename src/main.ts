@@ -1,10 +1,12 @@
 /** The entry point: the only reader of argv, environment and signals. Everything else gets them through `Io`. */
 import { basename } from "node:path";
 import process from "node:process";
+import { isatty } from "node:tty";
 import type { Io } from "./cli/command.ts";
 import { runCommandLine } from "./cli/command-line.ts";
 import { commands } from "./cli/commands/commands.ts";
 import { selfCommand } from "./cli/self-command.ts";
+import { openTerminal } from "./cli/terminal.ts";
 
 /** Under this name the program is a plugin of kubectl. */
 const isPlugin = basename(process.argv0) === "kubectl-ncapp";
@@ -40,6 +42,7 @@ const io: Io = {
   get rows() {
     return process.stdout.isTTY ? process.stdout.rows : undefined;
   },
+  openTerminal: isatty(0) && isatty(1) ? () => openTerminal(process) : undefined,
   self: selfCommand(process),
   signal: stopping.signal,
 };
@@ -51,4 +54,12 @@ const running = isPlugin
   )
   : runCommandLine(words, commands, io, program);
 // Not awaited here: the single executable is built from a CommonJS bundle, which has no top-level await.
-running.then((code) => process.exitCode = outputFailed ? code || 1 : code);
+running.then((code) => {
+  process.exitCode = outputFailed ? code || 1 : code;
+  // Runs only if something keeps the process alive, such as a thread that a hung mount blocks.
+  setTimeout(async () => {
+    const { hardExit } = await import("./lib/deadlines/deadlines.ts");
+    // Called when a slow reader, such as a pager, has all of the output, or is gone.
+    process.stdout.write("", () => hardExit(Number(process.exitCode)));
+  }, 500).unref();
+});

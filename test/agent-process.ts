@@ -9,7 +9,7 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { scanMarkers } from "../src/supervisor/processes.ts";
+import { scanProcesses } from "../src/supervisor/process-table.ts";
 import { processesNaming } from "./harness/processes.ts";
 import { tempFolder } from "./temp-folder.ts";
 import { waitFor } from "./wait-for.ts";
@@ -35,11 +35,18 @@ export interface AgentProcess extends AsyncDisposable {
 }
 
 /** Starts an agent with these flags on temporary folders; at the end of the block it stops with all its apps. */
-export async function startAgentProcess(flags: string[]): Promise<AgentProcess> {
+export async function startAgentProcess(
+  flags: string[],
+  { openLoopback = true } = {},
+): Promise<AgentProcess> {
   const temp = tempFolder();
   const folder = temp.path;
   const socket = join(folder, "agent.sock");
   const own = ["--state-dir", join(folder, "state"), "--log-dir", join(folder, "log"), "--socket", socket];
+  // Several agents of a test share the machine's ports.
+  const quiet = ["--kubelet-listen", ""];
+  // Most tests ask it over HTTP.
+  const open = openLoopback ? ["--open-loopback"] : [];
   let child: ChildProcess | undefined;
   let text = "";
   /** Stands before every call. */
@@ -60,7 +67,7 @@ export async function startAgentProcess(flags: string[]): Promise<AgentProcess> 
     pid: () => child?.pid ?? 0,
     async start() {
       const from = text.length;
-      child = run(["agent", ...own, "--listen", "127.0.0.1:0", ...flags], "ignore");
+      child = run(["agent", ...own, "--listen", "127.0.0.1:0", ...quiet, ...open, ...flags], "ignore");
       child.stderr?.setEncoding("utf8").on("data", (chunk) => text += chunk);
       agent.url = await waitFor("the agent serves", () => {
         if (child?.exitCode !== null) throw new Error(`the agent ended:\n${text.slice(from)}`);
@@ -107,10 +114,11 @@ export async function startAgentProcess(flags: string[]): Promise<AgentProcess> 
 
 /** All processes of the agent's apps at once: the launchers first, so that they write down no exit. */
 async function killApps(folder: string): Promise<void> {
-  const runs = new Set(await readdir(join(folder, "state", "runs")));
-  const marked = [...await scanMarkers()].filter(([run]) => runs.has(run));
+  const runs = await readdir(join(folder, "state", "runs"));
+  const table = await scanProcesses();
   const launchers = await processesNaming(folder);
-  const apps = marked.flatMap(([, processes]) => processes.map(({ pid }) => pid));
+  const apps = runs.flatMap((runId) => [...table.membersOf({ runId }), ...table.execsOf({ runId })])
+    .map(({ pid }) => pid);
   for (const pid of [...launchers, ...apps]) {
     try {
       process.kill(pid, "SIGKILL");

@@ -1,8 +1,10 @@
 /**
  * Builds `dist/nckubelet`, one executable that needs no Node on its target.
  *
- * Usage: node tools/build.ts [--arch amd64|arm64] [--with deno]
+ * Usage: node tools/build.ts [--arch amd64|arm64] [--with deno] [--only launcher] [--need launcher]
  *   --arch ARCH   build for that architecture, as dist/nckubelet-ARCH; default: this machine, as dist/nckubelet
+ *   --only launcher   compile the native launcher only, for a checkout: dist/launcher-ARCH
+ *   --need launcher   fail if no compiler for the native launcher is installed, as for a release
  *   --with deno   also build with `deno compile`, as dist/nckubelet-deno, if denort is available
  */
 import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
@@ -13,6 +15,7 @@ import { bundleProgram } from "./build/bundle.ts";
 import { compileByDeno } from "./build/deno-compile.ts";
 import { findRunner } from "./build/emulator.ts";
 import { makeExecutable } from "./build/executable.ts";
+import { compileLauncher } from "./build/launcher.ts";
 import { type Architecture, hostArchitecture, nodeBinary } from "./build/node-binary.ts";
 import { copyStripped } from "./build/strip.ts";
 import { checkout } from "./checkout.ts";
@@ -20,24 +23,39 @@ import { checkout } from "./checkout.ts";
 const dist = join(checkout, "dist");
 
 async function main(words: string[]): Promise<void> {
-  const { arch, suffix, withDeno } = readRequest(words);
+  const { arch, suffix, withDeno, onlyLauncher, needLauncher } = readRequest(words);
   await mkdir(dist, { recursive: true });
+  const launcher = await buildLauncher(arch, needLauncher || onlyLauncher);
+  if (onlyLauncher) return;
   const work = await mkdtemp(join(dist, ".work-"));
   try {
     const bundle = join(dist, "nckubelet.cjs");
     await bundleProgram(join(checkout, "src/main.ts"), bundle);
     console.log(await describe(bundle));
-    await buildByNode(bundle, arch, work, join(dist, `nckubelet${suffix}`));
+    await buildByNode({ bundle, launcher, arch, work, output: join(dist, `nckubelet${suffix}`) });
     if (withDeno) await buildByDeno(bundle, arch, join(dist, `nckubelet-deno${suffix}`));
   } finally {
     await rm(work, { recursive: true, force: true });
   }
 }
 
-function readRequest(words: string[]): { arch: Architecture; suffix: string; withDeno: boolean } {
+interface Request {
+  arch: Architecture;
+  suffix: string;
+  withDeno: boolean;
+  onlyLauncher: boolean;
+  needLauncher: boolean;
+}
+
+function readRequest(words: string[]): Request {
   const { values } = parseArgs({
     args: words,
-    options: { arch: { type: "string" }, with: { type: "string" } },
+    options: {
+      arch: { type: "string" },
+      with: { type: "string" },
+      only: { type: "string" },
+      need: { type: "string" },
+    },
   });
   const { arch = hostArchitecture(), with: extra = "" } = values;
   if (arch !== "amd64" && arch !== "arm64") {
@@ -46,16 +64,51 @@ function readRequest(words: string[]): { arch: Architecture; suffix: string; wit
   if (extra !== "" && extra !== "deno") {
     throw new Error(`--with ${JSON.stringify(extra)}: only deno can be added`);
   }
-  return { arch, suffix: values.arch ? `-${arch}` : "", withDeno: extra === "deno" };
+  for (const name of ["only", "need"] as const) {
+    const part = values[name];
+    if (part !== undefined && part !== "launcher") {
+      throw new Error(`--${name} ${JSON.stringify(part)}: only launcher can be named`);
+    }
+  }
+  return {
+    arch,
+    suffix: values.arch ? `-${arch}` : "",
+    withDeno: extra === "deno",
+    onlyLauncher: values.only !== undefined,
+    needLauncher: values.need !== undefined,
+  };
 }
 
-async function buildByNode(bundle: string, arch: Architecture, work: string, output: string): Promise<void> {
+/** Compiles the native launcher; undefined without a compiler: the program then starts apps with sh. */
+async function buildLauncher(arch: Architecture, isNeeded: boolean): Promise<string | undefined> {
+  const output = join(dist, `launcher-${arch}`);
+  const compiler = await compileLauncher(arch, output);
+  if (compiler) {
+    console.log(`${await describe(output)} for ${arch}, by ${compiler}`);
+    return output;
+  }
+  const why = `no compiler for the native launcher for ${arch}: test/harness/install-parts.sh compilers`;
+  if (isNeeded) throw new Error(why);
+  console.log(`${why}; this build starts apps with sh`);
+  await rm(output, { force: true });
+  return undefined;
+}
+
+async function buildByNode(
+  { bundle, launcher, arch, work, output }: {
+    bundle: string;
+    launcher: string | undefined;
+    arch: Architecture;
+    work: string;
+    output: string;
+  },
+): Promise<void> {
   const node = join(work, "node");
   if (!await copyStripped(await nodeBinary(arch, console.log), node, arch)) {
     console.log(`no strip for ${arch} here (packages binutils, llvm): the executable is 35 MB larger`);
   }
   const runner = await findRunner(arch, node);
-  const cached = await makeExecutable({ bundle, node, runner, work, output });
+  const cached = await makeExecutable({ bundle, launcher, node, runner, work, output });
   console.log(
     `${await describe(output)} for ${arch}, ${
       cached ? "with code cache" : "without code cache: no emulator"
@@ -69,7 +122,9 @@ async function buildByDeno(bundle: string, arch: Architecture, output: string): 
 }
 
 async function describe(path: string): Promise<string> {
-  return `${path.slice(checkout.length + 1)}: ${((await stat(path)).size / 1e6).toFixed(1)} MB`;
+  const { size } = await stat(path);
+  const shown = size < 1e6 ? `${(size / 1e3).toFixed(0)} kB` : `${(size / 1e6).toFixed(1)} MB`;
+  return `${path.slice(checkout.length + 1)}: ${shown}`;
 }
 
 await main(process.argv.slice(2)).catch((error: Error) => {

@@ -16,7 +16,8 @@ import { createLogger, describeError } from "../src/lib/log.ts";
 import { version } from "../src/lib/version.ts";
 import { layOut, type Screen } from "./demo/screen.ts";
 
-const manifests = join(dirname(fileURLToPath(import.meta.url)), "..", process.argv[2] ?? "examples");
+const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
+const manifests = join(checkout, process.argv[2] ?? "examples");
 const stopping = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => stopping.abort());
 // The reader of the output is gone.
@@ -46,6 +47,7 @@ async function runDemo(): Promise<void> {
     manifests,
     standalone: true,
     registerNode: "never",
+    pods: "never",
     reserved: { cpuPCT: 0, memPCT: 0 },
     enforce: "best-effort",
     logs: { maxBytes: 2 ** 20, maxFiles: 3 },
@@ -58,7 +60,7 @@ async function runDemo(): Promise<void> {
     env: {},
     log: createLogger({ level: "warn", write: note }),
   });
-  const head = headLines(agent.view, agent.addresses);
+  const head = headLines(agent.view, agent.dashboardURL() ?? "");
   if (!isTerminal) console.log(head.join("\n"));
   let shownPhases = "";
   while (!stopping.signal.aborted) {
@@ -74,13 +76,12 @@ async function runDemo(): Promise<void> {
   console.log("All apps are stopped; nothing is left behind.");
 }
 
-function headLines(view: AgentView, addresses: string[]): string[] {
-  const url = addresses.find((address) => address.startsWith("http")) ?? "";
+function headLines(view: AgentView, url: string): string[] {
   return [
     `NC-Kubelet ${version}, standalone, running ${manifests}; Ctrl-C stops the apps and leaves nothing behind`,
-    `Dashboard    ${url}/  (JSON: /status and /apps, health: /readyz?verbose)`,
+    `Dashboard    ${url}`,
     `Logs         ${join(folder, "log")}/NAMESPACE_NAME/app.log`,
-    `Commands     export NCKUBELET_SOCKET=${join(folder, "nckubelet.sock")}; nckubelet ps`,
+    `Commands     ${join(checkout, "tools", "nckubelet")} --socket ${join(folder, "nckubelet.sock")} ps`,
     view.limits.enforced
       ? "Limits       enforced by cgroup v2"
       : `Limits       NOT enforced, apps run without their caps: ${view.limits.message}`,

@@ -1,5 +1,5 @@
 /**
- * Writes crd/ and the dashboard's assets from the source: `npm run generate`. With `--check` it writes nothing, shows what would
+ * Writes crd/, docs/reference.md and the dashboard's assets from the source: `npm run generate`. With `--check` it writes nothing, shows what would
  * change, and fails if anything would.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -13,8 +13,15 @@ const folder = fileURLToPath(new URL("../crd", import.meta.url));
 if (import.meta.main) {
   const check = process.argv.includes("--check");
   // Loaded lazily: importers of this file do not need it, and the bundler does not load everywhere.
-  const { makeDashboard } = await import("./dashboard.ts");
-  process.exitCode = Math.max(await generate({ check }), await makeDashboard({ check }));
+  const [{ makeDashboard }, { makeReference }] = await Promise.all([
+    import("./dashboard.ts"),
+    import("./reference.ts"),
+  ]);
+  process.exitCode = Math.max(
+    await generate({ check }),
+    await makeReference({ check }),
+    await makeDashboard({ check }),
+  );
 }
 
 /** Updates the folder crd/, or, with `check`, reports how it is outdated. Returns the exit code. */

@@ -46,6 +46,7 @@ export async function startStandaloneAgent(
     at("agent.sock"),
     "--listen",
     "127.0.0.1:0",
+    "--open-loopback",
     "--enforce",
     "best-effort",
     "--stop-apps-on-exit",

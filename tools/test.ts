@@ -3,27 +3,32 @@
  * kernel, a browser), in lanes side by side, since they wait more than they compute. Whole installations run only if they are
  * named.
  *
- * Usage: node tools/test.ts [unit|caps|process|chaos|cluster|guest|systemd|browser|install]... [--only TEXT] [--changed]
+ * Usage: node tools/test.ts [unit|caps|process|chaos|cluster|guest|systemd|browser|install]... [OPTION]...
  *   --only TEXT   only files with TEXT in their path; if there are none, tests with TEXT in their name
  *   --changed     only files that changed since the branch left main, or that import what changed
+ *   --kubernetes VERSION|oldest
+ *                 the control plane in the cache whose version starts so; default: the newest. "oldest" runs nothing if
+ *                 there is only one
  *
  * The last line is the total: `N passed, N failed, N skipped`; failures are repeated before it. The exit code is 1 if anything
  * failed.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
+import { controlPlaneFolders } from "../test/harness/parts.ts";
 import { checkout } from "./checkout.ts";
 import { changedTests } from "./test/changed.ts";
 import { collectFailures } from "./test/failures.ts";
 import { makeProgram } from "./test/program.ts";
 import { endSuites, runSuite, type Suite } from "./test/run-suite.ts";
 import {
+  type Lane,
+  planOf,
   programSuites,
   runsOf,
-  stagesOf,
   type SuiteName,
   suiteNames,
   suiteParts,
@@ -32,17 +37,17 @@ import {
 import { formatTotals, sumTotals, type Totals } from "./test/totals.ts";
 
 async function main(words: string[]): Promise<number> {
-  const { names, only, changed } = readRequest(words);
+  const { names, only, changed, kubernetes } = readRequest(words);
   process.chdir(checkout);
   const among = changed ? changedTests() : undefined;
   if (among?.length === 0) return console.log("no test file imports what changed"), 0;
   const needed = names.filter((name) => runsOf(name, only, among).length > 0);
   await installParts(needed.flatMap((name) => suiteParts[name]));
-  if (needed.some((name) => programSuites.includes(name))) await makeProgram();
-  const results: SuiteResult[] = [];
-  for (const lanes of stagesOf(names)) {
-    results.push(...(await Promise.all(lanes.map((lane) => runLane(lane, only, among)))).flat());
+  if (kubernetes && !chooseControlPlane(kubernetes)) {
+    return console.log("there is only one control plane at hand, the default"), 0;
   }
+  if (needed.some((name) => programSuites.includes(name))) await makeProgram();
+  const results = await runLane(planOf(names), only, among);
   const total = sumTotals(results.map(({ totals }) => totals));
   if (only !== undefined && total.passed + total.failed === 0) {
     throw new Error(`no test has ${JSON.stringify(only)} in its path or name`);
@@ -60,12 +65,15 @@ interface SuiteResult {
   failures: string[];
 }
 
-/** Runs suites one after the other, each on its runtimes side by side. */
-async function runLane(names: SuiteName[], only?: string, among?: string[]): Promise<SuiteResult[]> {
+/** Runs the steps of a lane one after the other; a suite runs on its runtimes side by side. */
+async function runLane(lane: Lane, only?: string, among?: string[]): Promise<SuiteResult[]> {
   const results: SuiteResult[] = [];
-  for (const name of names) {
+  for (const step of lane) {
     if (stopping.signal.aborted) break;
-    results.push(...await Promise.all(runsOf(name, only, among).map(runOne)));
+    const running = Array.isArray(step)
+      ? step.map((beside) => runLane(beside, only, among))
+      : runsOf(step, only, among).map(runOne);
+    results.push(...(await Promise.all<SuiteResult | SuiteResult[]>(running)).flat());
   }
   return results;
 }
@@ -83,10 +91,27 @@ async function runOne(suite: Suite): Promise<SuiteResult> {
   return { line, totals, failures: failures.lines };
 }
 
-function readRequest(words: string[]): { names: readonly SuiteName[]; only?: string; changed: boolean } {
+/** Makes the tests run on this control plane; returns whether it is another than the default. */
+function chooseControlPlane(version: string): boolean {
+  const folders = controlPlaneFolders();
+  const chosen = version === "oldest"
+    ? folders.at(-1)
+    : folders.find((folder) => basename(folder).startsWith(`control-plane-${version}`));
+  if (!chosen) throw new Error(`no control plane ${version}: there are ${folders.join(", ") || "none"}`);
+  process.env.KUBEBUILDER_ASSETS = chosen;
+  return version !== "oldest" || folders.length > 1;
+}
+
+type Request = { names: readonly SuiteName[]; only?: string; changed: boolean; kubernetes?: string };
+
+function readRequest(words: string[]): Request {
   const { values, positionals } = parseArgs({
     args: words,
-    options: { only: { type: "string" }, changed: { type: "boolean", default: false } },
+    options: {
+      only: { type: "string" },
+      changed: { type: "boolean", default: false },
+      kubernetes: { type: "string" },
+    },
     allowPositionals: true,
   });
   const unknown = positionals.find((word) => !(suiteNames as readonly string[]).includes(word));

@@ -6,7 +6,8 @@ import { performance } from "node:perf_hooks";
 import type { NCApp } from "../../src/api/types.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
-import { ncappPath } from "../../src/kube/resources.ts";
+import { ncappPath, ncapps } from "../../src/kube/resources.ts";
+import { listAll } from "../../src/kube/watch/watch.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { createStatusReporter } from "../../src/report/status/status.ts";
 import { addNode } from "../../test/cluster/fake-nodes.ts";
@@ -191,6 +192,14 @@ function createApps(client: KubeClient, nodeName?: string): Promise<NCApp[]> {
 
 async function removeApps(client: KubeClient): Promise<void> {
   await client.request({ method: "DELETE", path: ncappPath("default"), timeoutMs: 120_000 });
+  // No agent reports that they have stopped.
+  const { items } = await listAll<NCApp>(client, { resource: ncapps });
+  await inParallel(items.length, bindPlaces, (at) =>
+    client.request({
+      method: "PATCH",
+      path: ncappPath("default", items[at]!.metadata.name),
+      body: { metadata: { finalizers: null } },
+    }).catch(() => {}));
 }
 
 function statusOf(at: number) {

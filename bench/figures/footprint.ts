@@ -78,7 +78,7 @@ async function measure({ executable, long, say }: Context): Promise<Figure[]> {
       figure: "agent without apps, anonymous memory",
       ours: ours.anonymousMB,
       unit: "MB",
-      asked: 30,
+      asked: 22,
       peer: { what: name, value: print.anonymousMB },
     },
     {

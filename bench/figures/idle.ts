@@ -88,7 +88,8 @@ function launcherKB(agentFolder: string): { each: number; count: number } {
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {
       const words = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
-      if (!words[1]?.startsWith(agentFolder) || !/\/launcher-\w+\.sh$/.test(words[1])) continue;
+      // The native launcher names its marks there, the sh launcher its script.
+      if (!words[1]?.startsWith(agentFolder) || !/\/launcher-\w+\.sh$|\/marks\//.test(words[1])) continue;
       const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
       sizes.push(Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1]));
     } catch {
@@ -128,7 +129,7 @@ function describe(
         figure: `agent with ${apps} idle apps, anonymous memory`,
         ours: anonymousMB,
         unit: "MB",
-        asked: apps === 0 ? 30 : undefined,
+        asked: apps === 0 ? 22 : undefined,
         peer: apps === 0 ? peer("pm2", emptyMB) : undefined,
       },
       {

@@ -36,7 +36,9 @@ async function measure({ say }: Context): Promise<Figure[]> {
   say(`a list of ${own}`);
   const small = await follow(own, 0);
   say(`a list of ${apps}, then ${events} events`);
-  const large = await follow(apps, events);
+  const large = await follow(apps, events, "pages");
+  say(`a streaming list of ${apps}`);
+  const streamed = await follow(apps, 0);
   say("a client that lists all at once");
   const whole = await listWhole();
   return [
@@ -58,6 +60,23 @@ async function measure({ say }: Context): Promise<Figure[]> {
       note: `peak ${large.peakMB.toFixed(0)} MB, with ${own} NCApps ${small.peakMB.toFixed(0)} MB`,
     },
     {
+      figure: `streaming list of ${
+        apps.toLocaleString("en")
+      } NCApps, from the agent's start until its ${own} apps run`,
+      ours: streamed.seconds,
+      unit: "s",
+      peer: { what: "list in pages", value: large.seconds },
+    },
+    {
+      figure: `streaming list of ${
+        apps.toLocaleString("en")
+      } NCApps, peak resident memory over that with ${own}`,
+      ours: Math.max(0, streamed.peakMB - small.peakMB),
+      unit: "MB",
+      peer: { what: "list in pages", value: Math.max(0, large.peakMB - small.peakMB) },
+      note: `peak ${streamed.peakMB.toFixed(0)} MB`,
+    },
+    {
       figure: "watch events through the agent",
       ours: large.eventsPerSecond,
       unit: "events/s",
@@ -70,9 +89,9 @@ async function measure({ say }: Context): Promise<Figure[]> {
   ];
 }
 
-async function follow(count: number, burst: number) {
+async function follow(count: number, burst: number, how: "stream" | "pages" = "stream") {
   await using files = await createStartedFiles();
-  await using server = await startServer(count, files);
+  await using server = await startServer(count, files, how);
   const start = performance.now();
   await using agent = await startAgentProcess([
     ...["--server", server.url, "--node-name", node, "--register-node", "never", "--enforce", "best-effort"],
@@ -94,7 +113,7 @@ interface VolumeServer extends AsyncDisposable {
   burst(count: number): Promise<void>;
 }
 
-async function startServer(count: number, files: StartedFiles): Promise<VolumeServer> {
+async function startServer(count: number, files: StartedFiles, how = "stream"): Promise<VolumeServer> {
   const program = fileURLToPath(new URL("../volume-server.ts", import.meta.url));
   const folder = files.fileOf("").replace(/\/$/, "");
   const child: ChildProcess = spawn(process.execPath, [
@@ -104,6 +123,7 @@ async function startServer(count: number, files: StartedFiles): Promise<VolumeSe
     node,
     files.shellFile,
     folder,
+    how,
   ], {
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -37,9 +37,10 @@ export async function ensureLimits(
   effects: ApplyEffects = {},
 ): Promise<Ensured> {
   const memoryMax = wanted.find(({ file }) => file === "memory.max");
-  const changed: Limit[] = [];
+  const drift = verifyLimits(dir, wanted, effects);
+  const changed: Limit[] = drift.length > 0 ? resetProtections(dir) : [];
   let mustResize = false;
-  for (const { file, value, actual } of verifyLimits(dir, wanted, effects)) {
+  for (const { file, value, actual } of drift) {
     if (actual === undefined) throw missing(dir, file, value);
     if (memoryMax && (file === "memory.max" || file === "memory.high")) {
       mustResize = true;
@@ -55,6 +56,17 @@ export async function ensureLimits(
   const resized = await resizeMemory(dir, memoryMax.value);
   changed.push(...resized.changed);
   return resized.pending ? { changed, pending: resized.pending } : { changed };
+}
+
+/**
+ * Resets what an app as root can write to get around a cap. `cpu.max.burst` makes every lower `cpu.max` fail with EINVAL; `memory.low`
+ * and `memory.min` keep memory from being reclaimed.
+ */
+export function resetProtections(dir: string): Limit[] {
+  const reset = ["cpu.max.burst", "memory.low", "memory.min"].map((file) => ({ file, value: "0" }));
+  const changed = reset.filter(({ file, value }) => (readTextIfAny(dir, file) ?? value) !== value);
+  for (const { file, value } of changed) writeText(dir, file, value);
+  return changed;
 }
 
 /** Returns the limits that differ from `wanted`, without writing. A pending resize counts as drift. */

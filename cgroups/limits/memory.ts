@@ -5,13 +5,16 @@ export interface MemoryStats {
   currentBytes: number;
   /** The highest usage; since Linux 5.19. */
   peakBytes: number | undefined;
-  /** OOM-killed processes here and below. A group kill counts the first one twice. */
-  oomKills: number;
-  /** OOM kills of a whole group; since Linux 5.17, zero before. */
-  oomGroupKills: number;
+  kills: OomKills;
 }
 
-export type MemoryEvents = Pick<MemoryStats, "oomKills" | "oomGroupKills">;
+/** Out-of-memory kills here and below, since the cgroup was created. */
+export interface OomKills {
+  /** Killed processes. A group kill counts the first one twice. */
+  processes: number;
+  /** Kills of a whole group; undefined before Linux 5.17. */
+  groups?: number;
+}
 
 /** Returns `memory.max` for a percentage of memory, rounded down to whole pages as the kernel does, so that it reads back equal. */
 export function memoryMaxFor(percent: number | undefined, memoryBytes: number, pageSize: number): string {
@@ -24,12 +27,10 @@ export function memoryMaxFor(percent: number | undefined, memoryBytes: number, p
   return String(bytes);
 }
 
-export function parseMemoryEvents(text: string, where = "memory.events"): MemoryEvents {
+export function parseMemoryEvents(text: string, where = "memory.events"): OomKills {
   const flat = parseFlat(text, where);
-  return {
-    oomKills: flat["oom_kill"] ?? 0,
-    oomGroupKills: flat["oom_group_kill"] ?? 0,
-  };
+  const groups = flat["oom_group_kill"];
+  return { processes: flat["oom_kill"] ?? 0, ...(groups === undefined ? {} : { groups }) };
 }
 
 function badPercent(percent: number, why: string): CgroupError {

@@ -2,10 +2,11 @@
  * Changes the memory cap of a running app.
  *
  * Guarantees: `memory.max` is never set below the current usage, because the kernel would respond with OOM kills; a resize itself kills
- * nothing. Each step depends only on the files, so a new agent continues where the last one stopped, and a different cap half way is
- * just another step.
+ * nothing. An app that uses more than its new cap cannot grow: `memory.max` is set a little above what it uses, and follows its usage
+ * down with every call. Each step depends only on the files, so a new agent continues where the last one stopped, and a different cap
+ * half way is just another step.
  * Caveats: an app that uses more than its new cap stays pending until it frees memory; until then the kernel throttles its allocations
- * (`memory.high`). An app that exceeds the new cap once it is set is killed, like any other.
+ * (`memory.high`). An app that exceeds what is set is killed, like any other.
  */
 import { readBackError } from "../error.ts";
 import { readText, writeTextInBackground } from "../file.ts";
@@ -42,6 +43,9 @@ export function nextResizeStep(state: MemoryState, wanted: number): ResizeStep {
   if (state.high !== throttleAt(wanted)) {
     return { kind: "write", file: "memory.high", value: amountText(throttleAt(wanted)) };
   }
+  const bound = boundAbove(state.current);
+  // Small gains are not worth a write.
+  if (state.max - bound >= MIN_ROOM) return { kind: "write", file: "memory.max", value: amountText(bound) };
   return {
     kind: "pending",
     pending: {
@@ -71,8 +75,8 @@ export async function resizeMemory(
       isReclaimed = true;
       continue;
     }
-    // The longest sequence is high, max, high: a fourth write means that one had no effect.
-    if (writes === 3) throw readBackError(dir, step.file, step.value, readText(dir, step.file));
+    // The longest sequence is high, a bound, max, high. Usage that falls meanwhile adds bounds, but not many.
+    if (writes === MAX_WRITES) throw readBackError(dir, step.file, step.value, readText(dir, step.file));
     await writeTextInBackground(dir, step.file, step.value);
     isReclaimed ||= step.file === "memory.high";
     changed.push({ file: step.file, value: step.value });
@@ -87,8 +91,18 @@ function throttleAt(wanted: number): number {
   return Math.floor((wanted - wanted / 64) / HIGH_STEP) * HIGH_STEP || wanted;
 }
 
+/**
+ * Returns `memory.max` for an app that uses more than its new cap: room for what it allocates between the reading and the write, while
+ * `memory.high` throttles it. Less would kill.
+ */
+function boundAbove(current: number): number {
+  return Math.ceil((current + Math.max(current / 64, MIN_ROOM)) / HIGH_STEP) * HIGH_STEP;
+}
+
 /** Whole pages on every Linux, so that the value reads back unchanged. */
 const HIGH_STEP = 65_536;
+const MIN_ROOM = 1 << 20;
+const MAX_WRITES = 10;
 
 function readMemoryState(dir: string): MemoryState {
   const read = (file: string) => parseAmount(readText(dir, file), `${dir}/${file}`);

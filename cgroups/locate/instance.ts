@@ -35,8 +35,10 @@ export async function releaseRoot({ root, keeper, how }: LocatedRoot, instance?:
   if (instance && instance.root !== root) {
     // The launchers of the last apps may still be exiting.
     await waitUntilEmpty(instance.keeper, { timeoutMs: exitTimeoutMs });
+    removeStoppedApps(instance.root);
     removeEmpty(instance.keeper) && removeEmpty(instance.root);
   }
+  if (how === "systemd-scope" || how === "plain") removeStoppedApps(root);
   if (listChildren(root).some((name) => name !== KEEPER) || how === "override" || how === "delegated") return;
   if (how === "systemd-scope") {
     // Only the keeper of the scope remains: the scope ends with it.
@@ -44,6 +46,11 @@ export async function releaseRoot({ root, keeper, how }: LocatedRoot, instance?:
     await waitUntilEmpty(keeper, { timeoutMs: exitTimeoutMs });
   }
   removeEmpty(keeper) && removeEmpty(root);
+}
+
+/** Removes the cgroups of apps that do not run: they are kept while an agent manages them. */
+function removeStoppedApps(root: string): void {
+  for (const name of listChildren(root)) if (name !== KEEPER) removeEmpty(`${root}/${name}`);
 }
 
 /** Removes a cgroup if it has neither processes nor children: the kernel removes no other. */

@@ -13,6 +13,7 @@ import { basename, dirname, resolve } from "node:path";
 import process from "node:process";
 import { createCgroup } from "../create.ts";
 import { errnoOf } from "../error.ts";
+import { readTextIfAny } from "../file.ts";
 import {
   type Cgroup2Mount,
   explainMissing,
@@ -27,11 +28,10 @@ import {
   enableControllers,
   enabledControllers,
   isHierarchyRoot,
-  moveProcess,
   moveToLeaf,
   offeredControllers,
 } from "./prepare.ts";
-import { readProcs } from "../processes.ts";
+import { moveProcess, readProcs } from "../processes.ts";
 import { ensureScope, startKeeper, type SystemdEffects } from "./scope.ts";
 
 export interface LocatedRoot {
@@ -135,7 +135,7 @@ function useOwn(place: Place): LocatedRoot | LocateFailure {
 /** A configured or delegated cgroup: if this process is in it, it moves to its own leaf. Others stay. */
 function useGiven(how: LocatedRoot["how"], dir: string, place: Place): LocatedRoot | LocateFailure {
   const isNew = createCgroup(dir);
-  const failure = missingFailure(dir, place);
+  const failure = threadedFailure(dir) ?? missingFailure(dir, place);
   if (failure) {
     if (isNew) rmdirSync(dir);
     return failure;
@@ -154,6 +154,17 @@ function finish(how: LocatedRoot["how"], root: string, place: Place): LocatedRoo
     return fail("controller-missing", why, ["cpu"]);
   }
   return { ok: true, root, how, controllers: enabledControllers(root), keeper };
+}
+
+/** The cgroups of apps need a parent of the type `domain`; the root of the hierarchy has no type. */
+function threadedFailure(dir: string): LocateFailure | undefined {
+  const type = readTextIfAny(dir, "cgroup.type") ?? "domain";
+  if (type === "domain") return undefined;
+  return fail(
+    "threaded",
+    `${dir} has the cgroup.type "${type}", and below such a cgroup no process can be limited by itself: use one that is ` +
+      'neither threaded nor below a threaded one ("domain"), such as a new one',
+  );
 }
 
 function missingFailure(dir: string, { need, procRoot, mount }: Place): LocateFailure | undefined {

@@ -16,6 +16,7 @@ export interface LocateFailure {
     | "outside-mount"
     | "busy"
     | "not-a-cgroup"
+    | "threaded"
     | "systemd-failed"
     | "unusable";
   message: string;
@@ -103,7 +104,9 @@ export function explainMissing(
   if (disabled.length > 0) {
     return fail(
       "controller-disabled",
-      `${list(disabled)} is disabled on the kernel command line: remove cgroup_disable=${disabled.join()} ` +
+      `${list(disabled)} ${
+        isOrAre(disabled)
+      } disabled on the kernel command line: remove cgroup_disable=${disabled.join()} ` +
         `or add ${disabled.map((name) => `cgroup_enable=${name}`).join(" ")}`,
       missing,
     );
@@ -116,7 +119,8 @@ export function explainMissing(
   const giver = isTop ? "the runtime of this container" : `its parent ${dirname(dir)}`;
   return fail(
     "controller-not-delegated",
-    `${list(missing)} not delegated to ${dir}: ${giver} must enable it in cgroup.subtree_control ` +
+    `${list(missing)} ${isOrAre(missing)} not delegated to ${dir}: ${giver} must enable ` +
+      `${missing.length === 1 ? "it" : "them"} in cgroup.subtree_control ` +
       `(for a systemd unit: Delegate=yes)`,
     missing,
   );
@@ -168,6 +172,10 @@ function parseProcCgroups(text: string): Map<string, { hierarchy: number; enable
 /** mountinfo escapes a space, tab, line end and backslash as three octal digits. */
 function unescape(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(parseInt(digits, 8)));
+}
+
+function isOrAre(names: string[]): string {
+  return names.length === 1 ? "is" : "are";
 }
 
 function list(names: string[]): string {

@@ -9,7 +9,7 @@ import { createCgroup } from "../create.ts";
 import { errnoOf } from "../error.ts";
 import { readText, readTextIfAny, writeText } from "../file.ts";
 import { fail, type LocateFailure } from "./mounts.ts";
-import { readProcs } from "../processes.ts";
+import { moveProcess, readProcs } from "../processes.ts";
 
 /** Enabled in addition, if available: other tools read its figures. */
 const OPTIONAL = ["io"];
@@ -59,15 +59,6 @@ export function moveToLeaf(dir: string, name: string, only?: readonly number[]):
     for (const pid of pids) moveProcess(pid, leaf);
   }
   return leaf;
-}
-
-/** Moves one process, unless it has just ended. */
-export function moveProcess(pid: number, leaf: string): void {
-  try {
-    writeText(leaf, "cgroup.procs", String(pid));
-  } catch (error) {
-    if (errnoOf(error) !== "ESRCH") throw error;
-  }
 }
 
 /** The root of the whole hierarchy has no `cgroup.events`; the root of a cgroup namespace does. */

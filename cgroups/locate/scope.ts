@@ -8,6 +8,7 @@
  */
 import { execFile, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { readText } from "../file.ts";
 import { fail, type LocateFailure } from "./mounts.ts";
 
 export const SCOPE = "nckubelet-apps.scope";
@@ -45,6 +46,22 @@ export async function ensureScope(
     problem = (error as Error).message;
   }
   return fail("systemd-failed", `cannot start ${SCOPE}: ${problem}`);
+}
+
+/**
+ * Tells systemd the memory limits that its scope has. It owns these files: what it does not know is lost at the next `daemon-reload`.
+ * `max` is systemd's `infinity`.
+ */
+export function recordScopeLimits(dir: string): Promise<void> {
+  const value = (file: string) => readText(dir, file).replace("max", "infinity");
+  const limits = [`MemoryMax=${value("memory.max")}`, `MemoryHigh=${value("memory.high")}`];
+  const args = ["set-property", "--runtime", SCOPE, ...limits];
+  return new Promise((resolve, reject) => {
+    execFile("systemctl", args, { env: APART.env, timeout: 10_000 }, (error, _stdout, stderr) => {
+      if (error) reject(new Error(stderr.trim() || error.message, { cause: error }));
+      else resolve();
+    });
+  });
 }
 
 /** Starts a keeper that is independent of this process; the caller moves it into the scope. */

@@ -3,18 +3,24 @@
  * apps, follow the sources, report, serve, repeat the periodic work. It closes in reverse.
  */
 import { cpus, totalmem } from "node:os";
+import { sleep } from "../lib/sleep.ts";
 import { createAgentCounters } from "../server/counters.ts";
+import type { PortProblems } from "../server/listen/listen.ts";
 import type { AgentView } from "../server/view.ts";
+import { openLauncher } from "../supervisor/launcher/launcher.ts";
 import { readBootId } from "../supervisor/processes.ts";
+import type { SupervisorOptions } from "../supervisor/supervisor.ts";
 import { createSync } from "../sync/sync.ts";
 import { connectApiServer } from "./api-server-connection.ts";
 import { createAppActions } from "./app-actions.ts";
-import { chooseConfinement } from "./choose-confinement.ts";
+import { chooseConfinement, type Confined, type ConfineOptions } from "./choose-confinement.ts";
 import { createClusterReports } from "./cluster-reports.ts";
 import { createSources } from "./create-sources.ts";
 import { createSupervisor } from "./create-supervisor.ts";
+import { createKubeletEndpoint, openKubeletListener } from "./kubelet/kubelet.ts";
 import { lockState } from "./lock.ts";
-import { createNode } from "./node/node.ts";
+import { createMembership, createNode } from "./node/node.ts";
+import { allowStopTime, isShuttingDown } from "./node-shutdown.ts";
 import { openListeners } from "./open-listeners.ts";
 import type { AgentOptions } from "./options.ts";
 import { startPeriodicWork } from "./periodic-work.ts";
@@ -27,61 +33,139 @@ import {
   createNodeReadiness,
   createStatusBoard,
 } from "./view/view.ts";
-import { runWithScheduler } from "./with-scheduler.ts";
+import { runWithController } from "./with-controller.ts";
 
 export interface RunningAgent {
   view: AgentView;
   /** Where it serves: the URLs of its ports, the path of its socket. */
   addresses: string[];
-  /** Stops the agent. Apps keep running, unless the options say to stop them. */
+  /** The link that opens the dashboard, with its token; undefined while no loopback address is served. */
+  dashboardURL(): string | undefined;
+  /** Stops the agent. Apps keep running, unless the node is shutting down or the options say to stop them. */
   close(): Promise<void>;
 }
 
+/** What an agent without processes replaces: everything between the supervisor and the kernel, and how it reaches the API server. */
+export interface AgentParts {
+  confine?: (options: ConfineOptions) => Promise<Confined>;
+  launchBy?: typeof openLauncher;
+  decorate?: SupervisorOptions["decorate"];
+  connect?: typeof connectApiServer;
+}
+
 /** Starts an agent; resolves when it serves and follows its sources. If the start fails, what was started is undone. */
-export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
+export async function startAgent(
+  options: AgentOptions,
+  parts: AgentParts = {},
+): Promise<RunningAgent> {
   const { log, stateDir, logDir, maxApps, stopAppsOnExit } = options;
+  const { confine = chooseConfinement, launchBy = openLauncher, connect = connectApiServer, decorate } =
+    parts;
   await using opened = new AsyncDisposableStack();
   const size = { cpus: cpus().length, memoryBytes: totalmem() };
   const startedAt = new Date();
   const counters = createAgentCounters();
 
   opened.defer(await lockState(stateDir));
-  const server = options.standalone ? undefined : await connectApiServer(options, counters.countRequest);
+  const server = options.standalone ? undefined : await connect(options, counters.countRequest);
   const client = server?.client;
   opened.defer(() => client?.close());
-  const bootId = await readBootId();
-  const { release, ...confinements } = await chooseConfinement({ ...options, size });
+  const bootId = readBootId();
+  const { release, ...confinements } = await confine({ ...options, size });
 
-  const supervisor = createSupervisor(options, confinements, client);
+  const launcher = await launchBy(options);
+  opened.defer(() => launcher.close());
+  const supervisor = createSupervisor(options, { ...confinements, launcher, decorate }, client);
   const meter = createMeter({ supervisor, size });
   const board = createStatusBoard({ meter, bootId });
-  const cluster = server && createClusterReports(options, server, { supervisor, board });
+  const membership = await createMembership({ options, supervisor, bootId });
+  const { gate } = membership;
+  const cluster = server && createClusterReports(options, server, { supervisor, board, gate });
   opened.defer(async () => await cluster?.close());
   opened.defer(async () => {
     if (stopAppsOnExit || supervisor.list().length === 0) await release();
   });
 
-  const { sources, socket } = createSources(options, { server, cluster, supervisor, counters });
+  const { sources, socket } = createSources(options, { server, cluster, supervisor, counters, gate });
   const sync = createSync({ order: sources.map(({ name }) => name), supervisor, log, maxApps });
 
   const reportAll = reportChanges({ supervisor, meter, board, cluster, log });
+  gate.onOpen(reportAll);
   observeStarts(supervisor, counters.appStarts, startedAt.getTime());
 
   const disk = createDiskCheck([stateDir, logDir]);
   const readiness = createNodeReadiness(options, { disk, sync, startedAt });
-  const node = createNode({ options, client, supervisor, meter, size, ready: readiness.ready });
+  const ports: PortProblems = new Map();
+  const kubelet = createKubeletEndpoint({
+    isWanted: () => Boolean(client && options.kubeletListen) && gate.isOpen && node.state().registered,
+    open: (onPort) => {
+      const parts = { client: client!, view, supervisor, launcher, ports, pods: cluster!.pods };
+      return openKubeletListener(options, parts, onPort);
+    },
+    log,
+  });
+  gate.onOpen(kubelet.update);
+  const node = createNode({
+    options,
+    client,
+    membership,
+    supervisor,
+    meter,
+    size,
+    ready: readiness.ready,
+    kubeletPort: kubelet.port,
+    onNode(seen) {
+      cluster?.pods.nodeSeen(seen);
+      kubelet.update();
+    },
+  });
+  // A write that fails is repeated with the next look at the Node.
+  kubelet.onChange(() => void node.registerOnce().catch(() => {}));
   const history = createHistory();
-  const shown = { options, size, ...confinements, supervisor, board, meter, sources, sync, counters, disk };
+  const shown = {
+    options,
+    size,
+    ...confinements,
+    launcher,
+    supervisor,
+    board,
+    meter,
+    sources,
+    sync,
+    counters,
+    disk,
+    ports,
+  };
   const view = createAgentView({ ...shown, history, node, startedAt });
-  const actions = createAppActions({ source: socket, supervisor, sync, maxApps });
-  const addresses = await openListeners(options, { view, actions, counters, log, client }, opened);
+  const actions = createAppActions({ source: socket, supervisor, sync, maxApps, nodeName: options.nodeName });
+  const { addresses, dashboardURL } = await openListeners(options, {
+    view,
+    actions,
+    counters,
+    log,
+    client,
+    ports,
+  }, opened);
+  opened.defer(() => kubelet.close());
 
-  opened.defer(() => supervisor.close());
+  let isNodeStopping = false;
+  opened.defer(async () => {
+    await supervisor.close();
+    if (!isNodeStopping) await supervisor.leaveGuard();
+  });
   await supervisor.restore();
   // An app at rest does not change again: what an earlier agent could not report would never be reported.
   reportAll();
   void disk.refresh().then(() => readiness.update());
-  if (stopAppsOnExit) opened.defer(() => supervisor.stopAll(options.stopTimeoutMs));
+  opened.defer(async () => {
+    isNodeStopping = await isShuttingDown(log);
+    if (isNodeStopping) {
+      const timeoutMs = supervisor.longestGraceMs + options.stopTimeoutMs;
+      log.info("the node is shutting down: stopping all apps", { longest: `${timeoutMs / 1000} s` });
+      await allowStopTime(timeoutMs, options);
+      await supervisor.stopAll(timeoutMs, "NodeShutdown");
+    } else if (stopAppsOnExit) await supervisor.stopAll(options.stopTimeoutMs);
+  });
   for (const address of addresses) log.info("serving", { address });
 
   const stopping = new AbortController();
@@ -91,15 +175,18 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     ...sources.map((source) => source.run(sync.desired.sinkFor(source.name), signal)),
     node.run(signal),
     ...startPeriodicWork(work, signal),
-    ...(client && options.withScheduler
-      ? [runWithScheduler({ ...options, access: client.access, onRequest: counters.countRequest }, signal)]
+    ...(client && options.controllers
+      ? [runWithController({ ...options, access: client.access, onRequest: counters.countRequest }, signal)]
       : []),
   ].map((part) => part.catch((error) => log.error("a part of the agent has ended", { error })));
   opened.defer(async () => {
     stopping.abort();
-    await Promise.allSettled(running);
+    // A part that a hung mount blocks must not keep the agent from exiting.
+    const done = new AbortController();
+    await Promise.race([Promise.allSettled(running), sleep(5000, done.signal)]);
+    done.abort();
   });
 
   const everything = opened.move();
-  return { view, addresses, close: () => everything.disposeAsync() };
+  return { view, addresses, dashboardURL, close: () => everything.disposeAsync() };
 }

@@ -15,10 +15,10 @@ export interface ApiServerConnection {
 
 /** Finds the API server by the options. Does not check that it answers: the sources do, and retry. */
 export async function connectApiServer(
-  { kubeconfig, server, env, log }: AgentOptions,
+  { access: given, kubeconfig, server, env, log }: AgentOptions,
   onRequest: (report: RequestReport) => void,
 ): Promise<ApiServerConnection> {
-  const access = await loadAccess({ kubeconfig, server, env });
+  const access = await (given ?? loadAccess({ kubeconfig, server, env, log }));
   log.info("using the API server", { server: access.describe() });
   const pulse = createPulse();
   const listeners: (() => void)[] = [pulse.beat];

@@ -1,14 +1,19 @@
 /**
- * What clients of the unix socket may do to apps. Only apps of the socket itself are changed here: another source would revert
- * the change, so the answer names the place to make it.
+ * What clients of the unix socket may do to apps. The specs of only the socket's own apps are changed here: another source would
+ * revert the change, so the answer names the place to make it. Orders, which change no spec, are for apps of every source.
  */
-import { annotations, appKey, keyOf, splitAppKey } from "../api/names.ts";
+import { appKey, keyOf, splitAppKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { describeError } from "../lib/log.ts";
+import { sleep } from "../lib/sleep.ts";
 import type { ActionResult, AppActions } from "../server/services.ts";
-import type { SocketSource } from "../sources/socket.ts";
+import type { Change, SocketSource } from "../sources/socket.ts";
 import { sourceNames } from "../sources/source.ts";
+import { type Order, refuseOrder, runHash } from "../supervisor/decide/decide.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { RunnableApp } from "../supervisor/types.ts";
+import { describePortConflict, findPortConflicts } from "../sync/port-conflicts.ts";
+import { toRunnable } from "../sync/runnable.ts";
 import type { Sync } from "../sync/sync.ts";
 
 export interface ActionParts {
@@ -16,21 +21,22 @@ export interface ActionParts {
   supervisor: Supervisor;
   sync: Sync;
   maxApps: number;
-  now?: () => number;
+  nodeName: string;
 }
+
+/** How long an answer may wait until an order is on disk: the step under way may be running a stop file. */
+const orderMs = 5000;
 
 /** Returns the actions. Each resolves when the supervisor knows the desired state, not when it is reached. */
 export function createAppActions(
-  { source, supervisor, sync, maxApps, now = Date.now }: ActionParts,
+  { source, supervisor, sync, maxApps, nodeName }: ActionParts,
 ): AppActions {
-  const hasEnded = (key: string) => ["Succeeded", "Failed"].includes(supervisor.get(key)?.record.phase ?? "");
-
   /** Reports whether this agent no longer follows the app's source: then only the socket can remove the app. */
   const isOrphan = (key: string) => sync.orphans().some((app) => app.key === key);
 
   const perform = async (
     key: string,
-    work: () => Promise<boolean | { created: boolean }>,
+    work: () => Promise<boolean | { change: Change; app: NCApp }>,
     { takesOver = false } = {},
   ): Promise<ActionResult> => {
     try {
@@ -42,42 +48,75 @@ export function createAppActions(
       const result = await work();
       if (result === false) return refuse(404, `ncapps "${key}" not found among the apps of the socket`);
       sync.reconcile();
-      return { done: true, created: result !== true && result.created, app: source.get(key) };
+      return { done: true, app: source.get(key), ...(result === true ? {} : result) };
     } catch (error) {
       return refuse(503, `${key} cannot be changed now: ${describeError(error)}`);
     }
   };
-  const edit = (namespace: string, name: string, change: (app: NCApp, key: string) => NCApp) => {
-    const key = appKey(namespace, name);
-    return perform(key, () => source.edit(key, (app) => change(app, key)));
+  const warningsFor = (key: string, app: RunnableApp): string[] => {
+    const others = supervisor.list().filter((known) => known.key !== key);
+    const conflicts = findPortConflicts([
+      ...others.map(({ key, record }): [string, RunnableApp] => [key, record.app]),
+      [key, app],
+    ]);
+    const named = app.spec.nodeName;
+    return [
+      ...(named && named !== nodeName
+        ? [
+          `spec.nodeName is ${JSON.stringify(named)}, but this node is ${
+            JSON.stringify(nodeName)
+          }: it runs here`,
+        ]
+        : []),
+      ...conflicts.filter(({ keys }) => keys.includes(key)).map(describePortConflict),
+    ];
   };
-  const suspended = (app: NCApp, suspend: boolean): NCApp => ({ ...app, spec: { ...app.spec, suspend } });
-  const restarted = (app: NCApp): NCApp => {
-    const notes = { ...app.metadata.annotations, [annotations.restartedAt]: new Date(now()).toISOString() };
-    return { ...app, metadata: { ...app.metadata, annotations: notes } };
+
+  /** A suspended app is started by a change of its spec. */
+  const resume = (key: string): Promise<ActionResult> =>
+    perform(key, () => source.edit(key, (app) => ({ ...app, spec: { ...app.spec, suspend: false } })));
+
+  const order = (order: Order) => async (namespace: string, name: string): Promise<ActionResult> => {
+    const key = appKey(namespace, name);
+    const known = supervisor.get(key)?.record;
+    if (!known) return refuse(404, `ncapps "${key}" not found`);
+    const why = refuseOrder(known, order);
+    if (why !== undefined) return refuse(409, why);
+    if (known.app.spec.suspend && order !== "stop") {
+      const resumed = await resume(key);
+      if (!resumed.done) return { ...resumed, message: `spec.suspend is true: ${resumed.message}` };
+    }
+    const done = new AbortController();
+    await Promise.race([supervisor.order(key, order), sleep(orderMs, done.signal)]);
+    done.abort();
+    return { done: true, app: supervisor.get(key)?.record.app };
   };
 
   return {
-    async put(app) {
+    async put(app, { dryRun = false } = {}) {
       const key = keyOf(app);
+      const before = supervisor.get(key)?.record;
       if (!supervisor.get(key) && supervisor.list().length >= maxApps) {
         return refuse(403, `this node already has ${maxApps} apps, the most it may have (--max-apps)`);
       }
-      return await perform(key, () => source.put(app), { takesOver: true });
+      const result = await perform(key, () => source.put(app, { dryRun }), { takesOver: true });
+      if (!result.done || !result.app) return result;
+      const next = toRunnable(result.app);
+      const restarts = before?.run !== undefined && runHash(next) !== before.run.hash;
+      return { ...result, restarts, warnings: warningsFor(key, next) };
     },
     async remove(namespace, name) {
       const key = appKey(namespace, name);
       if (isOrphan(key)) {
         supervisor.withdraw(key);
-        return { done: true, created: false };
+        return { done: true };
       }
       return await perform(key, () => source.remove(key));
     },
-    stop: (namespace, name) => edit(namespace, name, (app) => suspended(app, true)),
-    // An app that has ended stays so until its spec or annotations change: starting it means restarting it.
-    start: (namespace, name) =>
-      edit(namespace, name, (app, key) => suspended(hasEnded(key) ? restarted(app) : app, false)),
-    restart: (namespace, name) => edit(namespace, name, (app) => suspended(restarted(app), false)),
+    stop: order("stop"),
+    start: order("start"),
+    restart: order("restart"),
+    trigger: order("trigger"),
   };
 }
 

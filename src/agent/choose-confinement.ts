@@ -3,10 +3,13 @@
  * only track and end processes, or by markers.
  */
 import {
+  ensureLimits,
+  limitsFor,
   type LocatedRoot,
   type LocateFailure,
   locateRoot,
   openInstance,
+  recordScopeLimits,
   releaseRoot,
 } from "../../cgroups/mod.ts";
 import type { Logger } from "../lib/log.ts";
@@ -24,8 +27,12 @@ export interface ConfineOptions {
   /** Names this agent's part of the root; undefined for the only agent of a machine. */
   instance?: string;
   size: NodeSize;
+  /** The share of the node that apps do not get. */
+  reserved?: { memPCT: number };
   log: Logger;
   locate?: typeof locateRoot;
+  /** After which time a cap that the apps exceed is tried again. */
+  recapMs?: number;
 }
 
 export interface Confined {
@@ -69,14 +76,15 @@ async function locateMost({ cgroupRoot, locate = locateRoot }: ConfineOptions) {
   return { found, need, why: causes.join("; ") };
 }
 
-function useRoot(
+async function useRoot(
   located: LocatedRoot,
   { need, why }: { need: string[]; why: string },
   options: ConfineOptions,
-): Confined {
+): Promise<Confined> {
   const { size, cgroupRoot, locate = locateRoot } = options;
   const root = ownPart(located, options);
   if (!root.ok) return useMarkers(root.message, options);
+  await capRoot(root, located, options);
   const confinement = createCgroupConfinement({
     root,
     size,
@@ -84,7 +92,8 @@ function useRoot(
     async restoreRoot() {
       const again = await locate({ override: cgroupRoot, need });
       const part = again.ok ? ownPart(again, options) : again;
-      if (!part.ok) throw new Error(part.message);
+      if (!again.ok || !part.ok) throw new Error((part as LocateFailure).message);
+      await capRoot(part, again, options);
     },
   });
   const confinementOf = createConfinementResolver({ current: confinement, size });
@@ -98,6 +107,30 @@ function ownPart(
 ): LocatedRoot | LocateFailure {
   const part = instance ?? (cgroupRoot === undefined ? undefined : defaultPart);
   return part ? openInstance(located, part) : located;
+}
+
+/**
+ * Caps the memory of all apps together at what is not reserved. It also bounds what apps leave behind, such as files in /dev/shm: when
+ * an app is deleted, the kernel charges them to the root. Apps that use more than a smaller cap are not killed: the cap follows their
+ * usage down. A delegated root has the caps of its owner.
+ */
+async function capRoot(root: LocatedRoot, located: LocatedRoot, options: ConfineOptions): Promise<void> {
+  const { size, reserved = { memPCT: 0 }, log, recapMs = 30_000 } = options;
+  const isOwn = root.root !== located.root || root.how === "plain";
+  const isScope = !isOwn && root.how === "systemd-scope";
+  if (!root.controllers.includes("memory") || !isOwn && !isScope) return;
+  const wanted = limitsFor({ memPCT: 100 - reserved.memPCT }, size).filter(({ file }) =>
+    file === "memory.max"
+  );
+  try {
+    const { pending } = await ensureLimits(root.root, wanted);
+    if (isScope) await recordScopeLimits(root.root);
+    if (!pending) return;
+    log.warn("the apps use more memory than they may together", { root: root.root, why: pending.message });
+    setTimeout(() => void capRoot(root, located, options), recapMs).unref();
+  } catch (error) {
+    log.warn("cannot cap the memory of all apps together", { root: root.root, error });
+  }
 }
 
 function useMarkers(why: string, { size }: ConfineOptions): Confined {

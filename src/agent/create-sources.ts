@@ -8,6 +8,7 @@ import { createUrlSource } from "../sources/url.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { ApiServerConnection } from "./api-server-connection.ts";
 import type { ClusterReports } from "./cluster-reports.ts";
+import { guardSource, type Membership } from "./node/node.ts";
 import type { AgentOptions } from "./options.ts";
 
 export interface SourceParts {
@@ -16,12 +17,13 @@ export interface SourceParts {
   cluster?: ClusterReports;
   supervisor: Supervisor;
   counters: AgentCounters;
+  gate: Membership["gate"];
 }
 
 /** Returns the sources that the options name, highest precedence first. The socket's is always among them. */
 export function createSources(
   { manifests, manifestUrl, nodeName, namespace, stateDir }: AgentOptions,
-  { server, cluster, supervisor, counters }: SourceParts,
+  { server, cluster, supervisor, counters, gate }: SourceParts,
 ): { sources: Source[]; socket: SocketSource } {
   const lastKnown = (name: string) => () =>
     supervisor.list().map(({ record }) => record).filter(({ source }) => source === name);
@@ -39,7 +41,7 @@ export function createSources(
       },
     });
   const sources = [
-    ...(server ? [apiServer(server)] : []),
+    ...(server ? [guardSource(apiServer(server), gate)] : []),
     ...(manifests ? [createDirectorySource(manifests, { lastKnown: lastKnown(sourceNames.manifests) })] : []),
     ...(manifestUrl ? [createUrlSource(manifestUrl, { lastKnown: lastKnown(sourceNames.url) })] : []),
     socket,

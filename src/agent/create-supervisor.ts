@@ -10,7 +10,10 @@ import type { AgentOptions } from "./options.ts";
 /** Returns a supervisor that has taken over nothing yet. Without a client `valueFrom` cannot name Secrets and ConfigMaps. */
 export function createSupervisor(
   options: AgentOptions,
-  { confinement, confinementOf }: Pick<SupervisorOptions, "confinement" | "confinementOf">,
+  { confinement, confinementOf, launcher, decorate }: Pick<
+    SupervisorOptions,
+    "confinement" | "confinementOf" | "launcher" | "decorate"
+  >,
   client?: KubeClient,
 ): Supervisor {
   const { stateDir, logDir, nodeName, enforce, logs, log } = options;
@@ -18,6 +21,8 @@ export function createSupervisor(
     layout: { stateDir, logDir, privateDir: privateFolder(options) },
     confinement,
     confinementOf,
+    launcher,
+    decorate,
     nodeName,
     enforce,
     logs,

@@ -1,14 +1,15 @@
 /**
  * Resolves `valueFrom`: fields of the app itself, and keys of Secrets and ConfigMaps. Values pass from the API server to the
- * environment of the process; no log, status or argument list has them.
+ * environment of the process; no log, status or argument list has them. An UnansweredError lets the app start with the values of its
+ * last start.
  */
 import type { EnvVar } from "../api/types.ts";
 import type { KubeClient } from "../kube/client/client.ts";
-import { hasStatus } from "../kube/kube-error.ts";
+import { hasStatus, KubeError } from "../kube/kube-error.ts";
 import { configMaps, type KubeResource, resourcePath, secrets } from "../kube/resources.ts";
 import { describeError } from "../lib/log.ts";
 import type { ResolveValue } from "../supervisor/run/run.ts";
-import { StartError } from "../supervisor/types.ts";
+import { StartError, UnansweredError } from "../supervisor/types.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 
 interface KeyHolder {
@@ -28,7 +29,7 @@ export function createValueResolver(
     if (!key) return undefined;
     const where = `spec.env: ${variable.name}: ${resource.kind} ${app.metadata.namespace}/${key.name}`;
     const data = await readData(client, resource, app, key.name, where);
-    const value = data?.[key.key];
+    const value = data && own(data, key.key);
     if (value !== undefined) return secretKeyRef ? atob64(value) : value;
     if (key.optional) return undefined;
     throw new StartError(
@@ -42,7 +43,7 @@ export function createValueResolver(
 export function fieldValue(app: RunnableApp, path: NonNullable<EnvVar["name"]>, nodeName: string): string {
   const { metadata, spec } = app;
   const entry = /^metadata\.(labels|annotations)\['(.+)'\]$/.exec(path);
-  if (entry) return metadata[entry[1] as "labels" | "annotations"]?.[entry[2] ?? ""] ?? "";
+  if (entry) return own(metadata[entry[1] as "labels" | "annotations"] ?? {}, entry[2] ?? "") ?? "";
   const fields: Record<string, unknown> = {
     "metadata.name": metadata.name,
     "metadata.namespace": metadata.namespace,
@@ -67,8 +68,21 @@ async function readData(
     return (await client.request<KeyHolder>({ path })).data ?? {};
   } catch (cause) {
     if (hasStatus(cause, 404)) return undefined;
-    throw new StartError("ValueUnavailable", `${where}: ${describeError(cause)}`, { cause });
+    const Problem = wasUnanswered(cause) ? UnansweredError : StartError;
+    throw new Problem("ValueUnavailable", `${where}: ${describeError(cause)}`, { cause });
   }
+}
+
+/** Reports whether the server did not answer or failed itself, as opposed to a rejection. */
+function wasUnanswered(error: unknown): boolean {
+  if (!(error instanceof KubeError)) return false;
+  const { status = 0, reason } = error;
+  return status === 429 || status >= 500 || (status < 400 && ["Timeout", "Unreachable"].includes(reason));
+}
+
+/** The value of a key, which may be that of a member that every object has, such as `constructor`. */
+function own(values: Record<string, string>, key: string): string | undefined {
+  return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
 function atob64(text: string): string {

@@ -1,38 +1,50 @@
 /** Opens the agent's listeners: the unix socket, ports on loopback, and ports with TLS and a token check. */
+import { join } from "node:path";
 import type { KubeClient } from "../kube/client/client.ts";
-import { isLoopback } from "../lib/special-addresses.ts";
-import { type Authorize, createServerApp } from "../server/app.ts";
+import { isLoopback, parseAddress } from "../lib/special-addresses.ts";
+import { type Authorize, createServerApp, type Listener } from "../server/app.ts";
 import {
+  createLocalToken,
   isLoopbackHost,
+  keepOpen,
   type KeyPairFiles,
   listenOnPort,
   listenOnSocket,
   listenWithTLS,
   type OpenListener,
-  parseAddress,
+  type PortProblems,
 } from "../server/listen/listen.ts";
 import type { Services } from "../server/services.ts";
 import type { AgentOptions } from "./options.ts";
 
-export interface ListenerParts extends Omit<Services, "followers" | "stateDir"> {
+export interface ListenerParts
+  extends Omit<Services, "followers" | "readers" | "logs" | "stateDir" | "dashboardURL"> {
   /** Reviews tokens that no file lists. */
   client?: KubeClient;
+  /** Filled with the ports that are not open. */
+  ports: PortProblems;
 }
 
-const maxFollowers = 64;
+/** For each listener: its clients cannot shut out those of another. */
+const places = () => ({
+  followers: { now: 0, most: 64, use: "follow a log or watch apps" },
+  readers: { now: 0, most: 16, use: "read a log" },
+});
 
-/** Opens the listeners of the options and returns their addresses; `opened` closes them. Throws if one would not be safe. */
+export interface Listeners {
+  /** What is served; a port that another process has is added when it is free. */
+  addresses: string[];
+  /** The link that opens the dashboard, with its token; undefined while no loopback address is served. */
+  dashboardURL(): string | undefined;
+}
+
+/** Opens the listeners of the options; `opened` closes them. Throws if a listener would not be safe. */
 export async function openListeners(
   options: AgentOptions,
-  { client, ...parts }: ListenerParts,
+  { client, ports: problems, ...parts }: ListenerParts,
   opened: AsyncDisposableStack,
-): Promise<string[]> {
+): Promise<Listeners> {
   const { listen, socket, log } = options;
-  const services: Services = {
-    ...parts,
-    stateDir: options.stateDir,
-    followers: { now: 0, most: maxFollowers },
-  };
   const addresses = listen.split(",").map((address) => address.trim()).filter(Boolean);
   const isOnLoopback = (address: string) => isLoopback(parseAddress(address).host);
   const [loopback, others] = [
@@ -40,23 +52,42 @@ export async function openListeners(
     addresses.filter((address) => !isOnLoopback(address)),
   ];
   const found: string[] = [];
-  const open = async (listening: Promise<OpenListener>) => {
-    const listener = await listening;
+  const local = loopback.length === 0 || options.openLoopback
+    ? undefined
+    : await createLocalToken(join(options.stateDir, "token"), log);
+  const dashboardURL = () => {
+    const url = found.find((address) => address.startsWith("http:"));
+    return url && `${url}/${local ? `#token=${local.token}` : ""}`;
+  };
+  const { stateDir, logs } = options;
+  const serve = (listener: Listener) =>
+    createServerApp(listener, { ...parts, stateDir, logs, dashboardURL, ...places() });
+  let isStarting = true;
+  const onOpen = (address: string) => {
+    found.push(address);
+    if (!isStarting) log.info("serving", { address });
+  };
+  const keep = async (address: string, open: () => Promise<OpenListener>) => {
+    const listener = await keepOpen(address, open, { log, problems, onOpen });
     opened.defer(() => listener.close());
-    found.push(listener.address);
   };
 
   const guard = others[0] === undefined ? undefined : await createGuard(others[0], options, client);
-  if (socket) await open(listenOnSocket(createServerApp({ kind: "socket" }, services), socket));
+  if (socket) {
+    const listener = await listenOnSocket(serve({ kind: "socket" }), socket);
+    opened.defer(() => listener.close());
+    found.push(listener.address);
+  }
   for (const address of loopback) {
-    const app = createServerApp({ kind: "loopback", isOwnHost: isLoopbackHost }, services);
-    await open(listenOnPort(app, address));
+    const app = serve({ kind: "loopback", isOwnHost: isLoopbackHost, authorize: local?.authorize });
+    await keep(address, () => listenOnPort(app, address));
   }
   for (const address of guard ? others : []) {
-    const app = createServerApp({ kind: "tls", authorize: guard!.authorize }, services);
-    await open(listenWithTLS(app, address, guard!.files, { log }));
+    const app = serve({ kind: "tls", authorize: guard!.authorize });
+    await keep(address, () => listenWithTLS(app, address, guard!.files, { log }));
   }
-  return found;
+  isStarting = false;
+  return { addresses: found, dashboardURL };
 }
 
 interface Guard {

@@ -56,7 +56,7 @@ export function startPeriodicWork(parts: PeriodicParts, signal: AbortSignal): Pr
     repeat(syncPeriodMs, signal, syncAll, log),
     repeat(reportPeriodMs, signal, () => meter.readAll(), log),
     repeat(samplePeriodMs, signal, sample, log),
-    repeat(logCheckMs, signal, () => supervisor.rotateLogs(isIdle), log),
+    repeat(logCheckMs, signal, () => supervisor.checkLogs(isIdle), log),
     returnMemory(signal, log),
   ];
 }

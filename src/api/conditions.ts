@@ -1,3 +1,16 @@
+/** Parts of status patches that agents and schedulers share. */
+
+/** A merge patch that removes the fields that describe a run, for an app that has no node. */
+export const withoutRunFields = {
+  pid: null,
+  processes: null,
+  startTime: null,
+  cpuPCT: null,
+  memPCT: null,
+  memoryBytes: null,
+  cpuThrottledPCT: null,
+} as const;
+
 interface Condition {
   type: string;
   status: string;

@@ -55,8 +55,15 @@ export function duplicate(field: string, value: unknown, detail = ""): FieldErro
   );
 }
 
-export function unknownField(field: string, name: string, known: readonly string[]): FieldError {
-  return fieldError(field, undefined, "FieldUnknown", `Unknown field${suggestion(name, known)}`);
+/** `instead` says what to write; without it, a known name that is close is suggested. */
+export function unknownField(
+  field: string,
+  name: string,
+  known: readonly string[],
+  instead?: string,
+): FieldError {
+  const hint = instead === undefined ? suggestion(name, known) : `: ${instead}`;
+  return fieldError(field, undefined, "FieldUnknown", `Unknown field${hint}`);
 }
 
 /** Returns a value for a message: as JSON, without the credentials of a URL, at most 200 characters. */

@@ -11,6 +11,14 @@ export const listKind = "NCAppList";
 export const plural = "ncapps";
 export const singular = "ncapp";
 export const shortName = "nca";
+export const crdName = `${plural}.${group}`;
+
+export const setKind = "NCAppSet";
+export const setListKind = "NCAppSetList";
+export const setPlural = "ncappsets";
+export const setSingular = "ncappset";
+export const setShortName = "ncas";
+export const setCrdName = `${setPlural}.${group}`;
 
 /** The scheduler of NCApps that name no other. */
 export const defaultSchedulerName = "nc-scheduler";
@@ -23,23 +31,81 @@ export const annotations = {
   restartedAt: `${group}/restartedAt`,
   /** Marks a mirror: the API server's copy of an app that a node got from a file, a URL or the socket. */
   mirror: `${group}/config.mirror`,
+  /** On a mirror: the name of its app. */
+  mirrorOf: `${group}/config.mirror-of`,
+  /** On a mirror: its own uid, as a proof. A copy of a mirror has another uid. */
+  mirrorUid: `${group}/config.mirror-uid`,
   /** Size at which the app's log is rotated, such as `10Mi`. */
   logMaxSize: `${group}/log-max-size`,
   /** Number of log files to keep, including the current one. */
   logMaxFiles: `${group}/log-max-files`,
+  /** On an app of a set: when the set created it or last updated it. */
+  updatedAt: `${group}/updated-at`,
+  /** On an app of a set: the hash of what the set wrote, its template with the overrides of its node. */
+  written: `${group}/written`,
 } as const;
 
-/** Reports whether the agent of this node made the object as a mirror of a local app. */
-export function isMirrorOf(
-  node: string,
-  { metadata, spec }: { metadata: { annotations?: Record<string, string> }; spec?: { nodeName?: string } },
-): boolean {
-  const mark = metadata.annotations?.[annotations.mirror];
-  return spec?.nodeName === node && mark !== undefined && mark.startsWith(`${node}/`);
+/** Returns the name and uid of the NCAppSet that owns an object. */
+export function ownerSet({ metadata }: { metadata: object }): { name: string; uid: string } | undefined {
+  const { ownerReferences = [] } = metadata as {
+    ownerReferences?: { kind: string; name: string; uid: string }[];
+  };
+  return ownerReferences.find((owner) => owner.kind === setKind);
+}
+
+/** Annotations on NCAppSets. */
+export const setAnnotations = {
+  /** The name of the revision that may go beyond its canary. */
+  promote: `${group}/promote`,
+} as const;
+
+/** The finalizer of bound NCApps: the scheduler removes it when no node runs the app any more. */
+export const nodeFinalizer = `${group}/node`;
+
+type Marked = { metadata: { name: string; uid?: string; annotations?: Record<string, string> } };
+
+/** Reports whether the object carries the uid that its agent wrote into it: it is certainly a mirror, and no copy of one. */
+export function isProvenMirror({ metadata }: Marked): boolean {
+  const { [annotations.mirror]: mark, [annotations.mirrorUid]: uid } = metadata.annotations ?? {};
+  return mark !== undefined && uid !== undefined && uid === metadata.uid;
+}
+
+/**
+ * Reports whether an agent made the object as a mirror of a local app. A copy (`kubectl get -o yaml | kubectl apply`) is an
+ * ordinary app. An object without a uid in it counts if it has the exact form of a mirror: earlier agents wrote no uid, and an
+ * agent may be killed before it does.
+ */
+export function isMirror(app: Marked): boolean {
+  const { [annotations.mirror]: mark, [annotations.mirrorOf]: name, [annotations.mirrorUid]: uid } =
+    app.metadata.annotations ?? {};
+  if (uid !== undefined) return isProvenMirror(app);
+  const [, node] = /^(.+)\/[0-9a-f]{16}$/.exec(mark ?? "") ?? [];
+  return node !== undefined && name !== undefined &&
+    (app.metadata.name === name || app.metadata.name.endsWith(`-${node}`));
+}
+
+/** Reports whether the object is a mirror of an app on this node. */
+export function isMirrorOf(node: string, app: Marked & { spec?: { nodeName?: string } }): boolean {
+  const mark = app.metadata.annotations?.[annotations.mirror] ?? "";
+  return app.spec?.nodeName === node && mark.startsWith(`${node}/`) && isMirror(app);
 }
 
 /** kubectl's copy of the whole applied manifest, including the values of variables. */
 export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
+
+/**
+ * On Pods: marks one that the API server did not give to a node but got from it. Such a Pod has no service account and no volumes
+ * with Secrets, and `kubectl drain` skips it.
+ */
+export const podMirrorAnnotation = "kubernetes.io/config.mirror";
+/** The name of the one container that the Pod of an app has. */
+export const podContainer = "app";
+
+/** Labels on the apps and ControllerRevisions of a set. */
+export const setLabels = {
+  /** The hash of the revision, which is the end of its name. */
+  revision: `${group}/revision`,
+} as const;
 
 /** Labels on Nodes. */
 export const labels = {
@@ -56,6 +122,8 @@ export const leaseNamespace = "kube-node-lease";
 export const systemNamespace = "nckubelet";
 /** The Lease for the leader election of schedulers, in `systemNamespace`. */
 export const schedulerLease = "nc-scheduler";
+/** The Lease of the process that rolls out NCAppSets, in `systemNamespace`. */
+export const setsLease = "nckubelet-sets";
 
 /** Returns the election Lease of a scheduler. Schedulers with another name bind other apps and elect their own leader. */
 export function electionLease(schedulerName: string): string {
@@ -71,12 +139,19 @@ export function agentLease(node: string): string {
 export const agentGroup = "nckubelet:agents";
 /** The namespace whose service accounts are agents, each named like its node. */
 export const agentNamespace = "nckubelet-agents";
+/** The group of those service accounts. */
+export const agentAccounts = `system:serviceaccounts:${agentNamespace}`;
 
 /** The group in the client certificate of a scheduler that runs outside the cluster. */
 export const schedulerGroup = "nckubelet:schedulers";
 
 /** Returns the user in the client certificate of a node's agent. */
 export function agentUser(node: string): string {
+  return `nckubelet:${node}`;
+}
+
+/** Returns the audience of tokens for the agent of one node: nothing else accepts them. */
+export function nodeAudience(node: string): string {
   return `nckubelet:${node}`;
 }
 

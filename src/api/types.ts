@@ -1,4 +1,4 @@
-/** The types of NCApp, all derived from its schema. */
+/** The types of NCApp and NCAppSet, all derived from their schemas. */
 import type {
   affinity,
   condition,
@@ -8,11 +8,15 @@ import type {
   lastExit,
   metadata,
   ncapp,
+  ncappset,
   nodeSelectorTerm,
   port,
   probe,
+  setSpec,
+  setStatus,
   spec,
   status,
+  template,
   toleration,
 } from "./schema/schema.ts";
 
@@ -22,6 +26,13 @@ export type NCAppSpec = FromSchema<typeof spec>;
 export type DefaultedSpec = FromSchema<typeof spec, "defaulted">;
 export type NCAppStatus = FromSchema<typeof status>;
 export type ObjectMeta = FromSchema<typeof metadata>;
+
+/** An NCAppSet as users write it and as the API server returns it. */
+export type NCAppSet = FromSchema<typeof ncappset> & { metadata: ObjectMeta };
+export type NCAppSetSpec = FromSchema<typeof setSpec>;
+export type DefaultedSetSpec = FromSchema<typeof setSpec, "defaulted">;
+export type NCAppSetStatus = FromSchema<typeof setStatus>;
+export type AppTemplate = FromSchema<typeof template>;
 
 export type Phase = NonNullable<NCAppStatus["phase"]>;
 export type LastExit = FromSchema<typeof lastExit>;

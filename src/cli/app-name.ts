@@ -24,12 +24,18 @@ export function manyApps(invocation: Invocation, standard?: string): AppName[] {
   return invocation.args.map((word) => parseAppName(word, textFlag(invocation, "namespace"), standard));
 }
 
-export function parseAppName(word: string, namespaceFlag?: string, standard = defaultNamespace): AppName {
+/** `what` the word names, in the error. */
+export function parseAppName(
+  word: string,
+  namespaceFlag?: string,
+  standard = defaultNamespace,
+  what = "an app",
+): AppName {
   const slash = word.indexOf("/");
   const namespace = slash < 0 ? namespaceFlag ?? standard : word.slice(0, slash);
   const name = word.slice(slash + 1);
   if (!isSafeName(name) || !isSafeNamespace(namespace)) {
-    throw new UsageError(`${JSON.stringify(word)} is not the name of an app: use NAME or NAMESPACE/NAME`);
+    throw new UsageError(`${JSON.stringify(word)} is not the name of ${what}: use NAME or NAMESPACE/NAME`);
   }
   if (slash >= 0 && namespaceFlag !== undefined && namespaceFlag !== namespace) {
     throw new UsageError(`${word} is not in the namespace ${namespaceFlag} of --namespace`);

@@ -25,14 +25,33 @@ export async function waitForApp(
   }
 }
 
+/** How long a run must last until a command takes it for running: a script with a mistake ends at once. */
+const steadyMs = 1000;
+
+/** As waitForApp(), but what runs must be the same run for a moment. */
+export async function waitUntilSteady(
+  client: Pick<AgentClient, "find">,
+  app: AppName,
+  isDone: (app: NodeApp) => boolean,
+  { timeoutMs, signal, now = Date.now }: { timeoutMs: number; signal: AbortSignal; now?: () => number },
+): Promise<NodeApp | undefined> {
+  for (const giveUpAt = now() + timeoutMs;;) {
+    const found = await waitForApp(client, app, isDone, { timeoutMs: giveUpAt - now(), signal, now });
+    if (!found || !isRunning(found) || now() >= giveUpAt || signal.aborted) return found;
+    const hasChanged = (later: NodeApp) => runOf(later) !== runOf(found);
+    const later = await waitForApp(client, app, hasChanged, { timeoutMs: steadyMs, signal, now });
+    if (!later || !hasChanged(later)) return later;
+  }
+}
+
 /** How long to wait for a new run of an app that was not running. */
 const newRunMs = 3000;
 
 /**
  * Waits until a run after the one of `before` has settled. Times in a status are whole seconds, so a script that ends in the same
- * second as its last run may look unchanged. If nothing was running, the wait is therefore short.
+ * second as its last run may look unchanged. So the wait for its start is short, unless a new run shows for certain.
  */
-export function waitForNewRun(
+export async function waitForNewRun(
   client: Pick<AgentClient, "find">,
   app: AppName,
   before: NodeApp,
@@ -45,13 +64,37 @@ export function waitForNewRun(
     hasStarted ||= !isSettled(now) || runOf(now) !== runOf(before);
     return hasStarted && isSettled(now);
   };
-  const waitMs = before.status?.pid === undefined ? newRunMs : timeoutMs;
-  return waitForApp(client, app, isDone, { timeoutMs: waitMs, signal });
+  const { pid, phase = "" } = before.status ?? {};
+  const looksNew = pid !== undefined || phase === "Stopped" || phase === "BackOff";
+  if (!looksNew) {
+    await waitForApp(client, app, (now) => isDone(now) || hasStarted, { timeoutMs: newRunMs, signal });
+    return await waitForApp(client, app, isSettled, { timeoutMs, signal });
+  }
+  return await waitForApp(client, app, isDone, { timeoutMs, signal });
 }
 
-/** Identifies a run of an app: what runs now, and what ended last. */
+/** Waits for the run of an app with a schedule that was triggered, until it runs or has ended, and says how it is. */
+export async function waitForTriggeredRun(
+  client: Pick<AgentClient, "find">,
+  before: NodeApp,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Promise<Outcome> {
+  const name = nameOf(before);
+  const hasRun = (now: NodeApp) => isSettled(now) && runOf(now) !== runOf(before);
+  const after = await waitForApp(client, name, hasRun, { timeoutMs, signal });
+  if (!after) return { ok: false, text: `${fullName(name)} was deleted in the meantime` };
+  if (!waitsForSchedule(after)) return describeState(after);
+  if (!hasRun(after)) return { ok: false, text: `${fullName(name)} has not run yet` };
+  const { lastExit, nextRun } = after.status ?? {};
+  const ended = lastExit?.code === undefined ? "has ended" : `ended with status ${lastExit.code}`;
+  const ok = lastExit?.reason === "Completed";
+  return { ok, text: `${fullName(name)} was run and ${ended}; next run at ${nextRun}` };
+}
+
+/** Identifies a run of an app: what runs now, how often it was restarted, and what ended last. */
 function runOf({ status = {} }: NodeApp): string {
-  return JSON.stringify([status.pid, status.startTime, status.lastExit?.finishedAt]);
+  const { phase, pid, startTime, restarts, lastExit } = status;
+  return JSON.stringify([phase, pid, startTime, restarts, lastExit?.finishedAt]);
 }
 
 /** Reports whether the app got as far as it can for now: it runs, it has ended, or something blocks it. */
@@ -61,7 +104,7 @@ export function isSettled({ status = {} }: NodeApp): boolean {
 }
 
 /** Reasons that keep an app Pending only for a moment, if its spec wants it to run. */
-const transientReasons = new Set(["", "Stopped", "Suspended", "Starting", "Pending", "NodeRebooted"]);
+const transientReasons = new Set(["", "Stopped", "Starting", "Pending", "NodeRebooted"]);
 
 /** Reports whether the app has ended and will not start again by itself. */
 export function hasEnded({ status = {} }: NodeApp): boolean {
@@ -72,9 +115,14 @@ function waitsForSchedule({ status = {} }: NodeApp): boolean {
   return status.phase === "Pending" && status.reason === "Scheduled" && status.nextRun !== undefined;
 }
 
+/** Reports whether the app runs already: there is nothing to start. */
+export function isRunning({ status = {} }: NodeApp): boolean {
+  return status.phase === "Running";
+}
+
 /** Reports whether an app that was asked to stop has stopped. */
-export function isStopped(app: NodeApp): boolean {
-  return app.status?.phase === "Pending" || hasEnded(app);
+function isStopped(app: NodeApp): boolean {
+  return app.status?.phase === "Stopped";
 }
 
 /** Describes the state of an app and, if that is a problem, which command shows more. */
@@ -92,6 +140,21 @@ export function describeState(app: NodeApp): Outcome {
   return {
     ok: false,
     text: `${key} is ${phase}${why && `: ${why}`}; see 'nckubelet ${next} ${shortName(name)}'`,
+  };
+}
+
+/** Waits until an app that was asked to stop has stopped. */
+export async function waitForStop(
+  client: Pick<AgentClient, "find">,
+  app: NodeApp,
+  { signal, now }: { signal: AbortSignal; now?: () => number },
+): Promise<Outcome> {
+  const name = nameOf(app);
+  const after = await waitForApp(client, name, isStopped, { timeoutMs: stopTimeoutMs(app), signal, now });
+  if (after && !isStopped(after)) return { ...describeState(after), ok: false };
+  return {
+    ok: true,
+    text: `${fullName(name)} is stopped; 'nckubelet start ${shortName(name)}' starts it again`,
   };
 }
 

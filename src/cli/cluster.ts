@@ -16,7 +16,7 @@ export async function connectCluster(
   { timeoutMs = 10_000, now = Date.now }: { timeoutMs?: number; now?: () => number } = {},
 ): Promise<ClusterConnection> {
   const access = await loadAccess(options);
-  const transport = createTransport({ ...access, connectTimeoutMs: Math.min(timeoutMs, 5000) });
+  const transport = createTransport(access, { connectTimeoutMs: Math.min(timeoutMs, 5000) });
   let skew: number | undefined;
   const client = createKubeClient(access, {
     userAgent: `nckubelet/${version}`,
@@ -45,7 +45,7 @@ export async function readServerVersion(
   return { text: gitVersion ?? "of unknown version", minor: parseInt(minor ?? "", 10) || 0 };
 }
 
-/** Returns the kubeconfig that kubectl reads by default: the first of KUBECONFIG, or the file in the home folder. */
+/** Returns the kubeconfig that kubectl reads by default: the list in KUBECONFIG, or the file in the home folder. */
 export function kubectlConfig(env: Record<string, string | undefined>): string {
-  return env.KUBECONFIG?.split(":").find(Boolean) ?? join(env.HOME ?? "/root", ".kube/config");
+  return env.KUBECONFIG || join(env.HOME ?? "/root", ".kube/config");
 }

@@ -33,7 +33,7 @@ export async function runCommandLine(
   io: Io,
   program: string = "nckubelet",
 ): Promise<number> {
-  const [name, ...rest] = words;
+  const [name, ...rest] = await commandFirst(words, commands);
   if (name === undefined || helpWords.includes(name)) return await showHelp(rest[0], commands, io, program);
   const entry = name === "--version" ? versionEntry : find(commands, name);
   if (!entry) return refuseCommand(name, commands, io, program);
@@ -51,6 +51,25 @@ export async function runCommandLine(
     io.stderr(`${program}: ${describeError(error)}\n`);
     return 1;
   }
+}
+
+/** Moves the command before flags that precede it, as in `nckubelet --socket PATH ps`. */
+async function commandFirst(words: string[], commands: CommandTable): Promise<string[]> {
+  const [first = ""] = words;
+  if (!first.startsWith("-") || helpWords.includes(first) || first === "--version") return words;
+  for (const [index, word] of words.entries()) {
+    const entry = find(commands, word);
+    if (!entry) continue;
+    const before = words.slice(0, index);
+    try {
+      // The value of a flag may have the name of a command: then it is not a word of its own.
+      if (parseInvocation(await entry.load(), [...before, word]).args.length === 0) continue;
+    } catch {
+      // The flags are not those of this command. It says so itself.
+    }
+    return [word, ...before, ...words.slice(index + 1)];
+  }
+  return words;
 }
 
 function checkOperands(name: string, { operands, operandHint }: Command, { args }: Invocation): void {
@@ -116,10 +135,27 @@ function find(commands: CommandTable, name: string): CommandEntry | undefined {
 }
 
 function refuseCommand(name: string, commands: CommandTable, io: Io, program: string): number {
-  const near = closest(name, Object.keys(visibleCommands(commands)));
+  const known = Object.keys(visibleCommands(commands));
+  const near = closest(name, known) ?? known.find((command) => command === otherCommands[name]);
+  if (name.startsWith("-")) return refuse(io, program, `no command is given, only ${name}`, program);
   const hint = near ? `; did you mean ${JSON.stringify(near)}?` : "";
   return refuse(io, program, `unknown command ${JSON.stringify(name)}${hint}`, program);
 }
+
+/** Commands of kubectl, docker and systemctl that are called otherwise here. */
+const otherCommands: Record<string, string | undefined> = {
+  list: "ps",
+  ls: "ps",
+  get: "ps",
+  status: "ps",
+  rm: "delete",
+  remove: "delete",
+  inspect: "describe",
+  show: "describe",
+  kill: "stop",
+  create: "apply",
+  check: "validate",
+};
 
 function refuse(io: Io, program: string, message: string, helpOn: string): number {
   io.stderr(`${program}: ${message}\nSee '${helpOn} --help'.\n`);

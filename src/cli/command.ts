@@ -3,6 +3,8 @@
  * (commands/commands.ts), so that help can list all commands without loading them.
  */
 
+import type { Terminal } from "./terminal.ts";
+
 /** What commands see of the process; main.ts connects it. */
 export interface Io {
   stdout(text: string | Uint8Array): void;
@@ -14,6 +16,8 @@ export interface Io {
   columns: number;
   /** Height of the terminal; absent if unknown. */
   rows?: number;
+  /** Takes the terminal for a screen with keys; absent unless standard input and output are a terminal. */
+  openTerminal?: () => Terminal;
   /** The command line that runs this program again, without the name of a command. */
   self?: string[];
   /** Aborts when the user or the system asks the process to end. */
@@ -26,6 +30,8 @@ export interface Flag {
   /** Name of the value in the help, such as `DIR`. */
   value?: string;
   short?: string;
+  /** The values to choose from, for completion. */
+  choices?: readonly string[];
   help: string;
   default?: string;
 }

@@ -1,5 +1,6 @@
 /** The variables and the parsers for the values of flags. A value that does not parse is a UsageError with the flag and the value. */
 import { showURL } from "../api/shown-spec.ts";
+import { parseAddress } from "../lib/special-addresses.ts";
 import { UsageError } from "./command.ts";
 
 /** Returns the environment variable that sets a flag. */
@@ -15,6 +16,15 @@ export function parseDuration(flag: string, text: string): number {
   // A timer with a longer delay fires at once.
   if (ms > 0 && ms < 2 ** 31) return ms;
   throw new UsageError(`--${flag} ${JSON.stringify(text)}: use a time such as 10s or 500ms, up to 24 days`);
+}
+
+/** Parses how long ago something was, such as `5m`, `1h30m` or `2d`, into seconds. */
+export function parseAge(flag: string, text: string): number {
+  const [all, ...parts] = /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text) ?? [];
+  const [days = 0, hours = 0, minutes = 0, seconds = 0] = parts.map((part) => Number(part ?? 0));
+  const age = ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
+  if (all && age >= 1 && age < 2 ** 31) return age;
+  throw new UsageError(`--${flag} ${JSON.stringify(text)}: use a time such as 30s, 5m, 1h30m or 2d`);
 }
 
 export function parseWholeNumber(
@@ -33,8 +43,9 @@ export function parsePercentage(flag: string, text: string): number {
   throw new UsageError(`--${flag} ${JSON.stringify(text)}: use a number from 0 to 100`);
 }
 
+/** Accepts 1 and 0 as well, as variables are often set. */
 export function parseBoolean(flag: string, text: string): boolean {
-  return parseChoice(flag, text, ["true", "false"]) === "true";
+  return text === "1" || text !== "0" && parseChoice(flag, text, ["true", "false"]) === "true";
 }
 
 export function parseChoice<T extends string>(flag: string, text: string, allowed: readonly T[]): T {
@@ -48,4 +59,16 @@ export function parseHttpURL(flag: string, text: string): URL {
   const url = URL.parse(text);
   if (url && ["http:", "https:"].includes(url.protocol)) return url;
   throw new UsageError(`--${flag} ${JSON.stringify(showURL(text))}: use an http:// or https:// URL`);
+}
+
+/** Checks comma-separated addresses such as `127.0.0.1:10268`; with `anyHost` also `:10268`. */
+export function parseListen(flag: string, text: string, { anyHost = false } = {}): string {
+  for (const address of text.split(",").map((word) => word.trim()).filter(Boolean)) {
+    try {
+      parseAddress(anyHost && address.startsWith(":") ? `[::]${address}` : address);
+    } catch {
+      throw new UsageError(`--${flag} ${JSON.stringify(address)}: use an address such as 127.0.0.1:10268`);
+    }
+  }
+  return text;
 }

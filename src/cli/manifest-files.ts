@@ -1,7 +1,12 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { formatProblem, type ParsedManifests, parseManifests } from "../api/manifest/manifest.ts";
-import { errorCode } from "../lib/files.ts";
+import {
+  formatProblem,
+  type ParsedManifests,
+  parseManifests,
+  type ParseOptions,
+} from "../api/manifest/manifest.ts";
+import { explainFileError } from "../lib/files.ts";
 import { type Flag, type Invocation, type Io, listFlag, UsageError } from "./command.ts";
 
 export const filenameFlag: Flag = {
@@ -14,6 +19,8 @@ export const filenameFlag: Flag = {
 export interface ManifestFile {
   file: string;
   apps: ParsedManifests["apps"];
+  /** Keys of the NCAppSets, if they were to be checked. */
+  sets: string[];
   /** One line each, with file, line, app, field and value. */
   problems: string[];
   /** One line for each object of another kind, such as the Namespace of the apps. */
@@ -24,15 +31,20 @@ export interface ManifestFile {
 export async function readManifestFiles(
   invocation: Invocation,
   io: Pick<Io, "stdin">,
-  { namespace }: { namespace?: string } = {},
+  options: Pick<ParseOptions, "namespace" | "checkSets"> = {},
 ): Promise<ManifestFile[]> {
   const named = [...listFlag(invocation, "filename"), ...invocation.args];
   if (named.length === 0) throw new UsageError("no manifest is named: use -f FILE");
   if (named.filter(isInput).length > 1) {
     throw new UsageError("standard input can be read only once: use - only once");
   }
-  const files = (await Promise.all(named.map(filesOf))).flat();
-  return await Promise.all(files.map((file) => readOne(file, io, namespace)));
+  const read = named.map(async (path) => {
+    const files = await filesOf(path);
+    return files.length > 0
+      ? await Promise.all(files.map((file) => readOne(file, io, options)))
+      : [problemOf(path, "the folder has no manifest (*.yaml, *.yml or *.json)")];
+  });
+  return (await Promise.all(read)).flat();
 }
 
 function isInput(path: string): boolean {
@@ -50,32 +62,31 @@ async function filesOf(path: string): Promise<string[]> {
 async function readOne(
   file: string,
   io: Pick<Io, "stdin">,
-  namespace: string | undefined,
+  options: Pick<ParseOptions, "namespace" | "checkSets">,
 ): Promise<ManifestFile> {
   try {
     const text = isInput(file) ? await readInput(io) : await readFile(file, "utf8");
-    const { apps, problems, skipped } = parseManifests(text, isInput(file) ? "standard input" : file, {
+    const { apps, sets, problems, skipped } = parseManifests(text, isInput(file) ? "standard input" : file, {
       baseDir: resolve(isInput(file) ? "." : dirname(file)),
-      namespace,
+      ...options,
     });
-    const empty = apps.length + problems.length + skipped.length === 0
+    const empty = apps.length + sets.length + problems.length + skipped.length === 0
       ? [`${file}: contains no manifest`]
       : [];
     return {
       file,
       apps,
+      sets,
       problems: [...problems.map(formatProblem), ...empty],
       skipped: skipped.map(formatProblem),
     };
   } catch (error) {
-    const code = errorCode(error);
-    return {
-      file,
-      apps: [],
-      problems: [`${file}: ${code === "ENOENT" ? "no such file" : `cannot be read: ${code}`}`],
-      skipped: [],
-    };
+    return problemOf(file, explainFileError(error));
   }
+}
+
+function problemOf(file: string, problem: string): ManifestFile {
+  return { file, apps: [], sets: [], problems: [`${file}: ${problem}`], skipped: [] };
 }
 
 /** Reads the open descriptor. Opening /dev/stdin again would fail for sockets and for files of other users. */

@@ -2,10 +2,14 @@
  * The commands that read apps: ps, top, logs and describe. They are written once for `nckubelet`, which asks the agent of its node
  * (node-apps.ts), and for `kubectl ncapp`, which asks the API server (plugin/cluster-apps.ts).
  */
+import { parseTime } from "../lib/time.ts";
+import { maxTailLines } from "../supervisor/logs/logs.ts";
 import type { LogChoice, LogOptions, NodeApp } from "./agent-api/agent-api.ts";
-import { type AppName, oneApp } from "./app-name.ts";
-import { type Command, type Flag, type Invocation, type Io, textFlag } from "./command.ts";
-import { parseDuration, parseWholeNumber } from "./flag-values.ts";
+import { type AppName, manyApps, oneApp } from "./app-name.ts";
+import { appChoice, chooseApps, chooseFlags, selectorFlag } from "./choose-apps.ts";
+import { type Command, type Flag, type Invocation, type Io, textFlag, UsageError } from "./command.ts";
+import { parseAge, parseDuration, parseWholeNumber } from "./flag-values.ts";
+import { printLogs } from "./print-logs.ts";
 import {
   byUsage,
   describeApp,
@@ -15,6 +19,7 @@ import {
   outputFormat,
   paintFor,
   topLines,
+  watchApps,
   watchScreen,
 } from "./screen/screen.ts";
 
@@ -26,8 +31,6 @@ export interface AppOrigin {
   /** The flags of commands that take an APP, and of those that list apps. */
   appFlags: Record<string, Flag>;
   listFlags: Record<string, Flag>;
-  /** More flags for logs. */
-  logFlags: Record<string, Flag>;
   /** How often top refreshes by default. */
   interval: string;
   connect(invocation: Invocation, io: Io): Promise<AppReader>;
@@ -42,6 +45,10 @@ export interface AppReader extends Disposable {
   none: string;
   get(app: AppName): Promise<NodeApp>;
   logs(app: AppName, options: LogOptions): AsyncIterable<Uint8Array>;
+  /** Asks for a restart, and does not wait for it. */
+  restart(app: AppName): Promise<void>;
+  /** Manifests that are no apps yet, because they are invalid: rows for a table. */
+  broken(): Promise<NodeApp[]>;
   /** The first lines of top. */
   heading(): Promise<string[]>;
   /** The last lines of describe. */
@@ -64,25 +71,49 @@ export function readCommands(origin: AppOrigin): ReadCommands {
   };
 }
 
+/** Lists apps. With --watch a terminal shows them in place; elsewhere each change is a line. */
 function psCommand({ program, scope, listFlags, connect }: AppOrigin): Command {
   return {
-    operandHint: `'${program} describe APP' shows one app`,
-    flags: { ...listFlags, output: outputFlag },
+    operands: "[APP...]",
+    flags: {
+      ...listFlags,
+      selector: selectorFlag,
+      watch: { kind: "switch", short: "w", help: "Show changes until Ctrl-C." },
+      output: outputFlag,
+    },
     examples: [
       `${program} ps`,
+      `${program} ps web worker`,
+      `${program} ps --watch -l app=web`,
       `${program} ps -n shop -o wide`,
       `${program} ps -o json | jq '.items[].status.phase'`,
     ],
     async run(invocation, io) {
       const format = outputFormat(invocation);
-      using apps = await connect(invocation, io);
-      io.stdout(formatApps(await apps.list(), format, io, { scope, none: apps.none }));
+      const watch = invocation.flags.watch === true;
+      if (watch && isForPrograms(format)) {
+        throw new UsageError(`--watch shows a table: use it without -o ${format}`);
+      }
+      using reader = await connect(invocation, io);
+      const isChosen = appChoice(invocation) ?? (() => true);
+      const named = invocation.args.length > 0 ? manyApps(invocation, reader.namespace) : undefined;
+      const list = async () => {
+        if (named) return await Promise.all(named.map((app) => reader.get(app)));
+        const apps = (await reader.list()).filter(isChosen);
+        return isForPrograms(format) ? apps : [...apps, ...(await reader.broken()).filter(isChosen)];
+      };
+      const options = { scope, none: reader.none };
+      if (watch) await watchApps(list, io, { ...options, wide: format === "wide" });
+      else io.stdout(formatApps(await list(), format, io, options));
       return 0;
     },
   };
 }
 
-/** Shows the usage of apps, highest first: refreshed in place on a terminal, once for programs and with --once. */
+/**
+ * Shows the usage of apps, highest first: on a terminal as a screen with keys (top/top.ts), once for programs and with --once. Where
+ * standard input is no terminal, the screen refreshes without keys.
+ */
 function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin): Command {
   return {
     operandHint: `'${program} describe APP' shows one app`,
@@ -108,6 +139,11 @@ function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin)
         io.stdout(formatApps((await reader.list()).sort(byUsage), format, io, { scope, none }));
         return 0;
       }
+      if (!once && io.openTerminal) {
+        const { runTop } = await import("./top/top.ts");
+        await runTop(reader, io, io.openTerminal, { everyMs, scope });
+        return 0;
+      }
       const draw = async () => {
         const [heading, apps] = await Promise.all([reader.heading(), reader.list()]);
         const width = once ? 0 : io.columns;
@@ -120,36 +156,59 @@ function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin)
   };
 }
 
-/** Prints the output of an app, across rotations, byte for byte. */
-function logsCommand({ program, appFlags, logFlags, connect }: AppOrigin): Command {
+/** Prints the output of apps, across rotations. */
+function logsCommand({ program, appFlags, connect }: AppOrigin): Command {
   return {
-    operands: "APP",
+    operands: "APP...",
     flags: {
       follow: { kind: "switch", short: "f", help: "Keep printing as the log grows, until Ctrl-C." },
       tail: { kind: "text", value: "N", help: "Start with the last N lines.", default: "all" },
-      ...logFlags,
+      since: { kind: "text", value: "TIME", help: "Only lines of the last TIME, such as 5m or 1h30m." },
+      "since-time": { kind: "text", value: "TIME", help: "Only lines since a time of RFC 3339." },
+      previous: { kind: "switch", short: "p", help: "Only the run before the current or last one." },
+      timestamps: { kind: "switch", help: "Print when each line was written, accurate to 10 s." },
+      "limit-bytes": { kind: "text", value: "N", help: "End after N bytes of each log." },
+      ...chooseFlags,
       ...appFlags,
     },
     examples: [
       `${program} logs web`,
       `${program} logs -f --tail 20 shop/web`,
+      `${program} logs --since 10m --timestamps web`,
+      `${program} logs --previous web`,
+      `${program} logs -f web worker`,
+      `${program} logs -l app=web --tail 5`,
       `${program} logs web | grep ERROR`,
     ],
     async run(invocation, io) {
       const choice = logChoice(invocation);
-      using apps = await connect(invocation, io);
-      const app = oneApp(invocation, apps.namespace);
-      for await (const bytes of apps.logs(app, { ...choice, signal: io.signal })) io.stdout(bytes);
-      return 0;
+      using reader = await connect(invocation, io);
+      const apps = await chooseApps(invocation, reader);
+      return await printLogs(reader, apps, choice, io);
     },
   };
 }
 
 function logChoice(invocation: Invocation): LogChoice {
   const tail = textFlag(invocation, "tail") ?? "all";
+  const [since, sinceTime, limit] = ["since", "since-time", "limit-bytes"]
+    .map((name) => textFlag(invocation, name));
+  if (since !== undefined && sinceTime !== undefined) {
+    throw new UsageError("use --since or --since-time, not both");
+  }
+  if (sinceTime !== undefined && !parseTime(sinceTime)) {
+    throw new UsageError(
+      `--since-time ${JSON.stringify(sinceTime)}: use a time of RFC 3339 such as 2026-11-17T07:04:14Z`,
+    );
+  }
   return {
-    tailLines: tail === "all" ? undefined : parseWholeNumber("tail", tail, { max: 9_999_999 }),
+    tailLines: tail === "all" ? undefined : parseWholeNumber("tail", tail, { max: maxTailLines }),
     follow: invocation.flags.follow === true,
+    sinceSeconds: since === undefined ? undefined : parseAge("since", since),
+    sinceTime,
+    previous: invocation.flags.previous === true,
+    timestamps: invocation.flags.timestamps === true,
+    limitBytes: limit === undefined ? undefined : parseWholeNumber("limit-bytes", limit, { min: 1 }),
   };
 }
 

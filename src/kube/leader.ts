@@ -24,6 +24,8 @@ export interface LeaderOptions {
   leaseSeconds?: number;
   renewDeadlineMs?: number;
   retryMs?: number;
+  /** A former holder that certainly works no more: its Lease is taken at once. */
+  ended?: string;
   now?: () => number;
   /** A clock that is never set, but may stand still while the machine is suspended. */
   steady?: () => number;
@@ -32,8 +34,10 @@ export interface LeaderOptions {
 export interface Leadership {
   /** Aborts when the Lease is lost, or with the signal of `lead`. */
   signal: AbortSignal;
-  /** False as soon as another candidate may hold the Lease. */
+  /** False as soon as another candidate may hold the Lease, and from then on: `signal` aborts with the first false. */
   isLeader(): boolean;
+  /** Who held the Lease before and let it expire. */
+  readonly predecessor?: string;
 }
 
 const releaseMs = 2000;
@@ -45,26 +49,30 @@ export async function lead(
   work: (leadership: Leadership) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { identity, log, renewDeadlineMs = 10_000, retryMs = 2000 } = options;
+  const { name: lease, identity, log, renewDeadlineMs = 10_000, retryMs = 2000 } = options;
   const candidate = createCandidate(client, options);
   while (!signal.aborted) {
-    await acquire(candidate, { log, retryMs }, signal);
+    await acquire(candidate, { lease, log, retryMs }, signal);
     if (signal.aborted) return;
-    log.info("leading", { identity });
+    log.info("leading", { identity, lease });
     const stopping = new AbortController();
-    const isLeader = () => !stopping.signal.aborted && candidate.renewedAgoMs() < renewDeadlineMs;
     const stop = () => stopping.abort();
+    // Whoever is told no may drop its work, so the term ends with that, even if a late renewal succeeds.
+    const isLeader = () => {
+      if (candidate.renewedAgoMs() >= renewDeadlineMs) stop();
+      return !stopping.signal.aborted;
+    };
     signal.addEventListener("abort", stop, { once: true });
     const keeping = keep(candidate, { log, retryMs, isLeader }, stopping.signal).finally(stop);
     try {
-      await work({ signal: stopping.signal, isLeader });
+      await work({ signal: stopping.signal, isLeader, predecessor: candidate.predecessor });
     } finally {
       stop();
       signal.removeEventListener("abort", stop);
       await keeping;
       await candidate.release().catch((error) => log.debug("cannot give the Lease back", { error }));
     }
-    if (!signal.aborted) log.warn("not leading any more", { identity });
+    if (!signal.aborted) log.warn("not leading any more", { identity, lease });
   }
 }
 
@@ -73,12 +81,15 @@ interface Candidate {
   claim(signal: AbortSignal): Promise<boolean>;
   /** The time since the start of the last successful claim, by whichever clock shows more: one can be set, the other can stand still. */
   renewedAgoMs(): number;
+  /** Another candidate that held the Lease at the last claim. */
+  readonly rival?: string;
+  readonly predecessor?: string;
   release(): Promise<void>;
 }
 
 function createCandidate(client: KubeClient, options: LeaderOptions): Candidate {
   const { namespace, name, identity, leaseSeconds = 15, renewDeadlineMs = 10_000 } = options;
-  const { now = Date.now, steady = steadyNow } = options;
+  const { ended, now = Date.now, steady = steadyNow } = options;
   const claimed: LeaseClaim = { namespace, name, holder: identity, seconds: leaseSeconds };
   const path = resourcePath(leases, { namespace, name });
   const send = (request: KubeRequest) =>
@@ -88,29 +99,40 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
   /** Another candidate's Lease, and since when it is unchanged; the times in it come from another clock. */
   let seen: { text: string; since: number } | undefined;
   let renewedAt = { wall: -Infinity, steady: -Infinity };
+  let rival: string | undefined;
+  let predecessor: string | undefined;
 
   const read = (signal: AbortSignal) =>
     send({ path, signal }).catch((error) => hasStatus(error, 404) ? undefined : Promise.reject(error));
 
   const isTaken = ({ spec }: Lease) => {
     const holder = spec?.holderIdentity;
-    if (!holder || holder === identity) return false;
+    if (!holder || holder === identity || holder === ended) return false;
     const text = JSON.stringify([holder, spec.renewTime]);
     if (seen?.text !== text) seen = { text, since: steady() };
     return steady() - seen.since < (spec.leaseDurationSeconds ?? leaseSeconds) * 1000;
   };
 
   return {
+    get rival() {
+      return rival;
+    },
+    get predecessor() {
+      return predecessor;
+    },
     renewedAgoMs: () => Math.max(now() - renewedAt.wall, steady() - renewedAt.steady),
     async claim(signal) {
       const startedAt = { wall: now(), steady: steady() };
       const known = own ?? await read(signal);
+      const holder = known?.spec?.holderIdentity || undefined;
+      rival = holder === identity ? undefined : holder;
       if (known && isTaken(known)) return false;
       const body = renewed(known, claimed, startedAt.wall);
       try {
         own = known
           ? await send({ method: "PUT", path, body, signal })
           : await send({ method: "POST", path: resourcePath(leases, { namespace }), body, signal });
+        if (holder !== identity) predecessor = holder;
         renewedAt = startedAt;
         return true;
       } catch (error) {
@@ -134,13 +156,17 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
 
 async function acquire(
   candidate: Candidate,
-  { log, retryMs }: { log: Logger; retryMs: number },
+  { lease, log, retryMs }: { lease: string; log: Logger; retryMs: number },
   signal: AbortSignal,
 ): Promise<void> {
   const backoff = createBackoff({ initialMs: retryMs, maxMs: retryMs * 1.2, jitter: 0.2 });
+  let logged: string | undefined;
   while (!signal.aborted) {
     try {
       if (await candidate.claim(signal)) return;
+      const { rival: leader } = candidate;
+      if (leader && leader !== logged) log.info("standing by", { leader, lease });
+      logged = leader ?? logged;
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       if (!signal.aborted) log.warn("cannot ask for the leader's Lease; trying again", { error });

@@ -3,7 +3,7 @@
  *
  * Guarantees: creates a missing Lease and renews an existing one. If another client writes at the same time, it reads the Lease
  * again and retries, up to `attempts`. A change of holder is counted in `leaseTransitions`, as in Kubernetes.
- * Caveat: it takes the Lease from any holder. Leader election must not do that, and checks the holder first.
+ * Caveat: without `review` it takes the Lease from any holder. Leader election must not do that, and checks the holder first.
  */
 import type { V1Lease } from "@kubernetes/client-node";
 import type { KubeClient, KubeRequest } from "./client/client.ts";
@@ -27,25 +27,45 @@ export interface LeaseClaim {
 export interface RenewOptions {
   /** The result of the last renewal: saves reading it. */
   last?: Lease;
+  /**
+   * Reviews a Lease that this client did not write last, or the lack of one, before it is written. Returns the claim, or undefined
+   * to leave the Lease to its holder.
+   */
+  review?: (found: Lease | undefined) => Promise<LeaseClaim | undefined>;
   attempts?: number;
   now?: () => number;
   timeoutMs?: number;
   signal?: AbortSignal;
 }
 
-/** Returns the Lease as the server has it now. */
+/** Returns the Lease as the server has it now; undefined if it was left to its holder. */
+export async function renewLease(
+  client: KubeClient,
+  claim: LeaseClaim,
+  options?: Omit<RenewOptions, "review">,
+): Promise<Lease>;
+export async function renewLease(
+  client: KubeClient,
+  claim: LeaseClaim,
+  options: RenewOptions,
+): Promise<Lease | undefined>;
 export async function renewLease(
   client: KubeClient,
   claim: LeaseClaim,
   options: RenewOptions = {},
-): Promise<Lease> {
-  const { last, attempts = 3, now = Date.now, timeoutMs, signal } = options;
+): Promise<Lease | undefined> {
+  const { last, review, attempts = 3, now = Date.now, timeoutMs, signal } = options;
   const send = (request: KubeRequest) =>
     client.request<Lease>({ priority: "high", timeoutMs, signal, ...request });
   let known = last;
   for (let attempt = 1;; attempt++) {
-    known ??= await readLease(send, claim);
-    const body = renewed(known, claim, now());
+    let current: LeaseClaim | undefined = claim;
+    if (!known) {
+      known = await readLease(send, claim);
+      if (review) current = await review(known);
+    }
+    if (!current) return undefined;
+    const body = renewed(known, current, now());
     try {
       return known
         ? await send({ method: "PUT", path: leasePath(claim), body })
@@ -81,7 +101,8 @@ export function renewed(known: Lease | undefined, claim: LeaseClaim, now: number
       leaseDurationSeconds: seconds,
       acquireTime: sameHolder ? before.acquireTime ?? renewTime : renewTime,
       renewTime,
-      leaseTransitions: (before?.leaseTransitions ?? 0) + (before?.holderIdentity && !sameHolder ? 1 : 0),
+      // A holder that takes a released Lease counts as well, as in Kubernetes.
+      leaseTransitions: (before?.leaseTransitions ?? 0) + (before && !sameHolder ? 1 : 0),
     },
   };
 }

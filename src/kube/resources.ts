@@ -11,7 +11,17 @@ export interface KubeResource {
 
 /** A test compares this with the names in src/api, which this layer must not import. */
 export const ncapps: KubeResource = define("app.example.com", "v1alpha1", "ncapps", "NCApp", true);
+export const ncappsets: KubeResource = define("app.example.com", "v1alpha1", "ncappsets", "NCAppSet", true);
+export const controllerRevisions: KubeResource = define(
+  "apps",
+  "v1",
+  "controllerrevisions",
+  "ControllerRevision",
+  true,
+);
 export const nodes: KubeResource = define("", "v1", "nodes", "Node", false);
+export const namespaces: KubeResource = define("", "v1", "namespaces", "Namespace", false);
+export const pods: KubeResource = define("", "v1", "pods", "Pod", true);
 export const events: KubeResource = define("", "v1", "events", "Event", true);
 export const secrets: KubeResource = define("", "v1", "secrets", "Secret", true);
 export const configMaps: KubeResource = define("", "v1", "configmaps", "ConfigMap", true);

@@ -13,7 +13,11 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY, O_DIRECTORY } = constan
 let counter = 0;
 
 /** Replaces a file: writes a temporary one beside it, fsyncs, renames, fsyncs the folder. */
-export async function writeFileAtomic(path: string, content: string, { mode = 0o600 } = {}): Promise<void> {
+export async function writeFileAtomic(
+  path: string,
+  content: string | Uint8Array,
+  { mode = 0o600 } = {},
+): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.${counter++}.tmp`);
   try {
     await writeNew(temporary, content, { mode, durable: true });
@@ -64,8 +68,12 @@ export function readIfExistsSync(path: string): string | undefined {
 
 /** Creates a folder, private by default. Throws if the path is a symlink or not a folder. */
 export async function ensureFolder(path: string, { mode = 0o700 } = {}): Promise<void> {
-  await mkdir(path, { recursive: true, mode });
-  const stat = await lstat(path);
+  // Checked first: on Deno, mkdir would block the event loop while a mount hangs.
+  const stat = await lstat(path).catch(async (error) => {
+    if (errorCode(error) !== "ENOENT") throw error;
+    await mkdir(path, { recursive: true, mode });
+    return await lstat(path);
+  });
   if (!stat.isDirectory()) throw new Error(`cannot use ${path}: not a folder`);
 }
 
@@ -73,6 +81,25 @@ export async function ensureFolder(path: string, { mode = 0o700 } = {}): Promise
 export function errorCode(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" ? code : String((error as Error)?.message ?? error);
+}
+
+const fileErrors: Record<string, string | undefined> = {
+  ENOENT: "no such file",
+  EACCES: "permission denied: try again as root (sudo)",
+  EPERM: "not permitted, even for this user",
+  EISDIR: "is a folder, not a file",
+  ENOTDIR: "a part of the path is not a folder",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EROFS: "the file system is read-only",
+  ELOOP: "is a symbolic link, or links in a circle",
+  EIO: "the disk has an error",
+};
+
+/** Returns what a file system error means, in words. */
+export function explainFileError(error: unknown): string {
+  const code = errorCode(error);
+  return fileErrors[code] ?? `cannot be used: ${code}`;
 }
 
 async function syncFolder(path: string): Promise<void> {

@@ -18,6 +18,18 @@ export function withoutUndefined<T extends object>(fields: T): T {
 /** A merge patch (RFC 7386): objects are merged, null removes a field, any other value replaces it. */
 export type MergePatch = { [field: string]: unknown };
 
+/** Returns the target with a merge patch applied; both stay unchanged. */
+export function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  // A map, since an assignment to a field named __proto__ would do something else.
+  const fields = new Map(isObject(target) ? Object.entries(target) : []);
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === null) fields.delete(field);
+    else if (value !== undefined) fields.set(field, applyMergePatch(fields.get(field), value));
+  }
+  return Object.fromEntries(fields);
+}
+
 /** Returns the merge patch from one object to another; undefined if they are equal. Lists are replaced whole, undefined means absent. */
 export function mergePatch(from: object, to: object): MergePatch | undefined {
   const [before, after] = [from as MergePatch, to as MergePatch];

@@ -11,3 +11,13 @@ export function steadyNow(): number {
 export function isoSeconds(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d{3}Z$/, "Z");
 }
+
+/** Parses a time of RFC 3339 such as `2026-11-17T07:04:14Z`; undefined if it is none. */
+export function parseTime(text: string): Date | undefined {
+  const [, year, month, day] =
+    /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/.exec(text) ?? [];
+  const time = new Date(text);
+  // The 30th of February would become a day in March.
+  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  return Number(day) <= lastDay && !Number.isNaN(time.getTime()) ? time : undefined;
+}

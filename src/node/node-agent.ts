@@ -2,7 +2,8 @@
  * The node's part of the agent: measures the machine, evicts an app when memory runs short, and keeps the Node object and the
  * Leases. Without an API server it does only the first two.
  *
- * It runs three loops that do not wait for each other: a server that hangs must not delay an eviction.
+ * It runs three loops that do not wait for each other: a server that hangs must not delay an eviction. While another agent renews
+ * the Lease of this node, it leaves the Node object to that one.
  */
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log.ts";
@@ -11,7 +12,8 @@ import { steadyNow } from "../lib/time.ts";
 import { chooseEviction, type EvictionCandidate } from "./eviction.ts";
 import type { NodeFacts } from "./facts.ts";
 import type { Hardware } from "./hardware.ts";
-import { createLeaseKeeper } from "./leases.ts";
+import type { AgentIdentity } from "./holder.ts";
+import { createLeaseKeeper, type Standing } from "./leases.ts";
 import type { NodePicture } from "./node-object.ts";
 import { memoryThreshold, noPressure, type Pressures, stepPressure } from "./pressure.ts";
 import { activePressures, publish, type Shares } from "./published.ts";
@@ -21,6 +23,8 @@ import type { NodeUsage, UsageReader } from "./usage.ts";
 export interface NodeAgentOptions {
   client?: KubeClient;
   node: string;
+  /** Distinguishes this agent from another one with the same node name. */
+  identity: AgentIdentity;
   version: string;
   mode: RegisterMode;
   log: Logger;
@@ -36,6 +40,14 @@ export interface NodeAgentOptions {
   /** The running apps. Without `evict`, none is evicted. */
   apps?: () => EvictionCandidate[];
   evict?: (key: string, message: string) => void;
+  /** Resolves to whether the state belongs to this node. Without that, the Node and its Leases are left alone. */
+  settled?: (signal: AbortSignal) => Promise<boolean>;
+  /** Called with the result of every renewal: whether this agent may act for the node. */
+  onStanding?: (standing: Standing) => void;
+  /** Called when the Node was read: whether it belongs to the agent, and its addresses. */
+  onNode?: (node: { registered: boolean; addresses: string[] }) => void;
+  /** The port of the kubelet's API, while it is served. */
+  kubeletPort?: () => number | undefined;
   periodMs?: number;
   /** For timestamps. */
   now?: () => number;
@@ -61,13 +73,15 @@ export interface NodeAgent {
   state(): NodeState;
 }
 
-const registerPeriodMs = 60_000;
+/** How often a Node is read that a kubelet maintains, and the machine for a Node that the agent maintains. */
+const slowPeriodMs = 60_000;
 
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const { client, node, version, mode, log, free, periodMs = 10_000 } = options;
   const { now = Date.now, steady = steadyNow } = options;
   const { reserved = { cpuPCT: 0, memPCT: 0 } } = options;
   const { ready = () => ({ ready: true, message: "nckubelet runs apps" }) } = options;
+  const { kubeletPort = () => undefined, onNode = () => {} } = options;
   const registration = client && createRegistration({ client, node, mode, log, now });
   let usage: NodeUsage | undefined;
   let pressures = noPressure(steady());
@@ -79,8 +93,19 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     const used = usage ?? { cpuPCT: 0, memPCT: 0 };
     return publish({ used, free: free(), reserved, pressure: activePressures(pressures), version });
   };
-  const leases = client &&
-    createLeaseKeeper({ client, node, log, annotations, owner: () => registration?.node, periodMs, now });
+  const leases = client && createLeaseKeeper({
+    client,
+    node,
+    identity: options.identity,
+    log,
+    annotations,
+    owner: () => registration?.node,
+    onMissing: (signal) => attempt("update the Node object", () => checkNode(signal), signal),
+    onStanding: options.onStanding,
+    periodMs,
+    now,
+    steady,
+  });
 
   const observeOnce = async () => {
     usage = await options.usage.read();
@@ -101,25 +126,39 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     options.evict?.(eviction.key, eviction.message);
   };
 
-  const picture = async (): Promise<NodePicture> => ({
-    name: node,
-    version,
-    facts: await options.facts(),
-    hardware,
-    reserved,
-    diskBytes: usage?.disk?.totalBytes,
-    pressures,
-    ready: ready(),
-  });
+  let facts: NodeFacts | undefined;
+  let factsAt = -Infinity;
+  const picture = async (): Promise<NodePicture> => {
+    if (!facts || steady() - factsAt >= slowPeriodMs) [facts, factsAt] = [await options.facts(), steady()];
+    const diskBytes = usage?.disk?.totalBytes;
+    const now = { ready: ready(), kubeletPort: kubeletPort() };
+    return { name: node, version, facts, hardware, reserved, diskBytes, pressures, ...now };
+  };
+
+  let checking: Promise<void> | undefined;
+  /** Reads and updates the Node object, one call at a time. */
+  const checkNode = (signal?: AbortSignal) =>
+    checking ??= readNode(signal).finally(() => checking = undefined);
+  const readNode = async (signal?: AbortSignal) => {
+    if (!registration || leases?.standing.kind === "taken") return;
+    const before = registration.node?.uid;
+    const next = aspects();
+    const drawn = await picture();
+    await registration.syncOnce(drawn, signal);
+    [pictured, picturedAt] = [next, steady()];
+    onNode({ registered: registration.node?.registered ?? false, addresses: drawn.facts.addresses });
+    // Leases of a Node that is gone are deleted: they need their new owner soon.
+    if (before && before !== registration.node?.uid) void leases?.renewOnce(signal);
+  };
+
+  /** What is written to the Node at once if it changes. */
+  const aspects = () => JSON.stringify([ready(), activePressures(pressures), hardware, kubeletPort()]);
 
   const registerOnce = async (signal?: AbortSignal) => {
-    if (!registration) return;
-    // Changes are written at once; otherwise the Node is checked once a minute.
-    const next = JSON.stringify([ready(), activePressures(pressures), hardware]);
-    if (next === pictured && steady() - picturedAt < registerPeriodMs) return;
-    await registration.syncOnce(await picture(), signal);
-    [pictured, picturedAt] = [next, steady()];
-    if (registration.node?.registered) await findHardware(signal);
+    // A node controller that missed Leases marks the Node as not ready, and only its agent corrects that.
+    const isDue = registration?.node?.registered || steady() - picturedAt >= slowPeriodMs;
+    if (isDue || aspects() !== pictured) await checkNode(signal);
+    if (registration?.node?.registered) await findHardware(signal);
   };
 
   let askHardware = options.hardware;
@@ -129,9 +168,9 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     hardware ??= await ask?.(signal).catch((error) => void log.debug("the hardware is unknown", { error }));
   };
 
-  const attempt = (what: string, work: () => Promise<void>, signal: AbortSignal) =>
+  const attempt = (what: string, work: () => Promise<void>, signal?: AbortSignal) =>
     work().catch((error) => {
-      if (!signal.aborted) log.warn(`cannot ${what}; trying again`, { error });
+      if (!signal?.aborted) log.warn(`cannot ${what}; trying again`, { error });
     });
 
   return {
@@ -142,13 +181,21 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     async run(signal) {
       const observe = () => attempt("measure the node", observeOnce, signal);
       const register = () => attempt("update the Node object", () => registerOnce(signal), signal);
+      // The first attempt shows whether another agent acts for the node; later ones show the end of an outage.
+      let renewed: boolean | undefined;
+      const onRenewal = (done: boolean) => {
+        if (renewed === undefined || done && !renewed) void register();
+        renewed = done;
+      };
+      const keepNode = async () => {
+        if (!await settled) return;
+        await Promise.all([leases?.run(signal, onRenewal), repeat(periodMs, signal, register, log)]);
+        await checking?.catch(() => {});
+      };
+      const settled = options.settled?.(signal) ?? true;
       // The first Lease should contain measured values.
       await observe();
-      await Promise.all([
-        repeat(() => observeDelay(usage, periodMs), signal, observe, log),
-        register().then(() => repeat(periodMs, signal, register, log)),
-        leases?.run(signal),
-      ]);
+      await Promise.all([repeat(() => observeDelay(usage, periodMs), signal, observe, log), keepNode()]);
     },
   };
 }

@@ -22,6 +22,8 @@ export interface NodePicture {
   diskBytes?: number;
   pressures: Pressures;
   ready: { ready: boolean; message: string };
+  /** Where the agent serves the kubelet's API; undefined if nowhere. */
+  kubeletPort?: number;
 }
 
 export const nodeAnnotations = {
@@ -91,7 +93,7 @@ export function nodeStatus(
   picture: NodePicture,
   now: number,
 ): NonNullable<Node["status"]> {
-  const { facts, reserved, diskBytes } = picture;
+  const { facts, reserved, diskBytes, kubeletPort = 0 } = picture;
   const left = (share: number) => Math.max(0, 100 - share) / 100;
   // No Pods: without a kubelet, nothing would start them.
   const storage: Record<string, string> = diskBytes ? { "ephemeral-storage": formatBytes(diskBytes) } : {};
@@ -112,6 +114,8 @@ export function nodeStatus(
       ...facts.addresses.map((address) => ({ type: "InternalIP", address })),
       { type: "Hostname", address: facts.hostname },
     ],
+    // The API server connects to this port for logs and exec; 0 is none.
+    daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
     nodeInfo: {
       ...before.nodeInfo,
       machineID: facts.machineID,

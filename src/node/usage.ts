@@ -9,6 +9,10 @@ import { join } from "node:path";
 import { type CpuTimes, parseCpuTimes, parseMemory, parsePressure, parseThreads } from "./proc.ts";
 
 export interface NodeUsage {
+  /** When it was measured, in milliseconds since 1970. */
+  time: number;
+  /** CPU time since boot, over all CPUs. */
+  cpuSeconds: number;
   /** Percent of all CPUs. */
   cpuPCT: number;
   /** Percent of the physical memory. */
@@ -37,6 +41,9 @@ export interface UsageReader {
   read(): Promise<NodeUsage>;
 }
 
+// USER_HZ: 100 on every architecture in use, independent of the kernel's own tick.
+const ticksPerSecond = 100;
+
 /** `diskPath` is a folder on the file system to measure. */
 export function createUsageReader(
   { procDir = "/proc", diskPath }: { procDir?: string; diskPath?: string } = {},
@@ -55,6 +62,8 @@ export function createUsageReader(
       const { totalBytes, availableBytes } = parseMemory(await read("meminfo"));
       const limits = [await readIfExists("sys/kernel/pid_max"), await readIfExists("sys/kernel/threads-max")];
       return {
+        time: Date.now(),
+        cpuSeconds: cpu.busy / ticksPerSecond,
         cpuPCT,
         memPCT: share(totalBytes - availableBytes, totalBytes),
         memoryBytes: totalBytes - availableBytes,

@@ -2,6 +2,8 @@
 import type { KubeAccess } from "../kube/access/access.ts";
 import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client/client.ts";
 
+/** The API server records it in `managedFields` as the manager of what a scheduler writes. */
+export const schedulerManager = "nckubelet-scheduler";
 /** The number of binds in flight at the same time. */
 export const maxBinds = 16;
 /** Connections that remain for Leases, status and reads while all binds are in flight. */
@@ -11,6 +13,6 @@ export function createSchedulerClient(
   access: KubeAccess,
   { version, onRequest }: { version: string; onRequest?: (report: RequestReport) => void },
 ): KubeClient {
-  const userAgent = `nckubelet-scheduler/${version}`;
+  const userAgent = `${schedulerManager}/${version}`;
   return createKubeClient(access, { userAgent, places: maxBinds + otherPlaces, onRequest });
 }

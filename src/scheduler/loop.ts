@@ -12,7 +12,7 @@ import type { Inbox } from "./inbox.ts";
 import { placeApp, type PlacementDecision, type Preemption, type Refusal } from "./place/place.ts";
 import type { SchedulingQueue } from "./queue/queue.ts";
 import { requeueUnblocked } from "./requeue.ts";
-import type { SchedulerMetrics } from "./serve/serve.ts";
+import type { SchedulerMetrics } from "./metrics.ts";
 import type { ClusterState } from "./state/state.ts";
 import { eventTarget, type Policy, type SchedulerApp } from "./types.ts";
 import type { Binder, Evictor, StatusWriter } from "./write/write.ts";
@@ -39,7 +39,7 @@ export interface LoopOptions {
 }
 
 export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<void> {
-  const { cluster, queue, inbox, binder, policy, bindPlaces } = options;
+  const { cluster, queue, inbox, binder, policy, bindPlaces, now = Date.now } = options;
   let failure: { error: unknown } | undefined;
   const schedule = createStep(options, (error) => {
     failure = { error };
@@ -47,7 +47,7 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
   });
   for (let decisions = 1; !signal.aborted; decisions++) {
     if (failure) throw failure.error;
-    requeueUnblocked(queue, cluster, inbox.takeEvents(), policy);
+    requeueUnblocked(queue, cluster, inbox.takeEvents(), { policy, now: now() });
     const key = binder.inFlight < bindPlaces ? queue.take() : undefined;
     if (key !== undefined) schedule(key);
     else await inbox.wait(Math.min(longestWaitMs, waitMs()), signal);

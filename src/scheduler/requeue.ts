@@ -17,13 +17,13 @@ export function requeueUnblocked(
   queue: SchedulingQueue,
   cluster: ClusterState,
   events: EventSubjects,
-  policy: Policy,
+  { policy, now }: { policy: Policy; now: number },
 ): void {
   if (queue.sizes.parked === 0) return;
   for (const key of events.get("stopped") ?? []) queue.wake(key, { certain: true });
   for (const event of ["node", "capacity"] as const) {
     const names = events.get(event);
-    if (names) requeueForNodes(queue, cluster, queue.helpedBy(event), names, policy);
+    if (names) requeueForNodes(queue, cluster, queue.helpedBy(event), names, { policy, now });
   }
   const isIn = (namespaces: Set<string>) => ({ key }: QueuedApp) =>
     namespaces.has(key.slice(0, key.indexOf("/")));
@@ -38,7 +38,7 @@ function requeueForNodes(
   cluster: ClusterState,
   parked: QueuedApp[],
   names: Set<string>,
-  policy: Policy,
+  options: { policy: Policy; now: number },
 ): void {
   if (parked.length === 0) return;
   if (names.size > maxNodes) {
@@ -52,7 +52,7 @@ function requeueForNodes(
   for (const { key } of parked) {
     const app = withLimits(key, cluster);
     if (!app) continue;
-    const outcome = tryOn(app, trials, cluster, policy);
+    const outcome = tryOn(app, trials, cluster, options);
     if (outcome) queue.wake(key, { certain: outcome === "fits" });
   }
 }
@@ -62,14 +62,14 @@ function tryOn(
   app: SchedulerApp,
   trials: NodeEntry[],
   cluster: ClusterState,
-  policy: Policy,
+  { policy, now }: { policy: Policy; now: number },
 ): "fits" | "may preempt" | undefined {
   const fitTable = cluster.snapshot.fitCache.for(app.placement, policy);
   const candidates = trials.filter((node) => fitTable.of(node) >= 0);
-  const chosen = candidates.find((node) => fits(app, node));
+  const chosen = candidates.find((node) => fits(app, node, now));
   chosen?.add(app);
   if (chosen) return "fits";
-  const hasVictims = (node: NodeEntry) => (victimsOn(app, node) ?? []).length > 0;
+  const hasVictims = (node: NodeEntry) => (victimsOn(app, node, now) ?? []).length > 0;
   return app.preempts && candidates.some(hasVictims) ? "may preempt" : undefined;
 }
 

@@ -1,15 +1,14 @@
 /**
- * The scheduler: follows the cluster always, and decides while it leads.
+ * The scheduler, one of the controllers: follows the cluster always, and decides while it leads.
  *
  * `follow/` fills the cluster state (`state/`), which puts waiting apps into the queue. The leader's loop takes them from there, decides
  * (`place/`), and binds them (`write/`). A standby follows the cluster as the leader does, so that it can take over at once. A leader
  * that loses its Lease forgets the binds that it had only assumed.
  */
-import type { Hono } from "hono";
 import { setTimeout as pause } from "node:timers/promises";
-import { defaultSchedulerName, electionLease, systemNamespace } from "../api/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
-import { lead, type LeaderOptions, type Leadership } from "../kube/leader.ts";
+import type { Controller } from "../kube/controller.ts";
+import type { Leadership } from "../kube/leader.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { createEventRecorder } from "../report/events/events.ts";
@@ -17,45 +16,37 @@ import { maxBinds } from "./client.ts";
 import { createFollowers, type Followers } from "./follow/follow.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
 import { runLoop } from "./loop.ts";
-import { createLossKeeper, createObservedClock } from "./node-loss/node-loss.ts";
+import { createSchedulerMetrics, type SchedulerMetrics } from "./metrics.ts";
+import { createLossKeeper, createNodeFates, createObservedClock } from "./node-loss/node-loss.ts";
+import { isOverQuota } from "./namespaces/namespaces.ts";
 import { seededRandom } from "./place/place.ts";
 import { SchedulingQueue } from "./queue/queue.ts";
-import {
-  createSchedulerApp,
-  createSchedulerMetrics,
-  missingRights,
-  type SchedulerMetrics,
-} from "./serve/serve.ts";
+import { schedulerRights } from "./rights.ts";
 import { ClusterState, type NodeLiveness } from "./state/state.ts";
-import type { Policy } from "./types.ts";
+import type { Policy, SchedulerApp } from "./types.ts";
 import {
   createBinder,
   createDeferredWork,
   createEvictor,
+  createHoldKeeper,
   createQuotaKeeper,
+  createRuleKeeper,
   createStatusWriter,
 } from "./write/write.ts";
 
 export interface SchedulerOptions {
   client: KubeClient;
   log: Logger;
-  version: string;
-  /** Identifies this scheduler in the election; must be unique. */
+  /** The source of its events. */
   identity: string;
   schedulerName: string;
   policy: Policy;
-  /** False: decide without an election. No app is bound twice, since binds are conditional, but two schedulers may overcommit a node. */
-  leaderElect: boolean;
-  /** Overrides the times of the election: 15 s, 10 s and 2 s. */
-  election?: Pick<LeaderOptions, "leaseSeconds" | "renewDeadlineMs" | "retryMs">;
   /** The number of binds in flight at the same time; by default 16. */
   bindPlaces?: number;
   /** How long an app stays bound to a lost node, unless its tolerations say otherwise. */
   defaultTolerationMs?: number;
   /** How long a node may be silent before it is lost; by default as long as its Lease lasts, 40 s. */
   nodeGraceMs?: number;
-  /** Starts the HTTP endpoint; without it there is none. */
-  serve?: (app: Hono) => Promise<{ close(): Promise<void> }>;
   /** Seeds the choice among nodes of equal score. */
   seed?: number;
   tickMs?: number;
@@ -64,8 +55,8 @@ export interface SchedulerOptions {
 /** How long the leader waits at its end for the last events to be sent. */
 const lastEventsMs = 2000;
 
-export async function runScheduler(options: SchedulerOptions, signal: AbortSignal): Promise<void> {
-  const { client, log, schedulerName, nodeGraceMs, identity, leaderElect, tickMs = 1000 } = options;
+export function createSchedulerController(options: SchedulerOptions): Controller {
+  const { client, log, schedulerName, nodeGraceMs, tickMs = 1000 } = options;
   const observedClock = createObservedClock();
   const clocks = () => ({ observed: observedClock.now(), wall: Date.now() });
   const cluster = new ClusterState({ schedulerName, clocks, nodeGraceMs });
@@ -81,19 +72,7 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     if (!followers.ready) return;
     const nodes = cluster.liveness.check();
     cluster.removeOverdue();
-    leader?.tick(nodes);
-  };
-
-  const work = async (leadership: Leadership) => {
-    while (!followers.ready && !leadership.signal.aborted) await inbox.wait(1000, leadership.signal);
-    const current = createLeader({ options, cluster, queue, inbox, followers, metrics, random }, leadership);
-    leader = current;
-    try {
-      await current.run();
-    } finally {
-      leader = undefined;
-      await current.close();
-    }
+    leader?.tick(nodes, cluster.apps.takeGrown());
   };
 
   const gauges = () => ({
@@ -101,41 +80,40 @@ export async function runScheduler(options: SchedulerOptions, signal: AbortSigna
     queues: queue.sizes,
     nodes: countNodes(cluster),
     apps: cluster.apps.size,
+    namespacesOverQuota: countOverQuota(cluster),
   });
-  const server = await options.serve?.(createSchedulerApp({
-    version: options.version,
-    identity,
-    startedAt: new Date(),
-    followers: () => followers.states,
-    gauges,
-    metrics: () => metrics.render(gauges()),
-  }));
 
-  // If one part fails, all end: half a scheduler is worse than none.
-  const failed = new AbortController();
-  const until = AbortSignal.any([signal, failed.signal]);
-  const name = electionLease(schedulerName);
-  const election = { ...options.election, namespace: systemNamespace, name, identity, log };
-  const parts = [
-    followers.run(until),
-    repeat(tickMs, tick, until),
-    leaderElect
-      ? lead(client, election, work, until)
-      : work({ signal: until, isLeader: () => !until.aborted }),
-    ...(leaderElect && schedulerName !== defaultSchedulerName ? [warnOfMissingRights(options, until)] : []),
-  ];
-  try {
-    await Promise.all(parts);
-  } finally {
-    failed.abort();
-    await Promise.allSettled(parts);
-    await server?.close();
-  }
+  return {
+    name: "scheduler",
+    rights: schedulerRights,
+    async follow(signal) {
+      await Promise.all([followers.run(signal), repeat(tickMs, tick, signal)]);
+    },
+    async lead(leadership) {
+      while (!followers.ready && !leadership.signal.aborted) await inbox.wait(1000, leadership.signal);
+      const observed = () => observedClock.now();
+      const parts = { options, cluster, queue, inbox, followers, metrics, random, observed };
+      const current = createLeader(parts, leadership);
+      leader = current;
+      try {
+        await current.run();
+      } finally {
+        leader = undefined;
+        await current.close();
+      }
+    },
+    followers: () => followers.states,
+    metrics: () => metrics.render(gauges()),
+    status() {
+      const { queues, nodes, apps } = gauges();
+      return { queues, nodes, apps };
+    },
+  };
 }
 
 interface Leader {
-  /** Called once a second, with the health of all nodes. */
-  tick(nodes: NodeLiveness[]): void;
+  /** Called once a second, with the health of all nodes and the apps that count with more than before. */
+  tick(nodes: NodeLiveness[], grown: SchedulerApp[]): void;
   run(): Promise<void>;
   close(): Promise<void>;
 }
@@ -148,11 +126,13 @@ interface LeaderParts {
   followers: Followers;
   metrics: SchedulerMetrics;
   random: () => number;
+  /** Milliseconds during which the Leases could be watched. */
+  observed: () => number;
 }
 
 /** Connects the loop to everything that writes. */
 function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leadership): Leader {
-  const { options, cluster, queue, inbox, followers, metrics, random } = parts;
+  const { options, cluster, queue, inbox, followers, metrics, random, observed } = parts;
   const { client, log, identity, schedulerName, policy, bindPlaces = maxBinds, defaultTolerationMs } =
     options;
   const recorder = createEventRecorder({ client, component: schedulerName, node: identity, log });
@@ -165,19 +145,28 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
     gone: (key, uid) => cluster.apps.remove(key, uid),
   });
   const shared = { client, log, cluster, writer, recorder, metrics, mayWrite, signal };
-  const deferred = createDeferredWork({
-    isBusy: () => binder.inFlight > 0 || queue.sizes.active > 0,
-    signal,
+  const isBusy = () => binder.inFlight > 0 || queue.sizes.active > 0;
+  const deferred = createDeferredWork({ isBusy, signal });
+  const deferredEvents = createDeferredWork({ isBusy, signal, delayMs: 0 });
+  const binder = createBinder({
+    ...shared,
+    deferred,
+    deferredEvents,
+    onUnbound: (key) => queue.retryLater(key),
   });
-  const binder = createBinder({ ...shared, deferred, onUnbound: (key) => queue.retryLater(key) });
-  const evictor = createEvictor(shared);
-  const losses = createLossKeeper({ cluster, writer, evictor, recorder, log, defaultTolerationMs });
+  const evictor = createEvictor({ ...shared, onTaintEviction: (key) => queue.delayEvicted(key) });
+  const fates = createNodeFates({ observed, defaultTolerationMs });
+  const losses = createLossKeeper({ cluster, writer, evictor, recorder, log, fates, defaultTolerationMs });
+  const holds = createHoldKeeper({ client, log, cluster, fateOf: fates.of, mayWrite, signal });
+  cluster.onAppChanged = holds.check;
   const quotas = createQuotaKeeper({ client, cluster, log, signal });
+  const rules = createRuleKeeper({ cluster, writer, recorder, log });
   return {
-    tick(nodes) {
-      // While the Leases cannot be watched, nothing is known about the nodes.
-      if (followers.seesLeases) losses.tick(nodes);
+    tick(nodes, grown) {
+      losses.tick(followers.seesLeases ? nodes : undefined);
+      holds.tick();
       quotas.tick();
+      rules.tick(grown);
     },
     async run() {
       await runLoop({ ...shared, queue, inbox, binder, evictor, policy, random, bindPlaces }, signal);
@@ -185,28 +174,13 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
       while (binder.inFlight > 0) await pause(10);
     },
     async close() {
+      cluster.onAppChanged = () => {};
       deferred.flush();
+      deferredEvents.flush();
       await recorder.flush(lastEventsMs);
       recorder.close();
     },
   };
-}
-
-/** The installed roles name only the default scheduler's Lease: without its own role a scheduler of another name never leads. */
-async function warnOfMissingRights(
-  { client, log, schedulerName }: SchedulerOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    const missing = await missingRights(client, signal, schedulerName);
-    if (missing.length === 0) return;
-    log.warn(
-      `--scheduler-name ${schedulerName}: the API server does not let this user ${missing.join(", ")}: ` +
-        `its leader's Lease is ${electionLease(schedulerName)}, which needs a role (docs/scheduler.md)`,
-    );
-  } catch (error) {
-    if (!signal.aborted) log.debug("cannot check the permissions of this scheduler", { error });
-  }
 }
 
 async function repeat(ms: number, work: () => void, signal: AbortSignal): Promise<void> {
@@ -214,6 +188,12 @@ async function repeat(ms: number, work: () => void, signal: AbortSignal): Promis
     work();
     await sleep(ms, signal);
   }
+}
+
+function countOverQuota({ rules, accounts }: ClusterState): number {
+  const quotas = [...rules.allQuotas()];
+  const over = quotas.filter((quota) => isOverQuota(quota, accounts.usage.of(quota.namespace)));
+  return new Set(over.map(({ namespace }) => namespace)).size;
 }
 
 function countNodes({ snapshot }: ClusterState): Record<string, number> {

@@ -6,9 +6,8 @@
  * of more than 100 nodes only some nodes are scored for each app, see `enoughNodes` in place/choose-node.ts.
  */
 import type { NodeEntry } from "./node-entry.ts";
-import { matchesTerm } from "./node-selector.ts";
 import { leastForSpreading, wholeNode } from "./points.ts";
-import { tolerates } from "./tolerations.ts";
+import { firstEviction, matchesTerm, tolerates } from "../api/placement/placement.ts";
 import type { Placement, Policy, SchedulerApp } from "./types.ts";
 
 interface ScoreBase {
@@ -34,7 +33,19 @@ export interface ScoreContext {
   readonly now: number;
 }
 
+/** More than all other scores together: only a node that can keep the app has as many points. */
+const lastingWeight = 20;
+export const lastingPoints = lastingWeight * wholeNode;
+
 export const nodeScores: readonly NodeScore[] = [
+  // A node with a NoExecute taint that the app tolerates only for some time is the last resort: it would soon be evicted.
+  {
+    kind: "node",
+    name: "lasting",
+    weights: { spread: lastingWeight, binpack: lastingWeight },
+    score: ({ tolerations }, { properties }) =>
+      firstEviction(tolerations, properties.taints) === undefined ? wholeNode : 0,
+  },
   // The share of the app's preferred node affinity, by weight, that the node meets.
   {
     kind: "node",

@@ -25,6 +25,8 @@ export interface SchedulerApp {
   readonly resourceVersion: string;
   readonly generation: number;
   readonly nodeName?: string;
+  /** When it was bound to that node, as far as known, in ms since the epoch. */
+  readonly boundAt?: number;
   /** Whether this scheduler places it. */
   readonly ours: boolean;
   /** Requested points; 0 without a cap. */
@@ -47,6 +49,13 @@ export interface SchedulerApp {
   /** It mirrors an app from a node's own manifests: the scheduler must not move it. */
   readonly mirror: boolean;
   readonly deleting: boolean;
+  /** When this scheduler first saw that it is being deleted; 0 if it is not. */
+  readonly deletedAt: number;
+  /** It is being deleted, and its agent has reported that it has stopped. */
+  readonly released: boolean;
+  /** An agent has reported it. */
+  readonly reported: boolean;
+  readonly finalizers: readonly string[];
   /** Why its spec cannot be read, if so. */
   readonly problem?: string;
   readonly status: AppStatus;
@@ -58,6 +67,9 @@ export interface AppStatus {
   readonly reason?: string;
   readonly message?: string;
   readonly ready?: boolean;
+  /** The node that holds it; empty: the last one has let it go. Absent: no agent has reported that. */
+  readonly nodeName?: string;
+  readonly observedGeneration?: number;
   readonly nominatedNodeName?: string;
   readonly conditions?: readonly Condition[];
 }
@@ -78,22 +90,7 @@ export function formatPort(number: number): string {
   return `${number >> 2}/${protocols[number & 3]}`;
 }
 
-export interface Taint {
-  readonly key: string;
-  readonly value?: string;
-  readonly effect: string;
-  /** When it was added; only for NoExecute. */
-  readonly since?: number;
-}
-
-export interface NodeProperties {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly taints: readonly Taint[];
-  readonly ready: boolean;
-  readonly cordoned: boolean;
-  /** `memory`, `disk` or `pid`: what its kubelet reports to be short. */
-  readonly pressures: readonly string[];
-}
+export type { NodeProperties, Taint } from "../api/placement/placement.ts";
 
 /** Whether a node's agent is alive; `none` if it never had one. */
 export type AgentState = "none" | "fresh" | "stale";

@@ -6,6 +6,7 @@ import { setImmediate } from "node:timers/promises";
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { describeError } from "../lib/log.ts";
+import { bearerToken } from "./access.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { type Route, routes, type Subresource } from "./routes/routes.ts";
 import type { Services } from "./services.ts";
@@ -13,14 +14,18 @@ import type { Services } from "./services.ts";
 /** Where a request came in, and how access is checked there. */
 export type Listener =
   | { kind: "socket" }
-  /** `isOwnHost` accepts the names of this endpoint; a foreign page with DNS rebinding sends another. */
-  | { kind: "loopback"; isOwnHost: (host: string) => boolean }
+  /**
+   * `isOwnHost` accepts the names of this endpoint; a foreign page with DNS rebinding sends another. Without `authorize` every local
+   * user may read.
+   */
+  | { kind: "loopback"; isOwnHost: (host: string) => boolean; authorize?: Authorize }
   | { kind: "tls"; authorize: Authorize };
 
 export type Verdict = "allowed" | "unknown" | "forbidden" | "unavailable";
 export type Authorize = (token: string, subresource: Subresource) => Promise<Verdict>;
 
-const policy = {
+/** The headers of every answer. */
+export const policy = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
   "cross-origin-resource-policy": "same-origin",
@@ -74,11 +79,15 @@ async function checkAccess(
       `${method} ${path} is served on the agent's unix socket only: use the nckubelet command`,
     );
   }
-  if (listener.kind === "loopback") return;
-  const token = /^Bearer +([^ ]+) *$/i.exec(req.header("authorization") ?? "")?.[1];
-  const verdict = token === undefined ? "unknown" : await listener.authorize(token, subresource);
+  const isLocal = listener.kind === "loopback";
+  const { authorize } = listener;
+  if (!authorize || (isLocal && access === "local")) return;
+  const token = bearerToken(req.header("authorization"));
+  const verdict = token === undefined ? "unknown" : await authorize(token, subresource);
   if (verdict === "unknown") {
-    throw new Refusal(401, token === undefined ? "a bearer token is required" : "the token is unknown", {
+    const what = token === undefined ? "a bearer token is required" : "the token is unknown";
+    const hint = isLocal ? "; 'nckubelet dashboard' prints a link with a valid one" : "";
+    throw new Refusal(401, `${what}${hint}`, {
       headers: { "www-authenticate": 'Bearer realm="nckubelet"' },
     });
   }

@@ -1,6 +1,7 @@
 /** What the routes work with, the same behind every listener. The agent provides it. */
 import type { NCApp } from "../api/types.ts";
 import type { Logger } from "../lib/log.ts";
+import type { RotationPolicy } from "../supervisor/logs/logs.ts";
 import type { AgentCounters } from "./counters.ts";
 import type { AgentView } from "./view.ts";
 
@@ -11,25 +12,48 @@ export interface Services {
   log: Logger;
   /** The agent's state folder, for commands that read it themselves. */
   stateDir: string;
-  /** Followed logs and watches: each holds a connection until its client leaves. */
-  followers: { now: number; readonly most: number };
+  /** The link that opens the dashboard; undefined while no loopback address is served. */
+  dashboardURL(): string | undefined;
+  /** How much of a log is kept, and so read, unless the app's annotations differ. */
+  logs: RotationPolicy;
+  /** Followed logs and watches of this listener: each holds a connection until its client leaves. */
+  followers: Places;
+  /** Logs that clients of this listener read at the moment. */
+  readers: Places;
+}
+
+/** A limit for streams. Each listener has its own, so that the clients of one cannot shut out those of another. */
+export interface Places {
+  now: number;
+  readonly most: number;
+  /** What a client with a place does, for the message to one without. */
+  readonly use: string;
 }
 
 /** What clients of the unix socket may do to apps. */
 export interface AppActions {
-  /** Stores this valid app, with its namespace, as desired. */
-  put(app: NCApp): Promise<ActionResult>;
+  /** Stores this valid app, with its namespace, as desired; a dry run only says what that would change. */
+  put(app: NCApp, options?: { dryRun?: boolean }): Promise<ActionResult>;
   remove(namespace: string, name: string): Promise<ActionResult>;
   /** Runs the app again; one that was stopped or has ended is started. */
   restart(namespace: string, name: string): Promise<ActionResult>;
+  /** Stops the app until it is started, whatever its source wants. */
   stop(namespace: string, name: string): Promise<ActionResult>;
+  /** Starts an app that was stopped, waits for its backoff or has ended. */
   start(namespace: string, name: string): Promise<ActionResult>;
+  /** Runs an app with a schedule now. */
+  trigger(namespace: string, name: string): Promise<ActionResult>;
 }
 
 /** An expected refusal is a value: the app is unknown or of another source, the node is full, the disk fails. */
 export type ActionResult = {
   done: true;
-  created: boolean;
+  /** What a put changed. */
+  change?: "created" | "configured" | "unchanged";
+  /** A put made or would make the app restart. */
+  restarts?: boolean;
+  /** What the user should know about an app that was put. */
+  warnings?: string[];
   /** The app as now desired; absent after a removal. */
   app?: NCApp;
 } | {

@@ -3,7 +3,9 @@ import type { NCAppStatus } from "../api/types.ts";
 import type { NodeUsage } from "../node/usage.ts";
 import type { SourceProblem } from "../sources/source.ts";
 import type { Usage } from "../supervisor/confinement/confinement.ts";
+import type { LauncherState } from "../supervisor/launcher/launcher.ts";
 import type { NodeSize } from "../supervisor/metering.ts";
+import type { ProbeFailures } from "../supervisor/probes/probes.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 
 export interface AgentView {
@@ -13,10 +15,14 @@ export interface AgentView {
   size: NodeSize;
   /** Whether caps can be enforced on this node, and if not why. */
   limits: { enforced: boolean; message: string };
+  /** What starts the apps: the native launcher, or sh and why. */
+  launcher(): LauncherState;
   sources(): { name: string; ready: boolean; message: string; since: Date }[];
   problems(): SourceProblem[];
   apps(): AppView[];
   app(namespace: string, name: string): AppView | undefined;
+  /** What happened to apps lately, oldest first. */
+  events(): AppEventView[];
   /** Calls back with the key of every app that was added, changed, measured or removed, until the returned function is called. */
   onChange(listener: (key: string) => void): () => void;
   /** The checks of `/readyz`. */
@@ -36,6 +42,21 @@ export interface AppView {
   limits: { cores?: number; memoryBytes?: number };
   /** The kernel's counters for the current run; absent while nothing runs. */
   usage?: Usage;
+  /** When they were read, in milliseconds since 1970. */
+  usageTime?: number;
+  /** Failed probes since the agent started; absent if none has failed. */
+  probeFailures?: ProbeFailures;
+}
+
+export interface AppEventView {
+  /** `namespace/name`. */
+  app: string;
+  type: "Normal" | "Warning";
+  reason: string;
+  message: string;
+  count: number;
+  firstTimestamp: string;
+  lastTimestamp: string;
 }
 
 export interface Check {

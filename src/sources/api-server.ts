@@ -3,16 +3,19 @@
  *
  * Guarantees: an app is removed only by a complete and valid list without it, by a deletion that the server reported, or
  * because it was bound to another node. An app whose spec is invalid here (an older CRD let it through) is still desired: it is
- * passed on with its problems, and the sync layer keeps what runs. Unknown fields are ignored, since a newer CRD may have them.
+ * passed on with its problems, and the sync layer keeps what runs. The same holds for a copy of a mirror that has placeholders
+ * instead of secrets; any other copy of a mirror is an ordinary app. Unknown fields are ignored, since a newer CRD may have them.
+ * An app that another node may still run is passed on with the name of that node (held-apps.ts).
  * The observer sees every object of this node, mirrors included, before the sink does.
  */
 import { isMirrorOf, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
-import { validateNCApp } from "../api/validate/validate.ts";
+import { findPlaceholders, validateNCApp } from "../api/validate/validate.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { hasStatus, type KubeError } from "../kube/kube-error.ts";
 import { ncapps } from "../kube/resources.ts";
 import { followList, type FollowOptions, type WatchEvent } from "../kube/watch/watch.ts";
+import { createHeldApps, type HeldApps, type HeldAppsOptions } from "./held-apps.ts";
 import {
   type DesiredApp,
   type Source,
@@ -38,12 +41,13 @@ export interface ApiServerOptions {
   name?: string;
   observer?: ServerObserver;
   follow?: Omit<FollowOptions<NCApp>, "resource" | "namespace" | "fieldSelector" | "keep">;
+  held?: Pick<HeldAppsOptions, "periodMs" | "now">;
   now?: () => number;
 }
 
 export function createApiServerSource(
   client: KubeClient,
-  { node, namespace, name = sourceNames.apiServer, observer, follow, now = Date.now }: ApiServerOptions,
+  { node, namespace, name = sourceNames.apiServer, observer, follow, held, now = Date.now }: ApiServerOptions,
 ): Source {
   const server = client.access.describe();
   let health: SourceHealth = { ready: false, message: `not listed yet: ${server}`, since: new Date(now()) };
@@ -65,31 +69,34 @@ export function createApiServerSource(
     }
   };
 
-  const desired = (app: NCApp): DesiredApp => {
+  const desired = (app: NCApp, holders: HeldApps): DesiredApp => {
     const key = keyOf(app);
     const problems = problemsOf(app, key);
     if (problems.length === 0) invalid.delete(key);
     else invalid.set(key, problems);
-    return { app, source: name, ...(problems.length > 0 && { problems }) };
+    const heldBy = holders.heldBy(app);
+    return { app, source: name, ...(problems.length > 0 && { problems }), ...(heldBy && { heldBy }) };
   };
   const isMirror = (app: NCApp) => isMirrorOf(node, app);
 
-  const handle = (event: WatchEvent<NCApp>, sink: SourceSink) => {
+  const handle = (event: WatchEvent<NCApp>, sink: SourceSink, holders: HeldApps) => {
     switch (event.type) {
       case "listed":
         invalid.clear();
         failures.clear();
         listedOnce = true;
         observer?.listed(event.items);
-        sink.replace(event.items.filter((app) => !isMirror(app)).map(desired));
+        holders.retain(event.items);
+        sink.replace(event.items.filter((app) => !isMirror(app)).map((app) => desired(app, holders)));
         break;
       case "applied":
         observer?.applied(event.object);
-        if (!isMirror(event.object)) sink.upsert(desired(event.object));
+        if (!isMirror(event.object)) sink.upsert(desired(event.object, holders));
         break;
       case "deleted":
         observer?.deleted(event.object);
         invalid.delete(keyOf(event.object));
+        holders.remove(keyOf(event.object));
         sink.remove(keyOf(event.object), event.object.metadata.uid);
         break;
       case "alive":
@@ -109,16 +116,19 @@ export function createApiServerSource(
       const fieldSelector = `spec.nodeName=${node}`;
       const events = followList(
         client,
-        { ...follow, resource: ncapps, namespace, fieldSelector, keep },
+        { streaming: true, ...follow, resource: ncapps, namespace, fieldSelector, keep },
         signal,
       );
-      for await (const event of events) handle(event, sink);
+      const onFreed = (app: NCApp) => sink.upsert(desired(app, holders));
+      const holders = createHeldApps(client, { node, onFreed, signal, ...held });
+      for await (const event of events) handle(event, sink, holders);
     },
   };
 }
 
 function problemsOf(app: NCApp, origin: string): SourceProblem[] {
-  return validateNCApp(app).filter(({ reason }) => reason !== "FieldUnknown")
+  const invalid = validateNCApp(app).filter(({ reason }) => reason !== "FieldUnknown");
+  return [...invalid, ...findPlaceholders(app)]
     .map(({ field, message }) => ({ field, message: `${origin}: ${message}`, origin }));
 }
 

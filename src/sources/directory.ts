@@ -3,26 +3,29 @@
  *
  * Guarantees: a file that cannot be read or parsed keeps its last valid apps and is reported; so does a broken object among
  * valid ones. Only a deleted file, or a valid file without the app, removes an app. A folder that cannot be listed removes
- * nothing.
- * Hidden files, editors' backups and files with other suffixes are ignored.
+ * nothing. A folder on a mount that hangs blocks one thread, and the source reports it.
+ * Only regular files are read. Hidden files, editors' backups and files with other suffixes are ignored.
  */
 import { hash } from "node:crypto";
 import { type FSWatcher, watch } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { constants, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { maxManifestSize } from "../api/manifest/manifest.ts";
-import type { NCApp } from "../api/types.ts";
+import { FileTimeoutError, inLane, isRemoteFileSystem, whenItAnswers } from "../lib/deadlines/deadlines.ts";
 import { errorCode } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
+import { steadyNow } from "../lib/time.ts";
 import {
   describeSkipped,
   localApp,
   type ManifestReading,
   mergeWithLastGood,
+  type ReadApp,
   readManifests,
   unreadable,
 } from "./manifest-reading.ts";
 import {
+  countProblems,
   type LastKnown,
   type Source,
   type SourceHealth,
@@ -38,62 +41,88 @@ export interface DirectoryOptions {
   settleMs?: number;
   /** The apps of this source as an earlier agent knew them. */
   lastKnown?: () => LastKnown[];
+  now?: () => number;
 }
+
+/** A read is overdue after this many periods, and the time that it may take. */
+const overduePeriods = 3;
+const readMs = 5000;
 
 export function createDirectorySource(
   folder: string,
-  { name = sourceNames.manifests, rereadMs = 20_000, settleMs = 50, lastKnown = () => [] }: DirectoryOptions =
-    {},
+  {
+    name = sourceNames.manifests,
+    rereadMs = 20_000,
+    settleMs = 50,
+    lastKnown = () => [],
+    now = steadyNow,
+  }: DirectoryOptions = {},
 ): Source {
-  let good: Map<string, NCApp[]> | undefined;
+  let good: Map<string, ReadApp[]> | undefined;
   let readings = new Map<string, FileReading>();
   /** A file that is broken when the agent starts was valid once: the agent's records have the apps from then. */
   const knownFrom = (path: string) =>
     good ? [] : lastKnown().filter(({ origin }) => origin === path).map(({ app }) => app);
   let health: SourceHealth = { ready: false, message: "not read yet", since: new Date() };
+  let completeAt: number | undefined;
 
   const setHealth = (ready: boolean, message: string) => {
     if (health.ready !== ready || health.message !== message) health = { ready, message, since: new Date() };
   };
 
-  const readOnce = async (sink: SourceSink) => {
+  const readOnce = async (sink: SourceSink, signal: AbortSignal) => {
     let files: string[];
     try {
-      files = (await readdir(folder)).filter(isManifestName).sort();
+      files = (await inLane(folder, () => readdir(folder), { signal })).filter(isManifestName).sort();
     } catch (error) {
-      const message = `cannot list ${folder}: ${errorCode(error)}`;
+      if (signal.aborted) return;
+      const message = error instanceof FileTimeoutError
+        ? error.message
+        : `cannot list ${folder}: ${errorCode(error)}`;
       setHealth(false, message);
       return sink.reportProblems([{ message, origin: folder }]);
     }
     const problems: SourceProblem[] = [];
-    const next = new Map<string, NCApp[]>();
+    const next = new Map<string, ReadApp[]>();
     const nextReadings = new Map<string, FileReading>();
     for (const path of files.map((file) => join(folder, file))) {
-      nextReadings.set(path, await readManifestFile(path, folder, readings.get(path)));
+      nextReadings.set(path, await readManifestFile(path, folder, signal, readings.get(path)));
+      if (signal.aborted) return;
     }
-    // After a failed listing the reported problem has to be withdrawn.
-    if (health.ready && isSame(readings, nextReadings)) return;
+    const late = nextReadings.values().find(({ timedOut }) => timedOut);
+    if (!late) completeAt = now();
+    // After a failed read the reported problem has to be withdrawn.
+    if (health.ready && !late && isSame(readings, nextReadings)) return;
     for (const [path, reading] of nextReadings) {
       problems.push(...reading.problems);
-      next.set(path, mergeWithLastGood(reading, good?.get(path) ?? knownFrom(path)));
+      next.set(path, mergeWithLastGood(reading, good?.get(path)?.map(({ app }) => app) ?? knownFrom(path)));
     }
     good = next;
     readings = nextReadings;
     sink.replace([...good].flatMap(([path, apps]) => apps.map((app) => localApp(app, name, path))));
     sink.reportProblems(problems);
-    const summary = problems.length > 0 && `${problems.length} problems in ${folder}`;
+    if (late) return setHealth(false, late.problems[0]?.message ?? "");
+    const summary = problems.length > 0 && `${countProblems(problems)} in ${folder}`;
     const skipped = nextReadings.values().reduce((sum, reading) => sum + reading.skipped, 0);
     setHealth(true, (summary || `${good.size} files read`) + describeSkipped(skipped));
   };
 
   return {
     name,
-    health: () => health,
+    health() {
+      const age = now() - (completeAt ?? now());
+      if (health.ready && age > overduePeriods * rereadMs + readMs) {
+        setHealth(false, `${folder} was last read ${Math.round(age / 1000)} s ago`);
+      }
+      return health;
+    },
     async run(sink, signal) {
       while (!signal.aborted) {
         const changed = new AbortController();
-        const watcher = watchFolder(folder, () => changed.abort());
-        await readOnce(sink);
+        const onChange = () => changed.abort();
+        const watcher = await watchFolder(folder, onChange, signal);
+        await readOnce(sink, signal);
+        void whenItAnswers(folder)?.then(onChange);
         await sleep(rereadMs, AbortSignal.any([signal, changed.signal]));
         watcher?.close();
         if (changed.signal.aborted) await sleep(settleMs, signal);
@@ -110,32 +139,56 @@ export function isManifestName(file: string): boolean {
 interface FileReading extends ManifestReading {
   /** Digest of the text; absent if the file could not be read. */
   digest?: string;
+  timedOut?: boolean;
 }
 
 function isSame(before: Map<string, FileReading>, after: Map<string, FileReading>): boolean {
   return before.size === after.size && [...after].every(([path, reading]) => before.get(path) === reading);
 }
 
-/** Reads a file. An unchanged one is not parsed again, since hundreds of apps take a while. */
-async function readManifestFile(path: string, baseDir: string, before?: FileReading): Promise<FileReading> {
+/** Reads a file. If it has not changed, returns the earlier reading: hundreds of apps take a while to parse. */
+async function readManifestFile(
+  path: string,
+  folder: string,
+  signal: AbortSignal,
+  before?: FileReading,
+): Promise<FileReading> {
+  const failed = (why: string, timedOut = false): FileReading =>
+    before?.problems[0]?.message === why && before.digest === undefined && before.timedOut === timedOut
+      ? before
+      : { ...unreadable(why, path), timedOut };
   try {
-    const { size } = await stat(path);
-    if (size > maxManifestSize) {
-      return unreadable(`${path}: ${size} bytes exceed the limit of ${maxManifestSize}`, path);
-    }
-    const text = await readFile(path, "utf8");
+    const text = await inLane(folder, () => readText(path), { path, signal });
+    if (typeof text !== "string") return failed(`${path}: ${text.problem}`);
     const digest = hash("sha256", text);
-    return before?.digest === digest ? before : { ...readManifests(text, path, baseDir), digest };
+    return before?.digest === digest ? before : { ...readManifests(text, path, folder), digest };
   } catch (error) {
-    return unreadable(`${path}: cannot read: ${errorCode(error)}`, path);
+    if (error instanceof FileTimeoutError) return failed(error.message, true);
+    return failed(`${path}: cannot read: ${errorCode(error)}`);
   }
 }
 
-function watchFolder(folder: string, onChange: () => void): FSWatcher | undefined {
+async function readText(path: string): Promise<string | { problem: string }> {
+  // Without O_NONBLOCK, opening a FIFO blocks until a process writes to it.
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const info = await file.stat();
+  if (!info.isFile()) return { problem: "not a regular file" };
+  if (info.size > maxManifestSize) {
+    return { problem: `${info.size} bytes exceed the limit of ${maxManifestSize}` };
+  }
+  return await file.readFile("utf8");
+}
+
+/** Undefined without a watch: the folder is missing, hangs or is remote, or no inotify watch is available. It is still read regularly. */
+async function watchFolder(
+  folder: string,
+  onChange: () => void,
+  signal: AbortSignal,
+): Promise<FSWatcher | undefined> {
   try {
+    if (await inLane(folder, () => isRemoteFileSystem(folder), { signal })) return undefined;
     return watch(folder, onChange).on("error", onChange);
   } catch {
-    // The folder is missing, or no inotify watch is available: the next read reports it.
     return undefined;
   }
 }

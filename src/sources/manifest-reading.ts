@@ -20,26 +20,49 @@ export interface ManifestReading {
 export function readManifests(text: string, origin: string, baseDir?: string): ManifestReading {
   // An empty text removes nothing: an editor may be about to write it, or the disk was full. Deleting the file removes its apps.
   if (!/^[^\S\n]*[^\s#]/m.test(text.replaceAll(/^(---|\.\.\.)/gm, ""))) {
-    return unreadable(`${origin}: contains no manifest`, origin);
+    return broken(`${origin}: contains no manifest`, origin);
   }
   const { apps, problems, skipped } = parseManifests(text, origin, { baseDir });
   return {
     apps: apps.map(({ app }) => app),
-    problems: problems.map((problem) => ({ message: formatProblem(problem), field: problem.field, origin })),
+    problems: problems.map((problem) => ({
+      message: formatProblem(problem),
+      field: problem.field,
+      origin,
+      app: problem.app ?? "",
+    })),
     broken: new Set(problems.flatMap(({ app }) => app ?? [])),
     unreadable: problems.some(({ app }) => app === undefined),
     skipped: skipped.length,
   };
 }
 
+/** A file that could not be read: nothing is known about its apps. */
 export function unreadable(message: string, origin: string): ManifestReading {
   return { apps: [], problems: [{ message, origin }], broken: new Set(), unreadable: true, skipped: 0 };
 }
 
-export function mergeWithLastGood({ apps, broken, unreadable }: ManifestReading, lastGood: NCApp[]): NCApp[] {
+/** A text that was read, but tells nothing about its apps. */
+function broken(message: string, origin: string): ManifestReading {
+  return { ...unreadable(message, origin), problems: [{ message, origin, app: "" }] };
+}
+
+/** An app of a manifest. One that is kept from an earlier version has what is wrong with the current one. */
+export type ReadApp = Pick<DesiredApp, "app" | "problems">;
+
+/** Returns the apps of a reading, and the last valid version of those that are broken in it. */
+export function mergeWithLastGood(
+  { apps, broken, unreadable, problems }: ManifestReading,
+  lastGood: NCApp[],
+): ReadApp[] {
   const fresh = new Set(apps.map(keyOf));
   const kept = lastGood.filter((app) => !fresh.has(keyOf(app)) && (broken.has(keyOf(app)) || unreadable));
-  return [...apps, ...kept];
+  const problemsOf = (key: string) =>
+    problems.filter(({ app }) => app === key || app === "" && !broken.has(key));
+  return [
+    ...apps.map((app) => ({ app })),
+    ...kept.map((app) => ({ app, problems: problemsOf(keyOf(app)) })),
+  ];
 }
 
 /** Describes the ignored objects of other kinds, as the end of a sentence; empty for none. */
@@ -48,7 +71,9 @@ export function describeSkipped(count: number): string {
 }
 
 /** Gives a local app a uid, which no API server does: derived from name and place, so that it survives restarts. */
-export function localApp(app: NCApp, source: string, origin: string): DesiredApp {
+export function localApp({ app, problems }: ReadApp, source: string, origin: string): DesiredApp {
   const uid = createHash("sha256").update(`${source}\0${origin}\0${keyOf(app)}`).digest("hex").slice(0, 32);
-  return { app: { ...app, metadata: { ...app.metadata, uid } }, source, origin };
+  // A manifest that was saved from an API server may have the time of a deletion there.
+  const { deletionTimestamp: _deletionTimestamp, ...metadata } = app.metadata;
+  return { app: { ...app, metadata: { ...metadata, uid } }, source, origin, problems };
 }

@@ -15,6 +15,7 @@ import { sleep } from "../lib/sleep.ts";
 import { isoSeconds } from "../lib/time.ts";
 import { fileNameOf, readAppFiles, removeAppFile, writeAppFile } from "./app-files.ts";
 import {
+  countProblems,
   type DesiredApp,
   type LastKnown,
   type Source,
@@ -24,12 +25,18 @@ import {
   type SourceSink,
 } from "./source.ts";
 
+/** What an app that is put changes. */
+export type Change = "created" | "configured" | "unchanged";
+
 export interface SocketSource extends Source {
   get(key: string): NCApp | undefined;
   /** Resolves when the apps on disk have been read; rejects while they cannot be. */
   opened(): Promise<void>;
-  /** Stores a valid app. It replaces one with the same name, and keeps that one's uid and last restart. */
-  put(app: NCApp): Promise<{ created: boolean }>;
+  /**
+   * Stores a valid app, unless it is a dry run. It replaces one with the same name, and keeps that one's uid and last restart.
+   * Resolves to the app as stored.
+   */
+  put(app: NCApp, options?: { dryRun?: boolean }): Promise<{ change: Change; app: NCApp }>;
   /** Changes a stored app; resolves to false if there is none. */
   edit(key: string, change: (app: NCApp) => NCApp): Promise<boolean>;
   /** Removes an app; resolves to false if there is none. */
@@ -84,7 +91,7 @@ export function createSocketSource(
     sink.reportProblems(problems);
     setHealth(
       true,
-      problems.length === 0 ? "following the socket" : `${problems.length} problems in ${folder}`,
+      problems.length === 0 ? "following the socket" : `${countProblems(problems)} in ${folder}`,
     );
   };
   /** Drops the problems of an app's file after it was written or removed. */
@@ -120,11 +127,13 @@ export function createSocketSource(
       opened.resolve(sink);
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
-    put: (app) =>
+    put: (app, { dryRun = false } = {}) =>
       enqueue(async (sink) => {
         const before = apps.get(keyOf(app));
-        await store(successor(app, before, now()), sink);
-        return { created: before === undefined };
+        const next = successor(app, before, now());
+        const isSame = isDeepStrictEqual(next, before);
+        if (!dryRun && !isSame) await store(next, sink);
+        return { change: before === undefined ? "created" : isSame ? "unchanged" : "configured", app: next };
       }),
     edit: (key, change) =>
       enqueue(async (sink) => {

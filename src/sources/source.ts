@@ -25,6 +25,8 @@ export interface DesiredApp {
    * started. Absent: the spec is valid.
    */
   problems?: SourceProblem[];
+  /** The node on which the app may still run: it must not start here before it has stopped there. */
+  heldBy?: string;
 }
 
 /** Something that the user should know about a source; names the place and the field if possible. */
@@ -32,6 +34,12 @@ export interface SourceProblem {
   message: string;
   field?: string;
   origin?: string;
+  /** The app whose manifest is broken; empty if the manifest does not tell. Absent: the problem is another. */
+  app?: string;
+}
+
+export function countProblems({ length }: SourceProblem[]): string {
+  return `${length} ${length === 1 ? "problem" : "problems"}`;
 }
 
 export interface SourceSink {

@@ -5,19 +5,24 @@
  * the current apps and is reported. A broken object keeps its last valid version.
  *
  * User and password of the URL are sent as Basic authorization, to its own origin only. Redirects follow the rules for scripts: at
- * most five, never to another scheme, never to a link-local address. The URL itself may have such an address, such as that of
- * a metadata service.
+ * most five, never to another scheme, never to the address of a metadata service. The URL itself may have such an address.
  */
 import type { LookupFunction } from "node:net";
 import { maxManifestSize } from "../api/manifest/manifest.ts";
-import type { NCApp } from "../api/types.ts";
 import { type Answer, type Headers, headerValue, httpGet } from "../lib/http-get.ts";
-import { hostAddress, isLinkLocal } from "../lib/special-addresses.ts";
+import { describeMetadataAddress, hostAddress } from "../lib/special-addresses.ts";
 import { describeError } from "../lib/log.ts";
 import { followRedirect, withoutSecrets } from "../lib/redirect.ts";
 import { sleep } from "../lib/sleep.ts";
-import { describeSkipped, localApp, mergeWithLastGood, readManifests } from "./manifest-reading.ts";
 import {
+  describeSkipped,
+  localApp,
+  mergeWithLastGood,
+  type ReadApp,
+  readManifests,
+} from "./manifest-reading.ts";
+import {
+  countProblems,
   type LastKnown,
   type Source,
   type SourceHealth,
@@ -41,7 +46,7 @@ export function createUrlSource(
     UrlOptions = {},
 ): Source {
   const origin = withoutSecrets(url);
-  let good: NCApp[] | undefined;
+  let good: ReadApp[] | undefined;
   let tag: Tag | undefined;
   /** Problems of the last complete text. */
   let problems: SourceProblem[] = [];
@@ -51,8 +56,8 @@ export function createUrlSource(
     if (health.ready !== ready || health.message !== message) health = { ready, message, since: new Date() };
   };
 
-  const summarize = ({ length }: SourceProblem[]) =>
-    length > 0 ? `${length} problems at ${origin}` : undefined;
+  const summarize = (problems: SourceProblem[]) =>
+    problems.length > 0 ? `${countProblems(problems)} at ${origin}` : undefined;
 
   const readOnce = async (sink: SourceSink, signal: AbortSignal) => {
     try {
@@ -64,7 +69,7 @@ export function createUrlSource(
         return setHealth(true, summarize(problems) ?? `unchanged at ${origin}`);
       }
       const reading = readManifests(answer.text, origin);
-      good = mergeWithLastGood(reading, good ?? lastKnown().map(({ app }) => app));
+      good = mergeWithLastGood(reading, (good ?? lastKnown()).map(({ app }) => app));
       [tag, problems] = [answer.tag, reading.problems];
       sink.replace(good.map((app) => localApp(app, name, origin)));
       sink.reportProblems(problems);
@@ -103,9 +108,10 @@ async function ask(
   const tagFor = (hop: URL) => known?.url === hop.href ? { "if-none-match": known.etag } : undefined;
   const headersFor = (hop: URL) => ({ accept: "application/yaml, application/json", ...tagFor(hop) });
   const checkAddress = (hop: URL, address: string) => {
-    if (hop.origin === url.origin || !isLinkLocal(address)) return;
+    const what = describeMetadataAddress(address);
+    if (hop.origin === url.origin || !what) return;
     throw new Error(
-      `redirects to ${withoutSecrets(hop)}: ${address} is a link-local address, which is never requested`,
+      `redirects to ${withoutSecrets(hop)}: ${address} is ${what}, which is never requested`,
     );
   };
   const nextHop = (hop: URL, headers: Headers, followed: number) => {

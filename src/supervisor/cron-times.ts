@@ -2,9 +2,9 @@
  * Computes when a cron expression is due next, in any time zone. Pure: the clock is an argument. node-cron parses expressions, but
  * computes next times only from the current time.
  *
- * Days match as in cron: if both day of month and day of week are restricted, either is enough. A time that the
- * clock jumps over in spring is skipped. A time that it shows twice in autumn counts once, except for expressions that run
- * every hour, which run in both.
+ * Days match as in cron and in CronJobs: if neither day of month nor day of week is `*`, either is enough, so `1-31` with a day
+ * of the week means every day. A time that the clock jumps over in spring is skipped. A time that it shows twice in autumn counts
+ * once, except for expressions that run every hour, which run in both.
  */
 import { parse } from "node-cron";
 
@@ -17,13 +17,13 @@ interface Fields {
 }
 
 const dayMs = 86_400_000;
-/** More than any time zone moves its clocks in one night. */
-const farMs = 3 * 3_600_000;
 /** 29 February may be eight years away: 1896 to 1904, or 2096 to 2104. */
 const farthestDays = 366 * 9;
 /** More than a node has apps; old expressions must not stay forever. */
 const mostParsed = 2000;
 const parsed = new Map<string, Fields>();
+const mostClocks = 200;
+const clocks = new Map<string, Clock>();
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** The first time after `after` (milliseconds), or undefined if there is none in nine years. */
@@ -37,34 +37,39 @@ export function nextRun(expression: string, timeZone: string | undefined, after:
     if (!fields.month.has(date.getUTCMonth() + 1) || !fields.day(date.getUTCDate(), date.getUTCDay())) {
       continue;
     }
-    const clock = clockAround(zone, midnight);
-    const found = firstAfter(timesOfDay(fields), midnight, clock, after, fields.hour.length === 24);
+    const found = firstAfter(fields, midnight, clockAround(zone, midnight), after);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-function firstAfter(
-  times: Iterable<number>,
-  midnight: number,
-  clock: Clock,
-  after: number,
-  everyHour: boolean,
-) {
+function firstAfter(fields: Fields, midnight: number, clock: Clock, after: number): number | undefined {
+  const [least, most] = [Math.min(clock.before, clock.since), Math.max(clock.before, clock.since)];
+  const everyHour = fields.hour.length === 24;
   let first: number | undefined;
-  for (const time of times) {
+  for (const time of timesOfDay(fields, after + least - midnight)) {
+    // Times of a day are in order, except for the hour that repeats in autumn.
+    if (first !== undefined && midnight + time - most >= first) break;
     const instants = instantsOf(clock, midnight + time);
     for (const instant of everyHour ? instants : instants.slice(0, 1)) {
       if (instant > after && (first === undefined || instant < first)) first = instant;
     }
-    // Times of a day are in order, except for the hour that repeats in autumn.
-    if (first !== undefined && midnight + time > first + clock.before + farMs) break;
   }
   return first;
 }
 
-function* timesOfDay({ hour, minute, second }: Fields): Generator<number> {
-  for (const h of hour) for (const m of minute) for (const s of second) yield ((h * 60 + m) * 60 + s) * 1000;
+/** The times of a day after `from`. Skips whole hours and minutes: a schedule of every second has 86,400 times. */
+function* timesOfDay({ hour, minute, second }: Fields, from: number): Generator<number> {
+  for (const h of hour) {
+    if ((h + 1) * 3_600_000 <= from) continue;
+    for (const m of minute) {
+      if ((h * 60 + m + 1) * 60_000 <= from) continue;
+      for (const s of second) {
+        const time = ((h * 60 + m) * 60 + s) * 1000;
+        if (time > from) yield time;
+      }
+    }
+  }
 }
 
 /** The UTC offset of a zone around one day: `before`, and from `change` on `since`. */
@@ -74,8 +79,17 @@ interface Clock {
   since: number;
 }
 
-/** Zones change their clocks at most once in three days; the moment is found by bisection. */
+/** The clock around a day. Kept for the next call: asking Intl costs more than everything else here. */
 function clockAround(zone: string, midnight: number): Clock {
+  const key = `${zone} ${midnight}`;
+  const clock = clocks.get(key) ?? findClock(zone, midnight);
+  if (clocks.size >= mostClocks) clocks.clear();
+  clocks.set(key, clock);
+  return clock;
+}
+
+/** Zones change their clocks at most once in three days; the moment is found by bisection. */
+function findClock(zone: string, midnight: number): Clock {
   let [low, high] = [midnight - dayMs, midnight + 2 * dayMs];
   const [before, since] = [offsetAt(zone, low), offsetAt(zone, high)];
   if (before === since) return { before, change: Infinity, since };
@@ -121,7 +135,7 @@ function fieldsOf(expression: string): Fields {
     new Set(dayOfMonth.map(Number)),
     new Set(dayOfWeek.map((day) => Number(day) % 7)),
   ];
-  const either = monthDays.size < 31 && weekDays.size < 7;
+  const either = isRestricted(expression, -3) && isRestricted(expression, -1);
   const fields: Fields = {
     second: sorted(second),
     minute: sorted(minute),
@@ -135,6 +149,12 @@ function fieldsOf(expression: string): Fields {
   if (parsed.size >= mostParsed) parsed.clear();
   parsed.set(expression, fields);
   return fields;
+}
+
+/** Reports whether a field, counted from the end, is other than `*`. Names such as `@monthly` leave the day of the week open. */
+function isRestricted(expression: string, field: number): boolean {
+  const text = expression.trim().split(/\s+/).at(field) ?? "*";
+  return !text.startsWith("@") && !text.split(",").some((item) => /^[*?](\/1)?$/.test(item));
 }
 
 function sorted(values: number[]): number[] {

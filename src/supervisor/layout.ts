@@ -6,8 +6,10 @@
  *   <state>/marks/<run>.{claim,started,failure,exit}   what the launcher writes; one folder, so that one watch serves all apps
  *   <state>/copies/<run>/{script,stop-file}       normalized copies of the run's scripts, for the group that it runs as
  *   <state>/scripts/                              downloaded scripts
+ *   <state>/agent.lock, <state>/log-guard         links that name the process of the agent, or of the guard that it left
  *   <logs>/<namespace>_<name>/app.log
  *   <private>/<run>                               environment of a run with the values of Secrets, in memory
+ *   <private>/.values-<namespace>_<name>          values of Secrets and ConfigMaps that the app was last started with
  */
 import { join } from "node:path";
 import { appFileName } from "../api/app-file-name.ts";
@@ -25,8 +27,8 @@ export interface RunLayout extends Layout {
 }
 
 /** The folder name of an app, in the state, log and cgroup trees alike. */
-export function folderOf(app: RunnableApp): string {
-  return appFileName(app.metadata.namespace ?? "default", app.metadata.name);
+export function folderOf({ metadata }: Pick<RunnableApp, "metadata">): string {
+  return appFileName(metadata.namespace ?? "default", metadata.name);
 }
 
 export const appsFolder = (layout: Layout) => join(layout.stateDir, "apps");
@@ -40,5 +42,8 @@ export const copiesFolder = (layout: Layout, runId: string) => join(layout.state
 export const scriptCopyPath = (layout: Layout, runId: string) => join(copiesFolder(layout, runId), "script");
 export const stopCopyPath = (layout: Layout, runId: string) => join(copiesFolder(layout, runId), "stop-file");
 export const environmentPath = (layout: RunLayout, runId: string) => join(layout.privateDir, runId);
+export const valuesPath = (layout: RunLayout, folder: string) => join(layout.privateDir, `.values-${folder}`);
+export const lockPath = (layout: Pick<Layout, "stateDir">) => join(layout.stateDir, "agent.lock");
+export const guardPath = (layout: Layout) => join(layout.stateDir, "log-guard");
 export const logFolder = (layout: Layout, folder: string) => join(layout.logDir, folder);
 export const logPath = (layout: Layout, folder: string) => join(logFolder(layout, folder), "app.log");

@@ -6,30 +6,40 @@ import type { Measured } from "./status.ts";
 export type { NodeSize };
 
 export interface Reading {
+  /** On a clock that is never set, in milliseconds. */
   at: number;
+  /** The same moment, in milliseconds since 1970. */
+  time?: number;
   usage: Usage;
 }
 
-/** Readings closer than this, or from a clock that was set back, give no rate per second. */
-const minSeconds = 0.5;
+/** Readings closer than this give no rate: the kernel grants a whole period's share at its start, which would exceed the cap. */
+export const minRateMs = 2000;
 
-/** The usage between two readings of one run. Never negative, even if processes ended and their counts are gone. */
-export function measure(before: Reading, after: Reading, { cpus, memoryBytes }: NodeSize): Measured {
-  const seconds = Math.max(minSeconds, (after.at - before.at) / 1000);
-  const since = (counter: (usage: Usage) => number) =>
-    Math.max(0, counter(after.usage) - counter(before.usage));
-  return {
-    cpuPCT: 100 * since((usage) => usage.cpuSeconds) / (seconds * cpus),
-    // Throttled time is summed over CPUs: on a node with many it may exceed the elapsed time.
-    cpuThrottledPCT: Math.min(100, 100 * since((usage) => usage.throttledSeconds) / seconds),
-    memPCT: 100 * after.usage.memoryBytes / memoryBytes,
-    memoryBytes: after.usage.memoryBytes,
-    processes: after.usage.processes,
-    oomKills: after.usage.oomKills,
+/**
+ * The usage at a reading, with the rates since an earlier one of the same counters, if there is one. Rates are never negative, even
+ * if processes ended and their counts are gone.
+ */
+export function measure(
+  before: Reading | undefined,
+  { at, usage }: Reading,
+  { cpus, memoryBytes }: NodeSize,
+): Measured {
+  const measured = {
+    memPCT: 100 * usage.memoryBytes / memoryBytes,
+    memoryBytes: usage.memoryBytes,
+    processes: usage.processes,
+    kills: usage.kills,
   };
-}
-
-/** The reading that every run starts from: all zero. */
-export function zeroReading(at: number): Reading {
-  return { at, usage: { cpuSeconds: 0, throttledSeconds: 0, memoryBytes: 0, processes: 0, oomKills: 0 } };
+  if (!before || at - before.at < minRateMs) return measured;
+  const seconds = (at - before.at) / 1000;
+  return {
+    ...measured,
+    cpuPCT: 100 * Math.max(0, usage.cpuSeconds - before.usage.cpuSeconds) / (seconds * cpus),
+    // Throttled time is summed over CPUs: on a node with many it may exceed the elapsed time.
+    cpuThrottledPCT: Math.min(
+      100,
+      100 * Math.max(0, usage.throttledSeconds - before.usage.throttledSeconds) / seconds,
+    ),
+  };
 }

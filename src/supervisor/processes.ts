@@ -1,6 +1,6 @@
 /** Processes as /proc shows them. A process is identified by pid and start time together, never by its pid alone. */
 import { readFileSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { errorCode } from "../lib/files.ts";
 import type { ProcessId } from "./types.ts";
@@ -8,8 +8,15 @@ import type { ProcessId } from "./types.ts";
 /** The environment variable that marks the processes of a run, to find them without a cgroup. */
 export const runMarker = "NCAPP_RUN";
 
+/** The environment variable of exec processes; its value is the id of the run. Running apps have it, so it keeps its name. */
+export const execMarker = "NCAPP_VISITOR";
+
 export interface ProcessStat extends ProcessId {
   state: string;
+  parent: number;
+  group: number;
+  session: number;
+  isKernelThread: boolean;
   /** CPU time of the process and of the children it has waited for. */
   cpuSeconds: number;
 }
@@ -22,17 +29,23 @@ export function parseStat(line: string): ProcessStat | undefined {
   const [open, close] = [line.indexOf(" ("), line.lastIndexOf(") ")];
   const pid = line.slice(0, open);
   if (open < 0 || close < open + 2 || !/^\d{1,10}$/.test(pid)) return undefined;
-  // After the name: state is field 3 of proc(5), the four times are fields 14 to 17, the start time is field 22.
+  // After the name: state is field 3 of proc(5), flags is field 9, the four times are 14 to 17, the start time is 22.
   const fields = line.slice(close + 2).trimEnd().split(" ", 20);
   const [state, startTime] = [fields[0], fields[19]];
+  const [parent = NaN, group = NaN, session = NaN] = fields.slice(1, 4).map(Number);
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  if (!state || !startTime || Number.isNaN(ticks)) return undefined;
-  return { pid: Number(pid), startTime, state, cpuSeconds: ticks / ticksPerSecond };
+  if (!state || !startTime || Number.isNaN(ticks + parent + group + session)) return undefined;
+  const isKernelThread = (Number(fields[6]) & kernelThreadFlag) !== 0;
+  const cpuSeconds = ticks / ticksPerSecond;
+  return { pid: Number(pid), startTime, state, parent, group, session, isKernelThread, cpuSeconds };
 }
+
+/** PF_KTHREAD */
+const kernelThreadFlag = 0x200000;
 
 /** Reports whether exactly this process still runs; a zombie does not. Synchronous, since it is called often. */
 export function isAlive({ pid, startTime }: ProcessId): boolean {
-  return livingStat(readProcNow(`/proc/${pid}/stat`))?.startTime === startTime;
+  return readStat(pid)?.startTime === startTime;
 }
 
 /**
@@ -60,17 +73,13 @@ export async function signalProcess(target: ProcessId, signal: NodeJS.Signals): 
   }
 }
 
-/** The living processes of every run, by the marker in the environment they were started with; one pass over /proc. */
-export async function scanMarkers(): Promise<Map<string, ProcessStat[]>> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
-  const runs = new Map<string, ProcessStat[]>();
-  await Promise.all(pids.map(async (pid) => {
-    const environment = await readProc(`/proc/${pid}/environ`);
-    const runId = markerOf(environment);
-    const stat = runId && await readStat(pid);
-    if (stat) runs.set(runId, [...runs.get(runId) ?? [], stat]);
-  }));
-  return runs;
+/** The app that a process belongs to, by the environment it was started with. */
+export async function appOfProcess(pid: number): Promise<{ namespace: string; name: string } | undefined> {
+  const variables = (await readEnvironment(pid) ?? "").split("\0");
+  const value = (name: string) =>
+    variables.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
+  const [namespace, name] = [value("NCAPP_NAMESPACE"), value("NCAPP_NAME")];
+  return namespace && name ? { namespace, name } : undefined;
 }
 
 /** Resident memory in bytes; zero for a process that is gone. Synchronous: for a file this small, a thread costs ten times as much. */
@@ -83,17 +92,25 @@ function readResidentBytes(pid: number): number {
   return Number(kilobytes ?? 0) * 1024;
 }
 
-export async function readBootId(): Promise<string> {
-  return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+export function readBootId(): string {
+  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }
 
-function markerOf(environment: string): string {
-  const prefix = `${runMarker}=`;
-  return environment.split("\0").find((variable) => variable.startsWith(prefix))?.slice(prefix.length) ?? "";
+/** The process with this pid; undefined if there is none. */
+export function readStat(pid: number): ProcessStat | undefined {
+  return livingStat(readProcNow(`/proc/${pid}/stat`));
 }
 
-async function readStat(pid: number): Promise<ProcessStat | undefined> {
-  return livingStat(await readProc(`/proc/${pid}/stat`));
+/** Undefined for a process that has ended. One that may not be read counts as a process without our variables. */
+export async function readEnvironment(pid: number): Promise<string | undefined> {
+  try {
+    return await readFile(`/proc/${pid}/environ`, "utf8");
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "ENOENT" || code === "ESRCH") return undefined;
+    if (code === "EACCES" || code === "EPERM") return "unreadable";
+    throw error;
+  }
 }
 
 /** A living process, or undefined: a zombie has released everything. */
@@ -104,21 +121,15 @@ function livingStat(line: string): ProcessStat | undefined {
 
 const gone = ["ENOENT", "ESRCH", "EACCES", "EPERM"];
 
-/** Reads a file of /proc; empty if its process is gone or another user's. Other errors (EMFILE) say nothing about it and are thrown. */
-async function readProc(path: string): Promise<string> {
-  return await readFile(path, "utf8").catch(nothingIfGone);
-}
-
-/** Only for files that no process can block: not for its environment, which waits for the lock of its memory map. */
-function readProcNow(path: string): string {
+/**
+ * Reads a file of /proc; empty if its process is gone or another user's. Other errors (EMFILE) say nothing about it and are thrown.
+ * Only for files that no process can block: not for its environment, which waits for the lock of its memory map.
+ */
+export function readProcNow(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    return nothingIfGone(error);
+    if (gone.includes(errorCode(error))) return "";
+    throw error;
   }
-}
-
-function nothingIfGone(error: unknown): string {
-  if (gone.includes(errorCode(error))) return "";
-  throw error;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { RunRef } from "./types.ts";
-import { folderOf } from "./layout.ts";
+import { folderOf, type Layout, logPath } from "./layout.ts";
 import type { AppRecord, Run } from "./types.ts";
 
 /** All runs of an app: its current run first, then the concurrent ones. */
@@ -8,8 +8,13 @@ export function runsOf({ run, others = [] }: AppRecord): Run[] {
   return run ? [run, ...others] : others;
 }
 
-export function refOf(record: AppRecord, run: Run): RunRef {
-  return { folder: folderOf(record.app), runId: run.id, main: run.main, leaf: run.leaf };
+export function refOf(
+  { app }: Pick<AppRecord, "app">,
+  { id, main, launcher, leaf }: Run,
+  layout: Layout,
+): RunRef {
+  const folder = folderOf(app);
+  return { folder, runId: id, main, launcher, leaf, log: logPath(layout, folder) };
 }
 
 /** Returns an id that no other run has on any machine. */

@@ -5,20 +5,30 @@
  * and withdraws apps; each runner works on its own app, so that a slow one never delays another.
  */
 import { chmod } from "node:fs/promises";
+import { FileTimeoutError, inLane } from "../lib/deadlines/deadlines.ts";
 import { ensureFolder } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
-import { type AppProber, createAppProber } from "./probes/probes.ts";
+import { type AppProber, createAppProber, type ProbeFailures } from "./probes/probes.ts";
 import type { CapsState, Usage } from "./confinement/confinement.ts";
-import { type Desired, newRecord } from "./decide/decide.ts";
-import { appsFolder, marksFolder, runsFolder } from "./layout.ts";
+import { type Desired, heldRecord, newRecord, type Order } from "./decide/decide.ts";
+import { createShLauncher, type Launcher } from "./launcher/launcher.ts";
+import { appsFolder, folderOf, marksFolder, runsFolder } from "./layout.ts";
 import {
   createRecordStore,
+  type Holds,
   LostApps,
   type RecordStore,
   recoverRecords,
   removeLeftovers,
 } from "./records/records.ts";
-import { rotateAll, type RotationPolicy } from "./logs/logs.ts";
+import {
+  checkLogs,
+  endGuard,
+  guardTable,
+  noteLengths,
+  type RotationPolicy,
+  startGuard,
+} from "./logs/logs.ts";
 import { watchMarks } from "./run/run.ts";
 import { readBootId } from "./processes.ts";
 import {
@@ -31,9 +41,11 @@ import {
 } from "./runner/runner.ts";
 import { keyOf } from "../api/names.ts";
 import { newRunId, refOf, runsOf } from "./run-ref.ts";
-import type { AppEvent, AppRecord, RunnableApp, RunRef } from "./types.ts";
+import type { AppEvent, AppRecord, HaltReason, RunnableApp, RunRef } from "./types.ts";
 
-export interface SupervisorOptions extends Omit<RunEffectsOptions, "now"> {
+export interface SupervisorOptions extends Omit<RunEffectsOptions, "now" | "launcher"> {
+  /** The sh launcher by default. */
+  launcher?: Launcher;
   /** How large logs may get, unless the app sets its own limit. */
   logs: RotationPolicy;
   now?: () => number;
@@ -45,6 +57,8 @@ export interface SupervisedApp {
   key: string;
   record: AppRecord;
   caps?: CapsState;
+  /** Failed probes since the agent started. */
+  probeFailures?: ProbeFailures;
 }
 
 /** Receives every change of an app's record or caps, its events, and its removal. */
@@ -55,22 +69,26 @@ export interface SupervisorListener {
 }
 
 export class Supervisor {
-  readonly #options: SupervisorOptions & { now: () => number };
+  readonly #options: SupervisorOptions & RunEffectsOptions;
   readonly #runners = new Map<string, AppRunner>();
   readonly #listeners = new Set<SupervisorListener>();
   readonly #prober: AppProber;
   readonly #lost: LostApps;
   readonly #closing = new AbortController();
   #deps: RunnerDeps | undefined;
+  #holds: Holds = new Map();
   #ticking: Promise<void> | undefined;
   #stopWatching = () => {};
-  #halted = false;
+  #halted: HaltReason | undefined;
 
   constructor(options: SupervisorOptions) {
-    this.#options = { now: Date.now, ...options };
+    const { launcher = createShLauncher({ stateDir: options.layout.stateDir, why: "as the caller asked" }) } =
+      options;
+    this.#options = { now: Date.now, ...options, launcher };
     this.#lost = new LostApps(options.layout, options.log);
     this.#prober = createAppProber({
       layout: options.layout,
+      launcher,
       find: (key) => this.#runners.get(key),
       onUnhealthy: (key, message) =>
         this.#emit(this.get(key), { type: "Warning", reason: "Unhealthy", message }),
@@ -90,15 +108,21 @@ export class Supervisor {
     for (const folder of [appsFolder(layout), runsFolder(layout), marksFolder(layout)]) {
       await ensureFolder(folder);
     }
-    await ensureFolder(layout.logDir, { mode: 0o755 });
+    // A mount that hangs delays the starts of apps, not that of the agent.
+    await inLane(layout.logDir, () => ensureFolder(layout.logDir, { mode: 0o755 })).catch((error) => {
+      if (!(error instanceof FileTimeoutError)) throw error;
+      log.warn("cannot use the log folder yet", { error });
+    });
     const store = createRecordStore(layout, log, now);
-    this.#deps = decorate(this.#wire(store, await readBootId()));
-    const records = await recoverRecords({ store, layout, log });
+    this.#deps = decorate(this.#wire(store, readBootId()));
+    const { records, holds } = await recoverRecords({ store, layout, log });
+    this.#holds = holds;
     for (const record of records) this.#addRunner(record);
-    await this.#lost.find(records.map(({ app }) => app));
     const cleanUp = (run: RunRef) => cleanUpRun(run, layout, confinementOf);
-    await removeLeftovers(records, { layout, confinement, confinementOf, log, cleanUp });
-    await this.rotateLogs();
+    await removeLeftovers(records, { layout, confinement, confinementOf, log, cleanUp, holds });
+    await this.#lost.find(records.map(({ app }) => app), holds.keys());
+    await endGuard(layout);
+    await this.checkLogs();
     this.#stopWatching = this.#watchMarks();
     for (const { record } of this.#runners.values()) this.#prober.follow(record);
     await Promise.all([...this.#runners.values()].map((runner) => runner.adopt()));
@@ -109,9 +133,18 @@ export class Supervisor {
     const key = keyOf(desired.app);
     const known = this.#runners.get(key);
     if (known) return known.assign(desired);
-    const runner = this.#addRunner(newRecord(desired));
+    const hold = this.#holds.get(folderOf(desired.app));
+    const runner = this.#addRunner(hold === undefined ? newRecord(desired) : heldRecord(desired, hold));
     this.#changed(runner.record);
+    if (hold !== undefined) {
+      this.#emit(this.get(key), { type: "Warning", reason: "RecordUnreadable", message: hold });
+    }
     runner.poke();
+  }
+
+  /** Reports whether the app is on hold: what runs of it is unknown, even if no source wants it. */
+  isOnHold({ metadata }: Pick<RunnableApp, "metadata">): boolean {
+    return this.#holds.has(folderOf({ metadata }));
   }
 
   /** Stops and removes an app; its record is forgotten when nothing of it is left. */
@@ -127,6 +160,11 @@ export class Supervisor {
   /** Removes the folders of apps whose records were lost; `wanted` are all apps of all sources. */
   removeLost(wanted: RunnableApp[]): void {
     this.#lost.removeAllBut([...wanted, ...this.list().map(({ record }) => record.app)]);
+  }
+
+  /** Carries out an order of the operator; resolves when the app's record has it. */
+  async order(key: string, order: Order): Promise<void> {
+    await this.#runners.get(key)?.order(order);
   }
 
   /** Stops a running app because the node is short of memory; it starts again after its longest backoff. */
@@ -158,20 +196,26 @@ export class Supervisor {
   async readUsage(key: string): Promise<Usage | undefined> {
     const record = this.#runners.get(key)?.record;
     if (!record?.run || !["Running", "Stopping"].includes(record.phase)) return undefined;
-    const run = refOf(record, record.run);
+    const run = refOf(record, record.run, this.#options.layout);
     return await this.#options.confinementOf(run).usage(run);
   }
 
-  /** Rotates logs that have grown too large. Apps that are idle wrote nothing. */
-  async rotateLogs(isIdle: (app: SupervisedApp) => boolean = () => false): Promise<void> {
-    await rotateAll(this.list().filter((app) => !isIdle(app)), this.#options);
+  /** Notes how far logs have grown, and rotates those that are too large. Apps that are idle wrote nothing. */
+  async checkLogs(isIdle: (app: SupervisedApp) => boolean = () => false): Promise<void> {
+    await checkLogs(this.list().filter((app) => !isIdle(app)), this.#options);
   }
 
-  /** Stops every run and waits until all have ended, for an agent that stops its apps on exit. Records stay. */
-  async stopAll(timeoutMs: number): Promise<void> {
-    this.#halted = true;
+  /** The longest grace period of an app that runs. */
+  get longestGraceMs(): number {
+    const running = this.list().filter(({ record }) => record.run);
+    return 1000 * Math.max(0, ...running.map(({ record }) => record.app.spec.terminationGracePeriodSeconds));
+  }
+
+  /** Stops every run and waits until all have ended, for an agent that ends. Records stay. */
+  async stopAll(timeoutMs: number, reason: HaltReason = "AgentStopped"): Promise<void> {
+    this.#halted = reason;
     // A step under way may be about to start a run.
-    const halted = Promise.all([...this.#runners.values()].map((runner) => runner.halt()));
+    const halted = Promise.all([...this.#runners.values()].map((runner) => runner.halt(reason)));
     const ended = halted.then(() =>
       new Promise<void>((resolve) => {
         const check = () => void (this.list().every(({ record }) => !record.run) && resolve());
@@ -190,13 +234,26 @@ export class Supervisor {
     this.#stopWatching();
     this.#prober.close();
     await Promise.all([...this.#runners.values()].map((runner) => runner.close()));
+    await noteLengths(this.list(), this.#options);
+  }
+
+  /** Leaves a guard behind for the logs of apps that run on, for an agent that ends after close(). */
+  async leaveGuard(): Promise<void> {
+    const { layout, logs, confinement, log } = this.#options;
+    const table = guardTable(this.list().map(({ record }) => record), layout, logs);
+    try {
+      await startGuard(layout, table, { keep: (pid) => confinement.keep(pid) });
+    } catch (error) {
+      log.warn("cannot bound the logs of apps while no agent runs", { error });
+    }
   }
 
   #addRunner(record: AppRecord): AppRunner {
     if (!this.#deps) throw new Error("restore() must be called first");
-    const runner = new AppRunner(record, this.#deps);
+    const deps = record.hold === undefined ? this.#deps : { ...this.#deps, save: async () => {} };
+    const runner = new AppRunner(record, deps);
     this.#runners.set(keyOf(record.app), runner);
-    if (this.#halted) void runner.halt();
+    if (this.#halted) void runner.halt(this.#halted);
     return runner;
   }
 
@@ -212,7 +269,7 @@ export class Supervisor {
       onEvent: (record, event) => this.#emit(this.#describe(record), event),
       onForgotten: (record) => {
         const app = this.#describe(record);
-        this.#prober.stop(app.key);
+        this.#prober.forget(app.key);
         this.#runners.delete(app.key);
         for (const listener of this.#listeners) listener.forgotten(app);
       },
@@ -221,7 +278,7 @@ export class Supervisor {
 
   #describe(record: AppRecord): SupervisedApp {
     const key = keyOf(record.app);
-    return { key, record, caps: this.#runners.get(key)?.caps };
+    return { key, record, caps: this.#runners.get(key)?.caps, probeFailures: this.#prober.failures(key) };
   }
 
   #changed(record: AppRecord): void {

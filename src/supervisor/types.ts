@@ -1,8 +1,9 @@
 /** The types of the supervisor: the record of an app on disk, what can be observed of a run, and the effects of decisions. */
+import type { Reason, ReasonOrNone } from "../api/reasons.ts";
 import type { DefaultedSpec, NCApp, NCAppStatus } from "../api/types.ts";
 
 export type Phase = NonNullable<NCAppStatus["phase"]>;
-export type LastExit = NonNullable<NCAppStatus["lastExit"]>;
+export type LastExit = NonNullable<NCAppStatus["lastExit"]> & { reason: Reason };
 
 /** An NCApp as the supervisor accepts it: valid, with all defaults applied. */
 export type RunnableApp = Omit<NCApp, "spec" | "status"> & { spec: DefaultedSpec };
@@ -24,6 +25,7 @@ export interface Run {
   createdAt: number;
   startedAt?: number;
   main?: ProcessId;
+  launcher?: ProcessId;
   /** Its cgroup, "" for none. The run stays there even if later agents use another confinement. */
   leaf: string;
   /** The oldest process that lives on after the script has ended; the status shows it. */
@@ -32,6 +34,10 @@ export interface Run {
   ready?: boolean;
   /** Its startup probe has passed: a new agent, or new probes, do not run it again. */
   startupPassed?: boolean;
+  /** The counts of the app's cgroup before this run. */
+  killsBefore?: KillCounts;
+  /** The operator ordered a restart: whatever ends the run, another one follows. */
+  restart?: boolean;
   /** Set when the run has to stop, and kept until it has ended. */
   stop?: Stop;
 }
@@ -39,13 +45,17 @@ export interface Run {
 export type StopReason =
   | "Deleted"
   | "Suspended"
+  | "StoppedByOperator"
   | "Updated"
   | "Restarted"
   | "Replaced"
   | "ProbeFailed"
   | "ScriptFailed"
   | "Evicted"
-  | "AgentStopped";
+  | HaltReason;
+
+/** Why an agent that ends stops all apps, and starts none. */
+export type HaltReason = "AgentStopped" | "NodeShutdown";
 
 export interface Stop {
   reason: StopReason;
@@ -71,7 +81,7 @@ export interface AppRecord {
   /** The `invalid` or `invalidEdit` that an event has reported. */
   toldInvalid?: string;
   phase: Phase;
-  reason: string;
+  reason: ReasonOrNone;
   message: string;
   restarts: number;
   /** Exits or failed starts in a row; determines the next backoff. */
@@ -84,13 +94,32 @@ export interface AppRecord {
   /** For apps with a schedule: the schedule, when it is due next, and when the last run that started was due. */
   scheduled?: { schedule: string; nextRun?: number; lastRun?: number };
   lastExit?: LastExit;
+  /** When a run last completed. */
+  lastSuccess?: string;
   /** Digest of what ran last: a terminal phase lasts until the spec has another one. */
   lastHash?: string;
   oomKills: number;
-  /** How many kills of the app's cgroup are already counted in `oomKills`: concurrent runs share the cgroup. */
-  countedKills?: number;
+  /** The kernel's counts up to which kills are counted in `oomKills`, and the policy since then, which says how to count. */
+  counted?: KillCounts & { policy: OomPolicy };
+  /** Its record on disk cannot be read, so this one is never saved: nothing of the app is started or stopped. Says what to do. */
+  hold?: string;
+  /** The node on which the app may still run; it does not start here until it has stopped there. */
+  heldBy?: string;
+  /** When the operator of the node stopped the app, which then rests until it is started. */
+  stoppedAt?: number;
   /** The source withdrew the app: it is forgotten when its run is over. */
   withdrawn?: boolean;
+}
+
+/** How the script of a run ended, as its launcher wrote it down. */
+export interface ScriptExit {
+  /** The exit status; 128 plus the signal if one ended the script. */
+  code: number;
+  at: number;
+  /** The signal that ended the script, 0 for none; undefined if the launcher cannot tell: sh reports both alike. */
+  signal?: number;
+  /** The launcher got SIGTERM, too: not the app was stopped, but everything around it. */
+  terminated?: boolean;
 }
 
 /** What can be observed of a run now. */
@@ -104,27 +133,40 @@ export interface RunView {
   started?: { at: number; main: ProcessId };
   /** Why the launcher could not start the script. */
   failure?: string;
-  exit?: { code: number; at: number };
+  exit?: ScriptExit;
   /** Living processes of the run without the launcher. Once the script has ended: one that is not an exec process, if any. */
   processes: number[];
-  /** The kernel's count for the app's cgroup: of this run and of concurrent ones. */
-  oomKills: number;
+  /** The kernel's counts for the app's cgroup: of this run, earlier and concurrent ones. Undefined without a memory controller. */
+  kills?: KillCounts;
+}
+
+export type OomPolicy = RunnableApp["spec"]["oomPolicy"];
+
+/** The kernel's counts of out-of-memory kills in one cgroup, since it was created. */
+export interface KillCounts {
+  cgroup: string;
+  processes: number;
+  /** Kills of the whole group; undefined before Linux 5.17. */
+  groups?: number;
 }
 
 export interface StartProblem {
-  reason: string;
+  reason: Reason;
   message: string;
 }
 
 /** A problem that the user or an operator has to fix before the app can start; the message names the field and the value. */
 export class StartError extends Error implements StartProblem {
   override name = "StartError";
-  readonly reason: string;
-  constructor(reason: string, message: string, options?: ErrorOptions) {
+  readonly reason: Reason;
+  constructor(reason: Reason, message: string, options?: ErrorOptions) {
     super(message, options);
     this.reason = reason;
   }
 }
+
+/** The API server gave no answer to the question for a value: no connection, too slow, or an error of its own. */
+export class UnansweredError extends StartError {}
 
 /** What the runner performs for a decision, in order, after the record is on disk. */
 export type Effect =
@@ -140,7 +182,7 @@ export type Effect =
 /** An event of the app, as `kubectl describe` shows it. */
 export interface AppEvent {
   type: "Normal" | "Warning";
-  reason: string;
+  reason: Reason;
   message: string;
 }
 
@@ -149,6 +191,10 @@ export interface RunRef {
   folder: string;
   runId: string;
   main?: ProcessId;
+  /** Its launcher, which adopts what the script's processes leave behind. */
+  launcher?: ProcessId;
   /** The cgroup that the run was started in, "" for none; undefined for a run that the current confinement holds. */
   leaf?: string;
+  /** The path of the app's log, which its processes write to. */
+  log?: string;
 }

@@ -94,9 +94,15 @@ function conflict(key: string, winner: Desired, other: Desired): string {
   return `${key} is defined ${who}: the first one wins`;
 }
 
-function prepare({ app, source, origin, problems }: DesiredApp): Desired {
+function prepare({ app, source, origin, problems, heldBy }: DesiredApp): Desired {
   const invalid = problems?.map(({ message }) => message).join("; ");
-  return { app: toRunnable(app), source, ...(origin ? { origin } : {}), ...(invalid ? { invalid } : {}) };
+  return {
+    app: toRunnable(app),
+    source,
+    ...(origin ? { origin } : {}),
+    ...(invalid ? { invalid } : {}),
+    ...(heldBy ? { heldBy } : {}),
+  };
 }
 
 function placeOf({ source, origin }: Desired): string {

@@ -18,6 +18,8 @@ export interface ObservedApp {
   withdrawn: boolean;
   /** What is wrong with the source's current spec. */
   invalid?: string;
+  /** The node on which it may still run. */
+  heldBy?: string;
 }
 
 export type Action =
@@ -47,11 +49,15 @@ export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity
   ];
 }
 
-/** Returns the keys of desired apps beyond the node's maximum; they are not assigned until others are gone. */
+/**
+ * Returns the keys of desired apps beyond the node's maximum; they are not assigned until others are gone. An app that is being deleted
+ * does not start: it is assigned, so that its end is reported.
+ */
 export function findLeftOut({ apps }: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): string[] {
   const known = new Set(observed.map(({ key }) => key));
   const room = Math.max(0, maxApps - known.size);
-  return [...apps.keys()].filter((key) => !known.has(key)).slice(room);
+  return [...apps].filter(([key, { app }]) => !known.has(key) && !app.metadata.deletionTimestamp)
+    .map(([key]) => key).slice(room);
 }
 
 /** Returns the apps whose source was removed from the agent's settings. */
@@ -71,10 +77,12 @@ function differs(
   const isUnlisted = sources.has(known.source) && !complete.has(known.source);
   if (known.source !== desired.source && isUnlisted) return false;
   if (known.uid !== desired.app.metadata.uid || known.source !== desired.source) return true;
+  if (known.heldBy !== desired.heldBy) return true;
   if (desired.invalid) {
     // The app keeps its valid spec; its status has to report the new one and what is wrong with it.
     return known.invalid !== desired.invalid ||
-      known.app.metadata.generation !== desired.app.metadata.generation;
+      known.app.metadata.generation !== desired.app.metadata.generation ||
+      known.app.metadata.deletionTimestamp !== desired.app.metadata.deletionTimestamp;
   }
   // An older agent may have rejected what this one accepts.
   return known.invalid !== undefined || !isSameApp(desired.app, known.app);

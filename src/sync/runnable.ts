@@ -9,13 +9,21 @@ import { withoutUndefined } from "../lib/objects.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
 
 export function toRunnable({ apiVersion, kind, metadata, spec }: NCApp): RunnableApp {
-  const { name, namespace, uid, generation, labels, annotations } = metadata;
+  const { name, namespace, uid, generation, deletionTimestamp, labels, annotations } = metadata;
   const kept = annotations &&
     Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== lastAppliedAnnotation));
   return {
     apiVersion,
     kind,
-    metadata: withoutUndefined({ name, namespace, uid, generation, labels, annotations: kept }),
+    metadata: withoutUndefined({
+      name,
+      namespace,
+      uid,
+      generation,
+      deletionTimestamp,
+      labels,
+      annotations: kept,
+    }),
     spec: applyDefaults(spec),
   };
 }

@@ -3,6 +3,7 @@ import { defaultNamespace, splitAppKey } from "../api/names.ts";
 import type { Logger } from "../lib/log.ts";
 import type { SourceProblem } from "../sources/source.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
+import { describePortConflict, findPortConflicts } from "./port-conflicts.ts";
 import { createDesiredState, type DesiredState, type Union } from "./desired-state.ts";
 import { findLeftOut, findOrphans, type ObservedApp, plan, shareSameApps } from "./plan.ts";
 
@@ -29,7 +30,7 @@ export interface SyncOptions {
 
 export function createSync({ order, supervisor, log, maxApps, now = Date.now }: SyncOptions): Sync {
   let lastSync: number | undefined;
-  let reported = "";
+  let reported = new Set<string>();
 
   const reconcile = (): Union => {
     const union = desired.union();
@@ -43,10 +44,11 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
       supervisor.removeLost([...union.apps.values()].map(({ app }) => app));
     }
     lastSync = now();
-    const problems = problemsOf(union, observed, maxApps);
-    const text = JSON.stringify(problems);
-    if (text !== reported) { for (const { message } of problems) log.warn(message); }
-    reported = text;
+    const messages = new Set(problemsOf(union, observed, maxApps).map(({ message }) => message));
+    for (const message of messages) {
+      if (!reported.has(message)) log.warn(message);
+    }
+    reported = messages;
     return union;
   };
 
@@ -91,7 +93,9 @@ function problemsOf(union: Union, observed: ObservedApp[], maxApps: number | und
     message:
       `${key} is not started: this node already has ${maxApps} apps, the most it may have (--max-apps)`,
   }));
-  return [...union.problems, ...orphans, ...leftOut];
+  const ports = findPortConflicts([...union.apps].map(([key, { app }]) => [key, app]))
+    .map((conflict) => ({ message: describePortConflict(conflict) }));
+  return [...union.problems, ...orphans, ...leftOut, ...ports];
 }
 
 /** Returns the arguments that name the app in a command. */
@@ -108,5 +112,6 @@ function observe(supervisor: Supervisor): ObservedApp[] {
     app: record.app,
     withdrawn: record.withdrawn === true,
     invalid: record.invalid ?? record.invalidEdit,
+    heldBy: record.heldBy,
   }));
 }

@@ -1,13 +1,19 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { spawn } from "node:child_process";
-import { readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test, type TestContext } from "node:test";
 import { lockState } from "../../src/agent/lock.ts";
-import { readBootId } from "../../src/supervisor/processes.ts";
+import { parseStat, readBootId } from "../../src/supervisor/processes.ts";
 import { tempFolder } from "../temp-folder.ts";
+
+interface Holder {
+  bootId: string;
+  pid: number;
+  startTime: string;
+}
 
 async function createState(t: TestContext) {
   const dir = tempFolder(t).path;
@@ -15,11 +21,13 @@ async function createState(t: TestContext) {
   return {
     dir,
     path,
-    read: () => readFile(path, "utf8"),
-    /** What an agent leaves that was killed: its line of /proc, as it is changed. */
-    leave: async (change: (stat: string) => string) => {
-      const stat = await readFile("/proc/self/stat", "utf8");
-      await writeFile(path, `${await readBootId()}\n${change(stat)}`);
+    read: () => readlink(path),
+    /** What an agent leaves that was killed: its process, as it is changed. */
+    leave: async (change: Partial<Holder> = {}) => {
+      const stat = parseStat(await readFile("/proc/self/stat", "utf8"))!;
+      const { bootId, pid, startTime } = { bootId: await readBootId(), ...stat, ...change };
+      await rm(path, { force: true });
+      await symlink(`${bootId} ${pid} ${startTime}`, path);
     },
   };
 }
@@ -33,11 +41,7 @@ async function startAtOnce(dir: string, count: number) {
   };
 }
 
-/** The start time is field 22 of proc(5), the 20th after the name. */
-const startedEarlier = (stat: string) => {
-  const [head, tail] = stat.split(") ") as [string, string];
-  return `${head}) ${tail.split(" ").with(19, "1").join(" ")}`;
-};
+const startedEarlier = { startTime: "1" };
 
 test("of agents that start at once exactly one gets the lock, and the others leave it in place", async (t) => {
   const state = await createState(t);
@@ -47,7 +51,7 @@ test("of agents that start at once exactly one gets the lock, and the others lea
     const expected =
       `--state-dir ${state.dir}: process ${process.pid} is an agent that uses the same folder; stop it first`;
     assert.deepEqual([...new Set(errors)], [expected]);
-    assert.match(await state.read(), new RegExp(`\n${process.pid} `));
+    assert.match(await state.read(), new RegExp(`^\\S+ ${process.pid} `));
     assert.deepEqual(await readdir(state.dir), ["agent.lock"]);
     await release!();
     assert.deepEqual(await readdir(state.dir), []);
@@ -58,11 +62,10 @@ test("of agents that find a dead one's lock exactly one gets it", async (t) => {
   const state = await createState(t);
   const leftovers: Record<string, () => Promise<void>> = {
     "of a process with our pid, before us": () => state.leave(startedEarlier),
-    "of another boot": async () =>
-      await writeFile(state.path, `x\n${await readFile("/proc/self/stat", "utf8")}`),
-    "of no process at all": () => state.leave((stat) => stat.replace(/^\d+/, "4194305")),
-    "damaged": () => state.leave((stat) => stat.slice(0, 3)),
-    "empty": () => writeFile(state.path, ""),
+    "of another boot": () => state.leave({ bootId: "x" }),
+    "of no process at all": () => state.leave({ pid: 4194305 }),
+    "damaged": () => state.leave({ startTime: "" }),
+    "a file": () => writeFile(state.path, ""),
   };
   for (const [what, leave] of Object.entries(leftovers)) {
     for (let round = 0; round < 10; round++) {
@@ -78,7 +81,7 @@ test("of agents that find a dead one's lock exactly one gets it", async (t) => {
 test("an agent that died while it removed a dead agent's lock blocks no other", async (t) => {
   const state = await createState(t);
   await state.leave(startedEarlier);
-  await writeFile(`${state.path}.removal`, await state.read());
+  await symlink(await state.read(), `${state.path}.removal`);
   const { got } = await startAtOnce(state.dir, 3);
   assert.equal(got.length, 1);
   assert.deepEqual(await readdir(state.dir), ["agent.lock"]);
@@ -86,7 +89,7 @@ test("an agent that died while it removed a dead agent's lock blocks no other", 
 
 test("a dead one's lock is left to who is just removing it", async (t) => {
   const state = await createState(t);
-  await state.leave((stat) => stat);
+  await state.leave();
   await rename(state.path, `${state.path}.removal`);
   await state.leave(startedEarlier);
   const left = await state.read();
@@ -102,8 +105,7 @@ test("the lock of another living process is refused by its pid, and that of a de
   const other = spawn("sleep", ["60"]);
   t.after(() => other.kill("SIGKILL"));
   await once(other, "spawn");
-  const stat = await readFile(`/proc/${other.pid}/stat`, "utf8");
-  await state.leave(() => stat);
+  await state.leave(parseStat(await readFile(`/proc/${other.pid}/stat`, "utf8")));
   const left = await state.read();
   await assert.rejects(
     lockState(state.dir),

@@ -21,10 +21,11 @@ test("every example is a valid manifest, and its scripts exist and are executabl
   }
 });
 
-test("every cluster example has an NCApp with paths that an API server accepts", async () => {
+test("every cluster example has an NCApp or an NCAppSet with paths that an API server accepts", async () => {
   for (const name of await readdir(join(examples, "cluster"))) {
-    const { apps, problems } = parseManifests(await read(join("cluster", name)), name);
-    assert.equal(apps.length, 1, name);
+    const text = await read(join("cluster", name));
+    const { apps, sets, problems } = parseManifests(text, name, { checkSets: true });
+    assert.equal(apps.length + sets.length, 1, name);
     assert.deepEqual(problems, [], name);
   }
 });

@@ -11,7 +11,7 @@ import { listeners, servicesWith } from "../server/fake-agent.ts";
 import { ncapp } from "../server/local-agent.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { noBrowser, openPage, until } from "./open-browser.ts";
-import { sampleApps, serveSampleNode } from "./sample-node.ts";
+import { manySampleApps, sampleApps, serveSampleNode } from "./sample-node.ts";
 
 const skip = noBrowser;
 const card = (key: string) =>
@@ -42,9 +42,17 @@ test("apps of a real agent appear, their charts move, their log is followed, and
     "--enforce",
     "best-effort",
   ];
-  await using agent = await startAgentProcess(flags);
+  await using agent = await startAgentProcess(flags, { openLoopback: false });
   await using browser = await openPage();
-  const { page } = browser;
+  const { page, asked } = browser;
+  const link = (await agent.command("dashboard", "--socket", agent.socket)).stdout.trim();
+  const [, token = ""] = link.split("#token=");
+  await page.goto(link);
+  await until(page, `${card("default/busy")}?.innerText.includes("Running, ready")`);
+  assert.equal(page.url(), `${agent.url}/`, "the token is not in the address");
+  assert.ok(token.length > 40);
+  assert.deepEqual(asked.filter((url) => url.includes(token) && url !== link), []);
+  await page.goto("about:blank");
   await page.goto(agent.url);
   await until(page, `${card("default/busy")}?.innerText.includes("Running, ready")`);
 
@@ -148,6 +156,149 @@ test(
     const nameless = `[...document.querySelectorAll("button, input")].filter((element) =>
     !element.innerText && !element.labels?.length).length`;
     assert.equal(await page.evaluate(nameless), 0);
+    assert.deepEqual(browser.complaints, []);
+  },
+);
+
+test(
+  "many apps are a table that sorts and has a button per phase, and a link shows the same",
+  { skip },
+  async () => {
+    await using node = await serveSampleNode(manySampleApps);
+    await using browser = await openPage();
+    const { page } = browser;
+    await page.goto(node.url);
+    const rows = `document.querySelectorAll("#app-table tbody tr").length`;
+    const firstRow = `document.querySelector("#app-table tbody tr").innerText`;
+    await until(page, `${rows} === ${manySampleApps.length}`);
+    assert.equal(await page.title(), "edge-7 · NC-Kubelet");
+    assert.match(await page.evaluate<string>(firstRow), /BackOff: OOMKilled/);
+    await page.click("#app-table th:nth-child(3) button");
+    await until(page, `${firstRow}.includes("camera-39")`);
+    assert.equal(await page.getAttribute("#app-table th:nth-child(3)", "aria-sort"), "descending");
+    await page.click("#app-table th:nth-child(3) button");
+    await until(page, `!${firstRow}.includes("camera-39")`);
+    await page.click("#phases >> text=Pending 6");
+    await until(page, `${rows} === 6`);
+    assert.match(page.url(), /\?find=pending&sort=cpu&reverse=true$/);
+    await page.click(`#app-table >> text=new-app-05`);
+    await until(page, `document.querySelector("dialog").open`);
+    const link = page.url();
+    assert.match(link, /\?find=pending.*#default\/new-app-05$/);
+    await page.goto("about:blank");
+    await page.goto(link);
+    await until(page, `document.querySelector("dialog").open && ${rows} === 6`);
+    await page.keyboard.press("Escape");
+    await page.fill("#filter", "no such app");
+    await until(page, `!document.querySelector("#no-match").hidden`);
+    assert.match(await page.innerText("#no-match"), /^No app matches “no such app”\./);
+    assert.equal(await page.evaluate(`document.querySelector("#no-apps").hidden`), true);
+    await page.click("#show-all");
+    await until(page, `${rows} === ${manySampleApps.length}`);
+    assert.deepEqual(browser.complaints, []);
+  },
+);
+
+test(
+  "without apps the page shows the first command, and an agent that is gone leaves it dimmed",
+  { skip },
+  async () => {
+    const limits = { enforced: false, message: "no cgroup v2 hierarchy is writable" };
+    const node = await serveSampleNode([], { limits });
+    await using browser = await openPage();
+    const { page } = browser;
+    await page.goto(node.url);
+    await until(page, `!document.querySelector("#no-apps").hidden`);
+    assert.match(await page.innerText("#no-apps"), /nckubelet run/);
+    assert.equal(
+      await page.innerText("#node summary"),
+      "caps are not enforced: no cgroup v2 hierarchy is writable; “nckubelet doctor” on the node says what to do.",
+    );
+    await node[Symbol.asyncDispose]();
+    await until(page, `document.querySelector("#connection").innerText.includes("last seen at")`);
+    assert.equal(await page.evaluate(`getComputedStyle(document.querySelector("main")).opacity`), "0.5");
+  },
+);
+
+test(
+  "a chart shows the value under the pointer, and no cap where caps are not enforced",
+  { skip },
+  async () => {
+    const caps = `document.querySelectorAll("#apps .cap-line").length`;
+    {
+      await using node = await serveSampleNode();
+      await using browser = await openPage();
+      const { page } = browser;
+      await page.goto(node.url);
+      await until(page, `document.querySelectorAll("#apps li").length === ${sampleApps.length}`);
+      assert.ok(await page.evaluate<number>(caps) > 0);
+      const caption = `document.querySelector("#node figcaption").innerText`;
+      assert.match(await page.evaluate<string>(caption), /^CPU \d+\.\d%$/);
+      assert.equal(await page.innerText("#node .top >> nth=0"), "100%");
+      await page.hover("#node svg >> nth=0");
+      await until(page, `/^CPU \\d+\\.\\d% at \\d\\d:\\d\\d:\\d\\d$/.test(${caption})`);
+      await page.hover("h1");
+      await until(page, `!${caption}.includes("at")`);
+    }
+    await using node = await serveSampleNode(sampleApps, {
+      limits: { enforced: false, message: "no cgroups" },
+    });
+    await using browser = await openPage();
+    const { page } = browser;
+    await page.goto(node.url);
+    await until(page, `document.querySelectorAll("#apps li").length === ${sampleApps.length}`);
+    assert.equal(await page.evaluate(caps), 0);
+    assert.equal(await page.evaluate(`document.querySelector("#cap-key").hidden`), true);
+  },
+);
+
+test(
+  "the detail has the program, its limits and probes, and its log can be searched and unwrapped",
+  { skip },
+  async () => {
+    using temp = tempFolder();
+    const logFile = join(temp.path, "app.log");
+    await writeFile(logFile, `started\nERROR no route ${"x".repeat(500)}\nserved\nanother error\n`);
+    const event = { type: "Warning" as const, reason: "Unhealthy", message: "no answer", firstTimestamp: "" };
+    const events = ["default/web", "default/other"].map((app) => (
+      { ...event, app, count: 3, lastTimestamp: "2026-01-01T12:00:00Z" }
+    ));
+    await using node = await serveSampleNode(sampleApps.map((sample) => ({ ...sample, logFile })), {
+      events: () => events,
+    });
+    await using browser = await openPage();
+    const { page } = browser;
+    await page.goto(node.url);
+    await page.click("text=default/web");
+    const log = `document.querySelector("dialog pre").innerText`;
+    await until(page, `${log}.includes("served")`);
+    const detail = await page.innerText("dialog");
+    assert.match(detail, /Arguments\s+--port 8080 "hello world"/);
+    assert.match(detail, /CPU limit\s+20% of the node/);
+    assert.match(detail, /Process limit\s+200/);
+    assert.match(detail, /Readiness\s+GET http:\/\/127\.0\.0\.1:8080\/ready, every 5 s/);
+    assert.doesNotMatch(detail, /\d\dT\d\d:/, "times are local");
+    const shown =
+      `document.querySelector("dialog").innerText.match(/Warning: Unhealthy: no answer \\(3 times\\)/g)`;
+    await until(page, `${shown}?.length === 1`);
+    await page.fill("dialog input", "error");
+    await until(page, `!${log}.includes("served")`);
+    assert.deepEqual(
+      await page.evaluate(`[...document.querySelectorAll("dialog mark")].map(({ innerText }) => innerText)`),
+      ["ERROR", "error"],
+    );
+    assert.match(await page.innerText("dialog .tools"), /^2 lines/);
+    const overflows =
+      `document.querySelector("dialog pre").scrollWidth > document.querySelector("dialog pre").clientWidth`;
+    assert.equal(await page.evaluate(overflows), false);
+    await page.click("dialog >> text=Wrap");
+    assert.equal(await page.evaluate(overflows), true);
+    await page.fill("dialog input", "");
+    await until(page, `${log}.includes("served")`);
+    await page.keyboard.press("Escape");
+    await page.click("text=default/nightly-backup");
+    assert.match(await page.innerText("dialog"), /Schedule\s+0 3 \* \* \*, Europe\/Berlin/);
+    assert.match(await page.innerText("dialog"), /Next run\s+Jan 2, 2027/);
     assert.deepEqual(browser.complaints, []);
   },
 );

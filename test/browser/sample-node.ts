@@ -43,7 +43,14 @@ const running = (fields: NCAppStatus): NCAppStatus => ({
 export const sampleApps: Sample[] = [
   {
     name: "web",
-    spec: { shellFile: "/opt/web/start.sh", cpuPCT: 20, memPCT: 10 },
+    spec: {
+      shellFile: "/opt/web/start.sh",
+      args: ["--port", "8080", "hello world"],
+      cpuPCT: 20,
+      memPCT: 10,
+      pidsMax: 200,
+      readinessProbe: { httpGet: { port: 8080, path: "/ready" }, periodSeconds: 5 },
+    },
     status: running({
       startTime: ago(200),
       cpuPCT: "17.4",
@@ -116,8 +123,15 @@ export const sampleApps: Sample[] = [
   },
   {
     name: "nightly-backup",
-    spec: { shellFile: "/opt/backup.sh", schedule: "0 3 * * *", cpuPCT: 10 },
-    status: { phase: "Succeeded", reason: "Completed", ready: false, restarts: 0, oomKills: 0 },
+    spec: { shellFile: "/opt/backup.sh", schedule: "0 3 * * *", timeZone: "Europe/Berlin", cpuPCT: 10 },
+    status: {
+      phase: "Succeeded",
+      reason: "Completed",
+      ready: false,
+      restarts: 0,
+      oomKills: 0,
+      nextRun: "2027-01-02T02:00:00Z",
+    },
     series: { cpuPCT: wave(9, 2, 4, 90, 40), memPCT: wave(1, 0.3, 10, 90, 40), ...calm },
   },
   {
@@ -133,8 +147,19 @@ export const sampleApps: Sample[] = [
   },
 ];
 
-/** Serves these apps on loopback until the end of the block. */
-export async function serveSampleNode(apps: Sample[] = sampleApps) {
+/** As many apps as a large node has, in every phase. */
+export const manySampleApps: Sample[] = Array.from({ length: 40 }, (_, n) => {
+  const { spec, status, series } = sampleApps[n % sampleApps.length]!;
+  return {
+    name: `${sampleApps[n % sampleApps.length]!.name}-${String(n).padStart(2, "0")}`,
+    spec,
+    status: status.cpuPCT === undefined ? status : { ...status, cpuPCT: (n / 4).toFixed(1), restarts: n % 7 },
+    series,
+  };
+});
+
+/** Serves these apps on loopback until the end of the block; `fields` replace what the agent reports. */
+export async function serveSampleNode(apps: Sample[] = sampleApps, fields: Partial<AgentView> = {}) {
   const views = apps.map(({ name, spec, status, logFile = "/nowhere/app.log" }): AppView => ({
     app: appWith(spec, { name }),
     source: "api-server",
@@ -143,10 +168,12 @@ export async function serveSampleNode(apps: Sample[] = sampleApps) {
     limits: {},
   }));
   const view: AgentView = {
+    events: () => [],
     version: "0.1.0",
     node: "edge-7",
     startedAt: new Date(Date.now() - 400 * 60_000),
     size: { cpus: 4, memoryBytes: 16 * gibibyte },
+    launcher: () => ({ kind: "native", message: "/var/lib/nckubelet/launcher-0" }),
     limits: { enforced: true, message: "enforced by cgroup v2" },
     sources: () => [],
     problems: () => [],
@@ -154,6 +181,8 @@ export async function serveSampleNode(apps: Sample[] = sampleApps) {
     app: (_, name) => views.find(({ app }) => app.metadata.name === name),
     checks: () => [{ name: "sync", ok: true, message: "last sync 3 s ago" }],
     nodeUsage: () => ({
+      time: Date.now(),
+      cpuSeconds: 5000,
       cpuPCT: 52,
       memPCT: 41,
       memoryBytes: 6.5 * gibibyte,
@@ -181,6 +210,7 @@ export async function serveSampleNode(apps: Sample[] = sampleApps) {
         }])),
       };
     },
+    ...fields,
   };
   const services = {
     view,
@@ -188,7 +218,10 @@ export async function serveSampleNode(apps: Sample[] = sampleApps) {
     counters: createAgentCounters(),
     log: silentLogger,
     stateDir: "/var/lib/nckubelet",
-    followers: { now: 0, most: 8 },
+    dashboardURL: () => undefined,
+    logs: { maxBytes: 10 << 20, maxFiles: 5 },
+    followers: { now: 0, most: 8, use: "follow a log or watch apps" },
+    readers: { now: 0, most: 8, use: "read a log" },
   };
   const app = createServerApp({ kind: "loopback", isOwnHost: isLoopbackHost }, services);
   const listener = await listenOnPort(app, "127.0.0.1:0");

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   createCgroup,
+  findEntry,
   kill,
   listProcesses,
   openApp,
@@ -12,6 +13,7 @@ import {
   removeTree,
   signalAll,
 } from "../../cgroups/mod.ts";
+import { reachedLimit } from "../../cgroups/create.ts";
 import { fakeCgroup } from "./folder.ts";
 
 test("listProcesses() lists the whole subtree once, and never pid 0", (t) => {
@@ -21,6 +23,32 @@ test("listProcesses() lists the whole subtree once, and never pid 0", (t) => {
   writeFileSync(`${dir}/run/deep/cgroup.procs`, "78\n");
   assert.deepEqual(listProcesses(dir).sort(), [12, 34, 56, 78]);
   assert.deepEqual(listProcesses("/nowhere/at/all"), []);
+});
+
+test("findEntry() is the cgroup itself, or one below it if it limits cgroups of its own", (t) => {
+  const dir = fakeCgroup(t, { "cgroup.subtree_control": "\n" });
+  assert.equal(findEntry(dir), dir);
+  writeFileSync(`${dir}/cgroup.subtree_control`, "cpu pids\n");
+  for (const name of ["empty", "used"]) {
+    mkdirSync(`${dir}/${name}`);
+    writeFileSync(`${dir}/${name}/cgroup.subtree_control`, "\n");
+  }
+  writeFileSync(`${dir}/used/cgroup.procs`, "12\n");
+  assert.equal(findEntry(dir), `${dir}/used`);
+});
+
+test("reachedLimit() names the cgroup above that allows no more cgroups, and what to do", (t) => {
+  const top = fakeCgroup(t, { "cgroup.max.descendants": "2\n", "cgroup.stat": "nr_descendants 2\n" });
+  mkdirSync(`${top}/apps`);
+  writeFileSync(`${top}/apps/cgroup.max.descendants`, "max\n");
+  writeFileSync(`${top}/apps/cgroup.stat`, "nr_descendants 1\n");
+  const more = 'allows no more than 2: write a higher number or "max" to it';
+  assert.equal(reachedLimit(`${top}/apps`), `${top}/cgroup.max.descendants ${more}`);
+  writeFileSync(`${top}/cgroup.max.descendants`, "max\n");
+  assert.equal(reachedLimit(`${top}/apps`), undefined);
+  writeFileSync(`${top}/cgroup.max.depth`, "2\n");
+  mkdirSync(`${top}/apps/deep`);
+  assert.equal(reachedLimit(`${top}/apps/deep`), `${top}/cgroup.max.depth ${more}`);
 });
 
 test("openApp() and openRun() create a folder once, and only below their parent", (t) => {

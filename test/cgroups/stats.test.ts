@@ -11,8 +11,8 @@ const fixtures = new URL("./fixtures/stats", import.meta.url).pathname;
 test("readStats() reads the usage of every controller", () => {
   const { cpu, memory, pids } = readStats(fixtures)!;
   assert.ok(cpu.usageUsec > 1_000_000 && cpu.throttledUsec > 0);
-  assert.equal(memory?.oomKills, 3);
-  assert.equal(memory?.oomGroupKills, 1);
+  assert.equal(memory?.kills.processes, 3);
+  assert.equal(memory?.kills.groups, 1);
   assert.equal(memory?.peakBytes, 20 * 1024 * 1024);
   assert.ok(memory!.currentBytes > 0);
   assert.deepEqual(pids, { current: 1 });

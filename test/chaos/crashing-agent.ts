@@ -1,6 +1,7 @@
 /**
  * A supervisor in a separate process that starts one app and stops it again, and kills itself at the n-th point before or
- * after an effect. Arguments: folder, script, n (0: never), what to do: "cycle" (start, then stop) or "start" (start and leave).
+ * after an effect. Arguments: folder, script, n (0: never), what to do: "cycle" (start, then stop) or "start" (start and leave),
+ * and the kind of launcher.
  * Prints the number of points that it passed.
  */
 import process from "node:process";
@@ -10,9 +11,10 @@ import { chooseConfinement } from "../../src/agent/choose-confinement.ts";
 import { instanceName } from "../../src/cli/config/config.ts";
 import type { RunnerDeps } from "../../src/supervisor/runner/effects.ts";
 import { Supervisor } from "../../src/supervisor/supervisor.ts";
+import { type LauncherKind, openTestLauncher } from "../harness/launcher.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 
-const [folder = "", shellFile = "", at = "0", work = "cycle"] = process.argv.slice(2);
+const [folder = "", shellFile = "", at = "0", work = "cycle", kind = "sh"] = process.argv.slice(2);
 const effects = [
   "save",
   "startRun",
@@ -50,7 +52,9 @@ const { confinement, confinementOf } = await chooseConfinement({
   size: { cpus: 1, memoryBytes: 2 ** 30 },
   log,
 });
+const launcher = await openTestLauncher(kind as LauncherKind, `${folder}/state`);
 const supervisor = new Supervisor({
+  launcher,
   layout: { stateDir: `${folder}/state`, logDir: `${folder}/log`, privateDir: `${folder}/private` },
   confinement,
   confinementOf,
@@ -71,4 +75,5 @@ if (work === "cycle") {
   while (supervisor.get("default/web")) await pause(5);
 }
 await supervisor.close();
+launcher.close();
 console.log(moments);

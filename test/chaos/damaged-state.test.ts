@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
@@ -47,7 +47,10 @@ test("1,000 torn, empty and bit-flipped state files: the agent always starts, ev
     for (const { path, content } of marks.filter(({ name }) => isHit(name))) {
       await writeDamaged(path, content, random);
     }
-    await writeDamaged(join(state, "agent.lock"), await readFile(join(state, "agent.lock")), random);
+    const lock = join(state, "agent.lock");
+    const target = new TextEncoder().encode(await readlink(lock));
+    await rm(lock);
+    await writeDamaged(lock, target, random);
     for (const name of range(ghosts).map((n) => `ghost-${n}`)) {
       await mkdir(dirname(recordOf(state, name)), { recursive: true });
       const whole = new TextEncoder().encode(encodeRecord(bystander.recordOf(name)));

@@ -51,7 +51,8 @@ for (const next of ["nckubelet-rollback.sh", "install.sh"] as const) {
     let step = 1;
     for (; step < 50; step++) {
       const reached = await attemptRollback(step, next);
-      if (!reached.killed) break;
+      // The last step removes the lock, after the rollback.
+      if (!reached.killed || reached.isDone) break;
       // Before the first step, install.sh has nothing to complete.
       const restarts = reached.begun || next !== "install.sh" ? ["restart nckubelet.service"] : [];
       assert.deepEqual(reached.calls, restarts, `killed at step ${step}: apps are left alone`);
@@ -80,8 +81,9 @@ async function attemptRollback(step: number, next: "nckubelet-rollback.sh" | "in
     return version;
   };
   const executables = () => Promise.all(["nckubelet", "nckubelet.previous"].map(read));
-  await executables();
+  const [current] = await executables();
   const begun = existsSync(join(bin, ".nckubelet.now"));
+  const isDone = !begun && current === "1.0.0";
   if (killed) {
     await machine.calls();
     const { code, stderr } = await machine.run(shell, next === "install.sh" ? installScript : rollback);
@@ -94,7 +96,7 @@ async function attemptRollback(step: number, next: "nckubelet-rollback.sh" | "in
     `killed at step ${step}: nothing is left behind`,
   );
   const calls = (await machine.calls()).filter((call) => call !== "daemon-reload");
-  return { killed, begun, executables: await executables(), calls };
+  return { killed, begun, isDone, executables: await executables(), calls };
 }
 
 /** Installs on a new machine, is killed at the given call of a program that changes something, then runs to completion. */

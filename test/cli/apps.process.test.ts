@@ -34,7 +34,9 @@ describe("commands of a node with an agent", () => {
     for (const part of [/^Phase: +Running$/m, /Arguments: +--port 80$/m, /Environment: +GREETING$/m]) {
       assert.match(story, part);
     }
-    assert.ok(!story.includes("hi there"), "values of the environment are not shown");
+    const [fields = "", log] = story.split("Log, last lines:\n");
+    assert.ok(!fields.includes("hi there"), "values of the environment are not shown");
+    assert.equal(log, "  up hi there --port 80\n");
 
     const again = await agent.command("restart", "default/web");
     assert.match(again.stdout, /is running/);
@@ -44,7 +46,7 @@ describe("commands of a node with an agent", () => {
       stdout: "default/web is stopped; 'nckubelet start web' starts it again\n",
       stderr: "",
     });
-    assert.match((await agent.command("ps")).stdout, /web +Pending +False/);
+    assert.match((await agent.command("ps")).stdout, /web +Stopped +False/);
     assert.match((await agent.command("start", "-n", "default", "web")).stdout, /is running/);
     assert.equal((await agent.command("logs", "--tail", "2", "web")).stdout.split("\n").length, 3);
     assert.equal((await agent.command("delete", "web")).stdout, "default/web is deleted\n");
@@ -105,7 +107,7 @@ describe("commands of a node with an agent", () => {
     ctrlC.abort();
     assert.equal((await done).code, 0);
     assert.match(output.stderr, /default\/attached is stopped; 'nckubelet start attached'/);
-    assert.match((await agent.command("ps")).stdout, /attached +Pending/);
+    assert.match((await agent.command("ps")).stdout, /attached +Stopped/);
   });
 
   test("logs -f keeps printing until Ctrl-C", async () => {
@@ -145,8 +147,9 @@ describe("commands of a node with an agent", () => {
         [["run"], 2, /no script is named/],
         [["stop"], 2, /no app is named; the command ps lists all apps/],
         [["logs", "--tail", "few", "known"], 2, /--tail "few"/],
+        [["logs", "--tail", "1000001", "known"], 2, /--tail "1000001": use a whole number from 0 to 1000000/],
         [["ps", "-o", "xml"], 2, /--output "xml": use table, wide, json, yaml or name/],
-        [["ps", "known"], 2, /ps takes no operands, not "known"; 'nckubelet describe APP' shows one app/],
+        [["ps", "known"], 1, /no app default\/known on this node; did you mean shop\/known\?/],
         [["exec", "known"], 2, /no command is given/],
         [
           ["exec", "shop/known", "--state-dir", "/nowhere", "--", "id"],
@@ -184,10 +187,10 @@ describe("commands of a node with an agent", () => {
     assert.deepEqual([refused.code, refused.stdout], [1, ""]);
     assert.match(
       refused.stderr,
-      /bad\.yaml:5: default\/two: spec\.cpuPCT: Invalid value: 200.*\n.*nothing was/,
+      /bad\.yaml:9: default\/two: spec\.cpuPCT: Invalid value: 200.*\n.*nothing was/,
     );
     assert.equal((await agent.command("apply", "-f", good)).stdout, "default/applied created\n");
-    assert.equal((await agent.command("apply", good)).stdout, "default/applied configured\n");
+    assert.equal((await agent.command("apply", good)).stdout, "default/applied unchanged\n");
     assert.match((await agent.command("validate", bad)).stdout, /bad\.yaml: default\/one is valid/);
   });
 
@@ -224,6 +227,44 @@ describe("commands of a node with an agent", () => {
     assert.deepEqual(names(stdout).sort(), names((await agent.command("ps", "-o", "json")).stdout).sort());
     assert.match((await agent.command("top", "-o", "yaml")).stdout, /^kind: NCAppList$/m);
     assert.match((await agent.command("top", "-o", "xml")).stderr, /--output "xml": use table, wide, json/);
+  });
+
+  test("logs of several apps, of the run before, since a time, and with the times of lines", async () => {
+    const script = await agent.script("talk.sh", 'echo "up $0" "$1"; exec sleep 600');
+    const manifests = ["left", "right"].map((name) => ({
+      apiVersion: "app.example.com/v1alpha1",
+      kind: "NCApp",
+      metadata: { name, namespace: "talk", labels: { side: name } },
+      spec: { shellFile: script, args: [name] },
+    }));
+    const file = join(agent.folder, "talk.json");
+    await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: manifests }));
+    assert.equal((await agent.command("apply", "-f", file)).code, 0);
+    const logs = async (...words: string[]) => (await agent.command("logs", "-n", "talk", ...words)).stdout;
+    const [left, right] = ["left", "right"].map((name) => `up ${script} ${name}\n`);
+    const both = `[left] ${left}[right] ${right}`;
+    await waitFor("both have written", async () => await logs("left", "right") === both);
+    assert.equal(await logs("-l", "side in (left,right)"), both);
+    assert.equal(await logs("-l", "side=right"), right);
+    assert.equal(await logs("--all"), both);
+
+    const none = await agent.command("logs", "-p", "talk/left");
+    assert.deepEqual([none.code, none.stdout], [1, ""]);
+    assert.match(none.stderr, /the log of talk\/left has no run before the current or last one/);
+    await agent.command("restart", "talk/left");
+    await waitFor("its second run", async () => await logs("left") === `${left}${left}`);
+    assert.equal(await logs("--previous", "left"), left);
+
+    const stamped = (await logs("--timestamps", "left")).split("\n").slice(0, 2);
+    for (const line of stamped) {
+      assert.match(line, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z up \S+ left$/);
+    }
+    assert.equal(await logs("--since", "1h", "left"), `${left}${left}`);
+    const second = stamped[1]!.split(" ")[0]!;
+    assert.equal(await logs("--since-time", second, "left"), left);
+    assert.equal(await logs("--since-time", "2999-01-01T00:00:00Z", "left"), "");
+    assert.equal(await logs("--limit-bytes", "5", "left"), left!.slice(0, 5));
+    await agent.command("delete", "talk/left", "talk/right");
   });
 
   test("colors are only for terminals, unless the user turns them off", async () => {

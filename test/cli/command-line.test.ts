@@ -143,3 +143,36 @@ test("operands of a command that takes none exit with 2", async () => {
   const { code, stderr } = await callWith(["version", "now"]).done;
   assert.deepEqual([code, stderr.split("\n")[0]], [2, 'nckubelet: version takes no operands, not "now"']);
 });
+
+test("flags may come before the command", async () => {
+  const read = async (...words: string[]) => JSON.parse((await call(words)).stdout);
+  assert.deepEqual(await read("--prefix", "x", "echo", "one"), { flags: { prefix: "x" }, args: ["one"] });
+  assert.deepEqual(await read("-u", "--prefix=x", "echo", "one"), {
+    flags: { upper: true, prefix: "x" },
+    args: ["one"],
+  });
+  assert.deepEqual(await read("--prefix", "echo", "echo", "one"), {
+    flags: { prefix: "echo" },
+    args: ["one"],
+  });
+  const two = { ...table, say: { summary: "Say it.", load: async () => echo } };
+  const { stdout } = await callWith(["--prefix", "say", "echo", "one"], { table: two }).done;
+  assert.deepEqual(JSON.parse(stdout), { flags: { prefix: "say" }, args: ["one"] }, "say is a value");
+  const unknown = await call(["--perfix", "x", "echo"]);
+  assert.deepEqual([unknown.code, unknown.stderr.split("\n")[0]], [
+    2,
+    "nckubelet: unknown flag --perfix; did you mean --prefix?",
+  ]);
+  assert.match((await call(["--prefix", "x"])).stderr, /^nckubelet: no command is given, only --prefix\n/);
+});
+
+test("words of kubectl, docker and systemctl lead to the command of this program", async () => {
+  const meant = { list: "ps", get: "ps", status: "ps", rm: "delete", inspect: "describe", kill: "stop" };
+  for (const [word, command] of Object.entries(meant)) {
+    const { code, stderr } = await callWith([word]).done;
+    assert.deepEqual([code, stderr.split("\n")[0]], [
+      2,
+      `nckubelet: unknown command "${word}"; did you mean "${command}"?`,
+    ]);
+  }
+});

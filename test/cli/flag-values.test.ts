@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  parseBoolean,
   parseChoice,
   parseDuration,
   parseHttpURL,
@@ -21,6 +22,12 @@ test("parseDuration() needs a unit and a time that a timer can hold", () => {
       message: /^--every ".*": use a time/,
     });
   }
+});
+
+test("parseBoolean() takes true and false, and 1 and 0", () => {
+  const texts = ["true", "1", "false", "0"];
+  assert.deepEqual(texts.map((text) => parseBoolean("x", text)), [true, true, false, false]);
+  assert.throws(() => parseBoolean("x", "yes"), /^UsageError: --x "yes": use true or false$/);
 });
 
 test("parseWholeNumber() keeps to its range", () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -91,7 +91,8 @@ test("an agent that loses its terminal stops its apps with --stop-apps-on-exit",
     // Without its master the terminal hangs up, and every write to it fails with EIO.
     child.kill("SIGKILL");
     await waitFor("the app is stopped", () => !isThere(app), 20_000);
-    await waitFor("the agent has closed", () => !existsSync(join(folder, "state/agent.lock")), 20_000);
+    const isLocked = () => lstatSync(join(folder, "state/agent.lock"), { throwIfNoEntry: false });
+    await waitFor("the agent has closed", () => !isLocked(), 20_000);
   });
 });
 
@@ -136,9 +137,24 @@ for (
       const { status } = JSON.parse((await agent.command("ps", "-o", "json")).stdout).items[0];
       return `${status.phase} ${status.reason}`;
     };
-    await waitFor("the app is stopped", async () => await stateOfApp() === "Pending Suspended", 20_000);
+    await waitFor(
+      "the app is stopped",
+      async () => await stateOfApp() === "Stopped StoppedByOperator",
+      20_000,
+    );
   });
 }
+
+test("a reader that pauses gets all of the output", async () => {
+  const words = [...program, "manifests", "--server-minor", "36"].map(shellQuote).join(" ");
+  const reader = "{ dd bs=1 count=1 2>/dev/null; sleep 1; cat; }";
+  const shell = spawn("sh", ["-c", `${words} | ${reader}`], { env, stdio: ["ignore", "pipe", "ignore"] });
+  let output = "";
+  shell.stdout.setEncoding("utf8").on("data", (text) => output += text);
+  await once(shell, "close");
+  // A pipe holds 65536 bytes.
+  assert.ok(output.length > 70_000, `only ${output.length} bytes`);
+});
 
 test("output to a full disk is an error of one line", async () => {
   const words = [...program, "version"].map(shellQuote).join(" ");

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startAgent } from "../../src/agent/agent.ts";
 import { readAgentSettings } from "../../src/cli/config/config.ts";
-import type { Io } from "../../src/cli/command.ts";
+import type { FlagValues, Io } from "../../src/cli/command.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { call, type Output } from "./call.ts";
@@ -24,7 +24,7 @@ export interface TestAgent extends AsyncDisposable {
 }
 
 /** Starts an agent; at the end of the block it stops together with its apps. */
-export async function startTestAgent(): Promise<TestAgent> {
+export async function startTestAgent(more: FlagValues = {}): Promise<TestAgent> {
   const temp = tempFolder();
   const folder = temp.path;
   const socket = join(folder, "agent.sock");
@@ -38,6 +38,7 @@ export async function startTestAgent(): Promise<TestAgent> {
     "cgroup-root": join(folder, "none"),
     "stop-apps-on-exit": true,
     "node-name": "test-node",
+    ...more,
   };
   const { logLevel: _level, logFormat: _format, ...settings } = await readAgentSettings(
     flags,

@@ -7,6 +7,7 @@ import type { NCApp } from "../../src/api/types.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { allowMirrors, crdFolder, installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
@@ -21,7 +22,7 @@ let kubeconfig = "";
 before(async () => {
   if (skip) return;
   cluster = await startControlPlane();
-  await cluster.kubectl(["apply", "-f", "crd/"]);
+  await installCRD(cluster);
   kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
 });
 
@@ -70,7 +71,7 @@ test(
     const { status } = await reach(
       "tree",
       "Running with usage",
-      (app) => app.status?.phase === "Running" && app.status.memoryBytes !== undefined,
+      (app) => app.status?.phase === "Running" && app.status.cpuPCT !== undefined,
     );
     assert.equal(status?.ready, true);
     assert.match(status?.cpuPCT ?? "", /^\d+\.\d$/);
@@ -106,8 +107,8 @@ test("the agent leaves an NCApp alone that is bound to another node", { skip }, 
 test("the sample without a script is pending, and its status explains why", { skip }, async () => {
   await using _agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
   await apply("test-ncapp1", { shellFile: "", cpuPCT: "", memPCT: "", nodeName: "node-a" });
-  const { status } = await reach("test-ncapp1", "Pending", (app) => app.status?.phase === "Pending");
-  assert.equal(status?.reason, "NoShellFile");
+  const { status } = await reach("test-ncapp1", "seen", (app) => app.status?.reason !== undefined);
+  assert.deepEqual([status?.phase, status?.reason], ["Pending", "NoShellFile"]);
   await cluster.kubectl(["delete", "ncapp", "test-ncapp1"]);
 });
 
@@ -146,8 +147,58 @@ test(
   },
 );
 
-test("a mirror shows a local app, and neither starts nor stops it", { skip }, async () => {
-  await cluster.kubectl(["apply", "-f", "crd/optional/mirrors.yaml"]);
+const appsOf = async ({ url }: { url: string }) => await (await fetch(`${url}/apps`)).text();
+const readyz = async ({ url }: { url: string }) => await (await fetch(`${url}/readyz?verbose`)).text();
+
+test("an agent under another name stops none of its apps until that is accepted", { skip }, async () => {
+  const flags = ["--kubeconfig", kubeconfig, "--node-name", "node-a"];
+  await using agent = await startAgentProcess(flags);
+  const shellFile = await script("kept.sh", "#!/bin/sh\nsleep 600\n");
+  await apply("kept", { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 1 });
+  const { status } = await reach("kept", "Running", (app) => app.status?.phase === "Running");
+  await agent.kill();
+  flags.splice(3, 1, "node-b");
+  await agent.start();
+  const why = /belongs to node node-a, and its node name is now node-b/;
+  await waitFor("/readyz says so", async () => why.test(await readyz(agent)));
+  assert.match((await agent.command("doctor", "--socket", agent.socket)).stdout, why);
+  assert.match(agent.log(), why);
+  assert.ok(await isAlive(status!.pid!));
+  const names = (await cluster.kubectl(["get", "node,lease", "-A", "-o", "name"])).stdout;
+  assert.doesNotMatch(names, /node-b/);
+  await agent.kill();
+  flags.push("--accept-node-name-change");
+  await agent.start();
+  await waitFor("its process is gone", async () => !await isAlive(status!.pid!));
+  await cluster.kubectl(["delete", "ncapp", "kept"]);
+});
+
+test(
+  "of two agents with one node name, the second takes no apps while the first runs",
+  { skip },
+  async () => {
+    const flags = ["--kubeconfig", kubeconfig, "--node-name", "node-a"];
+    const shellFile = await script("once.sh", "#!/bin/sh\nsleep 600\n");
+    await apply("once", { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 1 });
+    await using second = await (async () => {
+      await using _first = await startAgentProcess(flags);
+      const { status } = await reach("once", "Running", (app) => app.status?.phase === "Running");
+      const second = await startAgentProcess(flags);
+      const why = /two machines have the node name node-a/;
+      await waitFor("/readyz says so", async () => why.test(await readyz(second)));
+      assert.doesNotMatch(await appsOf(second), /once/);
+      assert.equal((await get("once")).status?.pid, status?.pid);
+      return second;
+    })();
+    await waitFor("the second takes over", async () => (await appsOf(second)).includes("once"));
+    await cluster.kubectl(["delete", "ncapp", "once"]);
+  },
+);
+
+test("a mirror shows a local app, and neither starts nor stops it; a copy of it runs as an app of its own", {
+  skip,
+}, async () => {
+  await allowMirrors(cluster);
   using temp = tempFolder();
   const manifests = temp.path;
   const shellFile = await script("local.sh", "#!/bin/sh\nsleep 600\n");
@@ -179,15 +230,27 @@ test("a mirror shows a local app, and neither starts nor stops it", { skip }, as
   );
   assert.match(metadata.annotations?.["app.example.com/config.mirror"] ?? "", /^node-a/);
 
+  // As `kubectl get -o yaml | kubectl apply` does.
+  const { spec, metadata: { annotations } } = await reach(
+    "local",
+    "proven",
+    ({ metadata }) => metadata.annotations?.["app.example.com/config.mirror-uid"] !== undefined,
+  );
+  const copied = { ...app, metadata: { name: "copy", annotations }, spec };
+  await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(copied) });
+  const copy = await reach("copy", "Running", ({ status }) => status?.phase === "Running");
+
   await cluster.kubectl(["delete", "ncapp", "local"]);
   await waitFor("the mirror is back", () => isThere("local"));
   assert.ok(await isAlive(status!.pid!), "deleting the mirror does not stop the app");
   const apps = await (await fetch(`${agent.url}/apps`)).json() as { items: NCApp[] };
-  assert.deepEqual(apps.items.map(({ metadata }) => metadata.name), ["local"]);
+  assert.deepEqual(apps.items.map(({ metadata }) => metadata.name).sort(), ["copy", "local"]);
 
   await rm(join(manifests, "local.json"));
   await waitFor("the mirror goes with the app", async () => !await isThere("local"), 60_000);
   assert.equal(await isAlive(status!.pid!), false);
+  assert.ok(await isAlive(copy.status!.pid!), "the copy stays when the mirror is deleted");
+  await cluster.kubectl(["delete", "ncapp", "copy"]);
 });
 
 test(
@@ -209,7 +272,11 @@ test(
       assert.equal((await cluster.request(path, { method: "POST", body: app })).status, 201);
     }
     const { metadata } = await reach("again", "Running", ({ status }) => status?.phase === "Running");
-    const runs = (await readFile(ran, "utf8")).trim().split("\n").map((line) => line.split(" "));
+    // It is Running before its script has written its line.
+    const runs = await waitFor("the last one is in the list", async () => {
+      const lines = (await readFile(ran, "utf8")).trim().split("\n").map((line) => line.split(" "));
+      return lines.some(([uid]) => uid === metadata.uid) && lines;
+    });
     assert.equal(new Set(runs.map(([uid]) => uid)).size, runs.length, "no uid ran twice");
     assert.equal(runs.at(-1)?.[0], metadata.uid);
     const living = [];
@@ -226,7 +293,7 @@ test(
 );
 
 test(
-  "an app that is unbound, or bound to another node, ends here, and the agent leaves its status alone",
+  "an app that is unbound, or bound to another node, ends here; of the latter the agent writes only that it let it go",
   { skip },
   async () => {
     await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
@@ -250,7 +317,7 @@ test(
       const ready = ({ status }: NCApp) => status?.phase === "Running" && status.memoryBytes !== undefined;
       return await reach("leaving", "Running with usage", ready);
     };
-    const leftAlone = async (left: NCApp, pid: number) => {
+    const letGo = async (left: NCApp, pid: number) => {
       await waitFor("its process is gone", async () => !await isAlive(pid));
       await waitFor(
         "the agent forgets it",
@@ -258,20 +325,23 @@ test(
       );
       // An agent that stops sends its pending reports first.
       await agent.kill("SIGTERM");
-      assert.deepEqual(await get("leaving"), left);
+      const { spec, status }: NCApp = JSON.parse((await cluster.request(path)).body);
+      const { phase, reason, ready, nodeName } = status!;
+      if (spec.nodeName) assert.deepEqual(status, { ...left.status, nodeName: "" });
+      else assert.deepEqual([phase, reason, ready, nodeName], ["Pending", "Unbound", false, ""]);
       await agent.start();
     };
     await apply("leaving", { shellFile });
     for (const nodeName of [null, "node-b"]) {
       const { status } = await start();
-      await leftAlone(await bind(nodeName), status!.pid!);
+      await letGo(await bind(nodeName), status!.pid!);
     }
     // The agent sees the deletions only after all of them.
     const { status } = await start();
     await agent.kill();
     const left = await bind("node-b");
     await agent.start();
-    await leftAlone(left, status!.pid!);
+    await letGo(left, status!.pid!);
     await cluster.kubectl(["delete", "ncapp", "leaving"]);
   },
 );
@@ -285,20 +355,14 @@ test("a valid empty list stops the apps that went with the CRD; without the CRD 
     nodeName: "node-a",
   });
   const { status } = await reach("crd-app", "Running", ({ status }) => status?.phase === "Running");
-  await cluster.kubectl(["delete", "-f", "crd/ncapp.yaml"]);
+  await cluster.kubectl(["delete", "-f", join(crdFolder(cluster), "ncapp.yaml")]);
   await waitFor("its process is gone", async () => !await isAlive(status!.pid!));
   await waitFor(
     "readyz names the missing CRD",
     async () => (await (await fetch(`${agent.url}/readyz`)).text()).includes("CRD"),
     60_000,
   );
-  await cluster.kubectl(["apply", "-f", "crd/"]);
-  await cluster.kubectl([
-    "wait",
-    "--for=condition=established",
-    "--timeout=30s",
-    "crd/ncapps.app.example.com",
-  ]);
+  await installCRD(cluster);
   await apply("crd-app", { shellFile: join(scripts, "crd.sh"), nodeName: "node-a" });
   await reach("crd-app", "Running again", ({ status }) => status?.phase === "Running");
   await cluster.kubectl(["delete", "ncapp", "crd-app"]);

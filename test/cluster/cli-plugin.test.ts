@@ -2,22 +2,27 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { symlink, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, symlink, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
+import { installCRD } from "../harness/install-crd.ts";
 import { checkout, findControlPlane, skipUnless } from "../harness/parts.ts";
 import { quote } from "../harness/shell-quote.ts";
-import { ca, server as pair } from "../kube/access/certificates.ts";
+import { server as pair } from "../kube/access/certificates.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
 const deadlineMs = 60_000;
 
-test("kubectl ncapp ps, top, logs, describe and restart work from an admin's machine", {
+test("kubectl ncapp ps, top, logs, describe, restart and drain work from an admin's machine", {
   skip: skipUnless("control-plane"),
 }, () =>
   withControlPlane(async (cluster) => {
@@ -28,38 +33,47 @@ test("kubectl ncapp ps, top, logs, describe and restart work from an admin's mac
       return join(folder, name);
     };
     await installPlugin(folder);
-    await cluster.kubectl(["apply", "-f", "crd/"]);
-    await cluster.kubectl(["wait", "--for=condition=established", "crd/ncapps.app.example.com"]);
+    await installCRD(cluster);
+    await using kubelet = await startFakeKubelet(
+      await file("tls.key", pair.key),
+      await file("tls.crt", pair.cert),
+    );
     await create(cluster, {
       apiVersion: "v1",
       kind: "Node",
       metadata: { name: "node-a" },
-      status: { addresses: [{ type: "InternalIP", address: "127.0.0.1" }] },
+      status: {
+        addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+        daemonEndpoints: { kubeletEndpoint: { Port: kubelet.port } },
+      },
     });
-    const shellFile = await file("web.sh", "#!/bin/sh\necho begun\nexec sleep 600\n", 0o755);
+    const shellFile = await file("web.sh", "#!/bin/sh\nexec sleep 600\n", 0o755);
     await create(cluster, {
       apiVersion: "app.example.com/v1alpha1",
       kind: "NCApp",
       metadata: { name: "web", namespace: "default" },
       spec: { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 1 },
     });
-    await using agent = await startAgentProcess([
+    await using _agent = await startAgentProcess([
       ...["--kubeconfig", await cluster.kubeconfigFor("nckubelet:node-a")],
-      ...["--node-name", "node-a", "--register-node", "never", "--listen", "127.0.0.1:0,0.0.0.0:0"],
-      ...["--tls-cert-file", await file("tls.crt", pair.cert)],
-      ...["--tls-private-key-file", await file("tls.key", pair.key)],
+      ...["--node-name", "node-a", "--register-node", "never"],
     ]);
-    const port = /serving address=https:\/\/0\.0\.0\.0:(\d+)/.exec(agent.log())?.[1];
-    const endpoint = ["--agent", `:${port}`, "--agent-ca", await file("ca.crt", ca)];
     const env = { PATH: `${folder}:${process.env.PATH}`, HOME: folder, KUBECONFIG: cluster.kubeconfig };
     const ncapp = (...words: string[]) => kubectl(["ncapp", ...words], env);
 
     await waitFor("the app runs", async () =>
       /web +node-a +Running +True/.test((await ncapp("ps")).stdout), deadlineMs);
     assert.match((await ncapp("top", "-A")).stdout, /^default\/web +node-a +Running/m);
-    assert.deepEqual(await ncapp("logs", "web", ...endpoint), { code: 0, stdout: "begun\n", stderr: "" });
+    assert.match((await ncapp("logs", "web")).stderr, /default\/web has no Pod/);
+    await createPod(cluster);
+    assert.deepEqual(await ncapp("logs", "web"), { code: 0, stdout: "begun\n", stderr: "" });
+    await ncapp("logs", "--tail", "1", "--since", "5m", "--timestamps", "--limit-bytes", "9", "web");
+    assert.deepEqual(kubelet.asked, [
+      "/containerLogs/default/web-pod/app?",
+      "/containerLogs/default/web-pod/app?limitBytes=9&sinceSeconds=300&tailLines=1&timestamps=true",
+    ]);
 
-    const following = spawn(program(), ["ncapp", "logs", "-f", "web", ...endpoint], {
+    const following = spawn(program(), ["ncapp", "logs", "-f", "web"], {
       env,
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -73,27 +87,92 @@ test("kubectl ncapp ps, top, logs, describe and restart work from an admin's mac
       stdout: "default/web is being restarted\n",
       stderr: "",
     });
-    await waitFor("the log of the next run", () => followed === "begun\nbegun\n", deadlineMs);
+    kubelet.say("begun again\n");
+    await waitFor("the rest of the log", () => followed === "begun\nbegun again\n", deadlineMs);
     const ended = once(following, "exit");
     following.kill("SIGINT");
     assert.deepEqual(await ended, [0, null]);
-    assert.equal((await ncapp("logs", "--tail", "1", "web", ...endpoint)).stdout, "begun\n");
 
     await waitFor("its events", async () => {
       const { stdout } = await ncapp("describe", "web");
       return /^Node: +node-a$/m.test(stdout) && /Events:[^]*Normal +Started/.test(stdout);
     }, deadlineMs);
 
-    const weak = ["--token-file", await file("token", cluster.tokenFor("stranger"))];
     assert.match(
-      (await ncapp("logs", "web", ...endpoint, ...weak)).stderr,
-      /refused: the token may not get nodes\/proxy/,
-    );
-    assert.match(
-      (await ncapp("logs", "wbe", ...endpoint)).stderr,
+      (await ncapp("logs", "wbe")).stderr,
       /no NCApp default\/wbe; did you mean web\?/,
     );
+
+    const refused = await ncapp("drain", "node-a");
+    assert.deepEqual([refused.code, refused.stdout], [1, "node/node-a cordoned\n"]);
+    assert.match(refused.stderr, /default\/web \(spec.nodeName was set by kubectl[^)]*\); use --force/);
+    const { stdout: found } = await cluster.kubectl(["get", "ncapp", "web", "-o", "jsonpath={.status.pid}"]);
+    const pid = Number(found);
+    const isAlive = () => existsSync(`/proc/${pid}`);
+    assert.ok(isAlive(), `process ${pid}`);
+    const drained = await ncapp("drain", "node-a", "--force", "--timeout", "60s");
+    assert.equal(isAlive(), false, "it ends only when the process has ended");
+    assert.deepEqual([drained.code, drained.stderr, drained.stdout.split("\n")], [0, "", [
+      "node/node-a already cordoned",
+      "evicting ncapp default/web",
+      "ncapp default/web evicted",
+      "node/node-a drained",
+      "",
+    ]]);
   }));
+
+interface FakeKubelet extends AsyncDisposable {
+  port: number;
+  /** The logs that the API server asked for. */
+  asked: string[];
+  /** Adds to the logs that are followed. */
+  say(text: string): void;
+}
+
+/** What the API server connects to for the logs of a node. */
+async function startFakeKubelet(keyFile: string, certFile: string): Promise<FakeKubelet> {
+  const asked: string[] = [];
+  const open = new Set<ServerResponse>();
+  const server = createServer(
+    { key: await readFile(keyFile), cert: await readFile(certFile) },
+    (request, response) => {
+      const { pathname, searchParams } = new URL(request.url!, "https://kubelet");
+      const follow = searchParams.get("follow") === "true";
+      searchParams.sort();
+      if (!follow) asked.push(`${pathname}?${searchParams}`);
+      response.writeHead(200, { "content-type": "text/plain" });
+      response.write("begun\n");
+      if (follow) open.add(response);
+      else response.end();
+    },
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    asked,
+    say: (text) => open.forEach((response) => void response.write(text)),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** The Pod that an agent would make for the app on a Node that it registered; its name is taken by another. */
+async function createPod(cluster: Cluster): Promise<void> {
+  const { stdout: uid } = await cluster.kubectl(["get", "ncapp", "web", "-o", "jsonpath={.metadata.uid}"]);
+  await create(cluster, {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: "web-pod",
+      namespace: "default",
+      annotations: { "kubernetes.io/config.mirror": "0" },
+      ownerReferences: [{ apiVersion: "app.example.com/v1alpha1", kind: "NCApp", name: "web", uid }],
+    },
+    spec: { nodeName: "node-a", containers: [{ name: "app", image: "nckubelet/script" }] },
+  });
+}
 
 /** Installs the tested executable, or the source, under the name of a kubectl plugin. */
 async function installPlugin(folder: string): Promise<void> {

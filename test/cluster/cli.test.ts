@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { crdName } from "../../src/api/names.ts";
 import { call } from "../cli/call.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
@@ -27,11 +28,29 @@ test("doctor and manifests work with a real API server", {
       const { code, stdout } = await call(["manifests", "--kubeconfig", cluster.kubeconfig]).done;
       assert.equal(code, 0);
       await cluster.kubectl(["apply", "-f", "-"], { input: stdout });
-      await cluster.kubectl(["wait", "--for=condition=established", "crd/ncapps.app.example.com"]);
+      await cluster.kubectl(["wait", "--for=condition=established", `crd/${crdName}`]);
       const output = await doctor();
       for (const check of ["api server", "crd", "rbac", "clock"]) {
         assert.match(output, new RegExp(`^OK +${check}`, "m"));
       }
+    });
+
+    await context.test("doctor names what a CRD of an earlier release lacks, and what that costs", async () => {
+      const spec = { type: "object", properties: { shellFile: { type: "string" } } };
+      const versions = [{
+        name: "v1alpha1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", properties: { spec } } },
+      }];
+      const patch = JSON.stringify({ spec: { versions } });
+      await cluster.kubectl(["patch", "crd", crdName, "--type=merge", "-p", patch]);
+      assert.match(
+        await doctor(),
+        cluster.has("selectable-fields")
+          ? /^WARN +crd +it is older .* store spec\.\w+, .* and \d+ more; it cannot select .* every NCApp of the cluster: nckubelet manifests/m
+          : /^WARN +crd +it is older .* store spec\.\w+, .* and \d+ more: nckubelet manifests/m,
+      );
     });
   });
 });

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe, test, type TestContext } from "node:test";
 import { applyDefaults } from "../../src/api/validate/defaults.ts";
 import { renderInstallManifests } from "../../src/api/install/install.ts";
 import { parseManifests } from "../../src/api/manifest/manifest.ts";
@@ -14,7 +14,9 @@ import { validateNCApp } from "../../src/api/validate/validate.ts";
 import { appWith, badSpecs, goodSpecs } from "../api/samples.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { allowMirrors, crdFolder, installCRD } from "../harness/install-crd.ts";
 import { checkout, skipUnless } from "../harness/parts.ts";
+import { waitFor } from "../wait-for.ts";
 
 const agent = agentUser("node-1");
 const users = [
@@ -22,7 +24,6 @@ const users = [
   { name: "scheduler", groups: [schedulerGroup] },
 ];
 const ncapps = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
-const crd = join(checkout, "crd");
 const examples = join(checkout, "examples");
 
 describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () => {
@@ -30,20 +31,13 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
 
   before(async () => {
     cluster = await startControlPlane({ users });
-    await cluster.kubectl(["apply", "-f", crd]);
-    if (cluster.has("selectable-fields")) await cluster.kubectl(["apply", "-f", join(crd, "optional")]);
-    await cluster.kubectl([
-      "wait",
-      "--for=condition=established",
-      "--timeout=30s",
-      "crd/ncapps.app.example.com",
-    ]);
+    await installCRD(cluster);
   });
 
   after(() => cluster?.stop());
 
   test("kubectl apply -f crd/ changes nothing the second time", async () => {
-    const { stdout } = await cluster.kubectl(["apply", "-f", join(crd, "rbac.yaml")]);
+    const { stdout } = await cluster.kubectl(["apply", "-f", crdFolder(cluster)]);
     assert.doesNotMatch(stdout, /created|configured/);
   });
 
@@ -154,6 +148,16 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
   });
 
   test("agents and schedulers may do what they need, and no more", async () => {
+    // Only together with the policy that restricts them to those of their node.
+    const podVerbs = [
+      "list pods",
+      "watch pods",
+      "create pods",
+      "patch pods",
+      "delete pods",
+      "patch pods/status",
+    ];
+    const hasPolicies = cluster.has("selectable-fields");
     const table = {
       [agent]: {
         may: [
@@ -172,19 +176,20 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
             "list priorityclasses",
           ],
           ...["create tokenreviews", "create subjectaccessreviews"],
+          ...(hasPolicies ? podVerbs : []),
         ],
         mayNot: [
+          ...(hasPolicies ? [] : podVerbs),
+          ...["create pods/exec", "get pods/log", "create pods/eviction", "update pods"],
           ...["get secrets", "list secrets", "get configmaps", "update ncapps", "delete nodes", "list nodes"],
           ...[
             "create leases",
             "create leases -n nckubelet",
             "delete leases -n kube-node-lease",
-            "create pods",
-            "get pods",
           ],
           ...["patch resourcequotas/status", "create clusterrolebindings", "impersonate users"],
           ...["get priorityclasses", "watch priorityclasses"],
-          ...(cluster.has("admission-policy") ? [] : ["create ncapps", "patch ncapps", "delete ncapps"]),
+          ...["create ncapps", "patch ncapps", "delete ncapps"],
         ],
       },
       scheduler: {
@@ -208,12 +213,12 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
             "patch resourcequotas/status",
             "list limitranges",
           ],
+          // The controller of sets has the same user.
+          ...["create ncapps", "delete ncapps"],
         ],
         mayNot: [
           ...[
             "get secrets",
-            "create ncapps",
-            "delete ncapps",
             "patch nodes",
             "patch leases -n kube-node-lease",
           ],
@@ -231,42 +236,200 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
     }
   });
 
-  test("an agent writes only to its own node", async (t) => {
+  describe("an agent", () => {
+    const merge = "application/merge-patch+json";
+    const mirror = { "app.example.com/config.mirror": "x" };
+    const asAgent = (method: string, path: string, body?: object) =>
+      cluster.request(path, {
+        method,
+        body,
+        token: cluster.tokenFor(agent),
+        ...(method === "PATCH" && { contentType: merge }),
+      });
+    const asAdmin = async (method: string, path: string, body?: object) => {
+      const answer = await cluster.request(path, {
+        method,
+        body,
+        ...(method === "PATCH" && { contentType: merge }),
+      });
+      assert.ok(answer.status < 300, answer.body);
+    };
+    const refused = async (why: RegExp, ...request: Parameters<typeof asAgent>) => {
+      const { status, body } = await asAgent(...request);
+      assert.equal(status, 403, body);
+      assert.match(JSON.parse(body).message, why);
+    };
+    const allowed = async (...request: Parameters<typeof asAgent>) => {
+      const { status, body } = await asAgent(...request);
+      assert.ok(status < 300, `${status}: ${body}`);
+    };
+    const needsPolicy = (t: TestContext) => {
+      if (cluster.has("admission-policy")) return false;
+      t.skip(`API server ${cluster.version.gitVersion} has no admission policies`);
+      return true;
+    };
+
+    test("writes only to its own node", async (t) => {
+      if (needsPolicy(t)) return;
+      await allowMirrors(cluster, "default");
+      const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+      for (const node of ["node-1", "node-2"]) {
+        await asAdmin("POST", ncapps, appWith({ nodeName: node }, { name: `on-${node}` }));
+        const run = (why: RegExp, ...request: Parameters<typeof asAgent>) =>
+          node === "node-1" ? allowed(...request) : refused(why, ...request);
+        await run(/only NCApps that are bound/, "PATCH", `${ncapps}/on-${node}/status`, {
+          status: { phase: "Running" },
+        });
+        await refused(/only the status|only NCApps that are bound/, "PATCH", `${ncapps}/on-${node}`, {
+          spec: { suspend: true },
+        });
+        const body = appWith({ nodeName: node }, { name: `mirror-${node}`, annotations: mirror });
+        await run(/only NCApps that are bound/, "POST", ncapps, body);
+        const metadata = { name: `nckubelet-${node}` };
+        await run(/only the Leases of the node/, "POST", leases, {
+          apiVersion: "coordination.k8s.io/v1",
+          kind: "Lease",
+          metadata,
+        });
+      }
+    });
+
+    test("lets go of an app that was moved away, and claims none for another node", async (t) => {
+      if (needsPolicy(t)) return;
+      const path = `${ncapps}/moved`;
+      const holder = (nodeName: string) => ({ status: { nodeName } });
+      await asAdmin("POST", ncapps, appWith({ nodeName: "node-1" }, { name: "moved" }));
+      await refused(/status\.nodeName only to its own/, "PATCH", `${path}/status`, holder("node-2"));
+      await allowed("PATCH", `${path}/status`, holder("node-1"));
+      await asAdmin("PATCH", path, { spec: { nodeName: "node-2" } });
+      await allowed("PATCH", `${path}/status`, { status: { phase: "Stopping" } });
+      await allowed("PATCH", `${path}/status`, holder(""));
+      await refused(/only NCApps that are bound/, "PATCH", `${path}/status`, holder("node-1"));
+      await asAdmin("PATCH", `${path}/status`, holder("node-2"));
+      await asAdmin("PATCH", path, { spec: { nodeName: "node-1" } });
+      await allowed("PATCH", `${path}/status`, { status: { phase: "Pending" } });
+      await refused(/clear only its own/, "PATCH", `${path}/status`, holder(""));
+    });
+
+    test("cannot lift its cordon, change taints and labels of others, or change owners of its Node", async (t) => {
+      if (needsPolicy(t)) return;
+      const path = "/api/v1/nodes/node-1";
+      const own = { key: "app.example.com/nckubelet", effect: "NoSchedule" };
+      const node = (metadata: object, spec: object) => ({
+        apiVersion: "v1",
+        kind: "Node",
+        metadata: { name: "node-1", ...metadata },
+        spec,
+      });
+      const role = { "node-role.kubernetes.io/control-plane": "" };
+      const owners = [{ apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "0" }];
+      const labels = { "kubernetes.io/hostname": "node-1", "app.example.com/nckubelet": "true" };
+      await refused(/only these labels/, "POST", "/api/v1/nodes", node({ labels: role }, {}));
+      await refused(/ownerReferences/, "POST", "/api/v1/nodes", node({ ownerReferences: owners }, {}));
+      await allowed("POST", "/api/v1/nodes", node({ labels }, { taints: [own] }));
+
+      const theirs = { key: "maintenance", effect: "NoExecute", value: "tonight" };
+      await asAdmin("PATCH", path, {
+        metadata: { labels: { ...role, disk: "ssd" } },
+        spec: { unschedulable: true, taints: [own, theirs] },
+      });
+      await refused(/spec\.unschedulable/, "PATCH", path, { spec: { unschedulable: null } });
+      await refused(/only the taint/, "PATCH", path, { spec: { taints: [own] } });
+      await refused(/only the taint/, "PATCH", path, {
+        spec: { taints: [own, { ...theirs, value: "never" }] },
+      });
+      for (const label of ["node-role.kubernetes.io/x", "node-restriction.kubernetes.io/x", "zone"]) {
+        await refused(/only these labels/, "PATCH", path, { metadata: { labels: { [label]: "" } } });
+        // The status of a Node also carries its labels.
+        await refused(/only these labels/, "PATCH", `${path}/status`, {
+          metadata: { labels: { [label]: "" } },
+        });
+      }
+      await refused(/only these labels/, "PATCH", path, { metadata: { labels: { disk: null } } });
+      await refused(/only these labels/, "PATCH", path, { metadata: { labels: { disk: "hdd" } } });
+      await refused(/finalizers/, "PATCH", path, { metadata: { finalizers: ["example.com/keep"] } });
+
+      await allowed("PATCH", path, {
+        metadata: { labels: { "kubernetes.io/arch": "amd64" }, annotations: { a: "b" } },
+        spec: { taints: [theirs] },
+      });
+      await allowed("PATCH", `${path}/status`, { status: { capacity: { cpu: "2" } } });
+    });
+
+    test("writes mirrors only where an admin allows it, and without owners and finalizers", async (t) => {
+      if (needsPolicy(t)) return;
+      const body = (name: string, metadata: object = {}) =>
+        appWith({ nodeName: "node-1" }, { name, annotations: mirror, ...metadata });
+      await refused(
+        /cannot create resource "ncapps"/,
+        "POST",
+        ncapps.replace("/default/", "/kube-system/"),
+        body("shown"),
+      );
+      const owners = [{ apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "0" }];
+      await refused(/finalizers/, "POST", ncapps, body("shown", { finalizers: ["example.com/keep"] }));
+      await refused(/ownerReferences/, "POST", ncapps, body("shown", { ownerReferences: owners }));
+      await refused(/only the status/, "POST", ncapps, body("shown", { annotations: {} }));
+      await allowed("POST", ncapps, body("shown"));
+      await refused(/finalizers/, "PATCH", `${ncapps}/shown`, {
+        metadata: { finalizers: ["example.com/keep"] },
+      });
+      await allowed("PATCH", `${ncapps}/shown`, { spec: { suspend: true } });
+      await allowed("DELETE", `${ncapps}/shown`);
+    });
+  });
+
+  test("the server checks caps against the LimitRanges of the namespace, also of a bound app and after an edit", async (t) => {
     if (!cluster.has("admission-policy")) {
       return t.skip(`API server ${cluster.version.gitVersion} has no admission policies`);
     }
-    const as = { token: cluster.tokenFor(agent), contentType: "application/merge-patch+json" };
-    const mirror = { "app.example.com/config.mirror": "x" };
-    for (const node of ["node-1", "node-2"]) {
-      const own = node === "node-1";
-      await cluster.request(ncapps, {
-        method: "POST",
-        body: appWith({ nodeName: node }, { name: `on-${node}` }),
+    await cluster.kubectl(["create", "namespace", "limited"]);
+    const path = ncapps.replace("/default/", "/limited/");
+    const send = (method: string, where: string, body: object) =>
+      cluster.request(where, {
+        method,
+        body,
+        ...(method === "PATCH" && { contentType: "application/merge-patch+json" }),
       });
-      const status = await cluster.request(`${ncapps}/on-${node}/status`, {
-        ...as,
-        method: "PATCH",
-        body: { status: { phase: "Running" } },
-      });
-      assert.equal(status.status, own ? 200 : 403, status.body);
-      const spec = await cluster.request(`${ncapps}/on-${node}`, {
-        ...as,
-        method: "PATCH",
-        body: { spec: { suspend: true } },
-      });
-      assert.equal(spec.status, 403, spec.body);
-      const body = appWith({ nodeName: node }, { name: `mirror-${node}`, annotations: mirror });
-      const created = await cluster.request(ncapps, { token: as.token, method: "POST", body });
-      assert.equal(created.status, own ? 201 : 403, created.body);
-      const lease = {
-        apiVersion: "coordination.k8s.io/v1",
-        kind: "Lease",
-        metadata: { name: `nckubelet-${node}` },
-      };
-      const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
-      const leased = await cluster.request(leases, { token: as.token, method: "POST", body: lease });
-      assert.equal(leased.status, own ? 201 : 403, leased.body);
-    }
+    const allowed = async (...request: Parameters<typeof send>) => {
+      const { status, body } = await send(...request);
+      assert.ok(status < 300, body);
+    };
+    const refused = async (...request: Parameters<typeof send>) => {
+      const { status, body } = await send(...request);
+      assert.equal(status, 403, body);
+      assert.match(JSON.parse(body).message, /out of the bounds of LimitRange shares/);
+    };
+    const app = (name: string, spec: object) => appWith(spec, { name, namespace: "limited" });
+    await allowed("POST", path, app("early", { cpuPCT: 90, nodeName: "node-1" }));
+    const key = "app.example.com/cpuPCT";
+    const limits = [
+      { type: "Container", max: { cpu: "1" } },
+      { type: "app.example.com/NCApp", min: { [key]: "5" }, max: { [key]: "30500m" } },
+    ];
+    await cluster.kubectl(["create", "-f", "-"], {
+      input: JSON.stringify({
+        apiVersion: "v1",
+        kind: "LimitRange",
+        metadata: { name: "shares", namespace: "limited" },
+        spec: { limits },
+      }),
+    });
+    // The policy reads LimitRanges from a cache that may lag.
+    await waitFor(
+      "the LimitRange counts",
+      async () => (await send("POST", `${path}?dryRun=All`, app("big", { cpuPCT: "31" }))).status === 403,
+    );
+    await refused("POST", path, app("small", { cpuPCT: "4.5%" }));
+    await refused("POST", path, app("bound", { nodeName: "node-1" }));
+    await allowed("POST", path, app("unbound", {}));
+    await allowed("POST", path, app("fits", { cpuPCT: "30.5", memPCT: "90", nodeName: "node-1" }));
+    await refused("PATCH", `${path}/fits`, { spec: { cpuPCT: 31 } });
+    await refused("PATCH", `${path}/unbound`, { spec: { nodeName: "node-1" } });
+    await allowed("PATCH", `${path}/unbound`, { spec: { nodeName: "node-1", cpuPCT: 5 } });
+    await allowed("PATCH", `${path}/early`, { spec: { suspend: true } });
+    await allowed("PATCH", `${path}/early`, { spec: { nodeName: null } });
+    await refused("PATCH", `${path}/early`, { spec: { nodeName: "node-2" } });
   });
 
   function create(body: object): Promise<{ status: number; body: string }> {
@@ -283,7 +446,9 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
       group: groups[resource!] ?? "",
       // The examples bind nckubelet-env-reader in "default".
       namespace: namespace ?? "elsewhere",
-      ...(rest === "status" ? { subresource: rest } : { name: rest }),
+      ...(["status", "exec", "log", "eviction"].includes(rest ?? "")
+        ? { subresource: rest }
+        : { name: rest }),
     };
     const { body } = await cluster.request("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {
       method: "POST",

@@ -16,9 +16,9 @@ test("install.sh joins a real API server, and refuses input that the server woul
   const built = builtExecutable();
   await withControlPlane(async (cluster) => {
     await using machine = await createSandbox();
-    // The real executable, without a copy of its 120 MB.
+    // The real executable, without a copy of its 120 MB. No agent runs here: its socket answers as if one did.
     const executable = join(machine.dir, "nckubelet");
-    await writeFile(executable, `#!/bin/sh\nexec ${built} "$@"\n`);
+    await writeFile(executable, `#!/bin/sh\n[ "$1" = ps ] || exec ${built} "$@"\n`);
     await chmod(executable, 0o755);
     const right = {
       NCKUBELET_BINARY: executable,

@@ -11,6 +11,7 @@ import type { NCApp } from "../../src/api/types.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { allowMirrors, installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
@@ -25,7 +26,8 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
 
   before(async () => {
     cluster = await startControlPlane();
-    for (const path of ["crd/", "crd/optional/mirrors.yaml"]) await cluster.kubectl(["apply", "-f", path]);
+    await installCRD(cluster);
+    await allowMirrors(cluster);
     kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
   });
   after(async () => {
@@ -83,7 +85,17 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
     await using agent = await start("--sync-period", "1s");
     const bad = await script("bad.sh", "echo no luck; exit 3");
     // The result of the command does not matter here.
-    await agent.command("run", bad, "--name", "bad", "--restart", "never", "--socket", agent.socket);
+    await agent.command(
+      "run",
+      bad,
+      "--name",
+      "bad",
+      "--restart",
+      "never",
+      "--keep",
+      "--socket",
+      agent.socket,
+    );
     const { metadata } = await inPhase("bad", "Failed");
     await cluster.kubectl(["delete", "ncapp", "bad"]);
     const { status } = await inPhase("bad", "Failed", (app) => app.metadata.uid !== metadata.uid);
@@ -103,6 +115,7 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
 
   test("an agent of one namespace mirrors local apps of that namespace only, and moves its mirrors along", async () => {
     await cluster.kubectl(["create", "namespace", "edge"]);
+    await allowMirrors(cluster, "edge");
     await using agent = await start("--namespace", "edge", "--sync-period", "1s");
     const shellFile = await script("long.sh", "exec sleep 600");
     await run(agent, shellFile, "--name", "other");

@@ -2,7 +2,6 @@
  * Mirrors of local apps at a real API server, as an agent with the shipped roles: without and with the right to write mirrors.
  */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { agentGroup, agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
@@ -16,10 +15,9 @@ import { createMirrors } from "../../src/report/mirrors/mirrors.ts";
 import { createStatusReporter } from "../../src/report/status/status.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
-import { installCRD } from "../harness/install-crd.ts";
-import { checkout, skipUnless } from "../harness/parts.ts";
+import { allowMirrors, installCRD } from "../harness/install-crd.ts";
+import { skipUnless } from "../harness/parts.ts";
 import { createTestLog } from "../report/test-log.ts";
-import { waitFor } from "../wait-for.ts";
 
 const names = ["node-1", "node-2"];
 const local = (name: string, spec: NCApp["spec"] = {}): NCApp => ({
@@ -67,19 +65,18 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
 
   test("without the right to write mirrors the agent reports the missing right, and nothing else happens", async () => {
     const log = createTestLog();
-    await setUp("node-1", log).sync(local("web"));
-    assert.match(log.text(), /"status":403.*crd\/optional\/mirrors\.yaml/);
+    await setUp("node-1", log).sync(local("web"), local("job"));
+    assert.deepEqual(log.lines, [
+      "info agents may not write mirrors in this namespace; kubectl does not show its local apps",
+    ]);
+    assert.match(log.text(), /kubectl -n default create rolebinding nckubelet-mirror/);
     await assert.rejects(read("web"), { status: 404 });
   });
 
   test("kubectl get shows a local app with its status, and no value of a variable", async () => {
-    await cluster.kubectl(["apply", "-f", join(checkout, "crd", "optional", "mirrors.yaml")]);
+    await allowMirrors(cluster);
     const { client, mirrors, sync } = setUp("node-1");
-    // The API server reads RBAC from a cache that may lag.
-    await waitFor("the mirror", async () => {
-      await sync(local("web"));
-      return mirrors.targetOf("default/web");
-    });
+    await sync(local("web"));
     const reporter = createStatusReporter({
       client,
       node: "node-1",
@@ -120,6 +117,22 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
     await sync(local("web"));
     const { spec } = await read("web");
     assert.deepEqual([spec.cpuPCT, spec.suspend], ["20", false]);
+  });
+
+  test("a copy of a mirror, made with kubectl, is neither changed nor deleted", async () => {
+    const { sync } = setUp("node-1");
+    await sync(local("web"));
+    const { stdout } = await cluster.kubectl(["get", "ncapp", "web", "-o", "json"]);
+    const { metadata: { annotations, labels, namespace }, ...rest } = JSON.parse(stdout);
+    const copy = { ...rest, metadata: { name: "copy", namespace, annotations, labels } };
+    await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(copy) });
+    const before = await read("copy");
+    await sync(local("web"));
+    await sync();
+    assert.deepEqual(await read("copy"), before);
+    await assert.rejects(read("web"), { status: 404 });
+    await cluster.kubectl(["delete", "ncapp", "copy"]);
+    await sync(local("web"));
   });
 
   test("the mirror follows its app, and drops what the app no longer has", async () => {

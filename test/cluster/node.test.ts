@@ -23,6 +23,7 @@ import type { Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { checkout, skipUnless } from "../harness/parts.ts";
+import { identity } from "../node/samples.ts";
 import { appWith, recordWith, runOf } from "../supervisor/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -57,6 +58,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     createNodeAgent({
       client: clients.get(node)!,
       node,
+      identity,
       version: "1.2.3",
       mode: "auto",
       log: silentLogger,
@@ -150,7 +152,11 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     const agent = newAgent("node-2");
     await agent.observeOnce();
     assert.deepEqual(await counted(() => agent.registerOnce()), ["get nodes 200", "patch nodes 200"]);
-    assert.deepEqual(await counted(() => agent.renewOnce()), ["get leases 404", "create leases 201"]);
+    assert.deepEqual(await counted(() => agent.renewOnce()), [
+      "get leases 404",
+      "get nodes 200",
+      "create leases 201",
+    ]);
     const { metadata, spec, status } = await readNode("node-2");
     assert.deepEqual(metadata?.labels, { zone: "a", "app.example.com/nckubelet": "true" });
     assert.deepEqual([spec, status], [before.spec, before.status]);
@@ -209,6 +215,7 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     const node = createNode({
       options,
       client: clients.get("node-1")!,
+      membership: { identity, settle: () => Promise.resolve(true), onStanding() {} },
       supervisor,
       meter,
       size: { cpus: 1, memoryBytes: 1 << 30 },

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { agentGroup, agentUser, apiVersion, kind } from "../../src/api/names.ts";
+import type { Reason } from "../../src/api/reasons.ts";
 import type { NCApp, NCAppStatus } from "../../src/api/types.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
@@ -158,19 +159,19 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
       node: "node-1",
       log: silentLogger,
     });
-    const say = async (type: "Normal" | "Warning", reason: string, message: string) => {
+    const say = async (type: "Normal" | "Warning", reason: Reason, message: string) => {
       recorder.record(refTo(app), { type, reason, message });
       await recorder.flush(10_000);
     };
     await say("Normal", "Started", "Started /opt/told.sh as process 12");
     for (let times = 0; times < 3; times++) {
-      await say("Warning", "BackOff", "ended with status 1, starting again in 10 s");
+      await say("Warning", "Exited", "ended with status 1, starting again in 10 s");
     }
     const { stdout } = await cluster.kubectl(["describe", "ncapp", "told"]);
     const story = stdout.slice(stdout.indexOf("Events:")).replaceAll(/ +/g, " ");
     assert.match(
       story,
-      /Normal Started \S+ nckubelet(, node-1)? Started \/opt\/told.sh as process 12\n Warning BackOff \S+ \(x3 over \S+\) nckubelet/,
+      /Normal Started \S+ nckubelet(, node-1)? Started \/opt\/told.sh as process 12\n Warning Exited \S+ \(x3 over \S+\) nckubelet/,
     );
     recorder.close();
   });

@@ -6,13 +6,14 @@ import process from "node:process";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { createLogger } from "../../src/lib/log.ts";
-import { runScheduler } from "../../src/scheduler/scheduler.ts";
+import { runController } from "../../src/controller/controller.ts";
 
 const [kubeconfig, identity = "", election] = process.argv.slice(2);
 const stopping = new AbortController();
 process.on("SIGTERM", () => stopping.abort());
 const client = createKubeClient(await loadAccess({ kubeconfig }), { places: 24 });
-await runScheduler({
+await runController({
+  names: ["scheduler"],
   client,
   identity,
   version: "test",

@@ -9,7 +9,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { group } from "../../src/api/names.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
 import { runCommandLine } from "../../src/cli/command-line.ts";
-import { schedulerCommand } from "../../src/cli/commands/scheduler.ts";
+import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
+import { schedulerCommand } from "../../src/cli/commands/controller.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient, type RequestReport } from "../../src/kube/client/client.ts";
 import { listAll } from "../../src/kube/watch/list.ts";
@@ -24,10 +25,13 @@ import {
   resourceQuotas,
 } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import { runScheduler, type SchedulerOptions } from "../../src/scheduler/scheduler.ts";
+import { createSchedulerClient } from "../../src/scheduler/client.ts";
+import { runController, type RunOptions } from "../../src/controller/controller.ts";
+import { call } from "../cli/call.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
-import { checkout, skipUnless } from "../harness/parts.ts";
+import { installCRD } from "../harness/install-crd.ts";
+import { skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
 import { addNode, type FakeNode, type FakeNodeOptions } from "./fake-nodes.ts";
 import { watchMoves } from "./watch-moves.ts";
@@ -51,10 +55,8 @@ describe(
 
     before(async () => {
       cluster = await startControlPlane();
-      for (const file of ["ncapp.yaml", "rbac.yaml"]) {
-        await cluster.kubectl(["apply", "-f", join(checkout, "crd", file)]);
-      }
-      await cluster.kubectl(["wait", "--for=condition=established", "--timeout=30s", `crd/ncapps.${group}`]);
+      // Without the policies: here the scheduler is what refuses caps out of the bounds of a LimitRange.
+      await installCRD(cluster, { only: ["ncapp.yaml", "rbac.yaml"] });
       kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
       admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 32 });
       for (const [name, value] of [["low", 1], ["high", 1000]] as const) {
@@ -82,6 +84,11 @@ describe(
       ) {
         await admin.request({ method: "DELETE", path });
       }
+      const { items } = await listAll<NCApp>(admin, { resource: ncapps });
+      for (const { metadata: { name } } of items) {
+        const body = { metadata: { finalizers: null } };
+        await admin.request({ method: "PATCH", path: ncappPath("default", name), body });
+      }
     });
 
     const create = <T>(path: string, body: object) => admin.request<T>({ method: "POST", path, body });
@@ -98,7 +105,12 @@ describe(
         spec: { shellFile: "/bin/true", ...spec },
       });
     const get = (name: string) => admin.request<NCApp>({ path: ncappPath("default", name) });
-    const remove = (name: string) => admin.request({ method: "DELETE", path: ncappPath("default", name) });
+    /** Deletes an app, and reports as its agent that it has stopped. */
+    const remove = async (name: string) => {
+      const path = ncappPath("default", name);
+      const { metadata } = await admin.request<NCApp>({ method: "DELETE", path });
+      await setStatus(name, { nodeName: "", observedGeneration: metadata.generation });
+    };
     const setStatus = (name: string, status: NCAppStatus) =>
       admin.request({ method: "PATCH", path: ncappPath("default", name, "status"), body: { status } });
     const reach = (name: string, what: string, isThere: (app: NCApp) => boolean, timeoutMs?: number) =>
@@ -115,14 +127,15 @@ describe(
       });
 
     /** Runs a scheduler in this process, as the user that has the RBAC roles. */
-    const start = async (options: Partial<SchedulerOptions> = {}) => {
+    const start = async (options: Partial<RunOptions> = {}) => {
       const reports: RequestReport[] = [];
-      const client = createKubeClient(await loadAccess({ kubeconfig }), {
-        places: 24,
+      const client = createSchedulerClient(await loadAccess({ kubeconfig }), {
+        version: "test",
         onRequest: (report) => reports.push(report),
       });
       const stopping = new AbortController();
-      const done = runScheduler({
+      const done = runController({
+        names: ["scheduler"],
         client,
         log: silentLogger,
         version: "test",
@@ -244,7 +257,7 @@ describe(
       await remove("big");
       const winners = await waitFor("room is taken", async () => {
         const { items } = await listAll<NCApp>(admin, { resource: ncapps });
-        const placed = items.filter(({ spec }) => spec.nodeName);
+        const placed = items.filter(({ metadata, spec }) => spec.nodeName && metadata.name !== "big");
         return placed.length === 2 ? placed : undefined;
       });
       const tookMs = Date.now() - freedAt;
@@ -254,9 +267,9 @@ describe(
       context.diagnostic(
         `bound ${tookMs} ms after the deletion was asked for, by these requests: ${writes.join()}`,
       );
-      assert.equal(count(writes, "patch ncapps"), 2, "nobody else was tried");
+      assert.equal(count(writes, "patch ncapps"), 3, "two binds and a finalizer: nobody else was tried");
       // A bind, a status and an event each, and one or two late requests: far fewer than one for each of the 18 that still wait.
-      assert.ok(writes.length <= 8, writes.join());
+      assert.ok(writes.length <= 9, writes.join());
     });
 
     test("two schedulers without an election bind no app twice", async () => {
@@ -353,7 +366,7 @@ describe(
       assert.equal(next.metadata.name, "low", "the older of the two");
     });
 
-    test("apps of a lost node are Unknown, then placed elsewhere; those that tolerate it stay", async () => {
+    test("apps of a lost node are Unknown, then placed elsewhere or deleted; those that tolerate it stay until its agent is gone", async () => {
       const lost = await add("node-a", { leaseSeconds: 2 });
       await start({ defaultTolerationMs: 1500 });
       const unreachable = {
@@ -363,12 +376,21 @@ describe(
       } as const;
       await createApp("moves");
       await createApp("stays", { tolerations: [unreachable] });
-      for (const name of ["moves", "stays"]) {
+      await createApp("goes");
+      for (const name of ["moves", "stays", "goes"]) {
         await bound(name);
-        await setStatus(name, { phase: "Running", ready: true });
+        await setStatus(name, { phase: "Running", ready: true, restarts: 0, nodeName: "node-a" });
       }
       await add("node-b");
       await lost.die();
+      const deleteApp = (name: string) =>
+        admin.request({ method: "DELETE", path: ncappPath("default", name) });
+      const isGone = (name: string) =>
+        waitFor(`${name} is gone`, async () => {
+          const { items } = await listAll<NCApp>(admin, { resource: ncapps });
+          return !items.some(({ metadata }) => metadata.name === name);
+        });
+      await deleteApp("goes");
       const unknown = await reach("moves", "Unknown", ({ status }) => status?.phase === "Unknown");
       assert.deepEqual([unknown.spec.nodeName, unknown.status?.reason, unknown.status?.ready], [
         "node-a",
@@ -376,9 +398,15 @@ describe(
         false,
       ]);
       await reach("moves", "bound to node-b", ({ spec }) => spec.nodeName === "node-b");
+      await reach("moves", "released", ({ status }) => status?.nodeName === "");
+      await isGone("goes");
       assert.match((await eventOf("moves", "NodeLost")).message, /node-a has not reported/);
       const stays = await reach("stays", "Unknown", ({ status }) => status?.phase === "Unknown");
       assert.equal(stays.spec.nodeName, "node-a");
+      await deleteApp("stays");
+      assert.equal((await get("stays")).metadata.finalizers?.length, 1);
+      await lost.remove();
+      await isGone("stays");
     });
 
     test("if more than half of the nodes are lost, apps stay bound, and an event reports it", async () => {
@@ -434,8 +462,59 @@ describe(
         const { status } = await admin.request<{ status?: { used?: Record<string, string> } }>({ path });
         return status?.used?.[`requests.${key("cpuPCT")}`] === "12500m";
       });
+      await createApp("pinned", { cpuPCT: "45", nodeName: "node-a" });
+      assert.match(
+        (await eventOf("pinned", "LimitRangeBypassed")).message,
+        /but it requests 45; it was bound/,
+      );
+      assert.match(
+        (await eventOf("pinned", "QuotaBypassed")).message,
+        /used: cpuPCT=12.5, limited: cpuPCT=50;/,
+      );
+      await cluster.kubectl([
+        "wait",
+        "--for=condition=WithinNamespaceRules=False",
+        "ncapp/pinned",
+        "--timeout=30s",
+      ]);
+      await remove("pinned");
       await remove("plain");
       await bound("more");
+    });
+
+    test("kubectl ncapp drain moves what the scheduler bound, and leaves what others pinned unless forced", async () => {
+      for (const name of ["node-a", "node-b"]) await add(name);
+      await start();
+      for (const name of ["one", "two"]) {
+        await createApp(name, { cpuPCT: "20", terminationGracePeriodSeconds: 0 });
+      }
+      const places = await Promise.all(["one", "two"].map(async (name) => (await bound(name)).spec.nodeName));
+      assert.deepEqual(places.toSorted(), ["node-a", "node-b"]);
+      await createApp("pinned", { nodeName: "node-a" });
+      const drain = (...words: string[]) =>
+        call(["drain", "node-a", "--timeout", "30s", "--kubeconfig", cluster.kubeconfig, ...words], {
+          table: pluginCommands,
+          program: "kubectl ncapp",
+        }).done;
+      const refused = await drain();
+      assert.deepEqual([refused.code, refused.stdout], [1, "node/node-a cordoned\n"]);
+      assert.match(
+        refused.stderr,
+        /pinned to it: default\/pinned \(spec.nodeName was set by [^)]+\); use --force/,
+      );
+      await remove("pinned");
+      const drained = await drain();
+      const moved = `default/${places[0] === "node-a" ? "one" : "two"}`;
+      assert.deepEqual(drained, {
+        code: 0,
+        stdout:
+          `node/node-a already cordoned\nevicting ncapp ${moved}\nncapp ${moved} evicted\nnode/node-a drained\n`,
+        stderr: "",
+      });
+      // Without an agent it counts as stopped after its grace period. The cordoned node has more room, but is not chosen.
+      for (const name of ["one", "two"]) {
+        await reach(name, "is on node-b", ({ spec }) => spec.nodeName === "node-b", 60_000);
+      }
     });
 
     test("--explain prints why each node fits an app or not", async () => {

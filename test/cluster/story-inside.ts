@@ -9,10 +9,11 @@ import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import { runScheduler } from "../../src/scheduler/scheduler.ts";
+import { runController } from "../../src/controller/controller.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { installCRD } from "../harness/install-crd.ts";
 import { waitFor } from "../wait-for.ts";
 
 interface Scene {
@@ -74,17 +75,12 @@ const users = [
   { name: scheduler, groups: [schedulerGroup] },
 ];
 const cluster = await startControlPlane({ users, startTimeoutMs: patienceMs });
-await cluster.kubectl(["apply", "-f", "crd/"]);
-await cluster.kubectl([
-  "wait",
-  "--for=condition=established",
-  "--timeout=300s",
-  "crd/ncapps.app.example.com",
-]);
+await installCRD(cluster, { timeoutS: 300 });
 const kubeconfig = await cluster.kubeconfigFor(agentUser(node));
 await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", node]);
 const client = createKubeClient(await loadAccess({ kubeconfig: await cluster.kubeconfigFor(scheduler) }));
-void runScheduler({
+void runController({
+  names: ["scheduler"],
   client,
   identity: "story",
   version: "story",

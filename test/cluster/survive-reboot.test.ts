@@ -10,6 +10,7 @@ import { agentUser, apiVersion, kind } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { allowMirrors, installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
@@ -24,13 +25,8 @@ test(
   { skip },
   async () => {
     await using cluster = await startControlPlane();
-    await cluster.kubectl(["apply", "-f", "crd/", "-f", "crd/optional/mirrors.yaml"]);
-    await cluster.kubectl([
-      "wait",
-      "--for=condition=established",
-      "--timeout=30s",
-      "crd/ncapps.app.example.com",
-    ]);
+    await installCRD(cluster);
+    await allowMirrors(cluster);
     using temp = tempFolder();
     const folder = temp.path;
     const manifests = join(folder, "manifests");

@@ -12,6 +12,7 @@ import type { NCApp } from "../../src/api/types.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
@@ -33,13 +34,7 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
 
   before(async () => {
     cluster = await startControlPlane();
-    await cluster.kubectl(["apply", "-f", "crd/"]);
-    await cluster.kubectl([
-      "wait",
-      "--for=condition=established",
-      "--timeout=30s",
-      "crd/ncapps.app.example.com",
-    ]);
+    await installCRD(cluster);
     const kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
     agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
     const script = async (name: string, text: string) => {

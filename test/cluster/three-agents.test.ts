@@ -17,6 +17,7 @@ import { listAll } from "../../src/kube/watch/list.ts";
 import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";
+import { installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
@@ -36,7 +37,7 @@ test(
     await using cluster = await startControlPlane({
       users: [...defaultUsers, ...nodes.map((node) => ({ name: agentUser(node), groups: [agentGroup] }))],
     });
-    await cluster.kubectl(["apply", "-f", "crd/"]);
+    await installCRD(cluster);
     const admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     await using opened = new AsyncDisposableStack();
     opened.defer(() => admin.close());

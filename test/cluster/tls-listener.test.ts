@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { startAgentProcess } from "../agent-process.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
+import { installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { ca, server as pair } from "../kube/access/certificates.ts";
 import { tempFolder } from "../temp-folder.ts";
@@ -23,7 +24,7 @@ test(
   { skip: skipUnless("control-plane") },
   () =>
     withControlPlane(async (cluster) => {
-      await cluster.kubectl(["apply", "-f", "crd/"]);
+      await installCRD(cluster);
       await cluster.kubectl(["create", "clusterrole", "metrics", "--verb=get", "--resource=nodes/metrics"]);
       await cluster.kubectl([
         "create",

@@ -8,6 +8,7 @@
  */
 import { Buffer } from "node:buffer";
 import process from "node:process";
+import type { Part } from "../harness/parts.ts";
 import { asBytes, mutateBytes } from "./mutate-bytes.ts";
 import { mutateTree } from "./mutate-tree.ts";
 import { createRandom } from "./random.ts";
@@ -27,6 +28,8 @@ export interface Target {
   treesOnly?: boolean;
   /** The error for refused input. Absent: problems are values, and any throw is a finding. */
   refusal?: Refusal;
+  /** The real part without which it cannot run. */
+  needs?: Part;
   open(): Session | Promise<Session>;
 }
 

@@ -15,6 +15,7 @@ import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
+import { skipUnless } from "../harness/parts.ts";
 import { makeInput, type Target } from "./engine.ts";
 import { type Finding, keepFinding } from "./found.ts";
 import { targets } from "./targets.ts";
@@ -55,7 +56,11 @@ async function main(): Promise<number> {
   if (chosen.length === 0) throw new Error(`no target has ${JSON.stringify(values.only)} in its name`);
   console.log(`seed ${seed}, ${chosen.length} targets`);
   let found = 0;
-  for (const target of chosen) found += await fuzz(target, seed);
+  for (const target of chosen) {
+    const missing = target.needs && skipUnless(target.needs);
+    if (missing) console.log(`skip  ${target.name.padEnd(18)} ${missing}`);
+    else found += await fuzz(target, seed);
+  }
   console.log(found === 0 ? "nothing found" : `${found} found; seed ${seed}`);
   return found === 0 ? 0 : 1;
 }

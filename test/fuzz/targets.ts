@@ -5,6 +5,8 @@ import { cliTargets } from "./targets/cli.ts";
 import { httpTargets } from "./targets/http.ts";
 import { kernelTargets } from "./targets/kernel.ts";
 import { kubeTargets } from "./targets/kube.ts";
+import { kubeletTargets } from "./targets/kubelet.ts";
+import { launcherTargets } from "./targets/launcher.ts";
 import { schedulerTargets } from "./targets/scheduler.ts";
 import { serverTargets } from "./targets/server.ts";
 import { supervisorTargets } from "./targets/supervisor.ts";
@@ -14,8 +16,10 @@ export const targets: readonly Target[] = [
   ...kubeTargets,
   ...kernelTargets,
   ...supervisorTargets,
+  ...launcherTargets,
   ...httpTargets,
   ...serverTargets,
+  ...kubeletTargets,
   ...schedulerTargets,
   ...cliTargets,
 ];

@@ -7,7 +7,12 @@ import { checkout } from "./parts.ts";
 /** Returns the path of `dist/nckubelet`, rebuilt if its sources changed. */
 export function builtExecutable(): string {
   const path = join(checkout, "dist/nckubelet");
-  const sources = globSync(["src/**/*.{ts,js,css,html}", "cgroups/**/*.ts", "package-lock.json"], {
+  const sources = globSync([
+    "src/**/*.{ts,js,css,html}",
+    "cgroups/**/*.ts",
+    "launcher/*.c",
+    "package-lock.json",
+  ], {
     cwd: checkout,
   });
   const newest = Math.max(...sources.map((file) => changedAt(join(checkout, file))));

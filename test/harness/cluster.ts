@@ -37,6 +37,8 @@ export type ClusterParts = {
   etcd: Daemon;
   etcdUrl: string;
   apiServer: Daemon;
+  controllerManager?: Daemon;
+  podScheduler?: Daemon;
 };
 
 /** A running control plane. */
@@ -53,6 +55,10 @@ export class Cluster {
   readonly etcd: Daemon;
   /** To kill, pause and start again. */
   readonly apiServer: Daemon;
+  /** kube-controller-manager, if the control plane was started with `controllers`. */
+  readonly controllerManager?: Daemon;
+  /** kube-scheduler, if the control plane was started with `podScheduler`. */
+  readonly podScheduler?: Daemon;
   /** Which API server this is. */
   version: KubernetesVersion = { major: 0, minor: 0, gitVersion: "" };
   #parts: ClusterParts;
@@ -64,6 +70,8 @@ export class Cluster {
     this.caFile = parts.authority.certFile;
     this.etcd = parts.etcd;
     this.apiServer = parts.apiServer;
+    this.controllerManager = parts.controllerManager;
+    this.podScheduler = parts.podScheduler;
     this.adminToken = this.tokenFor("admin");
     this.kubeconfig = join(parts.dir, "admin.kubeconfig");
   }
@@ -100,6 +108,21 @@ export class Cluster {
     });
   }
 
+  /** The words that run kubectl as the admin, for tests that talk to it, and its environment. */
+  kubectlCommand(args: string[]): { words: string[]; env: Record<string, string | undefined> } {
+    const { dir, kubectl } = this.#parts;
+    return {
+      words: [kubectl, `--kubeconfig=${this.kubeconfig}`, ...args],
+      env: { PATH: process.env.PATH, HOME: dir },
+    };
+  }
+
+  /** Makes a client certificate for any user. */
+  async certificateFor({ name, groups }: User): Promise<Certificate> {
+    const file = `${fileName(name)}-${++this.#certificates}`;
+    return await createClientCertificate(this.#parts.dir, file, this.#parts.authority, name, groups);
+  }
+
   /** The token of one of the users that the control plane was started with. */
   tokenFor(user: string): string {
     const token = this.#parts.tokens.get(user);
@@ -115,16 +138,9 @@ export class Cluster {
   }
 
   /** Writes a kubeconfig with a new client certificate, for any user, and returns its path. */
-  async certificateKubeconfigFor({ name, groups }: User): Promise<string> {
-    const file = `${fileName(name)}-${++this.#certificates}`;
-    const certificate = await createClientCertificate(
-      this.#parts.dir,
-      file,
-      this.#parts.authority,
-      name,
-      groups,
-    );
-    return this.#writeKubeconfig(file, {
+  async certificateKubeconfigFor(user: User): Promise<string> {
+    const certificate = await this.certificateFor(user);
+    return this.#writeKubeconfig(`${fileName(user.name)}-${this.#certificates}`, {
       "client-certificate": certificate.certFile,
       "client-key": certificate.keyFile,
     });
@@ -177,10 +193,11 @@ export class Cluster {
     await ask("/v3/kv/compaction", { revision: header.revision, physical: true });
   }
 
-  /** Stops both programs and removes every file of the control plane. */
+  /** Stops the programs and removes every file of the control plane. */
   async stop(): Promise<void> {
     // Nothing needs saving, so there is no reason for a graceful stop.
-    await Promise.all([this.apiServer.kill("SIGKILL"), this.etcd.kill("SIGKILL")]);
+    const daemons = [this.podScheduler, this.controllerManager, this.apiServer, this.etcd];
+    await Promise.all(daemons.map((daemon) => daemon?.kill("SIGKILL")));
     await rm(this.#parts.dir, { recursive: true, force: true });
   }
 

@@ -1,19 +1,29 @@
 /**
- * A real control plane for tests: etcd and kube-apiserver on loopback, with RBAC, tokens and certificates.
+ * A real control plane for tests: etcd and kube-apiserver on loopback, with RBAC, tokens and certificates, and on request
+ * kube-controller-manager and kube-scheduler.
  *
  * Guarantees: ready means that /readyz is ok and the namespace "default" exists. Each control plane has its own
- * ports, folder, keys and data; several run in parallel. Both programs die with the test process, however that
+ * ports, folder, keys and data; several run in parallel. All programs die with the test process, however that
  * ends. `stop` leaves no process and no file. A restarted program has the same address and data.
- * Works with the API server that `install-parts.sh` builds (1.20) and with current ones (`KUBEBUILDER_ASSETS`).
- * Caveats: no controller-manager, no kubelet: nothing collects garbage, creates service accounts or updates nodes.
+ * Works with the API server that `install-parts.sh` builds (1.20) and with current ones: see `findControlPlane`.
+ * Caveats: no kubelet; without `controllers` nothing collects garbage, creates service accounts or updates nodes. With
+ * them, the garbage collector discovers a new CRD within 30 s.
  * About 550 MB of memory each. A test process that is killed leaves its temporary folder.
  */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { request as httpsRequest } from "node:https";
+import { basename, join } from "node:path";
+import process from "node:process";
 import { agentGroup, agentUser, schedulerGroup } from "../../src/api/names.ts";
 import { tempFolder } from "../temp-folder.ts";
-import { type Certificate, createAuthority, createKey, createServerCertificate } from "./certificates.ts";
+import {
+  type Certificate,
+  createAuthority,
+  createClientCertificate,
+  createKey,
+  createServerCertificate,
+} from "./certificates.ts";
 import { Cluster, type User } from "./cluster.ts";
 import { Daemon } from "./daemon.ts";
 import { freePort } from "./free-port.ts";
@@ -22,6 +32,12 @@ import { type ControlPlaneParts, findControlPlane } from "./parts.ts";
 
 /** Options of a control plane. */
 export type ControlPlaneOptions = {
+  /** The start of its version, such as "1.20". Default: the one that `KUBEBUILDER_ASSETS` names, or the newest at hand. */
+  version?: string;
+  /** Starts kube-controller-manager with these flags added; may be empty. See `skipUnlessControllers`. */
+  controllers?: string[];
+  /** Starts kube-scheduler, which binds Pods. */
+  podScheduler?: boolean;
   /** Users with a token, besides "admin". */
   users?: User[];
   /** More flags for kube-apiserver. */
@@ -53,7 +69,7 @@ export async function withControlPlane<T>(
 
 /** Starts a control plane; the caller stops it, or declares it with `await using`. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<Cluster> {
-  const parts = findControlPlane();
+  const parts = findControlPlane(process.env, options.version);
   if ("missing" in parts) throw new Error(parts.missing);
   for (let attempt = 1;; attempt++) {
     try {
@@ -83,12 +99,18 @@ async function startIn(
   const users = [{ name: "admin", groups: ["system:masters"] }, ...(options.users ?? defaultUsers)];
   const tokens = new Map(users.map((user) => [user.name, randomBytes(16).toString("hex")]));
   await writeTokens(join(dir, "tokens.csv"), users, tokens);
+  const { controllers, podScheduler = false } = options;
   const authority = await createAuthority(dir, "ca");
   const [client, peer, port] = [await freePort(), await freePort(), await freePort()];
   const etcd = etcdDaemon(parts.etcd, dir, client, peer);
   const apiServer: Daemon = new Daemon({
     program: parts.apiServer,
-    args: [...await apiServerFlags(dir, authority, port, client), ...(options.apiServerFlags ?? [])],
+    args: [
+      ...await apiServerFlags(dir, authority, port, client),
+      // What no test needs takes a quarter of the CPU time of a start; kube-scheduler 1.20 reads PodDisruptionBudgets, then beta.
+      ...(podScheduler ? [] : ["--runtime-config=api/beta=false"]),
+      ...(options.apiServerFlags ?? []),
+    ],
     // Garbage collection takes a sixth of the CPU time of a start.
     env: { GOGC: "400" },
     logFile: join(dir, "kube-apiserver.log"),
@@ -105,12 +127,22 @@ async function startIn(
     etcd,
     etcdUrl: `http://127.0.0.1:${client}`,
     apiServer,
+    controllerManager: controllers &&
+      helperDaemon(parts.controllerManager, dir, await freePort(), {
+        flags: [...controllerFlags(dir, authority), ...controllers],
+        minor: () => cluster.version.minor,
+        isReady: () => hasControllers(cluster),
+      }),
+    podScheduler: podScheduler
+      ? helperDaemon(parts.scheduler, dir, await freePort(), { minor: () => cluster.version.minor })
+      : undefined,
   });
   await cluster.kubeconfigFor("admin");
   try {
     await etcd.start();
     await apiServer.start();
     cluster.version = parseVersion((await cluster.request("/version")).body);
+    await Promise.all([cluster.controllerManager?.start(), cluster.podScheduler?.start()]);
     return cluster;
   } catch (error) {
     await cluster.stop();
@@ -141,6 +173,16 @@ async function apiServerFlags(dir: string, authority: Certificate, port: number,
   const names = ["IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"];
   const serving = await createServerCertificate(dir, "kube-apiserver", authority, names);
   const signingKey = await createKey(dir, "service-account");
+  // As kubeadm has it: what the API server shows to nodes, for logs, exec and the like.
+  const toNodes = await createClientCertificate(
+    dir,
+    "kubelet-client",
+    authority,
+    "kube-apiserver-kubelet-client",
+    [
+      "system:masters",
+    ],
+  );
   return [
     `--etcd-servers=http://127.0.0.1:${etcdPort}`,
     `--secure-port=${port}`,
@@ -152,6 +194,9 @@ async function apiServerFlags(dir: string, authority: Certificate, port: number,
     `--tls-cert-file=${serving.certFile}`,
     `--tls-private-key-file=${serving.keyFile}`,
     `--client-ca-file=${authority.certFile}`,
+    `--kubelet-client-certificate=${toNodes.certFile}`,
+    `--kubelet-client-key=${toNodes.keyFile}`,
+    "--kubelet-preferred-address-types=InternalIP,Hostname",
     `--token-auth-file=${join(dir, "tokens.csv")}`,
     "--authorization-mode=RBAC",
     "--service-account-issuer=https://kubernetes.default.svc",
@@ -161,10 +206,61 @@ async function apiServerFlags(dir: string, authority: Certificate, port: number,
     "--disable-admission-plugins=ServiceAccount",
     `--cert-dir=${join(dir, "certs")}`,
     "--profiling=false",
-    // What no test needs takes a quarter of the CPU time of a start.
-    "--runtime-config=api/beta=false",
     "--enable-priority-and-fairness=false",
   ];
+}
+
+/** A program that works through the API server, as the admin. */
+function helperDaemon(
+  program: string | undefined,
+  dir: string,
+  port: number,
+  { flags = [], minor, isReady }: { flags?: string[]; minor: () => number; isReady?: () => Promise<boolean> },
+): Daemon {
+  if (!program) throw new Error("this control plane has no kube-controller-manager or no kube-scheduler");
+  const name = basename(program);
+  return new Daemon({
+    program,
+    args: () => [
+      `--kubeconfig=${join(dir, "admin.kubeconfig")}`,
+      "--leader-elect=false",
+      "--bind-address=127.0.0.1",
+      `--secure-port=${port}`,
+      `--cert-dir=${join(dir, `${name}-certs`)}`,
+      "--authentication-skip-lookup",
+      "--profiling=false",
+      // Otherwise they also listen on a fixed port, without TLS. Later versions reject the flag.
+      ...(minor() < 24 ? ["--port=0"] : []),
+      ...flags,
+    ],
+    logFile: join(dir, `${name}.log`),
+    isReady: isReady ?? (() => answers(port, "/healthz")),
+  });
+}
+
+function controllerFlags(dir: string, authority: Certificate): string[] {
+  return [
+    `--cluster-signing-cert-file=${authority.certFile}`,
+    `--cluster-signing-key-file=${authority.keyFile}`,
+    `--root-ca-file=${authority.certFile}`,
+    `--service-account-private-key-file=${join(dir, "service-account.key")}`,
+  ];
+}
+
+/** Reports whether a program with a certificate of its own answers 200. */
+function answers(port: number, path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = httpsRequest({ host: "127.0.0.1", port, path, rejectUnauthorized: false, agent: false });
+    request.on("error", () => resolve(false));
+    request.on("response", (response) => resolve(response.resume().statusCode === 200));
+    request.end();
+  });
+}
+
+/** Whether the controllers work: one of them creates this service account. */
+async function hasControllers(cluster: Cluster): Promise<boolean> {
+  const { status } = await cluster.request("/api/v1/namespaces/default/serviceaccounts/default");
+  return status === 200;
 }
 
 async function isReady(cluster: Cluster): Promise<boolean> {

@@ -14,7 +14,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** What to run. */
 export type DaemonSpec = {
   program: string;
-  args: string[];
+  /** Read at each start. */
+  args: string[] | (() => string[]);
   /** Added to this process's environment. */
   env?: Record<string, string>;
   /** The file to which both output streams are appended. */
@@ -67,8 +68,12 @@ export class Daemon {
   }
 
   /** Pauses the program: its connections stay open, and it does not answer. */
-  pause(): void {
+  async pause(): Promise<void> {
     this.#child?.kill("SIGSTOP");
+    // One of its threads takes the signal when it next gets a CPU; until then the others go on.
+    while (this.pid && !/\) T /.test(await readFile(`/proc/${this.pid}/stat`, "utf8").catch(() => ") T "))) {
+      await sleep(5);
+    }
   }
 
   /** Ends a pause. */
@@ -89,7 +94,12 @@ export class Daemon {
   #spawn(): void {
     const { program, args, env, logFile } = this.#spec;
     const log = openSync(logFile, "a");
-    const child = spawn("setpriv", ["--pdeathsig", "KILL", program, ...args], {
+    const child = spawn("setpriv", [
+      "--pdeathsig",
+      "KILL",
+      program,
+      ...(typeof args === "function" ? args() : args),
+    ], {
       stdio: ["ignore", log, log],
       env: { ...process.env, ...env },
     });

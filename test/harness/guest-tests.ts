@@ -29,6 +29,9 @@ export function runTestsInGuest(files: string[], options: GuestTestsOptions = {}
   test(name, { skip: skipUnless("guest") }, (t) => replayGuest(t, files, options));
 }
 
+// A test that hangs fails by its name, before the whole guest ends at its limit.
+const testTimeoutMs = 120_000;
+
 type Result = ReportedTest & { subtests: Result[] };
 
 async function replayGuest(
@@ -39,9 +42,10 @@ async function replayGuest(
   using temp = tempFolder();
   const share = temp.path;
   if (program) await putGuestProgram(share);
-  const { code, output, timedOut } = await inGuest(testCommand(files, program), {
-    timeoutMs: 300_000,
+  const timeoutMs = options.timeoutMs ?? 300_000;
+  const { code, output, timedOut } = await inGuest(testCommand(files, program, timeoutMs), {
     ...options,
+    timeoutMs,
     share,
   });
   const report = await readFile(join(share, "report"), "utf8").catch(() => "");
@@ -57,16 +61,26 @@ async function replayGuest(
   }
 }
 
-function testCommand(files: string[], program: boolean): string {
+function testCommand(files: string[], program: boolean, timeoutMs: number): string {
   const reporter = join(checkout, "test/harness/guest-reporter.ts");
   const quoted = files.map((file) => `'${join(checkout, file)}'`).join(" ");
   // A process per file costs seconds in User-Mode Linux; a single file does not need one.
   const isolation = files.length === 1 ? "none" : "process";
   // Earlier tests on the host filled this cache; what the guest compiles itself is lost with it.
-  return `export NODE_COMPILE_CACHE='${compileCache}'; ${
+  return `${showProcessesAfter(timeoutMs - 45_000)} export NODE_COMPILE_CACHE='${compileCache}'; ${
     program ? 'export NCKUBELET_BIN="$SHARE/nckubelet"; ' : ""
-  }exec node --test --test-isolation=${isolation} --test-reporter=spec --test-reporter-destination=stdout \
+  }exec node --test --test-isolation=${isolation} --test-timeout=${testTimeoutMs} --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter='${reporter}' --test-reporter-destination="$SHARE/report" ${quoted}`;
+}
+
+/** Shortly before its time limit, the guest prints what each of its processes waits for. */
+function showProcessesAfter(ms: number): string {
+  return `( sleep ${
+    Math.round(ms / 1000)
+  }; echo 'the guest hangs; its processes:'; cd /proc; for pid in [0-9]*; do
+      words=$(tr '\\0' ' ' < $pid/cmdline | cut -c 1-200); [ -z "$words" ] ||
+        echo "$(cut -c 1-50 < $pid/stat) in $(cat $pid/wchan): $words"
+    done 2>/dev/null ) & disown;`;
 }
 
 /** Parses the report into a tree: the more deeply nested lines right before a test are its subtests. */

@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # Installs the real parts that the tests run against, on a Debian 12 machine as root:
-#   control-plane  etcd, kube-apiserver, kubectl
+#   control-plane  etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl; of a current version too, if
+#                  ../shared/kubernetes-VERSION next to the checkout has it
 #   guest          User-Mode Linux and a static busybox
 #   systemd-guest  disks with Debian for User-Mode Linux to boot, one with systemd, one with OpenRC
 #   chromium       a browser for the dashboard's tests
 #   promtool       Prometheus' own checker of metrics and rules
+#   compilers      C compilers for the native launcher, for amd64 and arm64, and QEMU's user mode to run the latter
+#   shells         zsh and fish, for the completion of commands
+#   fuse           a FUSE file system, for mounts that hang
+#   tmux           a terminal, for screens with keys
 # Usage: install-parts.sh [PART...]; without an argument: control-plane and guest.
 #
 # Guarantees: a second run does nothing and prints nothing. What is built lands in the cache folder by one
@@ -15,20 +20,26 @@
 set -euo pipefail
 
 CACHE=${NCKUBELET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nckubelet}
-# Part of the path in parts.ts too: raise both when the recipe changes.
-CONTROL_PLANE=$CACHE/control-plane-1.20.2-3
-SYSTEMD_DISK=$CACHE/systemd-bookworm-2.img
+# Part of the paths in parts.ts too: raise both when the recipe changes.
+CONTROL_PLANE=$CACHE/control-plane-1.20.2-4
+CURRENT_VERSION=1.36.4
+CURRENT_CONTROL_PLANE=$CACHE/control-plane-$CURRENT_VERSION
+CURRENT_SOURCE=$(dirname "${BASH_SOURCE[0]}")/../../../shared/kubernetes-$CURRENT_VERSION
+SYSTEMD_DISK=$CACHE/systemd-bookworm-3.img
 OPENRC_DISK=$CACHE/openrc-bookworm-1.img
+# Part of the path in tools/build/launcher.ts too.
+MUSL_ARM64=$CACHE/musl-arm64-1.2.3
 PROMTOOL_FILE=$CACHE/promtool-bookworm-1
 KUBERNETES_VERSION=1.20.2
+KUBERNETES_PROGRAMS=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
 
 main() {
   local part
   [ $# -gt 0 ] || set -- control-plane guest
   for part in "$@"; do
     case $part in
-      control-plane | guest | systemd-guest | chromium | promtool) ;;
-      *) fail "unknown part \"$part\": use control-plane, guest, systemd-guest, chromium or promtool" 2 ;;
+      control-plane | guest | systemd-guest | chromium | promtool | fuse | compilers | shells | tmux) ;;
+      *) fail "unknown part \"$part\": use control-plane, guest, systemd-guest, chromium, promtool, fuse, compilers, shells or tmux" 2 ;;
     esac
   done
   mkdir -p "$CACHE"
@@ -45,6 +56,10 @@ main() {
         ;;
       chromium) [ -x "${CHROMIUM:-}" ] || need_packages chromium chromium:chromium ;;
       promtool) install_promtool ;;
+      compilers) install_compilers ;;
+      shells) need_packages shells zsh:zsh fish:fish ;;
+      fuse) need_packages fuse bindfs:bindfs fusermount3:fuse3 ;;
+      tmux) need_packages tmux tmux:tmux ;;
     esac
   done
 }
@@ -58,6 +73,7 @@ install_control_plane() {
     done
     return
   fi
+  unpack_current_control_plane
   [ ! -x "$CONTROL_PLANE/kube-apiserver" ] || return 0
   need_packages control-plane make:make rsync:rsync dpkg-source:dpkg-dev
   WORK=$(mktemp -d "$CACHE/build.XXXXXX")
@@ -77,6 +93,26 @@ install_control_plane() {
   rm -rf "$WORK"
   trap - EXIT
   say "control-plane: ready in $CONTROL_PLANE"
+}
+
+# The tests need no current control plane: they run on the built one too.
+unpack_current_control_plane() {
+  local file
+  [ ! -x "$CURRENT_CONTROL_PLANE/kube-apiserver" ] && [ -d "$CURRENT_SOURCE" ] || return 0
+  need_packages control-plane xz:xz-utils
+  WORK=$(mktemp -d "$CACHE/build.XXXXXX")
+  trap 'rm -rf "$WORK"' EXIT
+  mkdir "$WORK/out"
+  say "control-plane: unpacking Kubernetes $CURRENT_VERSION"
+  for file in "$CURRENT_SOURCE"/*.xz; do xz -dc "$file" >"$WORK/out/$(basename "$file" .xz)"; done
+  unpack control-plane "$WORK/root" etcd-server
+  cp "$WORK/root/usr/bin/etcd" "$WORK/out/"
+  chmod 755 "$WORK"/out/*
+  rm -rf "$CURRENT_CONTROL_PLANE"
+  mv "$WORK/out" "$CURRENT_CONTROL_PLANE"
+  rm -rf "$WORK"
+  trap - EXIT
+  say "control-plane: ready in $CURRENT_CONTROL_PLANE"
 }
 
 # The deb-src entries are the machine's own entries with another type, read from a private folder.
@@ -121,14 +157,14 @@ KUBE_GIT_VERSION=v$KUBERNETES_VERSION
 KUBE_GIT_MAJOR=${KUBERNETES_VERSION%%.*}
 KUBE_GIT_MINOR=$(cut -d. -f2 <<<"$KUBERNETES_VERSION")
 END
-  say "control-plane: building kube-apiserver and kubectl $KUBERNETES_VERSION (about 6 minutes on 2 cores)"
+  say "control-plane: building Kubernetes $KUBERNETES_VERSION (about 10 minutes on 2 cores)"
   (
     cd "$tree/.go/src/k8s.io/kubernetes"
     export GOROOT=$root/usr/lib/go-1.19 GOPATH=$tree/.go GOCACHE=$source/go-cache GOTMPDIR=$source GO111MODULE=off CGO_ENABLED=0 GOFLAGS=
     export PATH=$GOROOT/bin:$PATH KUBE_GIT_VERSION_FILE=$source/version
-    make WHAT="cmd/kube-apiserver cmd/kubectl"
+    make WHAT="${KUBERNETES_PROGRAMS[*]/#/cmd/}"
   ) >"$log" 2>&1 9>&- || fail_with_log "$log" "control-plane: the build of Kubernetes failed"
-  cp -L "$tree/_output/bin/kube-apiserver" "$tree/_output/bin/kubectl" "$out/"
+  cp -L "${KUBERNETES_PROGRAMS[@]/#/$tree/_output/bin/}" "$out/"
 }
 
 install_guest() {
@@ -160,7 +196,7 @@ install_disk() {
 }
 
 bootstrap_systemd() {
-  debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,iproute2,curl,ca-certificates,procps \
+  debootstrap --variant=minbase --include=systemd,systemd-sysv,libpam-systemd,dbus,iproute2,curl,ca-certificates,procps \
     bookworm "$1" ${2:+"$2"}
 }
 
@@ -185,6 +221,28 @@ install_promtool() {
   rm -rf "$WORK"
   trap - EXIT
   say "promtool: ready in $PROMTOOL_FILE"
+}
+
+# musl for arm64 is unpacked: Debian's compiler for arm64 comes with headers for glibc only. The package lists for arm64 are
+# read into a private folder, so the machine's own architectures stay as they are.
+install_compilers() {
+  need_packages compilers gcc:gcc musl-gcc:musl-tools aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
+    qemu-aarch64-static:qemu-user-static
+  [ ! -d "$MUSL_ARM64" ] || return 0
+  WORK=$(mktemp -d "$CACHE/build.XXXXXX")
+  trap 'rm -rf "$WORK"' EXIT
+  say "compilers: fetching musl for arm64"
+  mkdir -p "$WORK/lists/partial" "$WORK/cache/archives/partial" "$WORK/root"
+  local options=(-q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::State::lists=$WORK/lists"
+    -o "Dir::Cache=$WORK/cache" -o APT::Sandbox::User=root -o Acquire::Languages=none)
+  # A third-party entry may have no arm64 and fail; only the download below must succeed.
+  apt-get "${options[@]}" update >"$WORK/log" 2>&1 || true
+  (cd "$WORK" && apt-get "${options[@]}" download musl-dev:arm64 >>"$WORK/log" 2>&1) ||
+    fail_with_log "$WORK/log" "compilers: cannot download musl-dev for arm64"
+  dpkg-deb -x "$WORK"/musl-dev_*_arm64.deb "$WORK/root"
+  mv "$WORK/root" "$MUSL_ARM64"
+  rm -rf "$WORK"
+  trap - EXIT
 }
 
 # A disk only knows how to reach the job folder of a test on the host; what is done there is in that folder.

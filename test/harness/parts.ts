@@ -6,19 +6,34 @@
  */
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
+import { basename, delimiter, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { findDelegatedCgroup } from "./delegated-cgroup.ts";
 
 /** The parts that a test may need: see `install-parts.sh`. */
-export type Part = "control-plane" | "guest" | "systemd-guest" | "chromium" | "promtool";
+export type Part =
+  | "control-plane"
+  | "guest"
+  | "systemd-guest"
+  | "chromium"
+  | "promtool"
+  | "fuse"
+  | "compilers"
+  | "shells"
+  | "tmux";
 
 /** A missing part, and why. */
 export type Missing = { missing: string };
 
-/** The programs of a control plane. */
-export type ControlPlaneParts = { apiServer: string; etcd: string; kubectl: string };
+/** The programs of a control plane. One without controllers and scheduler is complete, such as envtest's. */
+export type ControlPlaneParts = {
+  apiServer: string;
+  etcd: string;
+  kubectl: string;
+  controllerManager?: string;
+  scheduler?: string;
+};
 
 /** User-Mode Linux, or the cgroup of this machine in which guest scripts run directly. */
 export type GuestParts = { kind: "uml"; linux: string } | { kind: "direct"; cgroup: string };
@@ -56,23 +71,58 @@ export function findPart(part: Part, env = process.env): object | Missing {
       return findChromium(env);
     case "promtool":
       return findPromtool(env);
+    case "fuse":
+      return findFuse(env);
+    case "compilers":
+      return findCompilers(env);
+    case "tmux":
+      return findTmux(env);
+    case "shells":
+      return findShells(env);
   }
 }
 
-/** The control plane in `KUBEBUILDER_ASSETS` where that is set, else the one built into the cache. */
-export function findControlPlane(env = process.env): ControlPlaneParts | Missing {
-  const built = join(cacheDir(env), "control-plane-1.20.2-3");
-  const dir = env.KUBEBUILDER_ASSETS || built;
+/** Returns a value for the `skip` option of a test that needs controllers and kube-scheduler: what is missing, or false. */
+export function skipUnlessControllers(env = process.env): string | false {
+  const found = findControlPlane(env);
+  if ("missing" in found) return skipUnless("control-plane", env);
+  const { controllerManager, scheduler, apiServer } = found;
+  const absent = !controllerManager ? "kube-controller-manager" : !scheduler ? "kube-scheduler" : undefined;
+  return absent ? `the control plane of ${apiServer} has no ${absent}` : false;
+}
+
+/** The versions of the control planes that `install-parts.sh` puts into the cache, newest first; raise both together. */
+const installedVersions = ["1.36.4", "1.20.2-4"];
+
+/** Returns the folders of the control planes in the cache, newest first. */
+export function controlPlaneFolders(env = process.env): string[] {
+  return installedVersions.map((version) => join(cacheDir(env), `control-plane-${version}`))
+    .filter((folder) => executable(join(folder, "kube-apiserver")));
+}
+
+/**
+ * Finds the control plane in the cache whose version starts with `version`. Without that it is the one that
+ * `KUBEBUILDER_ASSETS` names, else the newest in the cache.
+ */
+export function findControlPlane(env = process.env, version = ""): ControlPlaneParts | Missing {
+  const cached = controlPlaneFolders(env);
+  const wanted = cached.find((folder) => basename(folder).startsWith(`control-plane-${version}`));
+  const dir = (!version && env.KUBEBUILDER_ASSETS) || wanted ||
+    join(cacheDir(env), `control-plane-${version}`);
   const apiServer = executable(join(dir, "kube-apiserver"));
   const etcd = executable(join(dir, "etcd"));
-  const kubectl = executable(join(dir, "kubectl")) ?? executable(join(built, "kubectl")) ??
-    onPath("kubectl", env);
+  const kubectl = executable(join(dir, "kubectl")) ??
+    cached.map((folder) => executable(join(folder, "kubectl"))).find(Boolean) ?? onPath("kubectl", env);
+  const controllerManager = executable(join(dir, "kube-controller-manager"));
+  const scheduler = executable(join(dir, "kube-scheduler"));
   if (!apiServer || !etcd || !kubectl) {
     const name = !apiServer ? "kube-apiserver" : !etcd ? "etcd" : "kubectl";
     return missing("control-plane", `no ${name} in ${dir}`);
   }
   const tool = ["openssl", "setpriv"].find((name) => !onPath(name, env));
-  return tool ? missing("control-plane", `no ${tool} on the PATH`) : { apiServer, etcd, kubectl };
+  return tool
+    ? missing("control-plane", `no ${tool} on the PATH`)
+    : { apiServer, etcd, kubectl, controllerManager, scheduler };
 }
 
 /** This machine where it has a delegated cgroup v2, else User-Mode Linux; `NCKUBELET_GUEST=uml|direct` decides. */
@@ -96,7 +146,7 @@ export function findSystemdGuest(env = process.env): SystemdGuestParts | Missing
   const linux = onPath("linux.uml", env);
   if (!linux) return missing("systemd-guest", "no linux.uml on the PATH");
   const disks = {
-    systemd: join(cacheDir(env), "systemd-bookworm-2.img"),
+    systemd: join(cacheDir(env), "systemd-bookworm-3.img"),
     openrc: join(cacheDir(env), "openrc-bookworm-1.img"),
   };
   const absent = Object.values(disks).find((disk) => !existsSync(disk));
@@ -114,6 +164,31 @@ export function findPromtool(env = process.env): ProgramPart | Missing {
   const unpacked = join(cacheDir(env), "promtool-bookworm-1");
   const path = env.PROMTOOL ? executable(env.PROMTOOL) : executable(unpacked) ?? onPath("promtool", env);
   return path ? { path } : missing("promtool", `no ${env.PROMTOOL || unpacked}`);
+}
+
+/** A FUSE file system that shows another folder. */
+export function findFuse(env = process.env): ProgramPart | Missing {
+  const path = onPath("bindfs", env);
+  if (!path || !onPath("fusermount3", env)) return missing("fuse", "no bindfs or fusermount3 on the PATH");
+  return { path };
+}
+
+/** The compilers of the native launcher for this machine: with musl for the launcher, with sanitizers for its tests. */
+export function findCompilers(env = process.env): ProgramPart | Missing {
+  const path = onPath("musl-gcc", env);
+  return path && onPath("cc", env) ? { path } : missing("compilers", "no musl-gcc or cc on the PATH");
+}
+
+/** A real terminal that tests type into and read from. */
+export function findTmux(env = process.env): ProgramPart | Missing {
+  const path = onPath("tmux", env);
+  return path ? { path } : missing("tmux", "no tmux on the PATH");
+}
+
+/** The shells beside bash that commands are completed in. */
+export function findShells(env = process.env): ProgramPart | Missing {
+  const path = onPath("zsh", env);
+  return path && onPath("fish", env) ? { path } : missing("shells", "no zsh or fish on the PATH");
 }
 
 /** Where parts are kept, outside every checkout. */

@@ -1,77 +1,59 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { createSandbox, fakeExecutable, type Sandbox, shells } from "./sandbox.ts";
+import { createSandbox, fakeExecutable, shells } from "./sandbox.ts";
 
 const all = shells.length === 3 || process.env.CI === "true";
 test("dash, ash and bash are all available to run the script", { skip: !all && "not all of them" }, () => {
   assert.deepEqual(shells.map((words) => words.at(-1)), ["dash", "ash", "bash"]);
 });
 
-/** Returns the result of listen_address with these files of the agent. */
-function addressBy(machine: Sandbox, shell: string[]) {
-  const etc = join(machine.dir, "etc");
-  return async (env: string, config: string) => {
-    await mkdir(etc, { recursive: true });
-    await writeFile(join(etc, "agent.env"), env);
-    await writeFile(join(etc, "config.yaml"), config);
-    return (await machine.call(shell, `etc=${etc}; listen_address`)).stdout.trim();
-  };
-}
-
 for (const shell of shells) {
   const name = shell.join(" ");
 
-  test(`${name}: listen_address prefers the flag, then the environment, then the setting, then the default`, async () => {
+  test(`${name}: agent_setting prefers the flag, then the environment, then the config file`, async () => {
     await using machine = await createSandbox();
-    const address = addressBy(machine, shell);
-    assert.equal(await address("# none\n", "manifests: /x\n"), "127.0.0.1:10268");
-    assert.equal(await address("", "listen: '127.0.0.1:1' # mine\n"), "127.0.0.1:1");
-    const file = "listen: 127.0.0.1:1\n";
-    assert.equal(await address('NCKUBELET_LISTEN="127.0.0.1:4"\n', file), "127.0.0.1:4");
-    assert.equal(
-      await address("NCKUBELET_LISTEN=127.0.0.1:4\nNCKUBELET_LISTEN='127.0.0.1:5'\n", ""),
-      "127.0.0.1:5",
-    );
-    assert.equal(
-      await address('NCKUBELET_EXEC="--listen=127.0.0.1:2 --x"\nNCKUBELET_LISTEN=127.0.0.1:4\n', file),
-      "127.0.0.1:2",
-    );
-    assert.equal(await address('NCKUBELET_EXEC="--x --listen 127.0.0.1:3"\n', ""), "127.0.0.1:3");
+    const etc = join(machine.dir, "etc");
+    await mkdir(etc);
+    const setting = async (env: string, config: string) => {
+      await writeFile(join(etc, "agent.env"), env);
+      await writeFile(join(etc, "config.yaml"), config);
+      return (await machine.call(shell, `etc=${etc}; agent_setting socket`)).stdout.trim();
+    };
+    const file = "socket: /1\n";
+    assert.equal(await setting("# none\n", "manifests: /x\n"), "");
+    assert.equal(await setting("", "socket: '/1' # mine\n"), "=/1");
+    assert.equal(await setting('NCKUBELET_SOCKET="/4"\n', file), "=/4");
+    assert.equal(await setting("NCKUBELET_SOCKET=/4\nNCKUBELET_SOCKET='/5'\n", ""), "=/5");
+    assert.equal(await setting('NCKUBELET_EXEC="--socket=/2 --x"\nNCKUBELET_SOCKET=/4\n', file), "=/2");
+    assert.equal(await setting('NCKUBELET_EXEC="--x --socket /3"\n', ""), "=/3");
+    assert.equal(await setting('NCKUBELET_EXEC="--socket \\"/3\\""\n', ""), "=/3");
+    assert.equal(await setting("NCKUBELET_SOCKET=\n", file), "=");
   });
 
-  test(`${name}: listen_address returns the first loopback address of a list, if there is one`, async () => {
+  test(`${name}: an agent answers if its service is active and its socket does; its port proves nothing`, async () => {
     await using machine = await createSandbox();
-    const address = addressBy(machine, shell);
-    assert.equal(await address("", 'listen: "127.0.0.1:10268,10.0.0.7:10268"\n'), "127.0.0.1:10268");
-    assert.equal(await address("", "listen: 10.0.0.7:1, localhost:2, 127.0.0.1:3\n"), "localhost:2");
-    assert.equal(await address("NCKUBELET_LISTEN=10.0.0.7:1,[::1]:2\n", ""), "[::1]:2");
-    assert.equal(
-      await address('NCKUBELET_EXEC="--listen \\"10.0.0.7:1,127.0.0.1:2\\""\n', ""),
-      "127.0.0.1:2",
-    );
-    assert.equal(await address("", "listen: 10.0.0.7:10268\n"), "");
-    assert.equal(await address("", 'listen: ""\n'), "");
-    assert.equal(await address("NCKUBELET_LISTEN=\n", "listen: 127.0.0.1:1\n"), "");
-    assert.equal(await address('NCKUBELET_EXEC="--listen= --x"\n', "listen: 127.0.0.1:1\n"), "");
-  });
-
-  test(`${name}: an agent that does not answer on its port is checked through its socket`, async () => {
-    await using machine = await createSandbox();
-    const bin = join(machine.dir, "bin");
+    const [bin, etc] = [join(machine.dir, "bin"), join(machine.dir, "etc")];
     await mkdir(bin);
-    const answers = async (listen: string, socket: boolean) => {
-      await writeFile(join(bin, "nckubelet"), fakeExecutable("1.0.0", { socket }), { mode: 0o755 });
-      const words = `bin=${bin}; agent_answers ${listen} && echo yes || echo no`;
+    await mkdir(etc);
+    // Anyone may answer there: the sandbox does.
+    await writeFile(join(etc, "config.yaml"), `listen: ${new URL(machine.url).host}\nsocket: own.sock\n`);
+    const answers = async ({ active, socket }: { active: boolean; socket: boolean }) => {
+      await rm(join(machine.dir, "active"), { force: true });
+      if (active) await writeFile(join(machine.dir, "active"), "");
+      const answer = `ps) echo "$@" >${machine.dir}/asked; exit`;
+      const executable = fakeExecutable("1.0.0", { socket }).replace("ps) exit", answer);
+      await writeFile(join(bin, "nckubelet"), executable, { mode: 0o755 });
+      const words = `root=${machine.root} bin=${bin} etc=${etc}; agent_answers && echo yes || echo no`;
       return (await machine.call(shell, words)).stdout;
     };
-    assert.equal(await answers(new URL(machine.url).host, false), "yes\n");
-    for (const silent of ["127.0.0.1:1", "''"]) {
-      assert.deepEqual([await answers(silent, true), await answers(silent, false)], ["yes\n", "no\n"]);
-    }
+    assert.equal(await answers({ active: false, socket: true }), "no\n");
+    assert.equal(await answers({ active: true, socket: false }), "no\n");
+    assert.equal(await answers({ active: true, socket: true }), "yes\n");
+    assert.equal(await readFile(join(machine.dir, "asked"), "utf8"), "ps --socket /etc/nckubelet/own.sock\n");
   });
 
   test(`${name}: fetch gives up a download that stalls`, async () => {

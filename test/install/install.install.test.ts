@@ -135,8 +135,12 @@ for (const shell of shells) {
   test(`${shell.join(" ")}: a rollback checks the health of an agent that has its socket elsewhere`, async () => {
     await using machine = await createSandbox();
     for (const version of ["1.0.0", "1.1.0"]) {
-      await machine.publish(fakeExecutable(version, { socket: false }));
-      assert.equal((await machine.run(shell)).code, 0);
+      const answer = 'ps) [ "$*" = "ps --socket /srv/own.sock" ]; exit';
+      await machine.publish(fakeExecutable(version).replace("ps) exit 0", answer));
+      assert.equal(
+        (await machine.run(shell, undefined, { NCKUBELET_EXEC: "--socket /srv/own.sock" })).code,
+        0,
+      );
     }
     const back = await machine.run(shell, join(machine.root, "usr/local/bin/nckubelet-rollback.sh"));
     assert.deepEqual([back.code, back.stderr], [0, ""]);
@@ -168,7 +172,7 @@ for (const shell of shells) {
   test(`${shell.join(" ")}: a run that repairs an agent that kept failing gives it time to start`, async () => {
     await using machine = await createSandbox();
     const up = join(machine.dir, "up");
-    // It answers a while after its start, and never on the health endpoint.
+    // It answers a while after its start.
     await machine.publish(fakeExecutable("1.0.0").replace("ps) exit 0", `ps) test -e ${up}`));
     const silent = { NCKUBELET_EXEC: "--listen 127.0.0.1:1" };
     const meanwhile = (happens: string) => writeFile(join(machine.tools, "sleep"), `#!/bin/sh\n${happens}\n`);
@@ -216,7 +220,10 @@ test("install.sh keeps the flags of the agent until it gets new ones", async () 
 test("install.sh runs the agent under OpenRC if there is no systemd", async () => {
   await using machine = await createSandbox();
   await machine.publish(fakeExecutable("1.0.0"));
-  const script = `echo "$(basename "$0") $*" >>${machine.dir}/calls; [ "$2" != status ]\n`;
+  const active = join(machine.dir, "active");
+  const script = `[ "$2" != status ] || { test -e ${active}; exit; }
+echo "$(basename "$0") $*" >>${machine.dir}/calls
+[ "$2" != restart ] || touch ${active}\n`;
   for (const tool of ["rc-service", "rc-update"]) {
     await writeFile(join(machine.tools, tool), `#!/bin/sh\n${script}`, { mode: 0o755 });
   }

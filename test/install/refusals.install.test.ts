@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -98,7 +100,10 @@ const refusals: Record<string, Refusal> = {
     says: /cannot write to .*\/usr\/local\/bin: Read-only file system/,
   },
   "another install at work": {
-    spoil: (machine) => fake(machine, "flock", "exit 1"),
+    spoil: async (machine) => {
+      await writeFile(join(machine.root, "run/nckubelet-install.lock"), "");
+      await fake(machine, "flock", "exit 1");
+    },
     says: /another install\.sh is running/,
   },
   "an unsigned release where a key is given": {
@@ -200,4 +205,17 @@ test("install.sh prints the agent's last log lines when it does not become healt
   assert.equal(code, 1);
   assert.match(stdout, /the agent does not become healthy/);
   assert.match(stderr, /the last log lines of the agent/);
+});
+
+test("install.sh is not blocked by a lock that any user can take, and leaves none", async (t) => {
+  await using machine = await createSandbox();
+  await machine.publish(fakeExecutable("1.0.0"));
+  const other = spawn("sh", ["-c", `exec 9<${machine.root}/etc; flock 9; echo locked; exec sleep 600`]);
+  t.after(() => other.kill("SIGKILL"));
+  await once(other.stdout, "data");
+  const lock = join(machine.root, "run/nckubelet-install.lock");
+  await fake(machine, "systemctl", `stat -c %a ${lock} >>${machine.dir}/modes; exit 0`);
+  const { code, stderr } = await machine.run(["sh"]);
+  assert.deepEqual([code, stderr, existsSync(lock)], [0, "", false]);
+  assert.match(await readFile(join(machine.dir, "modes"), "utf8"), /^(600\n)+$/);
 });

@@ -27,7 +27,7 @@ test("two builds of a release are the same byte for byte, and its sums are right
     "LICENSE",
     "SHA256SUMS",
     "install.sh",
-    "manifests-1.31.yaml",
+    "manifests-legacy.yaml",
     "manifests.yaml",
     "nckubelet-linux-amd64.gz",
     "nckubelet-linux-arm64.gz",
@@ -40,6 +40,14 @@ test("two builds of a release are the same byte for byte, and its sums are right
   const sums = first.filter(([name]) => name !== "SHA256SUMS")
     .map(([name, content]) => `${createHash("sha256").update(content).digest("hex")}  ${name}\n`);
   assert.equal(String(files.get("SHA256SUMS")), sums.join(""));
+  const sbom = String(files.get("nckubelet.cdx.json"));
+  for (const name of ["undici", "%40kubernetes/client-node", "openid-client"]) {
+    assert.ok(sbom.includes(`pkg:npm/${name}@`), `${name} ships`);
+  }
+  assert.ok(
+    !sbom.includes("pkg:npm/form-data@"),
+    "client-node needs it for requests that this program does not send",
+  );
   assert.deepEqual((await readdir(dir)).sort(), ["executable", "release"]);
   assert.equal((await stat(join(dir, "release"))).mode & 0o777, 0o755, "a web server may read it");
 });
@@ -53,18 +61,18 @@ test("the installer of a release knows its address, and refuses shell code in it
   assert.throws(() => addressInstaller(script, "https://x'; reboot"), /not an address/);
 });
 
-test("the bill of materials lists what ships, with its digests, and no build tools", () => {
+test("the bill of materials lists what ships, with its digests, and nothing else", () => {
   const sbom = buildSbom({
     name: "nckubelet",
     version: "1.0.0",
     packages: {
       "": { license: "Apache-2.0" },
-      "node_modules/node": { version: "26.0.0", license: "MIT", dev: true },
-      "node_modules/esbuild": { version: "1.0.0", dev: true },
-      "node_modules/@types/x": { version: "1.0.0" },
+      "node_modules/node": { version: "26.0.0", license: "MIT" },
+      "node_modules/esbuild": { version: "1.0.0" },
+      "node_modules/unused": { version: "1.0.0" },
       "node_modules/a/node_modules/@b/c": { version: "2.0.0", license: "MIT", integrity: "sha512-AAE=" },
     },
-  }) as { components: Record<string, unknown>[] };
+  }, new Set(["node_modules/a/node_modules/@b/c"])) as { components: Record<string, unknown>[] };
   assert.deepEqual(sbom.components.map(({ purl }) => purl), [
     "pkg:generic/node@26.0.0",
     "pkg:npm/%40b/c@2.0.0",

@@ -43,7 +43,7 @@ export interface Sandbox extends AsyncDisposable {
   root: string;
   /** The folder with the fakes, on the PATH before the machine's own; `wrapped` in `dir` comes before it. */
   tools: string;
-  /** Where the release is served; `/healthz` answers there too, as the agent would. */
+  /** Where the release is served; `/healthz` answers there too, as any program of a user could. */
   url: string;
   /** Sets the release that is served. */
   publish(executable: string): Promise<void>;

@@ -1,8 +1,8 @@
 /** nckubelet-uninstall.sh with real processes as apps; a file stands in for the list of processes that the kernel keeps of a cgroup. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -37,7 +37,9 @@ async function writeRun(
   const inside = { leaf: run.leaf, privileges: ["setsid"], workingDir: "/", gid: 0, environment };
   await writeFile(join(folder, "inside.json"), JSON.stringify(inside));
   await mkdir(join(machine.root, dirname(environment)), { recursive: true });
-  await writeFile(join(machine.root, environment), "export SECRET='x'\n");
+  for (const path of [environment, join(dirname(environment), ".values-default_web")]) {
+    await writeFile(join(machine.root, path), "export SECRET='x'\n");
+  }
   if (run.leaf === "") return;
   await mkdir(join(machine.root, run.leaf), { recursive: true });
   await writeFile(join(machine.root, run.leaf, "cgroup.procs"), `${(run.pids ?? []).join("\n")}\n`);
@@ -106,12 +108,13 @@ for (const shell of shells) {
     const app = await startProcess(t, ":");
     const leaf = `/sys/fs/cgroup/nckubelet.slice/other.scope/default_web/${first}`;
     await writeRun(machine, "srv/my state", { id: first, leaf, pids: [app.pid] });
+    await symlink("the guard of the logs", join(machine.root, "srv/my state/log-guard"));
 
     const { code, stdout, stderr } = await uninstall();
     assert.deepEqual([code, stderr, await ending(app)], [0, "", "SIGTERM"]);
     assert.match(stdout, /: done; kept, since the settings name them: \/srv\/my state \/srv\/logs\n/);
     assert.doesNotMatch(stdout, /removed NC-Kubelet/);
-    assert.ok(existsSync(join(machine.root, "srv/my state/runs")));
+    assert.deepEqual(readdirSync(join(machine.root, "srv/my state")), ["runs"]);
   });
 
   test(`${name}: uninstall names the processes that it could not stop, and fails`, async () => {
@@ -126,3 +129,28 @@ for (const shell of shells) {
     assert.doesNotMatch(stdout, /removed NC-Kubelet/);
   });
 }
+
+test("uninstall --purge empties a state or log folder that is a mount point, leaves the mount point, and says so", async (t) => {
+  const { machine, uninstall } = await installed(["sh"]);
+  await using _ = machine;
+  const folders = ["var/lib/nckubelet", "var/log/nckubelet"].map((name) => join(machine.root, name));
+  // One is a mount point itself, the other has one below.
+  const mounts = [folders[0]!, join(folders[1]!, "default_web")];
+  using _mounted = {
+    [Symbol.dispose]: () => mounts.forEach((mount) => spawnSync("umount", ["-l", mount])),
+  };
+  for (const mount of mounts) {
+    await mkdir(mount, { recursive: true });
+    const { status } = spawnSync("mount", ["-t", "tmpfs", "tmpfs", mount]);
+    if (status !== 0) return t.skip("no file system can be mounted here");
+    await mkdir(join(mount, "folder"));
+    await writeFile(join(mount, "folder/.file"), "");
+  }
+  const { code, stdout, stderr } = await uninstall();
+  assert.deepEqual([code, stderr], [0, ""]);
+  for (const [index, mount] of mounts.entries()) {
+    assert.ok(stdout.includes(`emptied ${folders[index]}; these mount points stay: ${mount} \n`), stdout);
+    assert.deepEqual(readdirSync(mount), []);
+  }
+  assert.match(stdout, /removed NC-Kubelet from this machine/);
+});

@@ -1,7 +1,7 @@
 import type { KubeClient, KubeRequest } from "../../src/kube/client/client.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
 import * as resources from "../../src/kube/resources.ts";
-import { accept, type Answer, isWatch, json, refuse } from "./fake-server.ts";
+import { accept, type Answer, isStream, isWatch, json, refuse, refuseStream } from "./fake-server.ts";
 
 // deno-lint-ignore no-explicit-any
 type Stored = any;
@@ -39,6 +39,7 @@ export class FakeApi {
     try {
       const given = await this.#request({ ...asked, query: Object.fromEntries(query) });
       if (typeof given === "function") given(response);
+      else if (isStream({ query })) refuseStream(response);
       else if (isWatch({ query })) accept(response);
       else json(response, given, method === "POST" ? 201 : 200);
     } catch (error) {

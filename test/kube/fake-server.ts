@@ -151,15 +151,41 @@ export function accept(response: ServerResponse, ...lines: (string | Uint8Array)
   for (const text of lines) response.write(text);
 }
 
-/** Answers lists and watches with the given answers in turn, and repeats the last one. */
-export function apiServer({ lists, watches = [] }: { lists: Answer[]; watches?: Answer[] }): Answer {
-  let listed = 0;
-  let watched = 0;
+/** The bookmark that ends the objects of a streaming list. */
+export function endOfList(version: string): string {
+  const annotations = { "k8s.io/initial-events-end": "true" };
+  return line("BOOKMARK", { apiVersion, kind: "NCApp", metadata: { resourceVersion: version, annotations } });
+}
+
+/** Rejects a streaming list as servers before 1.27 do. */
+export function refuseStream(response: ServerResponse) {
+  refuse(
+    response,
+    422,
+    "Invalid",
+    "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch",
+  );
+}
+
+interface Answers {
+  lists?: Answer[];
+  watches?: Answer[];
+  /** Without them, streaming lists are rejected. */
+  streams?: Answer[];
+}
+
+/** Answers lists, watches and streaming lists with the given answers in turn, and repeats the last one. */
+export function apiServer({ lists = [], watches = [], streams = [] }: Answers): Answer {
   const never: Answer = (_, response) => accept(response);
+  const inTurn = (answers: Answer[], otherwise: Answer): Answer => {
+    let turn = 0;
+    return (...asked) => (answers[Math.min(turn++, answers.length - 1)] ?? otherwise)(...asked);
+  };
+  const [list, watch] = [inTurn(lists, never), inTurn(watches, never)];
+  const stream = inTurn(streams, (_, response) => refuseStream(response));
   return (request, response, index) => {
-    const answers = isWatch(request) ? watches : lists;
-    const turn = isWatch(request) ? watched++ : listed++;
-    (answers[Math.min(turn, answers.length - 1)] ?? never)(request, response, index);
+    const answer = isStream(request) ? stream : isWatch(request) ? watch : list;
+    answer(request, response, index);
   };
 }
 
@@ -168,6 +194,12 @@ export function lists(items: unknown, version?: string, more?: string): Answer {
   return (_, response) => json(response, listOf(items, version, more));
 }
 
+/** Reports whether the request is a watch that starts from a list. */
 export function isWatch({ query }: Pick<SeenRequest, "query">): boolean {
-  return query.get("watch") === "true";
+  return query.get("watch") === "true" && !isStream({ query });
+}
+
+/** Reports whether the request is a streaming list. */
+export function isStream({ query }: Pick<SeenRequest, "query">): boolean {
+  return query.get("sendInitialEvents") === "true";
 }

@@ -47,7 +47,7 @@ export function follow(client: KubeClient, options: Partial<FollowOptions<NCApp>
       assert.equal(event.type, type, JSON.stringify(event));
       return event as Event<typeof type>;
     },
-    nextOutcome: () => nextBut("alive", "trouble"),
+    nextOutcome: () => nextBut("alive", "problem"),
     restarts,
     async stop() {
       stop.abort();

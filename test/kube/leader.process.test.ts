@@ -83,7 +83,7 @@ test("lead() creates the Lease, renews it, and releases it at the end", async ()
 });
 
 test("one of two candidates leads, and the other takes over when it ends", async () => {
-  const { answer } = createLeaseServer();
+  const { state, answer } = createLeaseServer();
   await withClient(answer, async (client) => {
     const one = candidate(client, "one");
     await waitFor("one leads", () => one.leads());
@@ -92,6 +92,7 @@ test("one of two candidates leads, and the other takes over when it ends", async
     await one.stop();
     await waitFor("two leads", () => two.leads());
     await two.stop();
+    assert.equal(state.lease?.spec?.leaseTransitions, 1);
   });
 });
 
@@ -168,6 +169,25 @@ test("isLeader() is false as soon as the deadline passes on either clock, before
       assert.deepEqual(seen, [true, false]);
     });
   }
+});
+
+test("a term whose isLeader() was false once ends although the late renewal succeeds, and a new one begins", async () => {
+  const { state, answer } = createLeaseServer();
+  await withClient(answer, async (client) => {
+    let late = 0;
+    const steady = () => performance.now() + late;
+    const one = candidate(client, "one", { steady });
+    await waitFor("one leads", () => one.leads());
+    late = times.renewDeadlineMs;
+    assert.equal(one.terms[0]!.isLeader(), false);
+    // The next renewal succeeds: the Lease is still its own.
+    const { writes } = state;
+    await waitFor("it holds the Lease again", () => state.writes > writes);
+    await waitFor("a new term begins", () => one.terms.length === 2 && one.leads());
+    assert.equal(one.terms[0]!.signal.aborted, true);
+    assert.equal(one.terms[0]!.isLeader(), false);
+    await one.stop();
+  });
 });
 
 test("a candidate whose clock is set forward does not take a live Lease", async () => {

@@ -113,4 +113,7 @@ test("renewed() counts a change of holder", () => {
     1,
     "2026-01-01T00:01:00.000000Z",
   ]);
+  const released = held("b");
+  delete released.spec?.holderIdentity;
+  assert.equal(renewed(released, claim, 0).spec?.leaseTransitions, 1);
 });

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hostAddress, isLinkLocal, isLoopback } from "../../src/lib/special-addresses.ts";
+import {
+  describeMetadataAddress,
+  hostAddress,
+  isLinkLocal,
+  isLoopback,
+} from "../../src/lib/special-addresses.ts";
 
 test("isLinkLocal() detects the link-local networks in every IPv6 notation", () => {
   const forbidden = [
@@ -34,6 +39,40 @@ test("isLinkLocal() is false for loopback, private and public addresses", () => 
   ) {
     assert.equal(isLinkLocal(address), false, address);
   }
+});
+
+test("describeMetadataAddress() detects metadata services in every notation, and nothing beside them", () => {
+  for (
+    const address of [
+      "100.100.100.200",
+      "168.63.129.16",
+      "192.0.0.192",
+      "::ffff:100.100.100.200",
+      "::ffff:a83f:8110",
+      "::a83f:8110",
+      "64:ff9b::168.63.129.16",
+      "2002:a83f:8110::1",
+      "fd00:ec2::254",
+      "fd00:0ec2:0:0::254%eth0",
+      "fd20:ce::254",
+    ]
+  ) assert.equal(describeMetadataAddress(address), "the address of a metadata service", address);
+  for (const address of ["169.254.169.254", "::ffff:169.254.1.1", "fe80::1"]) {
+    assert.equal(describeMetadataAddress(address), "a link-local address", address);
+  }
+  for (
+    const address of [
+      "100.100.100.201",
+      "168.63.129.17",
+      "::ffff:168.63.129.17",
+      "2002:a83f:8111::1",
+      "fd00:ec2::255",
+      "127.0.0.1",
+      "::1",
+      "10.0.0.1",
+      "",
+    ]
+  ) assert.equal(describeMetadataAddress(address), undefined, address);
 });
 
 test("hostAddress() returns the address of a numeric host in every spelling", () => {

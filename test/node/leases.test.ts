@@ -1,27 +1,33 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLeaseKeeper } from "../../src/node/leases.ts";
+import { createLeaseKeeper, type LeaseKeeperOptions, type Standing } from "../../src/node/leases.ts";
 import { createTestLog } from "../report/test-log.ts";
 import { waitFor } from "../wait-for.ts";
 import { FakeApi, problem } from "../kube/fake-api.ts";
-import { start } from "./samples.ts";
+import { holder, identity, start } from "./samples.ts";
 
 const folder = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 
-const setUp = () => {
+const setUp = (change: Partial<LeaseKeeperOptions> = {}) => {
   const api = new FakeApi();
   const log = createTestLog();
   let owner: { uid: string; registered: boolean } | undefined;
   let time = start;
   let free = 0;
+  const standings: Standing["kind"][] = [];
+  let onMissing = () => {};
   const keeper = createLeaseKeeper({
     client: api.client,
     node: "n1",
+    identity,
     log,
     annotations: () => ({ free: String(free++) }),
     owner: () => owner,
+    onMissing: () => Promise.resolve(onMissing()),
+    onStanding: ({ kind }) => void standings.push(kind),
     now: () => time,
-    periodMs: 5,
+    steady: () => time,
+    ...change,
   });
   return {
     api,
@@ -29,6 +35,8 @@ const setUp = () => {
     keeper,
     pass: (ms: number) => void (time += ms),
     own: (next: typeof owner) => void (owner = next),
+    whenMissing: (next: () => void) => void (onMissing = next),
+    standings,
   };
 };
 
@@ -38,7 +46,7 @@ test("renewOnce() creates the agent's Lease of 40 s, with what the agent publish
   const { metadata, spec } = api.get(`${folder}/nckubelet-n1`);
   assert.deepEqual(metadata.annotations, { free: "0" });
   assert.deepEqual([spec.holderIdentity, spec.leaseDurationSeconds, spec.renewTime], [
-    ...["n1", 40, "2030-01-01T00:00:00.000000Z"],
+    ...[holder, 40, "2030-01-01T00:00:00.000000Z"],
   ]);
   assert.equal(api.objects.size, 1);
 });
@@ -83,21 +91,111 @@ test("renewOnce() renews one Lease if the other fails, reports it, and never thr
   assert.match(log.text(), /kube-node-lease\/nckubelet-n1/);
 });
 
-test("renewOnce() recreates a Lease that was deleted, and renews one that another client changed", async () => {
-  const { api, keeper } = setUp();
+test("renewOnce() recreates a deleted Lease for the Node that there is then", async () => {
+  const { api, keeper, own, whenMissing } = setUp();
+  own({ uid: "u1", registered: true });
   await keeper.renewOnce();
   api.objects.clear();
+  whenMissing(() => own({ uid: "u2", registered: true }));
   assert.equal(await keeper.renewOnce(), true);
+  for (const name of ["nckubelet-n1", "n1"]) {
+    assert.equal(api.get(`${folder}/${name}`).metadata.ownerReferences[0].uid, "u2");
+  }
+});
+
+const write = (api: FakeApi, holderIdentity: string, renewTime: string) =>
   api.put(`${folder}/nckubelet-n1`, {
-    ...api.get(`${folder}/nckubelet-n1`),
-    spec: { holderIdentity: "thief" },
+    spec: { holderIdentity, renewTime, leaseDurationSeconds: 40 },
   });
+
+test("renewOnce() leaves both Leases to another agent that renews them, however old their times are", async () => {
+  const { api, keeper, own, pass, standings } = setUp();
+  own({ uid: "u1", registered: true });
+  for (let renewal = 1; renewal <= 9; renewal++) {
+    write(api, "web_0ther_b0072_1-1", `2001-01-01T00:00:0${renewal}.000000Z`);
+    assert.equal(await keeper.renewOnce(), true);
+    pass(30_000);
+  }
+  assert.deepEqual(new Set(standings), new Set(["taken"]));
+  assert.deepEqual(keeper.standing, { kind: "taken", holder: "web_0ther_b0072_1-1", renews: true });
+  assert.deepEqual([...api.objects.keys()], [`${folder}/nckubelet-n1`]);
+  assert.ok(api.asked.every(({ method }) => method === "GET"));
+});
+
+test("renewOnce() takes over a Lease that did not change while it lasts", async () => {
+  const { api, keeper, pass } = setUp();
+  write(api, "web_0ther_b0072_1-1", "2099-01-01T00:00:00.000000Z");
+  await keeper.renewOnce();
+  assert.deepEqual(keeper.standing, { kind: "taken", holder: "web_0ther_b0072_1-1", renews: false });
+  pass(39_000);
+  await keeper.renewOnce();
+  assert.equal(keeper.standing.kind, "taken");
+  pass(1000);
+  await keeper.renewOnce();
+  assert.equal(keeper.standing.kind, "free");
+  assert.equal(api.get(`${folder}/nckubelet-n1`).spec.holderIdentity, holder);
+});
+
+test("renewOnce() does not wait for its own Lease, nor for one whose agent cannot run any more", async () => {
+  const earlier = "renamed_5ca1ab1e_b0071_41-7";
+  const ended = "edge-7_0ther_b0071_41-7";
+  for (const before of [holder, earlier, ended, "n1", ""]) {
+    const { api, keeper, standings } = setUp();
+    write(api, before, "2099-01-01T00:00:00.000000Z");
+    await keeper.renewOnce();
+    assert.deepEqual(standings, ["free"]);
+  }
+});
+
+test("renewOnce() leaves the Lease to an agent with another state folder that runs on this machine", async () => {
+  const { api, keeper } = setUp();
+  write(api, "edge-7_0ther_b0071_43-7", "2099-01-01T00:00:00.000000Z");
+  await keeper.renewOnce();
+  assert.equal(keeper.standing.kind, "taken");
+});
+
+test("after a reboot it waits for a period and a half, in case a machine with a copy of its disk runs", async () => {
+  const { api, keeper, pass } = setUp();
+  write(api, "edge-7_5ca1ab1e_b0070_1-1", "2099-01-01T00:00:00.000000Z");
+  await keeper.renewOnce();
+  assert.equal(keeper.standing.kind, "taken");
+  pass(15_000);
+  await keeper.renewOnce();
+  assert.equal(keeper.standing.kind, "free");
+});
+
+test("an agent that was away finds that another one has taken its Lease", async () => {
+  const { api, keeper, standings } = setUp();
+  await keeper.renewOnce();
+  write(api, "web_0ther_b0072_1-1", "2001-01-01T00:00:00.000000Z");
   assert.equal(await keeper.renewOnce(), true);
-  assert.equal(api.get(`${folder}/nckubelet-n1`).spec.holderIdentity, "n1");
+  assert.deepEqual(standings, ["free", "taken"]);
+});
+
+test("of two agents that take an expired Lease together, one gets it", async () => {
+  const { api, keeper, pass } = setUp();
+  write(api, "web_0ther_b0072_1-1", "2001-01-01T00:00:00.000000Z");
+  await keeper.renewOnce();
+  pass(40_000);
+  api.intercept = ({ method }) => {
+    if (method === "PUT") write(api, "third_0ther_b0073_1-1", "2001-01-01T00:00:00.000000Z");
+  };
+  assert.equal(await keeper.renewOnce(), true);
+  assert.deepEqual(keeper.standing, { kind: "taken", holder: "third_0ther_b0073_1-1", renews: true });
+});
+
+test("an agent that may not read Leases acts for its node, since it cannot know of another", async () => {
+  const { api, keeper, standings } = setUp();
+  api.intercept = () => 500;
+  await keeper.renewOnce();
+  assert.deepEqual(standings, []);
+  api.intercept = () => 403;
+  assert.equal(await keeper.renewOnce(), false);
+  assert.deepEqual(standings, ["free"]);
 });
 
 test("run() renews until its signal aborts", async () => {
-  const { api, keeper, pass } = setUp();
+  const { api, keeper, pass } = setUp({ periodMs: 5 });
   const ending = new AbortController();
   api.intercept = () => {
     pass(1000);
@@ -108,7 +206,7 @@ test("run() renews until its signal aborts", async () => {
 });
 
 test("run() keeps renewing while the machine's clock is set back repeatedly", async () => {
-  const { api, keeper, pass } = setUp();
+  const { api, keeper, pass } = setUp({ periodMs: 5 });
   const stopping = new AbortController();
   const running = keeper.run(stopping.signal);
   await waitFor("several renewals", () => {

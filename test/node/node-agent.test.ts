@@ -6,10 +6,13 @@ import { createNodeAgent, type NodeAgentOptions, observeDelay } from "../../src/
 import { parsePublished } from "../../src/node/published.ts";
 import type { NodeUsage } from "../../src/node/usage.ts";
 import { createTestLog } from "../report/test-log.ts";
+import { waitFor } from "../wait-for.ts";
 import { FakeApi, problem } from "../kube/fake-api.ts";
-import { calmUsage, facts, start } from "./samples.ts";
+import { calmUsage, facts, identity, start } from "./samples.ts";
 
 const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/nckubelet-n1";
+const node = "/api/v1/nodes/n1";
+const leases = [lease, lease.replace("nckubelet-", "")];
 const short: NodeUsage = { ...calmUsage, memoryAvailableBytes: 50 << 20 };
 
 const setUp = (change: Partial<NodeAgentOptions> = {}) => {
@@ -22,6 +25,7 @@ const setUp = (change: Partial<NodeAgentOptions> = {}) => {
   const agent = createNodeAgent({
     client: api.client,
     node: "n1",
+    identity,
     version: "1.2.3",
     mode: "auto",
     log,
@@ -60,29 +64,128 @@ test("the Lease reports usage, free shares and pressure", async () => {
   });
 });
 
-test("Leases belong to the Node once that is known", async () => {
+test("the first Leases belong to the Node, which is created before them", async () => {
   const { api, agent } = setUp();
   await agent.renewOnce();
-  assert.equal(api.objects.size, 1);
-  await agent.registerOnce();
-  await agent.renewOnce();
   assert.equal(agent.state().registered, true);
-  assert.deepEqual(api.get(lease).metadata.ownerReferences[0].uid, api.get("/api/v1/nodes/n1").metadata.uid);
-  assert.equal(api.objects.size, 3);
+  const { uid } = api.get(node).metadata;
+  assert.deepEqual(leases.map((path) => api.get(path).metadata.ownerReferences[0].uid), [uid, uid]);
 });
 
-test("registerOnce() reads the Node once a minute, and at once after a change", async () => {
+test("registerOnce() reads its own Node every time, and writes it only after a change", async () => {
   const { api, agent, pass, measure } = setUp();
-  for (let times = 0; times < 7; times++) {
-    await agent.observeOnce();
-    await agent.registerOnce();
-    pass(10_000);
-  }
-  assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "POST /api/v1/nodes", "GET /api/v1/nodes/n1"]);
+  await agent.observeOnce();
+  await agent.registerOnce();
+  assert.deepEqual(api.takeAsked(), [`GET ${node}`, "POST /api/v1/nodes"]);
+  pass(10_000);
+  await agent.registerOnce();
+  assert.deepEqual(api.takeAsked(), [`GET ${node}`]);
   measure(short);
   await agent.observeOnce();
   await agent.registerOnce();
-  assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status"]);
+  assert.deepEqual(api.takeAsked(), [`GET ${node}`, `PATCH ${node}/status`]);
+});
+
+test("registerOnce() writes the port of the kubelet's API, 0 for none, as soon as it changes", async () => {
+  let port: number | undefined;
+  const { api, agent } = setUp({ kubeletPort: () => port });
+  const portOf = () => api.get(node).status.daemonEndpoints.kubeletEndpoint.Port;
+  const seen: number[] = [];
+  for (port of [undefined, 10_250, 10_251, undefined]) {
+    await agent.registerOnce();
+    seen.push(portOf());
+  }
+  assert.deepEqual(seen, [0, 10_250, 10_251, 0]);
+});
+
+test("registerOnce() tells whose the Node is, and its addresses", async () => {
+  const seen: unknown[] = [];
+  const { api, agent, pass } = setUp({ onNode: (known) => seen.push(known.registered, known.addresses) });
+  await agent.registerOnce();
+  api.touch(node, ({ status }) => status.nodeInfo.kubeletVersion = "v1.34.1");
+  pass(10_000);
+  await agent.registerOnce();
+  assert.deepEqual(seen, [true, facts.addresses, false, facts.addresses]);
+});
+
+test("registerOnce() reads a kubelet's Node once a minute", async () => {
+  const { api, agent, pass } = setUp();
+  api.put(node, {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name: "n1" },
+    status: { nodeInfo: { kubeletVersion: "v1.34.1" } },
+  });
+  for (let times = 0; times < 7; times++) {
+    await agent.registerOnce();
+    pass(10_000);
+  }
+  assert.deepEqual(api.takeAsked(), [`GET ${node}`, `PATCH ${node}`, `GET ${node}`]);
+});
+
+test("a Node that the node controller marked as unknown is ready again after the next read", async () => {
+  const { api, agent, pass } = setUp();
+  await agent.registerOnce();
+  api.touch(node, ({ status }) => {
+    for (const condition of status.conditions) condition.status = "Unknown";
+  });
+  pass(10_000);
+  await agent.registerOnce();
+  assert.deepEqual(
+    api.get(node).status.conditions.map(({ status }: { status: string }) => status),
+    ["False", "False", "False", "True"],
+  );
+});
+
+test("after the Node was deleted, Node and Leases are created again with one renewal", async () => {
+  const { api, agent } = setUp();
+  await agent.renewOnce();
+  const { uid } = api.get(node).metadata;
+  api.objects.clear();
+  assert.equal(await agent.renewOnce(), true);
+  const created = api.get(node).metadata.uid;
+  assert.notEqual(created, uid);
+  assert.deepEqual(leases.map((path) => api.get(path).metadata.ownerReferences[0].uid), [created, created]);
+});
+
+test("Leases get their new owner at once when the Node has another uid", async () => {
+  const { api, agent } = setUp();
+  await agent.renewOnce();
+  const { metadata, ...rest } = api.get(node);
+  api.put(node, { ...rest, metadata: { ...metadata, uid: "recreated" } });
+  await agent.registerOnce();
+  await waitFor(
+    "the Leases",
+    () => leases.every((path) => api.get(path).metadata.ownerReferences[0].uid === "recreated"),
+  );
+});
+
+test("a Node whose Lease another agent renews is left to that one", async () => {
+  const { api, agent } = setUp();
+  api.put(lease, { spec: { holderIdentity: "other_5ta7e_b0072", renewTime: "2030-01-01T00:00:00.000000Z" } });
+  await agent.renewOnce();
+  await agent.registerOnce();
+  assert.deepEqual([...api.objects.keys()], [lease]);
+});
+
+test("an agent whose state belongs to another node touches neither Node nor Leases", async () => {
+  const ending = new AbortController();
+  let measured = 0;
+  const { api, agent } = setUp({
+    periodMs: 2,
+    settled: () => Promise.resolve(false),
+    usage: {
+      read() {
+        measured++;
+        return Promise.resolve(calmUsage);
+      },
+    },
+  });
+  const running = agent.run(ending.signal);
+  await waitFor("several measurements", () => measured > 3);
+  ending.abort();
+  await running;
+  assert.deepEqual(api.takeAsked(), []);
 });
 
 test("a node that is not ready reports it on its Node once, and keeps its Lease", async () => {
@@ -98,7 +201,7 @@ test("a node that is not ready reports it on its Node once, and keeps its Lease"
     pass(10_000);
     await agent.registerOnce();
   }
-  assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status"]);
+  assert.deepEqual(api.takeAsked().filter((asked) => !asked.startsWith("GET")), [`PATCH ${node}/status`]);
   const { status, reason, message } = ready();
   assert.deepEqual([status, reason, message], ["False", "AgentNotReady", state.message]);
   assert.equal(await agent.renewOnce(), true);
@@ -197,7 +300,6 @@ test("a clock that is set back delays neither the end of a shortage nor the next
   assert.equal(agent.state().pressures.memory.active, false);
   api.takeAsked();
   pass(60_000);
-  await agent.registerOnce();
   await agent.registerOnce();
   assert.deepEqual(api.takeAsked(), ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status"]);
   const [condition] = api.get("/api/v1/nodes/n1").status.conditions;

@@ -37,6 +37,12 @@ const kubeletNode = (): Node => ({
   },
 });
 
+test("syncOnce() reads the Node from the server's cache, which may be asked often", async () => {
+  const { api, registration } = setUp();
+  await registration.syncOnce(picture);
+  assert.deepEqual(api.asked[0]?.query, { resourceVersion: "0" });
+});
+
 test("syncOnce() creates the Node of a machine that has none, with all the fields that others read", async () => {
   const { api, registration, node } = setUp();
   await registration.syncOnce(picture);

@@ -1,3 +1,4 @@
+import type { AgentIdentity } from "../../src/node/holder.ts";
 import type { NodeFacts } from "../../src/node/facts.ts";
 import { type NodePicture } from "../../src/node/node-object.ts";
 import { noPressure } from "../../src/node/pressure.ts";
@@ -20,7 +21,18 @@ export const facts: NodeFacts = {
   addresses: ["192.0.2.7", "2001:db8::7"],
 };
 
+export const identity: AgentIdentity = {
+  host: "edge-7",
+  state: "5ca1ab1e",
+  boot: "b0071",
+  process: "42-7",
+  isRunning: (process) => process === "43-7",
+};
+export const holder = "edge-7_5ca1ab1e_b0071_42-7";
+
 export const calmUsage: NodeUsage = {
+  time: 1_700_000_000_000,
+  cpuSeconds: 1234.5,
   cpuPCT: 12.34,
   memPCT: 25,
   memoryBytes: 2 * gibibyte,

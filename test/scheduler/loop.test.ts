@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../src/lib/log.ts";
-import { createSchedulerMetrics } from "../../src/scheduler/serve/metrics.ts";
+import { createSchedulerMetrics } from "../../src/scheduler/metrics.ts";
 import { SchedulingQueue } from "../../src/scheduler/queue/queue.ts";
 import { createInbox } from "../../src/scheduler/inbox.ts";
 import { type LoopOptions, runLoop } from "../../src/scheduler/loop.ts";

@@ -15,7 +15,7 @@ function createScene(nodes: string[]) {
   const inbox = createInbox(cluster, queue);
   /** Tries all that are active; the names of those that would be bound. */
   const tryAll = () => {
-    requeueUnblocked(queue, cluster, inbox.takeEvents(), "spread");
+    requeueUnblocked(queue, cluster, inbox.takeEvents(), { policy: "spread", now: 0 });
     const tried: string[] = [];
     const bound: string[] = [];
     for (let key = queue.take(); key; key = queue.take()) {

@@ -9,8 +9,9 @@ import {
   nodes,
   resourceQuotas,
 } from "../../src/kube/resources.ts";
+import type { NCApp } from "../../src/api/types.ts";
 import { createLogger } from "../../src/lib/log.ts";
-import { runScheduler, type SchedulerOptions } from "../../src/scheduler/scheduler.ts";
+import { runController, type RunOptions } from "../../src/controller/controller.ts";
 import { FakeApi } from "../kube/fake-api.ts";
 import { accept, withClient } from "../kube/fake-server.ts";
 import { waitFor } from "../wait-for.ts";
@@ -21,12 +22,13 @@ import { lease, node, quota } from "./objects.ts";
 async function scheduling(
   api: FakeApi,
   use: (log: string[]) => Promise<void>,
-  given: Partial<SchedulerOptions> = {},
+  given: Partial<RunOptions> = {},
 ): Promise<void> {
   await withClient(api.answer, async (client) => {
     const lines: string[] = [];
     const stopping = new AbortController();
-    const running = runScheduler({
+    const running = runController({
+      names: ["scheduler"],
       client,
       log: createLogger({ write: (line) => void lines.push(line) }),
       version: "test",
@@ -70,7 +72,10 @@ test("while the Leases cannot be watched no app is unbound", async () => {
     if (resource === "resourcequotas/status" && verb === "patch") return ++quotaWrites && 409;
   };
   await scheduling(api, async () => {
-    const evictions = () => api.asked.filter(({ method, path }) => `${method} ${path}` === eviction).length;
+    const evictions = () =>
+      api.asked.filter(({ method, path, body }) =>
+        `${method} ${path}` === eviction && (body as NCApp).spec?.nodeName === null
+      ).length;
     await waitFor("it has looked around", () => quotaWrites >= 5);
     assert.equal(evictions(), 0);
     showLeases();

@@ -187,10 +187,10 @@ test("an action that is refused is answered with its code and message", async ()
   assert.deepEqual([code, reason, message], [409, "Conflict", "comes from manifests"]);
 });
 
-test("stop, start, restart and DELETE reach the app of the path", async () => {
+test("stop, start, restart, trigger and DELETE reach the app of the path", async () => {
   const actions = recordActions();
   const app = serverWith({ actions });
-  for (const verb of ["stop", "start", "restart"]) {
+  for (const verb of ["stop", "start", "restart", "trigger"]) {
     assert.equal((await app.request(`/apps/default/web/${verb}`, { method: "POST" })).status, 200);
   }
   assert.equal((await app.request("/apps/default/web", { method: "DELETE" })).status, 200);
@@ -198,6 +198,7 @@ test("stop, start, restart and DELETE reach the app of the path", async () => {
     "stop default/web",
     "start default/web",
     "restart default/web",
+    "trigger default/web",
     "remove default/web",
   ]);
 });

@@ -1,5 +1,5 @@
 /** An agent as the server sees it, for tests of the routes. */
-import { createServerApp, type Listener } from "../../src/server/app.ts";
+import { type Authorize, createServerApp, type Listener } from "../../src/server/app.ts";
 import type { AppActions, Services } from "../../src/server/services.ts";
 import { createAgentCounters } from "../../src/server/counters.ts";
 import type { AgentView, AppView, History } from "../../src/server/view.ts";
@@ -22,7 +22,6 @@ export const web: AppView = {
     throttledSeconds: 0.25,
     memoryBytes: 50_000_000,
     processes: 3,
-    oomKills: 0,
   },
 };
 
@@ -35,20 +34,21 @@ export const emptyHistory: History = {
   apps: {},
 };
 
+const authorize: Authorize = async (token) =>
+  token === "good"
+    ? "allowed"
+    : token === "weak"
+    ? "forbidden"
+    : token === "late"
+    ? "unavailable"
+    : "unknown";
+const isOwnHost = (host: string) => host === "localhost";
+
 export const listeners = {
   socket: { kind: "socket" },
-  loopback: { kind: "loopback", isOwnHost: (host) => host === "localhost" },
-  tls: {
-    kind: "tls",
-    authorize: async (token) =>
-      token === "good"
-        ? "allowed"
-        : token === "weak"
-        ? "forbidden"
-        : token === "late"
-        ? "unavailable"
-        : "unknown",
-  },
+  loopback: { kind: "loopback", isOwnHost, authorize },
+  "open loopback": { kind: "loopback", isOwnHost },
+  tls: { kind: "tls", authorize },
 } as const satisfies Record<string, Listener>;
 
 export function viewWith(fields: Partial<AgentView> = {}): AgentView {
@@ -58,6 +58,7 @@ export function viewWith(fields: Partial<AgentView> = {}): AgentView {
     startedAt: new Date(0),
     size: { cpus: 4, memoryBytes: 1_000_000_000 },
     limits: { enforced: true, message: "" },
+    launcher: () => ({ kind: "native", message: "/var/lib/nckubelet/launcher-0" }),
     sources: () => [],
     problems: () => [],
     apps: () => [web],
@@ -65,6 +66,7 @@ export function viewWith(fields: Partial<AgentView> = {}): AgentView {
     checks: () => [{ name: "sync", ok: true, message: "1 s ago" }],
     nodeUsage: () => undefined,
     history: () => emptyHistory,
+    events: () => [],
     onChange: () => () => {},
     ...fields,
   };
@@ -75,18 +77,19 @@ export function recordActions(): AppActions & { asked: string[] } {
   const asked: string[] = [];
   const act = (verb: string) => async (namespace: string, name: string) => {
     asked.push(`${verb} ${namespace}/${name}`);
-    return { done: true, created: false, app: web.app } as const;
+    return { done: true, app: web.app } as const;
   };
   return {
     asked,
     async put(app) {
       asked.push(`put ${app.metadata.namespace}/${app.metadata.name}`);
-      return { done: true, created: true, app };
+      return { done: true, change: "created", app };
     },
     remove: act("remove"),
     restart: act("restart"),
     stop: act("stop"),
     start: act("start"),
+    trigger: act("trigger"),
   };
 }
 
@@ -97,7 +100,10 @@ export function servicesWith(fields: Partial<Services> = {}): Services {
     counters: createAgentCounters(),
     log: silentLogger,
     stateDir: "/var/lib/nckubelet",
-    followers: { now: 0, most: 2 },
+    dashboardURL: () => "http://127.0.0.1:10268/#token=secret",
+    logs: { maxBytes: 10 << 20, maxFiles: 5 },
+    followers: { now: 0, most: 2, use: "follow a log or watch apps" },
+    readers: { now: 0, most: 2, use: "read a log" },
     ...fields,
   };
 }

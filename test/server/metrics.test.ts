@@ -17,13 +17,27 @@ const promised = {
   nckubelet_app_oom_kills_total: "counter",
   nckubelet_app_restarts_total: "counter",
   nckubelet_app_ready: "gauge",
+  nckubelet_app_phase: "gauge",
+  nckubelet_app_limits_enforced: "gauge",
+  nckubelet_app_last_exit_code: "gauge",
+  nckubelet_app_last_exit_reason: "gauge",
+  nckubelet_app_last_exit_timestamp_seconds: "gauge",
+  nckubelet_app_next_run_timestamp_seconds: "gauge",
+  nckubelet_app_last_success_timestamp_seconds: "gauge",
+  nckubelet_app_probe_failures_total: "counter",
   nckubelet_build_info: "gauge",
   nckubelet_apps: "gauge",
+  nckubelet_healthcheck: "gauge",
   nckubelet_sync_duration_seconds: "histogram",
   nckubelet_app_start_duration_seconds: "histogram",
   nckubelet_api_requests_total: "counter",
   nckubelet_watch_restarts_total: "counter",
   nckubelet_timers: "gauge",
+  process_cpu_seconds_total: "counter",
+  process_resident_memory_bytes: "gauge",
+  process_open_fds: "gauge",
+  process_max_fds: "gauge",
+  process_start_time_seconds: "gauge",
 };
 
 const idle: AppView = {
@@ -32,6 +46,15 @@ const idle: AppView = {
   status: { phase: "Pending" },
   logFile: "/log",
   limits: {},
+};
+
+const probe = {
+  tcpSocket: { port: 80 },
+  initialDelaySeconds: 0,
+  periodSeconds: 10,
+  timeoutSeconds: 1,
+  successThreshold: 1,
+  failureThreshold: 3,
 };
 
 function busyCounters() {
@@ -79,6 +102,77 @@ test("an app's series carry namespace and name, and what it does not have is lef
     of("nckubelet_apps").map(([labels, value]) => [(labels as { phase: string }).phase, value]),
   );
   assert.deepEqual([phases.Running, phases.Pending, phases.Failed], [1, 1, 0]);
+});
+
+/** A scheduled app whose last run failed, with probes. */
+const backup: AppView = {
+  ...idle,
+  app: appWith({
+    schedule: "@daily",
+    livenessProbe: probe,
+    readinessProbe: probe,
+  }, { name: "backup" }),
+  status: {
+    phase: "BackOff",
+    reason: "Error",
+    conditions: [{ type: "LimitsEnforced", status: "False", reason: "LimitsUnavailable" }],
+    lastExit: { code: 3, reason: "Error", finishedAt: "2026-11-17T03:00:05Z" },
+    nextRun: "2026-11-18T03:00:00Z",
+    lastSuccess: "2026-11-16T03:00:07Z",
+  },
+  probeFailures: { readiness: 4 },
+};
+
+test("an app's phase, caps, last exit, schedule and probes have series, a phase only for the current one", async () => {
+  const enforced = { ...web.status, conditions: [{ type: "LimitsEnforced", status: "True" } as const] };
+  const { samples } = parseMetrics(await scrape([{ ...web, status: enforced }, idle, backup]));
+  const of = (name: string) =>
+    samples.filter((sample) => sample.name === name).map(({ labels: { namespace: _, ...labels }, value }) => [
+      Object.values(labels).join(" "),
+      value,
+    ]);
+  assert.deepEqual(of("nckubelet_app_phase"), [["Running  web", 1], ["Pending  idle", 1], [
+    "BackOff Error backup",
+    1,
+  ]]);
+  assert.deepEqual(of("nckubelet_app_limits_enforced"), [["web", 1], ["backup", 0]]);
+  assert.deepEqual(of("nckubelet_app_last_exit_code"), [["backup", 3]]);
+  assert.deepEqual(of("nckubelet_app_last_exit_reason"), [["Error backup", 1]]);
+  assert.deepEqual(of("nckubelet_app_last_exit_timestamp_seconds"), [[
+    "backup",
+    Date.UTC(2026, 10, 17, 3, 0, 5) / 1000,
+  ]]);
+  assert.deepEqual(of("nckubelet_app_next_run_timestamp_seconds"), [[
+    "backup",
+    Date.UTC(2026, 10, 18, 3) / 1000,
+  ]]);
+  assert.deepEqual(of("nckubelet_app_last_success_timestamp_seconds"), [[
+    "backup",
+    Date.UTC(2026, 10, 16, 3, 0, 7) / 1000,
+  ]]);
+  assert.deepEqual(of("nckubelet_app_probe_failures_total"), [["liveness backup", 0], [
+    "readiness backup",
+    4,
+  ]]);
+  const series = samples.filter(({ labels }) => labels.app === "backup");
+  assert.ok(series.length <= 20, `${series.length} series for one app`);
+});
+
+test("the checks of /readyz and the agent's own process have series", async () => {
+  const checks = () => [{ name: "sync", ok: false, message: "late" }, {
+    name: "disk",
+    ok: true,
+    message: "",
+  }];
+  const answer = await serverWith({ view: viewWith({ checks }) }).request("/metrics");
+  const { samples } = parseMetrics(await answer.text());
+  const found = samples.filter(({ name }) => name === "nckubelet_healthcheck");
+  assert.deepEqual(found.map(({ labels, value }) => [labels.name, value]), [["sync", 0], ["disk", 1]]);
+  const own = (name: string) => samples.find((sample) => sample.name === `process_${name}`)?.value ?? NaN;
+  assert.ok(own("cpu_seconds_total") > 0 && own("cpu_seconds_total") < 3600);
+  assert.ok(own("resident_memory_bytes") > 1e6);
+  assert.ok(own("open_fds") > 2 && own("open_fds") < own("max_fds"));
+  assert.ok(Math.abs(own("start_time_seconds") - Date.now() / 1000) < 3600);
 });
 
 test("histograms count values below each bound, and requests are counted by verb, resource and code", async () => {

@@ -1,9 +1,12 @@
-/** Holds docs/monitoring against what an agent really serves. */
+/** Holds docs/monitoring against what an agent and the controllers really serve. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { load } from "js-yaml";
+import { reasons } from "../../src/api/reasons.ts";
+import { createSetsMetrics } from "../../src/sets/metrics.ts";
+import type { AppSet } from "../../src/sets/types.ts";
 import { waitFor } from "../wait-for.ts";
 import { serverWith } from "./fake-agent.ts";
 import { startLocalAgent } from "./local-agent.ts";
@@ -11,6 +14,12 @@ import { parseMetrics } from "./parse-metrics.ts";
 import { noPromtool, promtool } from "./promtool.ts";
 
 const folder = fileURLToPath(new URL("../../docs/monitoring/", import.meta.url));
+const ruleTests = [
+  "rules-test-apps.yaml",
+  "rules-test-agents.yaml",
+  "rules-test-days.yaml",
+  "rules-test-sets.yaml",
+];
 const read = (name: string) => readFile(`${folder}${name}`, "utf8");
 
 interface Rules {
@@ -18,9 +27,12 @@ interface Rules {
     rules: { record?: string; alert?: string; expr: string; annotations?: { summary?: string } }[];
   }[];
 }
+interface RuleTests {
+  tests: { alert_rule_test?: { alertname: string; exp_alerts: unknown[] }[] }[];
+}
 interface Grafana {
   templating: { list: { definition?: string }[] };
-  panels: { id: number; title: string; targets?: { expr: string }[] }[];
+  panels: { id: number; title: string; type: string; repeat?: string; targets?: { expr: string }[] }[];
 }
 
 async function expressions(): Promise<{ where: string; text: string }[]> {
@@ -41,10 +53,20 @@ async function expressions(): Promise<{ where: string; text: string }[]> {
 async function servedNames(): Promise<Map<string, Set<string>>> {
   await using agent = await startLocalAgent({ reportPeriodMs: 100 });
   const shellFile = await agent.script("web.sh", "exec sleep 600");
-  await agent.put("web", { shellFile, cpuPCT: 50, memPCT: 50, terminationGracePeriodSeconds: 1 });
-  const text = await waitFor("the app is measured", async () => {
+  const readinessProbe = { exec: { command: ["true"] } };
+  await agent.put("web", {
+    shellFile,
+    cpuPCT: 50,
+    memPCT: 50,
+    readinessProbe,
+    terminationGracePeriodSeconds: 1,
+  });
+  const tick = await agent.script("tick.sh", "exit 0");
+  await agent.put("tick", { shellFile: tick, schedule: "* * * * * *" });
+  const text = await waitFor("one app is measured, and another has completed", async () => {
     const { text } = await agent.ask("GET", "/metrics");
-    return text.includes("nckubelet_app_memory_bytes{") && text;
+    const wanted = ["nckubelet_app_memory_bytes{", "nckubelet_app_last_success_timestamp_seconds{"];
+    return wanted.every((name) => text.includes(name)) && text;
   });
   const { types, samples } = parseMetrics(text);
   const names = new Map(Object.keys(types).map((name) => [name, new Set<string>()]));
@@ -54,20 +76,36 @@ async function servedNames(): Promise<Map<string, Set<string>>> {
   // An agent without an API server has made no requests.
   names.set("nckubelet_api_requests_total", new Set(["verb", "resource", "code"]));
   names.set("nckubelet_watch_restarts_total", new Set(["reason"]));
+  for (const { name, labels } of await setMetrics()) names.set(name, new Set(Object.keys(labels)));
   return names;
+}
+
+/** What a controller with a set serves about it. */
+async function setMetrics() {
+  const metadata = { namespace: "shop", name: "web", uid: "1", resourceVersion: "1" };
+  const set = { metadata, spec: {}, status: {} } as unknown as AppSet;
+  return parseMetrics(await createSetsMetrics().render([set])).samples;
 }
 
 test("every name and label in the rules and the dashboard is one that an agent serves", async () => {
   const names = await servedNames();
   const rules = (load(await read("rules.yaml")) as Rules).groups.flatMap(({ rules }) => rules);
-  const recorded = new Set(rules.flatMap(({ record }) => record ?? []));
+  // A recorded series has labels of what it is made of.
+  for (const { record, expr } of rules) {
+    const sources = [...names].filter(([name]) => expr.includes(name));
+    if (record) names.set(record, new Set(sources.flatMap(([, labels]) => [...labels])));
+  }
   for (const { where, text } of await expressions()) {
-    for (const [, name = "", matchers = ""] of text.matchAll(/(nckubelet[_:][a-z0-9_:]+)(?:\{([^}]*)\})?/g)) {
+    for (
+      const [, name = "", matchers = ""] of text.matchAll(
+        /\b((?:nckubelet[_:]|process_)[a-z0-9_:]+)(?:\{([^}]*)\})?/g,
+      )
+    ) {
       const labels = names.get(name);
-      assert.ok(labels || recorded.has(name), `${where}: no agent serves ${name}`);
+      assert.ok(labels, `${where}: no agent serves ${name}`);
       for (const [, label = ""] of matchers.matchAll(/([a-z]+)\s*=?~?!?[=~]"/g)) {
         const isTarget = label === "instance" || label === "job";
-        assert.ok(isTarget || labels?.has(label), `${where}: ${name} has no label ${label}`);
+        assert.ok(isTarget || labels.has(label), `${where}: ${name} has no label ${label}`);
       }
     }
   }
@@ -76,7 +114,8 @@ test("every name and label in the rules and the dashboard is one that an agent s
 test("everything that is served is watched by a rule or shown in the dashboard", async () => {
   const asked = (await expressions()).map(({ text }) => text).join("\n");
   const { types } = parseMetrics(await (await serverWith().request("/metrics")).text());
-  for (const name of Object.keys(types)) assert.ok(asked.includes(name), name);
+  const names = [...Object.keys(types), ...(await setMetrics()).map(({ name }) => name)];
+  for (const name of names) assert.ok(asked.includes(name), name);
 });
 
 test("every alert says what is wrong, and panels have ids of their own", async () => {
@@ -88,8 +127,44 @@ test("every alert says what is wrong, and panels have ids of their own", async (
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
 });
 
+test("the last row of the dashboard is repeated for each node", async () => {
+  const { panels } = JSON.parse(await read("grafana.json")) as Grafana;
+  const row = panels.findLastIndex(({ type }) => type === "row");
+  assert.equal(panels[row]?.repeat, "instance");
+  for (const { title, targets = [] } of panels.slice(row + 1)) {
+    for (const { expr } of targets) assert.match(expr, /instance="\$instance"/, title);
+  }
+});
+
+test("every alert is tested at a time when it fires and at one when it does not", async () => {
+  const tests = (await Promise.all(ruleTests.map(read))).flatMap((text) => (load(text) as RuleTests).tests);
+  const cases = tests.flatMap(({ alert_rule_test: cases = [] }) => cases);
+  const tested = (fires: boolean) =>
+    cases.filter(({ exp_alerts: alerts }) => alerts.length > 0 === fires).map(({ alertname }) => alertname);
+  for (const { alert } of (load(await read("rules.yaml")) as Rules).groups.flatMap(({ rules }) => rules)) {
+    if (alert) {
+      assert.deepEqual(
+        [tested(true), tested(false)].map((names) => names.includes(alert)),
+        [true, true],
+        alert,
+      );
+    }
+  }
+});
+
+test("every reason in the rules and the dashboard is one that the agent writes", async () => {
+  for (const { where, text } of await expressions()) {
+    for (const [, values = ""] of text.matchAll(/reason!?=?~?"([A-Z|][A-Za-z|]*)"/g)) {
+      const unknown = values.split("|").filter((value) =>
+        value && !reasons.some((reason) => reason === value)
+      );
+      assert.deepEqual(unknown, [], where);
+    }
+  }
+});
+
 test("promtool accepts the rules, and their tests pass", { skip: noPromtool }, async () => {
-  for (const words of [["check", "rules", "rules.yaml"], ["test", "rules", "rules-test.yaml"]]) {
+  for (const words of [["check", "rules", "rules.yaml"], ["test", "rules", ...ruleTests]]) {
     const { code, said } = await promtool(words, "", folder);
     assert.equal(code, 0, said);
   }

@@ -99,11 +99,40 @@ test("the source passes on the apps of its node, and is ready once it has listed
   });
 });
 
-test("mirrors of this node reach the observer and never the sink", limit, async () => {
+test(
+  "a copy of a mirror is an ordinary app; one with placeholders instead of secrets is not started",
+  limit,
+  async () => {
+    const marks = {
+      [annotations.mirror]: "node-a/0123456789abcdef",
+      [annotations.mirrorOf]: "web",
+      [annotations.mirrorUid]: "uid-web",
+    };
+    const copy = ncapp("copy", "node-a", { annotations: marks });
+    const hidden = ncapp("hidden", "node-a", { annotations: marks });
+    hidden.spec.env = [{ name: "TOKEN", value: "(set on the node)" }];
+    const byHand = ncapp("by-hand", "node-a", { annotations: { [annotations.mirror]: "node-a/x" } });
+    const original = ncapp("web", "node-a", { annotations: marks });
+    await running(
+      apiServer({ lists: [lists([copy, hidden, byHand, original])] }),
+      async ({ received, until }) => {
+        await until("replace copy,hidden!,by-hand");
+        assert.match(received.join(), /default\/hidden: .*placeholder of the hidden value of "TOKEN"/);
+      },
+    );
+  },
+);
+
+test("mirrors of this node reach the observer and never the sink; a copy is an app", limit, async () => {
   const mirror = (name: string, resourceVersion = "1") =>
-    ncapp(name, "node-a", { resourceVersion, annotations: { [annotations.mirror]: "node-a/0123" } });
+    ncapp(name, "node-a", {
+      resourceVersion,
+      annotations: { [annotations.mirror]: "node-a/0123456789abcdef", [annotations.mirrorOf]: name },
+    });
+  const copy = mirror("copy");
+  copy.metadata.annotations![annotations.mirrorUid] = "uid-of-the-mirror";
   const server = apiServer({
-    lists: [lists([ncapp("a"), mirror("local")])],
+    lists: [lists([ncapp("a"), mirror("local"), copy])],
     watches: [(_, response) =>
       accept(
         response,
@@ -114,8 +143,12 @@ test("mirrors of this node reach the observer and never the sink", limit, async 
   });
   await running(server, async ({ received, observed, until }) => {
     await until("remove default/a uid-a");
-    assert.deepEqual(received, ["replace a", "remove default/local uid-local", "remove default/a uid-a"]);
-    assert.deepEqual(observed, ["listed a,local", "applied late", "deleted local", "deleted a"]);
+    assert.deepEqual(received, [
+      "replace a,copy",
+      "remove default/local uid-local",
+      "remove default/a uid-a",
+    ]);
+    assert.deepEqual(observed, ["listed a,local,copy", "applied late", "deleted local", "deleted a"]);
   });
 });
 

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { FileTimeoutError, inLane } from "../../src/lib/deadlines/deadlines.ts";
 import { createDirectorySource, isManifestName } from "../../src/sources/directory.ts";
 import type { DesiredApp, LastKnown, SourceProblem } from "../../src/sources/source.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
+import { stayAlive } from "../stay-alive.ts";
 
 function manifest(name: string, fields = ""): string {
   return `apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: ${name}}\nspec: {shellFile: /opt/${name}.sh${fields}}\n`;
@@ -225,6 +228,51 @@ test("a file that says the same is not parsed again, one that changes is, and on
   assert.deepEqual(seen.problems(), []);
 });
 
+test("a FIFO and a folder among the manifests are reported by name; the other files are read", async () => {
+  await using seen = await follow(async (directory) => {
+    execFileSync("mkfifo", [join(directory, "a.yaml")]);
+    await mkdir(join(directory, "b.yaml"));
+    await writeFile(join(directory, "c.yaml"), manifest("one"));
+    return [];
+  }, 1);
+  await seen.see("one");
+  await waitFor("the problems", () => seen.problems().length === 2);
+  assert.deepEqual(
+    seen.problems().map(({ message }) => message),
+    ["a.yaml", "b.yaml"].map((name) => `${join(seen.directory, name)}: not a regular file`),
+  );
+  assert.match(seen.source.health().message, /^2 problems in /);
+  assert.equal(seen.received(), 1, "what stays as it is is reported once");
+});
+
+test("a source whose last complete read is old is not ready, and says what hangs", async () => {
+  using _alive = stayAlive();
+  const temp = tempFolder();
+  const { promise: answer, resolve } = Promise.withResolvers<void>();
+  let now = 0;
+  const source = createDirectorySource(temp.path, { rereadMs: 10_000, now: () => now });
+  const stop = new AbortController();
+  const sink = { replace() {}, upsert() {}, remove() {}, reportProblems() {} };
+  const running = source.run(sink, stop.signal);
+  await waitFor("the source is ready", () => source.health().ready);
+  now = 35_001;
+  assert.equal(source.health().ready, false);
+  assert.match(source.health().message, /was last read 35 s ago$/);
+  stop.abort();
+  await running;
+
+  await assert.rejects(inLane(temp.path, () => answer, { timeoutMs: 1 }), FileTimeoutError);
+  const again = createDirectorySource(temp.path);
+  const end = new AbortController();
+  const following = again.run(sink, end.signal);
+  await waitFor("the timeout", () => /no answer from its file system/.test(again.health().message));
+  resolve();
+  await waitFor("the source is ready again", () => again.health().ready);
+  end.abort();
+  await following;
+  temp.remove();
+});
+
 test("an app from a file has the same uid after every reading, and another one from another file", async () => {
   await using seen = await follow();
   await writeFile(join(seen.directory, "a.yaml"), manifest("one"));
@@ -251,4 +299,25 @@ test("hidden files, editors' copies and other endings are no manifests", () => {
     "4913",
   ];
   assert.deepEqual(names.filter(isManifestName), ["a.yaml", "b.yml", "c.json"]);
+});
+
+test("an app that an edit breaks is kept and says what is wrong, unless the file cannot be read", async () => {
+  await using seen = await follow();
+  const path = join(seen.directory, "web.yaml");
+  await writeFile(path, manifest("web"));
+  await seen.see("web");
+  for (
+    const [text, wrong] of [
+      [manifest("web", ", cpuPCT: 200"), /web\.yaml:\d+: default\/web: spec\.cpuPCT: Invalid value: 200/],
+      ["a: [", /web\.yaml:\d+: not YAML/],
+      ["", /contains no manifest/],
+    ] as const
+  ) {
+    await writeFile(path, text);
+    await waitFor(`the problem of ${text}`, () => wrong.test(seen.apps()[0]?.problems?.[0]?.message ?? ""));
+  }
+  await rm(path);
+  await mkdir(path);
+  await waitFor("the folder in its place", () => seen.problems()[0]?.message.includes("not a regular file"));
+  assert.deepEqual(seen.apps()[0]?.problems, []);
 });

@@ -44,8 +44,11 @@ test("an app that is put reaches the sink, is stored in a private file, and is r
   using at = tempFolder();
   {
     await using life = follow(at.path);
-    assert.deepEqual(await life.source.put(ncapp("web")), { created: true });
-    assert.deepEqual(await life.source.put(ncapp("web", { cpuPCT: 20 })), { created: false });
+    assert.equal((await life.source.put(ncapp("web"))).change, "created");
+    const edited = ncapp("web", { cpuPCT: 20 });
+    assert.equal((await life.source.put(edited, { dryRun: true })).change, "configured");
+    assert.equal((await life.source.put(edited)).change, "configured");
+    assert.equal((await life.source.put(edited)).change, "unchanged");
     assert.deepEqual(life.received, [
       "replace ",
       "upsert web /default_web.json",
@@ -164,7 +167,7 @@ test("a folder that cannot be read removes nothing and takes no change, until it
   await rm(folder);
   await waitFor("it is ready", () => life.source.health().ready);
   assert.deepEqual(life.problems(), []);
-  assert.deepEqual(await life.source.put(ncapp("web")), { created: true });
+  assert.equal((await life.source.put(ncapp("web"))).change, "created");
 });
 
 test("a change that cannot be stored never reaches the sink", async () => {

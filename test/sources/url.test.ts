@@ -151,7 +151,7 @@ test("a server that is back with 304 withdraws the failure, and keeps the proble
   for (
     const [body, wrong, message] of [
       [manifest("one"), [], /^unchanged at /],
-      [`${manifest("one")}---\n${manifest("two", ", cpuPCT: 200")}`, [/spec\.cpuPCT/], /^1 problems at /],
+      [`${manifest("one")}---\n${manifest("two", ", cpuPCT: 200")}`, [/spec\.cpuPCT/], /^1 problem at /],
     ] as const
   ) {
     await using seen = await follow(withTag(body));

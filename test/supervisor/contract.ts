@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { test } from "node:test";
+import { test as runTest, type TestFn, type TestOptions } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import type { Confinement } from "../../src/supervisor/confinement/types.ts";
 import { closeInheritedDescriptors, inheritedDescriptors } from "../../src/lib/inherited-descriptors.ts";
@@ -17,15 +17,21 @@ import { readRunContext } from "../../src/supervisor/run/run-context.ts";
 import { recordPath, runFolder } from "../../src/supervisor/layout.ts";
 import { encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { waitFor } from "../wait-for.ts";
-import { createTestNode, type TestConfinement } from "./test-node.ts";
+import type { LauncherKind } from "../harness/launcher.ts";
+import { createTestNode, type TestConfinement, type TestNode } from "./test-node.ts";
 
 closeInheritedDescriptors();
 const forever = "#!/bin/sh\necho up\nwhile :; do sleep 1; done\n";
 
 /** Registers the tests of the contract. */
-export function supervisorContract(makeConfinement: () => Promise<Confinement | TestConfinement>): void {
+export function supervisorContract(
+  launcher: LauncherKind,
+  makeConfinement: () => Promise<Confinement | TestConfinement>,
+): void {
   const isRoot = process.getuid?.() === 0;
-  const createNode = async () => await createTestNode(await makeConfinement());
+  const createNode = async () => await createTestNode(await makeConfinement(), { launcher });
+  const test = (name: string, ...rest: [fn: TestFn] | [options: TestOptions, fn: TestFn]) =>
+    void runTest(`${launcher}: ${name}`, ...rest as [TestOptions, TestFn]);
 
   test("a script runs with its arguments, a clean environment, umask 022 and no descriptor of the agent", async () => {
     await using node = await createNode();
@@ -112,7 +118,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     assert.deepEqual(await readdir(node.layout.privateDir), []);
   });
 
-  test("the values of Secrets are in the private folder alone, for the agent and the app, and go with the run", async () => {
+  test("the values of Secrets are in the private folder alone, for the agent and the app, and go with the app", async () => {
     await using node = await createNode();
     const { privateDir, stateDir, logDir } = node.layout;
     const said = join(node.folder, "said");
@@ -125,9 +131,11 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     await node.logHas("secret", "up");
     const { run } = await node.reach("secret", "Running");
     assert.deepEqual(await filesWith("resolved", [stateDir, logDir]), []);
-    assert.deepEqual(await filesWith("resolved", [privateDir]), [join(privateDir, run!.id)]);
-    const modes = await Promise.all([privateDir, join(privateDir, run!.id)].map((path) => stat(path)));
-    assert.deepEqual(modes.map(({ mode }) => mode & 0o777), [0o700, 0o600]);
+    // The second file has the values for a start without the API server.
+    const files = [join(privateDir, ".values-default_secret"), join(privateDir, run!.id)];
+    assert.deepEqual((await filesWith("resolved", [privateDir])).sort(), files);
+    const modes = await Promise.all([privateDir, ...files].map((path) => stat(path)));
+    assert.deepEqual(modes.map(({ mode }) => mode & 0o777), [0o700, 0o600, 0o600]);
     await node.restartAgent();
     node.supervisor.withdraw("default/secret");
     await node.gone("secret");
@@ -142,7 +150,10 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     const { run } = await node.reach("emptied", "Running");
     await rm(node.layout.privateDir, { recursive: true });
     const enter = (runId: string) =>
-      execInRun(runFolder(node.layout, runId), ["true"], { timeoutMs: 60_000 });
+      execInRun(runFolder(node.layout, runId), ["true"], {
+        timeoutMs: 60_000,
+        launcher: node.launcher,
+      });
     await assert.rejects(enter(run!.id), /cannot read the environment .*ENOENT; restart the app/);
     await node.assign("emptied", { shellFile, args: ["again"] });
     const { run: next } = await node.reach("emptied", "Running", (now) => now.run?.id !== run!.id);
@@ -161,7 +172,10 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     await writeFile(join(folder, "inside.json"), JSON.stringify(context));
     await node.restartAgent();
     const script = 'test "$NCAPP_NAME" = moved';
-    const { code } = await execInRun(folder, ["sh", "-c", script], { timeoutMs: 60_000 });
+    const { code } = await execInRun(folder, ["sh", "-c", script], {
+      timeoutMs: 60_000,
+      launcher: node.launcher,
+    });
     assert.equal(code, 0);
     node.supervisor.withdraw("default/moved");
     await node.gone("moved");
@@ -226,14 +240,14 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
   test("an agent that died between its decision and the launch leads to one instance", async () => {
     await using node = await createNode();
     await node.assign("cut", { shellFile: await node.script("cut.sh", forever), suspend: true });
-    const pending = await node.reach("cut", "Pending", ({ reason }) => reason === "Suspended");
+    const stopped = await node.reach("cut", "Stopped");
     await node.restartAgent(async () => {
-      const app = { ...pending.app, spec: { ...pending.app.spec, suspend: false } };
+      const app = { ...stopped.app, spec: { ...stopped.app.spec, suspend: false } };
       const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
       const run = { id: "abc-123", bootId, hash: "0", createdAt: Date.now(), leaf: "" };
       await writeFile(
         recordPath(node.layout, "default_cut"),
-        encodeRecord({ ...pending, app, phase: "Starting", run }),
+        encodeRecord({ ...stopped, app, phase: "Starting", run }),
       );
     });
     await node.reach("cut", "Running", ({ run }) => run?.id !== "abc-123");
@@ -302,7 +316,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     await node.assign("pause", { shellFile });
     await node.reach("pause", "Running");
     await node.assign("pause", { shellFile, suspend: true });
-    await node.reach("pause", "Pending", ({ reason }) => reason === "Suspended");
+    await node.reach("pause", "Stopped");
     await node.liveRuns(0);
     await node.assign("pause", { shellFile });
     await node.reach("pause", "Running");
@@ -331,7 +345,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     assert.deepEqual([restarts, lastExit?.reason], [0, "Completed"]);
     // On a slow machine the next run is always due: there it never rests by itself.
     await node.assign("tick", { shellFile, schedule: "* * * * * *", suspend: true });
-    await node.reach("tick", "Pending", ({ reason }) => reason === "Suspended");
+    await node.reach("tick", "Stopped");
   });
 
   test("under Allow runs live side by side, and a stop ends them all", async () => {
@@ -357,7 +371,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
       terminationGracePeriodSeconds: 600,
     });
     const { run } = await node.reach("visited", "Running");
-    const session = stay(runFolder(node.layout, run!.id), inside!);
+    const session = stay(node, run!.id, inside!);
     await waitFor("the session", () => existsSync(inside!));
     await writeFile(end!, "");
     const { lastExit } = await node.reach("visited", "Failed");
@@ -379,7 +393,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
       restartPolicy: "Never",
     });
     const { run } = await node.reach("visited", "Running");
-    const session = stay(runFolder(node.layout, run!.id), inside!);
+    const session = stay(node, run!.id, inside!);
     await waitFor("the session", () => existsSync(inside!));
     await writeFile(end!, "");
     const daemonPid = () => readFile(pidFile!, "utf8").then(Number, () => 0);
@@ -520,7 +534,7 @@ async function filesWith(text: string, folders: string[]): Promise<string[]> {
 }
 
 /** Somebody who is inside of a run, and stays whatever is asked of it. */
-function stay(folder: string, pidFile: string) {
+function stay({ layout, launcher }: TestNode, runId: string, pidFile: string) {
   const command = ["sh", "-c", `trap '' TERM; echo $$ >${pidFile}; while :; do sleep 1; done`];
-  return execInRun(folder, command, { timeoutMs: 600_000 });
+  return execInRun(runFolder(layout, runId), command, { timeoutMs: 600_000, launcher });
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import { test } from "node:test";
 import { nextRun } from "../../src/supervisor/cron-times.ts";
 
@@ -33,6 +34,22 @@ for (
       "2026-11-06T00:00Z",
       "2026-11-13T00:00Z",
       "2026-11-20T00:00Z",
+    ]],
+    // Neither day is a star: either is enough.
+    ["0 0 1-31 * 1", "UTC", "2026-11-01T00:00:00Z", [
+      "2026-11-02T00:00Z",
+      "2026-11-03T00:00Z",
+      "2026-11-04T00:00Z",
+    ]],
+    ["0 0 * * 1", "UTC", "2026-11-01T00:00:00Z", [
+      "2026-11-02T00:00Z",
+      "2026-11-09T00:00Z",
+      "2026-11-16T00:00Z",
+    ]],
+    ["0 0 1,15 * 0-6", "UTC", "2026-11-01T00:00:00Z", [
+      "2026-11-02T00:00Z",
+      "2026-11-03T00:00Z",
+      "2026-11-04T00:00Z",
     ]],
     ["0 12 29 2 *", "UTC", "2026-01-01T00:00:00Z", [
       "2028-02-29T12:00Z",
@@ -91,5 +108,30 @@ test("the next time is always later, and nothing due lies between, in 300 random
       `${expression} ${zone} ${new Date(after).toISOString()}`,
     );
     assert.equal(nextRun(expression, zone, next - 1000), next);
+  }
+});
+
+test("a schedule of every second costs about as much as one of every minute", () => {
+  const cost = (expression: string) => {
+    const start = process.cpuUsage();
+    for (let round = 0; round < 300; round++) {
+      nextRun(expression, "Europe/Berlin", Date.UTC(2026, 5, 1, 21, 59, 30) + round * 1000);
+    }
+    const { user, system } = process.cpuUsage(start);
+    return user + system;
+  };
+  // The least of some: a compilation or collection of garbage may cost more than all rounds.
+  const least = (expression: string) => Math.min(...[1, 2, 3, 4, 5].map(() => cost(expression)));
+  const ratio = least("*/2 * * * * *") / least("* * * * *");
+  assert.ok(ratio < 5, `it costs ${ratio.toFixed(1)} times as much`);
+});
+
+test("seconds are found across the hour that repeats and the hour that is skipped", () => {
+  for (const start of ["2026-10-25T00:30:00Z", "2026-03-29T00:30:00Z"]) {
+    for (let at = Date.parse(start), step = 0; step < 400; step++) {
+      const next = nextRun("*/30 * * * * *", "Europe/Berlin", at) ?? assert.fail("no next time");
+      assert.equal(next - at, 30_000, new Date(at).toISOString());
+      at = next;
+    }
   }
 });

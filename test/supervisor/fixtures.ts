@@ -1,7 +1,7 @@
 /** Apps and records for the tests of the supervisor. */
 import { applyDefaults } from "../../src/api/validate/defaults.ts";
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
-import type { AppRecord, Run, RunnableApp, RunView } from "../../src/supervisor/types.ts";
+import type { AppRecord, KillCounts, Run, RunnableApp, RunView } from "../../src/supervisor/types.ts";
 import { runHash } from "../../src/supervisor/decide/run-hash.ts";
 import { ncapp } from "../builders.ts";
 
@@ -49,7 +49,11 @@ export function viewWith(fields: Partial<RunView> = {}): RunView {
     rebooted: false,
     started: { at: start, main: { pid: 100, startTime: "7" } },
     processes: [100],
-    oomKills: 0,
     ...fields,
   };
+}
+
+/** The kernel's counts after `kills` kills, each of one process that is a group of its own. */
+export function killCounts(kills: number, cgroup = "app"): KillCounts {
+  return { cgroup, processes: kills, groups: kills };
 }

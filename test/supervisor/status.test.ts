@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { statusOf, withTransitions } from "../../src/supervisor/status.ts";
-import { appWith, recordWith, runOf, start } from "./fixtures.ts";
+import type { NCAppSpec } from "../../src/api/types.ts";
+import { holderOf, isReady, statusOf, withTransitions } from "../../src/supervisor/status.ts";
+import { appWith, killCounts, recordWith, runOf, start } from "./fixtures.ts";
 
 const measured = {
   cpuPCT: 12.34,
@@ -9,7 +10,7 @@ const measured = {
   memoryBytes: 1024.4,
   cpuThrottledPCT: 0,
   processes: 2,
-  oomKills: 1,
+  kills: killCounts(1),
 };
 
 test("a running app shows its process, its use with one decimal, and its OOM kills of all runs", () => {
@@ -66,6 +67,13 @@ test("an app that waits shows no process and no use", () => {
   assert.deepEqual([status.pid, status.cpuPCT, status.startTime], [undefined, undefined, undefined]);
 });
 
+test("a scheduled app shows when a run last completed, another app does not", () => {
+  const lastSuccess = "2030-01-01T00:00:00Z";
+  const shown = (spec: NCAppSpec) =>
+    statusOf({ record: recordWith({ app: appWith(spec), lastSuccess }), ready: false }).lastSuccess;
+  assert.deepEqual([shown({ schedule: "@daily" }), shown({})], [lastSuccess, undefined]);
+});
+
 test("limits that cannot be enforced are a condition with the exact cause", () => {
   const record = recordWith({
     reason: "LimitsUnavailable",
@@ -77,6 +85,16 @@ test("limits that cannot be enforced are a condition with the exact cause", () =
   assert.deepEqual([condition?.status, condition?.message], ["False", record.message]);
 });
 
+test("an app without caps says what its node cannot do without cgroups", () => {
+  const message = "no cgroup v2; a process may be lost";
+  const caps = { enforced: false, reason: "LimitsUnavailable", message } as const;
+  const record = recordWith({ phase: "Running" });
+  const condition = statusOf({ record, ready: true, caps }).conditions?.find(({ type }) =>
+    type === "LimitsEnforced"
+  );
+  assert.deepEqual([condition?.status, condition?.reason, condition?.message], ["True", "NoLimits", message]);
+});
+
 test("a condition keeps the time of its last change", () => {
   const record = recordWith({ phase: "Running" });
   const first = withTransitions(statusOf({ record, ready: false }), undefined, 1000);
@@ -86,4 +104,45 @@ test("a condition keeps the time of its last change", () => {
     status.conditions?.map(({ lastTransitionTime }) => lastTransitionTime);
   assert.deepEqual(times(same), ["1970-01-01T00:00:01Z", "1970-01-01T00:00:01Z"]);
   assert.deepEqual(times(changed), ["1970-01-01T00:00:01Z", "1970-01-01T00:00:09Z"]);
+});
+
+test("holderOf() is the node while a run exists or may start, empty after a deletion, and silent while another node holds it", () => {
+  const record = recordWith();
+  const deleted = {
+    ...record.app,
+    metadata: { ...record.app.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+  };
+  const run = runOf(record.app);
+  assert.equal(holderOf(record, "node-a"), "node-a");
+  assert.equal(holderOf({ ...record, app: deleted, run }, "node-a"), "node-a");
+  assert.equal(holderOf({ ...record, app: deleted }, "node-a"), "");
+  assert.equal(holderOf({ ...record, app: deleted, heldBy: "node-b" }, "node-a"), undefined);
+  assert.equal(holderOf({ ...record, heldBy: "node-b", run }, "node-a"), "node-a");
+});
+
+test("a run of an earlier spec is not ready, although it still runs; a restart that was requested is reported", () => {
+  const app = appWith({ shellFile: "/opt/v1.sh" });
+  const record = recordWith({ app, phase: "Running", run: runOf(app) });
+  assert.equal(isReady(record), true);
+  assert.equal(isReady({ ...record, app: appWith({ shellFile: "/opt/v1.sh", cpuPCT: "50" }) }), true);
+  assert.equal(isReady({ ...record, app: appWith({ shellFile: "/opt/v2.sh" }) }), false);
+  const restarted = appWith({ shellFile: "/opt/v1.sh" });
+  restarted.metadata.annotations = { "app.example.com/restartedAt": "now" };
+  assert.equal(isReady({ ...record, app: restarted }), false);
+  assert.equal(statusOf({ record, ready: true }).observedRestartedAt, undefined);
+  assert.equal(statusOf({ record: { ...record, app: restarted }, ready: true }).observedRestartedAt, "now");
+});
+
+test("how a run of an earlier spec failed is not shown with the generation of the new one", () => {
+  const app = appWith({ shellFile: "/opt/v1.sh" });
+  const lastHash = runOf(app).hash;
+  for (const phase of ["BackOff", "Failed", "Succeeded"] as const) {
+    const record = recordWith({ app, phase, reason: "Error", message: "status 1", lastHash });
+    assert.equal(statusOf({ record, ready: false }).phase, phase);
+    const changed = { ...record, app: appWith({ shellFile: "/opt/v2.sh" }) };
+    const status = statusOf({ record: changed, ready: false });
+    assert.deepEqual([status.phase, status.reason, status.message], ["Pending", "", ""]);
+    const capped = { ...record, app: appWith({ shellFile: "/opt/v1.sh", cpuPCT: "5" }) };
+    assert.equal(statusOf({ record: capped, ready: false }).phase, phase);
+  }
 });

@@ -1,19 +1,28 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { existsSync, readdirSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Caps, CapsState, Confinement } from "../../src/supervisor/confinement/types.ts";
-import { appsFolder, logFolder, logPath, recordPath } from "../../src/supervisor/layout.ts";
+import { appsFolder, logFolder, logPath, recordPath, runFolder } from "../../src/supervisor/layout.ts";
+import { readStat } from "../../src/supervisor/processes.ts";
 import { statePath } from "../../src/supervisor/logs/log-parts.ts";
+import { readLog } from "../../src/supervisor/logs/read-log.ts";
 import { rotateIfNeeded } from "../../src/supervisor/logs/rotation.ts";
 import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
+import { launcherKinds, openTestLauncher } from "../harness/launcher.ts";
+import { execInRun } from "../../src/supervisor/run/enter.ts";
 import { supervisorContract } from "./contract.ts";
+import { UnansweredError } from "../../src/supervisor/types.ts";
 import { createTestNode } from "./test-node.ts";
 import { waitFor } from "../wait-for.ts";
 
-supervisorContract(async () => createMarkerConfinement("this test uses markers"));
+for (const kind of launcherKinds) {
+  supervisorContract(kind, async () => createMarkerConfinement("this test uses markers"));
+}
 
 test("under strict enforcement an app with a cap that cannot be held is not started, and says why; one without a cap is", async () => {
   const why = "cgroup v1 holds controllers cpu, memory";
@@ -110,7 +119,7 @@ test("an agent that ends leaves a stop file running, and the next one goes on wi
 
 test("an app is measured until it has stopped", async () => {
   const markers = createMarkerConfinement("this test uses markers");
-  const usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, processes: 1, oomKills: 3 };
+  const usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, processes: 1 };
   await using node = await createTestNode({ ...markers, usage: async () => usage });
   const shellFile = await node.script(
     "app.sh",
@@ -123,7 +132,7 @@ test("an app is measured until it has stopped", async () => {
   await node.assign("app", { shellFile, suspend: true, terminationGracePeriodSeconds: 2 });
   await node.reach("app", "Stopping");
   assert.deepEqual(await node.supervisor.readUsage("default/app"), usage);
-  await node.reach("app", "Pending", ({ run }) => run === undefined);
+  await node.reach("app", "Stopped");
   assert.equal(await node.supervisor.readUsage("default/app"), undefined);
 });
 
@@ -131,7 +140,7 @@ test("nothing is remembered of the log of an app that was forgotten", async () =
   await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
   await node.assign("app", { shellFile: await node.script("app.sh", "echo ran\n"), restartPolicy: "Never" });
   await node.reach("app", "Succeeded");
-  for (let round = 0; round < 2; round++) await node.supervisor.rotateLogs();
+  for (let round = 0; round < 2; round++) await node.supervisor.checkLogs();
   node.supervisor.withdraw("default/app");
   await node.gone("app");
   await mkdir(logFolder(node.layout, "default_app"));
@@ -141,7 +150,29 @@ test("nothing is remembered of the log of an app that was forgotten", async () =
   assert.equal(existsSync(statePath(path)), true);
 });
 
-test("an app whose records are all lost is removed once no source wants it, and kept while one does", async () => {
+test("the output of the run before is known after updates and under the next agent", async () => {
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
+  const shellFile = await node.script("app.sh", "#!/bin/sh\necho $1 one\necho $1 two\nexec sleep 300\n");
+  const folder = logFolder(node.layout, "default_app");
+  const previous = async () => {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of readLog(folder, { previous: true })) pieces.push(piece);
+    return Buffer.concat(pieces).toString();
+  };
+  for (const word of ["first", "second"]) {
+    assert.equal(await previous(), "");
+    await node.assign("app", { shellFile, args: [word], terminationGracePeriodSeconds: 1 });
+    await node.logHas("app", `${word} two`);
+  }
+  assert.equal(await previous(), "first one\nfirst two\n");
+  await node.restartAgent();
+  assert.equal(await previous(), "first one\nfirst two\n");
+  await node.assign("app", { shellFile, args: ["third"], terminationGracePeriodSeconds: 1 });
+  await node.logHas("app", "third two");
+  assert.equal(await previous(), "second one\nsecond two\n");
+});
+
+test("an app that has ended and whose records are all lost is removed once no source wants it, and kept while one does", async () => {
   await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
   const shellFile = await node.script("app.sh", "#!/bin/sh\necho ran\nexec sleep 300\n");
   for (const name of ["gone", "wanted", "unread"]) {
@@ -150,7 +181,10 @@ test("an app whose records are all lost is removed once no source wants it, and 
     await node.logHas(name, "ran");
   }
   const wanted = node.record("wanted").app;
+  const pids = ["gone", "wanted", "unread"].map((name) => node.record(name).run!.main!.pid);
   await node.restartAgent(async () => {
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+    await node.liveRuns(0);
     await rm(join(node.layout.stateDir, "runs"), { recursive: true });
     for (const name of ["gone", "wanted"]) {
       await writeFile(recordPath(node.layout, `default_${name}`), "nonsense");
@@ -159,7 +193,6 @@ test("an app whose records are all lost is removed once no source wants it, and 
     await rm(recordPath(node.layout, "default_unread"));
     await mkdir(recordPath(node.layout, "default_unread"));
   });
-  await node.liveRuns(0);
   const folders = () => [...readdirSync(appsFolder(node.layout)), ...readdirSync(node.layout.logDir)].sort();
   assert.deepEqual(
     folders(),
@@ -173,4 +206,210 @@ test("an app whose records are all lost is removed once no source wants it, and 
   node.supervisor.removeLost([]);
   assert.deepEqual(folders(), kept);
   assert.equal(await node.logHas("wanted", "ran\nran"), "ran\nran\n");
+});
+
+for (
+  const [what, damage] of [
+    [
+      "were written by a later version",
+      (text: string) => text.replace("nckubelet-record 1 ", "nckubelet-record 2 "),
+    ],
+    ["are both damaged", () => "nonsense"],
+    [
+      "are lost, except for a damaged copy in the run,",
+      (_: string, index: number) => index ? "nonsense" : "",
+    ],
+  ] as const
+) {
+  test(`an app whose records ${what} keeps running, is on hold, and is adopted once they can be read`, async () => {
+    await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
+    const shellFile = await node.script("app.sh", "#!/bin/sh\nexec sleep 600\n");
+    await node.assign("app", { shellFile });
+    const { run } = await node.reach("app", "Running");
+    const files = [
+      recordPath(node.layout, "default_app"),
+      join(runFolder(node.layout, run!.id), "record.json"),
+    ];
+    const whole = await Promise.all(files.map((file) => readFile(file, "utf8")));
+    const write = (change: (text: string, index: number) => string) => async () => {
+      for (const [index, file] of files.entries()) {
+        const text = change(whole[index]!, index);
+        if (text) await writeFile(file, text);
+        else await rm(file);
+      }
+    };
+    await node.restartAgent(write(damage));
+    // The next agent finds what the first one left.
+    for (let agents = 0; agents < 2; agents++) {
+      await node.assign("app", { shellFile });
+      const held = await node.reach("app", "Pending");
+      assert.equal(held.reason, "RecordUnreadable");
+      assert.match(held.message, /^cannot read \/.*record\.json.*; .*; then restart the agent$/);
+      node.supervisor.withdraw("default/app");
+      node.supervisor.removeLost([]);
+      await node.supervisor.tick();
+      assert.equal(node.isAlive(run!.main!), true);
+      assert.equal(await readFile(files[1]!, "utf8"), damage(whole[1]!, 1));
+      await node.restartAgent();
+    }
+    await node.restartAgent(write((text) => text));
+    const adopted = await node.reach("app", "Running");
+    assert.deepEqual([adopted.run?.id, adopted.run?.main], [run?.id, run?.main]);
+  });
+}
+
+test("without cgroups, a process that has cleared its environment and left the session is counted and stopped", async () => {
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
+  const [pidFile, end] = [join(node.folder, "pid"), join(node.folder, "end")];
+  const hidden = `env -i setsid sh -c 'echo $$ >${pidFile}; exec sleep 300' >/dev/null 2>&1 &`;
+  const shellFile = await node.script(
+    "hide.sh",
+    `#!/bin/sh\n${hidden}\nwhile [ ! -e ${end} ]; do sleep 0.1; done\n`,
+  );
+  await node.assign("hide", { shellFile });
+  const pid = await waitFor(
+    "the pid",
+    async () => Number(await readFile(pidFile, "utf8").catch(() => "")) || undefined,
+  );
+  const { run } = await node.reach("hide", "Running");
+  // The script, its hidden child, and the sleep that comes and goes.
+  await waitFor(
+    "all are counted",
+    async () => (await node.supervisor.readUsage("default/hide"))!.processes >= 3,
+  );
+  await writeFile(end, "");
+  const after = await node.reach("hide", "Running", ({ run }) => run?.survivor !== undefined);
+  assert.deepEqual([after.run?.id, after.run?.survivor], [run?.id, pid]);
+  node.supervisor.withdraw("default/hide");
+  await node.gone("hide");
+  assert.equal(readStat(pid), undefined);
+});
+
+test("without cgroups, what a script hides before it ends at once is counted and stopped under the native launcher", async () => {
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
+    launcher: "native",
+  });
+  const pidFile = join(node.folder, "pid");
+  const hidden = `env -i setsid sh -c 'echo $$ >${pidFile}; exec sleep 600' >/dev/null 2>&1 &`;
+  const shellFile = await node.script("hide.sh", `#!/bin/sh\n(${hidden})\nexit 0\n`);
+  await node.assign("hide", { shellFile });
+  const pid = await waitFor(
+    "the pid",
+    async () => Number(await readFile(pidFile, "utf8").catch(() => "")) || undefined,
+  );
+  const { run } = await node.reach("hide", "Running", ({ run }) => {
+    // The shell that started it may have been seen first.
+    void node.supervisor.tick();
+    return run?.survivor === pid;
+  });
+  const counted = async () => (await node.supervisor.readUsage("default/hide"))?.processes === 1;
+  await waitFor("it is counted", counted);
+  // The next agent knows it by the launcher, too.
+  await node.restartAgent();
+  for (let look = 0; look < 3; look++) await node.supervisor.tick();
+  const after = await node.reach("hide", "Running");
+  assert.deepEqual([after.run?.id, after.restarts], [run?.id, 0]);
+  node.supervisor.withdraw("default/hide");
+  await node.gone("hide");
+  assert.equal(readStat(pid), undefined);
+});
+
+test("exec probes and stop files enter the app by the native launcher, where it starts apps", async () => {
+  const entered: string[] = [];
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
+    launcher: async (stateDir) => {
+      const native = await openTestLauncher("native", stateDir);
+      return {
+        state: native.state,
+        start: (request) => native.start(request),
+        enterCommand(entry, command, options) {
+          const words = native.enterCommand(entry, command, options);
+          assert.deepEqual(words.slice(0, 2), [native.state.message, "enter"]);
+          entered.push(command.at(-1)!);
+          return words;
+        },
+        close: () => native.close(),
+      };
+    },
+  });
+  const stopFile = await node.script("stop.sh", "#!/bin/sh\n");
+  await node.assign("app", {
+    shellFile: await node.script("app.sh", "#!/bin/sh\nexec sleep 600\n"),
+    stopFile,
+    readinessProbe: { exec: { command: ["/bin/true", "probe"] }, periodSeconds: 1, timeoutSeconds: 10 },
+  });
+  await node.reach("app", "Running", ({ run }) => run?.ready === true);
+  node.supervisor.withdraw("default/app");
+  await node.gone("app");
+  assert.deepEqual([...new Set(entered)], ["probe", stopFile]);
+});
+
+test("without cgroups, what a script hides before it ends is found by the log that it writes to, also under the sh launcher", async () => {
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
+    launcher: "sh",
+  });
+  const hidden = "env -i setsid sh -c 'echo $$; exec sleep 600' &";
+  const shellFile = await node.script("hide.sh", `#!/bin/sh\n(${hidden})\nsleep 1\n`);
+  await node.assign("hide", { shellFile });
+  const { run } = await node.reach("hide", "Running", ({ run }) => run?.survivor !== undefined);
+  assert.equal(await node.logHas("hide", `${run!.survivor}`), `${run!.survivor}\n`);
+  node.supervisor.withdraw("default/hide");
+  await node.gone("hide");
+  assert.equal(readStat(run!.survivor!), undefined);
+});
+
+for (const [from, to] of [["sh", "native"], ["native", "sh"]] as const) {
+  test(`an agent with the ${to} launcher takes over apps of the ${from} launcher: none is touched, each can be entered and stopped`, async () => {
+    await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
+      launcher: from,
+    });
+    const [said, end] = [join(node.folder, "said"), join(node.folder, "end")];
+    const stopFile = await node.script("stop.sh", `#!/bin/sh\necho "$NCAPP_NAME" >>${said}\n`);
+    const body = `#!/bin/sh\nwhile [ ! -e ${end} ]; do sleep 0.05; done\nexit 7\n`;
+    const shellFile = await node.script("app.sh", body);
+    for (const name of ["one", "two"]) {
+      await node.assign(name, { shellFile, stopFile, restartPolicy: "Never" });
+      await node.reach(name, "Running");
+    }
+    const before = ["one", "two"].map((name) => node.record(name).run);
+    await node.restartAgent(undefined, undefined, to);
+    for (let look = 0; look < 3; look++) await node.supervisor.tick();
+    for (const [index, name] of ["one", "two"].entries()) {
+      const { run, restarts } = await node.reach(name, "Running");
+      assert.deepEqual([run?.id, run?.main, restarts], [before[index]?.id, before[index]?.main, 0]);
+      const { output } = await execInRun(runFolder(node.layout, run!.id), ["sh", "-c", "echo $NCAPP_NAME"], {
+        timeoutMs: 60_000,
+        captureBytes: 100,
+        launcher: node.launcher,
+      });
+      assert.equal(output, `${name}\n`);
+    }
+    node.supervisor.withdraw("default/one");
+    await node.gone("one");
+    assert.equal(await readFile(said, "utf8"), "one\n");
+    await writeFile(end, "");
+    assert.equal((await node.reach("two", "Failed")).lastExit?.code, 7);
+    await node.liveRuns(0);
+  });
+}
+
+test("an app with a Secret restarts while the API server does not answer, also under a new agent", async () => {
+  let isDown = false;
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
+    resolveValue: async () => {
+      if (isDown) throw new UnansweredError("ValueUnavailable", "no answer");
+      return "sesame";
+    },
+  });
+  const shellFile = await node.script("app.sh", '#!/bin/sh\necho "got $PASSWORD"\nexec sleep 60\n');
+  const env = [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: "db", key: "password" } } }];
+  await node.assign("app", { shellFile, env, backoffSeconds: 1 });
+  const { run } = await node.reach("app", "Running");
+  isDown = true;
+  await node.restartAgent(async () => void process.kill(run!.main!.pid, "SIGKILL"));
+  await node.reach("app", "Running", ({ restarts }) => restarts === 1);
+  await node.logHas("app", "got sesame\ngot sesame\n");
+  node.supervisor.withdraw("default/app");
+  await node.gone("app");
+  assert.deepEqual(readdirSync(node.layout.privateDir), []);
 });

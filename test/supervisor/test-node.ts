@@ -8,12 +8,14 @@ import process from "node:process";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import type { Confinement, ConfinementOf } from "../../src/supervisor/confinement/confinement.ts";
+import type { Launcher } from "../../src/supervisor/launcher/launcher.ts";
 import type { RunRef } from "../../src/supervisor/types.ts";
 import { markPath, marksFolder } from "../../src/supervisor/layout.ts";
 import { listMarkedRuns, waitForLauncher } from "../../src/supervisor/run/launcher-marks.ts";
 import { isAlive } from "../../src/supervisor/processes.ts";
 import { Supervisor, type SupervisorOptions } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord, Phase } from "../../src/supervisor/types.ts";
+import { type LauncherKind, openTestLauncher } from "../harness/launcher.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { appWith } from "./fixtures.ts";
@@ -28,7 +30,9 @@ export interface TestConfinement {
 
 export async function createTestNode(
   given: Confinement | TestConfinement,
-  options: Partial<SupervisorOptions> = {},
+  { launcher: kind = "sh", ...options }: Partial<Omit<SupervisorOptions, "launcher">> & {
+    launcher?: LauncherKind | ((stateDir: string) => Promise<Launcher>);
+  } = {},
 ) {
   let held = "confinementOf" in given ? given : { confinement: given, confinementOf: () => given };
   const temp = tempFolder();
@@ -41,10 +45,14 @@ export async function createTestNode(
     logDir: join(folder, "log"),
     privateDir: join(folder, "private"),
   };
+  const openLauncher = (next = kind) =>
+    typeof next === "string" ? openTestLauncher(next, layout.stateDir) : next(layout.stateDir);
+  let launcher = await openLauncher();
   const open = async () => {
     const supervisor = new Supervisor({
       layout,
       ...held,
+      launcher,
       nodeName,
       enforce: "best-effort",
       logs: { maxBytes: 2 ** 20, maxFiles: 5 },
@@ -64,6 +72,10 @@ export async function createTestNode(
     folder,
     layout,
     supervisor: await open(),
+    /** What enters its runs. */
+    get launcher() {
+      return launcher;
+    },
     /** Writes an executable script and returns its path. */
     async script(name: string, text: string): Promise<string> {
       const path = join(folder, name);
@@ -123,10 +135,13 @@ export async function createTestNode(
     async restartAgent(
       whileDown: () => Promise<void> = async () => {},
       next: TestConfinement = held,
+      nextKind?: LauncherKind,
     ): Promise<void> {
       await node.supervisor.close();
+      launcher.close();
       await whileDown();
       held = next;
+      launcher = await openLauncher(nextKind);
       node.supervisor = await open();
     },
     isAlive,
@@ -157,6 +172,7 @@ export async function createTestNode(
     },
     async [Symbol.asyncDispose]() {
       await node.supervisor.close();
+      launcher.close();
       for (const run of runs.values()) await held.confinementOf(run).kill(run);
       await waitFor("leftovers are gone", async () => {
         const left = await findProcesses(nodeName);

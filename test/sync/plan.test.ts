@@ -135,3 +135,15 @@ test("an app of a source that is no longer followed keeps running, is reported, 
   assert.deepEqual(findOrphans(wanted, known), []);
   assert.deepEqual(findOrphans(nobodyWantsIt, [{ ...known[0]!, withdrawn: true }]), []);
 });
+
+test("plan() assigns a deleted app even to a full node, so that its end is reported, and passes on who holds it", () => {
+  const app = appWith();
+  const deleted = { ...app, metadata: { ...app.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  assert.deepEqual(said(plan(union([deleted]), [], { maxApps: 0 })), ["assign default/web"]);
+  assert.deepEqual(said(plan(union([deleted]), [observed(app)])), ["assign default/web"]);
+  const invalid = "spec.cpuPCT: 200";
+  assert.deepEqual(said(plan(union([deleted], { invalid }), [observed(app, { invalid })])), [
+    "assign default/web",
+  ]);
+  assert.deepEqual(said(plan(union([app]), [observed(app, { heldBy: "node-b" })])), ["assign default/web"]);
+});

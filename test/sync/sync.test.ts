@@ -77,6 +77,19 @@ test("an invalid edit reaches the record once, which keeps its spec, and goes wh
   assert.deepEqual(look(), [3, ["b"], 3, undefined, undefined]);
 });
 
+test("each problem is logged once, whatever changes beside it, and again when it comes back", () => {
+  const { sync, sink, warnings } = syncOver();
+  const report = (...messages: string[]) => {
+    sink.reportProblems(messages.map((message) => ({ message })));
+    sync.reconcile();
+    return warnings.splice(0);
+  };
+  assert.deepEqual(report("a is broken", "b is broken"), ["a is broken", "b is broken"]);
+  assert.deepEqual(report("b is broken", "c is broken", "a is broken"), ["c is broken"]);
+  assert.deepEqual(report("b is broken"), []);
+  assert.deepEqual(report("a is broken", "b is broken"), ["a is broken"]);
+});
+
 test("remains of lost apps are removed only when every source has delivered a complete, readable list", () => {
   const { sync, sink, spared, records } = syncOver({ order: ["api-server", "manifests"], maxApps: 1 });
   const manifests = sync.desired.sinkFor("manifests");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { globSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { checkout } from "../../tools/checkout.ts";
 import { maySkip } from "../../tools/test/allowed-skips.ts";
@@ -7,7 +8,16 @@ import { dependentsOf } from "../../tools/test/changed.ts";
 import { collectFailures } from "../../tools/test/failures.ts";
 import { divide } from "../../tools/test/groups.ts";
 import { createDenoReader, createNodeReader } from "../../tools/test/read-output.ts";
-import { allowedCpus, cpusOf, pick, stagesOf, suiteNames, suiteOf } from "../../tools/test/suites.ts";
+import {
+  allowedCpus,
+  cpusOf,
+  type Lane,
+  pick,
+  planOf,
+  type SuiteName,
+  suiteNames,
+  suiteOf,
+} from "../../tools/test/suites.ts";
 import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
 
 test("parseTotals() reads the output of formatTotals(), and nothing else", () => {
@@ -96,24 +106,40 @@ test("dependentsOf() follows imports to every file that uses a changed file", ()
 });
 
 test("maySkip() allows what is on its list, and nothing else", () => {
-  const { skipped = "" } = createNodeReader()("  skip  fish completes commands: no fish here");
+  const { skipped = "" } = createNodeReader()("  skip  the bundle is ASCII: this is Deno");
   assert.equal(maySkip(skipped), true);
   assert.equal(maySkip("a Java program runs: no java on this machine"), false);
 });
 
-test("stagesOf() returns every requested suite once, and no others", () => {
-  assert.deepEqual(stagesOf(suiteNames).flat(2).sort(), [...suiteNames].sort());
-  assert.deepEqual(stagesOf(["guest", "cluster"]), [[["cluster"], ["guest"]]]);
-  assert.deepEqual(stagesOf(["unit"]), [[["unit"]]]);
+test("maySkip() allows every reason for which the cluster suite skips a test on an old server", () => {
+  const texts = globSync("test/cluster/*.ts", { cwd: checkout }).map((file) =>
+    readFileSync(join(checkout, file), "utf8")
+  );
+  const reasons = texts.flatMap((text) =>
+    [...text.matchAll(/\bt\.skip\(`(.*)`\)/g)].map(([, reason]) => reason!)
+  );
+  assert.ok(reasons.length >= 3, `${reasons}`);
+  assert.deepEqual(reasons.filter((reason) => !maySkip(reason)), []);
+});
+
+test("planOf() returns every requested suite once, and no others", () => {
+  assert.deepEqual(planOf(suiteNames).flat(9).sort(), [...suiteNames].sort());
+  assert.deepEqual(planOf(["cluster", "systemd"]), [[["systemd"], ["cluster"]]]);
+  assert.deepEqual(planOf(["unit", "guest"]), ["unit", "guest"]);
+  assert.deepEqual(planOf([]), []);
 });
 
 test("cpusOf() reserves a CPU for measurements while other suites run", () => {
-  const beside = stagesOf(suiteNames).find((lanes) => lanes.flat().includes("caps"))!.flat();
-  assert.deepEqual(
-    beside.map((name) => cpusOf(name, [2, 3, 5])),
-    beside.map((name) => name === "caps" ? "2" : "3,5"),
-  );
-  assert.deepEqual(beside.map((name) => cpusOf(name, [0])), beside.map(() => undefined));
+  const lanes = planOf(suiteNames).find((step) => Array.isArray(step) && step.flat(9).includes("caps"));
+  const [measured, ...others] = lanes as Lane[];
+  assert.equal(measured![0], "caps", "only the suites of other lanes run next to it");
+  const beside = others.flat(9) as SuiteName[];
+  assert.deepEqual(beside.map((name) => cpusOf(name, [2, 3, 5])), beside.map(() => "3,5"));
+  assert.equal(cpusOf("caps", [2, 3, 5]), "2");
+  assert.deepEqual(["caps" as const, ...beside].map((name) => cpusOf(name, [0])), [
+    undefined,
+    ...beside.map(() => undefined),
+  ]);
   assert.equal(cpusOf("cluster", [0, 1]), undefined);
 });
 

@@ -1,8 +1,9 @@
 import { copyFile, mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { runCommand } from "../command.ts";
+import { asideFile } from "./bundle.ts";
 import type { Architecture } from "./node-binary.ts";
 
 const targets: Record<Architecture, string> = {
@@ -24,6 +25,7 @@ export async function compileByDeno(
   const work = await mkdtemp(join(tmpdir(), "nckubelet-deno-"));
   try {
     await copyFile(bundle, join(work, "nckubelet.cjs"));
+    await copyFile(join(dirname(bundle), asideFile), join(work, asideFile));
     const result = join(work, "nckubelet");
     const flags = [
       "--allow-all",
@@ -34,7 +36,17 @@ export async function compileByDeno(
     ];
     const { code, stderr } = await runCommand(
       deno,
-      ["compile", ...flags, "--target", targets[arch], "--output", result, "nckubelet.cjs"],
+      [
+        "compile",
+        ...flags,
+        "--include",
+        asideFile,
+        "--target",
+        targets[arch],
+        "--output",
+        result,
+        "nckubelet.cjs",
+      ],
       { cwd: work, env: { NO_COLOR: "1" } },
     );
     if (code === 0) {

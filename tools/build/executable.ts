@@ -6,9 +6,10 @@
  * Caveat: an executable for another machine has a code cache only where an emulator for that machine is installed.
  */
 import { copyFile, rename, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { must, runCommand } from "../command.ts";
+import { asideFile } from "./bundle.ts";
 
 /** V8 settings of the executable; docs/decisions/0001-toolchain.md has the figures behind each. */
 const v8Flags = [
@@ -18,6 +19,13 @@ const v8Flags = [
   "--heap-growing-percent=50",
   // Compiler threads keep what they allocated: 8 MB that no idle agent needs.
   "--no-concurrent-recompilation",
+  // A compiler whose code the next tier replaces, or an idle agent never needs again: half a megabyte.
+  "--no-sparkplug",
+  // The optimizing compiler for WebAssembly, which is undici's HTTP parser here, runs in threads and leaves them 2 MB.
+  "--no-wasm-tier-up",
+  "--no-wasm-dynamic-tiering",
+  // A collection frees the code that has not run since the last one, such as that of the start: a megabyte.
+  "--bytecode-old-age=1",
   // The agent frees the garbage of its start.
   "--expose-gc",
 ];
@@ -27,6 +35,8 @@ const nodeFlags = ["--disable-warning=ExperimentalWarning", "--disable-warning=D
 /** What an executable is made of. */
 export interface ExecutableParts {
   bundle: string;
+  /** The native launcher; an executable without one starts apps with sh. */
+  launcher?: string;
   node: string;
   /** The command prefix for a program of that architecture; empty for this machine's own, undefined if it cannot run here. */
   runner: string[] | undefined;
@@ -37,13 +47,16 @@ export interface ExecutableParts {
 
 /** Builds the executable; reports whether it has a code cache. */
 export async function makeExecutable(
-  { bundle, node, runner, work, output }: ExecutableParts,
+  { bundle, launcher, node, runner, work, output }: ExecutableParts,
 ): Promise<boolean> {
   // Relative names, since they become part of the executable.
   await copyFile(bundle, join(work, "nckubelet.cjs"));
+  await copyFile(join(dirname(bundle), asideFile), join(work, asideFile));
+  if (launcher) await copyFile(launcher, join(work, "launcher"));
   const config = {
     main: "nckubelet.cjs",
     output: "nckubelet",
+    assets: { [asideFile]: asideFile, ...(launcher ? { launcher: "launcher" } : {}) },
     executable: node,
     disableExperimentalSEAWarning: true,
     useCodeCache: runner !== undefined,

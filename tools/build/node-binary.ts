@@ -51,6 +51,7 @@ async function fetchPackage(name: string, version: string, folder: string): Prom
   }
 }
 
-function cacheFolder(env = process.env): string {
+/** The folder for what is downloaded once. */
+export function cacheFolder(env = process.env): string {
   return env.NCKUBELET_CACHE || join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "nckubelet");
 }

@@ -40,7 +40,7 @@ export function findLooseVersions(manifest: Record<string, unknown>): string[] {
 }
 
 async function checkShell(): Promise<Finding> {
-  const scripts = (await trackedFiles()).filter((file) => /\.sh$|^\.ci\/run$/.test(file));
+  const scripts = (await trackedFiles()).filter((file) => /\.sh$|^\.ci\/run$|^tools\/nckubelet$/.test(file));
   if ((await runCommand("shellcheck", ["--version"])).code !== 0) {
     const missing = await installShellcheck();
     if (missing) return { skipped: missing };

@@ -22,7 +22,8 @@ import {
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { fullFeaturesSince, renderInstallManifests } from "../../src/api/install/install.ts";
+import { renderInstallManifests } from "../../src/api/install/install.ts";
+import { bundledPackages } from "../build/bundle.ts";
 import type { Architecture } from "../build/node-binary.ts";
 import { checkout } from "../checkout.ts";
 import { must } from "../command.ts";
@@ -56,12 +57,10 @@ export async function assembleRelease(
     const installer = await readFile(join(checkout, "install.sh"), "utf8");
     await writeFile(join(work, "install.sh"), addressInstaller(installer, url), { mode: 0o755 });
     await writeFile(join(work, "manifests.yaml"), renderInstallManifests());
-    await writeFile(
-      join(work, `manifests-1.${fullFeaturesSince}.yaml`),
-      renderInstallManifests({ minor: fullFeaturesSince }),
-    );
+    await writeFile(join(work, "manifests-legacy.yaml"), renderInstallManifests({ minor: 0 }));
     const lock = JSON.parse(await readFile(join(checkout, "package-lock.json"), "utf8"));
-    await writeFile(join(work, "nckubelet.cdx.json"), `${JSON.stringify(buildSbom(lock), null, 2)}\n`);
+    const sbom = buildSbom(lock, await bundledPackages(join(checkout, "src/main.ts")));
+    await writeFile(join(work, "nckubelet.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n`);
     await copyFile(join(checkout, "LICENSE"), join(work, "LICENSE"));
     const names = (await readdir(work)).sort();
     await writeFile(

@@ -1,6 +1,6 @@
 /**
- * Generates the bill of materials of the executable, as CycloneDX 1.5 (https://cyclonedx.org), from package-lock.json.
- * It has no time and no serial number, so that it is reproducible.
+ * Generates the bill of materials of the executable, as CycloneDX 1.5 (https://cyclonedx.org), from package-lock.json
+ * and what the bundle contains. It has no time and no serial number, so that it is reproducible.
  */
 import { Buffer } from "node:buffer";
 
@@ -15,15 +15,13 @@ interface LockedPackage {
   version?: string;
   license?: string;
   integrity?: string;
-  dev?: boolean;
-  optional?: boolean;
-  peer?: boolean;
 }
 
-/** Returns all packages that may be part of the executable, and its Node. */
-export function buildSbom({ name, version, packages }: Lock): object {
-  const inside = Object.entries(packages)
-    .filter(([path, { dev }]) => path !== "" && !dev && !isTypesOnly(path))
+/** Returns the packages with code in the executable, `shipped` by their paths in the lock, and its Node. */
+export function buildSbom({ name, version, packages }: Lock, shipped: Set<string>): object {
+  const unknown = [...shipped].find((path) => !packages[path]);
+  if (unknown) throw new Error(`package-lock.json does not have ${unknown}`);
+  const inside = Object.entries(packages).filter(([path]) => shipped.has(path))
     .map(([path, locked]) => component(packageName(path), locked));
   const runtime = packages["node_modules/node"];
   if (!runtime?.version) throw new Error("package-lock.json does not have the package node");
@@ -82,8 +80,4 @@ function licenses(license: string | undefined): object[] {
 /** Returns `@hono/node-server` for `node_modules/a/node_modules/@hono/node-server`. */
 function packageName(path: string): string {
   return path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
-}
-
-function isTypesOnly(path: string): boolean {
-  return packageName(path).startsWith("@types/");
 }

@@ -5,6 +5,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundleProgram } from "../build/bundle.ts";
+import { compileLauncher } from "../build/launcher.ts";
+import { hostArchitecture } from "../build/node-binary.ts";
 import { checkout } from "../checkout.ts";
 
 /** The compile cache that processes share. */
@@ -30,6 +32,7 @@ export async function putProgram(
   { bundle, compileCache }: { bundle: string; compileCache: string },
 ): Promise<void> {
   await bundleProgram(join(checkout, "src/main.ts"), join(folder, "nckubelet.cjs"));
+  await compileLauncher(hostArchitecture(), join(folder, `launcher-${hostArchitecture()}`));
   // It behaves by the name it is called with, like the executable.
   const script = `#!/bin/bash
 export NODE_COMPILE_CACHE='${compileCache}'

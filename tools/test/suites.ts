@@ -27,28 +27,38 @@ export type SuiteName = typeof suiteNames[number];
 /** The default suites. Whole installations take as long as all others together, and matter only for changes to the installer. */
 export const usualSuites: readonly SuiteName[] = suiteNames.filter((name) => name !== "install");
 
+/** Suites one after the other; lanes among them run side by side, and the lane continues when all have ended. */
+export type Lane = (SuiteName | Lane[])[];
+
 /**
- * What may run at the same time: stages of lanes of suites. Shares of a CPU are measured on a reserved CPU (see `cpusOf`); the
- * other suites mostly wait.
+ * The order of the suites. Shares of a CPU are measured on a reserved CPU (see `cpusOf`), so that only pinned suites run next to
+ * `caps`. Guests follow it, one at a time. More next to the process tests would make these miss their deadlines on two CPUs.
  */
-export function stagesOf(names: readonly SuiteName[]): SuiteName[][][] {
-  const stages: SuiteName[][][] = [
-    [["unit"]],
-    [["caps"], ["process", "browser"]],
-    [["cluster"], ["guest"], ["systemd", "chaos"]],
-    [["install"]],
+export function planOf(names: readonly SuiteName[]): Lane {
+  const plan: Lane = [
+    "unit",
+    [["caps", "guest"], ["process", "browser"]],
+    [["systemd"], ["cluster", "chaos"]],
+    "install",
   ];
-  const wanted = (lanes: SuiteName[][]) =>
-    lanes.map((lane) => lane.filter((name) => names.includes(name))).filter((lane) => lane.length > 0);
-  return stages.map(wanted).filter((lanes) => lanes.length > 0);
+  const wanted = (lane: Lane): Lane =>
+    lane.flatMap((step): Lane => {
+      if (!Array.isArray(step)) return names.includes(step) ? [step] : [];
+      const lanes = step.map(wanted).filter((lane) => lane.length > 0);
+      return lanes.length > 1 ? [lanes] : lanes.flat();
+    });
+  return wanted(plan);
 }
+
+/** The suites that may run next to `caps`. */
+const pinned: readonly SuiteName[] = ["process", "browser"];
 
 /** Returns the CPUs of a suite, in the format of taskset; suites that run next to `caps` leave it one. */
 export function cpusOf(name: SuiteName, cpus = allowedCpus()): string | undefined {
   const [first, ...others] = cpus;
   if (others.length === 0) return undefined;
   if (name === "caps") return String(first);
-  return name === "process" || name === "browser" ? others.join() : undefined;
+  return pinned.includes(name) ? others.join() : undefined;
 }
 
 /** Returns the CPUs that this process may use: in a container they may have any numbers. */
@@ -62,12 +72,12 @@ export function allowedCpus(status: string = readFileSync("/proc/self/status", "
 
 /** The real parts that a suite needs, by their names in install-parts.sh. */
 export const suiteParts: Record<SuiteName, string[]> = {
-  unit: ["promtool"],
+  unit: ["promtool", "compilers"],
   caps: ["guest"],
-  process: [],
-  chaos: [],
-  cluster: ["control-plane"],
-  guest: ["guest"],
+  process: ["fuse", "compilers", "shells", "tmux"],
+  chaos: ["compilers"],
+  cluster: ["control-plane", "compilers"],
+  guest: ["guest", "compilers"],
   systemd: ["systemd-guest"],
   browser: ["chromium"],
   install: ["systemd-guest"],
@@ -95,16 +105,16 @@ export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[
   const { files, pattern } = pick(testFiles(name).filter((file) => among?.includes(file) ?? true), only);
   if (files.length === 0) return [];
   if (name !== "unit" && name !== "process") {
-    // Guests use a CPU all the time, and those with systemd run next to the others.
-    const atOnce = name === "guest" || name === "systemd" ? Math.ceil(jobs / 2) : jobs;
+    // A guest uses a CPU all the time, and the process tests run next to it.
+    const atOnce = name === "guest" ? Math.ceil(jobs / 2) : jobs;
     return [onNode(name, files, pattern, 30 * minutes, 20 * minutes, atOnce)];
   }
   // All groups of unit tests run at once: a part of them waits for deadlines at any time.
   const modules = name === "unit" ? groupFiles(name, files, 2 * jobs) : files;
   const atOnce = name === "unit" ? modules.length : jobs;
   return [
-    onNode(name, modules, pattern, 5 * minutes, 1 * minutes, atOnce),
-    onDeno(name, modules, pattern, 5 * minutes, atOnce),
+    onNode(name, modules, pattern, 10 * minutes, 2 * minutes, atOnce),
+    onDeno(name, modules, pattern, 10 * minutes, atOnce),
   ];
 }
 

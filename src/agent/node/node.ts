@@ -1,10 +1,10 @@
 /** Wires the node's part of the agent: what is free for more apps, and which app is evicted when memory is short. */
 import type { KubeClient } from "../../kube/client/client.ts";
-import { sleep } from "../../lib/sleep.ts";
+import { repeat, sleep } from "../../lib/sleep.ts";
 import type { EvictionCandidate } from "../../node/eviction.ts";
 import { readNodeFacts } from "../../node/facts.ts";
 import { readHardwareInChild } from "../../node/hardware.ts";
-import { createNodeAgent, type NodeAgent } from "../../node/node-agent.ts";
+import { createNodeAgent, type NodeAgent, type NodeAgentOptions } from "../../node/node-agent.ts";
 import type { Shares } from "../../node/published.ts";
 import { createUsageReader, type UsageReader } from "../../node/usage.ts";
 import { capsOf } from "../../supervisor/confinement/confinement.ts";
@@ -13,43 +13,56 @@ import type { SupervisedApp, Supervisor } from "../../supervisor/supervisor.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
 import type { Meter } from "../view/view.ts";
 import type { AgentOptions } from "../options.ts";
+import type { Membership } from "./membership.ts";
 import { createPriorities, type Priorities } from "./priorities.ts";
-import { repeat } from "../../lib/sleep.ts";
+
+export { type Gate, guardSource } from "./gate.ts";
+export { createMembership, type Membership } from "./membership.ts";
 
 export interface NodeParts {
   options: AgentOptions;
   client?: KubeClient;
+  membership: Pick<Membership, "identity" | "settle" | "onStanding">;
   supervisor: Supervisor;
   meter: Meter;
   size: NodeSize;
   usage?: UsageReader;
   ready?: () => { ready: boolean; message: string };
+  onNode?: NodeAgentOptions["onNode"];
+  kubeletPort?: NodeAgentOptions["kubeletPort"];
   now?: () => number;
 }
 
 const priorityCheckMs = 10_000;
-/** How long the first check of the machine waits for the classes: without them the wrong app may be evicted. */
+/** How long the first eviction waits for the classes: without them the wrong app may be evicted. */
 const firstPrioritiesMs = 2000;
 
 export function createNode(parts: NodeParts): NodeAgent {
-  const { options, client, supervisor, meter, size, now = Date.now } = parts;
-  const { log, hardwareCommand, stateDir } = options;
+  const { options, client, membership, supervisor, meter, size, now = Date.now } = parts;
+  const { log, self, stateDir } = options;
   const priorities = createPriorities({ client, log, now });
-  const apps = () => supervisor.list().flatMap((known) => candidate(known, { meter, size, priorities, now }));
+  let isRanked = false;
+  const apps = () =>
+    isRanked ? supervisor.list().flatMap((known) => candidate(known, { meter, size, priorities, now })) : [];
   const node = createNodeAgent({
     client,
     node: options.nodeName,
+    identity: membership.identity,
+    settled: client && ((signal) => membership.settle(client, signal)),
+    onStanding: membership.onStanding,
     version: options.version,
     mode: options.registerNode,
     log,
     facts: () => readNodeFacts(),
     usage: parts.usage ?? createUsageReader({ diskPath: stateDir }),
-    ...(hardwareCommand
-      ? { hardware: (signal?: AbortSignal) => readHardwareInChild(hardwareCommand, { signal }) }
+    ...(self
+      ? { hardware: (signal?: AbortSignal) => readHardwareInChild([...self, "hardware"], { signal }) }
       : {}),
     reserved: options.reserved,
     free: () => freeShares(supervisor.list(), options.reserved),
     ready: parts.ready,
+    onNode: parts.onNode,
+    kubeletPort: parts.kubeletPort,
     apps,
     evict: (key, message) => supervisor.evict(key, message),
   });
@@ -59,9 +72,9 @@ export function createNode(parts: NodeParts): NodeAgent {
     ...node,
     async run(signal) {
       const first = readPriorities(signal);
-      await Promise.race([first, sleep(firstPrioritiesMs, signal)]);
+      const ranking = Promise.race([first, sleep(firstPrioritiesMs, signal)]).then(() => isRanked = true);
       const refreshing = first.then(() => repeat(priorityCheckMs, signal, () => readPriorities(signal), log));
-      await Promise.all([node.run(signal), refreshing]);
+      await Promise.all([node.run(signal), ranking, refreshing]);
     },
   };
 }
@@ -75,8 +88,9 @@ export function freeShares(apps: Pick<SupervisedApp, "record">[], reserved: Shar
 }
 
 /** Reports whether the app has ended for good or cannot start, and so uses nothing. */
-function isSettled({ phase, invalid }: AppRecord): boolean {
-  return phase === "Succeeded" || phase === "Failed" || invalid !== undefined;
+function isSettled({ phase, invalid, run, app }: AppRecord): boolean {
+  const isDeleted = app.metadata.deletionTimestamp !== undefined && !run;
+  return phase === "Succeeded" || phase === "Failed" || invalid !== undefined || isDeleted;
 }
 
 function candidate(

@@ -15,9 +15,15 @@ export function cgroupsCheck(whyNoLimits: string, apps: Pick<SupervisedApp, "key
   if (!whyNoLimits) return { name: "cgroups", ok: true, message: "limits are enforced" };
   const waiting = apps.filter(({ record }) => record.reason === "LimitsUnavailable").map(({ key }) => key);
   const message = waiting.length === 0
-    ? `limits cannot be enforced, and no app needs them: ${whyNoLimits}`
+    ? `limits cannot be enforced; no app waits for them: ${whyNoLimits}`
     : `${shortList(waiting)} not started, limits cannot be enforced: ${whyNoLimits}`;
   return { name: "cgroups", ok: waiting.length === 0, message };
+}
+
+/** Fails while a port of `--listen` is not open; `problems` has the reason by address. */
+export function portsCheck(problems: ReadonlyMap<string, string>): Check {
+  const message = problems.size === 0 ? "every address is served" : [...problems.values()].join("; ");
+  return { name: "listen", ok: problems.size === 0, message };
 }
 
 /** Passes while the API server answers, also with a client error. */

@@ -11,7 +11,7 @@ import type { Meter } from "./meter.ts";
 
 export interface AppSample {
   /** Absent while nothing runs. */
-  measured?: { cpuPCT: number; memPCT: number; cpuThrottledPCT: number };
+  measured?: { cpuPCT?: number; memPCT: number; cpuThrottledPCT?: number };
   /** Counted since the app was created. */
   oomKills: number;
   restarts: number;
@@ -78,7 +78,7 @@ export function takeSample(
   for (const app of supervisor.list()) {
     const measured = meter.latest(app);
     const { restarts } = app.record;
-    apps.set(app.key, { measured, oomKills: totalKills(app.record, measured?.oomKills ?? 0), restarts });
+    apps.set(app.key, { measured, oomKills: totalKills(app.record, measured?.kills), restarts });
   }
   history.add(node.state().usage, apps);
 }
@@ -134,7 +134,7 @@ function readAppRing(ring: AppRing, numbers: number[], samples: number): AppSeri
   };
 }
 
-/** 0 means not measured. A share over 100, as after a clock jump, is kept up to 655. */
+/** 0 means not measured. A share over 100 is kept up to 655. */
 function encode(percent: number | undefined): number {
   return percent === undefined ? 0 : Math.min(65_535, Math.round(percent * 100) + 1);
 }

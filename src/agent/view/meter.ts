@@ -1,10 +1,12 @@
 /** Keeps the latest measurement of every running app: soon after a start, then once per period. */
+import { performance } from "node:perf_hooks";
 import { setImmediate } from "node:timers/promises";
-import { measure, type NodeSize, type Reading, zeroReading } from "../../supervisor/metering.ts";
+import { isDeepStrictEqual } from "node:util";
+import { measure, minRateMs, type NodeSize, type Reading } from "../../supervisor/metering.ts";
 import type { Usage } from "../../supervisor/confinement/confinement.ts";
 import type { Measured } from "../../supervisor/status.ts";
 import type { SupervisedApp, Supervisor } from "../../supervisor/supervisor.ts";
-import type { AppRecord, Run } from "../../supervisor/types.ts";
+import type { Run } from "../../supervisor/types.ts";
 
 export interface Meter {
   /** Measures one app, if it runs. */
@@ -28,11 +30,15 @@ interface Entry {
 const batchSize = 4;
 
 export function createMeter(
-  { supervisor, size, now = Date.now }: { supervisor: Supervisor; size: NodeSize; now?: () => number },
+  { supervisor, size, now = () => performance.now(), later = runLater }: {
+    supervisor: Supervisor;
+    size: NodeSize;
+    now?: () => number;
+    later?: (ms: number, work: () => void) => void;
+  },
 ): Meter {
   const entries = new Map<string, Entry>();
   const listeners: ((key: string) => void)[] = [];
-  const openedAt = now();
 
   const read = async (key: string) => {
     const record = supervisor.get(key)?.record;
@@ -43,15 +49,21 @@ export function createMeter(
       return;
     }
     const known = entries.get(key);
-    const reading = { at: now(), usage };
-    const before = known && isComparable(known, run, usage) ? known.reading : mayShare(record, openedAt)
-      // The counters may include other runs, and do not show their share.
-      ? reading
-      : zeroReading(run.startedAt ?? run.createdAt);
+    const reading = { at: now(), time: Date.now(), usage };
+    const before = known && isComparable(known, run, usage) ? known.reading : undefined;
     const measured = measure(before, reading, size);
+    const hasRate = measured.cpuPCT !== undefined;
+    // The first reading of a run gives no rate; the next one soon does.
+    if (!hasRate && known?.runId !== run.id) {
+      later(minRateMs, () => void read(key).catch(() => entries.delete(key)));
+    }
     // The same object means that nothing has changed; the status board relies on it.
-    const same = known && isSame(known.measured, measured);
-    entries.set(key, { runId: run.id, reading, measured: same ? known.measured : measured });
+    const same = known && isDeepStrictEqual(known.measured, measured);
+    entries.set(key, {
+      runId: run.id,
+      reading: hasRate || !before ? reading : before,
+      measured: same || (!hasRate && known?.runId === run.id) ? known.measured : measured,
+    });
     for (const listener of listeners) listener(key);
   };
 
@@ -84,14 +96,8 @@ function isComparable({ runId, reading }: Entry, run: Run, { counters }: Usage):
   return runId === run.id || (counters !== undefined && counters === reading.usage.counters);
 }
 
-/** Reports whether the counters may be older than the run: others run beside it, or may have before this agent started. */
-function mayShare({ app, run, others = [] }: AppRecord, agentStartedAt: number): boolean {
-  const isAllowed = app.spec.concurrencyPolicy === "Allow";
-  return others.length > 0 || (isAllowed && run !== undefined && run.createdAt < agentStartedAt);
-}
-
-function isSame(before: Measured, after: Measured): boolean {
-  return (Object.keys(after) as (keyof Measured)[]).every((name) => before[name] === after[name]);
+function runLater(ms: number, work: () => void): void {
+  setTimeout(work, ms).unref();
 }
 
 /**

@@ -1,8 +1,8 @@
 /**
  * What the agent shows of itself and of its apps, as the HTTP endpoint and reports read it (the interface is server/view.ts).
  *
- * meter.ts measures apps, status-board.ts keeps the current status of each, history.ts keeps the last half hour for charts, and
- * checks.ts, disk-check.ts and readiness.ts answer /readyz and the Node's Ready condition.
+ * meter.ts measures apps, status-board.ts keeps the current status of each, history.ts keeps the last half hour for charts,
+ * event-log.ts the last events of each app, and checks.ts, disk-check.ts and readiness.ts answer /readyz and the Node's Ready condition.
  */
 import { appKey, keyOf } from "../../api/names.ts";
 import type { AgentCounters } from "../../server/counters.ts";
@@ -10,13 +10,15 @@ import type { AgentView, AppView } from "../../server/view.ts";
 import type { NodeState } from "../../node/node-agent.ts";
 import type { Source } from "../../sources/source.ts";
 import { capsOf, type Confinement } from "../../supervisor/confinement/confinement.ts";
+import type { Launcher } from "../../supervisor/launcher/launcher.ts";
 import { folderOf, logPath } from "../../supervisor/layout.ts";
 import type { NodeSize } from "../../supervisor/metering.ts";
 import type { SupervisedApp, Supervisor } from "../../supervisor/supervisor.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
 import type { Sync } from "../../sync/sync.ts";
-import { apiServerCheck, cgroupsCheck, sourceCheck, syncCheck } from "./checks.ts";
+import { apiServerCheck, cgroupsCheck, portsCheck, sourceCheck, syncCheck } from "./checks.ts";
 import type { DiskCheck } from "./disk-check.ts";
+import { createEventLog } from "./event-log.ts";
 import type { HistoryKeeper } from "./history.ts";
 import type { Meter } from "./meter.ts";
 import type { AgentOptions } from "../options.ts";
@@ -32,6 +34,7 @@ export interface ViewParts {
   options: AgentOptions;
   size: NodeSize;
   confinement: Confinement;
+  launcher: Launcher;
   supervisor: Supervisor;
   board: StatusBoard;
   meter: Meter;
@@ -39,6 +42,7 @@ export interface ViewParts {
   sync: Sync;
   counters: AgentCounters;
   disk: DiskCheck;
+  ports: ReadonlyMap<string, string>;
   history: HistoryKeeper;
   node: { state(): NodeState };
   startedAt: Date;
@@ -52,7 +56,15 @@ export function createAgentView(parts: ViewParts): AgentView {
   const view = (known: SupervisedApp) => appView(known, parts);
   const listeners = new Set<(key: string) => void>();
   const notify = (key: string) => listeners.forEach((listener) => listener(key));
-  supervisor.listen({ changed: ({ key }) => notify(key), event() {}, forgotten: ({ key }) => notify(key) });
+  const events = createEventLog();
+  supervisor.listen({
+    changed: ({ key }) => notify(key),
+    event: ({ key }, event) => events.add(key, event),
+    forgotten({ key }) {
+      events.forget(key);
+      notify(key);
+    },
+  });
   parts.meter.listen(notify);
   return {
     version: options.version,
@@ -63,6 +75,7 @@ export function createAgentView(parts: ViewParts): AgentView {
       enforced: !confinement.whyNoLimits,
       message: confinement.whyNoLimits || "enforced by cgroup v2",
     },
+    launcher: () => parts.launcher.state,
     sources: () => sources.map((source) => ({ name: source.name, ...source.health() })),
     problems: () => sync.problems(),
     apps: () => supervisor.list().map(view).sort(byKey),
@@ -70,6 +83,7 @@ export function createAgentView(parts: ViewParts): AgentView {
       const known = supervisor.get(appKey(namespace, name));
       return known && view(known);
     },
+    events: () => events.list(),
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -78,6 +92,7 @@ export function createAgentView(parts: ViewParts): AgentView {
       ...sources.map(sourceCheck),
       cgroupsCheck(confinement.whyNoLimits, supervisor.list()),
       parts.disk.result(),
+      portsCheck(parts.ports),
       ...(options.standalone ? [] : [apiServerCheck(counters.lastRequest(), now())]),
       syncCheck(sync.lastSync() ?? startedAt.getTime(), now(), options.syncPeriodMs),
     ],
@@ -88,6 +103,7 @@ export function createAgentView(parts: ViewParts): AgentView {
 
 function appView(known: SupervisedApp, { options, size, board, meter }: ViewParts): AppView {
   const { record } = known;
+  const reading = meter.reading(known);
   return {
     app: record.app,
     source: record.source,
@@ -95,7 +111,9 @@ function appView(known: SupervisedApp, { options, size, board, meter }: ViewPart
     status: board.status(known),
     logFile: logPath({ stateDir: options.stateDir, logDir: options.logDir }, folderOf(record.app)),
     limits: limitsOf(record, size),
-    usage: meter.reading(known)?.usage,
+    usage: reading?.usage,
+    ...(reading?.time === undefined ? {} : { usageTime: reading.time }),
+    probeFailures: known.probeFailures,
   };
 }
 

@@ -1,42 +1,81 @@
-import { group, kind, listKind, plural, shortName, singular, version } from "../names.ts";
-import { rules } from "../rules/rules.ts";
-import { ncapp, type Schema } from "../schema/schema.ts";
-
-/** Features of newer API servers that a CRD may use. */
-export type CRDFeatures = {
-  /** CEL rules between fields: 1.25 and later; with `fieldPath`: 1.28. */
-  cel?: boolean;
-  /** Watches by `spec.nodeName`, so that an agent receives only its own apps: 1.31 and later. */
-  selectableFields?: boolean;
-};
+import {
+  crdName,
+  group,
+  kind,
+  listKind,
+  plural,
+  setCrdName,
+  setKind,
+  setListKind,
+  setPlural,
+  setShortName,
+  setSingular,
+  shortName,
+  singular,
+  version,
+} from "../names.ts";
+import { type Rule, rules, setRules } from "../rules/rules.ts";
+import { ncapp, ncappset, type Schema } from "../schema/schema.ts";
 
 /**
- * Returns the CustomResourceDefinition of NCApp. Without features it fits every server since 1.16. The features are
- * optional because kubectl rejects fields that its server does not know.
+ * Returns the CustomResourceDefinition of NCApp, for API servers 1.31 and later: the server checks CEL rules between fields, and
+ * watches select by node, so that an agent receives only its own apps. `legacy` leaves both out and fits every server since 1.16;
+ * kubectl rejects fields that its server does not know.
  */
-export function buildCRD({ cel = false, selectableFields = false }: CRDFeatures = {}): object {
+export function buildCRD({ legacy = false }: { legacy?: boolean } = {}): object {
+  return define(crdName, { kind, listKind, plural, singular, shortNames: [shortName], categories: ["all"] }, {
+    subresources: { status: {} },
+    additionalPrinterColumns: appColumns,
+    ...(legacy
+      ? {}
+      : { selectableFields: [{ jsonPath: ".spec.nodeName" }, { jsonPath: ".status.nodeName" }] }),
+    schema: { openAPIV3Schema: serverSchema(ncapp, legacy ? [] : rules) },
+  });
+}
+
+/** Returns the CustomResourceDefinition of NCAppSet; `legacy` leaves out the CEL rules. */
+export function buildSetCRD({ legacy = false }: { legacy?: boolean } = {}): object {
+  const names = {
+    kind: setKind,
+    listKind: setListKind,
+    plural: setPlural,
+    singular: setSingular,
+    shortNames: [setShortName],
+    categories: ["all"],
+  };
+  const templateRules = rules.map((rule) => ({
+    ...rule,
+    at: rule.at.replace(/^spec/, "spec.template.spec"),
+  }));
+  return define(setCrdName, names, {
+    subresources: {
+      status: {},
+      scale: {
+        specReplicasPath: ".spec.replicas",
+        statusReplicasPath: ".status.current",
+        labelSelectorPath: ".status.selector",
+      },
+    },
+    additionalPrinterColumns: setColumns,
+    schema: { openAPIV3Schema: serverSchema(ncappset, legacy ? [] : [...setRules, ...templateRules]) },
+  });
+}
+
+function define(name: string, names: object, details: object): object {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
+    metadata: { name },
     spec: {
       group,
       scope: "Namespaced",
-      names: { kind, listKind, plural, singular, shortNames: [shortName], categories: ["all"] },
-      versions: [{
-        name: version,
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        additionalPrinterColumns: printerColumns,
-        ...(selectableFields ? { selectableFields: [{ jsonPath: ".spec.nodeName" }] } : {}),
-        schema: { openAPIV3Schema: cel ? withRules(serverSchema) : serverSchema },
-      }],
+      names,
+      versions: [{ name: version, served: true, storage: true, ...details }],
     },
   };
 }
 
-const printerColumns = [
+const appColumns = [
   { name: "Node", type: "string", jsonPath: ".spec.nodeName", description: "Node that runs the app." },
   { name: "Phase", type: "string", jsonPath: ".status.phase", description: "State of the app in one word." },
   {
@@ -92,22 +131,76 @@ const printerColumns = [
   },
 ];
 
-// The server has its own schema of metadata and rejects any other here.
-const serverSchema: Schema = {
-  ...ncapp,
-  required: ["spec"],
-  properties: {
-    apiVersion: { type: "string" },
-    kind: { type: "string" },
-    metadata: { type: "object" },
-    spec: ncapp.properties.spec,
-    status: ncapp.properties.status,
+const setColumns = [
+  ...[
+    { name: "Desired", path: "desired", description: "Number of apps that there should be." },
+    { name: "Updated", path: "updated", description: "Number of apps that have the newest revision." },
+    { name: "Ready", path: "ready", description: "Number of apps that are ready." },
+    { name: "Failed", path: "failed", description: "Number of apps that crash or cannot start." },
+  ].map(({ name, path, description }) => ({
+    name,
+    type: "integer",
+    jsonPath: `.status.${path}`,
+    description,
+  })),
+  {
+    name: "Revision",
+    type: "string",
+    jsonPath: ".status.updateRevision",
+    description: "Revision of the template.",
   },
-};
+  {
+    name: "Age",
+    type: "date",
+    jsonPath: ".metadata.creationTimestamp",
+    description: "Time since the NCAppSet was created.",
+  },
+  {
+    name: "Available",
+    type: "integer",
+    jsonPath: ".status.available",
+    priority: 1,
+    description: "Number of apps that have been ready for minReadySeconds.",
+  },
+  {
+    name: "Stable",
+    type: "string",
+    jsonPath: ".status.stableRevision",
+    priority: 1,
+    description: "Last revision that was rolled out completely.",
+  },
+  {
+    name: "Stalled",
+    type: "string",
+    jsonPath: '.status.conditions[?(@.type=="Stalled")].status',
+    priority: 1,
+    description: "Whether the rollout has stopped because apps failed.",
+  },
+];
+
+/** The server has its own schema of metadata and rejects any other. */
+function serverSchema(
+  schema: { properties: { spec: Schema; status: Schema } },
+  rules: readonly Rule[],
+): Schema {
+  const { spec, status } = schema.properties;
+  const whole: Schema = {
+    ...schema,
+    required: ["spec"],
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { type: "object" },
+      spec,
+      status,
+    },
+  };
+  return withRules(whole, rules);
+}
 
 type Validation = { rule: string; message: string; fieldPath?: string };
 
-function withRules(schema: Schema): Schema {
+function withRules(schema: Schema, rules: readonly Rule[]): Schema {
   return rules.reduce(
     (built, { at, blames, cel, message }) =>
       cel

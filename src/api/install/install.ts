@@ -1,62 +1,85 @@
 /**
- * What an administrator installs once per cluster: CRD, RBAC, admission policies and the scheduler. It comes as the files
+ * What an administrator installs once per cluster: CRD, RBAC, admission policies and the controllers. It comes as the files
  * of `crd/`, which `npm run generate` writes, and as one text from `nckubelet manifests`.
  */
 import { dump } from "js-yaml";
 import { buildAdmissionPolicies } from "./admission-policy.ts";
-import { buildCRD } from "./crd.ts";
-import { buildMirrorBinding, buildRBAC } from "./rbac.ts";
-import { buildSchedulerDeployment } from "./scheduler-deployment.ts";
+import { buildControllerDeployment } from "./controller-deployment.ts";
+import { buildCRD, buildSetCRD } from "./crd.ts";
+import { buildLimitRangePolicy } from "./limit-range-policy.ts";
+import { bindPods, buildRBAC } from "./rbac.ts";
+
+export { type CRDGaps, findCRDGaps } from "./crd-gaps.ts";
 
 /** One file of `crd/`. */
 export type InstallFile = { path: string; about: string; documents: object[] };
 
-/** The first minor version of Kubernetes 1 that accepts everything in `crd/optional`. */
-export const fullFeaturesSince = 31;
+/** The first minor version of Kubernetes 1 that accepts `crd/` itself; `crd/legacy` is for older servers. */
+export const currentSince = 31;
 
 /**
- * Returns the files, relative to `crd/`. Every server accepts those in `crd/` itself; `kubectl apply -f crd/` ignores
- * `optional/`.
+ * Returns the files, relative to `crd/`. `kubectl apply -f crd/` applies those in the folder itself, which are all that a
+ * current server needs, and ignores the folders below it.
  */
 export function installFiles(): InstallFile[] {
+  const roles = {
+    about: "Permissions of agents and controllers.\n" +
+      "Apps that read env from Secrets or ConfigMaps need nckubelet-env-reader in their namespace:\n" +
+      "  kubectl -n NAMESPACE create rolebinding nckubelet-env-reader --clusterrole=nckubelet-env-reader \\\n" +
+      "    --group=nckubelet:agents --group=system:serviceaccounts:nckubelet-agents\n" +
+      "Agents show their local apps in the API server (mirrors) only in namespaces with nckubelet-mirror. Without the\n" +
+      "admission policy, an agent with that role can run apps of such a namespace on every other node:\n" +
+      "  kubectl -n NAMESPACE create rolebinding nckubelet-mirror --clusterrole=nckubelet-mirror \\\n" +
+      "    --group=nckubelet:agents --group=system:serviceaccounts:nckubelet-agents\n" +
+      "Agents show their apps as Pods with the role nckubelet-pods, which admission-policy.yaml binds. Do not bind it where there\n" +
+      "is no such policy unless you trust every node with the whole cluster (docs/security.md):\n" +
+      "  kubectl create clusterrolebinding nckubelet-pods --clusterrole=nckubelet-pods \\\n" +
+      "    --group=nckubelet:agents --group=system:serviceaccounts:nckubelet-agents\n" +
+      "Put the user of an agent --with-controller into the group nckubelet:schedulers, not into a group of agents: the\n" +
+      "admission policy restricts those to their own node. Bind the nckubelet-agent roles to that user by name\n" +
+      "(docs/scheduler.md).",
+    documents: buildRBAC(),
+  };
   return [
-    { path: "ncapp.yaml", about: "The NCApp resource, for every API server.", documents: [buildCRD()] },
     {
-      path: "rbac.yaml",
-      about: "Permissions of agents and schedulers.\n" +
-        "Apps that read env from Secrets or ConfigMaps need nckubelet-env-reader in their namespace:\n" +
-        "  kubectl -n NAMESPACE create rolebinding nckubelet-env-reader --clusterrole=nckubelet-env-reader \\\n" +
-        "    --group=nckubelet:agents --group=system:serviceaccounts:nckubelet-agents\n" +
-        "Put the user of an agent --with-scheduler into the group nckubelet:schedulers, not into a group of agents: the\n" +
-        "admission policy restricts those to their own node. Bind the nckubelet-agent roles to that user by name\n" +
-        "(docs/scheduler.md).",
-      documents: buildRBAC(),
-    },
-    {
-      path: "optional/ncapp.yaml",
+      path: "ncapp.yaml",
       about:
-        "The NCApp resource for API servers 1.31 and later, instead of ../ncapp.yaml: the server checks rules\n" +
-        "between fields, and agents watch only their own apps.",
-      documents: [buildCRD({ cel: true, selectableFields: true })],
+        `The NCApp resource, for API servers 1.${currentSince} and later: the server checks rules between fields,\n` +
+        "and agents watch only their own apps.",
+      documents: [buildCRD()],
     },
     {
-      path: "optional/admission-policy.yaml",
-      about: "Restricts each agent to its own node. API servers 1.30 and later.",
-      documents: buildAdmissionPolicies(),
+      path: "ncappset.yaml",
+      about: `The NCAppSet resource, for API servers 1.${currentSince} and later.`,
+      documents: [buildSetCRD()],
     },
+    { path: "rbac.yaml", ...roles },
     {
-      path: "optional/mirrors.yaml",
+      path: "admission-policy.yaml",
       about:
-        "Lets agents mirror their local apps to the API server. Apply it only together with admission-policy.yaml:\n" +
-        "otherwise a compromised agent could run apps on every other node.",
-      documents: [buildMirrorBinding()],
+        "Restricts each agent to its own node, and caps to the LimitRanges of their namespace. With that, agents\n" +
+        "may show their apps as Pods.",
+      documents: buildPolicies(),
     },
     {
-      path: "optional/scheduler.yaml",
+      path: "legacy/ncapp.yaml",
       about:
-        "The scheduler as a Deployment. Set `image` to an image with the nckubelet binary in its PATH:\n" +
+        `The NCApp resource, for API servers before 1.${currentSince}. Each agent watches every NCApp of the cluster.`,
+      documents: [buildCRD({ legacy: true })],
+    },
+    {
+      path: "legacy/ncappset.yaml",
+      about:
+        `The NCAppSet resource, for API servers before 1.${currentSince}: they do not check rules between fields.`,
+      documents: [buildSetCRD({ legacy: true })],
+    },
+    { path: "legacy/rbac.yaml", ...roles },
+    {
+      path: "controller/deployment.yaml",
+      about:
+        "The controllers as a Deployment. Set `image` to an image with the nckubelet binary in its PATH, or run:\n" +
         "  nckubelet manifests --image IMAGE | kubectl apply -f -",
-      documents: [buildSchedulerDeployment()],
+      documents: [buildControllerDeployment()],
     },
   ];
 }
@@ -68,18 +91,23 @@ export function renderInstallFile({ about, documents }: InstallFile): string {
   return head + documents.map(toYAML).join("---\n");
 }
 
-/** Returns everything that the server accepts, as one text. `minor` is its version (1.MINOR); unknown counts as old. */
+/** Returns everything that the server accepts, as one text. `minor` is its version (1.MINOR); unknown counts as current. */
 export function renderInstallManifests(
-  { minor = 0, image }: { minor?: number; image?: string } = {},
+  { minor = currentSince, image }: { minor?: number; image?: string } = {},
 ): string {
-  const full = minor >= fullFeaturesSince;
+  const legacy = minor < currentSince;
   const documents = [
-    buildCRD({ cel: full, selectableFields: full }),
+    buildCRD({ legacy }),
+    buildSetCRD({ legacy }),
     ...buildRBAC(),
-    ...(full ? [...buildAdmissionPolicies(), buildMirrorBinding()] : []),
-    ...(image ? [buildSchedulerDeployment({ image })] : []),
+    ...(legacy ? [] : buildPolicies()),
+    ...(image ? [buildControllerDeployment({ image })] : []),
   ];
   return documents.map(toYAML).join("---\n");
+}
+
+function buildPolicies(): object[] {
+  return [...buildAdmissionPolicies(), ...buildLimitRangePolicy(), bindPods()];
 }
 
 function toYAML(document: object): string {

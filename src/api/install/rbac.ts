@@ -3,17 +3,22 @@
  *
  * RBAC cannot express "only its own": an agent may change the status of every NCApp and every Node. The admission policy
  * (`admission-policy.ts`) adds that restriction on servers that support it. Writing NCApps, which mirrors need, would let
- * one node run code on another, so agents get it only together with the policy. For Secrets and ConfigMaps, an
- * administrator binds the role `nckubelet-env-reader` in each namespace.
+ * one node run code on another where there is no such policy. An administrator binds the role `nckubelet-mirror` in each
+ * namespace with mirrors, and `nckubelet-env-reader` in each whose Secrets and ConfigMaps apps read. Writing Pods would even let it
+ * take over the cluster: the role `nckubelet-pods` is bound together with the policy only (`bindPods`).
  */
 import {
+  agentAccounts,
   agentGroup,
   agentNamespace,
+  crdName,
   group,
   leaseNamespace,
   plural,
   schedulerGroup,
   schedulerLease,
+  setPlural,
+  setsLease,
   systemNamespace,
 } from "../names.ts";
 
@@ -31,8 +36,17 @@ const agentRules: Rule[] = [
   { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] },
   { apiGroups: [""], resources: ["nodes"], verbs: ["get", "create", "patch"] },
   { apiGroups: [""], resources: ["nodes/status"], verbs: ["patch"] },
+  // Its uid identifies the cluster.
+  { apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"] },
   { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
   { apiGroups: ["scheduling.k8s.io"], resources: ["priorityclasses"], verbs: ["list"] },
+  // For `nckubelet doctor`, which compares it.
+  {
+    apiGroups: ["apiextensions.k8s.io"],
+    resources: ["customresourcedefinitions"],
+    resourceNames: [crdName],
+    verbs: ["get"],
+  },
   ...reviewRules,
 ];
 
@@ -40,8 +54,23 @@ const agentLeaseRules: Rule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update", "patch"] },
 ];
 
+// The authority of the API server's client certificate, for the kubelet API.
+const clientAuthorityRules: Rule[] = [
+  {
+    apiGroups: [""],
+    resources: ["configmaps"],
+    resourceNames: ["extension-apiserver-authentication"],
+    verbs: ["get"],
+  },
+];
+
 const mirrorRules: Rule[] = [
   { apiGroups: [group], resources: [plural], verbs: ["create", "patch", "delete"] },
+];
+
+const podRules: Rule[] = [
+  { apiGroups: [""], resources: ["pods"], verbs: [...read, "create", "patch", "delete"] },
+  { apiGroups: [""], resources: ["pods/status"], verbs: ["patch"] },
 ];
 
 const envReaderRules: Rule[] = [
@@ -59,6 +88,22 @@ const schedulerRules: Rule[] = [
   ...reviewRules,
 ];
 
+/** Bound to the scheduler's accounts: one process runs all controllers. */
+const setsRules: Rule[] = [
+  { apiGroups: [group], resources: [setPlural], verbs: read },
+  { apiGroups: [group], resources: [`${setPlural}/status`], verbs: ["patch"] },
+  // Some clusters require it of those who make an object the owner of others.
+  { apiGroups: [group], resources: [`${setPlural}/finalizers`], verbs: ["update"] },
+  { apiGroups: [group], resources: [plural], verbs: [...read, "create", "patch", "delete"] },
+  {
+    apiGroups: ["apps"],
+    resources: ["controllerrevisions"],
+    verbs: [...read, "create", "patch", "delete"],
+  },
+  { apiGroups: [""], resources: ["nodes"], verbs: read },
+  { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
+];
+
 const nodeLeaseReaderRules: Rule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: read },
 ];
@@ -70,14 +115,14 @@ const leaderRules: Rule[] = [
   {
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
-    resourceNames: [schedulerLease],
+    resourceNames: [schedulerLease, setsLease],
     verbs: ["get", "update", "patch"],
   },
 ];
 
 const agents = [
   { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: agentGroup },
-  { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: `system:serviceaccounts:${agentNamespace}` },
+  { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: agentAccounts },
 ];
 const scheduler = [
   { kind: "ServiceAccount", namespace: systemNamespace, name: "nckubelet-scheduler" },
@@ -98,10 +143,15 @@ export function buildRBAC(): object[] {
     clusterRoleBinding("nckubelet-agent", agents),
     role(leaseNamespace, "nckubelet-agent", agentLeaseRules),
     roleBinding(leaseNamespace, "nckubelet-agent", agents),
+    role("kube-system", "nckubelet-agent", clientAuthorityRules),
+    roleBinding("kube-system", "nckubelet-agent", agents),
     clusterRole("nckubelet-mirror", mirrorRules),
+    clusterRole("nckubelet-pods", podRules),
     clusterRole("nckubelet-env-reader", envReaderRules),
     clusterRole("nckubelet-scheduler", schedulerRules),
     clusterRoleBinding("nckubelet-scheduler", scheduler),
+    clusterRole("nckubelet-sets", setsRules),
+    clusterRoleBinding("nckubelet-sets", scheduler),
     role(leaseNamespace, "nckubelet-scheduler", nodeLeaseReaderRules),
     roleBinding(leaseNamespace, "nckubelet-scheduler", scheduler),
     role(systemNamespace, "nckubelet-scheduler", leaderRules),
@@ -109,9 +159,9 @@ export function buildRBAC(): object[] {
   ];
 }
 
-/** Returns the binding that lets agents write mirrors. Safe only together with the admission policy. */
-export function buildMirrorBinding(): object {
-  return clusterRoleBinding("nckubelet-mirror", agents);
+/** Returns the binding that lets agents show their apps as Pods. Only for servers with the admission policy. */
+export function bindPods(): object {
+  return clusterRoleBinding("nckubelet-pods", agents);
 }
 
 function clusterRole(name: string, rules: Rule[]): object {

@@ -6,9 +6,10 @@
  */
 import { Buffer } from "node:buffer";
 import { boolYaml11Tag, CORE_SCHEMA, load, mergeTag, YAMLException } from "js-yaml";
+import { explainYAML } from "./yaml-error.ts";
 
-/** A document or a problem; `line` is where the document starts or where the problem is. */
-export type ParsedDocument = { line: number } & ({ value: unknown } | { problem: string });
+/** A document with its text, or a problem; `line` is where the document starts or where the problem is. */
+export type ParsedDocument = { line: number } & ({ value: unknown; text: string } | { problem: string });
 
 /** Maximum size of a text, in bytes, and of the expanded result, in characters. */
 export const maxSize = 1024 * 1024;
@@ -44,7 +45,7 @@ function split(text: string): Chunk[] {
 function parseJSON(text: string): ParsedDocument | undefined {
   if (!/^\s*\{/.test(text)) return undefined;
   try {
-    return bounded(JSON.parse(text), 1);
+    return bounded(JSON.parse(text), { text, line: 1 });
   } catch {
     return undefined;
   }
@@ -52,12 +53,15 @@ function parseJSON(text: string): ParsedDocument | undefined {
 
 function parseYAML({ text, line }: Chunk): ParsedDocument {
   try {
-    return bounded(load(text, { schema, maxDepth, maxTotalMergeKeys: 1_000 }), line);
+    return bounded(load(text, { schema, maxDepth, maxTotalMergeKeys: 1_000 }), { text, line });
   } catch (error) {
     if (!(error instanceof YAMLException)) {
       return { line, problem: `not YAML: ${oneLine((error as Error).message)}` };
     }
-    return { line: line + (error.mark?.line ?? 0), problem: `not YAML: ${oneLine(error.reason)}` };
+    return {
+      line: line + (error.mark?.line ?? 0),
+      problem: `not YAML: ${oneLine(explainYAML(error.reason))}`,
+    };
   }
 }
 
@@ -66,11 +70,11 @@ function oneLine(text: string): string {
   return text.slice(0, 300).replaceAll(/[\u0000-\u001f]+/g, " ");
 }
 
-function bounded(value: unknown, line: number): ParsedDocument {
+function bounded(value: unknown, { text, line }: Chunk): ParsedDocument {
   const budget = { remaining: maxSize };
   const copy = copyWithin(budget, value, 0);
   return budget.remaining >= 0
-    ? { line, value: copy }
+    ? { line, value: copy, text }
     : { line, problem: `too large: aliases expand it beyond ${maxSize} characters` };
 }
 

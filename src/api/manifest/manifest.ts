@@ -2,15 +2,16 @@
  * Reads manifests: the NCApps in a YAML or JSON text, from a file, a URL or standard input.
  *
  * `documents.ts` parses the text, `other-kind.ts` distinguishes objects of other kinds from misspelled NCApps, and `api/validate`
- * checks the rest. A problem concerns one object; the others are read.
+ * checks the rest. A problem concerns one object; the others are read. `field-lines.ts` finds its line.
  */
 import { resolve } from "node:path";
 import { isObject, withoutNulls } from "../../lib/objects.ts";
-import { validateWritten, withDefaults } from "../validate/validate.ts";
+import { validateNCAppSet, validateWritten, withDefaults } from "../validate/validate.ts";
 import { maxSize, parseDocuments } from "./documents.ts";
+import { fieldLines } from "./field-lines.ts";
 import { quote } from "../field-error.ts";
 import { appKey, defaultNamespace, listKind } from "../names.ts";
-import { otherKind } from "./other-kind.ts";
+import { isSet, otherKind } from "./other-kind.ts";
 import { spec as specSchema } from "../schema/schema.ts";
 import type { NCApp } from "../types.ts";
 
@@ -19,7 +20,7 @@ export type ManifestProblem = {
   origin: string;
   /** Index of the object in the text; each item of a List counts. */
   index: number;
-  /** The line where the object's document starts, or of the syntax error. */
+  /** The line of the field, of the object if no field is named, or of the syntax error. */
   line: number;
   /** `namespace/name`, if the object has a name. */
   app?: string;
@@ -30,6 +31,8 @@ export type ManifestProblem = {
 
 export type ParsedManifests = {
   apps: Array<{ app: NCApp; index: number; line: number }>;
+  /** Keys of the valid NCAppSets, if they were asked for. */
+  sets: string[];
   problems: ManifestProblem[];
   /** Objects that certainly are of another kind, each with a message. */
   skipped: ManifestProblem[];
@@ -40,13 +43,15 @@ export type ParsedManifests = {
  *
  * Apps have namespace and defaults filled in, as from an API server. With `baseDir`, paths that start with `./` are
  * relative to it. The API server rejects such paths, so they work only in files next to their scripts.
+ *
+ * NCAppSets are for clusters: they are skipped, or with `checkSets` checked.
  */
 export function parseManifests(
   text: string,
   origin: string,
-  { baseDir, namespace = defaultNamespace }: { baseDir?: string; namespace?: string } = {},
+  { baseDir, namespace = defaultNamespace, checkSets = false }: ParseOptions = {},
 ): ParsedManifests {
-  const found: ParsedManifests = { apps: [], problems: [], skipped: [] };
+  const found: ParsedManifests = { apps: [], sets: [], problems: [], skipped: [] };
   const seen = new Map<string, number>();
   let index = 0;
   for (const document of parseDocuments(text)) {
@@ -55,24 +60,45 @@ export function parseManifests(
       found.problems.push({ origin, index: index++, line, message: document.problem });
       continue;
     }
-    for (const object of objectsIn(document.value)) {
+    const lineOf = lazyLines(document);
+    for (const { object, path } of objectsIn(document.value)) {
       const where = { origin, index: index++, line };
+      const at = ({ field }: Problem) => ({ line: lineOf([path, field].filter(Boolean).join(".")) });
+      if (checkSets && isObject(object) && isSet(object)) {
+        const { set, problems } = readSet(object, namespace);
+        if (problems.length === 0 && set) found.sets.push(set);
+        found.problems.push(
+          ...problems.map((problem) => ({ ...where, ...at(problem), app: set, ...problem })),
+        );
+        continue;
+      }
       const read = readApp(object, { baseDir, namespace });
       const first = read.app && seen.get(read.app);
       if (read.app && first === undefined) seen.set(read.app, line);
       if (first !== undefined) {
         const message = `is already defined at line ${first}; ignoring this one`;
-        found.problems.push({ ...where, app: read.app, message });
+        found.problems.push({ ...where, line: lineOf(path), app: read.app, message });
       } else if ("value" in read) {
         found.apps.push({ app: read.value, index: where.index, line });
       } else if ("skipped" in read) {
         found.skipped.push({ ...where, message: read.skipped });
       } else {
-        found.problems.push(...read.problems.map((problem) => ({ ...where, app: read.app, ...problem })));
+        found.problems.push(...read.problems.map((problem) => ({
+          ...where,
+          ...at(problem),
+          app: read.app,
+          ...problem,
+        })));
       }
     }
   }
   return found;
+}
+
+export interface ParseOptions {
+  baseDir?: string;
+  namespace?: string;
+  checkSets?: boolean;
 }
 
 /** Formats a problem as one line: `web.yaml:12: default/web: spec.cpuPCT: Invalid value: "200": must be …`. */
@@ -87,9 +113,18 @@ export const maxManifestSize: number = maxSize;
 type Problem = { field?: string; value?: unknown; message: string };
 type Read = { app?: string } & ({ value: NCApp } | { problems: Problem[] } | { skipped: string });
 
-function objectsIn(value: unknown): unknown[] {
+/** The lines of fields in a document, found only if there is a problem. */
+function lazyLines({ text, line }: { text: string; line: number }): (path: string) => number {
+  let find: ((path: string) => number) | undefined;
+  return (path) => line - 1 + (find ??= fieldLines(text))(path);
+}
+
+/** The objects of a document, each with its path in it. */
+function objectsIn(value: unknown): { object: unknown; path: string }[] {
   const isList = isObject(value) && (value.kind === "List" || value.kind === listKind);
-  return isList && Array.isArray(value.items) ? value.items : [value];
+  return isList && Array.isArray(value.items)
+    ? value.items.map((object, index) => ({ object, path: `items[${index}]` }))
+    : [{ object: value, path: "" }];
 }
 
 function readApp(object: unknown, { baseDir, namespace }: { baseDir?: string; namespace: string }): Read {
@@ -106,6 +141,20 @@ function readApp(object: unknown, { baseDir, namespace }: { baseDir?: string; na
   const problems = validateWritten(candidate).map(({ field, value, message }) => ({ field, value, message }));
   if (problems.length > 0) return { app, problems };
   return { app, value: { ...candidate, spec: withDefaults(specSchema, candidate.spec) } as NCApp };
+}
+
+function readSet(
+  object: { [name: string]: unknown },
+  namespace: string,
+): { set?: string; problems: Problem[] } {
+  const metadata = isObject(object.metadata)
+    ? { namespace, ...withoutNulls(object.metadata) }
+    : object.metadata;
+  const problems = validateNCAppSet({ ...object, metadata });
+  return {
+    set: nameOf(metadata),
+    problems: problems.map(({ field, value, message }) => ({ field, value, message })),
+  };
 }
 
 function nameOf(metadata: unknown): string | undefined {

@@ -9,7 +9,7 @@
 import { closest } from "../../lib/closest.ts";
 import { isObject } from "../../lib/objects.ts";
 import { quote } from "../field-error.ts";
-import { apiVersion, group, kind, listKind } from "../names.ts";
+import { apiVersion, group, kind, listKind, setKind } from "../names.ts";
 
 /** Describes an object that is not an NCApp of this version; undefined for one that is. */
 export function otherKind(
@@ -24,18 +24,29 @@ export function otherKind(
     return { message: "has no apiVersion or no kind", foreign: false };
   }
   const called = isObject(metadata) ? metadata.name : undefined;
+  if (isSet({ apiVersion: version, kind: name }) && typeof called === "string") {
+    const message = `${setKind} ${quote(called)} needs a cluster: apply it with kubectl; skipped`;
+    return { message, foreign: true };
+  }
   const shown = (value: unknown) => typeof value === "string" ? quote(value).slice(1, -1) : quote(value);
   const what = `${shown(name)} ${called === undefined ? "without a name" : quote(called)} (${
     shown(version)
   })`;
   const foreign = isForeignKind(name) && isForeignVersion(version) && typeof called === "string" &&
     called !== "";
-  return { message: `${what} is not an ${kind} of ${apiVersion}${foreign ? "; skipped" : ""}`, foreign };
+  const near = typeof name === "string" && name !== kind && closest(name, [kind]);
+  const hint = foreign ? "; skipped" : near ? `; did you mean kind: ${near}?` : "";
+  return { message: `${what} is not an ${kind} of ${apiVersion}${hint}`, foreign };
+}
+
+/** Reports whether the object is an NCAppSet of this version. */
+export function isSet({ apiVersion: version, kind: name }: { [name: string]: unknown }): boolean {
+  return name === setKind && version === apiVersion;
 }
 
 function isForeignKind(name: unknown): boolean {
   return typeof name === "string" && /^[A-Z][A-Za-z0-9]*$/.test(name) && !name.endsWith("List") &&
-    closest(name, [kind, listKind]) === undefined;
+    closest(name, [kind, listKind, setKind]) === undefined;
 }
 
 function isForeignVersion(version: unknown): boolean {

@@ -10,6 +10,7 @@ import { programRules } from "./program.ts";
 import type { Rule } from "./rule.ts";
 
 export type { Rule } from "./rule.ts";
+export { placementFields, setRules } from "./set.ts";
 
 /** Every rule, in the order of the reports. */
 export const rules: readonly Rule[] = [...programRules, ...probeRules, ...placementRules];

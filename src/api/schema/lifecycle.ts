@@ -51,7 +51,9 @@ export const lifecycle = {
   ),
   schedule: {
     type: "string",
-    description: "Cron expression with five fields, or @hourly, @daily, @weekly, @monthly or @yearly. " +
+    description:
+      "Cron expression with five fields (six: seconds first), or @hourly, @daily, @weekly, @monthly or @yearly. " +
+      "If neither day of month nor day of week is `*`, either is enough. " +
       "The script runs to completion at these times. Empty: the app runs continuously.",
     maxLength: 256,
   },

@@ -10,6 +10,8 @@ const dnsSubdomain = `${dnsLabel}(\\.${dnsLabel})*`;
 
 /** More than 0, at most 100, any decimals, an optional percent sign; or nothing. */
 export const percent = "^((100(\\.0+)?|[1-9][0-9]?(\\.[0-9]+)?|0\\.0*[1-9][0-9]*)%?)?$";
+/** A percentage of 1 to 100 without decimals. */
+export const unavailableShare = "^(100|[1-9][0-9]?)%$";
 /** An absolute path, a web address, or nothing. */
 export const pathOrURL =
   "^(/[^\\x00-\\x1f\\x7f]*|https?://[^\\x00-\\x20\\x7f/?#@]+([/?#][^\\x00-\\x20\\x7f]*)?)?$";
@@ -49,6 +51,9 @@ export const headerValue = "^[^\\x00\\r\\n]*$";
 /** Returns the message for a value that does not match the pattern. */
 export function explainMismatch(pattern: string, value: string): string {
   if (pattern === pathOrURL) return explainPathOrURL(value);
+  if (pattern === percent && /^\d+(\.\d+)?(m|[kKMGTP]i?|B)$/.test(value)) {
+    return 'is an amount, but caps are shares of the node: use a percentage such as "20" or "12.5%"';
+  }
   return meaning.get(pattern) ?? `must match ${pattern}`;
 }
 
@@ -57,6 +62,7 @@ const meaning: ReadonlyMap<string, string> = new Map([
     percent,
     'must be a percentage greater than 0 and at most 100, such as "20", "12.5" or "20%", or "" for no cap',
   ],
+  [unavailableShare, 'must be a number of apps or a percentage such as "10%"'],
   [path, "must be an absolute path without control characters"],
   [withoutNUL, "must not contain a NUL character: programs cannot receive one"],
   [sha256, "must be the 64 hex digits of a SHA-256 digest"],

@@ -17,10 +17,12 @@ import { status } from "./status.ts";
 
 export type { envVar } from "./env.ts";
 export { envVarSource } from "./env.ts";
-export { explainMismatch, maxLabelKeyLength, percent, qualifiedName } from "./patterns.ts";
+export { explainMismatch, labelValue, maxLabelKeyLength, percent, qualifiedName } from "./patterns.ts";
 export type { probe, probeActions } from "./probe.ts";
 export type { affinity, nodeSelectorTerm, port, toleration } from "./scheduling.ts";
 export type { FromSchema, Schema } from "./schema-type.ts";
+export { ncappset, setSpec, template, templateSpec } from "./set.ts";
+export type { setStatus } from "./set-status.ts";
 export type { condition, lastExit, status } from "./status.ts";
 
 /**
@@ -40,6 +42,7 @@ export const metadata = {
     creationTimestamp: { type: "string" },
     deletionTimestamp: { type: "string" },
     deletionGracePeriodSeconds: { type: "integer" },
+    finalizers: { type: "array", items: { type: "string" } },
     labels: { type: "object", additionalProperties: { type: "string" } },
     annotations: { type: "object", additionalProperties: { type: "string" } },
   },

@@ -45,11 +45,22 @@ export const status = {
     phase: {
       type: "string",
       description: "State of the app in one word.",
-      enum: ["Pending", "Starting", "Running", "BackOff", "Stopping", "Succeeded", "Failed", "Unknown"],
+      enum: [
+        "Pending",
+        "Starting",
+        "Running",
+        "BackOff",
+        "Stopping",
+        "Stopped",
+        "Succeeded",
+        "Failed",
+        "Unknown",
+      ],
     },
     reason: text("Why the app is in this phase, in one word, such as NoShellFile or LimitsUnavailable."),
     message: text("Why the app is in this phase, in a sentence."),
     observedGeneration: count("Generation of the spec that this status describes."),
+    observedRestartedAt: text("Annotation app.example.com/restartedAt that this status describes."),
     ready: {
       type: "boolean",
       description: "True if the app runs and its readiness probe, if any, succeeds.",
@@ -57,7 +68,7 @@ export const status = {
     pid: count(
       "Process ID of the script on the node or, after the script ended, of the oldest remaining process.",
     ),
-    processes: count("Number of processes and threads of the app."),
+    processes: count("Number of processes of the app, without their threads."),
     startTime: time("When the current run started."),
     restarts: count("Number of restarts."),
     cpuPCT: text("CPU usage, in percent of all CPUs of the node, one decimal."),
@@ -70,6 +81,11 @@ export const status = {
     lastExit,
     nextRun: time("Next time at which `schedule` is due."),
     lastRun: time("When `schedule` last started a run."),
+    lastSuccess: time("When a run of `schedule` last completed."),
+    nodeName: text(
+      "Node whose agent holds the app: its processes may exist there, even after `spec.nodeName` changed. Empty once that " +
+        "agent has stopped it and let it go.",
+    ),
     nominatedNodeName: text("Node on which the scheduler evicts other apps to make room for this one."),
     conditions: {
       type: "array",

@@ -1,17 +1,21 @@
 import { isObject } from "../../lib/objects.ts";
 import { type FieldError, invalid, required } from "../field-error.ts";
-import { type Rule, rules } from "../rules/rules.ts";
+import { type Rule, rules as appRules } from "../rules/rules.ts";
 
 /**
  * Checks a spec with its defaults against the rules between fields. `errors` are the findings of the schema: a rule is
- * skipped if a value that it may read has the wrong type.
+ * skipped if a value that it may read has the wrong type. `root` is the path of the spec.
  */
-export function checkRules(spec: unknown, errors: readonly FieldError[]): FieldError[] {
+export function checkRules(
+  spec: unknown,
+  errors: readonly FieldError[],
+  { rules = appRules, root = "spec" }: { rules?: readonly Rule[]; root?: string } = {},
+): FieldError[] {
   const mistyped = errors.filter(({ reason }) => reason === "FieldValueTypeInvalid").map(({ field }) =>
     field
   );
   return rules.flatMap((rule) =>
-    placesOf(rule.at, spec)
+    placesOf(rule.at, spec, root)
       .filter(({ field }) => !mistyped.some((path) => isWithin(field, path)))
       .flatMap((place) => violation(rule, place))
       // One error per field is enough: a malformed value also breaks the rules about it.
@@ -35,8 +39,8 @@ function violation(rule: Rule, { field, value: self }: Place): FieldError[] {
 }
 
 // spec.env[].valueFrom → the valueFrom of each item of env that sets it.
-function placesOf(at: string, spec: unknown): Place[] {
-  let places: Place[] = [{ field: "spec", value: spec }];
+function placesOf(at: string, spec: unknown, root: string): Place[] {
+  let places: Place[] = [{ field: root, value: spec }];
   for (const step of at.split(".").slice(1)) {
     const name = step.replace("[]", "");
     places = places

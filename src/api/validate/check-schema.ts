@@ -18,6 +18,7 @@ import {
   wrongType,
 } from "../field-error.ts";
 import { isObject } from "../../lib/objects.ts";
+import { otherWord } from "./other-words.ts";
 import { explainMismatch, maxLabelKeyLength, type Schema } from "../schema/schema.ts";
 
 // A hostile document could hold a hundred thousand, and each is compared with every known name.
@@ -156,7 +157,10 @@ function checkOthers(
   }
   if (schema["x-kubernetes-preserve-unknown-fields"]) return [];
   const known = Object.keys(properties);
-  return names.slice(0, maxUnknown).map((name) => unknownField(child(field, name), name, known));
+  return names.slice(0, maxUnknown).map((name) => {
+    const path = child(field, name);
+    return unknownField(path, name, known, otherWord(path));
+  });
 }
 
 function child(field: string, name: string): string {
@@ -182,7 +186,8 @@ function mustBe(schema: Schema, value: unknown): string {
     number: "a number",
   };
   const wanted = schema.type === "boolean" ? "true or false" : names[schema.type ?? "object"];
-  return `must be ${wanted}, not ${typeName(value)}`;
+  const isBare = schema.type === "string" && (typeof value === "number" || typeof value === "boolean");
+  return `must be ${wanted}, not ${typeName(value)}${isBare ? ": quote it" : ""}`;
 }
 
 function typeName(value: unknown): string {

@@ -16,6 +16,8 @@ export function withDefaults(schema: Schema, value: unknown): unknown {
     return schema.items ? value.map((item) => withDefaults(schema.items!, item)) : value;
   }
   if (!isObject(value)) return value;
+  // The server keeps everything there, also nulls, which remove fields in a merge patch.
+  if (schema["x-kubernetes-preserve-unknown-fields"] && !schema.properties) return value;
   const properties = schema.properties ?? {};
   const given = Object.entries(value).filter(([, field]) => field !== null && field !== undefined);
   const missing = Object.entries(properties).filter(([name, field]) =>
@@ -27,6 +29,6 @@ export function withDefaults(schema: Schema, value: unknown): unknown {
       const fieldSchema = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
       return [name, fieldSchema ? withDefaults(fieldSchema, field) : field];
     }),
-    ...missing.map(([name, field]) => [name, field.default]),
+    ...missing.map(([name, field]) => [name, withDefaults(field, field.default)]),
   ]);
 }

@@ -12,11 +12,14 @@ import { hiddenQuery, hiddenValue } from "../shown-spec.ts";
 
 /** Returns one error per placeholder, and one for the mirror annotation. */
 export function findHiddenValues(object: unknown): FieldError[] {
-  if (!isObject(object)) return [];
+  return isObject(object) ? [...mirrorAnnotation(object.metadata), ...findPlaceholders(object)] : [];
+}
+
+/** Returns one error per placeholder. */
+export function findPlaceholders(object: { spec?: unknown }): FieldError[] {
   const spec = isObject(object.spec) ? object.spec : {};
   const probes = probeNames.flatMap((name) => hiddenHeaders(spec[name], `spec.${name}`));
   return [
-    ...mirrorAnnotation(object.metadata),
     ...hiddenURL(spec.shellFile),
     ...hiddenIn(spec.env, "spec.env"),
     ...probes,

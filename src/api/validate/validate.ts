@@ -1,5 +1,5 @@
 /**
- * Decides whether an object is a valid NCApp, as the API server does.
+ * Decides whether an object is a valid NCApp, as the API server does; `validate-set.ts` does the same for an NCAppSet.
  *
  * `check-schema.ts` checks it against the schema, `check-rules.ts` against the rules between fields, after `defaults.ts`
  * filled in the defaults. `hidden-values.ts` rejects copies whose secrets are hidden.
@@ -13,6 +13,8 @@ import { findHiddenValues } from "./hidden-values.ts";
 import { ncapp, type Schema, spec as specSchema } from "../schema/schema.ts";
 
 export { applyDefaults, withDefaults } from "./defaults.ts";
+export { validateNCAppSet } from "./validate-set.ts";
+export { findPlaceholders } from "./hidden-values.ts";
 
 export type { FieldError } from "../field-error.ts";
 

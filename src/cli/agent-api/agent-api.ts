@@ -1,6 +1,5 @@
 /**
- * How commands talk to agents: to that of this node over its unix socket, to those of other nodes over TLS. The error for an
- * unknown app suggests a similar name.
+ * How commands talk to the agent of this node: over its unix socket. The error for an unknown app suggests a similar name.
  */
 import type { NCApp } from "../../api/types.ts";
 import { closest } from "../../lib/closest.ts";
@@ -9,7 +8,7 @@ import type { Flag, Invocation, Io } from "../command.ts";
 import { defaultPaths, findSocket } from "../config/config.ts";
 import { AgentError, askAgent, streamFromAgent } from "./ask-agent.ts";
 
-export { endpointAddresses, type NodeEndpoint, streamFromNode } from "./node-endpoint.ts";
+export { NoAgentError } from "./ask-agent.ts";
 
 /** An NCApp as the agent reports it, with what only its node knows. */
 export type NodeApp = NCApp & {
@@ -20,24 +19,55 @@ export type NodeApp = NCApp & {
   };
 };
 
-export type AppVerb = "restart" | "stop" | "start";
+/** Something that happened to an app, as its agent remembers it. */
+export interface NodeEvent {
+  app: string;
+  type: "Normal" | "Warning";
+  reason: string;
+  message: string;
+  count: number;
+  lastTimestamp: string;
+}
+
+export type AppVerb = "restart" | "stop" | "start" | "trigger";
 
 export interface AgentClient {
   status(): Promise<AgentStatus>;
+  /** Resolves to the link that opens the dashboard. */
+  dashboard(): Promise<string>;
   list(): Promise<NodeApp[]>;
+  /** What happened to apps lately, oldest first. */
+  events(): Promise<NodeEvent[]>;
   find(app: AppName): Promise<NodeApp | undefined>;
   get(app: AppName): Promise<NodeApp>;
-  /** Resolves to whether the app is new. */
-  put(app: NCApp): Promise<boolean>;
+  /** Stores an app; a dry run only says what that would change. */
+  put(app: NCApp, options?: { dryRun?: boolean }): Promise<PutOutcome>;
   remove(app: AppName): Promise<void>;
   act(app: AppName, verb: AppVerb): Promise<void>;
   /** The log; with `follow` until the signal aborts or the app is gone. */
   logs(app: AppName, options: LogOptions): AsyncGenerator<Uint8Array>;
 }
 
+/** Which lines of a log, as in `kubectl logs`. */
+/** What a put changed, or would change. */
+export interface PutOutcome {
+  change: "created" | "configured" | "unchanged";
+  /** It makes the app restart. */
+  restarts?: boolean;
+  warnings?: string[];
+  /** The app as desired now, with its status. */
+  app: NodeApp;
+}
+
 export interface LogChoice {
   tailLines?: number;
   follow?: boolean;
+  sinceSeconds?: number;
+  /** RFC 3339. */
+  sinceTime?: string;
+  previous?: boolean;
+  timestamps?: boolean;
+  limitBytes?: number;
 }
 
 export interface LogOptions extends LogChoice {
@@ -51,8 +81,11 @@ export interface AgentStatus {
   startedAt: string;
   stateDir: string;
   limits: { enforced: boolean; message: string };
+  /** Undefined for agents that have only the sh launcher. */
+  launcher?: { kind: "native" | "sh"; message: string };
   sources: { name: string; ready: boolean; message: string }[];
-  problems: { message: string; origin?: string }[];
+  problems: { message: string; origin?: string; app?: string }[];
+  checks: { name: string; ok: boolean; message: string }[];
 }
 
 export const socketFlag: Flag = {
@@ -75,6 +108,7 @@ export async function connectAgent({ flags }: Invocation, { env }: Io): Promise<
 
 export function createAgentClient(socket: string): AgentClient {
   const list = async () => (await askAgent<{ items: NodeApp[] }>(socket, "/apps")).body.items;
+  const status = async () => (await askAgent<AgentStatus>(socket, "/status")).body;
   const find = async (app: AppName) => {
     try {
       return (await askAgent<NodeApp>(socket, appPath(app))).body;
@@ -86,7 +120,7 @@ export function createAgentClient(socket: string): AgentClient {
   /** A 404 is about the app, unless the app exists. */
   const explained = async (app: AppName, error: unknown) => {
     const isUnknown = error instanceof AgentError && error.status === 404 && !await find(app);
-    return isUnknown ? unknownApp(app, await list()) : error;
+    return isUnknown ? unknownApp(app, await list(), (await status()).problems) : error;
   };
   const onApp = async <T>(app: AppName, work: () => Promise<T>): Promise<T> => {
     try {
@@ -96,13 +130,21 @@ export function createAgentClient(socket: string): AgentClient {
     }
   };
   return {
-    status: async () => (await askAgent<AgentStatus>(socket, "/status")).body,
+    status,
+    dashboard: async () => (await askAgent<{ url: string }>(socket, "/dashboard-url")).body.url,
     list,
+    events: async () => (await askAgent<{ items: NodeEvent[] }>(socket, "/events")).body.items,
     find,
     get: (app) => onApp(app, async () => (await askAgent<NodeApp>(socket, appPath(app))).body),
-    async put(app) {
-      const { status } = await askAgent(socket, appPath(nameOf(app)), { method: "PUT", body: app });
-      return status === 201;
+    async put(app, { dryRun = false } = {}) {
+      const path = `${appPath(nameOf(app))}${dryRun ? "?dryRun=All" : ""}`;
+      const { status, body } = await askAgent<NodeApp & { outcome?: Omit<PutOutcome, "app"> }>(socket, path, {
+        method: "PUT",
+        body: app,
+      });
+      const { outcome, ...stored } = body;
+      // An agent of an earlier version does not tell.
+      return { change: status === 201 ? "created" : "configured", ...outcome, app: stored };
     },
     remove: (app) => onApp(app, async () => void await askAgent(socket, appPath(app), { method: "DELETE" })),
     act: (app, verb) =>
@@ -122,19 +164,28 @@ function appPath({ namespace, name }: AppName): string {
 }
 
 /** The path of a log at the HTTP endpoint of an agent. */
-export function logPath(app: AppName, { tailLines, follow = false }: LogChoice): string {
-  const query = new URLSearchParams({
-    ...(tailLines === undefined ? {} : { tailLines: String(tailLines) }),
-    ...(follow ? { follow: "true" } : {}),
-  });
-  return `${appPath(app)}/logs?${query}`;
+export function logPath(app: AppName, choice: LogChoice): string {
+  return `${appPath(app)}/logs?${logQuery(choice)}`;
 }
 
-/** Suggests an app with a similar name, or with the same name in another namespace. */
-function unknownApp({ namespace, name }: AppName, apps: NodeApp[]): Error {
+/** The query for a log: the parameters have the same names at agents and in the API of Pods. */
+export function logQuery(choice: LogChoice): URLSearchParams {
+  const given = Object.entries(choice).filter(([, value]) => value !== undefined && value !== false);
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+}
+
+/** Says why the app is not there, or suggests one with a similar name, or with the same name in another namespace. */
+function unknownApp(
+  { namespace, name }: AppName,
+  apps: NodeApp[],
+  problems: AgentStatus["problems"],
+): Error {
+  const key = fullName({ namespace, name });
+  const invalid = problems.find(({ app }) => app === key);
+  if (invalid) return new Error(`no app ${key} on this node: its manifest is invalid: ${invalid.message}`);
   const known = apps.map(nameOf);
   const near = closest(name, known.filter((app) => app.namespace === namespace).map((app) => app.name));
   const meant = near ? { namespace, name: near } : known.find((app) => app.name === name);
   const next = meant ? `did you mean ${fullName(meant)}?` : "'nckubelet ps' lists the apps of this node";
-  return new Error(`no app ${fullName({ namespace, name })} on this node; ${next}`);
+  return new Error(`no app ${key} on this node; ${next}`);
 }

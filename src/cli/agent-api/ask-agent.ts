@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { text as readText } from "node:stream/consumers";
 import { errorCode } from "../../lib/files.ts";
 import { systemSocket } from "../config/config.ts";
-import { type AgentRequest, type AgentResponse, sendRequest } from "./request.ts";
+import { type AgentRequest, type AgentResponse, sendRequest, streamBody } from "./request.ts";
 
 export interface RequestOptions {
   method?: AgentRequest["method"];
@@ -28,6 +28,11 @@ export class AgentError extends Error {
   }
 }
 
+/** There is no agent at the socket. */
+export class NoAgentError extends Error {
+  override name = "NoAgentError";
+}
+
 export async function askAgent<T>(
   socketPath: string,
   path: string,
@@ -38,21 +43,12 @@ export async function askAgent<T>(
 }
 
 /** Yields the body of the response until the signal aborts. */
-export async function* streamFromAgent(
+export function streamFromAgent(
   socketPath: string,
   path: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const response = await send(socketPath, path, { signal, stream: true }).catch((error) => {
-    if (!signal.aborted) throw error;
-  });
-  if (!response) return;
-  try {
-    yield* response.body;
-  } catch (cause) {
-    if (signal.aborted) return;
-    throw new Error(`the agent at ${socketPath} closed the connection: ${errorCode(cause)}`, { cause });
-  }
+  return streamBody(send(socketPath, path, { signal, stream: true }), `the agent at ${socketPath}`, signal);
 }
 
 /** Sends a request; throws an AgentError if the agent refuses it. */
@@ -64,7 +60,7 @@ async function send(
   const content = body === undefined
     ? {}
     : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  const request = { origin: "http://localhost", path, method, connect: { socketPath }, signal, ...content };
+  const request = { socketPath, path, method, signal, ...content };
   const response = await sendRequest(request, { stream }).catch((cause) => {
     throw explain(socketPath, cause);
   });
@@ -98,5 +94,5 @@ function explain(socketPath: string, cause: Error): Error {
     ? "the agent of this machine runs as root: try again with sudo"
     : "start one with 'systemctl start nckubelet' or 'nckubelet agent' ('nckubelet agent --standalone' without a cluster), " +
       "or name its socket with --socket";
-  return new Error(`no agent is running at ${socketPath}: ${next}`);
+  return new NoAgentError(`no agent is running at ${socketPath}: ${next}`);
 }

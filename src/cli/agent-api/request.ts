@@ -3,14 +3,11 @@ import { errorCode } from "../../lib/files.ts";
 import type { RequestOptions } from "../../lib/undici.ts";
 
 export interface AgentRequest {
-  /** `http://localhost` for a socket, `https://HOST:PORT` for another node. */
-  origin: string;
+  socketPath: string;
   path: string;
   method?: "GET" | "PUT" | "POST" | "DELETE";
   headers?: Record<string, string>;
   body?: string;
-  /** How to connect: to a unix socket, or with TLS and these authorities; without any, those of the system. */
-  connect: { socketPath: string } | { ca?: string[] };
   signal?: AbortSignal;
 }
 
@@ -27,18 +24,19 @@ const timeoutMs = 10_000;
  * ETIMEDOUT. With `stream`, pauses in the body have no limit.
  */
 export async function sendRequest(
-  { connect, method = "GET", ...rest }: AgentRequest,
+  { socketPath, method = "GET", ...rest }: AgentRequest,
   { stream = false }: { stream?: boolean } = {},
 ): Promise<AgentResponse> {
   // Loaded here: `version`, `validate` and help ask no agent.
   const { Agent, request } = await import("../../lib/undici.ts");
   const dispatcher = new Agent({
-    connect: { ...connect, timeout: timeoutMs },
+    connect: { socketPath, timeout: timeoutMs },
     pipelining: 0,
     allowH2: false,
   });
   const options: RequestOptions = {
     ...rest,
+    origin: "http://localhost",
     method,
     headersTimeout: timeoutMs,
     bodyTimeout: stream ? 0 : timeoutMs,
@@ -51,5 +49,23 @@ export async function sendRequest(
     throw Object.assign(new Error(`no answer within ${timeoutMs / 1000} s`, { cause }), {
       code: "ETIMEDOUT",
     });
+  }
+}
+
+/** Yields the body of a response until the signal aborts; `server` names it in the error for a lost connection. */
+export async function* streamBody(
+  opening: Promise<AgentResponse>,
+  server: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const response = await opening.catch((error) => {
+    if (!signal.aborted) throw error;
+  });
+  if (!response) return;
+  try {
+    yield* response.body;
+  } catch (cause) {
+    if (signal.aborted) return;
+    throw new Error(`${server} closed the connection: ${errorCode(cause)}`, { cause });
   }
 }

@@ -1,7 +1,8 @@
+import { loadAccess, printResolution } from "../../kube/access/access.ts";
 import { closeInheritedDescriptors } from "../../lib/inherited-descriptors.ts";
 import { createLogger } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
-import type { Command } from "../command.ts";
+import { type Command, textFlag, UsageError } from "../command.ts";
 import { agentFlags, readAgentSettings } from "../config/config.ts";
 
 export const agentCommand: Command = {
@@ -9,21 +10,32 @@ export const agentCommand: Command = {
   examples: [
     "nckubelet agent --kubeconfig /etc/nckubelet/kubeconfig",
     "nckubelet agent --server http://127.0.0.1:8001 --node-name edge-7",
-    "nckubelet agent --with-scheduler",
+    "nckubelet agent --with-controller",
     "nckubelet agent --standalone --manifests /etc/nckubelet/manifests",
   ],
   async run({ flags }, io) {
     const { logLevel, logFormat, ...settings } = await readAgentSettings(flags, io.env);
     const log = createLogger({ level: logLevel, format: logFormat, write: (line) => io.stderr(`${line}\n`) });
     closeInheritedDescriptors();
-    const { startAgent } = await import("../../agent/agent.ts");
     log.info("starting", { version, node: settings.nodeName });
-    const hardwareCommand = io.self && [...io.self, "hardware"];
-    const agent = await startAgent({ ...settings, version, log, hardwareCommand });
+    if (settings.controllers === "scheduler") {
+      log.warn(
+        "with-scheduler runs only the scheduler: use with-controller, which runs all controllers of the cluster",
+      );
+    }
+    const { self, signal } = io;
+    const { standalone, kubeconfig, server, env } = settings;
+    // The child process that reads the kubeconfig works while the modules of the agent load.
+    const access = standalone ? undefined : loadAccess({ kubeconfig, server, env, self, signal, log });
+    access?.catch(() => {});
+    const { startAgent } = await import("../../agent/agent.ts");
+    const agent = await startAgent({ ...settings, version, log, self, access });
     if (!io.signal.aborted) {
       await new Promise((resolve) => io.signal.addEventListener("abort", resolve, { once: true }));
     }
-    log.info("stopping", { apps: settings.stopAppsOnExit ? "stop too" : "keep running" });
+    log.info("stopping", {
+      apps: settings.stopAppsOnExit ? "stop too" : "keep running, unless the node is shutting down",
+    });
     await agent.close();
     return 0;
   },
@@ -36,6 +48,30 @@ export const hardwareCommand: Command = {
   async run(_, io) {
     const { readHardware } = await import("../../node/hardware.ts");
     io.stdout(`${JSON.stringify(await readHardware())}\n`);
+    return 0;
+  },
+};
+
+/**
+ * Writes the API server and the credential of a kubeconfig to a pipe. The agent and the scheduler run it as a process of its own, for
+ * the same reason.
+ */
+export const resolveKubeconfigCommand: Command = {
+  flags: {
+    kubeconfig: { kind: "text", value: "FILES", help: "A kubeconfig, or a list as in KUBECONFIG." },
+    context: { kind: "text", value: "NAME", help: "Context of the kubeconfig.", default: "its current one" },
+    rejected: { kind: "switch", help: "The API server rejected the last credential." },
+  },
+  examples: ["nckubelet resolve-kubeconfig --kubeconfig /etc/nckubelet/kubeconfig | consumer"],
+  async run(invocation, io) {
+    const kubeconfig = textFlag(invocation, "kubeconfig");
+    if (!kubeconfig) throw new UsageError("resolve-kubeconfig needs --kubeconfig");
+    if (io.columns > 0) throw new UsageError("resolve-kubeconfig prints a credential: not to a terminal");
+    const options = {
+      context: textFlag(invocation, "context"),
+      rejected: Boolean(invocation.flags.rejected),
+    };
+    await printResolution(kubeconfig, { ...options, env: io.env }, io.stdout);
     return 0;
   },
 };

@@ -1,41 +1,40 @@
 /** The commands that change apps on this node and wait for the outcome: stop, start, restart, delete. */
 import { type AgentClient, appFlags, connectAgent } from "../agent-api/agent-api.ts";
-import { type AppName, fullName, manyApps, shortName } from "../app-name.ts";
+import { type AppName, fullName, nameOf } from "../app-name.ts";
 import {
   describeState,
-  hasEnded,
-  isSettled,
-  isStopped,
+  isRunning,
   type Outcome,
   stopTimeoutMs,
   waitForApp,
   waitForNewRun,
+  waitForStop,
+  waitForTriggeredRun,
 } from "../app-state.ts";
-import type { Command, Io } from "../command.ts";
+import { chooseApps, chooseFlags } from "../choose-apps.ts";
+import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
+import { filenameFlag, readManifestFiles } from "../manifest-files.ts";
 
 interface Verb {
   examples: string[];
   /** What happens to the app, such as `stopped`. */
   done: string;
+  /** Takes manifests with -f, and their apps. */
+  takesFiles?: boolean;
   /** Asks the agent. Returns a function that waits for the outcome. */
   ask(client: AgentClient, app: AppName): Promise<(signal: AbortSignal) => Promise<Outcome>>;
 }
 
 const startTimeoutMs = 15_000;
 
-/** Stops apps. They stay stopped until they are started again. */
+/** Stops apps of every source. They stay stopped until they are started again. */
 export const stopCommand = verbCommand({
   examples: ["nckubelet stop web", "nckubelet stop -n shop web worker"],
   done: "stopped",
   async ask(client, app) {
-    const timeoutMs = stopTimeoutMs(await client.get(app));
+    const before = await client.get(app);
     await client.act(app, "stop");
-    return async (signal) => {
-      const after = await waitForApp(client, app, isStopped, { timeoutMs, signal });
-      if (after && !isStopped(after)) return { ...describeState(after), ok: false };
-      const text = `${fullName(app)} is stopped; 'nckubelet start ${shortName(app)}' starts it again`;
-      return { ok: true, text };
-    };
+    return (signal) => waitForStop(client, before, { signal });
   },
 });
 
@@ -47,16 +46,14 @@ export const startCommand = verbCommand({
     await client.act(app, "start");
     return async (signal) => {
       const limits = { timeoutMs: startTimeoutMs, signal };
-      const after = hasEnded(before)
-        ? await waitForNewRun(client, app, before, limits)
-        : await waitForApp(client, app, isSettled, limits);
+      const after = isRunning(before) ? before : await waitForNewRun(client, app, before, limits);
       return after ? describeState(after) : wasDeleted(app);
     };
   },
 });
 
 export const restartCommand = verbCommand({
-  examples: ["nckubelet restart web"],
+  examples: ["nckubelet restart web", "nckubelet restart --all", "nckubelet restart -l app=web"],
   done: "restarted",
   async ask(client, app) {
     const before = await client.get(app);
@@ -71,10 +68,22 @@ export const restartCommand = verbCommand({
   },
 });
 
+/** Runs apps with a schedule now. */
+export const triggerCommand = verbCommand({
+  examples: ["nckubelet trigger backup"],
+  done: "triggered",
+  async ask(client, app) {
+    const before = await client.get(app);
+    await client.act(app, "trigger");
+    return (signal) => waitForTriggeredRun(client, before, { timeoutMs: startTimeoutMs, signal });
+  },
+});
+
 /** Stops apps and removes them with their logs. */
 export const deleteCommand = verbCommand({
-  examples: ["nckubelet delete web"],
+  examples: ["nckubelet delete web", "nckubelet delete -f app.yaml", "nckubelet delete -l tier=test"],
   done: "deleted",
+  takesFiles: true,
   async ask(client, app) {
     const timeoutMs = stopTimeoutMs(await client.get(app));
     await client.remove(app);
@@ -88,14 +97,23 @@ export const deleteCommand = verbCommand({
 });
 
 /** Creates a command that applies the verb to each APP. A failure does not stop the others. */
-function verbCommand({ examples, done, ask }: Verb): Command {
+function verbCommand({ examples, done, takesFiles = false, ask }: Verb): Command {
   return {
     operands: "APP...",
-    flags: { ...appFlags, "no-wait": { kind: "switch", help: "Do not wait for the outcome." } },
+    flags: {
+      ...(takesFiles
+        ? { filename: { ...filenameFlag, help: `The apps of a manifest or folder; - for standard input.` } }
+        : {}),
+      ...chooseFlags,
+      ...appFlags,
+      "no-wait": { kind: "switch", help: "Do not wait for the outcome." },
+    },
     examples,
     async run(invocation, io) {
-      const apps = manyApps(invocation);
       const client = await connectAgent(invocation, io);
+      const apps = invocation.flags.filename
+        ? await appsOfFiles(invocation, io)
+        : await chooseApps(invocation, nodeList(client, textFlag(invocation, "namespace")));
       const wait = !invocation.flags["no-wait"];
       const outcomes = await Promise.allSettled(apps.map(async (app) => {
         const outcome = await ask(client, app);
@@ -109,6 +127,24 @@ function verbCommand({ examples, done, ask }: Verb): Command {
       return outcomes.every((outcome) => outcome.status === "fulfilled" && outcome.value) ? 0 : 1;
     },
   };
+}
+
+function nodeList(client: AgentClient, namespace: string | undefined) {
+  return {
+    list: async () =>
+      (await client.list()).filter(({ metadata }) => !namespace || metadata.namespace === namespace),
+    none: "there are no apps on this node",
+  };
+}
+
+/** The apps that manifests name. A manifest with a problem names none for certain: nothing is done. */
+async function appsOfFiles(invocation: Invocation, io: Io): Promise<AppName[]> {
+  const { flags, args } = invocation;
+  if (args.length > 0 || flags.all || flags.selector) throw new UsageError("use -f or choose apps, not both");
+  const files = await readManifestFiles(invocation, io, { namespace: textFlag(invocation, "namespace") });
+  const problems = files.flatMap((file) => file.problems);
+  if (problems.length > 0) throw new Error(problems.join("\nnckubelet: "));
+  return files.flatMap((file) => file.apps.map(({ app }) => nameOf(app)));
 }
 
 function report({ ok, text }: Outcome, io: Io): boolean {

@@ -1,41 +1,118 @@
 import { keyOf } from "../../api/names.ts";
-import { appFlags, connectAgent } from "../agent-api/agent-api.ts";
-import { type Command, textFlag } from "../command.ts";
+import type { NCApp } from "../../api/types.ts";
+import {
+  type AgentClient,
+  appFlags,
+  connectAgent,
+  type NodeApp,
+  type PutOutcome,
+} from "../agent-api/agent-api.ts";
+import { nameOf, shortName } from "../app-name.ts";
+import { describeState, isSettled, waitForNewRun, waitUntilSteady } from "../app-state.ts";
+import { type Command, type Flag, type Invocation, type Io, textFlag } from "../command.ts";
+import { parseDuration } from "../flag-values.ts";
 import { filenameFlag, readManifestFiles } from "../manifest-files.ts";
+
+/** The flags of commands that read manifests for the agent of this node. */
+export const manifestFlags: Record<string, Flag> = {
+  filename: filenameFlag,
+  ...appFlags,
+  namespace: {
+    kind: "text",
+    short: "n",
+    value: "NAME",
+    help: "Namespace of apps that name none.",
+    default: "default",
+  },
+};
 
 /** Sends manifests to the agent of this node. If one is invalid, none is applied. Objects of other kinds are skipped. */
 export const applyCommand: Command = {
   operands: "[FILE...]",
   flags: {
-    filename: filenameFlag,
-    ...appFlags,
-    namespace: {
-      kind: "text",
-      short: "n",
-      value: "NAME",
-      help: "Namespace of apps that name none.",
-      default: "default",
-    },
+    ...manifestFlags,
+    "dry-run": { kind: "switch", help: "Only print what would change." },
+    wait: { kind: "switch", help: "Wait until all apps are ready; exit with 1 if one is not." },
+    timeout: { kind: "text", value: "TIME", help: "How long --wait waits.", default: "60s" },
   },
-  examples: ["nckubelet apply -f app.yaml", "kubectl get ncapp web -o yaml | nckubelet apply -f -"],
+  examples: [
+    "nckubelet apply -f app.yaml",
+    "nckubelet apply -f apps/ --wait",
+    "nckubelet apply -f app.yaml --dry-run",
+    "kubectl get ncapp web -o yaml | nckubelet apply -f -",
+  ],
   async run(invocation, io) {
-    const files = await readManifestFiles(invocation, io, { namespace: textFlag(invocation, "namespace") });
-    const apps = files.flatMap((file) => file.apps);
-    const problems = files.flatMap((file) => file.problems);
-    for (const line of [...files.flatMap((file) => file.skipped), ...problems]) io.stderr(`${line}\n`);
-    if (problems.length > 0 || apps.length === 0) {
-      const why = problems.length > 0 ? "" : ": there is no NCApp";
-      io.stderr(`nckubelet: nothing was applied${why}\n`);
-      return 1;
-    }
+    const dryRun = invocation.flags["dry-run"] === true;
+    const timeoutMs = parseDuration("timeout", textFlag(invocation, "timeout") ?? "60s");
+    const apps = await readApps(invocation, io, "nothing was applied");
+    if (!apps) return 1;
     const client = await connectAgent(invocation, io);
-    for (const { app } of apps) {
-      const key = keyOf(app);
-      const isNew = await client.put(app).catch((cause) => {
-        throw new Error(`${key} was not applied: ${(cause as Error).message}`, { cause });
-      });
-      io.stdout(`${key} ${isNew ? "created" : "configured"}\n`);
+    const waits: (() => Promise<boolean>)[] = [];
+    for (const app of apps) {
+      const before = await client.find(nameOf(app));
+      const outcome = await putApp(client, app, { dryRun });
+      for (const warning of outcome.warnings ?? []) io.stderr(`warning: ${keyOf(app)}: ${warning}\n`);
+      io.stdout(`${keyOf(app)} ${describeChange(outcome)}${dryRun ? " (dry run)" : ""}\n`);
+      waits.push(() => waitUntilReady(client, outcome, { before, timeoutMs, io }));
     }
-    return 0;
+    if (!invocation.flags.wait || dryRun) return 0;
+    const ready = await Promise.all(waits.map((wait) => wait()));
+    return ready.every(Boolean) ? 0 : 1;
   },
 };
+
+/** Reads the apps of the manifests. Reports problems and `consequence`; with one, or without an app, resolves to undefined. */
+export async function readApps(
+  invocation: Invocation,
+  io: Io,
+  consequence: string,
+): Promise<NCApp[] | undefined> {
+  const files = await readManifestFiles(invocation, io, { namespace: textFlag(invocation, "namespace") });
+  const apps = files.flatMap((file) => file.apps);
+  const problems = files.flatMap((file) => file.problems);
+  for (const line of [...files.flatMap((file) => file.skipped), ...problems]) io.stderr(`${line}\n`);
+  if (problems.length === 0 && apps.length > 0) return apps.map(({ app }) => app);
+  io.stderr(`nckubelet: ${consequence}${problems.length > 0 ? "" : ": there is no NCApp"}\n`);
+  return undefined;
+}
+
+export async function putApp(
+  client: AgentClient,
+  app: NCApp,
+  options: { dryRun: boolean },
+): Promise<PutOutcome> {
+  return await client.put(app, options).catch((cause) => {
+    throw new Error(`${keyOf(app)} was not applied: ${(cause as Error).message}`, { cause });
+  });
+}
+
+function describeChange({ change, restarts, app }: PutOutcome): string {
+  const stopped = app.status?.reason === "StoppedByOperator"
+    ? `; it stays stopped until 'nckubelet start ${shortName(nameOf(app))}'`
+    : "";
+  return `${change}${restarts ? "; it restarts" : ""}${stopped}`;
+}
+
+/** Waits until the app is ready, has ended, or cannot go on; reports how it is. */
+async function waitUntilReady(
+  client: AgentClient,
+  { app, restarts }: PutOutcome,
+  { before, timeoutMs, io }: { before: NodeApp | undefined; timeoutMs: number; io: Io },
+): Promise<boolean> {
+  const limits = { timeoutMs, signal: io.signal };
+  const name = nameOf(app);
+  if (restarts && before) await waitForNewRun(client, name, before, limits);
+  const isDone = (now: NodeApp) =>
+    isSettled(now) && (now.status?.phase !== "Running" || now.status.ready === true);
+  const after = await waitUntilSteady(client, name, isDone, limits);
+  if (!after) {
+    io.stderr(`nckubelet: ${keyOf(app)} was deleted in the meantime\n`);
+    return false;
+  }
+  const { ok, text } = describeState(after);
+  const isReady = ok && isDone(after);
+  const late = ok && !isReady ? `, but not ready after ${timeoutMs / 1000} s` : "";
+  if (isReady) io.stdout(`${text}\n`);
+  else io.stderr(`nckubelet: ${text}${late}\n`);
+  return isReady;
+}

@@ -9,9 +9,13 @@ export const commands: CommandTable = {
     summary: "Run the agent of this node.",
     load: async () => (await import("./agent.ts")).agentCommand,
   },
+  controller: {
+    summary: "Run the controllers of the cluster, or explain where an app would be placed.",
+    load: async () => (await import("./controller.ts")).controllerCommand,
+  },
   scheduler: {
-    summary: "Run the scheduler of the cluster, or explain where it would place an app.",
-    load: async () => (await import("./scheduler.ts")).schedulerCommand,
+    summary: "Run only the scheduler: the same as controller --only scheduler.",
+    load: async () => (await import("./controller.ts")).schedulerCommand,
   },
   join: {
     summary: "Connect the agent of this node to an API server.",
@@ -25,9 +29,17 @@ export const commands: CommandTable = {
     summary: "Run the apps of manifests on this node.",
     load: async () => (await import("./apply.ts")).applyCommand,
   },
+  diff: {
+    summary: "Show what applying manifests would change.",
+    load: async () => (await import("./diff.ts")).diffCommand,
+  },
   validate: {
     summary: "Check manifests without applying them.",
     load: async () => (await import("./validate.ts")).validateCommand,
+  },
+  explain: {
+    summary: "Explain the fields of manifests.",
+    load: async () => (await import("./explain.ts")).explainCommand,
   },
   ps: {
     summary: "List the apps of this node.",
@@ -38,24 +50,32 @@ export const commands: CommandTable = {
     load: async () => (await import("../node-apps.ts")).nodeCommands.top,
   },
   logs: {
-    summary: "Print the log of an app.",
+    summary: "Print the logs of apps.",
     load: async () => (await import("../node-apps.ts")).nodeCommands.logs,
   },
   describe: {
     summary: "Show everything about an app.",
     load: async () => (await import("../node-apps.ts")).nodeCommands.describe,
   },
+  events: {
+    summary: "Show what happened to apps lately.",
+    load: async () => (await import("./events.ts")).eventsCommand,
+  },
   stop: {
     summary: "Stop apps and keep them stopped.",
     load: async () => (await import("./app-verbs.ts")).stopCommand,
   },
   start: {
-    summary: "Start apps that were stopped or have ended.",
+    summary: "Start apps that were stopped, have ended or wait after a failure.",
     load: async () => (await import("./app-verbs.ts")).startCommand,
   },
   restart: {
     summary: "Stop apps and start them again.",
     load: async () => (await import("./app-verbs.ts")).restartCommand,
+  },
+  trigger: {
+    summary: "Run apps with a schedule now.",
+    load: async () => (await import("./app-verbs.ts")).triggerCommand,
   },
   delete: {
     summary: "Stop apps and remove them with their logs.",
@@ -65,12 +85,16 @@ export const commands: CommandTable = {
     summary: "Run a command inside an app.",
     load: async () => (await import("./exec.ts")).execCommand,
   },
+  dashboard: {
+    summary: "Print a link to the dashboard of this node.",
+    load: async () => (await import("./dashboard.ts")).dashboardCommand,
+  },
   doctor: {
     summary: "Find problems of this node and how to fix them.",
     load: async () => (await import("../doctor/doctor.ts")).doctorCommand,
   },
   manifests: {
-    summary: "Print the CRD, RBAC and, with --image, the scheduler for kubectl apply.",
+    summary: "Print the CRD, RBAC and, with --image, the controllers for kubectl apply.",
     load: async () => (await import("./manifests.ts")).manifestsCommand,
   },
   completion: {
@@ -82,5 +106,10 @@ export const commands: CommandTable = {
     summary: "Print the maker and model of this machine as JSON.",
     hidden: true,
     load: async () => (await import("./agent.ts")).hardwareCommand,
+  },
+  "resolve-kubeconfig": {
+    summary: "Write the API server and the credential of a kubeconfig to a pipe.",
+    hidden: true,
+    load: async () => (await import("./agent.ts")).resolveKubeconfigCommand,
   },
 };

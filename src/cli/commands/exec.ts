@@ -1,12 +1,16 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { access } from "node:fs/promises";
-import { constants } from "node:os";
 import process from "node:process";
 import { isatty } from "node:tty";
 import { errorCode, readIfExists } from "../../lib/files.ts";
-import { cleanPath, shellQuote } from "../../lib/shell.ts";
-import { execCommandLine } from "../../supervisor/run/run.ts";
+import { cleanPath } from "../../lib/shell.ts";
+import { findEntrance } from "../../supervisor/launcher/launcher.ts";
+import {
+  execCommandLine,
+  exitCodeOf,
+  findScript,
+  noTerminal,
+  terminalCommand,
+} from "../../supervisor/run/run.ts";
 import { appFileName } from "../../api/app-file-name.ts";
 import { recordPath, runFolder } from "../../supervisor/layout.ts";
 import { decodeRecord } from "../../supervisor/records/records.ts";
@@ -52,13 +56,17 @@ export const execCommand: Command = {
     }
     if (record.phase !== "Running" || !record.run) {
       const why = record.message && ` (${record.message})`;
-      throw new Error(
-        `${key} is ${record.phase}${why}, not running; 'nckubelet start ${word}' starts an app that was stopped`,
-      );
+      const hint = record.stoppedAt ? "" : `; 'nckubelet start ${word}' starts it`;
+      throw new Error(`${key} is ${record.phase}${why}, not running${hint}`);
     }
-    const words = await execCommandLine(runFolder({ stateDir, logDir: "" }, record.run.id), command);
-    const terminal = isatty(0) && isatty(1) && await findScript();
-    return await runAndWait(terminal ? onTerminal(words) : words, { ...io, forward: !terminal });
+    const wantsTerminal = isatty(0) && isatty(1);
+    const script = wantsTerminal ? await findScript(`${cleanPath}:${io.env.PATH ?? ""}`) : undefined;
+    if (wantsTerminal && !script) io.stderr(`the command gets no terminal: ${noTerminal}\n`);
+    const words = await execCommandLine(runFolder({ stateDir, logDir: "" }, record.run.id), command, {
+      launcher: await findEntrance(stateDir),
+      onTerminal: script !== undefined,
+    });
+    return await runAndWait(script ? terminalCommand(script, words) : words, { ...io, forward: !script });
   },
 };
 
@@ -86,22 +94,6 @@ async function readRecord(stateDir: string, { namespace, name }: AppName): Promi
   }
 }
 
-const scriptPath = "/usr/bin/script";
-
-/** script(1) creates the terminal. It is part of util-linux, like setsid and setpriv, but some systems leave it out. */
-function findScript(): Promise<boolean> {
-  return access(scriptPath).then(() => true, () => false);
-}
-
-/**
- * Gives the command a terminal of its own: on ours, the app's user could inject keystrokes (TIOCSTI). It belongs to the session that
- * script(1) starts, so the command must not start another one.
- */
-function onTerminal(words: string[]): string[] {
-  const inside = words.toSpliced(words.indexOf("setsid"), 1);
-  return [scriptPath, "-qec", `exec ${inside.map(shellQuote).join(" ")}`, "/dev/null"];
-}
-
 async function runAndWait(
   [file = "", ...args]: string[],
   { env, signal, forward }: Pick<Io, "env" | "signal"> & { forward: boolean },
@@ -115,9 +107,9 @@ async function runAndWait(
   // In its own session the child does not get our Ctrl-C; on a terminal it gets the key itself.
   const end = () => forward && child.pid !== undefined && endSession(child.pid);
   signal.addEventListener("abort", end, { once: true });
-  const [code, killedBy] = await once(child, "exit") as [number | null, NodeJS.Signals | null];
+  const code = await exitCodeOf(child);
   signal.removeEventListener("abort", end);
-  return code ?? 128 + (killedBy ? constants.signals[killedBy] : 0);
+  return code;
 }
 
 function endSession(pid: number): void {

@@ -1,16 +1,16 @@
-import { fullFeaturesSince, renderInstallManifests } from "../../api/install/install.ts";
+import { currentSince, renderInstallManifests } from "../../api/install/install.ts";
 import { type Command, type Invocation, type Io, textFlag } from "../command.ts";
 import { parseWholeNumber } from "../flag-values.ts";
 
 type ServerMinor = { minor: number } | { unknown: string };
 
-/** Prints what a cluster needs once: the CRD, RBAC and, with an image, the scheduler. */
+/** Prints what a cluster needs once: the CRD, RBAC, admission policies and, with an image, the controllers. */
 export const manifestsCommand: Command = {
   flags: {
     "server-minor": {
       kind: "text",
       value: "N",
-      help: `Minor version of the API server; from 1.${fullFeaturesSince} on, it validates more.`,
+      help: `Minor version of the API server; before 1.${currentSince}, what old servers accept is printed.`,
       default: "ask the server",
     },
     kubeconfig: {
@@ -20,19 +20,23 @@ export const manifestsCommand: Command = {
       default: "that of kubectl",
     },
     server: { kind: "text", value: "URL", help: "URL of the API server to ask for its version." },
-    image: { kind: "text", value: "IMAGE", help: "Also print the scheduler, as a Deployment of this image." },
+    image: {
+      kind: "text",
+      value: "IMAGE",
+      help: "Also print the controllers, as a Deployment of this image.",
+    },
   },
   examples: [
     "nckubelet manifests | kubectl apply -f -",
     "nckubelet manifests --image registry.example.com/nckubelet:0.1 | kubectl apply -f -",
-    `nckubelet manifests --server-minor ${fullFeaturesSince} >manifests.yaml`,
+    "nckubelet manifests --server-minor 28 >manifests.yaml",
   ],
   async run(invocation, io) {
     const found = await serverMinor(invocation, io);
     const image = textFlag(invocation, "image");
     const notes = [
-      ...("unknown" in found ? [leftOut(found.unknown)] : []),
-      ...(image ? [] : ["the Deployment of the scheduler is left out: add it with --image IMAGE"]),
+      ...("unknown" in found ? [assumed(found.unknown)] : []),
+      ...(image ? [] : ["the Deployment of the controllers is left out: add it with --image IMAGE"]),
     ];
     if (notes.length > 0) io.stderr(`nckubelet: ${notes.join("; ")}\n`);
     io.stdout(renderInstallManifests({ minor: "minor" in found ? found.minor : undefined, image }));
@@ -63,10 +67,9 @@ async function askServer(
   return minor > 0 ? { minor } : { unknown: `the API server is ${text}` };
 }
 
-function leftOut(why: string): string {
+function assumed(why: string): string {
   return `${
     why.replaceAll(/\s+/g, " ")
-  }: these manifests fit any server, without the CEL rules, selectable fields, ` +
-    `admission policies and mirror binding of 1.${fullFeaturesSince} and later; add those with --server-minor N or ` +
-    `--kubeconfig FILE`;
+  }: these manifests are for API servers 1.${currentSince} and later; for an older one, ` +
+    "use --server-minor N or --kubeconfig FILE";
 }

@@ -8,11 +8,12 @@ export const validateCommand: Command = {
   flags: { filename: filenameFlag },
   examples: ["nckubelet validate -f app.yaml", "nckubelet validate examples/*.yaml"],
   async run(invocation, io) {
-    const files = await readManifestFiles(invocation, io);
-    for (const { file, apps, problems, skipped } of files) {
+    const files = await readManifestFiles(invocation, io, { checkSets: true });
+    for (const { file, apps, sets, problems, skipped } of files) {
       for (const { app: { metadata } } of apps) {
         io.stdout(`${file}: ${keyOf({ metadata })} is valid\n`);
       }
+      for (const set of sets) io.stdout(`${file}: NCAppSet ${set} is valid\n`);
       for (const line of [...skipped, ...problems]) io.stderr(`${line}\n`);
     }
     return files.some(({ problems }) => problems.length > 0) ? 1 : 0;

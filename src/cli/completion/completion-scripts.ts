@@ -1,11 +1,15 @@
 /** Completion scripts, generated from the flags and operands of commands. Pure. */
 
+/** What a word may be: a file, an app of the node, one of these words, or anything. */
+export type Choices = "files" | "apps" | "anything" | readonly string[];
+
 export interface Completable {
   name: string;
   summary: string;
-  /** The kind of its operands, or the words to choose from. */
-  takes: "apps" | "files" | string[];
-  flags: { flag: string; short?: string; help: string; hasValue: boolean }[];
+  /** What its operands may be. */
+  takes: Choices;
+  /** `value` is absent for a switch. */
+  flags: { flag: string; short?: string; help: string; value?: Choices }[];
 }
 
 /** Lists apps as users type them, without the default namespace. */
@@ -17,18 +21,31 @@ export function bashCompletion(commands: Completable[]): string {
   const flags = commands.map(({ name, flags }) =>
     `    ${name}) flags="${flags.map(({ flag }) => `--${flag}`).join(" ")}" ;;`
   );
-  const operands = commands.map(({ name, takes }) => {
-    const words = takes === "apps" ? `$(${listApps})` : takes === "files" ? "" : takes.join(" ");
-    return takes === "files" ? [] : [`    ${name}) COMPREPLY=($(compgen -W "${words}" -- "$word")) ;;`];
-  }).flat();
+  const values = commands.flatMap(({ name, flags }) =>
+    flags.flatMap(({ flag, short, value }) =>
+      value
+        ? [`    ${name}:--${flag}${short ? `|${name}:-${short}` : ""}) ${bashOffer(value)}; return ;;`]
+        : []
+    )
+  );
+  const operands = commands.map(({ name, takes }) => `    ${name}) ${bashOffer(takes)} ;;`);
   return `# bash completion for nckubelet
 _nckubelet() {
-  local word=\${COMP_WORDS[COMP_CWORD]} flags=
+  local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} flags=
   COMPREPLY=()
+  # bash splits --flag=value into three words.
+  if [ "$word" = = ]; then
+    word=
+  elif [ "$before" = = ]; then
+    before=\${COMP_WORDS[COMP_CWORD-2]}
+  fi
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "${names}" -- "$word"))
     return
   fi
+  case \${COMP_WORDS[1]}:$before in
+${values.join("\n")}
+  esac
   case \${COMP_WORDS[1]} in
 ${flags.join("\n")}
   esac
@@ -37,23 +54,31 @@ ${flags.join("\n")}
   esac
   case \${COMP_WORDS[1]} in
 ${operands.join("\n")}
-    *) COMPREPLY=($(compgen -f -- "$word")) ;;
   esac
 }
 complete -o filenames -F _nckubelet nckubelet
 `;
 }
 
+function bashOffer(choices: Choices): string {
+  if (choices === "anything") return ":";
+  if (choices === "files") return 'COMPREPLY=($(compgen -f -- "$word"))';
+  const words = choices === "apps" ? `$(${listApps})` : choices.join(" ");
+  return `COMPREPLY=($(compgen -W "${words}" -- "$word"))`;
+}
+
 /** For zsh, as an autoloaded function. */
 export function zshCompletion(commands: Completable[]): string {
   const rows = commands.map(({ name, summary }) => `    ${quote(`${name}:${summary}`)}`);
   const cases = commands.map(({ name, flags, takes }) => {
-    const specs = flags.map(({ flag, help, hasValue }) =>
-      quote(
-        `--${flag}${hasValue ? "=" : ""}[${help.replace(/[[\]:]/g, "")}]${hasValue ? ":value:_files" : ""}`,
-      )
-    );
-    return `    ${name}) _arguments ${[...specs, quote(zshOperands(takes))].join(" ")} ;;`;
+    const specs = flags.flatMap(({ flag, short, help, value }) => {
+      const end = `[${help.replace(/[[\]:]/g, "")}]${value ? `:value:${zshOffer(value)}` : ""}`;
+      return [
+        quote(`--${flag}${value ? "=" : ""}${end}`),
+        ...(short ? [quote(`-${short}${value ? "+" : ""}${end}`)] : []),
+      ];
+    });
+    return `    ${name}) _arguments ${[...specs, quote(`*:operand:${zshOffer(takes)}`)].join(" ")} ;;`;
   });
   return `#compdef nckubelet
 _nckubelet_apps() {
@@ -85,9 +110,10 @@ fi
 `;
 }
 
-function zshOperands(takes: Completable["takes"]): string {
-  if (takes === "apps") return "*:app:_nckubelet_apps";
-  return takes === "files" ? "*:file:_files" : `1:word:(${takes.join(" ")})`;
+function zshOffer(choices: Choices): string {
+  if (choices === "anything") return " ";
+  if (choices === "apps") return "_nckubelet_apps";
+  return choices === "files" ? "_files" : `(${choices.join(" ")})`;
 }
 
 export function fishCompletion(commands: Completable[]): string {
@@ -95,19 +121,21 @@ export function fishCompletion(commands: Completable[]): string {
     const when = quote(`__fish_seen_subcommand_from ${name}`);
     return [
       `complete -c nckubelet -n __fish_use_subcommand -f -a ${name} -d ${quote(summary)}`,
-      ...flags.map(({ flag, short, help, hasValue }) =>
+      ...flags.map(({ flag, short, help, value }) =>
         `complete -c nckubelet -n ${when} -l ${flag}${short ? ` -s ${short}` : ""}${
-          hasValue ? " -r" : ""
+          value ? ` ${fishOffer(value, "-x", "-r -F")}` : ""
         } -d ${quote(help)}`
       ),
-      ...(takes === "files" ? [] : [
-        `complete -c nckubelet -n ${when} -f -a ${
-          quote(takes === "apps" ? `(${listApps})` : takes.join(" "))
-        }`,
-      ]),
+      ...(takes === "files" ? [] : [`complete -c nckubelet -n ${when} ${fishOffer(takes, "-f", "")}`]),
     ];
   });
   return `# fish completion for nckubelet\n${lines.join("\n")}\n`;
+}
+
+function fishOffer(choices: Choices, only: string, files: string): string {
+  if (choices === "files") return files;
+  if (choices === "anything") return only;
+  return `${only} -a ${quote(choices === "apps" ? `(${listApps})` : choices.join(" "))}`;
 }
 
 /** Quotes text for sh and zsh, and for fish unless it has a backslash. */

@@ -1,5 +1,12 @@
-/** `nckubelet completion`: prints a script that completes commands and flags in bash, zsh and fish. */
-import { bashCompletion, type Completable, fishCompletion, zshCompletion } from "./completion-scripts.ts";
+/** `nckubelet completion`: prints a script that completes commands, flags, their values and operands in bash, zsh and fish. */
+import { spec } from "../../api/schema/schema.ts";
+import {
+  bashCompletion,
+  type Choices,
+  type Completable,
+  fishCompletion,
+  zshCompletion,
+} from "./completion-scripts.ts";
 import { type Command, UsageError } from "../command.ts";
 import { type CommandEntry, type CommandTable, visibleCommands } from "../command-line.ts";
 
@@ -32,10 +39,11 @@ export const completionCommand = (commands: CommandTable): Command => ({
   },
 });
 
-function operandsOf(operands: string): Completable["takes"] {
-  if (operands === "") return [];
+function operandsOf(operands: string): Choices {
+  if (operands === "") return "anything";
   if (operands === "SHELL") return Object.keys(shells);
-  return operands.startsWith("APP") ? "apps" : "files";
+  if (operands === "[FIELD]") return Object.keys(spec.properties);
+  return /^\[?APP/.test(operands) ? "apps" : "files";
 }
 
 async function toCompletable(name: string, { summary, load }: CommandEntry): Promise<Completable> {
@@ -44,11 +52,15 @@ async function toCompletable(name: string, { summary, load }: CommandEntry): Pro
     name,
     summary,
     takes: operandsOf(operands),
-    flags: Object.entries(flags).map(([flag, { kind, short, help }]) => ({
+    flags: Object.entries(flags).map(([flag, { kind, short, help, choices, value }]) => ({
       flag,
       short,
       help,
-      hasValue: kind !== "switch",
+      ...(kind === "switch" ? {} : { value: choices ?? (isPath(value) ? "files" : "anything") }),
     })),
   };
+}
+
+function isPath(value: string | undefined): boolean {
+  return value === "FILE" || value === "PATH" || value === "DIR";
 }

@@ -25,14 +25,19 @@ export const agentFlags: Record<string, Flag> = {
     help: "YAML file of settings named like these flags. Relative paths in it start at its folder.",
     default: defaultConfig,
   },
-  kubeconfig: { kind: "text", value: "FILE", help: "Kubeconfig of the API server." },
+  kubeconfig: {
+    kind: "text",
+    value: "FILE",
+    help: "Kubeconfig of the API server, or a list as in KUBECONFIG.",
+  },
   server: { kind: "text", value: "URL", help: "URL of the API server, such as a kubectl proxy." },
   "node-name": { kind: "text", value: "NAME", help: "Name of this node.", default: "the host name" },
   namespace: { kind: "text", value: "NAME", help: "Run only the NCApps of this namespace.", default: "all" },
   manifests: { kind: "text", value: "DIR", help: "Also run the NCApps in the files of this folder." },
   "manifest-url": { kind: "text", value: "URL", help: "Also run the NCApps at this URL." },
   standalone: { kind: "switch", help: "Run without an API server." },
-  "with-scheduler": { kind: "switch", help: "Also run the scheduler of the cluster in this agent." },
+  "with-controller": { kind: "switch", help: "Also run the controllers of the cluster in this agent." },
+  "with-scheduler": { kind: "switch", help: "Also run only the scheduler; use --with-controller instead." },
   "sync-period": { kind: "text", value: "TIME", help: "How often to check all apps.", default: "10s" },
   "report-period": {
     kind: "text",
@@ -46,6 +51,10 @@ export const agentFlags: Record<string, Flag> = {
     help: "Comma-separated addresses to serve status on; '' for none.",
     default: "127.0.0.1:10268",
   },
+  "open-loopback": {
+    kind: "switch",
+    help: "Let every local user read apps and logs on loopback, without a token.",
+  },
   "tls-cert-file": { kind: "text", value: "FILE", help: "Certificate for addresses other than loopback." },
   "tls-private-key-file": { kind: "text", value: "FILE", help: "Private key of that certificate." },
   "token-file": {
@@ -53,6 +62,18 @@ export const agentFlags: Record<string, Flag> = {
     value: "FILE",
     help: "Bearer tokens to accept on those addresses, one per line.",
     default: "ask the API server",
+  },
+  "kubelet-listen": {
+    kind: "text",
+    value: "ADDR",
+    help: "Address to serve the kubelet API on, on Nodes that the agent registered; '' for none.",
+    default: ":10250",
+  },
+  "client-ca-file": {
+    kind: "text",
+    value: "FILE",
+    help: "Authority of the client certificates that the kubelet API accepts.",
+    default: "what the API server publishes",
   },
   socket: {
     kind: "text",
@@ -83,14 +104,26 @@ export const agentFlags: Record<string, Flag> = {
   enforce: {
     kind: "text",
     value: "MODE",
+    choices: ["strict", "best-effort"],
     help: "Start apps whose limits cannot be enforced: never (strict) or anyway (best-effort).",
     default: "strict",
   },
   "register-node": {
     kind: "text",
     value: "MODE",
+    choices: ["auto", "always", "never"],
     help: "Create the Node: auto (if there is none), always or never.",
     default: "auto",
+  },
+  pods: {
+    kind: "text",
+    value: "MODE",
+    help: "Show apps as Pods: auto (on a Node that the agent registered) or never.",
+    default: "auto",
+  },
+  "accept-node-name-change": {
+    kind: "switch",
+    help: "Stop and delete the apps of this agent's earlier node name or cluster.",
   },
   "reserved-cpu-pct": {
     kind: "text",
@@ -106,8 +139,20 @@ export const agentFlags: Record<string, Flag> = {
   },
   "max-apps": { kind: "text", value: "N", help: "Maximum number of apps.", default: "1000" },
   "stop-apps-on-exit": { kind: "switch", help: "Stop all apps when the agent exits." },
-  "log-level": { kind: "text", value: "LEVEL", help: "debug, info, warn or error.", default: "info" },
-  "log-format": { kind: "text", value: "FORMAT", help: "text or json.", default: "text" },
+  "log-level": {
+    kind: "text",
+    value: "LEVEL",
+    choices: ["debug", "info", "warn", "error"],
+    help: "debug, info, warn or error.",
+    default: "info",
+  },
+  "log-format": {
+    kind: "text",
+    value: "FORMAT",
+    choices: ["text", "json"],
+    help: "text or json.",
+    default: "text",
+  },
 };
 
 /** The settings that the config file may have: all but the name of the file. */

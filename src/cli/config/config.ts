@@ -16,6 +16,7 @@ import {
   parseChoice,
   parseDuration,
   parseHttpURL,
+  parseListen,
   parsePercentage,
   parseWholeNumber,
   variableName,
@@ -26,7 +27,7 @@ import { mergeLevels } from "./setting-levels.ts";
 
 export { agentFlags, defaultConfig, defaultPaths, systemSocket } from "./agent-flags.ts";
 
-export type AgentSettings = Omit<AgentOptions, "log" | "version" | "hardwareCommand"> & {
+export type AgentSettings = Omit<AgentOptions, "log" | "version" | "self" | "access"> & {
   logLevel: LogLevel;
   logFormat: LogFormat;
 };
@@ -38,7 +39,7 @@ export async function readAgentSettings(
   read?: (path: string) => Promise<string>,
 ): Promise<AgentSettings> {
   const variables = settingNames.map((name) => [name, env[variableName(name)]]);
-  const { text: raw, path } = mergeLevels([
+  const { text: raw, path, paths } = mergeLevels([
     await readConfigFile(flags, env, read),
     { values: Object.fromEntries(variables), folder: "" },
     { values: flags, folder: "" },
@@ -53,25 +54,29 @@ export async function readAgentSettings(
   };
   const stateDir = folder("state-dir", defaultPaths.state);
   const manifestUrl = raw("manifest-url");
-  const cluster = { kubeconfig: path("kubeconfig"), server: raw("server") };
+  const cluster = { kubeconfig: paths("kubeconfig"), server: raw("server") };
   const standalone = isSet("standalone");
-  const withScheduler = isSet("with-scheduler");
-  checkStandalone({ ...cluster, standalone, withScheduler });
+  const withOld = isSet("with-scheduler");
+  const controllers = isSet("with-controller") ? "all" : withOld ? "scheduler" : undefined;
+  checkStandalone({ ...cluster, standalone, controllers });
   return {
     kubeconfig: cluster.kubeconfig || (cluster.server || standalone ? undefined : env.KUBECONFIG),
     server: cluster.server,
     standalone,
-    withScheduler,
+    controllers,
     nodeName: checkNodeName(raw("node-name") ?? hostname().toLowerCase()),
     namespace: raw("namespace") || undefined,
     manifests: path("manifests") || undefined,
     manifestUrl: manifestUrl ? parseHttpURL("manifest-url", manifestUrl) : undefined,
     syncPeriodMs: parseDuration("sync-period", text("sync-period", "10s")),
     reportPeriodMs: parseDuration("report-period", text("report-period", "10s")),
-    listen: text("listen", "127.0.0.1:10268"),
+    listen: parseListen("listen", text("listen", "127.0.0.1:10268")),
+    openLoopback: isSet("open-loopback"),
     tlsCertFile: path("tls-cert-file") || undefined,
     tlsKeyFile: path("tls-private-key-file") || undefined,
     tokenFile: path("token-file") || undefined,
+    kubeletListen: parseListen("kubelet-listen", text("kubelet-listen", ":10250"), { anyHost: true }),
+    clientCAFile: path("client-ca-file") || undefined,
     socket: path("socket") ?? defaultPaths.socket,
     stateDir,
     logDir: folder("log-dir", defaultPaths.log),
@@ -83,6 +88,8 @@ export async function readAgentSettings(
     cgroupRoot: path("cgroup-root") || undefined,
     enforce: parseChoice("enforce", text("enforce", "strict"), ["strict", "best-effort"]),
     registerNode: parseChoice("register-node", text("register-node", "auto"), ["auto", "always", "never"]),
+    pods: parseChoice("pods", text("pods", "auto"), ["auto", "never"]),
+    acceptNodeNameChange: isSet("accept-node-name-change"),
     reserved: {
       cpuPCT: parsePercentage("reserved-cpu-pct", text("reserved-cpu-pct", "0")),
       memPCT: parsePercentage("reserved-mem-pct", text("reserved-mem-pct", "0")),
@@ -117,9 +124,9 @@ export function instanceName(stateDir: string): string {
 }
 
 function checkStandalone(
-  { standalone, withScheduler, kubeconfig, server }: Pick<
+  { standalone, controllers, kubeconfig, server }: Pick<
     AgentSettings,
-    "standalone" | "withScheduler" | "kubeconfig" | "server"
+    "standalone" | "controllers" | "kubeconfig" | "server"
   >,
 ): void {
   if (!standalone) return;
@@ -127,7 +134,10 @@ function checkStandalone(
     const other = kubeconfig ? "--kubeconfig" : "--server";
     throw new UsageError(`--standalone means no API server: remove ${other}`);
   }
-  if (withScheduler) throw new UsageError("--with-scheduler needs an API server: remove --standalone");
+  if (controllers) {
+    const flag = controllers === "all" ? "--with-controller" : "--with-scheduler";
+    throw new UsageError(`${flag} needs an API server: remove --standalone`);
+  }
 }
 
 function checkNodeName(name: string): string {

@@ -6,7 +6,7 @@
  * level; the caller refuses that.
  * A relative path starts at the folder of its level.
  */
-import { resolve } from "node:path";
+import { delimiter, resolve } from "node:path";
 import { UsageError } from "../command.ts";
 
 export interface Level {
@@ -19,14 +19,17 @@ export interface Settings {
   text(name: string): string | undefined;
   /** The value as an absolute path; an empty one stays empty. */
   path(name: string): string | undefined;
+  /** The value as a list of absolute paths, separated as in KUBECONFIG. */
+  paths(name: string): string | undefined;
 }
 
 /** What a setting discards from the levels below it. */
 const discards = new Map([
-  ["standalone", ["kubeconfig", "server", "with-scheduler"]],
+  ["standalone", ["kubeconfig", "server", "with-controller", "with-scheduler"]],
   // At one level, the two mean the credentials of the kubeconfig at the address of the server.
   ["kubeconfig", ["standalone", "server"]],
   ["server", ["standalone"]],
+  ["with-controller", ["standalone"]],
   ["with-scheduler", ["standalone"]],
 ]);
 
@@ -44,11 +47,13 @@ export function mergeLevels(levels: readonly Level[]): Settings {
     if (typeof value === "object") throw new UsageError(`--${name}: must be one value, not a list or map`);
     return value === undefined ? undefined : String(value);
   };
+  const absolute = (name: string, path: string) => path && resolve(merged.get(name)?.folder ?? "", path);
   return {
     text,
     path: (name) => {
       const path = text(name);
-      return path && resolve(merged.get(name)?.folder ?? "", path);
+      return path && absolute(name, path);
     },
+    paths: (name) => text(name)?.split(delimiter).map((path) => absolute(name, path)).join(delimiter),
   };
 }

@@ -1,10 +1,12 @@
 /** The checks of the API server, with the agent's own identity. They change nothing. */
 import { stat } from "node:fs/promises";
-import { group, leaseNamespace, plural } from "../../api/names.ts";
+import { type CRDGaps, currentSince, findCRDGaps } from "../../api/install/install.ts";
+import { crdName, group, leaseNamespace, plural } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus, KubeError } from "../../kube/kube-error.ts";
+import { splitKubeconfig } from "../../kube/access/access.ts";
 import { mayI, type Right } from "../../kube/access-review.ts";
-import { ncappPath } from "../../kube/resources.ts";
+import { crds, ncappPath, resourcePath } from "../../kube/resources.ts";
 import { describeError } from "../../lib/log.ts";
 import { type ClusterConnection, connectCluster, readServerVersion } from "../cluster.ts";
 import type { Finding } from "./check-node.ts";
@@ -18,7 +20,12 @@ export const agentPermissions: Right[] = [
   { verb: "patch", group, resource: plural, subresource: "status" },
   ...["get", "create", "patch"].map((verb) => ({ verb, group: "", resource: "nodes" })),
   { verb: "patch", group: "", resource: "nodes", subresource: "status" },
+  { verb: "get", group: "", resource: "namespaces", name: "kube-system" },
   ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
+  { verb: "list", group: "scheduling.k8s.io", resource: "priorityclasses" },
+  { verb: "get", group: crds.group, resource: crds.plural, name: crdName },
+  { verb: "create", group: "authentication.k8s.io", resource: "tokenreviews" },
+  { verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" },
   ...["get", "create", "update"].map((verb) => (
     { verb, group: "coordination.k8s.io", resource: "leases", namespace: leaseNamespace }
   )),
@@ -40,50 +47,86 @@ export async function checkCluster(
     return [problem("api server", `${describeError(error)}; use --standalone to run without one`)];
   }
   using cluster = connection;
-  const connected = [...await checkFile(options.kubeconfig), await checkServer(cluster)];
-  if (connected.some(({ level }) => level === "problem")) return connected;
+  const [access, [server, minor]] = [await checkFile(options.kubeconfig), await checkServer(cluster)];
+  if (server.level === "problem") return [...access, server];
   return [
-    ...connected,
-    await checkNCApps(cluster.client, options.namespace),
+    ...access,
+    server,
+    await checkCRD(cluster.client, minor, options.namespace),
     await checkPermissions(cluster.client, options.namespace),
     checkClock(cluster.clockSkewMs()),
   ];
 }
 
 async function checkFile(kubeconfig: string | undefined): Promise<Finding[]> {
-  const mode = kubeconfig && (await stat(kubeconfig)).mode & 0o077;
-  if (!mode) return [];
-  const message = `other users can read ${kubeconfig}: chmod 600 ${kubeconfig}`;
-  return [{ check: "kubeconfig", level: "warning", message }];
+  const findings: Finding[] = [];
+  for (const path of splitKubeconfig(kubeconfig ?? "")) {
+    const mode = await stat(path).then(({ mode }) => mode & 0o077, () => 0);
+    const message = `other users can read ${path}: chmod 600 ${path}`;
+    if (mode) findings.push({ check: "kubeconfig", level: "warning", message });
+  }
+  return findings;
 }
 
-async function checkServer({ client }: ClusterConnection): Promise<Finding> {
+/** Returns the finding, and the minor version of the server. */
+async function checkServer({ client }: ClusterConnection): Promise<[Finding, number]> {
   const check = "api server";
   try {
-    const { text } = await readServerVersion(client);
-    return { check, level: "ok", message: `${text} at ${client.access.describe()}` };
+    const { text, minor } = await readServerVersion(client);
+    return [{ check, level: "ok", message: `${text} at ${client.access.describe()}` }, minor];
   } catch (error) {
     const next = error instanceof KubeError && error.reason === "Unauthorized"
       ? "renew the credentials of the kubeconfig"
       : "check the address, the network and the CA";
-    return problem(check, `${describeError(error)}; ${next}`);
+    return [problem(check, `${describeError(error)}; ${next}`), 0];
   }
 }
 
-async function checkNCApps(client: KubeClient, namespace: string | undefined): Promise<Finding> {
+const applyManifests = "nckubelet manifests | kubectl apply -f -";
+
+async function checkCRD(client: KubeClient, minor: number, namespace?: string): Promise<Finding> {
   const check = "crd";
   try {
     await client.request({ path: ncappPath(namespace), query: { limit: 1 } });
-    return { check, level: "ok", message: `${plural}.${group} is installed` };
   } catch (error) {
-    if (hasStatus(error, 404)) {
-      return problem(check, "the NCApp CRD is not installed: nckubelet manifests | kubectl apply -f -");
-    }
+    if (hasStatus(error, 404)) return problem(check, `the NCApp CRD is not installed: ${applyManifests}`);
     if (hasStatus(error, 403)) {
       return { check, level: "warning", message: "you may not read NCApps; see rbac" };
     }
     return problem(check, describeError(error));
   }
+  try {
+    return judgeCRD(
+      findCRDGaps(await client.request({ path: resourcePath(crds, { name: crdName }) })),
+      minor,
+    );
+  } catch (error) {
+    const why = hasStatus(error, 403) ? "you may not read it; see rbac" : describeError(error);
+    return { check, level: "warning", message: `${crdName} is installed, but not compared: ${why}` };
+  }
+}
+
+/** What the gaps of the installed CRD cost. Servers before 1.31 cannot select by node, whatever the CRD says. */
+function judgeCRD({ unknown, selectable }: CRDGaps, minor: number): Finding {
+  const cost = "every agent lists and watches every NCApp of the cluster";
+  const more = unknown.length > 5 ? ` and ${unknown.length - 5} more` : "";
+  const gaps = [
+    ...(unknown.length > 0
+      ? [
+        `it is older than this program, and the API server does not store ${
+          unknown.slice(0, 5).join(", ")
+        }${more}`,
+      ]
+      : []),
+    ...(selectable || minor < currentSince ? [] : [`it cannot select NCApps by node, so ${cost}`]),
+  ];
+  if (gaps.length > 0) {
+    return { check: "crd", level: "warning", message: `${gaps.join("; ")}: ${applyManifests}` };
+  }
+  const note = selectable
+    ? ""
+    : `; API servers before 1.${currentSince} cannot select NCApps by node: ${cost}`;
+  return { check: "crd", level: "ok", message: `${crdName} is installed and up to date${note}` };
 }
 
 async function checkPermissions(client: KubeClient, namespace: string | undefined): Promise<Finding> {
@@ -100,9 +143,7 @@ async function checkPermissions(client: KubeClient, namespace: string | undefine
     }
     return problem(
       check,
-      `may not ${
-        denied.join(", ")
-      }: nckubelet manifests | kubectl apply -f -, and add this identity to the group ` +
+      `may not ${denied.join(", ")}: ${applyManifests}, and add this identity to the group ` +
         "nckubelet:agents or the namespace nckubelet-agents",
     );
   } catch (error) {
@@ -110,8 +151,8 @@ async function checkPermissions(client: KubeClient, namespace: string | undefine
   }
 }
 
-function describePermission({ verb, resource, subresource }: Right): string {
-  return `${verb} ${subresource ? `${resource}/${subresource}` : resource}`;
+function describePermission({ verb, resource, subresource, name }: Right): string {
+  return [verb, subresource ? `${resource}/${subresource}` : resource, name].filter(Boolean).join(" ");
 }
 
 function checkClock(skewMs: number | undefined): Finding {

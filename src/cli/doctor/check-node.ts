@@ -7,6 +7,7 @@ import { explainMissing, findMount, type LocateFailure, ownCgroup } from "../../
 import { errorCode } from "../../lib/files.ts";
 import { version } from "../../lib/version.ts";
 import { cleanPath } from "../../lib/shell.ts";
+import { hasHelper } from "../../supervisor/launcher/launcher.ts";
 import type { AgentClient } from "../agent-api/agent-api.ts";
 
 /** One line of `nckubelet doctor`. The message of a problem says how to fix it. */
@@ -53,9 +54,9 @@ function noLimits({ message }: LocateFailure): Finding {
   return { check: "cgroup v2", level: "problem", message };
 }
 
-/** Checks the programs that every start of an app needs. */
-export async function checkTools(path: string = cleanPath): Promise<Finding[]> {
-  const tools = ["sh", "cat", "setsid", "setpriv"];
+/** Checks the programs that every start of an app needs; the native launcher needs fewer. */
+export async function checkTools(path: string = cleanPath, isNative = hasHelper()): Promise<Finding[]> {
+  const tools = isNative ? ["sh", "cat"] : ["sh", "cat", "setsid", "setpriv"];
   const places = await Promise.all(tools.map((tool) => findProgram(tool, path)));
   const missing = tools.filter((_, index) => places[index] === undefined);
   const check = "programs";
@@ -64,7 +65,7 @@ export async function checkTools(path: string = cleanPath): Promise<Finding[]> {
     return [{ check, level: "problem", message }];
   }
   // BusyBox has a setpriv that cannot change users.
-  if (!(await helpOf(places[3]!)).includes("--reuid")) {
+  if (places[3] && !(await helpOf(places[3])).includes("--reuid")) {
     const message = `${places[3]} cannot change users: install setpriv of util-linux`;
     return [{ check, level: "problem", message }];
   }
@@ -99,11 +100,14 @@ export async function checkDisk(
   })) as Finding[];
 }
 
+/** The agent's own checks that doctor makes itself, or reports from another field. */
+const checkedOtherwise = /^(source-.*|cgroups|disk|api-server)$/;
+
 /** Checks whether an agent runs, and what it reports about itself. */
 export async function checkAgent(client: Pick<AgentClient, "status">): Promise<Finding[]> {
   const check = "agent";
   try {
-    const { version: its, node, sources, limits, problems } = await client.status();
+    const { version: its, node, sources, limits, launcher, problems, checks } = await client.status();
     return [
       its === version ? { check, level: "ok", message: `version ${its} runs node ${node}` } : {
         check,
@@ -117,8 +121,14 @@ export async function checkAgent(client: Pick<AgentClient, "status">): Promise<F
           message: `apps with caps cannot start: ${limits.message}`,
         } as const,
       ]),
+      ...(launcher ? [describeLauncher(launcher)] : []),
       ...sources.filter(({ ready }) => !ready).map(({ name, message }): Finding => (
         { check: `source ${name}`, level: "problem", message }
+      )),
+      ...checks.filter(({ name, ok }) => !ok && !checkedOtherwise.test(name)).map((
+        { name, message },
+      ): Finding => (
+        { check: name, level: "problem", message }
       )),
       ...problems.map(({ message, origin }): Finding => (
         { check: "manifest", level: "warning", message: origin ? `${origin}: ${message}` : message }
@@ -127,6 +137,14 @@ export async function checkAgent(client: Pick<AgentClient, "status">): Promise<F
   } catch (error) {
     return [{ check, level: "problem", message: (error as Error).message }];
   }
+}
+
+function describeLauncher({ kind, message }: { kind: "native" | "sh"; message: string }): Finding {
+  return kind === "native" ? { check: "launcher", level: "ok", message: `native: ${message}` } : {
+    check: "launcher",
+    level: "warning",
+    message: `sh starts the apps, at three times the cost: ${message}`,
+  };
 }
 
 async function findProgram(name: string, path: string): Promise<string | undefined> {

@@ -1,6 +1,12 @@
-/** `nckubelet doctor`: finds what keeps an agent from working. Changes nothing. */
+/**
+ * `nckubelet doctor`: finds what keeps an agent from working. Changes nothing.
+ *
+ * It asks the running agent first: what that knows about its limits, folders and API server counts more than what this command
+ * would find with its own user, flags and environment.
+ */
 import { agentFlags, type AgentSettings, readAgentSettings } from "../config/config.ts";
-import { createAgentClient } from "../agent-api/agent-api.ts";
+import { sourceNames } from "../../sources/source.ts";
+import { type AgentStatus, createAgentClient } from "../agent-api/agent-api.ts";
 import type { Command, Flag } from "../command.ts";
 import { type Color, formatTable, paintFor } from "../screen/screen.ts";
 import { checkAgent, checkCgroups, checkDisk, checkTools, type Finding } from "./check-node.ts";
@@ -31,12 +37,16 @@ export const doctorCommand: Command = {
   ],
   async run({ flags }, io) {
     const settings = await readAgentSettings(flags, io.env);
+    const client = createAgentClient(settings.socket);
+    const agent = await client.status().catch(() => undefined);
     const findings = withoutRepeats((await Promise.all([
-      checkCgroups(settings),
+      checkAgent(client),
+      agent?.limits.enforced
+        ? [{ check: "cgroup v2", level: "ok", message: "the agent enforces caps" } as const]
+        : checkCgroups(settings),
       checkTools(),
-      checkDisk(settings),
-      checkAgent(createAgentClient(settings.socket)),
-      checkApiServer(settings),
+      checkDisk({ ...settings, stateDir: agent?.stateDir ?? settings.stateDir }),
+      checkApiServer(settings, agent),
     ])).flat());
     const paint = paintFor(io);
     const rows = findings.map(({ level, check, message }) => [levels[level].word, check, message]);
@@ -56,9 +66,19 @@ function withoutRepeats(findings: Finding[]): Finding[] {
   );
 }
 
-async function checkApiServer(settings: AgentSettings): Promise<Finding[]> {
-  if (settings.standalone) {
-    return [{ check: "api server", level: "ok", message: "not used: standalone" }];
+async function checkApiServer(
+  settings: AgentSettings,
+  agent: Pick<AgentStatus, "sources" | "checks"> | undefined,
+): Promise<Finding[]> {
+  const check = "api server";
+  if (agent && !agent.sources.some(({ name }) => name === sourceNames.apiServer)) {
+    return [{ check, level: "ok", message: "not used: the agent runs standalone" }];
+  }
+  if (!agent && settings.standalone) return [{ check, level: "ok", message: "not used: standalone" }];
+  const known = agent?.checks.find(({ name }) => name === "api-server");
+  if (known && !settings.kubeconfig && !settings.server) {
+    const message = `the agent says: ${known.message}; name its --kubeconfig to check the CRD and RBAC, too`;
+    return [{ check, level: known.ok ? "ok" : "problem", message }];
   }
   const { checkCluster } = await import("./check-cluster.ts");
   return await checkCluster(settings);

@@ -7,7 +7,7 @@ import { dump } from "js-yaml";
 import { errorCode, readIfExists, writeFileAtomic } from "../../lib/files.ts";
 import { connectCluster, readServerVersion } from "../cluster.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig, readAgentSettings } from "../config/config.ts";
 import { fetchPublishedCa, isPin, pinnedCertificates } from "./ca-pin.ts";
 
 export const joinCommand: Command = {
@@ -46,6 +46,7 @@ export const joinCommand: Command = {
     await writeFileAtomic(config, joinedSettings(settings, kubeconfig), {
       mode: await modeOf(config, 0o644),
     });
+    await acceptNode(config, io);
     io.stdout(
       `${kubeconfig} reaches an API server ${server}. Restart the agent to connect it:\n` +
         "  systemctl restart nckubelet\n",
@@ -53,6 +54,22 @@ export const joinCommand: Command = {
     return 0;
   },
 };
+
+/** Records the node and cluster that the agent now has: to join is to give up the apps of an earlier cluster. */
+async function acceptNode(config: string, io: Io): Promise<void> {
+  const { nextRecord, readCluster, readNodeRecord, writeNodeRecord } = await import(
+    "../../node/node-record.ts"
+  );
+  const { nodeName: node, stateDir, kubeconfig } = await readAgentSettings({ config }, io.env);
+  const before = await readNodeRecord(stateDir);
+  if (!before) return;
+  using connection = await connectCluster({ kubeconfig, env: io.env });
+  const { id } = before;
+  await writeNodeRecord(
+    stateDir,
+    nextRecord({ id, node }, { node, cluster: await readCluster(connection.client) }),
+  );
+}
 
 /** Returns the agent's settings with another API server; everything else stays as the user wrote it. */
 export function joinedSettings(text: string, kubeconfig: string): string {

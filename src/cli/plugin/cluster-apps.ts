@@ -1,19 +1,19 @@
 /** NCApps as the API server has them: ps, top, logs and describe of `kubectl ncapp`. */
-import { annotations, defaultNamespace } from "../../api/names.ts";
+import { annotations, defaultNamespace, isMirror, podContainer } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
+import type { KubeClient, StreamRequest } from "../../kube/client/client.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
-import { events, ncappPath, ncapps, resourcePath } from "../../kube/resources.ts";
+import { events, ncappPath, ncapps, pods, resourcePath } from "../../kube/resources.ts";
 import { listAll } from "../../kube/watch/watch.ts";
 import { closest } from "../../lib/closest.ts";
 import { describeError } from "../../lib/log.ts";
-import { logPath, streamFromNode } from "../agent-api/agent-api.ts";
+import { logQuery } from "../agent-api/agent-api.ts";
 import { type AppName, fullName } from "../app-name.ts";
 import { connectCluster, kubectlConfig } from "../cluster.ts";
 import { type Flag, type Invocation, type Io, textFlag } from "../command.ts";
 import type { AppOrigin, AppReader } from "../read-commands.ts";
-import { ageOf, formatTable, printableLine } from "../screen/screen.ts";
-import { endpointFlags, findEndpoint } from "./find-endpoint.ts";
+import { describeEvents, printableLine, type ShownEvent } from "../screen/screen.ts";
+import { findPod } from "./app-pod.ts";
 
 export const clusterFlags: Record<string, Flag> = {
   kubeconfig: {
@@ -40,14 +40,14 @@ export const clusterApps: AppOrigin = {
     "all-namespaces": { kind: "switch", short: "A", help: "Apps of all namespaces." },
     ...clusterFlags,
   },
-  logFlags: endpointFlags,
   interval: "5s",
   connect: connectApps,
 };
 
 export interface ClusterApps extends AppReader {
   namespace: string;
-  restart(app: AppName): Promise<void>;
+  /** Returns the Pod that shows the app. */
+  findPod(app: AppName): Promise<AppName>;
 }
 
 /** Connects as kubectl does: by --kubeconfig, KUBECONFIG, or the file in the home folder. */
@@ -70,17 +70,27 @@ export async function connectApps(
     none: all ? "No NCApps." : `No NCApps in namespace ${namespace}. Use -A for all namespaces.`,
     get,
     async *logs(app, { signal, ...choice }) {
-      const endpoint = await findEndpoint(await get(app), invocation, client);
-      yield* streamFromNode(endpoint, logPath(app, choice), signal);
+      const query = { container: podContainer, ...Object.fromEntries(logQuery(choice)) };
+      const pod = await findPod(client, await get(app));
+      yield* streamLog(client, { path: resourcePath(pods, { ...pod, subresource: "log" }), query, signal });
     },
+    broken: async () => [],
     heading: async () => [],
     // A user who may read NCApps need not be allowed to list events: describe shows the rest without them.
     events: (app) =>
       listEvents(client, app).then(
-        (found) => eventLines(found, now()),
+        (found) => describeEvents(found, now()),
         (error) => [`Events: cannot be read: ${printableLine(describeError(error))}`],
       ),
+    findPod: async (app) => await findPod(client, await get(app)),
     async restart(app) {
+      const found = await get(app);
+      if (isMirror(found)) {
+        const key = fullName(app);
+        throw new Error(
+          `${key} is the mirror of an app on ${found.spec.nodeName}: use 'nckubelet restart ${key}' there`,
+        );
+      }
       const body = {
         metadata: { annotations: { [annotations.restartedAt]: new Date(now()).toISOString() } },
       };
@@ -91,40 +101,26 @@ export async function connectApps(
   };
 }
 
+/** Yields the log until the signal aborts. */
+async function* streamLog(client: KubeClient, request: StreamRequest): AsyncGenerator<Uint8Array> {
+  try {
+    yield* await client.stream({ ...request, plain: true });
+  } catch (error) {
+    if (!request.signal?.aborted) throw error;
+  }
+}
+
 async function listApps(client: KubeClient, namespace: string | undefined): Promise<NCApp[]> {
   return (await listAll<NCApp>(client, { resource: ncapps, namespace })).items;
 }
 
-/** What commands read of an Event. */
-interface AppEvent {
-  type?: string;
-  reason?: string;
-  message?: string;
-  count?: number;
-  lastTimestamp?: string;
-}
-
 /** Lists the events of an app, oldest first. */
-async function listEvents(client: KubeClient, { metadata }: NCApp): Promise<AppEvent[]> {
-  const { items } = await client.request<{ items?: AppEvent[] | null }>({
+async function listEvents(client: KubeClient, { metadata }: NCApp): Promise<ShownEvent[]> {
+  const { items } = await client.request<{ items?: ShownEvent[] | null }>({
     path: resourcePath(events, { namespace: metadata.namespace }),
     query: { fieldSelector: `involvedObject.uid=${metadata.uid}` },
   });
   return (items ?? []).sort((a, b) => (a.lastTimestamp ?? "") < (b.lastTimestamp ?? "") ? -1 : 1);
-}
-
-function eventLines(found: AppEvent[], now: number): string[] {
-  if (found.length === 0) return ["Events: none"];
-  const cells = found.map(({ type = "", reason = "", message = "", count = 1, lastTimestamp }) =>
-    [
-      type,
-      reason,
-      `${ageOf(lastTimestamp, now)}${count > 1 ? ` (x${count})` : ""}`,
-      message,
-    ].map(printableLine)
-  );
-  const lines = formatTable([["TYPE", "REASON", "AGE", "MESSAGE"], ...cells]);
-  return ["Events:", ...lines.map((line) => `  ${line}`)];
 }
 
 /** Does something with an app; if there is no such app, the error suggests a similar name. */

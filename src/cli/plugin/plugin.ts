@@ -1,7 +1,6 @@
 /**
- * `kubectl ncapp`: this program as `kubectl-ncapp`, for admins. It asks the API server; only logs come from an agent.
+ * `kubectl ncapp`: this program as `kubectl-ncapp`, for admins. It asks the API server only, which asks the node for logs and exec.
  */
-import { annotations } from "../../api/names.ts";
 import { fullName, manyApps } from "../app-name.ts";
 import type { Command } from "../command.ts";
 import type { CommandTable } from "../command-line.ts";
@@ -17,15 +16,8 @@ const restart: Command = {
   async run(invocation, io) {
     using cluster = await connectApps(invocation, io);
     for (const name of manyApps(invocation, cluster.namespace)) {
-      const key = fullName(name);
-      const app = await cluster.get(name);
-      if (app.metadata.annotations?.[annotations.mirror] !== undefined) {
-        throw new Error(
-          `${key} is the mirror of an app on ${app.spec.nodeName}: use 'nckubelet restart ${key}' there`,
-        );
-      }
       await cluster.restart(name);
-      io.stdout(`${key} is being restarted\n`);
+      io.stdout(`${fullName(name)} is being restarted\n`);
     }
     return 0;
   },
@@ -35,6 +27,18 @@ export const pluginCommands: CommandTable = {
   ps: { summary: "List NCApps with their nodes and usage.", load: async () => ps },
   top: { summary: "Watch the usage of NCApps.", load: async () => top },
   logs: { summary: "Print the log of an NCApp from its node.", load: async () => logs },
+  exec: {
+    summary: "Run a command inside an NCApp on its node.",
+    load: async () => (await import("./exec.ts")).execCommand,
+  },
   describe: { summary: "Show everything about an NCApp, with its events.", load: async () => describe },
+  drain: {
+    summary: "Cordon a node and move its NCApps away.",
+    load: async () => (await import("./drain.ts")).drainCommand,
+  },
   restart: { summary: "Stop NCApps and start them again.", load: async () => restart },
+  rollout: {
+    summary: "Follow, undo, pause, resume, restart or promote the rollout of an NCAppSet.",
+    load: async () => (await import("./rollout.ts")).rolloutCommand,
+  },
 };

@@ -4,7 +4,7 @@ import { apiVersion, defaultNamespace, isSafeName, kind } from "../../api/names.
 import type { EnvVar, NCApp } from "../../api/types.ts";
 import { validateNCApp } from "../../api/validate/validate.ts";
 import { closest } from "../../lib/closest.ts";
-import { errorCode } from "../../lib/files.ts";
+import { explainFileError } from "../../lib/files.ts";
 import { withoutUndefined } from "../../lib/objects.ts";
 import { type Flag, type Invocation, listFlag, textFlag, UsageError } from "../command.ts";
 import { parseWholeNumber } from "../flag-values.ts";
@@ -40,6 +40,7 @@ export const manifestFlags: Record<string, Flag> = {
     value: "K=V",
     help: "Environment variable; K alone takes your own value.",
   },
+  "env-file": { kind: "list", value: "FILE", help: "File of K=V lines; --env overrides it." },
   workdir: {
     kind: "text",
     short: "w",
@@ -47,7 +48,13 @@ export const manifestFlags: Record<string, Flag> = {
     help: "Working directory.",
     default: "the current one",
   },
-  restart: { kind: "text", value: "POLICY", help: "Restart always, on-failure or never.", default: "always" },
+  restart: {
+    kind: "text",
+    value: "POLICY",
+    choices: ["always", "on-failure", "never"],
+    help: "Restart always, on-failure or never.",
+    default: "always",
+  },
   grace: {
     kind: "text",
     value: "SECONDS",
@@ -63,11 +70,11 @@ const policies: Record<string, "Always" | "OnFailure" | "Never"> = {
   never: "Never",
 };
 
-/** Returns the NCApp that the command line describes. An invalid one is a UsageError. */
+/** Returns the NCApp that the command line describes, with the variables of files. An invalid one is a UsageError. */
 export function manifestOf(
   invocation: Invocation,
   env: Record<string, string | undefined>,
-  folder: string = resolve("."),
+  { folder = resolve("."), fromFiles = [] }: { folder?: string; fromFiles?: EnvVar[] } = {},
 ): NCApp {
   const [script, ...args] = invocation.args;
   if (!script) throw new UsageError("no script is named: use nckubelet run SCRIPT");
@@ -77,7 +84,10 @@ export function manifestOf(
     return value === undefined ? undefined : parseWholeNumber(name, value);
   };
   const isURL = /^https?:\/\//i.test(script);
-  const variables = listFlag(invocation, "env").map((word) => variableOf(word, env));
+  const given = listFlag(invocation, "env").map((word) => variableOf(word, env));
+  const variables = [
+    ...new Map([...fromFiles, ...given].map((variable) => [variable.name, variable])).values(),
+  ];
   const app: NCApp = {
     apiVersion,
     kind,
@@ -132,7 +142,7 @@ export async function checkScript(path: string): Promise<void> {
     const near = closest(basename(path), beside);
     const hint = near ? `; did you mean ${resolve(dirname(path), near)}?` : "";
     throw new UsageError(
-      `${path}: ${errorCode(cause) === "ENOENT" ? "no such file" : errorCode(cause)}${hint}`,
+      `${path}: ${explainFileError(cause)}${hint}`,
       {
         cause,
       },

@@ -1,8 +1,17 @@
 /** `nckubelet run`: runs a script as an app of this node's agent, without a cluster. */
 import { type AgentClient, connectAgent, type NodeApp, socketFlag } from "../agent-api/agent-api.ts";
 import { type AppName, fullName, nameOf, shortName } from "../app-name.ts";
-import { describeState, hasEnded, isSettled, isStopped, stopTimeoutMs, waitForApp } from "../app-state.ts";
-import type { Command, Io } from "../command.ts";
+import {
+  describeState,
+  hasEnded,
+  isSettled,
+  waitForApp,
+  waitForStop,
+  waitUntilSteady,
+} from "../app-state.ts";
+import { type Command, type Io, listFlag } from "../command.ts";
+import { printable } from "../screen/screen.ts";
+import { readEnvFiles } from "./env-file.ts";
 import { followAppLog } from "./followed-log.ts";
 import { checkScript, manifestFlags, manifestOf } from "./run-manifest.ts";
 
@@ -12,16 +21,19 @@ export const runCommand: Command = {
   operands: "SCRIPT [-- ARG...]",
   flags: {
     ...manifestFlags,
+    keep: { kind: "switch", help: "Keep the app even if it cannot start." },
     attach: { kind: "switch", short: "a", help: "Print its log until it ends; Ctrl-C stops it." },
     socket: socketFlag,
   },
   examples: [
     "nckubelet run ./server.sh --cpu 20 --mem 10",
     "nckubelet run ./backup.sh --restart never --attach -- --full",
+    "nckubelet run ./server.sh --env-file server.env -e PORT=8080",
     "nckubelet run https://example.com/agent.sh --name agent --user nobody -e MODE=quiet",
   ],
   async run(invocation, io) {
-    const app = manifestOf(invocation, io.env);
+    const fromFiles = await readEnvFiles(listFlag(invocation, "env-file"), io.env);
+    const app = manifestOf(invocation, io.env, { fromFiles });
     await checkScript(app.spec.shellFile ?? "");
     const client = await connectAgent(invocation, io);
     const name = nameOf(app);
@@ -31,16 +43,50 @@ export const runCommand: Command = {
         `${key} exists already: choose another --name, or use 'nckubelet delete ${shortName(name)}' first`,
       );
     }
-    await client.put(app);
-    if (invocation.flags.attach) return await attach(client, name, io);
-    return report(await waitForStart(client, name, io.signal), io);
+    const { warnings = [] } = await client.put(app);
+    for (const warning of warnings) io.stderr(`warning: ${fullName(name)}: ${warning}\n`);
+    const isAttached = invocation.flags.attach === true;
+    const waitForStart = isAttached ? waitForApp : waitUntilSteady;
+    const started = await waitForStart(client, name, isSettled, {
+      timeoutMs: startTimeoutMs,
+      signal: io.signal,
+    });
+    const keep = invocation.flags.keep === true;
+    if (started && hasFailed(started, isAttached)) {
+      return await giveUp(client, name, started, io, { keep });
+    }
+    if (isAttached) return await attach(client, name, io);
+    return report(started, io);
   },
 };
 
+/** Reports whether the app could not start or, without --attach to show its log, failed at once. */
+function hasFailed({ status = {} }: NodeApp, isAttached: boolean): boolean {
+  const { phase, reason } = status;
+  if (phase === "Pending") return reason !== "" && reason !== "Starting";
+  return !isAttached && (phase === "Failed" || phase === "BackOff");
+}
+
+/** Says what is wrong, with the last lines of the log, and removes the app: after a correction, the same command works. */
+async function giveUp(
+  client: AgentClient,
+  name: AppName,
+  app: NodeApp,
+  io: Io,
+  { keep }: { keep: boolean },
+): Promise<number> {
+  report(app, io);
+  if (keep) return 1;
+  const lines = app.status?.lastExit?.message;
+  if (lines) io.stderr(lines.split("\n").map((line) => `  ${printable(line)}\n`).join(""));
+  await client.remove(name);
+  await waitForApp(client, name, () => false, { timeoutMs: startTimeoutMs, signal: io.signal });
+  io.stderr(`nckubelet: ${fullName(name)} was removed; --keep keeps an app that cannot start\n`);
+  return 1;
+}
+
 /** Prints the log until the app has ended or the user presses Ctrl-C, which stops the app. */
 async function attach(client: AgentClient, name: AppName, io: Io): Promise<number> {
-  const started = await waitForStart(client, name, io.signal);
-  if (started?.status?.phase === "Pending") return report(started, io);
   // Standard output is for the log alone.
   const besideLog = { stdout: (text: string | Uint8Array) => io.stderr(String(text)), stderr: io.stderr };
   const log = followAppLog(client, name, { show: (bytes) => io.stdout(bytes), signal: io.signal });
@@ -60,21 +106,9 @@ async function stop(client: AgentClient, name: AppName, app: NodeApp, io: Io): P
   io.stderr(`\nstopping ${key}\n`);
   await client.act(name, "stop");
   // io.signal has aborted already, so only the timeout limits this wait.
-  const limits = { timeoutMs: stopTimeoutMs(app), signal: new AbortController().signal };
-  await waitForApp(client, name, isStopped, limits);
-  const short = shortName(name);
-  io.stderr(
-    `${key} is stopped; 'nckubelet start ${short}' starts it again, 'nckubelet delete ${short}' removes it\n`,
-  );
-  return 0;
-}
-
-function waitForStart(
-  client: AgentClient,
-  name: AppName,
-  signal: AbortSignal,
-): Promise<NodeApp | undefined> {
-  return waitForApp(client, name, isSettled, { timeoutMs: startTimeoutMs, signal });
+  const { ok, text } = await waitForStop(client, app, { signal: new AbortController().signal });
+  io.stderr(ok ? `${text}, 'nckubelet delete ${shortName(name)}' removes it\n` : `nckubelet: ${text}\n`);
+  return ok ? 0 : 1;
 }
 
 function report(app: NodeApp | undefined, io: Pick<Io, "stdout" | "stderr">): number {

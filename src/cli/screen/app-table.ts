@@ -1,9 +1,10 @@
 /** Apps as tables. Every column is defined once; the layouts list the columns of each command. */
-import { keyOf } from "../../api/names.ts";
+import { keyOf, ownerSet } from "../../api/names.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import type { NodeApp } from "../agent-api/agent-api.ts";
 import { type Paint, phaseColor, printableLine } from "./paint.ts";
 import { formatAge, formatTable } from "./table.ts";
+import { cutText } from "./text-width.ts";
 
 type Cell = (app: NodeApp, now: number) => string;
 
@@ -11,6 +12,7 @@ const columns = {
   APP: keyOf,
   NAMESPACE: ({ metadata }) => metadata.namespace ?? "",
   NAME: ({ metadata }) => metadata.name,
+  SET: (app) => ownerSet(app)?.name ?? "-",
   NODE: ({ spec }) => spec.nodeName || "-",
   PHASE: ({ status }) => status?.phase ?? "",
   READY: ({ status }) => status?.ready ? "True" : "False",
@@ -33,12 +35,17 @@ type Title = keyof typeof columns;
 export type Scope = "node" | "cluster";
 
 /** Columns that make sense only for apps of one node, or of many. */
-const scopeOf: Partial<Record<Title, Scope>> = { NODE: "cluster", PID: "node", SOURCE: "node" };
+const scopeOf: Partial<Record<Title, Scope>> = {
+  NODE: "cluster",
+  SET: "cluster",
+  PID: "node",
+  SOURCE: "node",
+};
 
 /** The columns of each command, in order. Those in `wide` need `-o wide`. */
 const layouts: Record<"ps" | "top", { first: Title[]; wide: Title[]; last: Title[] }> = {
   ps: {
-    first: ["NAMESPACE", "NAME", "NODE", "PHASE", "READY", "CPU", "MEM", "RESTARTS", "PID", "AGE"],
+    first: ["NAMESPACE", "NAME", "SET", "NODE", "PHASE", "READY", "CPU", "MEM", "RESTARTS", "PID", "AGE"],
     wide: ["THROTTLED", "OOM", "SOURCE", "SCRIPT"],
     last: ["MESSAGE"],
   },
@@ -59,6 +66,14 @@ export interface AppTableOptions {
   width?: number;
 }
 
+export type Cells = Record<Title, string>;
+
+/** Returns every column of an app as text that is safe to show. */
+export function cellsOf(app: NodeApp, now: number): Cells {
+  const cells = Object.entries(columns).map(([title, cell]) => [title, printableLine(cell(app, now))]);
+  return Object.fromEntries(cells) as Cells;
+}
+
 /** Returns the lines of a table of apps, the header first. */
 export function appTable(
   apps: NodeApp[],
@@ -66,8 +81,9 @@ export function appTable(
 ): string[] {
   const { first, wide: more, last } = layouts[layout];
   const titles = [...first, ...(wide ? more : []), ...last]
-    .filter((title) => (scopeOf[title] ?? scope) === scope);
-  const rows = apps.map((app) => titles.map((title) => printableLine(columns[title](app, now))));
+    .filter((title) => (scopeOf[title] ?? scope) === scope)
+    .filter((title) => title !== "SET" || apps.some(ownerSet));
+  const rows = apps.map((app) => cellsOf(app, now)).map((cells) => titles.map((title) => cells[title]));
   // Painted after cutting: colors have no width.
   const [header = "", ...lines] = formatTable([titles, ...rows]);
   const start = header.indexOf("PHASE");
@@ -83,7 +99,7 @@ export function appTable(
 
 /** Cuts a line to the width of a screen; 0 leaves it whole. */
 export function cutLine(line: string, width: number): string {
-  return width > 0 && line.length > width ? `${line.slice(0, width - 1)}…` : line;
+  return width > 0 ? cutText(line, width) : line;
 }
 
 /** Usage and cap: `12.5/20%`. */

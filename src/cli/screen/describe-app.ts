@@ -85,6 +85,7 @@ function stateRows({ spec, status = {} }: NodeApp, now: number): Row[] {
     ["Restarts", String(status.restarts ?? 0)],
     ["OOM kills", String(status.oomKills ?? 0)],
     ["Last run", status.lastRun],
+    ["Last success", status.lastSuccess],
     ["Next run", status.nextRun],
   ];
 }

@@ -10,11 +10,14 @@ import { parseChoice } from "../flag-values.ts";
 import { appTable, type Scope } from "./app-table.ts";
 import { paintFor } from "./paint.ts";
 
-export { ageOf, appTable } from "./app-table.ts";
+export { ageOf, appTable, type Cells, cellsOf, cutLine, type Scope } from "./app-table.ts";
 export { describeApp } from "./describe-app.ts";
-export { type Color, paintFor, printableLine } from "./paint.ts";
+export { describeEvents, eventTable, type ShownEvent } from "./event-lines.ts";
+export { type Color, type Paint, paintFor, phaseColor, printable, printableLine } from "./paint.ts";
 export { formatAge, formatTable } from "./table.ts";
-export { byUsage, topLines } from "./top-screen.ts";
+export { cutText, fitText, textWidth, wrapText } from "./text-width.ts";
+export { byUsage, topLines, totals } from "./top-screen.ts";
+export { watchApps } from "./watch-apps.ts";
 export { watchScreen } from "./watch-screen.ts";
 
 const formats = ["table", "wide", "json", "yaml", "name"] as const;
@@ -24,6 +27,7 @@ export const outputFlag: Flag = {
   kind: "text",
   short: "o",
   value: "FORMAT",
+  choices: formats,
   help: "table, wide, json, yaml or name.",
   default: "table",
 };
@@ -51,6 +55,9 @@ export function formatApps(
     return apps.map((app) => `${keyOf(app)}\n`).join("");
   }
   if (apps.length === 0) return `${none}\n`;
-  const lines = appTable(apps, { now: Date.now(), wide: format === "wide", scope, paint: paintFor(io) });
+  const wide = format === "wide";
+  // A message that does not fit is cut, unless the user asked for everything.
+  const width = wide ? 0 : io.columns;
+  const lines = appTable(apps, { now: Date.now(), wide, scope, paint: paintFor(io), width });
   return `${lines.join("\n")}\n`;
 }

@@ -1,10 +1,12 @@
+import { textWidth } from "./text-width.ts";
+
 /** Colors a cell; must not change its visible text. */
 export type PaintCell = (cell: string, column: number, row: number) => string;
 
 /** Returns the lines of a table with aligned columns, as kubectl prints them. */
 export function formatTable(rows: string[][], paint: PaintCell = (cell) => cell): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => [...(row[column] ?? "")].length))
+    Math.max(...rows.map((row) => textWidth(row[column] ?? "")))
   );
   return rows.map((row, index) =>
     row.map((cell, column) => paint(cell, column, index) + " ".repeat(gap(cell, column, row, widths)))
@@ -13,7 +15,7 @@ export function formatTable(rows: string[][], paint: PaintCell = (cell) => cell)
 }
 
 function gap(cell: string, column: number, row: string[], widths: number[]): number {
-  return column === row.length - 1 ? 0 : (widths[column] ?? 0) - [...cell].length + 3;
+  return column === row.length - 1 ? 0 : (widths[column] ?? 0) - textWidth(cell) + 3;
 }
 
 /** Returns a time span in the short form of kubectl: 45s, 12m, 3h20m, 5d. */

@@ -16,7 +16,8 @@ export function topLines(heading: string[], apps: NodeApp[], { none, ...options 
   return [...head, "", ...(apps.length === 0 ? [none] : [paint("bold", header), ...rows])];
 }
 
-function totals(apps: NodeApp[], scope: AppTableOptions["scope"] = "node"): string {
+/** Counts the apps and sums up their usage. */
+export function totals(apps: NodeApp[], scope: AppTableOptions["scope"] = "node"): string {
   const running = apps.filter(({ status }) => status?.phase === "Running").length;
   const counts = `${apps.length} ${apps.length === 1 ? "app" : "apps"}, ${running} running`;
   // Percentages of different nodes have no sum.

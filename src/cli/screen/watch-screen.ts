@@ -1,9 +1,7 @@
 import { sleep } from "../../lib/sleep.ts";
 import type { Io } from "../command.ts";
+import { closeScreen, openScreen } from "../terminal.ts";
 
-// Without wrapping, the terminal cuts wide lines; a line of two rows would push others off the screen.
-const openScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l";
-const closeScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 const home = "\x1b[H";
 const clearLine = "\x1b[K";
 const clearBelow = "\x1b[J";

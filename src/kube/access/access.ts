@@ -2,41 +2,39 @@
  * How to reach the API server and with which identity: from a kubeconfig, from flags, or from the Pod's service account.
  *
  * Guarantees: tokens and certificates in files are read again when they change, plugins run again when their credential
- * expires; `describe()` and errors contain no secret.
- * Caveat: the kubeconfig itself is read once. To apply a changed one, restart the agent; apps keep running.
+ * expires; `describe()` and errors contain no secret. A changed kubeconfig is used without a restart, unless it names another server
+ * (keep-resolved.ts).
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Identity, identityOf, reader } from "./identity.ts";
-import { type KubeconfigChoice, type Material, parseKubeconfig } from "./kubeconfig.ts";
+import type { Logger } from "../../lib/log.ts";
+import { type ChangingFile, changingFile } from "./changing-file.ts";
+import { keepResolved } from "./keep-resolved.ts";
 import { type Environment, parseProxy, proxyFromEnvironment } from "./proxy.ts";
+import type { Headers, Proof, Resolve, Target, TlsMaterial } from "./resolution.ts";
+import { resolveInChild, writeResolution } from "./resolve-in-child.ts";
 
 export { changingFile } from "./changing-file.ts";
+export { splitKubeconfig, type TlsMaterial } from "./resolution.ts";
 
 export interface KubeAccess {
   /** Without credentials; its path, if any, comes before every API path. */
   readonly server: URL;
   /** The namespace of the context or of the Pod. */
   readonly namespace?: string;
+  /** Changes with the kubeconfig. */
   readonly proxy?: URL;
   /** Server and kind of identity, for users; no secrets. */
   describe(): string;
-  authorize(): Promise<{ headers: Record<string, string> }>;
+  authorize(): Promise<{ headers: Headers }>;
   /** Returns the same object as before if nothing changed. */
   tls(): Promise<TlsMaterial>;
-  /** Drops cached credentials, after a 401. */
+  /** Gets other credentials, after a 401. */
   refresh(): void;
 }
 
-export interface TlsMaterial {
-  ca?: string;
-  cert?: string;
-  key?: string;
-  servername?: string;
-  rejectUnauthorized: boolean;
-}
-
 export interface AccessOptions {
+  /** A file, or a list of files as in KUBECONFIG. */
   kubeconfig?: string;
   /** Default: the current context. */
   context?: string;
@@ -49,64 +47,116 @@ export interface AccessOptions {
   /** For proxies, plugins and the server's address in a Pod. */
   env?: Environment;
   serviceAccountDir?: string;
+  /** The words that run this program: it then reads the kubeconfig in a child process, whose memory is free again afterwards. */
+  self?: string[];
+  /** Ends a running child process. */
+  signal?: AbortSignal;
+  /** Gets what happens to the credentials later. */
+  log?: Pick<Logger, "info" | "warn">;
   now?: () => number;
+  /** The time between two looks at the files of a kubeconfig. */
+  checkMs?: number;
+}
+
+/** The name of the command that `self` runs. */
+export const resolveCommand = "resolve-kubeconfig";
+
+/** Where server and identity come from, before flags override them. */
+interface Source {
+  readonly target: Pick<Target, "context" | "kind" | "server" | "namespace" | "proxyUrl">;
+  proof(): Promise<Pick<Proof, "headers" | "tls">>;
+  reject(): void;
 }
 
 /** Finds the way to the API server. Throws an error that names what is missing or wrong. */
 export async function loadAccess(options: AccessOptions): Promise<KubeAccess> {
-  const choice = await choose(options);
-  const server = parseServer(choice.cluster.server);
-  const identity = identityOf(choice.user, {
-    clusterInfo: choice.user.exec?.provideClusterInfo ? await clusterInfo(choice) : undefined,
-    env: options.env ?? {},
-    now: options.now,
-  });
-  const proxy = choice.cluster.proxyUrl
-    ? parseProxy(choice.cluster.proxyUrl, "proxy-url")
-    : proxyFromEnvironment(server, options.env ?? {});
+  const { env = {}, insecureSkipTlsVerify, caFile } = options;
+  const source = options.kubeconfig
+    ? await keepResolved(kubeconfigResolver(options.kubeconfig, options), {
+      ...options,
+      ignoreServer: Boolean(options.server),
+    })
+    : options.server
+    ? serverSource(options.server)
+    : await serviceAccountSource(options);
+  const server = parseServer(options.server || source.target.server);
+  const ownProxy = proxyFromEnvironment(server, env);
+  const token = flagToken(options);
+  const ca = caFile ? changingFile(caFile, "certificate authority") : undefined;
+  let last: TlsMaterial | undefined;
   return {
     server,
-    namespace: choice.namespace,
-    proxy,
-    describe: () =>
-      `${server.origin}${server.pathname.replace(/\/$/, "")} (${choice.context}, ${identity.kind})`,
-    authorize: async () => ({ headers: await identity.headers() }),
-    tls: tlsOf(choice, identity),
-    refresh: () => identity.refresh(),
-  };
-}
-
-async function choose(options: AccessOptions): Promise<KubeconfigChoice> {
-  const base = options.kubeconfig
-    ? await fromKubeconfig(options.kubeconfig, options.context)
-    : options.server
-    ? { context: "--server", cluster: { server: options.server, insecureSkipTlsVerify: false }, user: {} }
-    : await fromServiceAccount(options);
-  const { server, token, tokenFile, caFile, insecureSkipTlsVerify } = options;
-  return {
-    ...base,
-    cluster: {
-      ...base.cluster,
-      ...(server && { server }),
-      ...(caFile && { ca: { file: caFile } }),
-      ...(insecureSkipTlsVerify && { insecureSkipTlsVerify }),
+    get namespace() {
+      return source.target.namespace;
     },
-    user: token || tokenFile ? { token, tokenFile } : base.user,
+    get proxy() {
+      const { proxyUrl } = source.target;
+      return proxyUrl ? parseProxy(proxyUrl, "proxy-url") : ownProxy;
+    },
+    describe() {
+      const { context, kind } = source.target;
+      const shown = `${server.origin}${server.pathname.replace(/\/$/, "")}`;
+      return `${shown} (${context}, ${token?.kind ?? kind})`;
+    },
+    async authorize() {
+      return { headers: token ? await token.headers() : (await source.proof()).headers };
+    },
+    async tls() {
+      const { tls } = await source.proof();
+      const next: TlsMaterial = {
+        ...tls,
+        ...(ca && { ca: await ca.read() }),
+        ...(token && { cert: undefined, key: undefined }),
+        ...(insecureSkipTlsVerify && { rejectUnauthorized: false }),
+      };
+      if (JSON.stringify(last) !== JSON.stringify(next)) last = next;
+      return last!;
+    },
+    refresh() {
+      token?.forget();
+      source.reject();
+    },
   };
 }
 
-async function fromKubeconfig(path: string, context: string | undefined): Promise<KubeconfigChoice> {
-  let text;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (cause) {
-    throw new Error(`cannot read kubeconfig ${path}: ${(cause as Error).message}`, { cause });
-  }
-  const choice = parseKubeconfig(text, path, context);
-  return { ...choice, context: `context ${JSON.stringify(choice.context)} of ${path}` };
+/** Writes what `self` reads: the body of `resolveCommand`. */
+export async function printResolution(
+  kubeconfig: string,
+  options: Pick<AccessOptions, "context" | "env"> & { rejected: boolean },
+  write: (text: string) => void,
+): Promise<void> {
+  const { rejected, ...rest } = options;
+  await writeResolution(() => kubeconfigResolver(kubeconfig, rest)({ rejected }), write);
 }
 
-async function fromServiceAccount(options: AccessOptions): Promise<KubeconfigChoice> {
+function kubeconfigResolver(kubeconfig: string, options: AccessOptions): Resolve {
+  const { self, env = {}, signal, context, now } = options;
+  if (self) {
+    const words = ["--kubeconfig", kubeconfig, ...context ? ["--context", context] : []];
+    return resolveInChild([...self, resolveCommand, ...words], { env, signal });
+  }
+  return async ({ rejected }) => {
+    const { resolveKubeconfig } = await import("./resolve-kubeconfig.ts");
+    return await resolveKubeconfig({ kubeconfig, context, rejected, env, now });
+  };
+}
+
+function serverSource(server: string): Source {
+  return fixedSource({ context: "--server", kind: "anonymous", server });
+}
+
+function fixedSource(target: Source["target"], token?: FlagToken, ca?: ChangingFile): Source {
+  return {
+    target,
+    async proof() {
+      const tls = { rejectUnauthorized: true, ...(ca && { ca: await ca.read() }) };
+      return { headers: token ? await token.headers() : {}, tls };
+    },
+    reject: () => token?.forget(),
+  };
+}
+
+async function serviceAccountSource(options: AccessOptions): Promise<Source> {
   const dir = options.serviceAccountDir ?? "/var/run/secrets/kubernetes.io/serviceaccount";
   const host = options.env?.KUBERNETES_SERVICE_HOST;
   if (!host) {
@@ -116,15 +166,38 @@ async function fromServiceAccount(options: AccessOptions): Promise<KubeconfigCho
     );
   }
   const port = options.env?.KUBERNETES_SERVICE_PORT || "443";
-  return {
-    context: "service account",
-    namespace: await readFile(join(dir, "namespace"), "utf8").then((text) => text.trim(), () => undefined),
-    cluster: {
+  const token = fileToken(join(dir, "token"));
+  return fixedSource(
+    {
+      context: "service account",
+      kind: token.kind,
       server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
-      ca: { file: join(dir, "ca.crt") },
-      insecureSkipTlsVerify: false,
+      namespace: await readFile(join(dir, "namespace"), "utf8").then((text) => text.trim(), () => undefined),
     },
-    user: { tokenFile: join(dir, "token") },
+    token,
+    changingFile(join(dir, "ca.crt"), "certificate authority"),
+  );
+}
+
+interface FlagToken {
+  kind: string;
+  headers(): Promise<Headers>;
+  forget(): void;
+}
+
+function flagToken({ token, tokenFile }: AccessOptions): FlagToken | undefined {
+  if (tokenFile) return fileToken(tokenFile);
+  if (!token) return undefined;
+  const headers = { authorization: `Bearer ${token.trim()}` };
+  return { kind: "token", headers: async () => headers, forget() {} };
+}
+
+function fileToken(path: string): FlagToken {
+  const file = changingFile(path, "token file");
+  return {
+    kind: `token file ${path}`,
+    headers: async () => ({ authorization: `Bearer ${(await file.read()).trim()}` }),
+    forget: () => file.forget(),
   };
 }
 
@@ -138,34 +211,4 @@ function parseServer(text: string): URL {
   }
   url.search = url.hash = "";
   return url;
-}
-
-function tlsOf({ cluster }: KubeconfigChoice, identity: Identity): () => Promise<TlsMaterial> {
-  const ca = cluster.ca && reader(cluster.ca, "certificate authority");
-  let last: TlsMaterial | undefined;
-  return async () => {
-    const next: TlsMaterial = {
-      ca: await ca?.read(),
-      ...await identity.certificate(),
-      servername: cluster.tlsServerName,
-      rejectUnauthorized: !cluster.insecureSkipTlsVerify,
-    };
-    if (!last || last.ca !== next.ca || last.cert !== next.cert || last.key !== next.key) last = next;
-    return last;
-  };
-}
-
-async function clusterInfo({ cluster }: KubeconfigChoice): Promise<unknown> {
-  return {
-    server: cluster.server,
-    "tls-server-name": cluster.tlsServerName,
-    "insecure-skip-tls-verify": cluster.insecureSkipTlsVerify || undefined,
-    "certificate-authority-data": cluster.ca && await base64(cluster.ca),
-    "proxy-url": cluster.proxyUrl,
-    config: cluster.execConfig,
-  };
-}
-
-async function base64(material: Material): Promise<string> {
-  return btoa(await reader(material, "certificate authority").read());
 }

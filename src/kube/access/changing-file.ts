@@ -21,8 +21,7 @@ export function changingFile(path: string, what: string): ChangingFile {
     path,
     async read() {
       try {
-        const { mtimeMs, size, ino } = await stat(path);
-        const current = `${mtimeMs}/${size}/${ino}`;
+        const current = await stampOf(path);
         if (content !== undefined && current === stamp) return content;
         content = nonEmpty(await readFile(path, "utf8"));
         stamp = current;
@@ -37,6 +36,12 @@ export function changingFile(path: string, what: string): ChangingFile {
       stamp = "";
     },
   };
+}
+
+/** Returns a text that changes when the file is written or replaced. */
+export async function stampOf(path: string): Promise<string> {
+  const { mtimeMs, size, ino } = await stat(path);
+  return `${mtimeMs}/${size}/${ino}`;
 }
 
 function nonEmpty(text: string): string {

@@ -1,12 +1,14 @@
 /**
  * Credentials from a plugin: a command that prints an ExecCredential.
  *
- * Guarantees: the command runs once for all waiting callers, and again only after its credential expired or was rejected; it
- * is killed after `timeoutMs`; an error shows its stderr, never its stdout, which contains the token.
+ * Guarantees: the plugin gets KUBERNETES_EXEC_INFO and an empty standard input; it is killed after `timeoutMs`; an error shows its
+ * stderr, never its stdout, which contains the token.
+ * client-node 2.0.1 runs plugins too, but without any of this, and it does not reveal when the credential expires.
  */
 import { execFile } from "node:child_process";
+import { dirname, resolve } from "node:path";
+import { type Entry, isFields, listOf, textField } from "./kubeconfig-files.ts";
 import type { Environment } from "./proxy.ts";
-import type { ExecPlugin } from "./kubeconfig.ts";
 
 export interface ExecCredential {
   token?: string;
@@ -15,58 +17,72 @@ export interface ExecCredential {
   expiresAt?: number;
 }
 
-export interface ExecCredentialSource {
-  get(): Promise<ExecCredential>;
-  /** The server rejected the credential: the next `get()` runs the command. */
-  forget(): void;
+export interface ExecPlugin {
+  apiVersion: string;
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  installHint?: string;
+  provideClusterInfo: boolean;
 }
 
 export interface ExecOptions {
   /** What the plugin gets to know about the cluster, if its entry requests it. */
   clusterInfo?: unknown;
   env: Environment;
-  now?: () => number;
-  run?: typeof runCommand;
   timeoutMs?: number;
 }
 
 const supported = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
-export function execCredentialSource(
-  plugin: ExecPlugin,
-  { clusterInfo, env, now = Date.now, run = runCommand, timeoutMs = 60_000 }: ExecOptions,
-): ExecCredentialSource {
-  if (!supported.includes(plugin.apiVersion)) {
-    throw new Error(
-      `exec plugin ${plugin.command}: apiVersion ${JSON.stringify(plugin.apiVersion)} is not supported`,
-    );
+/** Reads the `exec` of a user. */
+export function readExecPlugin(exec: unknown, { path, at: userAt }: Entry): ExecPlugin {
+  const at = `${userAt}: exec`;
+  if (!isFields(exec)) throw new Error(`${at} is not a map`);
+  const command = textField(exec, "command", at);
+  if (!command) throw new Error(`${at} has no command`);
+  if (textField(exec, "interactiveMode", at) === "Always") {
+    throw new Error(`${at}: interactiveMode Always is not supported: the plugin would have no terminal`);
   }
-  const info = {
-    apiVersion: plugin.apiVersion,
-    kind: "ExecCredential",
-    spec: { interactive: false, cluster: clusterInfo },
-  };
-  const childEnv = { ...env, ...plugin.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
-  let known: ExecCredential | undefined;
-  let running: Promise<ExecCredential> | undefined;
-
-  const fetch = async () => {
-    known = parseCredential(await run(plugin, childEnv, timeoutMs), plugin);
-    return known;
-  };
+  const apiVersion = textField(exec, "apiVersion", at) ?? "";
+  if (!supported.includes(apiVersion)) {
+    throw new Error(`${at}: apiVersion ${JSON.stringify(apiVersion)} is not supported`);
+  }
+  const env = listOf(exec.env).map((item): [string, string] => {
+    const name = textField(item, "name", `${at}.env`) ?? "";
+    return [name, textField(item, "value", `${at}.env ${JSON.stringify(name)}`) ?? ""];
+  });
   return {
-    async get() {
-      if (known && (known.expiresAt === undefined || now() < known.expiresAt)) return known;
-      running ??= fetch().finally(() => running = undefined);
-      return await running;
-    },
-    forget() {
-      known = undefined;
-    },
+    apiVersion,
+    // A bare name is found by PATH; one with a slash is relative to the kubeconfig.
+    command: command.includes("/") ? resolve(dirname(path), command) : command,
+    args: Array.isArray(exec.args) ? exec.args.map((word) => argument(word, at)) : [],
+    env: Object.fromEntries(env.filter(([name]) => name)),
+    installHint: textField(exec, "installHint", at),
+    provideClusterInfo: exec.provideClusterInfo === true,
   };
 }
 
-function parseCredential(stdout: string, plugin: ExecPlugin): ExecCredential {
+export async function runExecPlugin(
+  plugin: ExecPlugin,
+  { clusterInfo, env, timeoutMs = 60_000 }: ExecOptions,
+): Promise<ExecCredential> {
+  const info = {
+    apiVersion: plugin.apiVersion,
+    kind: "ExecCredential",
+    spec: { interactive: false, cluster: plugin.provideClusterInfo ? clusterInfo : undefined },
+  };
+  const childEnv = { ...env, ...plugin.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
+  return parseCredential(await runCommand(plugin, childEnv, timeoutMs), plugin);
+}
+
+/** Numbers and booleans are words without quotes; anything else is not an argument. */
+function argument(word: unknown, at: string): string {
+  if (["string", "number", "boolean"].includes(typeof word)) return String(word);
+  throw new Error(`${at}.args: must be strings, not a ${typeof word}`);
+}
+
+export function parseCredential(stdout: string, plugin: ExecPlugin): ExecCredential {
   const fail = (what: string) => new Error(`exec plugin ${plugin.command} printed ${what}`);
   const printed = parseJson(stdout);
   const shown = (value: unknown) => JSON.stringify(value)?.slice(0, 100);

@@ -22,13 +22,13 @@ export async function decodeAnswer(
   return parse(asked, response, text);
 }
 
-/** Checks that a watch is answered with a stream of JSON; otherwise reads the answer and throws. */
+/** Checks that a watch is answered with a stream of JSON, or a log with any; otherwise reads the answer and throws. */
 export async function expectStream(
   asked: Asked,
   response: TransportResponse,
-  maxBytes: number,
+  { plain, maxBytes }: { plain: boolean; maxBytes: number },
 ): Promise<TransportResponse> {
-  if (isSuccess(response) && isJson(response)) return response;
+  if (isSuccess(response) && (plain || isJson(response))) return response;
   const text = await readBody(asked, response, maxBytes);
   throw isSuccess(response) ? notJson(asked, response, text) : refusal(asked, response, text);
 }

@@ -27,7 +27,7 @@ export type { RequestReport } from "./exchange.ts";
 export interface KubeClient {
   readonly access: KubeAccess;
   request<T = unknown>(request: KubeRequest): Promise<T>;
-  /** Opens a watch and yields its bytes as they arrive. Ends when the server ends it; throws a KubeError if it breaks. */
+  /** Opens a watch or a log and yields its bytes as they arrive. Ends when the server ends it; throws a KubeError if it breaks. */
   stream(request: StreamRequest): Promise<AsyncIterable<Uint8Array>>;
   /** Closes idle connections now, the others when their requests are done. */
   close(): void;
@@ -48,6 +48,8 @@ export interface KubeRequest {
 export interface StreamRequest {
   path: string;
   query?: Query;
+  /** The answer is bytes of any kind, as a log, instead of JSON. */
+  plain?: boolean;
   /** Until the answer starts; the reader decides how long a stream may be silent. */
   timeoutMs?: number;
   signal?: AbortSignal;
@@ -72,9 +74,9 @@ export interface ClientOptions {
 export function createKubeClient(access: KubeAccess, options: ClientOptions = {}): KubeClient {
   const { timeoutMs = 30_000, maxBodyBytes = 16 << 20, retries = 3, maxRetryAfterMs = 30_000 } = options;
   const { connectTimeoutMs, userAgent = "nckubelet", now = Date.now, onRequest } = options;
-  const { server, proxy } = access;
+  const { server } = access;
   const limiter = createLimiter({ places: options.places ?? 8, reserved: options.reserved ?? 3 });
-  const transport = options.transport ?? createTransport({ server, proxy, connectTimeoutMs });
+  const transport = options.transport ?? createTransport(access, { connectTimeoutMs });
   const context = { access, transport, onRequest, now };
 
   /** A credential may have been replaced after it was read, so a 401 is retried once. */
@@ -121,13 +123,14 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
       }
     },
     async stream(request) {
-      const call = prepareCall(server, userAgent, request, { watch: true });
+      const { plain = false } = request;
+      const call = prepareCall(server, userAgent, request, { watch: !plain });
       const deadline = startDeadline(request.timeoutMs ?? timeoutMs, request.signal);
       try {
         const response = await send(
           call,
           deadline,
-          (response) => expectStream(call.asked, response, maxBodyBytes),
+          (response) => expectStream(call.asked, response, { plain, maxBytes: maxBodyBytes }),
         );
         return readStream(call.asked, response, deadline);
       } finally {

@@ -4,6 +4,7 @@ import type { Asked } from "./answer.ts";
 import type { Call } from "./call.ts";
 import { KubeError } from "../kube-error.ts";
 import type { Transport, TransportResponse } from "./transport.ts";
+import { explainNetworkError } from "./network-error.ts";
 
 export interface ExchangeContext {
   access: KubeAccess;
@@ -119,7 +120,8 @@ function asKubeError(
     return new KubeError("given up by the caller", { ...asked, status, reason: "Aborted" });
   }
   const what = status === undefined ? "" : "the answer broke off: ";
-  return new KubeError(what + describe(error), { ...asked, status, reason: "Unreachable", cause: error });
+  const cause = explainNetworkError(error);
+  return new KubeError(what + describe(cause), { ...asked, status, reason: "Unreachable", cause });
 }
 
 /** If a host has several addresses, the error has no message of its own, but one error for each address. */

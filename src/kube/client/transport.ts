@@ -1,7 +1,7 @@
 /**
  * HTTP to one API server over undici.
  *
- * Guarantees: connections are kept alive and shared; a changed certificate or authority opens new connections, while
+ * Guarantees: connections are kept alive and shared; a changed certificate, authority or proxy opens new connections, while
  * requests in flight finish on the old ones. HTTP/1.1 only: a watch has its own connection, so one that dies silently
  * affects no other request.
  * Caveat: only connecting has a time limit here. All other deadlines are the caller's, through `signal`.
@@ -13,7 +13,7 @@ export interface TransportRequest {
   method: string;
   /** With the query. */
   path: string;
-  headers: Record<string, string>;
+  headers: Record<string, string | string[]>;
   body?: string;
   tls: TlsMaterial;
   signal: AbortSignal;
@@ -31,13 +31,13 @@ export interface Transport {
 }
 
 export interface TransportOptions {
-  server: URL;
-  proxy?: URL;
-  connectTimeoutMs?: number;
+  readonly server: URL;
+  readonly proxy?: URL;
 }
 
-export function createTransport({ server, proxy, connectTimeoutMs = 10_000 }: TransportOptions): Transport {
-  let current: { tls: TlsMaterial; dispatcher: Promise<Dispatcher> } | undefined;
+/** The proxy of `access` may change. */
+export function createTransport(access: TransportOptions, { connectTimeoutMs = 10_000 } = {}): Transport {
+  let current: { tls: TlsMaterial; proxy?: string; dispatcher: Promise<Dispatcher> } | undefined;
 
   const close = () => {
     current?.dispatcher.then((old) => old.close()).catch(() => {});
@@ -45,9 +45,11 @@ export function createTransport({ server, proxy, connectTimeoutMs = 10_000 }: Tr
   };
   return {
     async send({ tls, ...rest }) {
-      if (current?.tls !== tls) {
+      const { server, proxy } = access;
+      if (current?.tls !== tls || current.proxy !== proxy?.href) {
         close();
-        current = { tls, dispatcher: createDispatcher(tls, proxy, connectTimeoutMs) };
+        const dispatcher = createDispatcher(tls, proxy, connectTimeoutMs);
+        current = { tls, proxy: proxy?.href, dispatcher };
       }
       const options = { ...rest, origin: server.origin, headersTimeout: 0, bodyTimeout: 0 };
       const { statusCode, headers, body } = await request(

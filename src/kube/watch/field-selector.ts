@@ -23,7 +23,7 @@ export function createFieldSelector(
       try {
         return await list(current);
       } catch (error) {
-        if (current === undefined || !isRefusal(error)) throw error;
+        if (current === undefined || !isSelectorRefusal(error)) throw error;
         current = undefined;
         tryAt = now() + retryMs;
         return await list(undefined);
@@ -33,6 +33,6 @@ export function createFieldSelector(
   };
 }
 
-function isRefusal(error: unknown): boolean {
+export function isSelectorRefusal(error: unknown): boolean {
   return hasStatus(error, 400) && /field label not supported/i.test(error.message);
 }

@@ -74,7 +74,7 @@ async function readPages<T extends KubeObject>(
 interface Page<T> {
   kind: string;
   apiVersion: string;
-  metadata: { resourceVersion: string; continue?: string };
+  metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
   items: T[];
 }
 
@@ -90,6 +90,12 @@ function pageProblem(
   }
   const version = page.metadata?.resourceVersion;
   if (typeof version !== "string" || !version) return "it has no resourceVersion";
+  // No store is at version 0: the answer comes from a cache that has not been filled yet.
+  if (version === "0") return 'its resourceVersion is "0", so it is incomplete';
+  const remaining = page.metadata?.remainingItemCount;
+  if (remaining && !page.metadata?.continue) {
+    return `it is incomplete: its remainingItemCount is ${remaining}, and it has no continue token`;
+  }
   if (earlier && version !== earlier) return `its pages are of different versions, ${earlier} and ${version}`;
   if (!Array.isArray(page.items)) return `its items are ${JSON.stringify(page.items)?.slice(0, 40)}`;
   for (const item of page.items) {

@@ -5,6 +5,7 @@ import { createFieldSelector } from "./field-selector.ts";
 import type { KubeError } from "../kube-error.ts";
 import type { KubeResource } from "../resources.ts";
 import type { Identified, KubeObject } from "../wire.ts";
+import type { WatchLimits } from "./watch-stream.ts";
 
 export type WatchEvent<T extends KubeObject> =
   | { type: "listed"; items: Identified<T>[]; resourceVersion: string }
@@ -26,12 +27,16 @@ export interface FollowOptions<T> {
   fieldSelector?: string;
   keep?: (object: T) => boolean;
   pageSize?: number;
+  /** List by a watch that starts with all objects, if the server can do that (stream-list.ts). */
+  streaming?: boolean;
+  /** How long the server may be silent before the end of such a list, and how long the list may take. */
+  streamPatience?: WatchLimits;
   relistMs?: number;
   /** When to retry a relist that failed while the watch works. */
   relistRetryMs?: number;
   silenceMs?: number;
-  /** When to try a rejected field selector again. */
-  selectorRetryMs?: number;
+  /** When to try again what the server rejected: the field selector, the streaming list. */
+  rejectedRetryMs?: number;
   /** A watch that the server ended sooner, without a line, counts as failed. */
   shortWatchMs?: number;
   backoff?: Backoff;
@@ -46,7 +51,7 @@ export interface FollowOptions<T> {
 }
 
 export function withDefaults<T>(options: FollowOptions<T>) {
-  const { now = steadyNow, random = Math.random, selectorRetryMs = 3_600_000 } = options;
+  const { now = steadyNow, random = Math.random, rejectedRetryMs = 3_600_000 } = options;
   return {
     ...options,
     keep: options.keep ?? (() => true),
@@ -54,7 +59,10 @@ export function withDefaults<T>(options: FollowOptions<T>) {
     relistRetryMs: options.relistRetryMs ?? 30_000,
     silenceMs: options.silenceMs ?? 90_000,
     shortWatchMs: options.shortWatchMs ?? 1_000,
-    selector: createFieldSelector(options.fieldSelector, { retryMs: selectorRetryMs, now }),
+    streaming: options.streaming ?? false,
+    streamPatience: options.streamPatience ?? { silenceMs: 10_000, dueMs: 60_000 },
+    rejectedRetryMs,
+    selector: createFieldSelector(options.fieldSelector, { retryMs: rejectedRetryMs, now }),
     backoff: options.backoff ?? createBackoff({ initialMs: 800, maxMs: 30_000, jitter: 0.5, random }),
     onRestart: options.onRestart ?? (() => {}),
     now,

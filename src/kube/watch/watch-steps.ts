@@ -1,10 +1,11 @@
 /** The steps of `followList`: each goes from a state to an event, if there is one, and the next state. */
 import type { KubeClient } from "../client/client.ts";
 import { isExpired, KubeError } from "../kube-error.ts";
-import { listAll } from "./list.ts";
+import { listAll, type Listed } from "./list.ts";
 import { objectKey, objectProblem, tidy } from "../objects.ts";
 import { resourcePath } from "../resources.ts";
 import type { FollowSettings, WatchEvent } from "./watch-options.ts";
+import { streamList } from "./stream-list.ts";
 import { openWatch, type WatchLine, type WatchStream } from "./watch-stream.ts";
 import { asStatus, type KubeObject } from "../wire.ts";
 
@@ -60,18 +61,25 @@ export function createSteps<T extends KubeObject>(
   /** Keys of objects that were reported and not deleted since: only these can be reported as deleted. */
   let known = new Set<string>();
   let expiredBefore = false;
+  /** Until then lists are read in pages. */
+  let streamAt = settings.streaming ? -Infinity : Infinity;
 
   async function list({ resumeFrom }: Listing): Promise<Step<T>> {
-    const { pageSize, relistMs, relistRetryMs } = settings;
+    const { relistMs, relistRetryMs, silenceMs } = settings;
     try {
-      const listed = await selector.use((fieldSelector) =>
-        listAll(client, { resource, namespace, labelSelector, fieldSelector, keep, pageSize, signal })
-      );
-      known = new Set(listed.items.map(objectKey));
+      const { stream, items, resourceVersion } = await listStreamed() ?? await listPages();
+      known = new Set(items.map(objectKey));
       // Spread, so that the agents of a cluster do not all list at the same time.
       const relistAt = now() + relistMs * (0.9 + 0.2 * random());
-      const next: State = { at: "open", resourceVersion: listed.resourceVersion, relistAt };
-      return { event: { type: "listed", ...listed }, next };
+      const event: WatchEvent<T> = { type: "listed", items, resourceVersion };
+      if (!stream) return { event, next: { at: "open", resourceVersion, relistAt } };
+      stream.limit({ silenceMs, dueMs: relistAt - now() });
+      backoff.reset();
+      expiredBefore = false;
+      return {
+        event,
+        next: { at: "read", resourceVersion, relistAt, openedAt: now(), healthy: true, stream },
+      };
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       if (resumeFrom === undefined) return problem("list", error, { at: "list" });
@@ -80,17 +88,35 @@ export function createSteps<T extends KubeObject>(
     }
   }
 
+  async function listPages(): Promise<Listed<T> & { stream?: undefined }> {
+    const { pageSize } = settings;
+    return await selector.use((fieldSelector) =>
+      listAll(client, { resource, namespace, labelSelector, fieldSelector, keep, pageSize, signal })
+    );
+  }
+
+  /** Resolves to undefined if a list in pages is needed. */
+  async function listStreamed() {
+    const { streamPatience: patience, rejectedRetryMs, relistRetryMs } = settings;
+    if (now() < streamAt) return undefined;
+    // If the connection breaks during the list, pages may pass where a long answer does not.
+    streamAt = now() + relistRetryMs;
+    const streamed = await selector.use((fieldSelector) =>
+      streamList(client, { resource, namespace, query: watchQuery(fieldSelector), keep, patience, signal })
+    );
+    streamAt = streamed.kind === "listed" ? -Infinity : now() + rejectedRetryMs;
+    return streamed.kind === "listed" ? streamed : undefined;
+  }
+
+  function watchQuery(fieldSelector: string | undefined) {
+    const timeoutSeconds = Math.round(300 + 300 * random());
+    return { watch: true, allowWatchBookmarks: true, labelSelector, fieldSelector, timeoutSeconds };
+  }
+
   async function open(state: Opening): Promise<Step<T>> {
     const { resourceVersion, relistAt } = state;
     if (now() >= relistAt) return { next: { at: "list", resumeFrom: resourceVersion } };
-    const query = {
-      watch: true,
-      allowWatchBookmarks: true,
-      resourceVersion,
-      labelSelector,
-      fieldSelector: selector.current(),
-      timeoutSeconds: Math.round(300 + 300 * random()),
-    };
+    const query = { ...watchQuery(selector.current()), resourceVersion };
     try {
       const { silenceMs } = settings;
       const stream = await openWatch(client, { path, query, silenceMs, dueMs: relistAt - now(), signal });

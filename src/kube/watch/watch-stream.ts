@@ -16,22 +16,28 @@ export interface WatchLine {
 export interface WatchStream {
   /** Returns the next line, or how the connection ended. Throws a KubeError if it broke. */
   next(): Promise<WatchLine | "ended" | "silent" | "due">;
+  /** Replaces the limits, from now on. */
+  limit(limits: WatchLimits): void;
   stop(): void;
 }
 
-export interface WatchStreamOptions {
-  path: string;
-  query: Query;
+export interface WatchLimits {
   silenceMs: number;
   /** After this time the connection is closed in any state: `due`. */
   dueMs: number;
+}
+
+export interface WatchStreamOptions extends WatchLimits {
+  path: string;
+  query: Query;
   maxLineBytes?: number;
   signal: AbortSignal;
 }
 
 /** Resolves when the server has accepted the watch. */
 export async function openWatch(client: KubeClient, options: WatchStreamOptions): Promise<WatchStream> {
-  const { path, query, silenceMs, dueMs, maxLineBytes = 16 << 20, signal } = options;
+  const { path, query, maxLineBytes = 16 << 20, signal } = options;
+  let { silenceMs } = options;
   const controller = new AbortController();
   let givenUp: "silent" | "due" | undefined;
   let due: ReturnType<typeof setTimeout> | undefined;
@@ -48,9 +54,15 @@ export async function openWatch(client: KubeClient, options: WatchStreamOptions)
   const asked = { method: "GET", url: client.access.server.origin + path };
   try {
     const bytes = await client.stream({ path, query, signal: controller.signal });
-    const lines = splitLines(untilSilent(bytes, silenceMs, () => giveUp("silent")), maxLineBytes);
-    due = setTimeout(giveUp, dueMs, "due");
+    const lines = splitLines(untilSilent(bytes, () => silenceMs, () => giveUp("silent")), maxLineBytes);
+    const limit = (limits: WatchLimits) => {
+      silenceMs = limits.silenceMs;
+      clearTimeout(due);
+      due = setTimeout(giveUp, limits.dueMs, "due");
+    };
+    limit(options);
     return {
+      limit,
       stop,
       async next() {
         let line;
@@ -73,13 +85,17 @@ export async function openWatch(client: KubeClient, options: WatchStreamOptions)
 }
 
 /** The timer is stopped while a chunk is processed: only the server's silence counts. */
-async function* untilSilent(chunks: AsyncIterable<Uint8Array>, silenceMs: number, onSilence: () => void) {
-  let timer = setTimeout(onSilence, silenceMs);
+async function* untilSilent(
+  chunks: AsyncIterable<Uint8Array>,
+  silenceMs: () => number,
+  onSilence: () => void,
+) {
+  let timer = setTimeout(onSilence, silenceMs());
   try {
     for await (const chunk of chunks) {
       clearTimeout(timer);
       yield chunk;
-      timer = setTimeout(onSilence, silenceMs);
+      timer = setTimeout(onSilence, silenceMs());
     }
   } finally {
     clearTimeout(timer);

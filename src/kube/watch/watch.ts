@@ -1,5 +1,5 @@
 /**
- * Follows a resource: a list, then a watch from there, until the signal aborts.
+ * Follows a resource: a list, then a watch from there, until the signal aborts. With `streaming`, one request does both.
  *
  * Guarantees
  * - `listed` is a complete, valid list of one snapshot; the caller may replace all that it knew. Apart from that, only `deleted`
@@ -14,6 +14,7 @@
  * Caveats
  * - Objects may be reported as applied without a change (after a reconnect or a list): compare before acting.
  * - While a list is read, events wait; if the server cannot filter, a list of many thousands takes seconds.
+ * - A streaming list that breaks off removes nothing. If the server did not answer at all, the next list is read in pages too.
  * - A server that went back in time (a restored etcd) is noticed only by the next list.
  */
 import { sleep } from "../../lib/sleep.ts";

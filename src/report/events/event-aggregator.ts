@@ -7,6 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { appKey } from "../../api/names.ts";
+import type { Reason } from "../../api/reasons.ts";
 import { safeMessage } from "./safe-message.ts";
 
 export interface EventTarget {
@@ -20,11 +21,14 @@ export interface EventTarget {
 
 export interface EventNews {
   type: "Normal" | "Warning";
-  reason: string;
+  reason: Reason;
   message: string;
   /** When it happened; absent: now. */
   at?: number;
 }
+
+/** News as it is counted, whatever its reason. */
+export type AnyNews = Omit<EventNews, "reason"> & { reason: string };
 
 /** One Event object and how often it happened. */
 export interface Tally {
@@ -42,7 +46,7 @@ export interface Tally {
 }
 
 export interface Tallies {
-  add(target: EventTarget, news: EventNews): Tally;
+  add(target: EventTarget, news: AnyNews): Tally;
   readonly size: number;
 }
 
@@ -67,7 +71,7 @@ export function createTallies(options: TallyOptions): Tallies {
   let lastTick = 0;
 
   /** Microseconds, never the same twice: only their names order the Events of one second. */
-  const nextTick = () => lastTick = Math.max(lastTick + 1, Math.floor(now()) * 1000);
+  const nextTick = (at: number) => lastTick = Math.max(lastTick + 1, Math.floor(at) * 1000);
 
   const isCombined = (reasonKey: string, message: string) => {
     const known = similar.get(reasonKey);
@@ -94,7 +98,7 @@ export function createTallies(options: TallyOptions): Tallies {
       const shown = combined ? safeMessage(`(combined from similar events): ${message}`) : message;
       const known = tallies.get(key);
       const isSame = known && now() - known.lastAt <= sameMs;
-      const tally = isSame ? known : newTally(target, { type, reason, message: shown }, at, nextTick());
+      const tally = isSame ? known : newTally(target, { type, reason, message: shown }, at, nextTick(at));
       Object.assign(tally, { message: shown, lastAt: at, count: tally.count + 1 });
       const dropped = putLast(tallies, key, tally, maxTallies);
       if (dropped) onDropped(dropped);
@@ -103,7 +107,7 @@ export function createTallies(options: TallyOptions): Tallies {
   };
 }
 
-function newTally(target: EventTarget, news: Omit<EventNews, "at">, at: number, tick: number): Tally {
+function newTally(target: EventTarget, news: Omit<AnyNews, "at">, at: number, tick: number): Tally {
   const unique = `${tick.toString(16)}${digest(JSON.stringify(target)).slice(0, 4)}`;
   const base = target.name.slice(0, 253 - 1 - unique.length).replace(/[^a-z0-9]+$/, "");
   return { target, ...news, name: `${base}.${unique}`, firstAt: at, lastAt: at, count: 0, stored: 0 };

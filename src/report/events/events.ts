@@ -1,8 +1,8 @@
 /**
  * Records what happens to apps as core/v1 Events, for `kubectl describe`.
  *
- * Guarantees: `record` never waits and never throws; memory is bounded; an app with too many events is throttled, the others
- * are not; no event is lost while an app is throttled or the server is down, but counts arrive late.
+ * Guarantees: `record` never waits and never throws; memory is bounded; an app with too many events of a type is throttled,
+ * its events of the other type and other apps are not; no event is lost while an app is throttled or the server is down, but counts arrive late.
  * Caveats: events of one app may reach the server out of order when one is retried; after 1000 different events that could not
  * be sent the oldest are dropped.
  */
@@ -33,7 +33,7 @@ export interface EventRecorderOptions {
   component: string;
   node: string;
   log: Logger;
-  /** Requests per app at once; then one every `refillMs`. */
+  /** Requests per app and type of event at once; then one every `refillMs`. */
   burst?: number;
   refillMs?: number;
   places?: number;
@@ -62,14 +62,14 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     clock,
     random,
     due: (tally) =>
-      tally.count === tally.stored ? undefined : { at: buckets.nextAt(appOf(tally)), urgent: true },
+      tally.count === tally.stored ? undefined : { at: buckets.nextAt(bucketOf(tally)), urgent: true },
     async write(tally, { signal }) {
       // Another event of this app may have taken the token that this one waited for.
-      if (buckets.nextAt(appOf(tally)) > clock.now()) return "skipped";
+      if (buckets.nextAt(bucketOf(tally)) > clock.now()) return "skipped";
       const { count } = tally;
       try {
         await store(client, tally, options, { timeoutMs, signal, priority: "normal" });
-        buckets.take(appOf(tally));
+        buckets.take(bucketOf(tally));
         tally.stored = count;
         refused.delete(tally);
       } catch (error) {
@@ -157,6 +157,11 @@ function eventOf(tally: Tally, { component, node }: { component: string; node: s
     reportingComponent: component,
     reportingInstance: node,
   };
+}
+
+/** Warnings have their own: a rollout over many nodes must not delay the event that says why it stopped. */
+function bucketOf(tally: Tally): string {
+  return `${tally.type} ${appOf(tally)}`;
 }
 
 function appOf({ target }: Tally): string {

@@ -1,7 +1,8 @@
 /**
  * Plans the mirrors of a node: the API server's copies of apps that come from files, a URL or the socket. Pure.
  *
- * Guarantees: only mirrors of this node are changed or deleted, and none is deleted before all local sources are known. A mirror
+ * Guarantees: only mirrors of this node are changed, and only those that carry their own uid are deleted, never before all local
+ * sources are known. A copy of a mirror is an ordinary app. A mirror
  * has the name of its app, or, if another object has that name, the name with the node's name as a suffix. A mirror contains no
  * secrets: a file on the node may contain what the cluster must not see.
  */
@@ -11,8 +12,8 @@ import {
   apiVersion,
   appKey,
   defaultNamespace,
-  group,
   isMirrorOf,
+  isProvenMirror,
   keyOf,
   kind,
 } from "../../api/names.ts";
@@ -38,9 +39,6 @@ export interface MirrorContext {
   written?: ReadonlyMap<string, number | undefined>;
 }
 
-/** The annotation of a mirror with the name of its app. */
-export const mirrorOfAnnotation = `${group}/config.mirror-of`;
-
 export function planMirrors(local: NCApp[], existing: ServerApp[], context: MirrorContext): MirrorAction[] {
   const { node, complete, taken, written } = context;
   const mirrors = mirrorsByApp(existing, node);
@@ -50,37 +48,49 @@ export function planMirrors(local: NCApp[], existing: ServerApp[], context: Mirr
     const [mirror, ...doubles] = mirrors.get(key) ?? [];
     mirrors.delete(key);
     const name = mirror?.metadata.name ?? mirrorName(app, node, taken?.has(key) ?? false);
-    const wanted = mirrorOf(app, node, name);
+    const wanted = mirrorOf(app, node, name, mirror?.metadata.uid);
     if (!mirror) actions.push({ kind: "create", key, body: wanted });
     else if (differs(mirror, wanted, written)) {
       actions.push({ kind: "update", key, mirror, patch: patchTo(mirror, wanted) });
     }
-    actions.push(...doubles.map((double): MirrorAction => ({ kind: "delete", key, mirror: double })));
+    actions.push(...deletions(key, doubles));
   }
   if (!complete) return actions;
-  const left = [...mirrors].flatMap(([key, list]) =>
-    list.map((mirror): MirrorAction => ({ kind: "delete", key, mirror }))
-  );
-  return [...actions, ...left];
+  return [...actions, ...[...mirrors].flatMap(([key, list]) => deletions(key, list))];
 }
 
-/** Groups the mirrors of this node by the key of their app; the one with the app's own name comes first. */
+function deletions(key: string, mirrors: ServerApp[]): MirrorAction[] {
+  return mirrors.filter(isProvenMirror).map((mirror) => ({ kind: "delete", key, mirror }));
+}
+
+/** Groups the mirrors of this node by the key of their app; proven ones first, and the one with the app's own name. */
 export function mirrorsByApp(existing: ServerApp[], node: string): Map<string, ServerApp[]> {
   const mirrors = new Map<string, ServerApp[]>();
   for (const app of existing.filter((app) => isMirrorOf(node, app))) {
     const key = appKey(app.metadata.namespace, shownName(app));
-    const known = mirrors.get(key) ?? [];
-    mirrors.set(key, app.metadata.name === shownName(app) ? [app, ...known] : [...known, app]);
+    mirrors.set(key, [...mirrors.get(key) ?? [], app]);
   }
+  const rank = (app: ServerApp) =>
+    (isProvenMirror(app) ? 0 : 2) + (app.metadata.name === shownName(app) ? 0 : 1);
+  for (const list of mirrors.values()) list.sort((one, other) => rank(one) - rank(other));
   return mirrors;
 }
 
-function mirrorOf({ metadata, spec }: NCApp, node: string, name: string): NCApp {
+/** The annotation that proves a mirror. */
+export function proofOf(uid: string): Record<string, string> {
+  return { [annotations.mirrorUid]: uid };
+}
+
+function mirrorOf({ metadata, spec }: NCApp, node: string, name: string, uid?: string): NCApp {
   const namespace = metadata.namespace || defaultNamespace;
   const shown = { ...showSpec(spec), nodeName: node };
   const content = { labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {}, spec: shown };
   const digest = createHash("sha256").update(JSON.stringify(content)).digest("hex").slice(0, 16);
-  const marks = { [annotations.mirror]: `${node}/${digest}`, [mirrorOfAnnotation]: metadata.name };
+  const marks = {
+    [annotations.mirror]: `${node}/${digest}`,
+    [annotations.mirrorOf]: metadata.name,
+    ...(uid && proofOf(uid)),
+  };
   return {
     apiVersion,
     kind,
@@ -93,7 +103,8 @@ function mirrorOf({ metadata, spec }: NCApp, node: string, name: string): NCApp 
 function differs(mirror: ServerApp, wanted: NCApp, written: MirrorContext["written"]): boolean {
   const mark = (app: NCApp) => app.metadata.annotations?.[annotations.mirror];
   const known = written?.get(mirror.metadata.uid);
-  return mark(mirror) !== mark(wanted) || known !== undefined && known !== mirror.metadata.generation;
+  return mark(mirror) !== mark(wanted) || !isProvenMirror(mirror) ||
+    known !== undefined && known !== mirror.metadata.generation;
 }
 
 function patchTo({ metadata, spec }: ServerApp, wanted: NCApp): object {
@@ -117,5 +128,5 @@ function mirrorName({ metadata: { name } }: NCApp, node: string, isTaken: boolea
 }
 
 function shownName({ metadata }: NCApp): string {
-  return metadata.annotations?.[mirrorOfAnnotation] ?? metadata.name;
+  return metadata.annotations?.[annotations.mirrorOf] ?? metadata.name;
 }

@@ -3,12 +3,22 @@
  *
  * Guarantees: a mirror never starts or stops an app; one that a user deletes or edits is restored; only mirrors of this node are
  * touched, each by its uid. One request at a time; a failed one is retried by a later sync, after waits that grow to five minutes.
- * Caveats: agents may write mirrors only where an admin allowed it (crd/optional/mirrors.yaml); if not, this is logged once. An
+ * In a namespace where agents may not write mirrors, this is logged once, and one request every five minutes finds out when they may.
+ * Caveats: an object that has the form of a mirror without its uid, and no local app, is left alone: it does not run. An
  * agent that watches one namespace mirrors only the apps of that one: it would not see changes of a mirror elsewhere.
  *
  * The keyed writer does not fit: one plan covers all apps, an app may need several writes in order, and every sync plans again.
  */
-import { defaultNamespace, isMirrorOf, keyOf } from "../../api/names.ts";
+import {
+  agentAccounts,
+  agentGroup,
+  annotations,
+  defaultNamespace,
+  isMirrorOf,
+  isProvenMirror,
+  keyOf,
+  splitAppKey,
+} from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient, KubeRequest } from "../../kube/client/client.ts";
 import { hasStatus, wasAnswered } from "../../kube/kube-error.ts";
@@ -17,7 +27,7 @@ import { ncappPath } from "../../kube/resources.ts";
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import { steadyNow } from "../../lib/time.ts";
-import { type MirrorAction, mirrorsByApp, planMirrors, type ServerApp } from "./mirror-plan.ts";
+import { type MirrorAction, mirrorsByApp, planMirrors, proofOf, type ServerApp } from "./mirror-plan.ts";
 import type { ReportedApp } from "../status/status.ts";
 
 export { createLocalReports } from "./local-reports.ts";
@@ -48,6 +58,8 @@ export interface MirrorsOptions {
 
 /** How long the watch may take to deliver a write. */
 const freshMs = 10_000;
+/** After a namespace refused a mirror, the next attempt comes after this time. */
+const deniedMs = 300_000;
 
 export function createMirrors(options: MirrorsOptions): Mirrors {
   const { client, node, log, namespace, onFound = () => {}, now = steadyNow, signal } = options;
@@ -57,6 +69,9 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const waits = new Map<string, { until: number; backoff: Backoff }>();
   let targets = new Map<string, ReportedApp>();
   let leftOut = new Set<string>();
+  let unproven = new Set<string>();
+  /** Namespaces in which this agent may not write mirrors, and when the next attempt is due. */
+  const denied = new Map<string, number>();
   let next: Parameters<Mirrors["sync"]> | undefined;
   let working: Promise<void> | undefined;
 
@@ -87,7 +102,10 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const create = async (key: string, body: NCApp) => {
     const namespace = body.metadata.namespace;
     try {
-      learn(key, await ask({ method: "POST", path: ncappPath(namespace), body }));
+      const mirror = await ask({ method: "POST", path: ncappPath(namespace), body });
+      learn(key, mirror);
+      const { uid } = mirror.metadata;
+      await change({ kind: "update", key, mirror, patch: { metadata: { uid, annotations: proofOf(uid) } } });
     } catch (error) {
       if (!hasStatus(error, 409)) throw error;
       // It may be this node's own mirror, which the watch has not delivered yet.
@@ -120,25 +138,44 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const attempt = async (action: MirrorAction): Promise<boolean> => {
     const wait = waits.get(action.key) ??
       { until: 0, backoff: createBackoff({ initialMs: 1000, maxMs: 300_000, jitter: 0.5 }) };
-    if (now() < wait.until) return true;
+    const { namespace } = splitAppKey(action.key);
+    if (now() < Math.max(wait.until, denied.get(namespace) ?? 0)) return true;
     try {
       await (action.kind === "create" ? create(action.key, action.body) : change(action));
       waits.delete(action.key);
+      denied.delete(namespace);
       return true;
     } catch (error) {
       if (signal?.aborted) return false;
+      if (isDenied(error)) {
+        if (!denied.has(namespace)) logDenied(namespace);
+        denied.set(namespace, now() + deniedMs);
+        return true;
+      }
       wait.until = now() + wait.backoff.next();
       waits.set(action.key, wait);
-      const hint = hasStatus(error, 403)
-        ? "may agents write mirrors? see crd/optional/mirrors.yaml"
-        : undefined;
-      log.warn(`cannot ${action.kind} the mirror of a local app; retrying`, {
-        app: action.key,
-        error,
-        hint,
-      });
+      log.warn(`cannot ${action.kind} the mirror of a local app; retrying`, { app: action.key, error });
       return wasAnswered(error);
     }
+  };
+
+  const logDenied = (namespace: string) =>
+    log.info("agents may not write mirrors in this namespace; kubectl does not show its local apps", {
+      namespace,
+      hint: `to allow it: kubectl -n ${namespace} create rolebinding nckubelet-mirror ` +
+        `--clusterrole=nckubelet-mirror --group=${agentGroup} --group=${agentAccounts}`,
+    });
+
+  /** Logs each object once that has the form of a mirror, no uid in it, and no local app. */
+  const logUnproven = (mirrors: Map<string, ServerApp[]>, local: NCApp[]) => {
+    const keys = new Set(local.map(keyOf));
+    const left = [...mirrors].filter(([key]) => !keys.has(key)).flatMap(([, list]) => list)
+      .filter((app) => !isProvenMirror(app)).map(keyOf);
+    for (const app of left.filter((key) => !unproven.has(key))) {
+      const hint = `delete it, or remove its annotation ${annotations.mirror} to run it`;
+      log.warn("an NCApp has the form of a mirror, but no local app: it does not run", { app, hint });
+    }
+    unproven = new Set(left);
   };
 
   /** Returns the apps that get a mirror; logs once for each other one. */
@@ -164,6 +201,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     }
     const actions = planMirrors(local, existing, { node, complete, taken, written });
     forgetOthers(waits, actions);
+    if (complete) logUnproven(mirrors, local);
     for (const action of actions) {
       // If one request gets no answer the others get none either, each after its full timeout.
       if (signal?.aborted || next || !await attempt(action)) return;
@@ -185,6 +223,11 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
       return working;
     },
   };
+}
+
+/** Reports whether a right is missing, which holds for all apps of a namespace. Policies and quotas also answer with 403. */
+function isDenied(error: unknown): boolean {
+  return hasStatus(error, 403) && /cannot \w+ resource/.test((error as Error).message);
 }
 
 /** Drops the waits of apps that need no action. */

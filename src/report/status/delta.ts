@@ -2,22 +2,30 @@
  * Computes the status patch: only what differs from what the server has. Pure.
  *
  * Guarantees: applied to `seen`, the patch sets every field of the agent and keeps what other clients write: the scheduler's
- * fields, and conditions of other types.
+ * fields, and conditions of other types. An agent that says nothing about `nodeName` does not hold the app, and keeps the field too.
  */
 import { withTransitionTime } from "../../api/conditions.ts";
 import type { Condition, NCAppStatus } from "../../api/types.ts";
 import { isObject, type MergePatch, mergePatch } from "../../lib/objects.ts";
+import { isoSeconds } from "../../lib/time.ts";
 
-/** Fields of the status that the scheduler writes. */
-const foreignFields: ReadonlySet<string> = new Set(["nominatedNodeName"]);
+/** Fields that are not compared: the scheduler writes the one, and `statusDelta` handles the other. */
+const foreignFields: ReadonlySet<string> = new Set(["nominatedNodeName", "nodeName"]);
 /** Conditions that the agent removes when they no longer apply. */
 const ownConditions: ReadonlySet<string> = new Set(["Ready", "LimitsEnforced"]);
 
 /** Returns the patch from the status `seen` at the server to the `wanted` one; undefined if nothing differs. */
-export function statusDelta(seen: NCAppStatus | undefined, wanted: NCAppStatus): MergePatch | undefined {
+export function statusDelta(
+  seen: NCAppStatus | undefined,
+  wanted: NCAppStatus,
+  now = Date.now(),
+): MergePatch | undefined {
   const from = ownFields(seen ?? {});
-  const to = ownFields({ ...wanted, conditions: mergeConditions(seen?.conditions, wanted.conditions) });
-  return mergePatch(from, to);
+  const to = ownFields({ ...wanted, conditions: mergeConditions(seen?.conditions, wanted.conditions, now) });
+  const delta = mergePatch(from, to);
+  const { nodeName } = wanted;
+  // Empty is not the same as absent: it says that the agent has let the app go.
+  return nodeName === undefined || nodeName === seen?.nodeName ? delta : { ...delta, nodeName };
 }
 
 /**
@@ -30,13 +38,21 @@ export function storedStatus(answered: NCAppStatus | undefined, sent: NCAppStatu
 
 /**
  * Merges the agent's conditions into the list: a merge patch replaces lists whole, so it must contain the entries of other
- * writers. A condition keeps its transition time while its status is unchanged, and `Scheduled` keeps the scheduler's message.
+ * writers. A condition keeps its transition time while its status is unchanged, and `Scheduled` keeps the scheduler's
+ * message: only its generation is the agent's, so that `kubectl wait` accepts it after an edit.
  */
-export function mergeConditions(seen: Condition[] = [], wanted: Condition[] = []): Condition[] {
+export function mergeConditions(
+  seen: Condition[] = [],
+  wanted: Condition[] = [],
+  now = Date.now(),
+): Condition[] {
   const merged = wanted.map((condition) => {
     const before = seen.find(({ type }) => type === condition.type);
-    if (condition.type === "Scheduled" && before?.status === condition.status) return before;
-    return withTransitionTime(condition, seen, condition.lastTransitionTime);
+    if (condition.type === "Scheduled" && before?.status === condition.status) {
+      const { observedGeneration = before.observedGeneration } = condition;
+      return observedGeneration === undefined ? before : { ...before, observedGeneration };
+    }
+    return withTransitionTime(condition, seen, changedAt(condition, before, now));
   });
   const isKept = ({ type }: Condition) =>
     !ownConditions.has(type) && !wanted.some((own) => own.type === type);
@@ -46,6 +62,20 @@ export function mergeConditions(seen: Condition[] = [], wanted: Condition[] = []
   const known = [...merged, ...kept].filter((condition) => place(condition) >= 0);
   const added = merged.filter((condition) => place(condition) < 0);
   return [...known.sort((a, b) => place(a) - place(b)), ...added];
+}
+
+/**
+ * Returns when the condition changed. The scheduler may have recorded a later change, such as a lost node, that this agent never
+ * saw: the change back is then new, even if nothing changed here.
+ */
+function changedAt(
+  { lastTransitionTime: own }: Condition,
+  before: Condition | undefined,
+  now: number,
+): string | undefined {
+  const recorded = Date.parse(before?.lastTransitionTime ?? "");
+  if (own === undefined || !(Date.parse(own) < recorded)) return own;
+  return isoSeconds(Math.max(now, recorded));
 }
 
 function ownFields(status: NCAppStatus): MergePatch {

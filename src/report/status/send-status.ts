@@ -58,7 +58,7 @@ export async function sendStatus(
   for (let conflicts = 0;;) {
     try {
       if (known.resourceVersion === undefined) {
-        const { metadata, spec, status } = await ask(client, target, {
+        const { metadata, spec, status } = await askForApp(client, target, {
           path: ncappPath(namespace, name),
           ...options,
         });
@@ -68,7 +68,7 @@ export async function sendStatus(
       const status = wanted();
       const delta = statusDelta(known.status, status);
       if (!delta) return { kind: "same", known };
-      const { metadata, status: stored } = await ask(client, target, {
+      const { metadata, status: stored } = await askForApp(client, target, {
         method: "PATCH",
         path: ncappPath(namespace, name, "status"),
         contentType: "application/merge-patch+json",
@@ -88,7 +88,11 @@ export async function sendStatus(
 }
 
 /** Sends a request and checks the answer: a 200 may come from a proxy, and is then an error. */
-async function ask(client: KubeClient, { namespace }: ReportTarget, request: KubeRequest): Promise<NCApp> {
+export async function askForApp(
+  client: KubeClient,
+  { namespace }: ReportTarget,
+  request: KubeRequest,
+): Promise<NCApp> {
   const object = await client.request<NCApp>(request);
   const problem = objectProblem(object, { resource: ncapps, namespace });
   if (!problem) return object;

@@ -17,6 +17,7 @@ import { createKeyedWriter } from "../keyed-writer.ts";
 import { dueOf, type Entry, learnResult, learnSeen, newEntry, type ReportedApp } from "./report-entry.ts";
 import { sendStatus } from "./send-status.ts";
 
+export { createReleases } from "./release.ts";
 export type { ReportedApp } from "./report-entry.ts";
 
 export interface StatusReporter {

@@ -16,10 +16,10 @@ export interface NodeFilter extends FilterBase {
   why(placement: Placement, node: NodeEntry): string;
 }
 
-/** Reads what is bound to the node; evaluated in every decision. Preemption can make it pass. */
+/** Reads what is bound to the node, or the time; evaluated in every decision. */
 export interface LoadFilter extends FilterBase {
   readonly kind: "load";
-  passes(app: SchedulerApp, node: NodeEntry): boolean;
+  passes(app: SchedulerApp, node: NodeEntry, now: number): boolean;
   why(app: SchedulerApp, node: NodeEntry): string;
   /** One reason for all nodes that it refused. By default equal reasons are counted together. */
   whyAll?(app: SchedulerApp, nodes: readonly NodeEntry[]): string;

@@ -1,6 +1,7 @@
-/** The filters that read what is bound to a node, in the order in which they are evaluated. */
+/** The filters that read what is bound to a node, or the time, in the order in which they are evaluated. */
 import type { NodeEntry } from "../node-entry.ts";
 import { formatPoints } from "../points.ts";
+import { firstEviction, formatTaint, tolerationMs } from "../../api/placement/placement.ts";
 import { formatPort, type SchedulerApp } from "../types.ts";
 import type { LoadFilter } from "./filter.ts";
 
@@ -8,6 +9,20 @@ import type { LoadFilter } from "./filter.ts";
 const helpedBy: LoadFilter["helpedBy"] = ["node", "capacity", "limitRange"];
 
 export const loadFilters: readonly LoadFilter[] = [
+  // A node whose taint the app has already tolerated for its `tolerationSeconds`: it would go back to where it was evicted from.
+  {
+    kind: "load",
+    name: "tolerationSeconds",
+    helpedBy: ["node"],
+    passes: (app, node, now) =>
+      node.properties.taints.length === 0 || app.placement.tolerations.length === 0 ||
+      (firstTaintEviction(app, node)?.at ?? Infinity) > now,
+    why(app, node) {
+      const { taint } = firstTaintEviction(app, node)!;
+      const toleratedMs = tolerationMs(app.placement.tolerations, [taint]) ?? 0;
+      return `taint ${formatTaint(taint)} tolerated for ${toleratedMs / 1000} s only`;
+    },
+  },
   // A host port belongs to one app.
   {
     kind: "load",
@@ -43,6 +58,10 @@ function shareFilter(
       return `${need(app)}, at most ${formatPoints(most)} free)`;
     },
   };
+}
+
+function firstTaintEviction({ placement }: SchedulerApp, { properties }: NodeEntry) {
+  return firstEviction(placement.tolerations, properties.taints);
 }
 
 function takenPort(app: SchedulerApp, node: NodeEntry): number | undefined {

@@ -1,7 +1,13 @@
 /** The filters that read the node itself, in the order in which they are evaluated. */
+import { labelOf } from "../../api/label-selector.ts";
+import {
+  formatTaint,
+  matchesAny,
+  toleratesCondition,
+  untoleratedPressure,
+  untoleratedTaint,
+} from "../../api/placement/placement.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import { label, matchesAny } from "../node-selector.ts";
-import { formatTaint, tolerates } from "../tolerations.ts";
 import type { Placement, Taint } from "../types.ts";
 import type { NodeFilter } from "./filter.ts";
 
@@ -18,7 +24,7 @@ export const nodeFilters: readonly NodeFilter[] = [
     name: "ready",
     helpedBy: ["node"],
     passes: ({ tolerations }, { properties }) =>
-      properties.ready || tolerates(tolerations, conditionTaint("not-ready")),
+      properties.ready || toleratesCondition(tolerations, "not-ready"),
     why: () => "not ready",
   },
   // `kubectl cordon` and `kubectl drain` keep new apps away.
@@ -27,7 +33,7 @@ export const nodeFilters: readonly NodeFilter[] = [
     name: "cordoned",
     helpedBy: ["node"],
     passes: ({ tolerations }, { properties }) =>
-      !properties.cordoned || tolerates(tolerations, conditionTaint("unschedulable")),
+      !properties.cordoned || toleratesCondition(tolerations, "unschedulable"),
     why: () => "cordoned",
   },
   // A node that runs short of memory, disk or process IDs ends apps, so it gets no new ones that do not tolerate that.
@@ -35,15 +41,15 @@ export const nodeFilters: readonly NodeFilter[] = [
     kind: "node",
     name: "pressure",
     helpedBy: ["node"],
-    passes: (placement, node) => untoleratedPressure(placement, node) === undefined,
-    why: (placement, node) => `${untoleratedPressure(placement, node)} pressure`,
+    passes: (placement, node) => pressureOn(placement, node) === undefined,
+    why: (placement, node) => `${pressureOn(placement, node)} pressure`,
   },
   {
     kind: "node",
     name: "taints",
     helpedBy: ["node"],
-    passes: (placement, node) => untoleratedTaint(placement, node) === undefined,
-    why: (placement, node) => `untolerated taint ${formatTaint(untoleratedTaint(placement, node)!)}`,
+    passes: (placement, node) => taintOf(placement, node) === undefined,
+    why: (placement, node) => `untolerated taint ${formatTaint(taintOf(placement, node)!)}`,
   },
   // `spec.nodeSelector`: the node must have every label with its value.
   {
@@ -51,7 +57,7 @@ export const nodeFilters: readonly NodeFilter[] = [
     name: "nodeSelector",
     helpedBy: ["node"],
     passes: ({ nodeSelector }, { properties }) =>
-      nodeSelector.every(([key, value]) => label(properties.labels, key) === value),
+      nodeSelector.every(([key, value]) => labelOf(properties.labels, key) === value),
     why: () => "node selector",
   },
   {
@@ -64,37 +70,12 @@ export const nodeFilters: readonly NodeFilter[] = [
   },
 ];
 
-/**
- * Taints that Kubernetes derives from conditions of the Node. Other filters read these conditions themselves, so it does not matter
- * when the taints follow or whether they are removed. Apps do not use the Pod network.
- */
-const derivedTaints: ReadonlySet<string> = new Set(
-  [
-    "not-ready",
-    "unreachable",
-    "unschedulable",
-    "memory-pressure",
-    "disk-pressure",
-    "pid-pressure",
-    "network-unavailable",
-  ]
-    .map((condition) => conditionTaint(condition).key),
-);
-
-function conditionTaint(condition: string): Taint {
-  return { key: `node.kubernetes.io/${condition}`, effect: "NoSchedule" };
+/** The kubelet and the agent may both report a shortage. */
+function pressureOn({ tolerations }: Placement, { properties, report }: NodeEntry): string | undefined {
+  return untoleratedPressure(tolerations, properties.pressures) ??
+    (report && untoleratedPressure(tolerations, report.pressures));
 }
 
-function untoleratedPressure(
-  { tolerations }: Placement,
-  { properties, report }: NodeEntry,
-): string | undefined {
-  const isUntolerated = (resource: string) => !tolerates(tolerations, conditionTaint(`${resource}-pressure`));
-  return properties.pressures.find(isUntolerated) ?? report?.pressures.find(isUntolerated);
-}
-
-function untoleratedTaint({ tolerations }: Placement, { properties }: NodeEntry): Taint | undefined {
-  return properties.taints.find((taint) =>
-    taint.effect !== "PreferNoSchedule" && !derivedTaints.has(taint.key) && !tolerates(tolerations, taint)
-  );
+function taintOf({ tolerations }: Placement, { properties }: NodeEntry): Taint | undefined {
+  return untoleratedTaint(tolerations, properties.taints);
 }

@@ -50,13 +50,19 @@ export function applyLimits(app: SchedulerApp, rules: readonly LimitRule[]): Lim
     limited = { ...limited, [share]: standard };
     defaults[field] = formatPoints(standard);
   }
+  const refusal = limitProblem(limited, rules);
+  return refusal ? { refusal } : { app: limited, defaults };
+}
+
+/** Returns why the caps that the app has are out of bounds, or undefined. */
+export function limitProblem(app: SchedulerApp, rules: readonly LimitRule[]): string | undefined {
   for (const rule of rules) {
     for (const [share, field] of shares) {
-      const refusal = boundsProblem(limited[share], rule, share, field);
-      if (refusal) return { refusal };
+      const problem = boundsProblem(app[share], rule, share, field);
+      if (problem) return problem;
     }
   }
-  return { app: limited, defaults };
+  return undefined;
 }
 
 function boundsProblem(

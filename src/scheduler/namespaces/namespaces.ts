@@ -1,14 +1,15 @@
 /**
- * The rules of namespaces: `limit-range` sets and bounds the caps of single apps, `quota` bounds the sum of a namespace. This file
- * keeps them by namespace.
+ * The rules of namespaces: `limit-range` sets and bounds the caps of single apps, `quota` bounds the sum of a namespace, `bypass` finds
+ * bound apps that break them. This file keeps them by namespace.
  */
 import type { V1LimitRange, V1ResourceQuota } from "@kubernetes/client-node";
 import type { Wire } from "../../kube/wire.ts";
 import { type LimitRule, readLimitRange } from "./limit-range.ts";
 import { type Quota, readQuota } from "./quota.ts";
 
+export { type BrokenRule, brokenRules, type Bypass, findBypasses } from "./bypass.ts";
 export { applyLimits, type WrittenCaps } from "./limit-range.ts";
-export { type Points, type Quota, quotaProblem, quotaStatusPatch } from "./quota.ts";
+export { isOverQuota, type Points, type Quota, quotaProblem, quotaStatusPatch } from "./quota.ts";
 
 export class NamespaceRules {
   readonly #limits = new Map<string, Map<string, LimitRule[]>>();

@@ -63,6 +63,11 @@ export function quotaProblem(app: SchedulerApp, quotas: readonly Quota[], used: 
   return undefined;
 }
 
+/** Reports whether the namespace uses more than the quota allows. */
+export function isOverQuota({ hard }: Quota, used: Points): boolean {
+  return shares.some(([share]) => used[share] > (hard[share] ?? Infinity));
+}
+
 /** Returns the status patch that corrects `used`; undefined if the status is right. */
 export function quotaStatusPatch({ hard, status }: Quota, used: Points): object | undefined {
   const wanted = shares.filter(([share]) => hard[share] !== undefined)

@@ -1,19 +1,22 @@
 /**
  * Handles lost nodes: once a second `plan` decides what to do about their apps; this file evicts them, marks them Unknown, and reports
- * that in status, events and the log. `observed-clock` measures the silence of nodes.
+ * that in status, events and the log. `kube/observed-clock.ts` measures the silence of nodes.
  */
 import { systemNamespace } from "../../api/names.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { EventRecorder } from "../../report/events/events.ts";
 import type { Evictor, StatusWriter } from "../write/write.ts";
+import type { NodeFates } from "./node-fates.ts";
 import { type LossPlan, planNodeLoss } from "./plan.ts";
 import type { ClusterState, NodeLiveness } from "../state/state.ts";
 import { eventTarget } from "../types.ts";
 
-export { createObservedClock } from "./observed-clock.ts";
+export { createNodeFates, type NodeFates } from "./node-fates.ts";
+export { createObservedClock } from "../../kube/observed-clock.ts";
 
 export interface LossKeeper {
-  tick(nodes: NodeLiveness[]): void;
+  /** `nodes` is undefined while the Leases cannot be watched: then nothing is known about the nodes, and nothing is decided. */
+  tick(nodes: NodeLiveness[] | undefined): void;
 }
 
 export interface LossKeeperOptions {
@@ -22,12 +25,13 @@ export interface LossKeeperOptions {
   evictor: Evictor;
   recorder: EventRecorder;
   log: Logger;
+  fates?: NodeFates;
   defaultTolerationMs?: number;
   now?: () => number;
 }
 
 export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
-  const { cluster, writer, evictor, recorder, log, defaultTolerationMs, now = Date.now } = options;
+  const { cluster, writer, evictor, recorder, log, fates, defaultTolerationMs, now = Date.now } = options;
   let lost = new Set<string>();
   let paused = false;
   /** Apps for which an event about their lost node was recorded. */
@@ -66,7 +70,9 @@ export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
 
   return {
     tick(nodes) {
+      if (!nodes) return fates?.update([], false);
       const plan = planNodeLoss(nodes, { now: now(), defaultTolerationMs });
+      fates?.update(nodes, plan.paused);
       reportNodes(plan);
       reportPause(plan, nodes.filter(({ health }) => health !== undefined).length);
       for (const action of plan.actions) {

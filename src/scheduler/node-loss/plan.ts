@@ -6,8 +6,9 @@
  */
 import { isMovable, type NodeLiveness } from "../state/state.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import { formatTaint, tolerationMs, unreachableKeys } from "../tolerations.ts";
-import type { SchedulerApp, Taint } from "../types.ts";
+import { evicts, firstEviction, formatTaint, tolerationMs } from "../../api/placement/placement.ts";
+import type { SchedulerApp } from "../types.ts";
+import { lossTolerationMs } from "./node-fates.ts";
 
 export type LossAction =
   | { kind: "mark"; app: SchedulerApp; message: string }
@@ -25,23 +26,18 @@ export interface LossOptions {
   defaultTolerationMs?: number;
 }
 
-/** Taints that Kubernetes adds to a Node whose kubelet is silent. They are ignored: the agent's own Lease counts. */
-const kubeletTaints: readonly string[] = ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"];
-const unreachable = unreachableKeys.map((key): Taint => ({ key, effect: "NoExecute" }));
-
 export function planNodeLoss(nodes: Iterable<NodeLiveness>, options: LossOptions): LossPlan {
-  const { now, defaultTolerationMs = 300_000 } = options;
+  const { now, defaultTolerationMs } = options;
   const all = [...nodes].filter(({ health }) => health !== undefined);
   const lost = all.filter(({ health }) => health?.state === "lost");
   const paused = lost.length * 2 > all.length;
   const actions: LossAction[] = [];
   for (const { node, health } of all) {
-    const taints = node.properties.taints.filter(evicts);
-    if (health?.state !== "lost" && taints.length === 0) continue;
+    if (health?.state !== "lost" && !node.properties.taints.some(evicts)) continue;
     for (const app of node.apps.values()) {
       const action = health?.state === "lost"
         ? afterLoss(app, node, health, paused, defaultTolerationMs)
-        : afterTaints(app, node, taints, now);
+        : afterTaints(app, node, now);
       if (action) actions.push(action);
     }
   }
@@ -53,32 +49,24 @@ function afterLoss(
   node: NodeEntry,
   { silentMs, lostMs }: { silentMs: number; lostMs: number },
   paused: boolean,
-  defaultMs: number,
+  defaultMs?: number,
 ): LossAction | undefined {
   const message = `node ${node.name} has not reported for ${Math.round(silentMs / 1000)} s`;
-  const toleratedMs = tolerationMs(app.placement.tolerations, unreachable) ?? defaultMs;
-  if (lostMs >= toleratedMs && !paused && isMovable(app)) {
+  if (lostMs >= lossTolerationMs(app, defaultMs) && !paused && isMovable(app)) {
     return { kind: "unbind", app, reason: "NodeLost", message };
   }
   return app.status.phase === "Unknown" ? undefined : { kind: "mark", app, message };
 }
 
-function evicts({ effect, key }: Taint): boolean {
-  return effect === "NoExecute" && !kubeletTaints.includes(key);
-}
-
-function afterTaints(
-  app: SchedulerApp,
-  node: NodeEntry,
-  taints: readonly Taint[],
-  now: number,
-): LossAction | undefined {
+function afterTaints(app: SchedulerApp, node: NodeEntry, now: number): LossAction | undefined {
   if (!isMovable(app)) return undefined;
-  for (const taint of taints) {
-    const toleratedMs = tolerationMs(app.placement.tolerations, [taint]) ?? 0;
-    if (now - (taint.since ?? now) < toleratedMs) continue;
-    const message = `node ${node.name} has the taint ${formatTaint(taint)}, which the app does not tolerate`;
-    return { kind: "unbind", app, reason: "TaintEviction", message };
-  }
-  return undefined;
+  const { tolerations } = app.placement;
+  const eviction = firstEviction(tolerations, node.properties.taints, app.boundAt);
+  if (!eviction || eviction.at > now) return undefined;
+  const toleratedMs = tolerationMs(tolerations, [eviction.taint]);
+  const why = toleratedMs === undefined
+    ? "which the app does not tolerate"
+    : `which the app tolerates for ${toleratedMs / 1000} s`;
+  const message = `node ${node.name} has the taint ${formatTaint(eviction.taint)}, ${why}`;
+  return { kind: "unbind", app, reason: "TaintEviction", message };
 }

@@ -2,12 +2,12 @@
  * Chooses a node for an app. Pure: the same app, snapshot and options give the same answer, and nothing is changed.
  *
  * In a cluster of more than 100 nodes not every node is scored: the search starts where the last one ended and stops when `enoughNodes`
- * have passed all filters, so that the cost of a decision grows more slowly than the cluster. The best of those is chosen. An app is
+ * have passed all filters and can keep the app, so that the cost of a decision grows more slowly than the cluster. The best of those is chosen. An app is
  * refused only after every node was checked.
  */
 import { loadFilters } from "../filters/filters.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import { loadScores, type ScoreContext } from "../scores.ts";
+import { lastingPoints, loadScores, type ScoreContext } from "../scores.ts";
 import type { Snapshot } from "../state/state.ts";
 import type { Policy, SchedulerApp } from "../types.ts";
 import { collectRefusals, type Refusals } from "./refusals.ts";
@@ -36,7 +36,7 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
 
   // Preemption made room there for this app: with another choice the victims would have ended for nothing.
   const nominated = snapshot.nominatedNode(app.key);
-  if (nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 && fits(app, nominated)) {
+  if (nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 && fits(app, nominated, now)) {
     return { node: nominated.name, score: 0, feasible: 1, examined: 0 };
   }
 
@@ -51,8 +51,8 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
     const points = fitTable.at(index, versions, nodes);
     if (points < 0) continue;
     const node = nodes[index]!;
-    if (!fits(app, node)) continue;
-    feasible++;
+    if (!fits(app, node, now)) continue;
+    if (points >= lastingPoints) feasible++;
     const score = points + loadPoints(app, node, weights, context);
     if (score < bestScore) continue;
     ties = score === bestScore ? ties + 1 : 1;
@@ -61,7 +61,7 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
     bestScore = score;
   }
   if (best) return { node: best.name, score: bestScore, feasible, examined };
-  return { refusals: collectRefusals(app, nodes) };
+  return { refusals: collectRefusals(app, nodes, now) };
 }
 
 /** All nodes of a small cluster, and a shrinking part of a large one: 118 of 1,000, 198 of 5,000. More rarely find a better node. */
@@ -70,8 +70,8 @@ export function enoughNodes(nodes: number): number {
 }
 
 /** Reports whether the node has room for the app; node filters are not evaluated. */
-export function fits(app: SchedulerApp, node: NodeEntry): boolean {
-  for (let at = 0; at < loadFilters.length; at++) if (!loadFilters[at]!.passes(app, node)) return false;
+export function fits(app: SchedulerApp, node: NodeEntry, now: number): boolean {
+  for (let at = 0; at < loadFilters.length; at++) if (!loadFilters[at]!.passes(app, node, now)) return false;
   return true;
 }
 

@@ -65,7 +65,7 @@ export function describeRequest({ key, cpu, mem, ports, priority }: SchedulerApp
 }
 
 function explainNode(app: SchedulerApp, node: NodeEntry, { policy, now }: PlaceOptions): NodeExplanation {
-  const refusals = allRefusals(app, node);
+  const refusals = allRefusals(app, node, now);
   if (refusals.length > 0) return { node: node.name, refusals, scores: {}, total: -1 };
   const weighted = scores.map((score) => {
     const value = score.kind === "node"

@@ -20,6 +20,7 @@ export interface Preemption {
 
 export interface PreemptOptions {
   policy: Policy;
+  now: number;
   start?: number;
   /** How many options are enough in a cluster of this size. */
   enough?: (nodes: number) => number;
@@ -30,14 +31,14 @@ export function preempt(
   snapshot: Snapshot,
   options: PreemptOptions,
 ): Preemption | undefined {
-  const { policy, start = 0, enough = (nodes) => Math.max(100, nodes / 10) } = options;
+  const { policy, now, start = 0, enough = (nodes) => Math.max(100, nodes / 10) } = options;
   const { nodes } = snapshot;
   const fitTable = snapshot.fitCache.for(app.placement, policy);
   // Apps are already leaving that node for this app. On another node more would have to end, and these would have ended for nothing.
   const nominated = snapshot.nominatedNode(app.key);
   if (
     nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 &&
-    victimsOn(app, nominated)?.length === 0
+    victimsOn(app, nominated, now)?.length === 0
   ) {
     return { node: nominated.name, victims: [] };
   }
@@ -47,7 +48,7 @@ export function preempt(
   for (let examined = 0; examined < nodes.length && found < enough(nodes.length); examined++) {
     const node = nodes[(start + examined) % nodes.length]!;
     if (fitTable.of(node) < 0) continue;
-    const victims = victimsOn(app, node);
+    const victims = victimsOn(app, node, now);
     if (!victims) continue;
     found++;
     if (!best || compareCost(victims, best.victims) < 0) best = { node: node.name, victims };
@@ -56,18 +57,22 @@ export function preempt(
 }
 
 /** Returns the apps that would have to leave the node, or undefined if the app would not fit even then. */
-export function victimsOn(app: SchedulerApp, node: NodeEntry): SchedulerApp[] | undefined {
+export function victimsOn(
+  app: SchedulerApp,
+  node: NodeEntry,
+  now: number,
+): SchedulerApp[] | undefined {
   const lower = [...node.apps.values()].filter((victim) => mayPreempt(app, victim));
   if (lower.length === 0 && node.leaving.size === 0) return undefined;
   const trial = node.copy();
   for (const key of node.leaving.keys()) trial.removeLeaving(key);
   for (const { key } of lower) trial.remove(key);
-  if (!fits(app, trial)) return undefined;
+  if (!fits(app, trial, now)) return undefined;
   // Higher priorities are added back first, and among equals the smallest: few large apps end instead of many small ones.
   lower.sort((a, b) => b.priority - a.priority || size(a) - size(b) || (a.key < b.key ? -1 : 1));
   return lower.filter((victim) => {
     trial.add(victim);
-    if (fits(app, trial)) return false;
+    if (fits(app, trial, now)) return false;
     trial.remove(victim.key);
     return true;
   });

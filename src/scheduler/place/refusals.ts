@@ -10,11 +10,11 @@ export interface Refusals {
 }
 
 /** Finds the first filter that refuses each node. */
-export function collectRefusals(app: SchedulerApp, nodes: readonly NodeEntry[]): Refusals {
+export function collectRefusals(app: SchedulerApp, nodes: readonly NodeEntry[], now: number): Refusals {
   if (nodes.length === 0) return { total: 0, helpedBy: ["node"], reasons: [] };
   const refused = new Map<Filter, NodeEntry[]>();
   for (const node of nodes) {
-    const filter = filters.find((filter) => !passes(filter, app, node));
+    const filter = filters.find((filter) => !passes(filter, app, node, now));
     if (!filter) continue;
     const others = refused.get(filter);
     if (others) others.push(node);
@@ -33,12 +33,12 @@ export function formatRefusals({ total, reasons }: Refusals): string {
 }
 
 /** Returns the reasons of all filters that refuse the node, for `--explain`. */
-export function allRefusals(app: SchedulerApp, node: NodeEntry): string[] {
-  return filters.filter((filter) => !passes(filter, app, node)).map((filter) => why(filter, app, node));
+export function allRefusals(app: SchedulerApp, node: NodeEntry, now: number): string[] {
+  return filters.filter((filter) => !passes(filter, app, node, now)).map((filter) => why(filter, app, node));
 }
 
-function passes(filter: Filter, app: SchedulerApp, node: NodeEntry): boolean {
-  return filter.kind === "node" ? filter.passes(app.placement, node) : filter.passes(app, node);
+function passes(filter: Filter, app: SchedulerApp, node: NodeEntry, now: number): boolean {
+  return filter.kind === "node" ? filter.passes(app.placement, node) : filter.passes(app, node, now);
 }
 
 function why(filter: Filter, app: SchedulerApp, node: NodeEntry): string {

@@ -25,6 +25,8 @@ interface Entry {
   helpedBy: readonly ClusterEvent[];
 }
 
+const evictionMemoryMs = 600_000;
+
 export interface QueueOptions {
   now?: () => number;
   initialBackoffMs?: number;
@@ -42,6 +44,8 @@ export class SchedulingQueue {
   readonly #active = new Heap<Entry>(comesFirst);
   readonly #backoff = new Heap<Entry>((a, b) => a.readyAt < b.readyAt);
   readonly #parked = new Set<Entry>();
+  /** Evictions of each app in a row, and the last one. */
+  readonly #evictions = new Map<string, { count: number; at: number }>();
 
   constructor(options: QueueOptions = {}) {
     const { now = steadyNow, initialBackoffMs = 1000, maxBackoffMs = 10_000, flushMs = 300_000 } = options;
@@ -103,6 +107,25 @@ export class SchedulingQueue {
     entry.readyAt = this.#now() + this.#delay(entry);
     entry.state = "backoff";
     this.#backoff.push(entry);
+  }
+
+  /**
+   * Delays an app that a taint evicted from its node, longer each time: another node may evict it as well. The first time it is tried at
+   * once, and after ten minutes without an eviction again.
+   */
+  delayEvicted(key: string): void {
+    for (const [other, { at }] of this.#evictions) {
+      if (at + evictionMemoryMs > this.#now()) break;
+      this.#evictions.delete(other);
+    }
+    const count = (this.#evictions.get(key)?.count ?? 0) + 1;
+    // Deleted first, so that the oldest eviction stays first in the Map.
+    this.#evictions.delete(key);
+    this.#evictions.set(key, { count, at: this.#now() });
+    const entry = this.#entries.get(key);
+    if (!entry || entry.state === "taken" || count === 1) return;
+    entry.attempts = count - 1;
+    this.retryLater(key);
   }
 
   /** Parks an app that no node fits until one of the events occurs. */

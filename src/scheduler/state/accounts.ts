@@ -11,7 +11,7 @@ export class Accounts {
   readonly snapshot = new Snapshot();
   readonly usage = new NamespaceUsage();
   readonly #emit: (event: ClusterEvent, subject: string) => void;
-  /** When each leaving app has stopped at the latest. */
+  /** When each leaving app has stopped at the latest. A held app has no such time: its agent reports when it has stopped. */
   readonly #deadlines = new Map<string, number>();
 
   constructor(emit: (event: ClusterEvent, subject: string) => void) {
@@ -45,6 +45,15 @@ export class Accounts {
     this.#deadlines.set(app.key, until);
   }
 
+  /** Counts an app as leaving a node until the node's agent lets it go; its share is the one that it had there, if that is known. */
+  hold(app: SchedulerApp, nodeName: string): void {
+    this.#deadlines.delete(app.key);
+    if (this.snapshot.leavingFrom(app.key)?.name === nodeName) return;
+    const had = this.snapshot.node(nodeName)?.apps.get(app.key) ?? app;
+    this.removeLeaving(app.key);
+    this.snapshot.addLeaving(had, nodeName);
+  }
+
   removeLeaving(key: string): void {
     this.#deadlines.delete(key);
     const node = this.snapshot.removeLeaving(key);
@@ -60,7 +69,7 @@ export class Accounts {
 
   /** Frees the shares of leaving apps that have stopped according to the agent's last report. */
   removeStopped(node: NodeEntry): void {
-    for (const { key } of node.stoppedApps()) this.removeLeaving(key);
+    for (const { key } of node.stoppedApps()) if (this.#deadlines.has(key)) this.removeLeaving(key);
   }
 
   #emitFreed(namespace: string, nodeName: string): void {

@@ -10,9 +10,10 @@ import { isLater } from "../../kube/resource-version.ts";
 import type { Wire } from "../../kube/wire.ts";
 import type { SchedulerApp } from "../types.ts";
 import type { Accounts } from "./accounts.ts";
+import { heldElsewhere } from "./holding.ts";
 import { type PriorityRule, readPriorityClass, withPriority } from "./priority.ts";
 import { readApp } from "./read-app.ts";
-import type { SlimApp } from "./slim-app.ts";
+import { slim, type SlimApp } from "./slim-app.ts";
 
 /** Time to stop beyond the grace period: the agent has to receive the change first, and to kill the app at the end. */
 const stopMarginMs = 5000;
@@ -21,9 +22,12 @@ export interface AppsOptions {
   schedulerName: string;
   accounts: Accounts;
   steady: () => number;
+  wall: () => number;
   /** This and `onSettled`: see ClusterListener. */
   onWaiting: (app: SchedulerApp, changed: boolean) => void;
   onSettled: (key: string) => void;
+  /** An app is new or has changed. */
+  onChanged: (app: SchedulerApp) => void;
 }
 
 export class Apps {
@@ -31,6 +35,8 @@ export class Apps {
   readonly #accounts: Accounts;
   readonly #apps = new Map<string, SchedulerApp>();
   readonly #assumed = new Set<string>();
+  /** Apps that count with more than before, other than by a bind of this scheduler. */
+  readonly #grown = new Set<string>();
   readonly #classes = new Map<string, PriorityRule>();
 
   constructor(options: AppsOptions) {
@@ -64,6 +70,8 @@ export class Apps {
    * with another app of the same name.
    */
   applyAnswer(object: SlimApp): void {
+    // As a list and a watch do: it also finds out whether the object is a mirror or a copy of one.
+    slim(object);
     const known = this.#apps.get(keyOf(object));
     if (known && isLater(object.metadata.resourceVersion ?? "", known.resourceVersion)) this.#update(object);
   }
@@ -85,6 +93,13 @@ export class Apps {
       if (rewound) this.#update(object);
       else this.apply(object);
     }
+  }
+
+  /** Returns the bound apps that, since the last call, count with more than before, other than by a bind of this scheduler. */
+  takeGrown(): SchedulerApp[] {
+    const keys = [...this.#grown];
+    this.#grown.clear();
+    return keys.map((key) => this.#apps.get(key)).filter((app) => app !== undefined && counts(app));
   }
 
   /** Counts an app as bound before the API server confirms it. `app` has the caps that it will have. */
@@ -112,8 +127,9 @@ export class Apps {
   }
 
   #update(object: SlimApp): void {
-    const app = withPriority(readApp(object, this.#options.schedulerName), this.#classes);
-    const before = this.#apps.get(app.key);
+    const read = withPriority(readApp(object, this.#options.schedulerName), this.#classes);
+    const before = this.#apps.get(read.key);
+    const app = { ...read, boundAt: this.#boundAt(read, before), deletedAt: this.#deletedAt(read, before) };
     if (before && before.uid !== app.uid) this.#forget(before);
     this.#apps.set(app.key, app);
     // Until the API server has answered the bind, an app without a node still counts where it is assumed to be.
@@ -122,22 +138,47 @@ export class Apps {
       this.#count(app, before);
     }
     this.#report(app, before);
+    this.#options.onChanged(app);
   }
 
-  /** Counts the app on the node that it is bound to, and on no other. */
+  /** Of a bind that happened before the app was known, only the condition shows the time. */
+  #boundAt(app: SchedulerApp, before: SchedulerApp | undefined): number | undefined {
+    if (!app.nodeName) return undefined;
+    if (before?.uid === app.uid) {
+      return before.nodeName === app.nodeName ? before.boundAt : this.#options.wall();
+    }
+    const scheduled = app.status.conditions?.find(({ type }) => type === "Scheduled");
+    return scheduled?.status === "True" && Date.parse(scheduled.lastTransitionTime ?? "") || app.createdAt;
+  }
+
+  /** The deletion's own time comes from the clock of the API server. */
+  #deletedAt(app: SchedulerApp, before: SchedulerApp | undefined): number {
+    if (!app.deleting) return 0;
+    return before?.uid === app.uid && before.deleting ? before.deletedAt : this.#options.wall();
+  }
+
+  /** Counts the app on the node that it is bound to, and on the one that it may not have stopped on yet. */
   #count(app: SchedulerApp, before: SchedulerApp | undefined): void {
     const { snapshot } = this.#accounts;
     const node = snapshot.nodeOf(app.key);
+    if (counts(app) && grew(node?.apps.get(app.key), app)) this.#grown.add(app.key);
+    const holder = heldElsewhere(app);
+    const letGo = before?.status.nodeName !== app.status.nodeName && app.status.nodeName !== undefined
+      ? before?.status.nodeName
+      : undefined;
     // It was bound, not only assumed to be. Its status does not matter: its agent may have started it without reporting that yet.
     const isLeaving = node !== undefined && before?.nodeName === node.name && app.nodeName !== node.name &&
       !before.finished;
     // When an app stops on a lost node is unknown, and the time to wait for it has already passed.
-    if (isLeaving && node.agent === "fresh" && node.index >= 0) {
+    if (holder) this.#accounts.hold(app, holder);
+    else if (isLeaving && node.name !== letGo && node.agent === "fresh" && node.index >= 0) {
       this.#accounts.markLeaving(before, node.name, this.#options.steady() + before.graceMs + stopMarginMs);
     }
-    const isBack = app.nodeName !== undefined && app.nodeName === snapshot.leavingFrom(app.key)?.name;
-    if (isBack) this.#accounts.removeLeaving(app.key);
-    if (app.nodeName && !app.finished) this.#accounts.place(app, app.nodeName);
+    const left = snapshot.leavingFrom(app.key)?.name;
+    if (left !== undefined && left !== holder && (left === app.nodeName || left === letGo)) {
+      this.#accounts.removeLeaving(app.key);
+    }
+    if (counts(app)) this.#accounts.place(app, app.nodeName);
     else this.#accounts.remove(app.key);
   }
 
@@ -158,6 +199,7 @@ export class Apps {
   #forget(app: SchedulerApp): void {
     this.#apps.delete(app.key);
     this.#assumed.delete(app.key);
+    this.#grown.delete(app.key);
     this.#accounts.snapshot.nominate(app, undefined);
     this.#accounts.remove(app.key);
     this.#accounts.removeLeaving(app.key);
@@ -167,7 +209,7 @@ export class Apps {
   #reprioritize(): void {
     for (const before of [...this.#apps.values()]) {
       const app = withPriority(before, this.#classes);
-      if (app.priority === before.priority && app.missingClass === before.missingClass) continue;
+      if (!priorityChanged(before, app)) continue;
       this.#apps.set(app.key, app);
       const node = this.#accounts.snapshot.nodeOf(app.key);
       if (node) this.#accounts.place({ ...node.apps.get(app.key)!, priority: app.priority }, node.name);
@@ -176,7 +218,24 @@ export class Apps {
   }
 }
 
+/** Reports whether the app counts on its node and in its namespace. */
+function counts(app: SchedulerApp): app is SchedulerApp & { nodeName: string } {
+  return app.nodeName !== undefined && !app.finished;
+}
+
+/** Without a cap an app counts as 0, but may use everything. */
+function grew(before: SchedulerApp | undefined, { cpu, mem }: SchedulerApp): boolean {
+  if (!before) return true;
+  return cpu !== before.cpu && (cpu > before.cpu || cpu === 0) ||
+    mem !== before.mem && (mem > before.mem || mem === 0);
+}
+
 function requestChanged(before: SchedulerApp, app: SchedulerApp): boolean {
   return before.uid !== app.uid || before.generation !== app.generation || before.nodeName !== undefined ||
-    before.priority !== app.priority || before.missingClass !== app.missingClass;
+    priorityChanged(before, app);
+}
+
+function priorityChanged(before: SchedulerApp, app: SchedulerApp): boolean {
+  return before.priority !== app.priority || before.preempts !== app.preempts ||
+    before.missingClass !== app.missingClass;
 }

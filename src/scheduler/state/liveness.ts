@@ -9,7 +9,7 @@ import {
   type ObservedLease,
   observeLease,
   vanishedLease,
-} from "./node-health.ts";
+} from "../../kube/node-health.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -24,6 +24,8 @@ export interface NodeLiveness {
   node: NodeEntry;
   /** Undefined if it never had an agent. */
   health: NodeHealth | undefined;
+  /** Its Lease was deleted and not created again. */
+  leaseGone?: boolean;
 }
 
 export interface LivenessOptions {
@@ -76,16 +78,17 @@ export class Liveness {
     const { snapshot, clocks, nodeGraceMs } = this.#options;
     const found: NodeLiveness[] = [];
     for (const node of [...snapshot.entries()]) {
-      if (node.apps.size === 0 && this.#deleted.delete(node.name)) this.#leases.delete(node.name);
+      const isUsed = node.apps.size + node.leaving.size > 0;
+      if (!isUsed && this.#deleted.delete(node.name)) this.#leases.delete(node.name);
       // Apps are bound to a node that does not exist: treat it as a node that has just become silent.
-      const isMissing = node.index < 0 && node.apps.size > 0 && !this.#leases.has(node.name);
+      const isMissing = node.index < 0 && isUsed && !this.#leases.has(node.name);
       if (isMissing) {
         this.#leases.set(node.name, vanishedLease(clocks(), nodeGraceMs));
         this.#deleted.add(node.name);
       }
       const health = nodeHealth(this.#leases.get(node.name), clocks());
       this.#setHealth(node.name, health);
-      found.push({ node, health });
+      found.push({ node, health, leaseGone: this.#deleted.has(node.name) });
     }
     return found;
   }

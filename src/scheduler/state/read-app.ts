@@ -11,6 +11,8 @@ export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerNa
   const { metadata, spec, status = {} } = app;
   const { namespace = defaultNamespace, name, uid = "", resourceVersion = "", generation = 0 } = metadata;
   const { caps, problem } = readCaps(spec);
+  const deleting = metadata.deletionTimestamp !== undefined;
+  const released = deleting && isReleased(spec, status, generation);
   const mirror = metadata.annotations?.[annotations.mirror] !== undefined;
   return {
     key: keyOf(app),
@@ -31,13 +33,21 @@ export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerNa
     createdAt: Date.parse(metadata.creationTimestamp ?? "") || 0,
     graceMs: (spec.terminationGracePeriodSeconds ?? 30) * 1000,
     observed: isObserved(status, generation, mirror),
-    finished: isFinished(spec, status, generation),
+    finished: released || isFinished(spec, status, generation),
     mirror,
-    deleting: metadata.deletionTimestamp !== undefined,
+    deleting,
+    // `Apps` replaces it with the time by this clock.
+    deletedAt: Date.parse(metadata.deletionTimestamp ?? "") || 0,
+    released,
+    // Every report of an agent has it, and nothing else does.
+    reported: status.restarts !== undefined,
+    finalizers: metadata.finalizers ?? none,
     problem,
     status: keptStatus(status),
   };
 }
+
+const none: readonly string[] = [];
 
 /** Mirrors, apps of other schedulers and apps that are being deleted must not be unbound. */
 export function isMovable({ ours, mirror, deleting }: SchedulerApp): boolean {
@@ -64,7 +74,19 @@ function isFinished(spec: SlimSpec, status: SlimStatus, generation: number): boo
 }
 
 /**
- * Reports whether the app's agent counts its caps. Only agents write `observedGeneration`, and a bind is a new generation. A mirror is
+ * Reports whether no node holds an app that is being deleted. The agent that it is bound to must have seen the deletion, which is a new
+ * generation: the empty name may be from the node before.
+ */
+function isReleased(
+  spec: SlimSpec,
+  { nodeName, observedGeneration = 0 }: SlimStatus,
+  generation: number,
+): boolean {
+  return nodeName === "" && (!spec.nodeName || observedGeneration >= generation);
+}
+
+/**
+ * Reports whether the app's agent counts its caps. Of bound apps only agents write `observedGeneration`, and a bind is a new generation. A mirror is
  * written by the agent, and its generation is not that of its app. Agents do not count apps that have ended or cannot start.
  */
 function isObserved(
@@ -92,6 +114,16 @@ function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: SlimSp
 const anywhere: Placement = { key: "", nodeSelector: [], preferred: [], tolerations: [] };
 
 function keptStatus(status: SlimStatus): AppStatus {
-  const { phase, reason, message, ready, nominatedNodeName, conditions } = status;
-  return { phase, reason, message, ready, nominatedNodeName: nominatedNodeName || undefined, conditions };
+  const { phase, reason, message, ready, observedGeneration, nodeName, nominatedNodeName, conditions } =
+    status;
+  return {
+    phase,
+    reason,
+    message,
+    ready,
+    observedGeneration,
+    nodeName,
+    nominatedNodeName: nominatedNodeName || undefined,
+    conditions,
+  };
 }

@@ -1,4 +1,4 @@
-import { annotations } from "../../api/names.ts";
+import { annotations, isMirror } from "../../api/names.ts";
 import { probeNames } from "../../api/probe-mechanisms.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../api/types.ts";
 
@@ -22,9 +22,8 @@ export type SlimStatus = Omit<NCAppStatus, "lastExit">;
  */
 export function slim(app: SlimApp): true {
   const { metadata, spec, status } = app as NCApp;
-  const mirror = metadata.annotations?.[annotations.mirror];
-  if (mirror === undefined) delete metadata.annotations;
-  else metadata.annotations = { [annotations.mirror]: mirror };
+  if (!isMirror({ metadata })) delete metadata.annotations;
+  else metadata.annotations = { [annotations.mirror]: metadata.annotations?.[annotations.mirror] ?? "" };
   delete metadata.labels;
   for (const field of removedFields) delete spec?.[field];
   delete status?.lastExit;

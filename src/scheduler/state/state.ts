@@ -13,11 +13,12 @@ import type { ClusterEvent, SchedulerApp } from "../types.ts";
 import { Accounts } from "./accounts.ts";
 import { Apps } from "./apps.ts";
 import { Liveness } from "./liveness.ts";
-import type { Clocks } from "./node-health.ts";
-import { readNode } from "./read-node.ts";
+import type { Clocks } from "../../kube/node-health.ts";
+import { readNode } from "../../api/placement/placement.ts";
 import type { SlimApp } from "./slim-app.ts";
 import type { Snapshot } from "./snapshot.ts";
 
+export { type HoldStep, mayHaveHoldStep, nextHoldStep, type NodeFate } from "./holding.ts";
 export { isAgentLease, type NodeLiveness } from "./liveness.ts";
 export { isMovable } from "./read-app.ts";
 export { slim, type SlimApp } from "./slim-app.ts";
@@ -44,6 +45,8 @@ export class ClusterState {
   readonly apps: Apps;
   readonly liveness: Liveness;
   readonly rules = new NamespaceRules();
+  /** Called for every app that is new or has changed. */
+  onAppChanged: (app: SchedulerApp) => void = () => {};
   listener: ClusterListener = { onWaiting() {}, onSettled() {}, onEvent() {} };
   readonly #clocks: () => Clocks;
   readonly #steady: () => number;
@@ -58,8 +61,10 @@ export class ClusterState {
       schedulerName,
       accounts: this.accounts,
       steady,
+      wall: () => clocks().wall,
       onWaiting: (app, changed) => this.listener.onWaiting(app, changed),
       onSettled: (key) => this.listener.onSettled(key),
+      onChanged: (app) => this.onAppChanged(app),
     });
     this.liveness = new Liveness({
       snapshot: this.accounts.snapshot,

@@ -4,6 +4,7 @@
  * Guarantees: a patch carries the uid and resourceVersion that the decision was based on, so any change since then, such as another
  * scheduler's bind, rejects it. No app is bound twice, and an app that was recreated under the same name is not bound by mistake.
  */
+import { nodeFinalizer } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus, KubeError } from "../../kube/kube-error.ts";
@@ -26,7 +27,7 @@ export interface WriteOptions {
   timeoutMs?: number;
 }
 
-/** Binds an app and writes the default caps of its namespace into its spec. */
+/** Binds an app, writes the default caps of its namespace into its spec, and adds the finalizer that keeps it until it has stopped. */
 export function bindApp(
   client: KubeClient,
   app: SchedulerApp,
@@ -34,7 +35,8 @@ export function bindApp(
   defaults: WrittenCaps,
   options: WriteOptions = {},
 ): Promise<WriteResult> {
-  return patchSpec(client, app, { nodeName, ...defaults }, options);
+  const finalizers = app.finalizers.includes(nodeFinalizer) ? undefined : [...app.finalizers, nodeFinalizer];
+  return patchApp(client, app, { finalizers, spec: { nodeName, ...defaults } }, options);
 }
 
 export function unbindApp(
@@ -42,7 +44,26 @@ export function unbindApp(
   app: SchedulerApp,
   options: WriteOptions = {},
 ): Promise<WriteResult> {
-  return patchSpec(client, app, { nodeName: null }, options);
+  return patchApp(client, app, { spec: { nodeName: null } }, options);
+}
+
+/** Replaces the finalizers of an app; without any, a deleted app is gone. */
+export function setFinalizers(
+  client: KubeClient,
+  app: SchedulerApp,
+  finalizers: string[],
+  options: WriteOptions = {},
+): Promise<WriteResult> {
+  return patchApp(client, app, { finalizers: finalizers.length > 0 ? finalizers : null }, options);
+}
+
+/** Says that no node holds the app any more. */
+export function releaseApp(
+  client: KubeClient,
+  app: SchedulerApp,
+  options: WriteOptions = {},
+): Promise<WriteResult> {
+  return patchApp(client, app, { status: { nodeName: "" } }, options, "status");
 }
 
 /** Reads the app from the API server; undefined if it is gone. Throws a KubeError if there is no answer. */
@@ -60,14 +81,15 @@ export async function readAppNow(
   }
 }
 
-async function patchSpec(
+async function patchApp(
   client: KubeClient,
   { namespace, name, uid, resourceVersion }: SchedulerApp,
-  spec: object,
+  { finalizers, ...parts }: { finalizers?: string[] | null; spec?: object; status?: object },
   options: WriteOptions,
+  subresource?: "status",
 ): Promise<WriteResult> {
-  const path = ncappPath(namespace, name);
-  const body = { metadata: { uid, resourceVersion }, spec };
+  const path = ncappPath(namespace, name, subresource);
+  const body = { metadata: { uid, resourceVersion, finalizers }, ...parts };
   try {
     const object = await client.request<NCApp>({
       method: "PATCH",

@@ -12,7 +12,7 @@ import type { EventRecorder } from "../../report/events/events.ts";
 import { bindApp, readAppNow } from "./bind.ts";
 import type { DeferredWork } from "./deferred-work.ts";
 import type { WrittenCaps } from "../namespaces/namespaces.ts";
-import type { SchedulerMetrics } from "../serve/serve.ts";
+import type { SchedulerMetrics } from "../metrics.ts";
 import type { StatusWriter } from "./status-writer.ts";
 import { eventTarget, type SchedulerApp } from "../types.ts";
 import type { ClusterState } from "../state/state.ts";
@@ -30,29 +30,34 @@ export interface BinderOptions {
   writer: StatusWriter;
   recorder: EventRecorder;
   metrics: SchedulerMetrics;
+  /** For the status: by the time it runs the node's agent has usually reported the bind, and there is nothing to write. */
   deferred: DeferredWork;
+  /** For events, which no other component reports. */
+  deferredEvents: DeferredWork;
   /** Called right before each write. */
   mayWrite: () => boolean;
   /** The bind failed: the app still has no node. */
   onUnbound: (key: string) => void;
   signal: AbortSignal;
+  now?: () => number;
 }
 
 export function createBinder(options: BinderOptions): Binder {
-  const { client, log, cluster, writer, recorder, metrics, deferred, mayWrite, onUnbound, signal } = options;
+  const { client, log, cluster, writer, recorder, metrics, mayWrite, onUnbound, signal } = options;
+  const { deferred, deferredEvents, now = Date.now } = options;
   let inFlight = 0;
 
   const send = async (app: SchedulerApp, node: string, defaults: WrittenCaps) => {
+    // The agent may start the app before the answer arrives: `kubectl describe` sorts events by time.
+    const at = now();
     const result = await bindApp(client, app, node, defaults, { signal });
     metrics.wrote(result.kind);
     if (result.kind === "done") {
       cluster.apps.applyAnswer(result.object);
-      // By the time this runs the node's agent has usually reported the bind itself, and there is nothing to write.
-      deferred.add(() => {
-        writer.write(app.key, { kind: "bound", node });
-        const message = `Successfully assigned ${app.key} to ${node}`;
-        recorder.record(eventTarget(app), { type: "Normal", reason: "Scheduled", message });
-      });
+      deferred.add(() => writer.write(app.key, { kind: "bound", node }));
+      const message = `Successfully assigned ${app.key} to ${node}`;
+      const news = { type: "Normal", reason: "Scheduled", message, at } as const;
+      deferredEvents.add(() => recorder.record(eventTarget(app), news));
       return;
     }
     if (result.kind === "refused") {

@@ -3,7 +3,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { EventRecorder } from "../../report/events/events.ts";
 import { readAppNow, unbindApp } from "./bind.ts";
-import type { SchedulerMetrics } from "../serve/serve.ts";
+import type { SchedulerMetrics } from "../metrics.ts";
 import type { StatusWriter } from "./status-writer.ts";
 import { eventTarget, type SchedulerApp } from "../types.ts";
 import type { ClusterState } from "../state/state.ts";
@@ -26,11 +26,13 @@ export interface EvictorOptions {
   metrics: SchedulerMetrics;
   /** Called right before each write. */
   mayWrite: () => boolean;
+  /** An app was unbound because of a taint. */
+  onTaintEviction: (key: string) => void;
   signal: AbortSignal;
 }
 
 export function createEvictor(options: EvictorOptions): Evictor {
-  const { client, log, cluster, writer, recorder, metrics, mayWrite, signal } = options;
+  const { client, log, cluster, writer, recorder, metrics, mayWrite, onTaintEviction, signal } = options;
   const busy = new Set<string>();
 
   const report = (app: SchedulerApp, reason: EvictionReason, message: string) => {
@@ -45,6 +47,7 @@ export function createEvictor(options: EvictorOptions): Evictor {
     if (result.kind === "done") {
       cluster.apps.applyAnswer(result.object);
       report(app, reason, message);
+      if (reason === "TaintEviction") onTaintEviction(app.key);
       return true;
     }
     if (result.kind === "refused") throw result.error;

@@ -1,5 +1,6 @@
 /** The status patches that the scheduler writes. Pure. */
-import { withTransitionTime } from "../../api/conditions.ts";
+import { withoutRunFields, withTransitionTime } from "../../api/conditions.ts";
+import type { Reason } from "../../api/reasons.ts";
 import type { Condition } from "../../api/types.ts";
 import { isoSeconds } from "../../lib/time.ts";
 import type { SchedulerApp } from "../types.ts";
@@ -9,7 +10,12 @@ export type StatusChange =
   | { kind: "refused"; message: string; nominated?: string }
   | { kind: "bound"; node: string }
   | { kind: "lost"; message: string }
-  | { kind: "unbound"; reason: string; message: string };
+  | { kind: "unbound"; reason: Reason; message: string }
+  /** A bound app breaks a rule of its namespace; without `broken`, it no longer does. */
+  | { kind: "rules"; broken?: { reason: Reason; message: string } };
+
+/** The condition for bound apps that break a LimitRange or a ResourceQuota; others do not have it. */
+export const rulesCondition = "WithinNamespaceRules";
 
 /** Reasons that the scheduler itself writes and therefore may clear. */
 const ownReasons: readonly (string | undefined)[] = [
@@ -18,18 +24,8 @@ const ownReasons: readonly (string | undefined)[] = [
   "NodeLost",
   "Preempted",
   "TaintEviction",
-];
-
-/** Fields that describe a run: they are cleared once the app has no node. */
-const runFields: Record<string, null> = {
-  pid: null,
-  processes: null,
-  startTime: null,
-  cpuPCT: null,
-  memPCT: null,
-  memoryBytes: null,
-  cpuThrottledPCT: null,
-};
+  "Unbound",
+] satisfies (Reason | undefined)[];
 
 /** Returns the merge patch for a change; undefined if the status already shows it or the change no longer applies to the app. */
 export function statusPatch(app: SchedulerApp, change: StatusChange, now: number): object | undefined {
@@ -69,6 +65,18 @@ export function statusPatch(app: SchedulerApp, change: StatusChange, now: number
       const conditions = ["Scheduled", "Ready"].map((type) => condition(type, "False", reason, message));
       return patchOf(app, conditions, { phase: "Pending", reason, message, ready: false }, now, true);
     }
+    case "rules": {
+      const before = status.conditions?.find(({ type }) => type === rulesCondition);
+      if (!change.broken) {
+        if (before?.status !== "False") return undefined;
+        const message = "the app is within the limits of its namespace";
+        return patchOf(app, [condition(rulesCondition, "True", "WithinRules", message)], {}, now);
+      }
+      const { reason, message } = change.broken;
+      // The sums in the message change with every other app.
+      if (!nodeName || before?.status === "False" && before.reason === reason) return undefined;
+      return patchOf(app, [condition(rulesCondition, "False", reason, message)], {}, now);
+    }
   }
 }
 
@@ -77,30 +85,38 @@ function describesRun({ phase, conditions = [] }: SchedulerApp["status"]): boole
     conditions.some(({ type, status }) => type === "Ready" && status === "True");
 }
 
-function condition(type: string, status: Condition["status"], reason: string, message: string): Condition {
+function condition(type: string, status: Condition["status"], reason: Reason, message: string): Condition {
   return { type, status, reason, message };
+}
+
+/** An agent writes `observedGeneration` of the status too: only without a node is it the scheduler's. */
+function observedBy({ nodeName, generation }: SchedulerApp): object {
+  return nodeName ? {} : { observedGeneration: generation };
 }
 
 /** The fields that differ. A merge patch replaces lists as a whole, so it has all conditions. `clears`: it clears the run's fields. */
 function patchOf(
-  { status, generation }: SchedulerApp,
+  app: SchedulerApp,
   changes: Condition[],
   fields: object,
   now: number,
   clears = false,
 ): object | undefined {
+  const { status, generation } = app;
   const before = status.conditions ?? [];
   const conditions = changes.reduce(
     (list, next) => withCondition(list, { ...next, observedGeneration: generation }, now),
     [...before],
   );
   const current = status as Record<string, unknown>;
-  const changed = Object.entries(fields).filter(([field, value]) => (current[field] ?? null) !== value);
+  const changed = Object.entries({ ...fields, ...observedBy(app) }).filter(([field, value]) =>
+    (current[field] ?? null) !== value
+  );
   const hasConditions = JSON.stringify(conditions) !== JSON.stringify(before);
   if (changed.length === 0 && !hasConditions) return undefined;
   return {
     ...Object.fromEntries(changed),
-    ...(clears ? runFields : {}),
+    ...(clears ? withoutRunFields : {}),
     ...(hasConditions ? { conditions } : {}),
   };
 }
@@ -109,6 +125,9 @@ function withCondition(list: Condition[], next: Condition, now: number): Conditi
   const before = list.find(({ type }) => type === next.type);
   const isSame = before && before.status === next.status && before.reason === next.reason &&
     before.message === next.message;
-  const dated = isSame ? before : withTransitionTime(next, list, isoSeconds(now));
+  const dated = isSame
+    // `kubectl wait` ignores a condition of an older generation.
+    ? { ...before, observedGeneration: next.observedGeneration }
+    : withTransitionTime(next, list, isoSeconds(now));
   return before ? list.map((condition) => condition === before ? dated : condition) : [...list, dated];
 }

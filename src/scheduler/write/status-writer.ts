@@ -19,6 +19,8 @@ import type { SchedulerApp } from "../types.ts";
 export interface StatusWriter {
   /** Queues a change to an app's status; replaces one that was not sent yet. */
   write(key: string, change: StatusChange): void;
+  /** Reports whether a change to this app's status is queued or in flight. */
+  isPending(key: string): boolean;
   /** The number of apps with a change that is queued or in flight. */
   readonly pending: number;
 }
@@ -90,6 +92,7 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
       changes.set(key, change);
       writer.schedule(key);
     },
+    isPending: (key) => changes.has(key),
     get pending() {
       return changes.size;
     },

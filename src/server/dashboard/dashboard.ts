@@ -1,5 +1,7 @@
 /** The routes of the dashboard. The page has no secrets, so anyone gets it; its data comes from routes that check access. */
 import type { Context } from "hono";
+import { Refusal } from "../refusal.ts";
+import type { Services } from "../services.ts";
 
 /** Only scripts, styles and data of this endpoint are allowed, and text never becomes markup. */
 const policy = [
@@ -29,4 +31,12 @@ export function sendAsset(part: keyof typeof types) {
       "content-security-policy": policy,
     });
   };
+}
+
+/** The link that opens the dashboard, with the token as a fragment: browsers send a fragment to no server. */
+export function sendDashboardURL(context: Context, { dashboardURL, view }: Services): Response {
+  const url = dashboardURL();
+  if (url) return context.json({ url });
+  const failed = view.checks().find(({ name, ok }) => name === "listen" && !ok);
+  throw new Refusal(503, `the agent serves no loopback address: ${failed?.message ?? "set --listen"}`);
 }

@@ -7,10 +7,9 @@
  * other error.
  */
 import { getRequestListener } from "@hono/node-server";
-import type { Hono } from "hono";
 import { Buffer } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import { createServer as createTlsServer, type ServerOptions as HttpsOptions } from "node:https";
 import type { Socket } from "node:net";
 import { reasons, Refusal, type RefusalCode, refusalStatus } from "../refusal.ts";
 
@@ -37,8 +36,25 @@ export interface KeyPair {
   key: string;
 }
 
-/** Returns a server for this app; with a key pair it speaks TLS only. */
-export function createBoundedServer(app: Hono, bounds: Bounds, pair?: KeyPair): Server {
+/** TLS of a server: its pair, and the authorities of client certificates, if it asks for those. */
+export interface ServerTls extends KeyPair {
+  ca?: string | string[];
+  requestCert?: boolean;
+}
+
+/** A Hono app, whatever it expects of its environment. */
+export type WebApp = { fetch: Parameters<typeof getRequestListener>[0] };
+
+/** Takes over the connection of a request that asks for another protocol. */
+export type OnUpgrade = (request: IncomingMessage, socket: Socket, head: Uint8Array) => void;
+
+/** Returns a server for this app; with a key pair it speaks TLS only. Without `onUpgrade` an `Upgrade` header is ignored. */
+export function createBoundedServer(
+  app: WebApp,
+  bounds: Bounds,
+  tls?: ServerTls,
+  onUpgrade?: OnUpgrade,
+): Server {
   const { headersMs, requestMs, stalledMs } = bounds;
   const options = {
     headersTimeout: headersMs,
@@ -54,12 +70,20 @@ export function createBoundedServer(app: Hono, bounds: Bounds, pair?: KeyPair): 
     if (hasBody(request)) response.shouldKeepAlive = false;
     whenItsTurn(response, () => answer(request, response));
   };
-  const server = pair
-    ? createTlsServer({ ...options, ...pair, minVersion: "TLSv1.2", handshakeTimeout: headersMs }, listener)
+  // Certificates that are not valid do not end the connection: the client may have a token.
+  const tlsOptions = {
+    ...tls,
+    rejectUnauthorized: false,
+    minVersion: "TLSv1.2",
+    handshakeTimeout: headersMs,
+  };
+  const server = tls
+    ? createTlsServer({ ...options, ...tlsOptions } as HttpsOptions, listener)
     : createServer(options, listener);
   server.timeout = stalledMs;
   server.on("clientError", answerMalformed);
-  limitConnections(server, bounds.connections);
+  limitConnections(server, bounds.connections, onUpgrade !== undefined);
+  if (onUpgrade) server.on("upgrade", onUpgrade);
   return server;
 }
 
@@ -78,7 +102,8 @@ interface Connection {
   requests: number;
 }
 
-function limitConnections(server: Server, max: number): void {
+/** A connection that is taken over is busy until it closes. */
+function limitConnections(server: Server, max: number, takesOver: boolean): void {
   // Both sets keep their order: the first connection has been in that state the longest.
   const idle = new Set<Connection>();
   const busy = new Set<Connection>();
@@ -108,6 +133,14 @@ function limitConnections(server: Server, max: number): void {
       if (byAddress.get(address) === connection) byAddress.delete(address);
     });
   });
+  if (takesOver) {
+    server.on("upgrade", (_: unknown, socket: Socket) => {
+      const connection = find(socket);
+      if (!connection) return;
+      connection.requests++;
+      if (idle.delete(connection)) busy.add(connection);
+    });
+  }
   server.on("request", ({ socket }: { socket: Socket }, response: ServerResponse) => {
     const connection = find(socket);
     if (!connection) return;

@@ -9,22 +9,20 @@ import type { Hono } from "hono";
 import { once } from "node:events";
 import { chmod, rm } from "node:fs/promises";
 import type { Server } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { dirname } from "node:path";
 import process from "node:process";
-import { ensureFolder, errorCode } from "../../lib/files.ts";
+import { ensureFolder } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
-import { isLoopback } from "../../lib/special-addresses.ts";
+import { isLoopback, parseAddress } from "../../lib/special-addresses.ts";
 import { type Bounds, createBoundedServer, defaultBounds } from "./bounded-server.ts";
+import type { OpenListener } from "./keep-open.ts";
 import { followKeyPair, type KeyPairFiles, readKeyPair } from "./key-pair.ts";
+import { closeServer, describeAddress, listening } from "./listening.ts";
 
+export { keepOpen, type OpenListener, type PortProblems } from "./keep-open.ts";
 export type { KeyPairFiles } from "./key-pair.ts";
-
-export interface OpenListener {
-  /** `http://127.0.0.1:10268`, or the path of a socket. */
-  address: string;
-  close(): Promise<void>;
-}
+export { createLocalToken } from "./local-token.ts";
 
 /** Listens on `host:port`; throws for an address off loopback, since nothing here authenticates clients. */
 export async function listenOnPort(
@@ -73,8 +71,10 @@ export async function listenForHealth(
     () => server.listen(port, host === "::" ? undefined : host),
     `--health-listen ${address}`,
   );
-  return { address: describe(server, host, "http"), close: () => closeServer(server) };
+  return { address: describeAddress(server, host, "http"), close: () => closeServer(server) };
 }
+
+const answerMs = 2000;
 
 /** Listens on a unix socket of mode 0600. A stale socket is replaced; one that a living agent serves is not. */
 export async function listenOnSocket(
@@ -97,25 +97,10 @@ export function isLoopbackHost(header: string): boolean {
   return host !== null && isLoopback(host[1] ?? host[2] ?? "");
 }
 
-/** Splits `host:port` and `[v6]:port`. */
-export function parseAddress(address: string): { host: string; port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address);
-  const port = Number(match?.[3]);
-  if (!match || port > 65535) {
-    throw new Error(`${JSON.stringify(address)} is not an address such as 127.0.0.1:10268`);
-  }
-  return { host: match[1] ?? match[2] ?? "", port };
-}
-
 async function listenAt(server: Server, address: string, scheme: "http" | "https"): Promise<OpenListener> {
   const { host, port } = parseAddress(address);
   await listening(server, () => server.listen(port, host), `--listen ${address}`);
-  return { address: describe(server, host, scheme), close: () => closeServer(server) };
-}
-
-function describe(server: Server, host: string, scheme: "http" | "https"): string {
-  const { port } = server.address() as AddressInfo;
-  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return { address: describeAddress(server, host, scheme), close: () => closeServer(server) };
 }
 
 /** `listen` creates the file before its mode can be changed, so the umask has to make it private from the start. */
@@ -128,29 +113,19 @@ function listenInPrivate(server: Server, path: string): void {
   }
 }
 
-async function listening(server: Server, listen: () => void, what: string): Promise<void> {
-  const started = once(server, "listening");
-  listen();
-  await started.catch((cause) => {
-    throw new Error(`${what}: ${errorCode(cause)}`, { cause });
-  });
-}
-
+/**
+ * Reports whether a living agent serves the socket. A connection alone proves nothing: on Deno, apps inherit the listener of an
+ * agent, and hold it after the agent has ended.
+ */
 async function answers(path: string): Promise<boolean> {
   const socket = connect(path);
   try {
-    await once(socket, "connect");
+    socket.write("GET /healthz HTTP/1.0\r\n\r\n");
+    await once(socket, "data", { signal: AbortSignal.timeout(answerMs) });
     return true;
   } catch {
     return false;
   } finally {
     socket.destroy();
   }
-}
-
-async function closeServer(server: Server): Promise<void> {
-  const closed = once(server, "close");
-  server.close();
-  server.closeAllConnections();
-  await closed;
 }

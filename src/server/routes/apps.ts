@@ -22,6 +22,7 @@ export function showStatus(context: Context, { view, stateDir }: Services): Resp
     size: view.size,
     usage: view.nodeUsage(),
     limits: view.limits,
+    launcher: view.launcher(),
     sources: view.sources().map((source) => ({ ...source, since: source.since.toISOString() })),
     problems: view.problems(),
     checks: view.checks(),
@@ -40,7 +41,10 @@ export function showStatus(context: Context, { view, stateDir }: Services): Resp
 export function listApps(context: Context, { view, followers }: Services): Response {
   const { watch = false } = readQuery<{ watch: boolean }>(context, { watch: flag });
   if (watch) {
-    return sendStream(context, (signal) => watchLines(view, signal), { contentType: ndjson, followers });
+    return sendStream(context, (signal) => watchLines(view, signal), {
+      contentType: ndjson,
+      places: followers,
+    });
   }
   return context.json({ apiVersion, kind: listKind, metadata: {}, items: view.apps().map(appJSON) });
 }
@@ -53,6 +57,10 @@ async function* watchLines(view: AgentView, signal: AbortSignal): AsyncGenerator
 
 export function showApp(context: Context, { view }: Services): Response {
   return context.json(appJSON(requireApp(context, view)));
+}
+
+export function listEvents(context: Context, { view }: Services): Response {
+  return context.json({ items: view.events() });
 }
 
 /** The app that the path names, or a 404. */

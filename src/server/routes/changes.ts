@@ -3,9 +3,11 @@ import { Buffer } from "node:buffer";
 import type { Context } from "hono";
 import { applyDefaults, validateWritten } from "../../api/validate/validate.ts";
 import { group, plural } from "../../api/names.ts";
+import { showSpec } from "../../api/shown-spec.ts";
 import type { NCApp } from "../../api/types.ts";
 import { isObject, withoutNulls } from "../../lib/objects.ts";
 import { appJSON } from "./apps.ts";
+import { readQuery } from "./query.ts";
 import { Refusal } from "../refusal.ts";
 import type { ActionResult, Services } from "../services.ts";
 import type { AgentView } from "../view.ts";
@@ -23,8 +25,15 @@ export async function putApp(context: Context, { view, actions }: Services): Pro
     }`;
     throw new Refusal(422, message, { name, causes });
   }
-  const result = expectDone(await actions.put(candidate as NCApp), name);
-  return answerApp(context, view, result);
+  const { dryRun } = readQuery<{ dryRun: boolean }>(context, { dryRun: all });
+  const result = expectDone(await actions.put(candidate as NCApp, { dryRun }), name);
+  return answerApp(context, view, result, { dryRun });
+}
+
+/** `dryRun=All`, as at the API server. */
+function all(value: string): boolean {
+  if (value === "All") return true;
+  throw new Error("must be All");
 }
 
 /** Deletes an app; it stops within its grace period. */
@@ -41,7 +50,7 @@ export async function deleteApp(context: Context, { actions }: Services): Promis
 }
 
 /** Returns the route of one of the verbs without a body. */
-export function changeApp(verb: "restart" | "stop" | "start") {
+export function changeApp(verb: "restart" | "stop" | "start" | "trigger") {
   return async (context: Context, { view, actions }: Services): Promise<Response> => {
     const { namespace = "", name = "" } = context.req.param();
     const result = expectDone(await actions[verb](namespace, name), name);
@@ -57,14 +66,21 @@ function expectDone(result: ActionResult, name: string): Done {
 }
 
 /** Answers with the desired app and its current status: a client waits until `observedGeneration` reaches the generation. */
-function answerApp(context: Context, view: AgentView, { app, created }: Done): Response {
+function answerApp(
+  context: Context,
+  view: AgentView,
+  { app, change, restarts, warnings }: Done,
+  { dryRun = false } = {},
+): Response {
   const { namespace = "", name = "" } = context.req.param();
   const known = view.app(namespace, name);
-  if (!app || !known) {
+  if (!app || !known && !dryRun) {
     throw new Refusal(404, `ncapps "${namespace}/${name}" was deleted in the meantime`, { name });
   }
-  const wanted = { ...known, app: { ...app, spec: applyDefaults(app.spec) } };
-  return context.json(appJSON(wanted), created ? 201 : 200);
+  const wanted = { ...app, spec: applyDefaults(app.spec) };
+  const shown = known ? appJSON({ ...known, app: wanted }) : { ...wanted, spec: showSpec(wanted.spec) };
+  const outcome = change && { change, restarts, warnings };
+  return context.json({ ...shown, ...(outcome && { outcome }) }, change === "created" && !dryRun ? 201 : 200);
 }
 
 /** Returns the object with the names of the path. Other names in it are refused as a mistake. */

@@ -1,46 +1,94 @@
 import type { Context } from "hono";
 import { dirname } from "node:path";
+import { keyOf, splitAppKey } from "../../api/names.ts";
 import { sleep } from "../../lib/sleep.ts";
-import { readLog } from "../../supervisor/logs/logs.ts";
+import {
+  hasPreviousRun,
+  logPolicyOf,
+  maxTailLines,
+  readLog,
+  type ReadLogOptions,
+} from "../../supervisor/logs/logs.ts";
+import { Refusal } from "../refusal.ts";
 import { requireApp } from "./apps.ts";
-import { flag, readQuery, wholeNumber } from "./query.ts";
+import { flag, readQuery, time, wholeNumber } from "./query.ts";
 import { sendStream } from "./stream.ts";
 import type { Services } from "../services.ts";
+import type { AppView } from "../view.ts";
 
-interface LogQuery {
+/** The parameters of `kubectl logs`, with its names. */
+export interface LogQuery {
   tailLines: number;
   follow: boolean;
+  sinceSeconds: number;
+  sinceTime: Date;
+  previous: boolean;
+  timestamps: boolean;
+  limitBytes: number;
 }
 
-const query = { tailLines: wholeNumber(1_000_000), follow: flag };
+export const logParameters = {
+  tailLines: wholeNumber(maxTailLines),
+  follow: flag,
+  sinceSeconds: wholeNumber(2 ** 31 - 1, 1),
+  sinceTime: time,
+  previous: flag,
+  timestamps: flag,
+  limitBytes: wholeNumber(10 ** 15 - 1, 1),
+};
 const pollMs = 500;
 
-/** Sends the log or its last lines; with `follow` also new ones, across rotations and restarts, until the app is gone. */
-export function sendLog(context: Context, { view, followers }: Services): Response {
-  const { logFile } = requireApp(context, view);
-  const { tailLines, follow = false } = readQuery<LogQuery>(context, query);
-  const { namespace = "", name = "" } = context.req.param();
+/** Sends the log, or the lines that the query chooses. */
+export function sendLog(context: Context, services: Services): Promise<Response> {
+  const found = requireApp(context, services.view);
+  return sendLines(context, found, readQuery<LogQuery>(context, logParameters), services);
+}
+
+/** Sends lines of an app's log; with `follow` also new ones, across rotations and restarts, until the app is gone. */
+export async function sendLines(
+  context: Context,
+  { app, logFile }: Pick<AppView, "app" | "logFile">,
+  query: Partial<LogQuery>,
+  { view, logs, followers, readers }: Pick<Services, "view" | "logs" | "followers" | "readers">,
+): Promise<Response> {
+  const { maxBytes, maxFiles } = logPolicyOf(app, logs).policy;
+  const folder = dirname(logFile);
+  const options = chooseLines(query, Date.now());
+  const { namespace, name } = splitAppKey(keyOf(app));
+  if (options.previous && !await hasPreviousRun(folder)) {
+    throw new Refusal(400, `the log of ${namespace}/${name} has no run before the current or last one`);
+  }
   const exists = () => view.app(namespace, name) !== undefined;
-  const read = (signal: AbortSignal) => readAppLog(dirname(logFile), { tailLines, follow, exists, signal });
+  const read = (signal: AbortSignal) =>
+    readAppLog(folder, { ...options, maxBytes: maxBytes * maxFiles, signal }, exists);
   const contentType = "text/plain; charset=utf-8";
-  return sendStream(context, read, { contentType, ...(follow && { followers }) });
+  return sendStream(context, read, { contentType, places: options.follow ? followers : readers });
+}
+
+function chooseLines({ sinceSeconds, ...rest }: Partial<LogQuery>, now: number): ReadLogOptions {
+  if (sinceSeconds === undefined) return { ...rest, follow: rest.follow && !rest.previous };
+  if (rest.sinceTime) {
+    throw new Refusal(400, "query parameters sinceSeconds and sinceTime exclude each other: use one of them");
+  }
+  return chooseLines({ ...rest, sinceTime: new Date(now - 1000 * sinceSeconds) }, now);
 }
 
 /** Reads the log. An app that has not started yet has none; `follow` waits for it. */
 async function* readAppLog(
   folder: string,
-  { tailLines, follow, exists, signal }: {
-    tailLines?: number;
-    follow: boolean;
-    exists: () => boolean;
-    signal: AbortSignal;
-  },
+  options: ReadLogOptions & { signal: AbortSignal },
+  exists: () => boolean,
 ): AsyncGenerator<Uint8Array> {
-  let lines = tailLines;
+  const { follow, signal } = options;
+  let { tailLines, sinceTime, limitBytes } = options;
   do {
-    yield* readLog(folder, { tailLines: lines, follow, signal });
+    for await (const bytes of readLog(folder, { ...options, tailLines, sinceTime, limitBytes })) {
+      yield bytes;
+      if (limitBytes !== undefined) limitBytes -= bytes.length;
+    }
     // A log that appears later has only new lines.
-    lines = undefined;
+    tailLines = sinceTime = undefined;
+    if (limitBytes === 0) return;
     if (follow) await sleep(pollMs, signal);
   } while (follow && !signal.aborted && exists());
 }

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { closest } from "../../lib/closest.ts";
+import { parseTime } from "../../lib/time.ts";
 import { Refusal } from "../refusal.ts";
 
 /** How each query parameter of a route is read; a reader throws an Error that says what the value must be. */
@@ -24,14 +25,21 @@ export function readQuery<T>({ req }: Context, shape: QueryShape<T>): Partial<T>
   return found;
 }
 
-/** Reads a whole number from 0 to `max`. */
-export function wholeNumber(max: number): (value: string) => number {
+/** Reads a whole number from `min` to `max`. */
+export function wholeNumber(max: number, min = 0): (value: string) => number {
   return (value) => {
-    if (!/^\d{1,15}$/.test(value) || Number(value) > max) {
-      throw new Error(`must be a whole number from 0 to ${max}`);
+    if (!/^\d{1,15}$/.test(value) || Number(value) > max || Number(value) < min) {
+      throw new Error(`must be a whole number from ${min} to ${max}`);
     }
     return Number(value);
   };
+}
+
+/** Reads a time of RFC 3339. */
+export function time(value: string): Date {
+  const found = parseTime(value);
+  if (!found) throw new Error("must be a time of RFC 3339, such as 2026-11-17T07:04:14Z");
+  return found;
 }
 
 /** Reads true or false; a name without a value means true. */

@@ -1,25 +1,25 @@
 /** Answers that are streamed: logs, followed logs and watches. */
 import type { Context } from "hono";
 import { Refusal } from "../refusal.ts";
-import type { Services } from "../services.ts";
+import type { Places } from "../services.ts";
 
 export interface StreamOptions {
   contentType: string;
-  /** Counts the stream if it stays open until its client leaves. */
-  followers?: Services["followers"];
+  /** The stream takes one of these until it ends. */
+  places: Places;
 }
 
 /** Sends what `read` yields at the client's pace: nothing is read ahead. When the client leaves, the signal aborts. */
 export function sendStream(
   context: Context,
   read: (signal: AbortSignal) => AsyncGenerator<Uint8Array>,
-  { contentType, followers = { now: 0, most: Infinity } }: StreamOptions,
+  { contentType, places }: StreamOptions,
 ): Response {
-  if (followers.now >= followers.most) {
-    const message = `${followers.most} clients already follow a log or watch apps`;
+  if (places.now >= places.most) {
+    const message = `${places.most} clients of this listener already ${places.use}; try again later`;
     throw new Refusal(429, message, { headers: { "retry-after": "5" } });
   }
-  return context.body(streamOf(read, followers), 200, {
+  return context.body(streamOf(read, places), 200, {
     "content-type": contentType,
     // Without it the first bytes of a quiet stream would wait for more.
     "transfer-encoding": "chunked",

@@ -5,8 +5,13 @@
  */
 import type { AgentView, AppView } from "../view.ts";
 
+/** How apps are called in the summary: the agent's own endpoint has no Pods. */
+export type NamePod = (app: AppView) => { pod: string; container: string } | undefined;
+
+const asItself: NamePod = ({ app }) => ({ pod: app.metadata.name, container: app.metadata.name });
+
 /** Returns the summary at `now`, without figures that were not measured. */
-export function summarize(view: AgentView, now: Date): object {
+export function summarize(view: AgentView, now: Date, namePod: NamePod = asItself): object {
   const time = now.toISOString();
   const usage = view.nodeUsage();
   return {
@@ -35,12 +40,20 @@ export function summarize(view: AgentView, now: Date): object {
         }),
       }),
     },
-    pods: view.apps().filter(({ usage }) => usage).map((app) => podOf(app, view, time)),
+    pods: view.apps().filter(({ usage }) => usage).flatMap((app) => {
+      const names = namePod(app);
+      return names ? [podOf(app, names, view, time)] : [];
+    }),
   };
 }
 
-function podOf({ app, status, usage, limits }: AppView, view: AgentView, time: string): object {
-  const { name, namespace, uid } = app.metadata;
+function podOf(
+  { app, status, usage, limits }: AppView,
+  { pod, container }: { pod: string; container: string },
+  view: AgentView,
+  time: string,
+): object {
+  const { namespace, uid } = app.metadata;
   const startTime = status.startTime ?? time;
   const memoryBytes = usage?.memoryBytes ?? 0;
   const cpu = {
@@ -57,9 +70,9 @@ function podOf({ app, status, usage, limits }: AppView, view: AgentView, time: s
     workingSetBytes: memoryBytes,
   };
   return {
-    podRef: { name, namespace, uid },
+    podRef: { name: pod, namespace, uid },
     startTime,
-    containers: [{ name, startTime, cpu, memory }],
+    containers: [{ name: container, startTime, cpu, memory }],
     cpu,
     memory,
     process_stats: { process_count: usage?.processes ?? 0 },

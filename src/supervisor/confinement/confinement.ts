@@ -50,7 +50,7 @@ export function createConfinementResolver(
     if (!located) return known ?? markers;
     const whyNoLimits =
       `the app was started below ${root}, which lacks the controllers: restart it to move it`;
-    const confinement = createCgroupConfinement({ root: located, size, whyNoLimits });
+    const confinement = createCgroupConfinement({ root: located, size, whyNoLimits, isFormer: true });
     elsewhere.set(root, confinement);
     return confinement;
   };

@@ -3,7 +3,7 @@
  * Two implementations pass one contract test: cgroups (limits, exact membership) and markers in the
  * environment (no limits, for machines without a usable cgroup v2). confinement.ts chooses between them for each run.
  */
-import type { RunRef } from "../types.ts";
+import type { KillCounts, RunRef } from "../types.ts";
 
 /** The caps of an app as numbers; undefined means no cap. */
 export interface Caps {
@@ -16,7 +16,7 @@ export interface Caps {
 /** Whether the caps are enforced. If not, with the reason and message of the LimitsEnforced condition. */
 export type CapsState = { enforced: true } | {
   enforced: false;
-  reason: "ResizePending" | "LimitsUnavailable";
+  reason: "ResizePending" | "LimitsUnavailable" | "Escaped";
   message: string;
 };
 
@@ -29,7 +29,7 @@ export interface Usage {
   memoryBytes: number;
   memoryPeakBytes?: number;
   processes: number;
-  oomKills: number;
+  kills?: KillCounts;
 }
 
 export interface Confinement {
@@ -37,11 +37,13 @@ export interface Confinement {
   readonly whyNoLimits: string;
   /** Creates the cgroup of a run and sets the caps. The launcher gets both folders; "" means that there is none. */
   prepare(run: RunRef, caps: Caps): Promise<{ keeper: string; leaf: string; caps: CapsState }>;
+  /** Moves a process of the agent to where it outlives the agent. */
+  keep(pid: number): void;
   /** The folder that `prepare` creates for a run; "" if it creates none. */
   leafOf(run: RunRef): string;
   /** Sets the caps of the run's app again where they differ. */
   ensureCaps(run: RunRef, caps: Caps): Promise<CapsState>;
-  /** Living processes of a run; empty only if there is certainly none. Without cgroups the list may be incomplete. */
+  /** Living processes of a run; empty only if none is known anywhere. Without cgroups the list may be incomplete. */
   processes(run: RunRef): Promise<number[]>;
   /** SIGTERM to every process of the run. */
   terminate(run: RunRef): Promise<void>;

@@ -7,12 +7,13 @@
  * Invariants:
  * - A decision's record is on disk before its effects are performed; performing an effect twice does no harm.
  * - A run is in the record from before its launcher is spawned until nothing of it is left, so there is never a second one.
- * - Only a withdrawal by the source, or the spec itself, stops a healthy app.
+ * - Only a withdrawal by the source, the spec itself, or an order of the operator stops a healthy app.
  */
 import { annotations } from "../../api/names.ts";
 import { reportInvalid } from "./merge-desired.ts";
-import { describeExit, outOfMemory } from "./exit.ts";
-import { countKills, withOwnKills } from "./oom-kills.ts";
+import { describeExit, outOfMemory, wasKilled, withLastExit } from "./exit.ts";
+import { countKills, ownKills, withPolicyCounted } from "./oom-kills.ts";
+import { stoppedMessage } from "./orders.ts";
 import { runHash } from "./run-hash.ts";
 import {
   decideConcurrentRun,
@@ -35,11 +36,11 @@ import {
   isOver,
   mustWait,
   requireRun,
+  rest,
   secondMs,
   start,
   started,
   startFailed,
-  stayPending,
   unchanged,
   withoutRun,
 } from "./transitions.ts";
@@ -56,12 +57,14 @@ import type {
 
 export {
   type Desired,
+  heldRecord,
   invalidEditMessage,
   mergeDesired,
   mergeProbeState,
   newRecord,
   type RunProbeState,
 } from "./merge-desired.ts";
+export { mergeOrder, type Order, refuseOrder } from "./orders.ts";
 export { totalKills } from "./oom-kills.ts";
 export { runHash } from "./run-hash.ts";
 export { isOver } from "./transitions.ts";
@@ -72,7 +75,9 @@ const claimMs = 10 * secondMs;
 const noShellFile = "spec.shellFile is empty: there is nothing to run yet";
 
 export function decide(record: AppRecord, situation: Situation): Decision {
-  const reported = reportInvalid(withSurvivors(record, situation));
+  if (record.hold !== undefined) return unchanged(record);
+  const counted = withPolicyCounted(record, situation.view);
+  const reported = reportInvalid(withSurvivors(counted, situation));
   const finished = finishOthers(reported.record, situation);
   const next = table[record.phase](finished.record, situation);
   return {
@@ -90,6 +95,8 @@ const table: Record<Phase, (record: AppRecord, situation: Situation) => Decision
   BackOff: decideBackOff,
   Succeeded: decideTerminal,
   Failed: decideTerminal,
+  // Rests until neither the spec nor the operator forbids a start.
+  Stopped: decidePending,
   // Written by the scheduler for nodes that are gone; a living agent decides again.
   Unknown: decidePending,
 };
@@ -110,7 +117,7 @@ function decideStarting(record: AppRecord, situation: Situation): Decision {
   const failed = (problem: StartProblem) =>
     startFailed(withDueTimeKept(record, run), run, problem, situation);
   const running = (mark: Parameters<typeof started>[2]) =>
-    started(withDueTimeUsed(record, run, situation), run, mark);
+    started(withDueTimeUsed(record, run, situation), run, { ...mark, launcher: view.launcher });
   if (situation.problem) return failed(situation.problem);
   if (view.claim === "cancelled") {
     const next: AppRecord = { ...withDueTimeKept(record, run), phase: "Pending" };
@@ -184,7 +191,9 @@ function decideBackOff(record: AppRecord, situation: Situation): Decision {
 
 function decideTerminal(record: AppRecord, situation: Situation): Decision {
   if (record.withdrawn) return forget(record);
-  if (situation.halted || record.invalid) return unchanged(record);
+  if (situation.halted || isDeleted(record)) return unchanged(record);
+  if (record.stoppedAt !== undefined) return restStopped(record);
+  if (record.invalid) return unchanged(record);
   if (record.app.spec.schedule) return decideScheduled(record, situation);
   if (runHash(record.app) === record.lastHash) return unchanged(record);
   // The spec runs something else now: decidePending takes over.
@@ -194,12 +203,25 @@ function decideTerminal(record: AppRecord, situation: Situation): Decision {
   );
 }
 
-/** Why the spec forbids a start; undefined if it does not. */
+/** Why the spec or the operator forbids a start; undefined if they do not. */
 function forbidStart(record: AppRecord): Decision | undefined {
   const { shellFile, suspend } = record.app.spec;
-  if (record.invalid) return stayPending(record, "InvalidSpec", record.invalid);
-  if (!shellFile) return stayPending(record, "NoShellFile", noShellFile);
-  return suspend ? stayPending(withoutSchedule(record), "Suspended", "spec.suspend is true") : undefined;
+  if (isDeleted(record)) {
+    const message = "the app is being deleted and does not start again";
+    return rest(withoutSchedule(record), "Pending", "Deleted", message);
+  }
+  if (record.stoppedAt !== undefined) return restStopped(record);
+  if (record.heldBy) {
+    const message = `waiting until it has stopped on node ${record.heldBy}`;
+    return rest(record, "Pending", "StillStopping", message);
+  }
+  if (record.invalid) return rest(record, "Pending", "InvalidSpec", record.invalid);
+  if (!shellFile) return rest(record, "Pending", "NoShellFile", noShellFile);
+  return suspend ? rest(withoutSchedule(record), "Stopped", "Suspended", "spec.suspend is true") : undefined;
+}
+
+function restStopped(record: AppRecord): Decision {
+  return rest(withoutSchedule(record), "Stopped", "StoppedByOperator", stoppedMessage(record));
 }
 
 /** Records how other runs ended and cleans them up, in every phase. */
@@ -208,12 +230,18 @@ function finishOthers(record: AppRecord, situation: Situation): Decision {
   const views = situation.others ?? [];
   const over = others.filter((_, index) => views[index] && isOver(views[index]));
   if (over.length === 0) return unchanged(record);
-  const context = { app: record.app, now: situation.now, tail: "" };
-  const ends = over.map((run) => ({ run, view: views[others.indexOf(run)]! }));
-  const exits = ends.map(({ run, view }) => describeExit(run, withOwnKills(record, view), context));
-  const counted = ends.reduce((record, { view }) => countKills(record, view), record);
+  let counted = record;
+  const exits = over.map((run) => {
+    const view = views[others.indexOf(run)]!;
+    const kills = ownKills(counted, run, view);
+    counted = countKills(counted, view);
+    return describeExit(run, view, { app: record.app, now: situation.now, kills, tail: "" });
+  });
   const remaining = others.filter((run) => !over.includes(run));
-  const next = { ...counted, others: remaining.length > 0 ? remaining : undefined, lastExit: exits.at(-1) };
+  const next = exits.reduce(withLastExit, {
+    ...counted,
+    others: remaining.length > 0 ? remaining : undefined,
+  });
   return decision(next, over.map((run): Effect => ({ kind: "cleanUp", run })), exits.map(exitEvent));
 }
 
@@ -223,20 +251,27 @@ function reasonToStop(
   view: RunView,
   { probeFailure, eviction, halted }: Situation,
 ): { reason: StopReason; message: string } | undefined {
-  if (record.withdrawn) return { reason: "Deleted", message: "" };
+  if (record.withdrawn || isDeleted(record)) return { reason: "Deleted", message: "" };
+  if (record.stoppedAt !== undefined) return { reason: "StoppedByOperator", message: "" };
   if (record.app.spec.suspend) return { reason: "Suspended", message: "" };
-  if (halted) return { reason: "AgentStopped", message: "" };
+  if (halted) return { reason: halted, message: "" };
+  if (run.restart) return { reason: "Restarted", message: "" };
   if (runHash(record.app) !== run.hash) {
     return { reason: isRestartRequested(record.app, run) ? "Restarted" : "Updated", message: "" };
   }
   if (view.exit && view.exit.code !== 0) {
-    const message = withOwnKills(record, view).oomKills > 0
+    const message = wasKilled(view) && ownKills(record, run, view) > 0
       ? outOfMemory(record.app)
       : `the script ended with status ${view.exit.code} and left processes behind`;
     return { reason: "ScriptFailed", message };
   }
   if (eviction !== undefined) return { reason: "Evicted", message: eviction };
   return probeFailure === undefined ? undefined : { reason: "ProbeFailed", message: probeFailure };
+}
+
+/** Reports whether the app is being deleted: its object exists until its finalizers are removed. */
+function isDeleted({ app }: AppRecord): boolean {
+  return app.metadata.deletionTimestamp !== undefined;
 }
 
 /** Reports whether a restart was requested after this run was created. */

@@ -11,7 +11,7 @@
 import { isoSeconds } from "../../lib/time.ts";
 import { runHash } from "./run-hash.ts";
 import type { Decision, Situation } from "./situation.ts";
-import { beginStop, decision, mustWait, secondMs, start, stayPending, unchanged } from "./transitions.ts";
+import { beginStop, decision, mustWait, rest, secondMs, start, unchanged } from "./transitions.ts";
 import type { AppEvent, AppRecord, Run, RunnableApp } from "../types.ts";
 
 const lateMs = 60 * secondMs;
@@ -29,7 +29,7 @@ export function decideScheduled(record: AppRecord, situation: Situation): Decisi
     return startDueRun(record, situation, isFirstTry && now - due >= lateMs ? [missedRun(due)] : []);
   }
   const message = due === undefined ? "spec.schedule has no next time" : `next run at ${isoSeconds(due)}`;
-  return { ...stayPending(refreshed, "Scheduled", message), wakeAt: due };
+  return { ...rest(refreshed, "Pending", "Scheduled", message), wakeAt: due };
 }
 
 /** The record of a run whose script has started: the time that it was due at is used up. */
@@ -53,9 +53,9 @@ export function withDueTimeKept(record: AppRecord, run: Run): AppRecord {
 }
 
 /** The record of a run that was stopped before its end for an update, a restart or an eviction: its time is due again. */
-export function withInterruptedRunDue(record: AppRecord, { stop }: Run): AppRecord {
+export function withInterruptedRunDue(record: AppRecord, { stop, restart }: Run): AppRecord {
   const { scheduled } = record;
-  const wasInterrupted = stop && ["Updated", "Restarted", "Evicted"].includes(stop.reason);
+  const wasInterrupted = restart || stop && ["Updated", "Restarted", "Evicted"].includes(stop.reason);
   if (!wasInterrupted || scheduled?.lastRun === undefined) return record;
   return { ...record, scheduled: { ...scheduled, nextRun: scheduled.lastRun } };
 }
@@ -121,6 +121,6 @@ function missedRun(due: number): AppEvent {
   return { type: "Warning", reason: "MissedRun", message };
 }
 
-function scheduleOf({ spec }: RunnableApp): string {
+export function scheduleOf({ spec }: RunnableApp): string {
   return `${spec.schedule} ${spec.timeZone ?? ""}`;
 }

@@ -1,22 +1,26 @@
 /** Describes how a run ended: the code, the signal behind it, and the reason. */
 import { constants } from "node:os";
 import { parsePercent } from "../../api/percent.ts";
+import type { Reason } from "../../api/reasons.ts";
 import { isoSeconds } from "../../lib/time.ts";
-import type { LastExit, Run, RunnableApp, RunView } from "../types.ts";
+import type { AppRecord, LastExit, Run, RunnableApp, RunView, ScriptExit } from "../types.ts";
 
 export interface ExitContext {
   app: RunnableApp;
   now: number;
+  /** Out-of-memory kills that may have ended the run. */
+  kills: number;
   /** The last lines of the log, which the message of a failure ends with. */
   tail: string;
 }
 
-export function describeExit(run: Run, view: RunView, { app, now, tail }: ExitContext): LastExit {
+export function describeExit(run: Run, view: RunView, { app, now, kills, tail }: ExitContext): LastExit {
   const code = view.exit?.code;
-  const reason = exitReason(run, view);
+  const signal = view.exit ? signalOf(view.exit) : 0;
+  const reason = exitReason(run, view, kills);
   return {
     ...(code === undefined ? {} : { code }),
-    ...(code !== undefined && isSignalled(code) ? { signal: signalName(code - 128) } : {}),
+    ...(signal > 0 ? { signal: signalName(signal) } : {}),
     reason,
     startedAt: isoSeconds(run.startedAt ?? run.createdAt),
     finishedAt: isoSeconds(endOf(run, view, now)),
@@ -31,6 +35,11 @@ export function endOf(run: Run, view: RunView, now: number): number {
   return hasDaemonized(run, view) ? now : view.exit?.at ?? now;
 }
 
+/** Reports whether SIGKILL ended the script, as far as is known: any other status is the script's own. */
+export function wasKilled({ exit }: RunView): boolean {
+  return exit === undefined || signalOf(exit) === constants.signals.SIGKILL;
+}
+
 /** What the kernel did, with the cap that the user may want to raise. */
 export function outOfMemory({ spec }: RunnableApp): string {
   const memPCT = parsePercent(spec.memPCT);
@@ -42,28 +51,36 @@ export function isSuccess(exit: LastExit): boolean {
   return exit.reason === "Completed";
 }
 
+export type EndedRecord = AppRecord & { lastExit: LastExit };
+
+/** The record with how a run ended and, if it completed, when. */
+export function withLastExit(record: AppRecord, lastExit: LastExit): EndedRecord {
+  return { ...record, lastExit, ...(isSuccess(lastExit) ? { lastSuccess: lastExit.finishedAt } : {}) };
+}
+
 export function signalName(number: number): string {
   for (const [name, value] of Object.entries(constants.signals)) if (value === number) return name;
   return `SIG${number}`;
 }
 
-/** A shell reports a signal as its number plus 128. The highest signal is 64; a status above that is the script's own. */
-function isSignalled(code: number): boolean {
-  return code > 128 && code <= 128 + 64;
+/** The signal that ended the script; 0 for none. A shell adds 128 to it, and the highest is 64; a status above is the script's own. */
+function signalOf({ code, signal }: ScriptExit): number {
+  return signal ?? (code > 128 && code <= 128 + 64 ? code - 128 : 0);
 }
 
-function exitReason(run: Run, view: RunView): string {
+function exitReason(run: Run, view: RunView, kills: number): Reason {
   const daemonized = hasDaemonized(run, view);
   if (run.stop?.reason === "ProbeFailed" || run.stop?.reason === "Evicted") return run.stop.reason;
-  if (view.oomKills > 0 && (view.exit?.code !== 0 || daemonized)) return "OOMKilled";
+  if (run.stop?.reason === "NodeShutdown") return "NodeRebooted";
   if (run.stop && run.stop.reason !== "ScriptFailed") return "Stopped";
-  // The script had exited with 0, but its daemon was meant to live on.
-  if (daemonized && view.rebooted) return "NodeRebooted";
+  if (kills > 0 && (wasKilled(view) || daemonized)) return "OOMKilled";
+  // The script had exited with 0, but its daemon was meant to live on. Or it exited because the shutdown sent it SIGTERM.
+  if (view.rebooted && (daemonized || view.exit?.terminated)) return "NodeRebooted";
   if (view.exit === undefined) return view.rebooted ? "NodeRebooted" : "Lost";
   return view.exit.code === 0 ? "Completed" : "Error";
 }
 
-function exitMessage(run: Run, view: RunView, reason: string, tail: string): string {
+function exitMessage(run: Run, view: RunView, reason: Reason, tail: string): string {
   if (reason === "Completed" || reason === "Stopped") return "";
   if (reason === "NodeRebooted") return "the node went down while the app was running";
   if (reason === "Lost") return joinLines("exit status unknown: the launcher was killed", tail);

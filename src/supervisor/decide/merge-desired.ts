@@ -13,12 +13,19 @@ export interface Desired {
   origin?: string;
   /** What is wrong with the spec. A new app is not started from it; an app with a valid spec keeps that. */
   invalid?: string;
+  /** The node on which the app may still run. */
+  heldBy?: string;
 }
 
 export type RunProbeState = { runId: string } & Pick<Run, "ready" | "startupPassed">;
 
 export function newRecord(desired: Desired): AppRecord {
   return { ...desired, phase: "Pending", reason: "", message: "", restarts: 0, failures: 0, oomKills: 0 };
+}
+
+/** The record of an app whose record on disk cannot be read; `hold` says why and what to do. */
+export function heldRecord(desired: Desired, hold: string): AppRecord {
+  return { ...newRecord(desired), reason: "RecordUnreadable", message: hold, hold };
 }
 
 /** The record with what the source wants now. Another uid is another app: the old one goes first, then its successor starts. */
@@ -28,11 +35,19 @@ export function mergeDesired(
 ): { record: AppRecord; successor?: Desired } {
   const withdrawn = record.withdrawn ? record : { ...record, withdrawn: true };
   if (next === "withdrawn") return { record: withdrawn };
+  if (record.hold !== undefined) return { record: heldRecord(next, record.hold) };
   if (next.app.metadata.uid !== record.app.metadata.uid) return { record: withdrawn, successor: next };
-  const wanted = { ...record, invalid: undefined, invalidEdit: undefined, withdrawn: undefined };
+  const wanted: AppRecord = {
+    ...record,
+    invalid: undefined,
+    invalidEdit: undefined,
+    heldBy: undefined,
+    withdrawn: undefined,
+    ...(record.heldBy && !next.heldBy ? { reason: "", message: "" } : {}),
+  };
   if (next.invalid === undefined || record.invalid !== undefined) return { record: { ...wanted, ...next } };
   const { app, invalid, ...origin } = next;
-  return { record: { ...wanted, ...origin, app: withGeneration(record.app, app), invalidEdit: invalid } };
+  return { record: { ...wanted, ...origin, app: withIdentity(record.app, app), invalidEdit: invalid } };
 }
 
 /** Emits an event for each new problem with the spec; one that went away and came back is reported again. */
@@ -58,7 +73,8 @@ export function mergeProbeState(record: AppRecord, { runId, ...state }: RunProbe
   return isSame ? record : { ...record, run: next };
 }
 
-/** The app as it was, with the generation of an edit that was observed but not applied. */
-function withGeneration(app: RunnableApp, { metadata: { generation } }: RunnableApp): RunnableApp {
-  return { ...app, metadata: { ...app.metadata, generation } };
+/** The app as it was, with the generation of an edit that was observed but not applied. A deletion is applied. */
+function withIdentity(app: RunnableApp, { metadata }: RunnableApp): RunnableApp {
+  const { generation, deletionTimestamp } = metadata;
+  return { ...app, metadata: { ...app.metadata, generation, deletionTimestamp } };
 }

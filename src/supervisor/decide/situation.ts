@@ -1,4 +1,4 @@
-import type { AppEvent, AppRecord, Effect, RunView, StartProblem } from "../types.ts";
+import type { AppEvent, AppRecord, Effect, HaltReason, RunView, StartProblem } from "../types.ts";
 
 /** What a decision is based on, in addition to the record. */
 export interface Situation {
@@ -24,8 +24,8 @@ export interface Situation {
   problem?: StartProblem;
   /** This agent has sent SIGTERM. After a crash the next agent sends it again: better twice than never. */
   terminated?: boolean;
-  /** The agent stops its apps on exit: runs end, none starts. */
-  halted?: boolean;
+  /** The agent ends and stops its apps for this reason: runs end, none starts. */
+  halted?: HaltReason;
   /** The node is short of memory and evicts this app, with this message. */
   eviction?: string;
   /** The liveness or startup probe has failed for good, with this message. */

@@ -1,7 +1,8 @@
 /** The steps that the table of phases is made of: each a pure function from a record to the next one with its effects. */
-import { describeExit, endOf, isSuccess } from "./exit.ts";
+import { describeExit, type EndedRecord, endOf, isSuccess, withLastExit } from "./exit.ts";
+import type { Reason } from "../../api/reasons.ts";
 import { showURL } from "../../api/shown-spec.ts";
-import { countKills, withOwnKills } from "./oom-kills.ts";
+import { countKills, ownKills } from "./oom-kills.ts";
 import { runHash } from "./run-hash.ts";
 import type { Decision, Situation } from "./situation.ts";
 import type {
@@ -26,7 +27,9 @@ export function start(
   events: AppEvent[] = [],
 ): Decision {
   const id = newRunId();
-  const run: Run = { id, bootId, hash: runHash(record.app), createdAt: now, leaf: leafOf(id) };
+  const { counted, app } = record;
+  const hash = runHash(app);
+  const run: Run = { id, bootId, hash, createdAt: now, leaf: leafOf(id), killsBefore: counted };
   const next: AppRecord = {
     ...record,
     phase: "Starting",
@@ -34,8 +37,7 @@ export function start(
     message: "",
     run,
     retryAt: undefined,
-    // Unless another run lives, the app's cgroup is created again and its counters start at zero.
-    countedKills: record.others ? record.countedKills : undefined,
+    counted: { ...counted ?? { cgroup: "", processes: 0 }, policy: counted?.policy ?? app.spec.oomPolicy },
   };
   return decision(next, [{ kind: "start", run }], events);
 }
@@ -43,14 +45,14 @@ export function start(
 export function started(
   record: AppRecord,
   run: Run,
-  { at, main }: { at: number; main?: ProcessId },
+  { at, main, launcher }: { at: number; main?: ProcessId; launcher?: ProcessId },
 ): Decision {
   const next: AppRecord = {
     ...record,
     phase: "Running",
     reason: "Running",
     message: "",
-    run: { ...run, startedAt: at, main },
+    run: { ...run, startedAt: at, main, ...(launcher ? { launcher } : {}) },
   };
   return decision(next, [], [{
     type: "Normal",
@@ -105,8 +107,9 @@ export function beginStop(
 }
 
 const stopReasonText: Record<StopReason, string> = {
-  Deleted: "the app was deleted or moved to another node",
+  Deleted: "the app was deleted, unbound or moved to another node",
   Suspended: "spec.suspend is true",
+  StoppedByOperator: "the operator of the node stopped it",
   Updated: "the spec changed what runs",
   Restarted: "a restart was requested",
   Replaced: "the next run is due",
@@ -114,6 +117,7 @@ const stopReasonText: Record<StopReason, string> = {
   ScriptFailed: "the script failed",
   Evicted: "the node is short of memory",
   AgentStopped: "the agent stops its apps on exit",
+  NodeShutdown: "the node is shutting down",
 };
 
 /** The run is over: records how it ended, then follows the reason of the stop or the restart policy. */
@@ -130,33 +134,31 @@ export function finish(record: AppRecord, run: Run, view: RunView, situation: Si
   };
 }
 
-type EndedRecord = AppRecord & { lastExit: LastExit };
-
 /** The record without the run, with how it ended. Failures in a row count again from one after ten healthy minutes. */
 function withExit(record: AppRecord, run: Run, view: RunView, { now, logTail = "" }: Situation): EndedRecord {
-  const lastExit = describeExit(run, withOwnKills(record, view), { app: record.app, now, tail: logTail });
+  const kills = ownKills(record, run, view);
+  const lastExit = describeExit(run, view, { app: record.app, now, kills, tail: logTail });
   const ranMs = endOf(run, view, now) - (run.startedAt ?? run.createdAt);
   const failures = ranMs >= healthyAfterMs ? 1 : record.failures + 1;
   return {
-    ...countKills(record, view),
+    ...withLastExit(countKills(record, view), lastExit),
     run: undefined,
-    lastExit,
     lastHash: run.hash,
     failures: lastExit.reason === "NodeRebooted" ? 0 : failures,
   };
 }
 
-/** Reports whether the user, the source or the agent asked for the end; neither a failure nor an eviction. */
-function wasStoppedOnPurpose({ withdrawn }: AppRecord, { stop }: Run): boolean {
-  const unwanted: StopReason[] = ["ProbeFailed", "ScriptFailed", "Evicted"];
-  return withdrawn === true || (stop !== undefined && !unwanted.includes(stop.reason));
+/** Reports whether the user, the source or the agent asked for the end; not a failure, an eviction or a shutdown of the node. */
+function wasStoppedOnPurpose({ withdrawn }: AppRecord, { stop, restart }: Run): boolean {
+  const unwanted: StopReason[] = ["ProbeFailed", "ScriptFailed", "Evicted", "NodeShutdown"];
+  return withdrawn === true || restart === true || (stop !== undefined && !unwanted.includes(stop.reason));
 }
 
 function pendingAfterStop(ended: EndedRecord): AppRecord {
   return { ...ended, phase: "Pending", reason: "Stopped", message: "", failures: 0, retryAt: undefined };
 }
 
-/** What the restart policy and the schedule do with a run that ended by itself, by a failed probe or by an eviction. */
+/** What the restart policy and the schedule do with a run that ended by itself, by a failed probe, an eviction or with its node. */
 function afterExit(ended: EndedRecord, run: Run, { now }: Situation): AppRecord {
   const { app, lastExit } = ended;
   const { restartPolicy, schedule } = app.spec;
@@ -174,9 +176,9 @@ function afterExit(ended: EndedRecord, run: Run, { now }: Situation): AppRecord 
   }
   if (restartPolicy === "Never" || (restartPolicy === "OnFailure" && isSuccess(lastExit))) {
     const phase = isSuccess(lastExit) ? "Succeeded" : "Failed";
-    return { ...ended, phase, reason: lastExit.reason ?? phase, message: exitSummary(lastExit) };
+    return { ...ended, phase, reason: lastExit.reason, message: exitSummary(lastExit) };
   }
-  return { ...ended, phase: "BackOff", reason: lastExit.reason ?? "Error", message, retryAt };
+  return { ...ended, phase: "BackOff", reason: lastExit.reason, message, retryAt };
 }
 
 export function exitEvent(exit: LastExit): AppEvent {
@@ -237,12 +239,15 @@ export function withoutRun(record: AppRecord): AppRecord {
   };
 }
 
-/** Stays Pending for this reason; writes nothing if that is what the record has already. */
-export function stayPending(record: AppRecord, reason: string, message: string): Decision {
-  const isSame = record.phase === "Pending" && record.reason === reason && record.message === message;
-  return isSame
-    ? unchanged(record)
-    : decision({ ...record, phase: "Pending", reason, message, retryAt: undefined }, []);
+/** Rests in this phase for this reason; writes nothing if that is what the record has already. */
+export function rest(
+  record: AppRecord,
+  phase: "Pending" | "Stopped",
+  reason: Reason,
+  message: string,
+): Decision {
+  const isSame = record.phase === phase && record.reason === reason && record.message === message;
+  return isSame ? unchanged(record) : decision({ ...record, phase, reason, message, retryAt: undefined }, []);
 }
 
 export function forget(record: AppRecord): Decision {

@@ -11,7 +11,7 @@
  *
  * Caveat: getent also reports "no such user" if a name service is down and fails at once.
  */
-import { execFile } from "node:child_process";
+import { runProgram } from "../../lib/deadlines/deadlines.ts";
 import { steadyNow } from "../../lib/time.ts";
 import { type Account, numericId, parseGroup, parsePasswd } from "./passwd.ts";
 
@@ -44,7 +44,7 @@ export function createNameService({
 }: NameServiceOptions = {}): NameService {
   const startLookup = (): Run => {
     const signal = deadline(timeoutMs);
-    return (program, args) => run(program, args, { path, timeoutMs, signal });
+    return async (program, args) => (await runProgram(program, args, { path, timeoutMs, signal })).toString();
   };
   const findUser = cached((key) => lookUpUser(key, startLookup()), keepMs, now);
   const findGroup = cached((key) => lookUpGroup(key, startLookup()), keepMs, now);
@@ -82,32 +82,6 @@ async function getent(database: "passwd" | "group", key: string, run: Run): Prom
     if (code === noSuchKey || code === "ENOENT") return "";
     throw error;
   }
-}
-
-function run(
-  program: string,
-  args: string[],
-  { path, timeoutMs, signal }: { path: string; timeoutMs: number; signal: AbortSignal },
-): Promise<string> {
-  const failed = (why: string, cause: Error) =>
-    new Error(`${[program, ...args].join(" ")}: ${why}`, { cause });
-  // A directory group may have many thousand members.
-  const options = { env: { PATH: path, LC_ALL: "C" }, cwd: "/", maxBuffer: 1 << 24 };
-  return new Promise((resolve, reject) => {
-    const child = execFile(program, args, options, (cause, stdout, stderr) => {
-      signal.removeEventListener("abort", giveUp);
-      if (!cause) return resolve(stdout);
-      reject(failed(stderr.trim() || `ended with ${cause.signal ?? cause.code}`, cause));
-    });
-    child.stdin?.end();
-    // Not with `timeout` of execFile, which waits for processes that cannot be killed, nor with `signal`, which sends no SIGKILL.
-    const giveUp = () => {
-      child.kill("SIGKILL");
-      reject(failed(`no answer within ${timeoutMs / 1000} s`, signal.reason));
-    };
-    if (signal.aborted) giveUp();
-    else signal.addEventListener("abort", giveUp, { once: true });
-  });
 }
 
 function cached<Answer>(

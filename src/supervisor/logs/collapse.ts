@@ -34,6 +34,13 @@ export const fallocateCollapse: Collapse = async (log, { path, file }, bytes) =>
   throw Object.assign(new Error(`cannot collapse ${bytes} bytes: ${stderr || `status ${code}`}`), full);
 };
 
+/** Frees the blocks of the first bytes: they read as zeros, and the log keeps its length. Throws if the file system cannot. */
+export async function punchHead(log: FileHandle, bytes: number): Promise<void> {
+  const script = 'exec fallocate --punch-hole --offset 0 --length "$1" /proc/self/fd/0';
+  const { code, stderr } = await runShell(script, [String(bytes)], [log]);
+  if (code !== 0) throw new Error(`cannot free ${bytes} bytes: ${stderr || `status ${code}`}`);
+}
+
 /** Waits for a collapse that an earlier agent started with this copy. */
 export async function awaitCollapse(copy: FileHandle): Promise<void> {
   await runShell("flock -w 60 1", [], [undefined, copy]);

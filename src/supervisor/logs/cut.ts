@@ -12,6 +12,8 @@ import { writeState } from "./rotation-state.ts";
 
 export interface Cut extends OpenLog {
   collapse: Collapse;
+  /** The file system may hang, see lib/deadlines. */
+  isRemote: boolean;
 }
 
 /** How much all parts together may hold. */
@@ -57,8 +59,8 @@ export async function cutHead(
 }
 
 /** Copies the end of the log, as much as `room` allows, and empties the log. Returns the number of dropped bytes. */
-export async function cutWhole(cut: OpenLog, room: Room): Promise<number> {
-  const { logPath, log, stateFile } = cut;
+export async function cutWhole(cut: Cut, room: Room): Promise<number> {
+  const { logPath, log, stateFile, isRemote } = cut;
   const { seq, base } = await recoverRotation(cut);
   await using incoming = await openIncoming(logPath);
   const { size } = await log.stat();
@@ -66,7 +68,10 @@ export async function cutWhole(cut: OpenLog, room: Room): Promise<number> {
   await copyBytes(log, incoming, from, size);
   await incoming.sync();
   await writeState(stateFile, { seq: seq + 1, base, cutting: { bytes: size, from, size } });
-  const length = copyRestAndTruncate(log, incoming, size);
+  const length = await copyRestAndTruncate(
+    isRemote ? inBackground(log, incoming) : atOnce(log, incoming),
+    size,
+  );
   await incoming.sync();
   if (room.count > 0) await addPart(logPath, incomingPath(logPath));
   else await rm(incomingPath(logPath));
@@ -97,16 +102,41 @@ async function copyBytes(
   }
 }
 
-/** Copies the log from `start` and truncates it, synchronously. Bytes written after the last read are lost. Returns the old length. */
-function copyRestAndTruncate(log: FileHandle, copy: FileHandle, start: number): number {
+/** The operations of copying the rest of a log. */
+interface CopyFiles {
+  read(buffer: Buffer, position: number): number | Promise<number>;
+  write(buffer: Buffer, from: number, to: number): number | Promise<number>;
+  truncate(): void | Promise<void>;
+}
+
+/** Synchronous calls: between the last read and the truncation, the app has only microseconds to write. */
+function atOnce(log: FileHandle, copy: FileHandle): CopyFiles {
+  return {
+    read: (buffer, position) => readSync(log.fd, buffer, 0, buffer.length, position),
+    write: (buffer, from, to) => writeSync(copy.fd, buffer, from, to - from),
+    truncate: () => ftruncateSync(log.fd, 0),
+  };
+}
+
+/** For file systems that may hang: a synchronous call would block the agent with them. */
+function inBackground(log: FileHandle, copy: FileHandle): CopyFiles {
+  return {
+    read: async (buffer, position) => (await log.read(buffer, 0, buffer.length, position)).bytesRead,
+    write: async (buffer, from, to) => (await copy.write(buffer, from, to - from)).bytesWritten,
+    truncate: () => log.truncate(0),
+  };
+}
+
+/** Copies the log from `start` and truncates it. Bytes written after the last read are lost. Returns the old length. */
+async function copyRestAndTruncate(files: CopyFiles, start: number): Promise<number> {
   const buffer = Buffer.allocUnsafe(bufferBytes);
   let position = start;
   for (;;) {
-    const bytesRead = readSync(log.fd, buffer, 0, bufferBytes, position);
+    const bytesRead = await files.read(buffer, position);
     if (bytesRead === 0 || position - start > maxRestBytes) break;
-    for (let done = 0; done < bytesRead;) done += writeSync(copy.fd, buffer, done, bytesRead - done);
+    for (let done = 0; done < bytesRead;) done += await files.write(buffer, done, bytesRead);
     position += bytesRead;
   }
-  ftruncateSync(log.fd, 0);
+  await files.truncate();
   return position;
 }

@@ -5,6 +5,7 @@
  *   app.log                the file that the app appends to
  *   app.log.1, .2, …       rotated parts, newest first
  *   .app.log.rotation      the number of bytes rotated out so far, see rotation-state.ts
+ *   app.times              when it had which length, see ../log-times.ts
  *   .app.log.incoming      the part that is being copied, see cut.ts
  */
 import { lstat, readdir, rename, rm } from "node:fs/promises";
@@ -14,9 +15,11 @@ export interface Part {
   number: number;
   path: string;
   size: number;
+  mtimeMs: number;
 }
 
 export const statePath = (logPath: string) => join(dirname(logPath), `.${basename(logPath)}.rotation`);
+export const timesPath = (logPath: string) => join(dirname(logPath), "app.times");
 export const incomingPath = (logPath: string) => join(dirname(logPath), `.${basename(logPath)}.incoming`);
 const partPath = (logPath: string, number: number) => `${logPath}.${number}`;
 
@@ -64,5 +67,5 @@ export async function dropOldestPart(logPath: string): Promise<boolean> {
 async function readPart(logPath: string, number: number): Promise<Part | undefined> {
   const path = partPath(logPath, number);
   const info = await lstat(path).catch(() => undefined);
-  return info?.isFile() ? { number, path, size: info.size } : undefined;
+  return info?.isFile() ? { number, path, size: info.size, mtimeMs: info.mtimeMs } : undefined;
 }

@@ -19,12 +19,17 @@ export interface WaiterOptions {
   emptyPolls?: number;
   /** The longest wait, in case a notification is lost. */
   maxWaitMs?: number;
+  /** False for a remote file system: the kernel sees no changes of others there, and starting a watch may block the event loop. */
+  canWatch?: boolean;
   sleep?: typeof realSleep;
 }
 
+/** The time between reads of a quiet log that cannot be watched. */
+const unwatchedMs = 1000;
+
 export function createWaiter(
   folder: string,
-  { pollMs = 50, emptyPolls = 4, maxWaitMs = 5000, sleep = realSleep }: WaiterOptions = {},
+  { pollMs = 50, emptyPolls = 4, maxWaitMs = 5000, canWatch = true, sleep = realSleep }: WaiterOptions = {},
 ): Waiter {
   let polls = 0;
   let watched: { changed: AbortController; close: () => void } | undefined;
@@ -39,6 +44,7 @@ export function createWaiter(
     },
     async wait(signal) {
       if (++polls <= emptyPolls) return await sleep(pollMs, signal);
+      if (!canWatch) return await sleep(Math.min(maxWaitMs, unwatchedMs), signal);
       if (!watched) {
         // A write before the watch started would be missed: let the caller read once more.
         watched = startWatch(folder);

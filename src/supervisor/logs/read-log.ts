@@ -1,52 +1,70 @@
 /**
- * Reads the log of an app, across rotations: its last lines, all of it, or what the app writes next.
+ * Reads the log of an app, across rotations: its last lines, all of it, the lines since a time, those of the previous run, or what the
+ * app writes next. The options combine as those of `kubectl logs`.
  *
  * Guarantees: a rotation makes a reader neither lose nor repeat a line. If a slow reader's next bytes were removed, it continues with
  * the oldest that remain. A read starts with a whole line.
+ * An app can make its log as long as the file system allows, without writing a byte (ftruncate). So at most the last `maxBytes` are
+ * read, blocks of zeros are left out, and every read ends with its signal.
  * Files stay open until the iteration ends: a caller that stops early must call return(), as `for await` does.
+ *
+ * Times are those of ../log-times.ts: never before a line was written, and at most 10 s after it while an agent runs.
  */
 import { Buffer } from "node:buffer";
-import { join } from "node:path";
-import { type LogStream, openLogStream } from "./log-stream.ts";
+import { dirname, join } from "node:path";
+import { inLane, isRemoteFileSystem } from "../../lib/deadlines/deadlines.ts";
+import { createLineStamps } from "./line-stamps.ts";
+import { firstLine, lastLines, nextLine, readRange, type Segment, withoutHoles } from "./log-lines.ts";
+import { type LogBounds, type LogStream, openLogStream } from "./log-stream.ts";
+import { createLogTimes, type LogTimes, previousRun } from "../log-times.ts";
 import { createWaiter, type WaiterOptions } from "./log-waiter.ts";
+import { readSamples } from "./time-file.ts";
 
 export interface ReadLogOptions {
   /** The number of lines to start with, counted from the end; all lines if absent. */
   tailLines?: number;
   /** Continue at the end, until `signal` aborts or the log is removed. */
   follow?: boolean;
+  /** Start with the first line that was written at this time or later. */
+  sinceTime?: Date;
+  /** Read only the run before the current or last one, and never follow; nothing if there was none. */
+  previous?: boolean;
+  /** Put the time in front of each line. */
+  timestamps?: boolean;
+  /** End after this many bytes, even within a line. Times count. */
+  limitBytes?: number;
+  /** The most that is read, counted from the end; all if absent. */
+  maxBytes?: number;
   signal?: AbortSignal;
   waiting?: WaiterOptions;
 }
 
-const chunkBytes = 65_536;
+export interface ReadLogDeps {
+  now?: () => number;
+}
+
 const readBytes = 262_144;
-const newline = 10;
 
 /** Yields the log in `logFolder`; nothing if there is none. */
-export async function* readLog(logFolder: string, options: ReadLogOptions = {}): AsyncGenerator<Uint8Array> {
-  const { tailLines, follow = false, signal = new AbortController().signal, waiting } = options;
-  await using log = await openLogStream(join(logFolder, "app.log"));
+export async function* readLog(
+  logFolder: string,
+  options: ReadLogOptions = {},
+  { now = Date.now }: ReadLogDeps = {},
+): AsyncGenerator<Uint8Array> {
+  const { timestamps = false, limitBytes = Infinity, signal } = options;
+  const logPath = join(logFolder, "app.log");
+  await using log = await openLogStream(logPath, { signal });
   if (!log) return;
-  using waiter = createWaiter(logFolder, waiting);
-  const bounds = await log.bounds();
-  if (!bounds) return;
-  const { start, end } = bounds;
-  let position = tailLines === undefined
-    ? await firstLine(log, start, end)
-    : await lastLines(log, start, end, tailLines);
-  while (!signal.aborted && (follow || position < end)) {
-    const piece = await log.read(position, follow ? readBytes : Math.min(readBytes, end - position));
-    if (!piece) return;
-    position = piece.position + piece.bytes.length;
-    if (piece.bytes.length > 0) {
-      waiter.gotData();
-      yield piece.bytes;
-    } else if (follow) {
-      await waiter.wait(signal);
-    } else {
-      return;
-    }
+  const loadTimes = async () =>
+    createLogTimes(await readSamples(logPath), (await log.bounds())?.files ?? [], now());
+  const stamps = timestamps ? createLineStamps(loadTimes, now) : undefined;
+  let left = limitBytes;
+  if (left === 0) return;
+  for await (const { position, bytes, mtimeMs } of readSegments(log, logFolder, options, loadTimes)) {
+    const text = stamps ? await stamps.stamp(position, bytes, mtimeMs) : bytes;
+    yield text.length > left ? text.subarray(0, left) : text;
+    left -= text.length;
+    if (left <= 0) return;
   }
 }
 
@@ -54,8 +72,14 @@ export async function* readLog(logFolder: string, options: ReadLogOptions = {}):
 export function followLog(
   logFolder: string,
   options: Omit<ReadLogOptions, "follow"> & { signal: AbortSignal },
+  deps?: ReadLogDeps,
 ): AsyncGenerator<Uint8Array> {
-  return readLog(logFolder, { ...options, follow: true });
+  return readLog(logFolder, { ...options, follow: true }, deps);
+}
+
+/** Reports whether the log knows of a run before the current or last one. */
+export async function hasPreviousRun(logFolder: string): Promise<boolean> {
+  return previousRun(await readSamples(join(logFolder, "app.log"))) !== undefined;
 }
 
 /** Returns the last lines as text, for a status. A last line longer than `maxBytes` is cut at its start. */
@@ -64,45 +88,77 @@ export async function readTail(logFolder: string, { tailLines = 10, maxBytes = 2
   const bounds = await log?.bounds();
   if (!log || !bounds) return "";
   const { start, end } = bounds;
-  const from = await lastLines(log, Math.max(start, end - maxBytes), end, tailLines);
+  const first = Math.max(start, end - maxBytes);
+  const found = await lastLines(log, first, end, tailLines);
+  const from = found > first ? found : await firstLine(log, first, end);
   const text = Buffer.from(await readRange(log, from, end)).toString("utf8");
-  return text.replace(/\r?\n$/, "");
+  // A hole before the last lines.
+  return text.replace(/^\0+/, "").replace(/\r?\n$/, "");
 }
 
-/** Returns where the last `count` lines start, between `start` and `end`. An unfinished line at the end counts. */
-async function lastLines(log: LogStream, start: number, end: number, count: number): Promise<number> {
-  let missing = count;
-  let position = end;
-  while (missing > 0 && position > start) {
-    const from = Math.max(start, position - chunkBytes);
-    const bytes = await readRange(log, from, position);
-    // The newline at the very end ends the last line; it does not start another.
-    let i = position === end ? bytes.length - 1 : bytes.length;
-    while (i > 0 && (i = bytes.lastIndexOf(newline, i - 1)) >= 0) {
-      if (--missing === 0) return from + i + 1;
+interface PlacedSegment {
+  position: number;
+  bytes: Uint8Array;
+  mtimeMs: number;
+}
+
+/** Yields what the options choose of a log, without holes, with its positions. */
+async function* readSegments(
+  log: LogStream,
+  logFolder: string,
+  options: ReadLogOptions,
+  loadTimes: () => Promise<LogTimes>,
+): AsyncGenerator<PlacedSegment> {
+  const { maxBytes = Infinity, previous = false, signal = new AbortController().signal, waiting } = options;
+  const follow = options.follow === true && !previous;
+  const canWatch = follow && !(await inLane(dirname(logFolder), () => isRemoteFileSystem(logFolder)));
+  using waiter = createWaiter(logFolder, { canWatch, ...waiting });
+  const bounds = await log.bounds();
+  const range = bounds && await chooseRange(log, logFolder, bounds, options, loadTimes);
+  if (!range) return;
+  let { position } = range;
+  let inHole = false;
+  while (!signal.aborted && (follow || position < range.end)) {
+    const piece = await log.read(position, follow ? readBytes : Math.min(readBytes, range.end - position));
+    if (!piece) return;
+    // Older bytes may have been removed meanwhile: then the piece starts later than asked for.
+    const bytes = follow ? piece.bytes : piece.bytes.subarray(0, Math.max(0, range.end - piece.position));
+    position = piece.position + bytes.length;
+    if (bytes.length > 0) {
+      waiter.gotData();
+      const { segments, endsInHole } = withoutHoles(bytes, inHole);
+      inHole = endsInHole;
+      const placed = (segment: Segment) => ({
+        ...piece,
+        ...segment,
+        position: piece.position + segment.from,
+      });
+      yield* segments.map(placed);
+      if (segments.length === 0) position = Math.max(position, ((await log.bounds())?.end ?? 0) - maxBytes);
+    } else if (follow) {
+      await waiter.wait(signal);
+    } else {
+      return;
     }
-    position = from;
   }
-  return missing > 0 ? await firstLine(log, start, end) : end;
 }
 
-/** Returns where the first whole line starts: removed parts may leave half a line. Returns `start` if there is no whole line. */
-async function firstLine(log: LogStream, start: number, end: number): Promise<number> {
-  if (start === 0) return start;
-  const piece = await log.read(start, chunkBytes);
-  const found = piece ? piece.bytes.indexOf(newline) : -1;
-  const next = piece && found >= 0 ? piece.position + found + 1 : start;
-  return next < end ? next : start;
-}
-
-/** Returns the bytes from `start` to `end`, or fewer if the rest was removed meanwhile. */
-async function readRange(log: LogStream, start: number, end: number): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for (let position = start; position < end;) {
-    const piece = await log.read(position, end - position);
-    if (!piece || piece.bytes.length === 0 || piece.position >= end) break;
-    pieces.push(piece.bytes);
-    position = piece.position + piece.bytes.length;
-  }
-  return Buffer.concat(pieces);
+/** Returns where to start and, without follow, where to end; undefined if there is nothing to read. */
+async function chooseRange(
+  log: LogStream,
+  logFolder: string,
+  bounds: LogBounds,
+  { tailLines, sinceTime, previous = false, maxBytes = Infinity }: ReadLogOptions,
+  loadTimes: () => Promise<LogTimes>,
+): Promise<{ position: number; end: number } | undefined> {
+  const run = previous ? previousRun(await readSamples(join(logFolder, "app.log"))) : undefined;
+  if (previous && !run) return undefined;
+  const end = Math.min(bounds.end, run?.end ?? Infinity);
+  const start = Math.max(bounds.start, end - maxBytes, run?.start ?? -Infinity);
+  const found = tailLines === undefined ? start : await lastLines(log, start, end, tailLines);
+  // A run starts with a line of its own, even if the one before it did not finish its last.
+  const tail = found > start || start === run?.start ? found : await firstLine(log, start, end);
+  if (sinceTime === undefined) return { position: tail, end };
+  const since = (await loadTimes()).offsetAt(sinceTime.getTime());
+  return { position: since <= tail ? tail : await nextLine(log, since, end), end };
 }

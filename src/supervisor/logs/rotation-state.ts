@@ -9,6 +9,7 @@
 import { Buffer } from "node:buffer";
 import { constants, type FileHandle, open } from "node:fs/promises";
 import { crc32 } from "node:zlib";
+import { openInLane } from "../../lib/deadlines/deadlines.ts";
 import { statePath } from "./log-parts.ts";
 
 export interface RotationState {
@@ -34,8 +35,8 @@ export async function openState(logPath: string): Promise<FileHandle> {
 }
 
 /** Opens the state of a log for reading; undefined if no rotation has checked the log yet. */
-export async function openStateToRead(logPath: string): Promise<FileHandle | undefined> {
-  return await open(statePath(logPath), O_RDONLY | O_NOFOLLOW).catch(() => undefined);
+export async function openStateToRead(logs: string, logPath: string): Promise<FileHandle | undefined> {
+  return await openInLane(logs, statePath(logPath), O_RDONLY | O_NOFOLLOW).catch(() => undefined);
 }
 
 /** Reads the state; undefined if the file is empty, torn or being written at this moment. */

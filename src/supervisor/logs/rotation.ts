@@ -10,16 +10,18 @@
  * - It follows no symbolic link.
  *
  * Caveat: on other file systems (tmpfs, btrfs) the log is copied and truncated. What the app writes in the microseconds between the
- * last read and the truncation is lost, and the result says `lossless: false`.
+ * last read and the truncation, milliseconds on remote file systems, is lost, and the result says `lossless: false`.
  * Caveat: a script that writes `> /dev/stderr` reopens its log and empties it, as every shell does with files.
  */
 import { constants, lstat, open, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { FileTimeoutError, inLane, isRemoteFileSystem } from "../../lib/deadlines/deadlines.ts";
 import { errorCode } from "../../lib/files.ts";
-import { type Collapse, fallocateCollapse } from "./collapse.ts";
+import { type Collapse, fallocateCollapse, punchHead } from "./collapse.ts";
 import { type Cut, cutHead, cutWhole, noRoom } from "./cut.ts";
 import { dropOldestPart } from "./log-parts.ts";
 import { recoverRotation } from "./rotation-recovery.ts";
-import { openState, readState } from "./rotation-state.ts";
+import { openState, readState, type RotationState } from "./rotation-state.ts";
 
 export interface RotationPolicy {
   /** A longer log is rotated. */
@@ -36,6 +38,15 @@ export interface Rotation {
   droppedBytes: number;
   /** Why the rotation failed or is incomplete. */
   problem?: Error;
+  /** How long the log was before the rotation; undefined if there is none. */
+  seen?: LogLength;
+}
+
+export interface LogLength {
+  /** The position of the log's first byte in the stream. */
+  base: number;
+  size: number;
+  mtimeMs: number;
 }
 
 export interface RotationDeps {
@@ -43,8 +54,8 @@ export interface RotationDeps {
 }
 
 const underWay = new Map<string, Promise<Rotation>>();
-/** Logs known to have no unfinished cut: while they are short, no file needs to be opened. */
-const settled = new Set<string>();
+/** Logs known to have no unfinished cut, with their base: while they are short, no file needs to be opened. */
+const settled = new Map<string, number>();
 
 /** Rotates a log that is too long. A call during a rotation of the same log returns the result of that rotation. */
 export function rotateIfNeeded(
@@ -60,7 +71,7 @@ export function rotateIfNeeded(
 }
 
 /** Forgets what is known about a removed log: a new one may get the same path. */
-export function forgetLog(logPath: string): void {
+export function forgetRotation(logPath: string): void {
   settled.delete(logPath);
 }
 
@@ -80,23 +91,26 @@ async function rotate(
 ) {
   const result: Rotation = { rotated: false, lossless: true, droppedBytes: 0 };
   try {
-    // Not lstatSync, though it is cheaper: a disk that hangs must not block the agent.
-    const info = await lstat(logPath).catch(() => undefined);
-    const wasSettled = settled.delete(logPath);
+    const info = await inLane(dirname(dirname(logPath)), () => lstat(logPath), { path: logPath })
+      .catch((error) => {
+        if (error instanceof FileTimeoutError) throw error;
+        return undefined;
+      });
+    const known = settled.get(logPath);
+    settled.delete(logPath);
     if (!info) return result;
     if (!info.isFile()) throw new Error("not a regular file");
-    if (wasSettled && info.size <= policy.maxBytes) {
-      settled.add(logPath);
-      return result;
-    }
+    const isShort = (base: number) => {
+      settled.set(logPath, base);
+      return { ...result, seen: { base, size: info.size, mtimeMs: info.mtimeMs } };
+    };
+    if (known !== undefined && info.size <= policy.maxBytes) return isShort(known);
     await using stateFile = await openState(logPath);
     const state = await readState(stateFile);
-    if (state && !state.cutting && info.size <= policy.maxBytes) {
-      settled.add(logPath);
-      return result;
-    }
+    if (state && !state.cutting && info.size <= policy.maxBytes) return isShort(state.base);
     await using log = await open(logPath, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    await rotateOpen({ logPath, log, stateFile, collapse }, policy, result);
+    const isRemote = await isRemoteFileSystem(dirname(logPath));
+    await rotateOpen({ logPath, log, stateFile, collapse, isRemote }, policy, result);
   } catch (cause) {
     result.problem = new Error(`cannot rotate ${logPath}: ${errorCode(cause)}`, { cause });
   }
@@ -104,8 +118,9 @@ async function rotate(
 }
 
 async function rotateOpen(cut: Cut, policy: RotationPolicy, result: Rotation): Promise<void> {
-  await recoverRotation(cut);
-  const [{ size }, { bsize }] = await Promise.all([cut.log.stat(), statfs(cut.logPath)]);
+  const { base } = await recoverOnFullDisk(cut, policy);
+  const [{ size, mtimeMs }, { bsize }] = await Promise.all([cut.log.stat(), statfs(cut.logPath)]);
+  result.seen = { base, size, mtimeMs };
   const { partBytes, parts, drop } = planRotation(size, policy, bsize);
   const room = { count: policy.maxFiles - 1, bytes: (policy.maxFiles - 1) * partBytes };
   const heads = [
@@ -127,6 +142,22 @@ async function rotateOpen(cut: Cut, policy: RotationPolicy, result: Rotation): P
   }
 }
 
+/** The first state of a log needs a block: on a full disk, the oldest bytes of a log that is too long make room for it. */
+async function recoverOnFullDisk(cut: Cut, policy: RotationPolicy): Promise<RotationState> {
+  try {
+    return await recoverRotation(cut);
+  } catch (error) {
+    const [{ size }, { bsize }] = await Promise.all([cut.log.stat(), statfs(cut.logPath)]);
+    if (!isFull(error) || size <= policy.maxBytes) throw error;
+    await punchHead(cut.log, planRotation(size, policy, bsize).drop || bsize);
+    return await recoverRotation(cut);
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(errorCode(error));
+}
+
 /** While the disk is full, removes the oldest part and tries again; without any part left, tries without a copy. */
 async function freeingSpace<T>(
   { logPath }: Cut,
@@ -137,8 +168,7 @@ async function freeingSpace<T>(
     try {
       return await attempt(copy);
     } catch (error) {
-      const isFull = ["ENOSPC", "EDQUOT"].includes(errorCode(error));
-      if (!isFull) throw error;
+      if (!isFull(error)) throw error;
       if (await dropOldestPart(logPath)) continue;
       if (!copy) throw error;
       copy = false;

@@ -1,4 +1,5 @@
 /** Runs a command in the app's cgroup, as its user, in its folder. Exit code 0 is success. */
+import type { Entrance } from "../launcher/launcher.ts";
 import { execInRun, type ExecResult, RunContextLostError } from "../run/run.ts";
 import type { ProbeResult } from "./probe-result.ts";
 
@@ -7,11 +8,15 @@ const keptOutput = 1024;
 /** Runs the command once, for `timeoutMs` at most. Throws only if the node could not run it. */
 export async function probeExec(
   command: string[],
-  runFolder: string,
+  { runFolder, launcher }: { runFolder: string; launcher?: Entrance },
   timeoutMs: number,
 ): Promise<ProbeResult> {
   try {
-    const result = await execInRun(runFolder, command, { timeoutMs, captureBytes: keptOutput });
+    const result = await execInRun(runFolder, command, {
+      timeoutMs,
+      launcher,
+      captureBytes: keptOutput,
+    });
     return judgeCommand(command, result, timeoutMs);
   } catch (error) {
     // Only a restart of the app fixes this, so it counts as the app's failure.

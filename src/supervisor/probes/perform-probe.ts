@@ -1,16 +1,18 @@
 /** Performs one probe, by its mechanism. */
 import { type DefaultedActionOf, type Mechanism, mechanismOf } from "../../api/probe-mechanisms.ts";
 import type { DefaultedProbe, DefaultedSpec } from "../../api/types.ts";
+import type { Entrance } from "../launcher/launcher.ts";
 import { probeExec } from "./exec-probe.ts";
 import { probeHttp } from "./http-probe.ts";
 import type { ProbeResult } from "./probe-result.ts";
 import { resolveTarget } from "./probe-target.ts";
 import { probeTcp } from "./tcp-probe.ts";
 
-/** What a probe needs to know about the app: its ports by name, and the folder of its run. */
+/** What a probe needs to know about the app: its ports by name, and the folder of its run; and what enters it. */
 export interface ProbedApp {
   ports: DefaultedSpec["ports"];
   runFolder: string;
+  launcher?: Entrance;
 }
 
 type Perform<M extends Mechanism> = (
@@ -21,7 +23,7 @@ type Perform<M extends Mechanism> = (
 
 /** The compiler rejects a mechanism of the schema that is missing here. */
 export const performers: { readonly [M in Mechanism]: Perform<M> } = {
-  exec: ({ command }, { runFolder }, timeoutMs) => probeExec(command, runFolder, timeoutMs),
+  exec: ({ command }, app, timeoutMs) => probeExec(command, app, timeoutMs),
   httpGet: async (action, { ports }, timeoutMs) => {
     const target = resolveTarget(action, ports);
     if (!target) return unknownPort(action.port);

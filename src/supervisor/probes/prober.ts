@@ -37,7 +37,7 @@ export interface ProberDeps {
   /** The startup probe has passed. */
   onStarted: (run: ProbedRun) => void;
   /** One probe failed, whether or not it reached a threshold, or the node could not perform the first of several. */
-  onUnhealthy: (run: ProbedRun, message: string) => void;
+  onUnhealthy: (run: ProbedRun, message: string, kind: ProbeKind) => void;
   now?: () => number;
   random?: () => number;
   /** A clock for the periods that never jumps. */
@@ -48,6 +48,7 @@ export interface Prober {
   /** Starts to probe this run, or replaces its probes if they changed. */
   watch(run: ProbedRun): void;
   stop(key: string): void;
+  /** Stops all probes for good: a runner whose last step is under way may still ask for one. */
   close(): void;
 }
 
@@ -57,6 +58,7 @@ export function hasProbes({ startupProbe, livenessProbe, readinessProbe }: Probe
 
 export function createProber(deps: ProberDeps): Prober {
   const watched = new Map<string, { run: ProbedRun; probes: string; end: () => void }>();
+  let isClosed = false;
 
   const stop = (key: string) => {
     watched.get(key)?.end();
@@ -64,6 +66,7 @@ export function createProber(deps: ProberDeps): Prober {
   };
   return {
     watch(run) {
+      if (isClosed) return;
       const known = watched.get(run.key);
       const probes = JSON.stringify(run.spec);
       if (known?.run.runId === run.runId && known.probes === probes) return;
@@ -72,6 +75,7 @@ export function createProber(deps: ProberDeps): Prober {
     },
     stop,
     close() {
+      isClosed = true;
       for (const key of [...watched.keys()]) stop(key);
     },
   };
@@ -149,12 +153,12 @@ function repeatProbe(
     const before = state.verdict;
     state = observeProbe(state, result, probe);
     const message = failureMessage(kind, result);
-    if (!result.ok) onUnhealthy(run, message);
+    if (!result.ok) onUnhealthy(run, message, kind);
     if (state.verdict && state.verdict !== before) onVerdict(state.verdict, message);
   }
 
   function reportOnce(error: Error): void {
-    if (!signal.aborted && !isReported) onUnhealthy(run, errorMessage(kind, error));
+    if (!signal.aborted && !isReported) onUnhealthy(run, errorMessage(kind, error), kind);
     isReported = true;
   }
 

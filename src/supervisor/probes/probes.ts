@@ -5,9 +5,11 @@
  * list of mechanisms is `probeActions` in api/schema/probe.ts).
  */
 import { type Layout, runFolder } from "../layout.ts";
+import type { Entrance } from "../launcher/launcher.ts";
 import { performProbe } from "./perform-probe.ts";
 import { createProber, hasProbes } from "./prober.ts";
 import { keyOf } from "../../api/names.ts";
+import type { ProbeKind } from "./thresholds.ts";
 import type { AppRecord, Run } from "../types.ts";
 
 /** Receives what the probes of an app found. */
@@ -22,27 +24,39 @@ export interface ProbeObserver {
 export interface AppProber {
   /** Starts, updates or stops the probes of an app, as its record requires. */
   follow(record: AppRecord): void;
+  /** How often probes of the app have failed. */
+  failures(key: string): ProbeFailures | undefined;
   stop(key: string): void;
+  /** Stops the probes of an app that is gone. */
+  forget(key: string): void;
   close(): void;
 }
 
+/** Failed probes by kind; replaced and never modified. */
+export type ProbeFailures = Readonly<Partial<Record<ProbeKind, number>>>;
+
 export function createAppProber(
-  { layout, find, onUnhealthy }: {
+  { layout, launcher, find, onUnhealthy }: {
     layout: Layout;
+    launcher?: Entrance;
     find: (key: string) => ProbeObserver | undefined;
     /** One probe failed, whether or not it reached a threshold. */
     onUnhealthy: (key: string, message: string) => void;
   },
 ): AppProber {
+  const failures = new Map<string, ProbeFailures>();
   const prober = createProber({
     perform: (probe, { runId, spec }) =>
-      performProbe(probe, { ports: spec.ports, runFolder: runFolder(layout, runId) }),
+      performProbe(probe, { ports: spec.ports, runFolder: runFolder(layout, runId), launcher }),
     onFailed: ({ key, runId }, message) => find(key)?.failProbe(runId, message),
     onReady: ({ key, runId }, ready) => find(key)?.setProbeState(runId, { ready }),
     onStarted: ({ key, runId }) => find(key)?.setProbeState(runId, { startupPassed: true }),
-    onUnhealthy: ({ key, runId }, message) => {
+    onUnhealthy: ({ key, runId }, message, kind) => {
       // A run that ends takes its exec probes with it: that says nothing about the app.
-      if (find(key)?.record.run?.id === runId) onUnhealthy(key, message);
+      if (find(key)?.record.run?.id !== runId) return;
+      const known = failures.get(key);
+      failures.set(key, { ...known, [kind]: (known?.[kind] ?? 0) + 1 });
+      onUnhealthy(key, message);
     },
   });
   return {
@@ -59,7 +73,12 @@ export function createAppProber(
         spec,
       });
     },
+    failures: (key) => failures.get(key),
     stop: (key) => prober.stop(key),
+    forget(key) {
+      prober.stop(key);
+      failures.delete(key);
+    },
     close: () => prober.close(),
   };
 }

@@ -8,6 +8,7 @@
  */
 import { readdirSync, rmSync } from "node:fs";
 import { readdir } from "node:fs/promises";
+import { isHung } from "../../lib/deadlines/deadlines.ts";
 import { errorCode } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
 import { appFolder, appsFolder, folderOf, type Layout, logFolder } from "../layout.ts";
@@ -27,9 +28,9 @@ export class LostApps {
     return this.#folders.length > 0;
   }
 
-  /** Finds the folders of apps that are not known. */
-  async find(known: RunnableApp[]): Promise<void> {
-    const owned = new Set(known.map(folderOf));
+  /** Finds the folders of apps that are neither known nor on hold. */
+  async find(known: RunnableApp[], holds: Iterable<string> = []): Promise<void> {
+    const owned = new Set([...known.map(folderOf), ...holds]);
     const folders = await readdir(appsFolder(this.#layout));
     this.#folders = folders.filter((folder) => folder.includes("_") && !owned.has(folder));
   }
@@ -43,6 +44,8 @@ export class LostApps {
   /** Reports whether the folder is done: removed, or not to be removed. */
   #remove(folder: string): boolean {
     const path = appFolder(this.#layout, folder);
+    // It would block the agent.
+    if (isHung(this.#layout.logDir)) return false;
     try {
       if (!readdirSync(path).every(isLeftOver)) return true;
       this.#log.warn("removing the remains of an app without a valid record that no source lists", { path });

@@ -21,18 +21,30 @@ class BadRecord extends Error {}
 /** A later version of the program wrote the record, and will read it again. */
 class LaterRecord extends Error {}
 
+export interface UnreadableRecord {
+  /** The folder of its app. */
+  folder: string;
+  path: string;
+  why: string;
+  /** A later version of the program wrote it. */
+  isLater: boolean;
+}
+
 export interface RecordStore {
-  load(): Promise<AppRecord[]>;
+  /** Loads what can be read. `onUnreadable` gets the files that stay in place, since a later version or another try can read them. */
+  load(onUnreadable?: (file: UnreadableRecord) => void): Promise<AppRecord[]>;
   save(record: AppRecord): Promise<void>;
   remove(record: AppRecord): Promise<void>;
 }
 
 export function createRecordStore(layout: Layout, log: Logger, now: () => number = Date.now): RecordStore {
   return {
-    async load() {
+    async load(onUnreadable = () => {}) {
       await ensureFolder(appsFolder(layout));
       const folders = await readdir(appsFolder(layout));
-      const records = await Promise.all(folders.map((folder) => loadRecord(layout, folder, log, now)));
+      const records = await Promise.all(
+        folders.map((folder) => loadRecord(layout, folder, { log, now, onUnreadable })),
+      );
       return records.filter((record) => record !== undefined);
     },
     async save(record) {
@@ -71,6 +83,20 @@ export async function readRunRecord(runFolder: string, log: Logger): Promise<App
   }
 }
 
+/** Checks the copy of a run: what is wrong with it, undefined if it is good or missing. */
+export async function checkRunRecord(
+  runFolder: string,
+): Promise<Omit<UnreadableRecord, "folder"> | undefined> {
+  const path = copyPath(runFolder);
+  try {
+    const text = await readIfExists(path);
+    if (text !== undefined) decodeRecord(text);
+    return undefined;
+  } catch (error) {
+    return { path, why: describeError(error), isLater: error instanceof LaterRecord };
+  }
+}
+
 /** Returns the text of the file: a line with version and checksum, then the record. */
 export function encodeRecord(record: AppRecord): string {
   const body = JSON.stringify(record);
@@ -105,8 +131,11 @@ const copyPath = (runFolder: string) => join(runFolder, "record.json");
 async function loadRecord(
   layout: Layout,
   folder: string,
-  log: Logger,
-  now: () => number,
+  { log, now, onUnreadable }: {
+    log: Logger;
+    now: () => number;
+    onUnreadable: (file: UnreadableRecord) => void;
+  },
 ): Promise<AppRecord | undefined> {
   const path = recordPath(layout, folder);
   try {
@@ -120,6 +149,7 @@ async function loadRecord(
       why: describeError(error),
     });
     if (isBad) await setAside(path, `${path}.bad-${now()}`, log);
+    else onUnreadable({ folder, path, why: describeError(error), isLater: error instanceof LaterRecord });
     return undefined;
   }
 }

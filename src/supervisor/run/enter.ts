@@ -8,11 +8,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { basename } from "node:path";
 import process from "node:process";
+import { findEntry } from "../../../cgroups/mod.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { cleanPath } from "../../lib/shell.ts";
-import { entryScript } from "./launcher-script.ts";
-import { execMarker } from "./exec-processes.ts";
-import { requireRunContext, type RunContext } from "./run-context.ts";
+import { type EnterOptions, type Entrance, shEntrance } from "../launcher/launcher.ts";
+import { execMarker } from "../processes.ts";
+import { requireRunContext } from "./run-context.ts";
 
 export interface ExecResult {
   code: number | null;
@@ -25,46 +26,43 @@ type Exit = [code: number | null, signal: NodeJS.Signals | null];
 
 const afterKillMs = 1000;
 
-const joinScript = `leaf=$1 environment=$2 log=$3
-shift 3
-[ -z "$leaf" ] || echo 0 >"$leaf/cgroup.procs" || exit 126
-{ echo 0 >/proc/self/oom_score_adj; } 2>/dev/null
-umask 022
-if [ -n "$log" ]; then exec >>"$log" 2>&1; fi
-exec "$@" 3<"$environment"`;
-
-/** The command that becomes the app's user, loads its environment, enters its folder and executes `command`. */
-export function entryCommand({ privileges, workingDir }: RunContext, command: string[]): string[] {
-  return [...privileges, "/bin/sh", "-c", entryScript, "nckubelet-entry", workingDir, ...command];
-}
+const cannotEnter = "nckubelet cannot enter";
+const cannotEnterCode = 126;
 
 /** The full command line that executes `command` in the run as an exec process. */
-export async function execCommandLine(runFolder: string, command: string[]): Promise<string[]> {
-  const words = await commandLine(runFolder, command, "");
+export async function execCommandLine(
+  runFolder: string,
+  command: string[],
+  { launcher = shEntrance, onTerminal }: { launcher?: Entrance; onTerminal?: boolean } = {},
+): Promise<string[]> {
+  const words = await commandLine(runFolder, command, launcher, { onTerminal });
   return ["/usr/bin/env", `${execMarker}=${basename(runFolder)}`, ...words];
 }
 
 /**
  * Executes a command in the run and waits for it to exit; after `timeoutMs` it is killed. Its output goes to `log`, or the first
- * `captureBytes` of it into the result. When the signal aborts, the wait ends with an error and the command continues.
+ * `captureBytes` of it into the result; then a run that cannot be entered is an error. When the signal aborts, the wait ends with an
+ * error and the command continues.
  */
 export async function execInRun(
   runFolder: string,
   command: string[],
-  { timeoutMs, log, captureBytes = 0, signal: stopWaiting }: {
+  { timeoutMs, launcher = shEntrance, log, captureBytes = 0, signal: stopWaiting }: {
     timeoutMs: number;
+    launcher?: Entrance;
     log?: string;
     captureBytes?: number;
     signal?: AbortSignal;
   },
 ): Promise<ExecResult> {
-  const [file = "", ...args] = await commandLine(runFolder, command, log ?? "");
+  const [file = "", ...args] = await commandLine(runFolder, command, launcher, { log });
   const env = { PATH: cleanPath, ...(log ? {} : { [execMarker]: basename(runFolder) }) };
   stopWaiting?.throwIfAborted();
   const output = captureBytes > 0 ? "pipe" : "ignore";
   // Not detached: a group leader's setsid would fork, and the command would not be the child that is waited for.
   const child = spawn(file, args, { cwd: "/", env, stdio: ["ignore", output, output] });
   const captured = captureOutput(child, captureBytes);
+  const closed = once(child, "close").catch(() => {});
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
@@ -78,7 +76,12 @@ export async function execInRun(
       once(child, "exit", { signal: stopWaiting }),
       unkillable,
     ]) as Exit;
-    return { code, signal, timedOut, output: captured() };
+    // The exit may come before the last output, which says whether the command was executed.
+    if (code === cannotEnterCode) await Promise.race([closed, unkillable]);
+    const output = captured();
+    const refusal = code === cannotEnterCode && refusalOf(output, basename(runFolder));
+    if (refusal) throw new Error(refusal);
+    return { code, signal, timedOut, output };
   } finally {
     done.abort();
     clearTimeout(timer);
@@ -90,12 +93,20 @@ export async function execInRun(
   }
 }
 
-/** The command line that executes `command` in the run; its output goes to `log` unless that is empty. */
-async function commandLine(runFolder: string, command: string[], log: string): Promise<string[]> {
+async function commandLine(
+  runFolder: string,
+  command: string[],
+  launcher: Entrance,
+  options: EnterOptions,
+): Promise<string[]> {
   const context = await requireRunContext(runFolder);
-  const { leaf, environment } = context;
-  const entry = entryCommand(context, command);
-  return ["/bin/sh", "-c", joinScript, "nckubelet-exec", leaf, environment, log, ...entry];
+  const leaf = context.leaf && findEntry(context.leaf);
+  return launcher.enterCommand({ ...context, leaf }, command, options);
+}
+
+/** Why the command was not executed; undefined if it was. A command that prints this itself would have to know the run. */
+function refusalOf(output: string, runId: string): string | undefined {
+  return output.split("\n").find((line) => line.startsWith(cannotEnter) && line.includes(runId));
 }
 
 /** Keeps the first `most` bytes of the output; the rest is read and dropped, so that the command never blocks. */

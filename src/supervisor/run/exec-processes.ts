@@ -10,19 +10,16 @@
  * Caveats: what an exec process starts without its environment, or what overwrites it, counts as the app's own. A service that a
  * user starts by hand from `nckubelet exec` counts as an exec process.
  */
-import { readFile } from "node:fs/promises";
-import { errorCode } from "../../lib/files.ts";
 import { sleep } from "../../lib/sleep.ts";
-import { scanMarkers } from "../processes.ts";
-
-/** The environment variable of exec processes; its value is the id of the run. Running apps have it, so it keeps its name. */
-export const execMarker = "NCAPP_VISITOR";
+import { scanProcesses } from "../process-table.ts";
+import { execMarker, readEnvironment } from "../processes.ts";
 
 const maxChecks = 3;
 const betweenChecksMs = 20;
 
 export interface EndedScript {
   runId: string;
+  leaf?: string;
   /** The script's own process, which has ended, too. */
   main?: number;
   /** A process that was found to be the app's own before: while it lives, no other has to be checked. */
@@ -52,8 +49,8 @@ function inOrder(pids: number[], { main, survivor }: EndedScript): number[] {
 }
 
 /** A list without cgroups may be incomplete: enough to know that a process lives, not that none does. */
-async function listAll({ runId, list }: EndedScript): Promise<number[]> {
-  const marked = (await scanMarkers()).get(runId) ?? [];
+async function listAll({ runId, leaf, list }: EndedScript): Promise<number[]> {
+  const marked = (await scanProcesses()).membersOf({ runId, leaf });
   return [...new Set([...await list(), ...marked.map(({ pid }) => pid)])];
 }
 
@@ -71,16 +68,4 @@ async function findOwn(
     else if (!environment.split("\0").includes(`${execMarker}=${runId}`)) return pid;
   }
   return answer;
-}
-
-/** Undefined for a process that has ended. One that may not be read counts as a process without the variable. */
-async function readEnvironment(pid: number): Promise<string | undefined> {
-  try {
-    return await readFile(`/proc/${pid}/environ`, "utf8");
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === "ENOENT" || code === "ESRCH") return undefined;
-    if (code === "EACCES" || code === "EPERM") return "unreadable";
-    throw error;
-  }
 }

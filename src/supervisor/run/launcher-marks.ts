@@ -1,19 +1,19 @@
-/** The marks that launchers write, read back. See launcher-script.ts for how each one is written. */
+/** The marks that launchers write, read back. See ../launcher/launcher-script.ts for how each one is written. */
 import { statSync, watch } from "node:fs";
 import { readdir, rm, symlink } from "node:fs/promises";
 import { performance } from "node:perf_hooks";
 import { errorCode, readIfExistsSync, writeNew } from "../../lib/files.ts";
 import { sleep } from "../../lib/sleep.ts";
-import { exitPlaceholder } from "./launcher-script.ts";
+import { exitPlaceholder } from "../launcher/launcher.ts";
 import { isAlive, parseStat } from "../processes.ts";
-import type { ProcessId, RunView } from "../types.ts";
+import type { ProcessId, RunView, ScriptExit } from "../types.ts";
 
 export interface LauncherMarks {
   claim: RunView["claim"];
   launcher?: ProcessId;
   started?: { at: number; main: ProcessId };
   failure?: string;
-  exit?: { code: number; at: number };
+  exit?: ScriptExit;
 }
 
 const kinds = ["claim", "started", "failure", "exit"] as const;
@@ -27,14 +27,13 @@ export function readMarks(mark: string): LauncherMarks {
   const started = readIfExistsSync(`${mark}.started`);
   const failure = readIfExistsSync(`${mark}.failure`);
   const main = parseStat(started ?? "");
-  const code = /^exit (1?\d?\d|2[0-4]\d|25[0-5])\n/.exec(exit ?? "")?.[1];
   return {
     claim: claim === undefined ? "none" : claim === cancelled ? "cancelled" : "launcher",
     launcher: processOf(claim),
     started: main &&
       { at: writtenAt(`${mark}.started`), main: { pid: main.pid, startTime: main.startTime } },
     failure: failure?.trimEnd() || undefined,
-    exit: code === undefined ? undefined : { code: Number(code), at: writtenAt(`${mark}.exit`) },
+    exit: parseExit(exit, `${mark}.exit`),
   };
 }
 
@@ -96,6 +95,18 @@ export function watchMarks(
 
 export function runOfMark(file: string): string | undefined {
   return /^([a-z0-9-]+)\.(claim|started|failure|exit)$/.exec(file)?.[1];
+}
+
+function parseExit(text = "", path: string): ScriptExit | undefined {
+  const [, code, terminated, signal] =
+    /^exit (1?\d?\d|2[0-4]\d|25[0-5])\n(terminated\n)?(?:signal (\d|[1-5]\d|6[0-4])\n)?/.exec(text) ?? [];
+  if (code === undefined) return undefined;
+  return {
+    code: Number(code),
+    at: writtenAt(path),
+    ...(signal === undefined ? {} : { signal: Number(signal) }),
+    ...(terminated ? { terminated: true } : {}),
+  };
 }
 
 function readClaim(path: string): string | undefined {

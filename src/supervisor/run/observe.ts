@@ -1,7 +1,7 @@
 /** Observes a run: what its launcher wrote, and which of its processes live. */
 import type { ConfinementOf } from "../confinement/confinement.ts";
 import type { RunRef } from "../types.ts";
-import { type Layout, markPath } from "../layout.ts";
+import { type Layout, logPath, markPath } from "../layout.ts";
 import { type LauncherMarks, readMarks } from "./launcher-marks.ts";
 import { isAlive } from "../processes.ts";
 import type { Run, RunView } from "../types.ts";
@@ -21,7 +21,9 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   const mark = markPath(deps.layout, run.id);
   const before = readMarks(mark);
   const main = before.started?.main ?? run.main;
-  const ref: RunRef = { folder, runId: run.id, main, leaf: run.leaf };
+  const log = logPath(deps.layout, folder);
+  const launcher = before.launcher ?? run.launcher;
+  const ref: RunRef = { folder, runId: run.id, main, launcher, leaf: run.leaf, log };
   const confinement = deps.confinementOf(ref);
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";
@@ -34,7 +36,13 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   const hasEnded = exit !== undefined || (!launcherAlive && !(main && listed.includes(main.pid)));
   // Exec processes matter only once the script has ended.
   const processes = hasEnded
-    ? await withoutExecProcesses(listed, { runId: run.id, main: main?.pid, survivor: run.survivor, list })
+    ? await withoutExecProcesses(listed, {
+      runId: run.id,
+      leaf: run.leaf,
+      main: main?.pid,
+      survivor: run.survivor,
+      list,
+    })
     : listed;
   const usage = mayLive ? await confinement.usage(ref) : undefined;
   return {
@@ -46,7 +54,7 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
     failure,
     exit,
     processes,
-    oomKills: usage?.oomKills ?? 0,
+    kills: usage?.kills,
   };
 }
 

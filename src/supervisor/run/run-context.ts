@@ -5,17 +5,12 @@
 import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorCode, writeNew } from "../../lib/files.ts";
+import type { Entry } from "../launcher/launcher.ts";
 import { environmentPath, runFolder as folderOfRun, type RunLayout } from "../layout.ts";
 import { checkEnvironment } from "./run-environment.ts";
 
-export interface RunContext {
-  leaf: string;
-  /** The command prefix that changes session and user. */
-  privileges: string[];
-  workingDir: string;
+export interface RunContext extends Entry {
   gid: number;
-  /** The path of its environment file. */
-  environment: string;
 }
 
 /** The context of a run is gone or damaged: no command can enter it until its app restarts. */
@@ -33,11 +28,12 @@ export async function saveRunContext(runFolder: string, context: RunContext): Pr
 export async function readRunContext(runFolder: string): Promise<RunContext> {
   const path = contextFile(runFolder);
   const context: RunContext = JSON.parse(await readFile(path, "utf8"));
-  const { leaf, privileges, workingDir, environment } = context ?? {};
+  const { leaf, user, privileges, workingDir, environment } = context ?? {};
   const isLeaf = leaf === "" ||
     (typeof leaf === "string" && leaf === join("/", leaf) && basename(leaf) === basename(runFolder));
   const hasPaths = typeof workingDir === "string" && typeof environment === "string";
-  if (isLeaf && Array.isArray(privileges) && hasPaths) return context;
+  const isUser = user === undefined || typeof user === "string";
+  if (isLeaf && isUser && Array.isArray(privileges) && hasPaths) return context;
   throw new Error(`${path} is damaged: it does not say how this run was started`);
 }
 

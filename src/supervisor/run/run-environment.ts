@@ -32,7 +32,8 @@ export async function checkEnvironment(path: string): Promise<void> {
 /** The ids of runs that have an environment file. A folder of another user is ignored. */
 export async function listEnvironments({ privateDir }: RunLayout): Promise<string[]> {
   const info = await lstat(privateDir).catch(() => undefined);
-  return info?.isDirectory() && isOurs(info) ? await readdir(privateDir) : [];
+  if (!info?.isDirectory() || !isOurs(info)) return [];
+  return (await readdir(privateDir)).filter((name) => !name.startsWith("."));
 }
 
 /** The parent may be writable by others, such as /tmp: a folder that another user created first is refused. */

@@ -5,6 +5,15 @@
  * `execInRun` runs commands beside its processes: exec probes, stop files and `nckubelet exec`.
  */
 export { execCommandLine, execInRun, type ExecResult } from "./enter.ts";
+export {
+  type ExecSession,
+  exitCodeOf,
+  findScript,
+  noTerminal,
+  startExecSession,
+  terminalCommand,
+  type TerminalSize,
+} from "./exec-session.ts";
 export type { ResolveValue } from "./environment.ts";
 export { type Enforce, type LaunchDeps, launchRun } from "./launch.ts";
 export { cancelRun, listMarkedRuns, removeMarks, waitForLauncher, watchMarks } from "./launcher-marks.ts";

@@ -1,4 +1,5 @@
 import type { Logger } from "../../lib/log.ts";
+import type { Entrance } from "../launcher/launcher.ts";
 import { execInRun } from "./enter.ts";
 import { folderOf, type Layout, logPath, runFolder, stopCopyPath } from "../layout.ts";
 import { keyOf } from "../../api/names.ts";
@@ -13,7 +14,13 @@ import type { AppRecord, Run } from "../types.ts";
 export async function runStopFile(
   record: AppRecord,
   run: Run,
-  { layout, log, now, signal }: { layout: Layout; log: Logger; now: () => number; signal: AbortSignal },
+  { layout, launcher, log, now, signal }: {
+    layout: Layout;
+    launcher: Entrance;
+    log: Logger;
+    now: () => number;
+    signal: AbortSignal;
+  },
 ): Promise<void> {
   const { stopFile = "" } = record.app.spec;
   const app = keyOf(record.app);
@@ -27,6 +34,7 @@ export async function runStopFile(
     });
     const result = await execInRun(folder, command, {
       timeoutMs: Math.max(0, (run.stop?.deadline ?? 0) - now()),
+      launcher,
       log: logPath(layout, folderOf(record.app)),
       signal,
     });

@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import process from "node:process";
-import type { Logger } from "../../lib/log.ts";
+import { FileTimeoutError, inLane } from "../../lib/deadlines/deadlines.ts";
 import { capsOf, type CapsState, type ConfinementOf } from "../confinement/confinement.ts";
 import { type RunRef } from "../types.ts";
 import {
@@ -18,11 +18,13 @@ import {
 import {
   copiesFolder,
   folderOf,
+  type Layout,
   logFolder,
   logPath,
   markPath,
   runFolder,
   type RunLayout,
+  valuesPath,
 } from "../layout.ts";
 import { forgetLog, readTail } from "../logs/logs.ts";
 import { type RecordStore, saveRunRecord } from "../records/records.ts";
@@ -33,7 +35,6 @@ import type { AppRecord, Run, StartProblem } from "../types.ts";
 
 export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot"> {
   confinementOf: ConfinementOf;
-  log: Logger;
   now: () => number;
 }
 
@@ -46,25 +47,25 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
       observeRun(folderOf(app), run, { layout, confinementOf, bootId, waitedMs }),
     cancel: (run) => cancelRun(markPath(layout, run.id)),
     thaw(record, run) {
-      const ref = refOf(record, run);
+      const ref = refOf(record, run, layout);
       return confinementOf(ref).thaw(ref);
     },
     startRun: (record, run, signal) => startRun(record, run, signal, options),
     runStopFile: (record, run, signal) => runStopFile(record, run, { ...options, signal }),
     terminate(record, run) {
-      const ref = refOf(record, run);
+      const ref = refOf(record, run, layout);
       return confinementOf(ref).terminate(ref);
     },
     kill(record, run) {
-      const ref = refOf(record, run);
+      const ref = refOf(record, run, layout);
       return confinementOf(ref).kill(ref);
     },
-    cleanUp: (record, run) => cleanUpRun(refOf(record, run), layout, confinementOf),
-    ensureCaps: (record) => ensureCaps(record, confinementOf).catch(notEnforced),
+    cleanUp: (record, run) => cleanUpRun(refOf(record, run, layout), layout, confinementOf),
+    ensureCaps: (record) => ensureCaps(record, layout, confinementOf).catch(notEnforced),
     forget: (record) => forget(record, options, store),
-    logTail: (record) => readTail(logFolder(layout, folderOf(record.app))),
+    logTail: (record) => logTail(logFolder(layout, folderOf(record.app)), options),
     onEmpty(record, run, callback) {
-      const ref = refOf(record, run);
+      const ref = refOf(record, run, layout);
       return confinementOf(ref).onEmpty(ref, callback);
     },
   };
@@ -89,8 +90,12 @@ export async function cleanUpRun(
 }
 
 /** Sets the caps once for all runs that share an app cgroup. They are enforced if they are for every run. */
-async function ensureCaps(record: AppRecord, confinementOf: ConfinementOf): Promise<CapsState> {
-  const runs = new Map(runsOf(record).map((run) => [dirname(run.leaf), refOf(record, run)]));
+async function ensureCaps(
+  record: AppRecord,
+  layout: Layout,
+  confinementOf: ConfinementOf,
+): Promise<CapsState> {
+  const runs = new Map(runsOf(record).map((run) => [dirname(run.leaf), refOf(record, run, layout)]));
   const states: CapsState[] = [];
   for (const run of runs.values()) {
     states.push(await confinementOf(run).ensureCaps(run, capsOf(record.app)));
@@ -115,12 +120,23 @@ async function startRun(
     await launchRun(record.app, run, { ...options, isRoot: process.getuid?.() === 0 }, signal);
     return undefined;
   } catch (error) {
-    // A failed start must not run later. The spawn is its last step: if even the cancel fails, there is no
-    // launcher either.
+    // A failed start must not run later: unless a launcher claimed it, it is canceled for good.
     await cancelRun(markPath(layout, run.id)).catch((cause) => log.warn("cannot cancel a run", { cause }));
     if (signal.aborted) return undefined;
+    if (error instanceof FileTimeoutError) return { reason: "FileTimeout", message: error.message };
     if (error instanceof StartError) return { reason: error.reason, message: error.message };
     return { reason: "StartFailed", message: (error as Error).message };
+  }
+}
+
+/** The last lines of a log for a status; none if the file system of the logs hangs, since the status matters more. */
+async function logTail(folder: string, { log }: RunEffectsOptions): Promise<string> {
+  try {
+    return await readTail(folder);
+  } catch (error) {
+    if (!(error instanceof FileTimeoutError)) throw error;
+    log.warn("cannot read the last lines of a log", { error });
+    return "";
   }
 }
 
@@ -131,7 +147,8 @@ async function forget(
 ): Promise<void> {
   const folder = folderOf(record.app);
   await confinement.removeApp(folder);
-  await rm(logFolder(layout, folder), { recursive: true, force: true });
+  await rm(valuesPath(layout, folder), { force: true });
+  await inLane(layout.logDir, () => rm(logFolder(layout, folder), { recursive: true, force: true }));
   forgetLog(logPath(layout, folder));
   await store.remove(record);
 }

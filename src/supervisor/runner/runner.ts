@@ -11,8 +11,10 @@ import {
   type Desired,
   isOver,
   mergeDesired,
+  mergeOrder,
   mergeProbeState,
   newRecord,
+  type Order,
   runHash,
   type RunProbeState,
   type Situation,
@@ -24,7 +26,7 @@ import { runsOf } from "../run-ref.ts";
 import { keyOf } from "../../api/names.ts";
 import { StartAttempt } from "./start-attempt.ts";
 import { StepLoop } from "./step-loop.ts";
-import type { AppRecord, Effect, Run, RunnableApp, StartProblem } from "../types.ts";
+import type { AppRecord, Effect, HaltReason, Run, RunnableApp, StartProblem } from "../types.ts";
 
 export type { RunnerDeps } from "./effects.ts";
 export { cleanUpRun, createRunEffects, type RunEffectsOptions } from "./real-effects.ts";
@@ -46,7 +48,8 @@ export class AppRunner {
   #eviction: string | undefined;
   #probeFailure: { runId: string; message: string } | undefined;
   #probeState: RunProbeState | undefined;
-  #halted = false;
+  #halted: HaltReason | undefined;
+  #orders: { order: Order; saved: PromiseWithResolvers<void> }[] = [];
   #quickCheck: QuickCheck | undefined;
 
   constructor(record: AppRecord, deps: RunnerDeps) {
@@ -89,9 +92,12 @@ export class AppRunner {
 
   assign(desired: Desired): void {
     this.#next = desired;
+    const { deletionTimestamp } = desired.app.metadata;
     const changes = runHash(desired.app) !== this.#record.run?.hash || desired.app.spec.suspend;
     // An invalid spec changes nothing that runs or starts.
-    if (changes && !desired.invalid) this.#start.cancel(new Error("the app was changed"));
+    if (deletionTimestamp || changes && !desired.invalid) {
+      this.#start.cancel(new Error("the app was changed"));
+    }
     this.poke();
   }
 
@@ -99,6 +105,15 @@ export class AppRunner {
     this.#next = "withdrawn";
     this.#start.cancel(new Error("the app was withdrawn"));
     this.poke();
+  }
+
+  /** Carries out an order of the operator; resolves when the record has it. */
+  order(order: Order): Promise<void> {
+    const saved = Promise.withResolvers<void>();
+    this.#orders.push({ order, saved });
+    if (order === "stop") this.#start.cancel(new Error("the app was stopped"));
+    this.poke();
+    return saved.promise;
   }
 
   /** A liveness or startup probe of this run failed for good. */
@@ -112,9 +127,9 @@ export class AppRunner {
     this.poke();
   }
 
-  /** The agent stops its apps on exit: this one stops, and nothing starts again. Resolves when the step under way is done. */
-  halt(): Promise<void> {
-    this.#halted = true;
+  /** The agent ends and stops its apps: this one stops, and nothing starts again. Resolves when the step under way is done. */
+  halt(reason: HaltReason): Promise<void> {
+    this.#halted = reason;
     this.#start.close();
     this.poke();
     return this.#loop.settled();
@@ -154,6 +169,7 @@ export class AppRunner {
   async #step(): Promise<boolean> {
     this.#quickCheck = undefined;
     await this.#applyDesired();
+    await this.#applyOrders();
     await this.#applyProbeState();
     await this.#cleanUps.retry();
     const situation = await this.#observe();
@@ -174,7 +190,7 @@ export class AppRunner {
     }
     if (wakeAt !== undefined) this.#loop.wakeAt(wakeAt);
     if (this.#cleanUps.done) this.#quickCheck = planQuickCheck(this.#record, situation.view, situation.now);
-    return this.#next !== undefined;
+    return this.#next !== undefined || this.#orders.length > 0;
   }
 
   async #applyDesired(): Promise<void> {
@@ -185,6 +201,20 @@ export class AppRunner {
     this.#successor = successor;
     if (record !== this.#record) await this.#save(record);
     if (!record.withdrawn) this.#deps.onChange(record);
+  }
+
+  async #applyOrders(): Promise<void> {
+    const orders = [...this.#orders];
+    if (orders.length === 0) return;
+    const record = orders.reduce(
+      (record, { order }) => mergeOrder(record, order, this.#deps.now()),
+      this.#record,
+    );
+    if (record !== this.#record) await this.#save(record);
+    // A save that failed is tried again by the next step, with the same orders.
+    this.#orders = this.#orders.slice(orders.length);
+    for (const { saved } of orders) saved.resolve();
+    this.#deps.onChange(record);
   }
 
   async #applyProbeState(): Promise<void> {

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { quote } from "../../api/field-error.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import { type Headers, headerValue } from "../../lib/http-get.ts";
-import { hostAddress, isLinkLocal } from "../../lib/special-addresses.ts";
+import { describeMetadataAddress, hostAddress } from "../../lib/special-addresses.ts";
 import { followRedirect, maxRedirects } from "../../lib/redirect.ts";
 import { StartError } from "../types.ts";
 
@@ -91,12 +91,13 @@ export function tooLarge(url: URL, size: string, maxBytes: number): StartError {
   return new StartError("DownloadTooLarge", `${naming(url)}: ${size}, at most ${maxBytes} bytes are allowed`);
 }
 
-/** Rejects link-local addresses: metadata services live there, and they trust every caller on this node. */
-export function checkAddress(url: URL, address: string | undefined): void {
-  if (address === undefined || !isLinkLocal(address)) return;
+/** Rejects the addresses of metadata services, which trust every caller on this node. */
+export function checkAddress(url: URL, address = ""): void {
+  const what = describeMetadataAddress(address);
+  if (!what) return;
   throw new StartError(
     "ForbiddenAddress",
-    `${naming(url)}: ${address} is a link-local address, which downloads must not use`,
+    `${naming(url)}: ${address} is ${what}, which downloads must not use`,
   );
 }
 

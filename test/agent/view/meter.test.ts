@@ -1,19 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { NCAppSpec } from "../../../src/api/types.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createIdleApps, createMeter } from "../../../src/agent/view/meter.ts";
 import type { Usage } from "../../../src/supervisor/confinement/types.ts";
 import type { SupervisedApp, Supervisor, SupervisorListener } from "../../../src/supervisor/supervisor.ts";
-import { zeroReading } from "../../../src/supervisor/metering.ts";
+import { takeMachineClock } from "../../machine-clock.ts";
 import { appWith } from "../../supervisor/fixtures.ts";
 
-const idle: Usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, processes: 1, oomKills: 0 };
+const idle: Usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, processes: 1 };
 
 /** A meter for one app, whose counters are taken from a list, one after the other; undefined where it does not run. */
-function meterOf(readings: (Usage | undefined)[], spec: NCAppSpec = {}) {
+function meterOf(readings: (Usage | undefined)[], { ownClock = false } = {}) {
   let seconds = 0;
+  const soon: (() => void)[] = [];
   const run = { id: "r1", createdAt: 0 };
-  const record: { app: unknown; run: typeof run; others?: typeof run[] } = { app: appWith(spec), run };
+  const record: { app: unknown; run: typeof run; others?: typeof run[] } = { app: appWith({}), run };
   const measured: string[] = [];
   const supervisor = {
     get: () => ({ record }),
@@ -23,12 +24,13 @@ function meterOf(readings: (Usage | undefined)[], spec: NCAppSpec = {}) {
   const meter = createMeter({
     supervisor,
     size: { cpus: 1, memoryBytes: 1024 },
-    now: () => 10_000 * ++seconds,
+    now: ownClock ? undefined : () => 10_000 * ++seconds,
+    later: (_ms, work) => void soon.push(work),
   });
   meter.listen((key) => measured.push(key));
   const app = { key: "default/web", record } as SupervisedApp;
   const latest = () => meter.latest(app);
-  return { meter, measured, run, record, app, latest };
+  return { meter, measured, run, record, app, latest, soon };
 }
 
 test("what was used between two readings is measured as a share of the node", async () => {
@@ -58,13 +60,13 @@ test("an app that does not run any more has no figures", async () => {
 });
 
 test("a new run has no figures before it is measured itself", async () => {
-  const { meter, run, app, latest } = meterOf([{ ...idle, oomKills: 3 }, idle]);
+  const { meter, run, app, latest } = meterOf([{ ...idle, processes: 3 }, idle]);
   await meter.readAll();
-  assert.equal(latest()?.oomKills, 3);
+  assert.equal(latest()?.processes, 3);
   run.id = "r2";
   assert.deepEqual([latest(), meter.reading(app)], [undefined, undefined]);
   await meter.readAll();
-  assert.equal(latest()?.oomKills, 0);
+  assert.equal(latest()?.processes, 1);
 });
 
 test("a run that starts beside another, and one that outlives it, are measured since the last reading", async () => {
@@ -86,23 +88,30 @@ test("a run that starts beside another, and one that outlives it, are measured s
   Object.assign(record, { run: first, others: undefined });
   assert.equal(await shown(), 10);
   Object.assign(record, { run: { id: "r3", createdAt: 40_000 } });
-  assert.equal(await shown(), 40);
+  assert.equal(await shown(), undefined);
 });
 
-test("usage from before the agent started is not attributed to the run that it takes over", async () => {
-  const shared = { ...idle, counters: "app", cpuSeconds: 120 };
-  const beside = meterOf([shared]);
-  beside.record.others = [{ id: "r0", createdAt: 0 }];
-  const after = meterOf([shared], { schedule: "* * * * *", concurrencyPolicy: "Allow" });
-  for (const { meter, latest } of [beside, after]) {
-    await meter.readAll();
-    assert.equal(latest()?.cpuPCT, 0);
-  }
+test("the first reading shows no rate: counters may be older than the run and the agent. The second follows soon", async () => {
+  const old = { ...idle, cpuSeconds: 120 };
+  const { meter, measured, latest, soon } = meterOf([old, { ...old, cpuSeconds: 122 }]);
+  await meter.readAll();
+  assert.deepEqual([latest()?.cpuPCT, latest()?.memPCT, soon.length], [undefined, 50, 1]);
+  soon[0]!();
+  while (measured.length < 2) await nextTurn();
+  assert.deepEqual([latest()?.cpuPCT, soon.length], [20, 1]);
+});
+
+test("a machine whose clock is set between two readings shows no rate for time that did not pass", async () => {
+  using clock = takeMachineClock();
+  const { meter, latest } = meterOf([{ ...idle }, { ...idle, cpuSeconds: 3 }], { ownClock: true });
+  await meter.readAll();
+  clock.setBack(-10_000);
+  await meter.readAll();
+  assert.equal(latest()?.cpuPCT, undefined);
 });
 
 const readingOf = (cpuSeconds: number) => {
-  const { at, usage } = zeroReading(0);
-  return { at, usage: { ...usage, cpuSeconds } };
+  return { at: 0, usage: { ...idle, cpuSeconds } };
 };
 
 test("an app is idle if it used no CPU between two readings, and not where there are no two", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createStatusBoard } from "../../../src/agent/view/status-board.ts";
+import { runHash } from "../../../src/supervisor/decide/decide.ts";
 import type { SupervisedApp } from "../../../src/supervisor/supervisor.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";
 import { appWith } from "../../supervisor/fixtures.ts";
@@ -17,7 +18,7 @@ const record: AppRecord = {
   run: {
     id: "r1",
     bootId: "boot-1",
-    hash: "",
+    hash: runHash(appWith({})),
     createdAt: 0,
     leaf: "",
     startedAt: 1000,
@@ -52,7 +53,7 @@ test("a run of an earlier boot is not shown as running, and its process not at a
 test("a status is rebuilt when the record, the caps or the measurement changes, and only then", () => {
   const capped = { ...record, app: appWith({ cpuPCT: "20" }) };
   const known: SupervisedApp = { key: "default/web", record: capped, caps: { enforced: true } };
-  let measured = { cpuPCT: 1, memPCT: 2, memoryBytes: 3, cpuThrottledPCT: 0, processes: 1, oomKills: 0 };
+  let measured = { cpuPCT: 1, memPCT: 2, memoryBytes: 3, cpuThrottledPCT: 0, processes: 1 };
   const board = createStatusBoard({
     meter: { latest: () => measured },
     bootId: "boot-1",

@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { loadAll } from "js-yaml";
 import { checkSchema } from "../../../src/api/validate/check-schema.ts";
-import { buildCRD } from "../../../src/api/install/crd.ts";
-import { installFiles, renderInstallFile, renderInstallManifests } from "../../../src/api/install/install.ts";
+import { buildCRD, buildSetCRD } from "../../../src/api/install/crd.ts";
+import {
+  findCRDGaps,
+  installFiles,
+  renderInstallFile,
+  renderInstallManifests,
+} from "../../../src/api/install/install.ts";
 import { rules } from "../../../src/api/rules/rules.ts";
 import type { Schema } from "../../../src/api/schema/schema-type.ts";
 import { ncapp } from "../../../src/api/schema/schema.ts";
@@ -14,8 +19,8 @@ import { tempFolder } from "../../temp-folder.ts";
 import { badSpecs, goodSpecs } from "../samples.ts";
 
 // deno-lint-ignore no-explicit-any
-const crd = (features = {}): any => buildCRD(features);
-const schemaOf = (features = {}): Schema => crd(features).spec.versions[0].schema.openAPIV3Schema;
+const crd = (options = {}): any => buildCRD(options);
+const legacy = { legacy: true };
 
 test("the files in crd/ are up to date", async () => {
   const lines: string[] = [];
@@ -43,7 +48,7 @@ test("generate --check reports stale files and writes nothing; generate updates 
 });
 
 test("the CRD has exactly the schema of the validator", () => {
-  const [file] = installFiles();
+  const file = installFiles().find(({ path }) => path === "legacy/ncapp.yaml");
   const [read] = loadAll(renderInstallFile(file!)) as [ReturnType<typeof crd>];
   const schema = read.spec.versions[0].schema.openAPIV3Schema;
   assert.deepEqual(schema.properties.spec, JSON.parse(JSON.stringify(ncapp.properties.spec)));
@@ -55,7 +60,9 @@ test("the schema is structural and fully described, and the validator implements
     ..."description type format enum default pattern minLength maxLength minimum exclusiveMinimum maximum"
       .split(" "),
     ..."items minItems maxItems properties required additionalProperties maxProperties".split(" "),
-    ..."int-or-string list-type list-map-keys map-type".split(" ").map((name) => `x-kubernetes-${name}`),
+    ..."int-or-string list-type list-map-keys map-type preserve-unknown-fields".split(" ").map((name) =>
+      `x-kubernetes-${name}`
+    ),
   ]);
   const walk = (schema: Schema, path: string): void => {
     for (const word of Object.keys(schema)) assert.ok(understood.has(word), `${path} says ${word}`);
@@ -81,11 +88,14 @@ test("the schema is structural and fully described, and the validator implements
       );
     }
   };
-  walk(schemaOf(), "");
+  // deno-lint-ignore no-explicit-any
+  for (const built of [crd(legacy), buildSetCRD(legacy) as any]) {
+    walk(built.spec.versions[0].schema.openAPIV3Schema, "");
+  }
 });
 
 test("the schema alone rejects the samples that it should", () => {
-  const spec = schemaOf().properties!.spec!;
+  const { spec } = ncapp.properties;
   for (const good of goodSpecs) assert.deepEqual(checkSchema(spec, good, "spec"), []);
   for (const { spec: bad, by } of badSpecs) {
     assert.equal(checkSchema(spec, bad, "spec").length > 0, by === "schema", JSON.stringify(bad));
@@ -105,25 +115,73 @@ test("the CRD has the documented columns, names and subresources", () => {
   assert.deepEqual(spec.names.shortNames, ["nca"]);
   assert.deepEqual(spec.names.categories, ["all"]);
   assert.deepEqual(version.subresources, { status: {} });
-  assert.equal("selectableFields" in version, false);
-  assert.deepEqual(crd({ selectableFields: true }).spec.versions[0].selectableFields, [{
-    jsonPath: ".spec.nodeName",
-  }]);
+  assert.deepEqual(version.selectableFields, [
+    { jsonPath: ".spec.nodeName" },
+    { jsonPath: ".status.nodeName" },
+  ]);
 });
 
-test("every CEL rule is in the CRD for newer servers, none in the CRD for all servers", () => {
-  const count = (features: object) => JSON.stringify(crd(features)).split('"rule":').length - 1;
-  assert.equal(count({ cel: true }), rules.filter(({ cel }) => cel).length);
-  assert.equal(count({}), 0);
-  assert.ok(!JSON.stringify(crd()).includes("x-kubernetes-validations"));
+test("every CEL rule is in the CRD; the one for old servers has neither rules nor selectable fields", () => {
+  const count = (options: object) => JSON.stringify(crd(options)).split('"rule":').length - 1;
+  assert.equal(count({}), rules.filter(({ cel }) => cel).length);
+  assert.equal(count(legacy), 0);
+  assert.doesNotMatch(JSON.stringify(crd(legacy)), /x-kubernetes-validations|selectableFields/);
 });
 
-test("RBAC grants no Secrets in the cluster, no wildcard, and no NCApp writes to agents without the policy", () => {
-  const documents = installFiles().filter(({ path }) => !path.includes("/")).flatMap(({ documents }) =>
-    documents
+test("crd/ itself has all that a current server needs, crd/legacy what an old one accepts", () => {
+  const kindsOf = (documents: unknown[]) =>
+    new Set(documents.map((document) => (document as { kind: string }).kind));
+  const kindsIn = (folder: string) =>
+    kindsOf(
+      installFiles().filter(({ path }) => dirname(path) === folder).flatMap(({ documents }) => documents),
+    );
+  const printed = (minor: number) => kindsOf(loadAll(renderInstallManifests({ minor })));
+  assert.deepEqual(kindsIn("."), printed(31));
+  assert.deepEqual(kindsIn("legacy"), printed(30));
+});
+
+test("findCRDGaps() names what an older CRD lacks, and accepts a newer one", () => {
+  assert.deepEqual(findCRDGaps(crd()), { unknown: [], selectable: true });
+  assert.deepEqual(findCRDGaps(crd(legacy)), { unknown: [], selectable: false });
+  const other = crd();
+  const { spec, status } = other.spec.versions[0].schema.openAPIV3Schema.properties;
+  other.spec.versions[0].schema.openAPIV3Schema = {
+    properties: {
+      spec: {
+        properties: {
+          ...spec.properties,
+          newer: { type: "string" },
+          pidsMax: undefined,
+          env: { ...spec.properties.env, items: { properties: { name: {}, value: {} } } },
+        },
+      },
+      status: {
+        properties: { ...status.properties, phase: { enum: ["Pending", "Running"] }, nodeName: undefined },
+      },
+    },
+  };
+  const { unknown } = findCRDGaps(other);
+  const phases = status.properties.phase.enum.filter((phase: string) =>
+    !["Pending", "Running"].includes(phase)
   );
+  assert.deepEqual(
+    unknown.sort(),
+    [
+      ...phases.map((phase: string) => `status.phase: ${phase}`),
+      "spec.env[].valueFrom",
+      "spec.pidsMax",
+      "status.nodeName",
+    ].sort(),
+  );
+  const loose = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  other.spec.versions[0].schema.openAPIV3Schema = { properties: { spec: loose, status: loose } };
+  assert.deepEqual(findCRDGaps(other), { unknown: [], selectable: true });
+  assert.deepEqual(findCRDGaps({}), { unknown: ["spec", "status"], selectable: false });
+});
+
+test("RBAC grants no Secrets, one public ConfigMap, no wildcard, and no NCApp writes to agents without the policy", () => {
   // deno-lint-ignore no-explicit-any
-  const all = documents as any[];
+  const all = installFiles().find(({ path }) => path === "legacy/rbac.yaml")!.documents as any[];
   const bound = all.filter(({ kind }) => kind.endsWith("Binding")).map(({ roleRef }) =>
     `${roleRef.kind}/${roleRef.name}`
   );
@@ -133,8 +191,21 @@ test("RBAC grants no Secrets in the cluster, no wildcard, and no NCApp writes to
   for (const { kind, metadata, rules = [] } of all) {
     assert.ok(!JSON.stringify(rules).includes("*"), metadata.name);
     if (!bound.includes(`${kind}/${metadata.name}`)) continue;
-    for (const { resources, verbs } of rules) {
-      assert.ok(!resources.includes("secrets") && !resources.includes("configmaps"), metadata.name);
+    for (const { resources, verbs, resourceNames } of rules) {
+      assert.ok(!resources.includes("secrets"), metadata.name);
+      if (resources.includes("configmaps")) {
+        // Only the authority of client certificates, which is public.
+        assert.deepEqual(
+          { kind, namespace: metadata.namespace, resources, verbs, resourceNames },
+          {
+            kind: "Role",
+            namespace: "kube-system",
+            resources: ["configmaps"],
+            verbs: ["get"],
+            resourceNames: ["extension-apiserver-authentication"],
+          },
+        );
+      }
       if (metadata.name === "nckubelet-agent" && resources.includes("ncapps")) {
         assert.deepEqual(verbs, ["get", "list", "watch"]);
       }
@@ -150,6 +221,7 @@ test("renderInstallManifests() returns what the server accepts", () => {
   assert.ok(!renderInstallManifests({ minor: 30 }).includes("selectableFields"));
   assert.ok(renderInstallManifests({ minor: 31 }).includes("selectableFields"));
   assert.ok(kinds({ minor: 31 }).has("ValidatingAdmissionPolicy"));
+  assert.deepEqual(kinds({}), kinds({ minor: 31 }));
   assert.ok(!kinds({ minor: 31 }).has("Deployment"));
   assert.ok(renderInstallManifests({ image: "example.com/nck:1" }).includes("image: example.com/nck:1"));
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setSpecWith, setWith } from "../set-samples.ts";
 import { formatProblem, maxManifestSize, parseManifests } from "../../../src/api/manifest/manifest.ts";
 import { appWith } from "../samples.ts";
 
@@ -57,10 +58,10 @@ test("a broken document is reported with its line and does not affect the others
   assert.deepEqual(names, ["default/a", "default/b"]);
   assert.equal(problems.length, 3);
   assert.match(problems[0]!, /^apps\.yaml:[67]: not YAML: /);
-  assert.match(problems[1]!, /^apps\.yaml:1[45]: not YAML: .*duplicate/i);
+  assert.match(problems[1]!, /^apps\.yaml:1[45]: not YAML: .*given twice/);
   assert.match(
     problems[2]!,
-    /^apps\.yaml:15: default\/c: spec\.cpuPCT: Invalid value: "200": must be a percentage/,
+    /^apps\.yaml:19: default\/c: spec\.cpuPCT: Invalid value: "200": must be a percentage/,
   );
 });
 
@@ -70,7 +71,7 @@ test("a problem carries origin, index, field and value for programs", () => {
   assert.deepEqual(rest, {
     origin: "b.yaml",
     index: 1,
-    line: 5,
+    line: 9,
     app: "default/b",
     field: "spec.cpuPCT",
     value: "abc",
@@ -136,9 +137,9 @@ test("non-objects and other versions are reported", () => {
     names: ["default/a"],
     problems: [
       'apps.yaml:1: List "c" (v1) is not an NCApp of app.example.com/v1alpha1',
-      "apps.yaml:9: [1] is not a Kubernetes object",
-      "apps.yaml:11: has no apiVersion or no kind",
-      'apps.yaml:13: unknown apiVersion "app.example.com/v2": use app.example.com/v1alpha1',
+      "apps.yaml:10: [1] is not a Kubernetes object",
+      "apps.yaml:12: has no apiVersion or no kind",
+      'apps.yaml:14: unknown apiVersion "app.example.com/v2": use app.example.com/v1alpha1',
     ],
   });
 });
@@ -147,7 +148,7 @@ test("a copy with hidden secrets is a problem of that field", () => {
   assert.deepEqual(read(app("a", "{env: [{name: KEY, value: (set on the node)}]}")), {
     names: [],
     problems: [
-      "apps.yaml:1: default/a: spec.env[0].value: Invalid value: (set on the node): is the placeholder of the " +
+      "apps.yaml:4: default/a: spec.env[0].value: Invalid value: (set on the node): is the placeholder of the " +
       'hidden value of "KEY": write the value',
     ],
   });
@@ -156,7 +157,7 @@ test("a copy with hidden secrets is a problem of that field", () => {
 test("a duplicate name counts once", () => {
   assert.deepEqual(read(`${app("a", "{shellFile: /1}")}---\n${app("a", "{shellFile: /2}")}`), {
     names: ["default/a"],
-    problems: ["apps.yaml:5: default/a: is already defined at line 1; ignoring this one"],
+    problems: ["apps.yaml:6: default/a: is already defined at line 1; ignoring this one"],
   });
 });
 
@@ -219,4 +220,47 @@ test("a status, a null and CRLF line endings are accepted", () => {
   const { apps: [found] } = parseManifests("\uFEFF" + text.replaceAll("\n", "\r\n"), "f");
   assert.deepEqual(found!.app.metadata, { namespace: "default", name: "a" });
   assert.ok(!("status" in found!.app) && !("env" in found!.app.spec));
+});
+
+test("mistakes of users of Pods are answered with what to write", () => {
+  const message = (spec: string) => read(app("a", spec)).problems.join();
+  assert.match(
+    message("{command: [sh]}"),
+    /spec\.command: Unknown field: use shellFile for the script and args/,
+  );
+  assert.match(message("{resources: {}}"), /spec\.resources: Unknown field: use cpuPCT and memPCT/);
+  assert.match(message("{memPCT: 512Mi}"), /"512Mi": is an amount, but caps are shares of the node/);
+  assert.match(message("{env: [{name: A, value: 8080}]}"), /must be a string, not a number: quote it/);
+  assert.match(message("{env: [{name: A, value: true}]}"), /must be a string, not a boolean: quote it/);
+  assert.match(read(app("a").replace("NCApp", "NcApp")).problems.join(), /did you mean kind: NCApp\?$/);
+});
+
+test("what is wrong with YAML is said in words of its author", () => {
+  for (
+    const [text, meaning] of [
+      ["a:\n\tb: 1", /indented with a tab: use spaces/],
+      ["spec\n  a: 1", /a colon is missing/],
+      ["a: [1, 2", /closing bracket is missing/],
+      ["a: 'x", /closing quote is missing/],
+      ["a: 1\na: 2", /given twice/],
+      ["a: 1\n b: 2", /indentation|colon/],
+      ["a: *x", /has no anchor/],
+    ] as const
+  ) {
+    assert.match(read(text).problems.join(), meaning, text);
+  }
+});
+
+test("an NCAppSet is skipped, since it needs a cluster; validate checks it", () => {
+  const set = (spec: object) => JSON.stringify(setWith(spec, { name: "web" }));
+  assert.deepEqual(skipped(set(setSpecWith())), [
+    'apps.yaml:1: NCAppSet "web" needs a cluster: apply it with kubectl; skipped',
+  ]);
+  const checked = (spec: object) => parseManifests(set(spec), "f", { checkSets: true });
+  assert.deepEqual(checked(setSpecWith()).sets, ["default/web"]);
+  const { sets, problems } = checked(setSpecWith({ replicas: -1 }));
+  assert.deepEqual([sets, problems.map(({ app, field }) => [app, field])], [[], [[
+    "default/web",
+    "spec.replicas",
+  ]]]);
 });

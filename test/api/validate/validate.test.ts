@@ -57,7 +57,7 @@ test("an unknown field is reported with the closest known one", () => {
   assert.deepEqual(messages(appWith({ livenessProbe: { exec: { command: ["x"] }, periodSecond: 5 } })), [
     'spec.livenessProbe.periodSecond: Unknown field: did you mean "periodSeconds"?',
   ]);
-  assert.deepEqual(messages(appWith({ image: "nginx" })), ["spec.image: Unknown field"]);
+  assert.deepEqual(messages(appWith({ picture: "nginx" })), ["spec.picture: Unknown field"]);
   assert.deepEqual(messages({ ...appWith({}), data: {} }), ["data: Unknown field"]);
 });
 

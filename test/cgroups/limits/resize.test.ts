@@ -61,15 +61,16 @@ test("shrinking below the usage throttles, and caps once the kernel has reclaime
   assert.equal(state.max, 128 * MIB);
 });
 
-test("shrinking below what the app holds stays pending, with throttling and the old cap", () => {
+test("shrinking below what the app holds stays pending, with throttling and a bound just above its use", () => {
   const { end, writes, state } = settle(
     { max: 200 * MIB, high: Infinity, current: 180 * MIB },
     128 * MIB,
     150 * MIB,
   );
   assert.equal(end, "pending");
-  assert.deepEqual(writes, ["high=126"]);
-  assert.deepEqual(state, { max: 200 * MIB, high: 126 * MIB, current: 150 * MIB });
+  assert.deepEqual(writes, ["high=126", "max=152"]);
+  const bound = 152.375 * MIB;
+  assert.deepEqual(state, { max: bound, high: 126 * MIB, current: 150 * MIB });
   const step = nextResizeStep(state, 128 * MIB);
   assert.deepEqual(step, {
     kind: "pending",

@@ -77,6 +77,20 @@ test("locateRoot() names the controller that was not delegated to a user session
   assert.ok(found.message.includes(own));
 });
 
+test("locateRoot() refuses a threaded cgroup as a configured root, and says what to use", async (t) => {
+  const scene = layOutScene("unified", t);
+  const given = scene.addCgroup("/sys/fs/cgroup/threads", { "cgroup.type": "threaded\n" });
+  for (const need of [["cpu", "memory", "pids"], []]) {
+    const found = await locateRoot({ ...scene, override: given, need });
+    assert.ok(!found.ok);
+    assert.equal(found.reason, "threaded");
+    assert.match(
+      found.message,
+      /threads has the cgroup\.type "threaded", .*: use one that is neither threaded/,
+    );
+  }
+});
+
 test("locateRoot() reports a cgroup that the user may not manage", async (t) => {
   const scene = layOutScene("user-session", t);
   const found = await locateRoot({ ...scene, uid: 1000 });

@@ -121,10 +121,14 @@ test("explainMissing() names a controller that was not delegated, and what must 
   assert.deepEqual(failure.missing, ["cpu"]);
   assert.match(
     failure.message,
-    /^controller cpu not delegated to \/sys\/fs\/cgroup\/user\/app: its parent \/sys\/fs\/cgroup\/user must/,
+    /^controller cpu is not delegated to \/sys\/fs\/cgroup\/user\/app: its parent \/sys\/fs\/cgroup\/user must/,
   );
   assert.match(
     explain("container", "/sys/fs/cgroup", ["cpu"]).message,
     /the runtime of this container must/,
+  );
+  assert.match(
+    explain("container", "/sys/fs/cgroup", ["cpu", "memory"]).message,
+    /^controllers cpu, memory are not delegated to .* must enable them in cgroup\.subtree_control/,
   );
 });

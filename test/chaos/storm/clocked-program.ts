@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 
 const [offsetFile = "", ...args] = process.argv.slice(2);
 const RealDate = Date;
@@ -22,5 +23,7 @@ globalThis.Date = new Proxy(RealDate, {
     Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget),
   get: (target, name) => name === "now" ? now : Reflect.get(target, name),
 });
-process.argv.splice(1, process.argv.length - 1, "nckubelet", ...args);
+// Children of the program, such as the reader of its kubeconfig, run on the real clock.
+const program = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
+process.argv.splice(1, process.argv.length - 1, program, ...args);
 await import("../../../src/main.ts");

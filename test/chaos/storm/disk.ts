@@ -39,6 +39,11 @@ export async function mountDisk(path: string, kind: "ext4" | "tmpfs"): Promise<D
   };
 }
 
+/** Mounts an empty /run, where a fault announces that the machine goes down. The caller runs in its own mount namespace. */
+export async function mountOwnRun(): Promise<void> {
+  await run("mount", ["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"]);
+}
+
 async function fillUp(path: string): Promise<void> {
   const file = await open(path, "a");
   try {

@@ -1,5 +1,5 @@
 /** The only input of the invariants, so that each can be tested on made-up evidence. */
-import type { NCApp } from "../../../src/api/types.ts";
+import type { NCApp, NCAppSet } from "../../../src/api/types.ts";
 import type { StormApp } from "./ledger.ts";
 import type { LiveProcess } from "./live.ts";
 import type { Story } from "./witness.ts";
@@ -15,6 +15,23 @@ export interface Evidence {
   nodes: NodeEvidence[];
   /** Each run's own record of its log lines. */
   lines: Map<string, LineNotes>;
+  fleet?: FleetEvidence;
+}
+
+/** The set that the storm rolls. */
+export interface FleetEvidence {
+  set: NCAppSet;
+  /** The version that was last asked for. */
+  version: string;
+  nodes: readonly string[];
+  live: FleetProcess[];
+}
+
+export interface FleetProcess {
+  pid: number;
+  name: string;
+  run: string;
+  version: string;
 }
 
 export interface NodeEvidence {

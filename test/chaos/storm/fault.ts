@@ -1,5 +1,6 @@
 /** The shape of a fault, and what it may act on. */
 import type { EventRing } from "./events.ts";
+import type { Fleet } from "./fleet.ts";
 import type { Random } from "./random.ts";
 import type { Workload } from "./workload.ts";
 import type { World } from "./world.ts";
@@ -8,6 +9,7 @@ export interface Storm {
   stormId: string;
   world: World;
   workload: Workload;
+  fleet: Fleet;
   events: EventRing;
   /** The nodes whose log disk was ever full. */
   filledLogs: Set<string>;

@@ -5,6 +5,7 @@ import { instanceName } from "../../../src/cli/config/config.ts";
 import { runOfMark } from "../../../src/supervisor/run/launcher-marks.ts";
 import { decodeRecord } from "../../../src/supervisor/records/record-store.ts";
 import type { Evidence, LineNotes, NodeEvidence, Trace } from "./evidence.ts";
+import type { Fleet } from "./fleet.ts";
 import { findLive } from "./live.ts";
 import type { StormNode } from "./node.ts";
 import { readWitness } from "./witness.ts";
@@ -13,6 +14,7 @@ import type { Workload } from "./workload.ts";
 export interface Sources {
   stormId: string;
   workload: Pick<Workload, "objects" | "list" | "past">;
+  fleet?: Pick<Fleet, "evidence">;
   nodes: JudgedNode[];
   witnessFile: string;
   linesDir: string;
@@ -27,7 +29,8 @@ export type JudgedNode = Pick<StormNode, "name" | "stateDir" | "logDir" | "url" 
 export async function gather(sources: Sources): Promise<Evidence | undefined> {
   const { stormId, workload, witnessFile, linesDir, filledLogs } = sources;
   const objects = await workload.objects();
-  if (!objects) return undefined;
+  const fleet = await sources.fleet?.evidence();
+  if (!objects || sources.fleet && !fleet) return undefined;
   // Read before the logs: a recorded line is already in the log.
   const lines = await readNotes(linesDir);
   const nodes = await Promise.all(sources.nodes.map(async (node): Promise<NodeEvidence> => ({
@@ -42,7 +45,7 @@ export async function gather(sources: Sources): Promise<Evidence | undefined> {
   const past = [...workload.past];
   const live = await findLive(stormId);
   const stories = readWitness(await readFile(witnessFile, "utf8"));
-  return { objects, apps, past, live, stories, nodes, lines };
+  return { objects, apps, past, live, stories, nodes, lines, fleet };
 }
 
 async function readReadiness(url: string): Promise<string> {

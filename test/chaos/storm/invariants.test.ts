@@ -91,6 +91,14 @@ describe("no port or share oversold", () => {
     const ended = object({ ports: [{ port: 80 }] }, { phase: "Succeeded" }, "b", "b");
     assert.deepEqual(notOversold.judge(evidence({ objects: [web("a"), ended] })), []);
   });
+  test("a process that lives holds its port and its share, whatever became of its object", () => {
+    const apps = [{ ...app("port"), uid: "u1" }];
+    const past = [{ ...app("port"), uid: "u2" }];
+    const both = [live(), live({ uid: "u2", name: "b", run: "r2", pid: 2 })];
+    assert.match(notOversold.judge(evidence({ apps, past, live: both })).join(), /n1 gave port TCP 18080 to/);
+    const apart = [live(), live({ uid: "u2", node: "n2" })];
+    assert.deepEqual(notOversold.judge(evidence({ apps, past, live: apart })), []);
+  });
   test("more than 100 percent of a share is a violation", () => {
     const half = (name: string) => object({ cpuPCT: "50" }, {}, name, name);
     assert.deepEqual(notOversold.judge(evidence({ objects: [half("a"), half("b")] })), []);

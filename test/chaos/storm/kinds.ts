@@ -13,6 +13,7 @@ export type KindName =
   | "always"
   | "never"
   | "flaky"
+  | "mounted"
   | "hog"
   | "bomb";
 
@@ -29,6 +30,9 @@ export interface Kind {
 
 /** The one host port that more apps want than nodes exist. */
 export const contestedPort = 18_080;
+
+/** The variable that names the mount that hangs. */
+export const mountVariable = "STORM_MOUNT";
 
 const apps = fileURLToPath(new URL("./apps", import.meta.url));
 const script = (name: string, ...args: string[]) => ({ shellFile: join(apps, `${name}.sh`), args });
@@ -63,6 +67,8 @@ export const kinds: Record<KindName, Kind> = {
   always: { rest: "cycles", code: 7, spec: script("ender", "7", "3") },
   never: { rest: "ends", code: 9, runs: 1, spec: { ...script("ender", "9", "4"), restartPolicy: "Never" } },
   flaky: { rest: "ends", code: 3, runs: 3, spec: { ...script("flaky", "3"), restartPolicy: "OnFailure" } },
+  // Its folder is on the mount that hangs.
+  mounted: { rest: "runs", spec: script("ticker") },
   // These two need a kernel that limits them.
   hog: { rest: "ends", runs: 1, spec: { ...script("hog"), memPCT: "5", restartPolicy: "Never" } },
   bomb: { rest: "runs", spec: { ...script("bomb"), cpuPCT: "20", pidsMax: 40 } },
@@ -71,5 +77,6 @@ export const kinds: Record<KindName, Kind> = {
 /** Returns the spec of an app of this kind, with the environment that its witness needs. */
 export function specOf(kind: KindName, witness: Record<string, string>): NCAppSpec {
   const env = Object.entries(witness).map(([name, value]) => ({ name, value }));
-  return { ...quick, ...stays, ...kinds[kind].spec, env };
+  const workingDir = kind === "mounted" ? { workingDir: witness[mountVariable] } : {};
+  return { ...quick, ...stays, ...kinds[kind].spec, ...workingDir, env };
 }

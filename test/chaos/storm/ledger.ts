@@ -4,7 +4,7 @@ import type { KindName } from "./kinds.ts";
 
 /** A requested end of an instance. */
 export interface Ask {
-  what: "delete" | "restart" | "suspend" | "kill";
+  what: "delete" | "restart" | "suspend" | "kill" | "shutdown";
   /** In seconds since boot. */
   at: number;
 }
@@ -16,7 +16,9 @@ export interface StormApp {
   uid: string;
   asks: Ask[];
   suspended: boolean;
-  /** Its record was destroyed on purpose: its runs and exit statuses are no longer checked. */
+  /** The CPU share that a resize gave it. */
+  cpuPCT?: string;
+  /** Its record or its launcher was destroyed on purpose: its runs and exit statuses are no longer checked. */
   excused?: string;
 }
 

@@ -1,5 +1,6 @@
 /** Finds the live processes of the storm's apps by their environment, independently of any agent. */
 import { readdir, readFile } from "node:fs/promises";
+import { realNode } from "./node.ts";
 import { parseStat } from "../../../src/supervisor/processes.ts";
 
 export interface LiveProcess {
@@ -36,7 +37,7 @@ async function look(pid: number, stormId: string): Promise<LiveProcess | undefin
     uid: value("NCAPP_UID"),
     name: value("NCAPP_NAME"),
     run: value("NCAPP_RUN"),
-    node: value("NODE_NAME"),
+    node: realNode(value("NODE_NAME")),
   };
 }
 

@@ -47,10 +47,10 @@ export class Member {
   }
 
   /** Kills it, runs `meanwhile`, and restarts it. */
-  kill(meanwhile: () => Promise<void>): Promise<void> {
+  kill(meanwhile: () => Promise<void>, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     return this.exclusive(async () => {
       this.#isDown = true;
-      await this.daemon.kill("SIGKILL");
+      await this.daemon.kill(signal);
       await meanwhile();
       await this.#revive();
     });
@@ -59,7 +59,7 @@ export class Member {
   /** Pauses it for a while; its connections stay open. */
   freeze(ms: number): Promise<void> {
     return this.exclusive(async () => {
-      this.daemon.pause();
+      await this.daemon.pause();
       await pause(ms);
       this.daemon.resume();
     });

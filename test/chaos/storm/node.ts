@@ -1,5 +1,7 @@
 /** A node of the storm: an agent with its own folders, disks, listener and clock. */
+import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { get } from "node:http";
 import { join } from "node:path";
 import process from "node:process";
 import { agentUser } from "../../../src/api/names.ts";
@@ -21,6 +23,8 @@ export interface StormNode {
   logDir: string;
   /** The address of the agent's HTTP endpoint. */
   url: string;
+  /** Names the node otherwise when its agent starts next, as a changed host name would. */
+  rename(name: string): void;
   /** Small file systems for state and logs; undefined if mounting is not possible. */
   disks?: { state: Disk; logs: Disk };
   clock: ProgramClock;
@@ -53,17 +57,22 @@ export async function startNode(parts: NodeParts): Promise<StormNode> {
   const logFile = join(folder, "agent.log");
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
+  const socket = join(folder, "agent.sock");
+  const args = [
+    ...clock.args,
+    "agent",
+    ...["--node-name", name, "--kubeconfig", kubeconfig, "--enforce", "best-effort"],
+    ...["--state-dir", stateDir, "--log-dir", logDir, "--socket", socket],
+    // All nodes of the storm share the ports of one machine.
+    ...["--listen", `127.0.0.1:${port}`, "--kubelet-listen", "", "--config", await emptyConfig(folder)],
+  ];
+  const nameAt = args.indexOf("--node-name") + 1;
   const daemon = new Daemon({
     program: process.execPath,
-    args: [
-      ...clock.args,
-      "agent",
-      ...["--node-name", name, "--kubeconfig", kubeconfig, "--enforce", "best-effort"],
-      ...["--state-dir", stateDir, "--log-dir", logDir, "--socket", join(folder, "agent.sock")],
-      ...["--listen", `127.0.0.1:${port}`, "--config", await emptyConfig(folder)],
-    ],
+    args,
     logFile,
-    isReady: () => answers(`${url}/healthz`),
+    // Not by the port, which a fault may take.
+    isReady: () => answersOnSocket(socket),
     startTimeoutMs: 60_000,
   });
   const agent = new Member(`agent ${name}`, daemon, events);
@@ -75,10 +84,23 @@ export async function startNode(parts: NodeParts): Promise<StormNode> {
     stateDir,
     logDir,
     url,
+    rename: (name) => void (args[nameAt] = name),
     disks,
     clock,
     log: () => readFile(logFile, "utf8"),
   };
+}
+
+const renamedSuffix = "-renamed";
+
+/** The name of a node while a fault has renamed it. */
+export function renamed(name: string): string {
+  return `${name}${renamedSuffix}`;
+}
+
+/** The name of a node, also from an app that was started while the node had another. */
+export function realNode(name: string): string {
+  return name.endsWith(renamedSuffix) ? name.slice(0, -renamedSuffix.length) : name;
 }
 
 /** Writes a kubeconfig that reaches the gateway through a listener. JSON is YAML. */
@@ -106,6 +128,18 @@ export async function writeKubeconfig(
 export async function answers(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(2000) })).ok;
+  } catch {
+    return false;
+  }
+}
+
+async function answersOnSocket(socketPath: string): Promise<boolean> {
+  const asked = get({ socketPath, path: "/healthz", timeout: 2000 });
+  asked.on("timeout", () => asked.destroy());
+  try {
+    const [answer] = await once(asked, "response");
+    answer.resume();
+    return answer.statusCode === 200;
   } catch {
     return false;
   }

@@ -16,14 +16,15 @@ import { faults } from "./faults/list.ts";
 import { always, atRest, soon } from "./invariants/list.ts";
 import { noLeaks } from "./invariants/no-leaks.ts";
 import { findCgroups } from "./gather.ts";
-import type { KindName } from "./kinds.ts";
+import { type KindName, mountVariable } from "./kinds.ts";
 import { findLive } from "./live.ts";
+import { startFleet } from "./fleet.ts";
 import { planRound, type RoundShape } from "./plan.ts";
 import { createRandom } from "./random.ts";
 import type { Summary } from "./report.ts";
 import { calm, judgeRest } from "./rest.ts";
 import { createTally } from "./tally.ts";
-import { partsLive, startWatchman } from "./watchman.ts";
+import { budgetHeld, partsLive, startWatchman } from "./watchman.ts";
 import { readWitness } from "./witness.ts";
 import { Workload } from "./workload.ts";
 import { startWorld } from "./world.ts";
@@ -68,14 +69,16 @@ export async function runStorm(options: StormOptions): Promise<Summary> {
     return why ? [`${fault.name}: ${why}`] : [];
   });
   const invariants = [...new Set([...always, ...soon, ...atRest])].map(({ name }) => name);
-  const tally = createTally(possible.map(({ name }) => name), [...invariants, partsLive]);
+  const tally = createTally(possible.map(({ name }) => name), [...invariants, partsLive, budgetHeld]);
   const workload = new Workload(world.cluster, {
     STORM_ID: stormId,
     STORM_PID: String(process.pid),
     STORM_WITNESS: witnessFile,
     STORM_LINES: linesDir,
+    ...(world.mount ? { [mountVariable]: world.mount.path } : {}),
   });
-  const storm: Storm = { stormId, world, workload, events, filledLogs: new Set() };
+  await using fleet = await startFleet(world.cluster, stormId, world.nodes.map(({ name }) => name));
+  const storm: Storm = { stormId, world, workload, fleet, events, filledLogs: new Set() };
   const sources = { ...storm, nodes: world.nodes, witnessFile, linesDir };
 
   let round = 0;
@@ -88,7 +91,8 @@ export async function runStorm(options: StormOptions): Promise<Summary> {
   };
   const endWatch = startWatchman(storm, tally, () => round);
   try {
-    for (const kind of population) await workload.create(kind);
+    const kinds: KindName[] = world.mount ? [...population, "mounted", "mounted"] : population;
+    for (const kind of kinds) await workload.create(kind);
     await settle();
     // The start does not count: on a busy machine it could use up all the time.
     const deadline = Date.now() + minutes * 60_000;
@@ -133,18 +137,20 @@ export async function runStorm(options: StormOptions): Promise<Summary> {
 }
 
 /** Makes the agents end every app, kills what remains, since nothing may outlive the storm, and returns it. */
-async function removeAll({ world, workload, stormId }: Storm): Promise<string[]> {
+async function removeAll({ world, workload, fleet, stormId }: Storm): Promise<string[]> {
   await workload.removeAll();
+  await fleet.remove();
   const deadline = Date.now() + 30_000;
-  while ((await findLive(stormId)).length > 0 && Date.now() < deadline) await pause(250);
+  const findAll = async () => [...await findLive(stormId), ...await fleet.live()];
+  while ((await findAll()).length > 0 && Date.now() < deadline) await pause(250);
   await Promise.all(world.nodes.map(({ agent }) => agent.stop("SIGTERM")));
-  const left = await findLive(stormId);
+  const left = await findAll();
   for (const { pid } of left) process.kill(pid, "SIGKILL");
   for (const { stateDir } of world.nodes) {
     for (const folder of await findCgroups(stateDir)) await removeCgroups(folder);
   }
-  return left.map(({ pid, name, node }) =>
-    `process ${pid} of ${name} lives on ${node} when all apps are deleted`
+  return left.map(({ pid, name, run }) =>
+    `process ${pid} of ${name}, run ${run}, lives when all apps are deleted`
   );
 }
 

@@ -4,12 +4,13 @@ import type { Evidence } from "./evidence.ts";
 import type { Storm } from "./fault.ts";
 import { notOversold } from "./invariants/not-oversold.ts";
 import { oneInstance, rivals } from "./invariants/one-instance.ts";
-import { findLive, stillLive } from "./live.ts";
+import { findLive, type LiveProcess, stillLive } from "./live.ts";
 import type { Member } from "./member.ts";
 import type { Tally } from "./tally.ts";
 
 const periodMs = 1000;
 export const partsLive = "no agent or scheduler ends by itself";
+export const budgetHeld = "the budget of a set is never exceeded";
 
 /** Starts the checks; the returned function stops them and waits for the last one. */
 export function startWatchman(storm: Storm, tally: Tally, round: () => number): () => Promise<void> {
@@ -26,6 +27,8 @@ async function watch(storm: Storm, tally: Tally, round: () => number, signal: Ab
     tally.checked(oneInstance.name, await lookForDoubles(storm.stormId), round());
     const objects = await storm.workload.objects();
     if (objects) tally.checked(notOversold.name, notOversold.judge(only({ objects })), round());
+    tally.checked(notOversold.name, await lookForOversold(storm), round());
+    tally.checked(budgetHeld, storm.fleet.takeViolations(), round());
     tally.checked(partsLive, await lookAtParts(storm), round());
     await pause(periodMs, undefined, { signal }).catch(() => {});
   }
@@ -38,6 +41,14 @@ async function watch(storm: Storm, tally: Tally, round: () => number, signal: Ab
 async function lookForDoubles(stormId: string): Promise<string[]> {
   const live = await stillLive(rivals(await findLive(stormId)));
   return oneInstance.judge(only({ live }));
+}
+
+/** Judges living processes, twice for the same reason: only those that still live can have lived together. */
+async function lookForOversold({ stormId, workload }: Storm): Promise<string[]> {
+  const judge = (live: LiveProcess[]) =>
+    notOversold.judge(only({ live, apps: workload.list(), past: workload.past }));
+  const live = await findLive(stormId);
+  return judge(live).length > 0 ? judge(await stillLive(live)) : [];
 }
 
 async function lookAtParts({ world }: Storm): Promise<string[]> {

@@ -1,4 +1,5 @@
 /** Parses the witness file, in which the app's own processes record the events of each run. Pure. */
+import { realNode } from "./node.ts";
 
 /** One run of an app. */
 export interface Story {
@@ -22,7 +23,7 @@ export function readWitness(text: string): Story[] {
   for (const line of text.split("\n").slice(0, -1)) {
     const [word, uid = "", name = "", run = "", node = "", , uptime, code] = line.split(" ");
     const story = stories.get(run) ?? {
-      ...{ run, uid, name, node, began: Number(uptime) },
+      ...{ run, uid, name, node: realNode(node), began: Number(uptime) },
       ...{ termed: false, left: false },
     };
     stories.set(run, story);

@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { annotations, apiVersion } from "../../../src/api/names.ts";
 import type { NCApp } from "../../../src/api/types.ts";
 import type { Cluster } from "../../harness/cluster.ts";
-import { checkout } from "../../harness/parts.ts";
+import { crdFolder } from "../../harness/install-crd.ts";
 import { type KindName, kinds, specOf } from "./kinds.ts";
 import { ask, type StormApp } from "./ledger.ts";
 
@@ -60,8 +60,10 @@ export class Workload {
     const created = await this.#until(`create ${name}`, async () => {
       const { status, body } = await this.#cluster.request(path, { method: "POST", body: object });
       if (status === 201) return JSON.parse(body) as NCApp;
-      // An earlier attempt succeeded, and its answer was lost.
-      return status === 409 ? await this.#get(name) : undefined;
+      if (status !== 409) return undefined;
+      // An earlier attempt succeeded, and its answer was lost; or an app of this name has not stopped yet.
+      const found = await this.#get(name);
+      return found?.metadata.deletionTimestamp ? undefined : found;
     });
     app.uid = created.metadata.uid ?? "";
     this.apps.set(name, app);
@@ -91,6 +93,7 @@ export class Workload {
 
   /** Changes a share, which applies live, without a restart. */
   async resize(app: StormApp, cpuPCT: string): Promise<void> {
+    app.cpuPCT = cpuPCT;
     await this.#patch(app, { spec: { cpuPCT } });
   }
 
@@ -113,7 +116,7 @@ export class Workload {
       return (await this.#cluster.request(crdPath)).status === 404;
     });
     await this.#until("create the CRD", async () => {
-      const crd = join(checkout, "crd/ncapp.yaml");
+      const crd = join(crdFolder(this.#cluster), "ncapp.yaml");
       const applied = await this.#cluster.kubectl(["apply", "-f", crd], { allowFail: true });
       return applied.code === 0 && (await this.#cluster.request(path)).status === 200;
     });

@@ -1,5 +1,5 @@
 /**
- * The cluster of a storm, all real processes: etcd, the API server, two schedulers, three agents, and between them and the
+ * The cluster of a storm, all real processes: etcd, the API server, two controllers, three agents, and between them and the
  * server a gateway and a listener each.
  */
 import { mkdir } from "node:fs/promises";
@@ -11,6 +11,8 @@ import { startControlPlane } from "../../harness/control-plane.ts";
 import { installCRD } from "../../harness/install-crd.ts";
 import { Daemon } from "../../harness/daemon.ts";
 import { freePort } from "../../harness/free-port.ts";
+import { mountOwnRun } from "./disk.ts";
+import { createHungMount, type HungMount, skipWithoutFuse } from "../../harness/hung-mount.ts";
 import { createProgramClock, type ProgramClock } from "./clock.ts";
 import { type Listener, openListener } from "./listener.ts";
 import type { EventRing } from "./events.ts";
@@ -36,6 +38,8 @@ export interface World extends AsyncDisposable {
   etcd: Member;
   nodes: StormNode[];
   schedulers: StormScheduler[];
+  /** A mount for apps that stops to answer; undefined if mounting is not possible. */
+  mount?: HungMount;
   members: Member[];
 }
 
@@ -53,11 +57,15 @@ export async function startWorld({ folder, events, ownDisks }: WorldOptions): Pr
     ...nodeNames.map((node) => ({ name: agentUser(node), groups: [agentGroup] })),
     { name: schedulerUser, groups: [schedulerGroup] },
   ];
+  if (ownDisks) await mountOwnRun();
   const cluster = await startControlPlane({ users });
   opened.defer(() => cluster.stop());
   await installCRD(cluster);
   const gateway = opened.use(await openGateway(folder, cluster));
 
+  const mountFolder = join(folder, "mounts");
+  await mkdir(mountFolder, { recursive: true });
+  const mount = ownDisks && !skipWithoutFuse() ? opened.use(await createHungMount(mountFolder)) : undefined;
   const nodes: StormNode[] = [];
   for (const name of nodeNames) {
     const node = await startNode({ name, folder, cluster, gateway, events, ownDisks });
@@ -86,6 +94,7 @@ export async function startWorld({ folder, events, ownDisks }: WorldOptions): Pr
     etcd,
     nodes,
     schedulers: running,
+    mount,
     members: [
       ...nodes.map(({ agent }) => agent),
       ...running.map(({ member }) => member),
@@ -109,7 +118,7 @@ async function startScheduler(
   const listen = `127.0.0.1:${await freePort()}`;
   const daemon = new Daemon({
     program: process.execPath,
-    args: [...clock.args, "scheduler", "--kubeconfig", kubeconfig, "--listen", listen],
+    args: [...clock.args, "controller", "--kubeconfig", kubeconfig, "--listen", listen],
     logFile: join(folder, "scheduler.log"),
     isReady: () => answers(`http://${listen}/healthz`),
     startTimeoutMs: 60_000,

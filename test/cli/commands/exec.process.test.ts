@@ -7,6 +7,8 @@ import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { shellQuote } from "../../../src/lib/shell.ts";
+import { builtLauncher } from "../../harness/launcher.ts";
+import { skipUnless } from "../../harness/parts.ts";
 import { startTestAgent, type TestAgent } from "../test-agent.ts";
 
 const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
@@ -52,7 +54,23 @@ test("exec runs a command with the app's environment and folder, passes on strea
   await agent.command("stop", "inside");
   const stopped = await exec(agent, ["inside", "--", "id"]);
   assert.deepEqual([stopped.code, stopped.stdout], [1, ""]);
-  assert.match(stopped.stderr, /default\/inside is Pending.*, not running; 'nckubelet start inside'/);
+  assert.match(
+    stopped.stderr,
+    /default\/inside is Stopped .*'nckubelet start inside' starts it again\), not running/,
+  );
+});
+
+test("exec enters the app by the native launcher, which says what it cannot execute", {
+  skip: skipUnless("compilers"),
+}, async () => {
+  await builtLauncher();
+  await using agent = await startTestAgent();
+  await agent.command("run", await agent.script("inside.sh", "exec sleep 600"));
+  assert.deepEqual(await exec(agent, ["inside", "--", "no-such-command"]), {
+    code: 127,
+    stdout: "",
+    stderr: "nckubelet: cannot execute no-such-command: not found\n",
+  });
 });
 
 test("exec uses the state folder that is named, whether or not the agent answers", async () => {

@@ -31,13 +31,14 @@ const kubeconfigOf = (server: string) =>
 const withVersion = (minor: string, use: (url: string) => Promise<void>) =>
   withServer((_, response) => json(response, { gitVersion: `v1.${minor}`, minor }), ({ url }) => use(url));
 
-const noDeployment = "the Deployment of the scheduler is left out: add it with --image IMAGE";
+const noDeployment = "the Deployment of the controllers is left out: add it with --image IMAGE";
 
-test("manifests fit any server, and use more features of a new one", async (t) => {
+test("manifests are for current servers, unless the server is older", async (t) => {
   const HOME = await createHome(t);
-  const { kinds } = await manifests([], { HOME });
+  const { kinds } = await manifests(["--server-minor", "30"], { HOME });
   assert.ok(kinds.includes("CustomResourceDefinition") && kinds.includes("ClusterRole"), kinds.join());
   assert.ok(!kinds.includes("ValidatingAdmissionPolicy") && !kinds.includes("Deployment"), kinds.join());
+  assert.ok((await manifests([], { HOME })).kinds.includes("ValidatingAdmissionPolicy"));
   const full = await manifests(["--server-minor", "34"], { HOME });
   assert.ok(full.kinds.includes("ValidatingAdmissionPolicy") && !full.kinds.includes("Deployment"));
   assert.equal(full.stderr, `nckubelet: ${noDeployment}\n`);
@@ -74,11 +75,10 @@ test("manifests asks the server of kubectl by default: that of KUBECONFIG, else 
   });
 });
 
-test("manifests reports in one line what it left out if no server answers, and how to add it", async (t) => {
+test("manifests reports in one line which servers it assumes if none answers, and what to do about others", async (t) => {
   const HOME = await createHome(t);
   const left =
-    "these manifests fit any server, without the CEL rules, selectable fields, admission policies and mirror binding " +
-    "of 1.31 and later; add those with --server-minor N or --kubeconfig FILE";
+    "these manifests are for API servers 1.31 and later; for an older one, use --server-minor N or --kubeconfig FILE";
   const bare = await manifests([], { HOME });
   assert.ok(
     bare.stderr.startsWith(`nckubelet: cannot read kubeconfig ${HOME}/.kube/config: ENOENT`),

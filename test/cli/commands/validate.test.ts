@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { tempFolder } from "../../temp-folder.ts";
 import { call } from "../call.ts";
 
 const app = "apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: web}\nspec: {}\n";
@@ -43,5 +44,12 @@ test("a copy with hidden secrets is a problem that names the field", async () =>
     app.replace("{}", "{env: [{name: KEY, value: (set on the node)}]}"),
   );
   assert.equal(code, 1);
-  assert.match(stderr, /^standard input:1: default\/web: spec\.env\[0\]\.value: .*"KEY"/);
+  assert.match(stderr, /^standard input:4: default\/web: spec\.env\[0\]\.value: .*"KEY"/);
+});
+
+test("an empty folder is a problem", async () => {
+  using temp = tempFolder();
+  const { code, stderr } = await call(["validate", temp.path]).done;
+  assert.equal(code, 1);
+  assert.match(stderr, /: the folder has no manifest/);
 });

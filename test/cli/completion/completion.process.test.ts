@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { visibleCommands } from "../../../src/cli/command-line.ts";
 import { commands } from "../../../src/cli/commands/commands.ts";
+import { skipUnless } from "../../harness/parts.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { call } from "../call.ts";
@@ -48,6 +49,14 @@ const inFish: Offer = async (...words) => {
 const cases: { words: string[]; offered: string[] }[] = [
   { words: ["de"], offered: ["delete", "describe"] },
   { words: ["logs", "--f"], offered: ["--follow"] },
+  { words: ["ps", "-o", "j"], offered: ["json"] },
+  { words: ["ps", "--output", "wi"], offered: ["wide"] },
+  { words: ["run", "--restart", "ne"], offered: ["never"] },
+  { words: ["agent", "--log-level", "de"], offered: ["debug"] },
+  { words: ["apply", "-f", "package-l"], offered: ["package-lock.json"] },
+  { words: ["validate", "package-l"], offered: ["package-lock.json"] },
+  { words: ["ps", "w"], offered: ["web"] },
+  { words: ["explain", "cpu"], offered: ["cpuPCT"] },
   { words: ["logs", ""], offered: ["shop/web", "web"] },
   { words: ["restart", "w"], offered: ["web"] },
   { words: ["completion", "z"], offered: ["zsh"] },
@@ -56,8 +65,8 @@ const cases: { words: string[]; offered: string[] }[] = [
 
 for (const [shell, offer] of Object.entries({ bash: inBash, fish: inFish })) {
   test(
-    `${shell} completes commands, flags of a command, and apps`,
-    { skip: await missing(shell) },
+    `${shell} completes commands, flags and their values, files and apps`,
+    { skip: shell === "fish" && skipUnless("shells") },
     async () => {
       for (const { words, offered } of cases) {
         assert.deepEqual((await offer(...words)).sort(), offered, words.join(" "));
@@ -66,8 +75,8 @@ for (const [shell, offer] of Object.entries({ bash: inBash, fish: inFish })) {
   );
 }
 
-test("zsh completes commands, flags of a command, and apps", {
-  skip: await missing("zsh") || await missing("script"),
+test("zsh completes commands, flags and their values, files and apps", {
+  skip: skipUnless("shells"),
 }, async () => {
   const { stdout: script } = await call(["completion", "zsh"]).done;
   using temp = tempFolder();
@@ -119,9 +128,3 @@ test("the script of each shell contains every command", async () => {
   }
   assert.match((await call(["completion", "csh"]).done).stderr, /name one shell: bash, zsh or fish/);
 });
-
-/** Why a shell cannot be tested here, or false. CI need not have every shell. */
-async function missing(shell: string): Promise<string | false> {
-  const found = await run("sh", ["-c", `command -v ${shell}`]).then(() => true, () => false);
-  return !found && `no ${shell} here: apt-get install ${shell}`;
-}

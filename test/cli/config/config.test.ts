@@ -36,6 +36,7 @@ test("relative paths start at the working directory, those in the config file at
     "tls-cert-file": "tlsCertFile",
     "tls-private-key-file": "tlsKeyFile",
     "token-file": "tokenFile",
+    "client-ca-file": "clientCAFile",
     socket: "socket",
     "state-dir": "stateDir",
     "log-dir": "logDir",
@@ -52,6 +53,8 @@ test("relative paths start at the working directory, those in the config file at
     assert.equal(await of({}, {}), "/etc/in-file", flag);
     assert.equal(await of({ [flag]: "/srv/x" }, variable), "/srv/x", flag);
   }
+  const list = async () => "kubeconfig: user:/etc/cluster\n";
+  assert.equal((await readAgentSettings(config, {}, list)).kubeconfig, "/etc/edge/user:/etc/cluster");
   const file = async () => "socket: run/a.sock\n";
   assert.equal(await findSocket({ ...config, socket: "a.sock" }, {}, file), resolve("a.sock"));
   assert.equal(await findSocket(config, { NCKUBELET_SOCKET: "b.sock" }, file), resolve("b.sock"));
@@ -75,7 +78,13 @@ for (
     ["--kubeconfig over standalone:", { kubeconfig: "/f" }, {}, "standalone: true", { kubeconfig: "/f" }],
     ["--server over standalone:", { server: "http://s" }, {}, "standalone: true", { server: "http://s" }],
     ["--with-scheduler over standalone:", { "with-scheduler": true }, {}, "standalone: true", {
-      withScheduler: true,
+      controllers: "scheduler",
+    }],
+    ["--standalone over with-controller:", { standalone: true }, {}, "with-controller: true", {
+      standalone: true,
+    }],
+    ["--with-controller over standalone:", { "with-controller": true }, {}, "standalone: true", {
+      controllers: "all",
     }],
     ["--standalone=false over standalone:", { standalone: false }, {}, "standalone: true", {}],
     ["--standalone=false beside kubeconfig:", { standalone: false }, {}, "kubeconfig: /f", {
@@ -105,16 +114,16 @@ for (
   ] as const
 ) {
   test(`the higher level wins between settings that exclude each other: ${name}`, async () => {
-    const { standalone, kubeconfig, server, withScheduler } = await readAgentSettings(
+    const { standalone, kubeconfig, server, controllers } = await readAgentSettings(
       flags,
       { ...env },
       async () => text,
     );
-    assert.deepEqual({ standalone, kubeconfig, server, withScheduler }, {
+    assert.deepEqual({ standalone, kubeconfig, server, controllers }, {
       standalone: false,
       kubeconfig: undefined,
       server: undefined,
-      withScheduler: false,
+      controllers: undefined,
       ...expected,
     });
   });
@@ -168,6 +177,10 @@ for (
       { standalone: true, "with-scheduler": true },
       /--with-scheduler needs an API server: remove --standalone/,
     ],
+    [
+      { standalone: true, "with-controller": true },
+      /--with-controller needs an API server: remove --standalone/,
+    ],
     [{ "with-scheduler": "perhaps" }, /--with-scheduler "perhaps": use true or false/],
   ] as const
 ) {
@@ -176,13 +189,18 @@ for (
   });
 }
 
-test("an agent runs the scheduler only if a flag, the environment or the file says so", async () => {
+test("an agent runs controllers only if a flag, the environment or the file says so", async () => {
   const of = async (flags: object, env: object, text = "") =>
-    (await readAgentSettings({ ...flags }, { ...env }, async () => text)).withScheduler;
-  assert.equal(await of({}, {}), false);
-  assert.equal(await of({ "with-scheduler": true }, {}), true);
-  assert.equal(await of({}, { NCKUBELET_WITH_SCHEDULER: "true" }), true);
-  assert.equal(await of({}, {}, "with-scheduler: true\n"), true);
+    (await readAgentSettings({ ...flags }, { ...env }, async () => text)).controllers;
+  assert.equal(await of({}, {}), undefined);
+  assert.equal(await of({ "with-controller": true }, {}), "all");
+  assert.equal(await of({}, { NCKUBELET_WITH_CONTROLLER: "true" }), "all");
+  assert.equal(await of({}, {}, "with-controller: true\n"), "all");
+  // The old name means what it meant.
+  assert.equal(await of({ "with-scheduler": true }, {}), "scheduler");
+  assert.equal(await of({}, { NCKUBELET_WITH_SCHEDULER: "true" }), "scheduler");
+  assert.equal(await of({}, {}, "with-scheduler: true\n"), "scheduler");
+  assert.equal(await of({ "with-controller": true }, {}, "with-scheduler: true\n"), "all");
 });
 
 test("an agent with its own state folder gets its own cgroups", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { buildCRD } from "../../../src/api/install/crd.ts";
 import { buildRBAC } from "../../../src/api/install/rbac.ts";
 import { agentPermissions, checkCluster } from "../../../src/cli/doctor/check-cluster.ts";
 import {
@@ -18,20 +19,25 @@ import { call } from "../call.ts";
 
 /** An API server that allows everything, or what `allows` returns. */
 function cluster(
-  { allows = () => true, crd = true, ahead = 0 }: {
+  { allows = () => true, crd = buildCRD(), minor = "34", ahead = 0 }: {
     allows?: (attributes: { verb: string; resource: string }) => boolean;
-    crd?: boolean;
+    crd?: object | "missing" | "secret";
+    minor?: string;
     ahead?: number;
   } = {},
 ): Answer {
   return ({ path, body }, response) => {
     const headers = { date: new Date(Date.now() + ahead).toUTCString() };
-    if (path === "/version") return json(response, { gitVersion: "v1.34.1", minor: "34" }, 200, headers);
+    if (path === "/version") return json(response, { gitVersion: `v1.${minor}.1`, minor }, 200, headers);
     if (path.endsWith("/selfsubjectaccessreviews")) {
       const allowed = allows(JSON.parse(body).spec.resourceAttributes);
       return json(response, { status: { allowed } }, 201, headers);
     }
-    if (path.endsWith("/ncapps") && crd) return json(response, { items: [] }, 200, headers);
+    if (path.endsWith("/ncapps") && crd !== "missing") return json(response, { items: [] }, 200, headers);
+    if (path.endsWith("/ncapps.app.example.com")) {
+      if (typeof crd === "object") return json(response, crd, 200, headers);
+      if (crd === "secret") return refuse(response, 403, "Forbidden", "no", headers);
+    }
     refuse(response, 404, "NotFound", "the server could not find the requested resource", headers);
   };
 }
@@ -53,10 +59,39 @@ test("a cluster with everything installed passes all checks", async () => {
 test("each thing that a cluster lacks is reported with how to fix it", async () => {
   const allows = ({ verb, resource }: { verb: string; resource: string }) =>
     verb !== "patch" || resource !== "nodes";
-  const findings = (await check(cluster({ allows, crd: false, ahead: 60_000 }))).map(line);
+  const findings = (await check(cluster({ allows, crd: "missing", ahead: 60_000 }))).map(line);
   assert.match(findings[1]!, /^problem crd: .*not installed: nckubelet manifests \| kubectl apply -f -$/);
   assert.match(findings[2]!, /^problem rbac: may not patch nodes, patch nodes\/status: .*nckubelet:agents/);
   assert.match(findings[3]!, /^problem clock: (59|60) s behind the API server's: set it/);
+});
+
+test("a CRD that is older, or that cannot select by node, is reported with its cost and the command that fixes it", async () => {
+  const crdLine = async (...options: Parameters<typeof cluster>) =>
+    line((await check(cluster(...options)))[1]!);
+  const cost = "every agent lists and watches every NCApp of the cluster";
+  const fix = "nckubelet manifests | kubectl apply -f -";
+  const installed = "ncapps.app.example.com is installed";
+  assert.equal(await crdLine(), `ok crd: ${installed} and up to date`);
+  const legacy = buildCRD({ legacy: true });
+  assert.equal(
+    await crdLine({ crd: legacy }),
+    `warning crd: it cannot select NCApps by node, so ${cost}: ${fix}`,
+  );
+  assert.equal(
+    await crdLine({ crd: legacy, minor: "30" }),
+    `ok crd: ${installed} and up to date; API servers before 1.31 cannot select NCApps by node: ${cost}`,
+  );
+  const old = JSON.parse(JSON.stringify(legacy).replace('"pidsMax":', '"pids":'));
+  const unknown = "it is older than this program, and the API server does not store spec.pidsMax";
+  assert.equal(await crdLine({ crd: old, minor: "30" }), `warning crd: ${unknown}: ${fix}`);
+  assert.match(
+    await crdLine({ crd: {} }),
+    /^warning crd: .* store spec, status; it cannot select NCApps by node/,
+  );
+  assert.match(
+    await crdLine({ crd: "secret" }),
+    /^warning crd: .* not compared: you may not read it; see rbac$/,
+  );
 });
 
 test("a server that does not answer, or a missing kubeconfig, ends the checks of the cluster", async () => {
@@ -81,6 +116,26 @@ test("the installed roles grant every permission that is checked", () => {
   }
 });
 
+test("every permission of the role for agents is checked, except to read a single app", () => {
+  type Role = {
+    kind: string;
+    metadata: { name: string };
+    rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
+  };
+  const role = (buildRBAC() as Role[]).find(({ kind, metadata }) =>
+    kind === "ClusterRole" && metadata.name === "nckubelet-agent"
+  )!;
+  const granted = role.rules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource} ${group}`))
+    )
+  );
+  const checked = agentPermissions.map(({ verb, group, resource, subresource }) =>
+    `${verb} ${subresource ? `${resource}/${subresource}` : resource} ${group}`
+  );
+  assert.deepEqual(granted.filter((right) => !checked.includes(right)), ["get ncapps app.example.com"]);
+});
+
 test("the checks of the node find its cgroups, programs and disks", async () => {
   using temp = tempFolder();
   const folder = temp.path;
@@ -102,9 +157,10 @@ test("the checks of the node find its cgroups, programs and disks", async () => 
   assert.match(await checkWith(mount("cgroup2"), "cpu pids\n"), /^problem cgroup v2: .*memory/);
   assert.match(await checkWith(mount("cgroup"), ""), /^problem cgroup v2: only cgroup v1 is mounted/);
   assert.match(
-    (await checkTools(folder)).map(line).join(),
+    (await checkTools(folder, false)).map(line).join(),
     /^problem programs: sh, cat, setsid, setpriv not found/,
   );
+  assert.match((await checkTools(folder, true)).map(line).join(), /^problem programs: sh, cat not found/);
   const disk = await checkDisk({ stateDir: join(folder, "not/yet"), logDir: folder });
   assert.deepEqual(disk.map(({ check }) => check), ["disk for state", "disk for logs"]);
   assert.match(disk[0]!.message, new RegExp(`free at ${folder}`));
@@ -119,11 +175,26 @@ test("problems that the agent reports are shown", async () => {
     limits: { enforced: false, message: "no cgroup v2" },
     sources: [{ name: "api-server", ready: false, message: "403 Forbidden" }],
     problems: [{ message: "not YAML", origin: "/etc/a.yaml" }],
+    checks: [
+      { name: "source-api-server", ok: false, message: "403 Forbidden" },
+      { name: "listen", ok: false, message: "--listen 127.0.0.1:10268: EADDRINUSE" },
+      { name: "sync", ok: true, message: "last sync 1 s ago" },
+    ],
   };
+  const launched = async (launcher: { kind: "native" | "sh"; message: string }) =>
+    (await checkAgent({ status: async () => ({ ...status, launcher }) })).map(line)
+      .filter((text) => text.includes("launcher"));
+  assert.deepEqual(await launched({ kind: "native", message: "/state/launcher-0" }), [
+    "ok launcher: native: /state/launcher-0",
+  ]);
+  assert.deepEqual(await launched({ kind: "sh", message: "no native launcher: EACCES" }), [
+    "warning launcher: sh starts the apps, at three times the cost: no native launcher: EACCES",
+  ]);
   assert.deepEqual((await checkAgent({ status: async () => status })).map(line), [
     `warning agent: the agent runs version 0.0.1, this is ${version}: restart the agent`,
     "problem limits: apps with caps cannot start: no cgroup v2",
     "problem source api-server: 403 Forbidden",
+    "problem listen: --listen 127.0.0.1:10268: EADDRINUSE",
     "warning manifest: /etc/a.yaml: not YAML",
   ]);
 });

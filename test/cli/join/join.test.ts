@@ -15,7 +15,7 @@ import { tempFolder } from "../../temp-folder.ts";
 async function createNode(t: TestContext) {
   const server = createServer((_, response) => {
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ gitVersion: "v1.30.1", minor: "30" }));
+    response.end(JSON.stringify({ gitVersion: "v1.30.1", minor: "30", metadata: { uid: "cluster-2" } }));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const temp = tempFolder();
@@ -53,6 +53,23 @@ test("join writes a kubeconfig for the owner alone and points the settings at it
   assert.equal((await stat(kubeconfig)).mode & 0o777, 0o600);
   assert.match(await readFile(kubeconfig, "utf8"), new RegExp(`server: ["']?${node.address}`));
   assert.equal(await readFile(node.config, "utf8"), `log-level: debug # mine\nkubeconfig: ${kubeconfig}\n`);
+});
+
+test("join accepts the node name and the cluster for a state that has a record of others", async (t) => {
+  const node = await createNode(t);
+  await writeFile(node.config, `state-dir: ${node.dir}\nnode-name: web-2\n`);
+  assert.equal(await node.run({ server: node.address }), 0);
+  assert.equal((await readdir(node.dir)).includes("node.json"), false);
+  const record = join(node.dir, "node.json");
+  await writeFile(record, JSON.stringify({ id: "5ca1ab1e", node: "web-1", cluster: "cluster-1" }));
+  assert.equal(await node.run({ server: node.address, output: join(node.dir, "other") }), 0);
+  assert.match(await readFile(record, "utf8"), /cluster-1/);
+  assert.equal(await node.run({ server: node.address }), 0);
+  assert.deepEqual(JSON.parse(await readFile(record, "utf8")), {
+    id: "5ca1ab1e",
+    node: "web-2",
+    cluster: "cluster-2",
+  });
 });
 
 test("join keeps the mode of the settings, and makes new ones readable", async (t) => {

@@ -19,7 +19,10 @@ const app = (name: string, node: string, annotations = {}) =>
 const apps: NCApp[] = [
   app("web", "edge-7"),
   {
-    ...app("local", "edge-8", { "app.example.com/config.mirror": "x" }),
+    ...app("local", "edge-8", {
+      "app.example.com/config.mirror": "edge-8/0123456789abcdef",
+      "app.example.com/config.mirror-of": "local",
+    }),
     status: { phase: "Running", cpuPCT: "9.0" },
   },
 ];

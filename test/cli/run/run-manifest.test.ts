@@ -5,7 +5,7 @@ import { parseInvocation } from "../../../src/cli/parse-invocation.ts";
 import { runCommand } from "../../../src/cli/run/run.ts";
 
 const from = (...words: string[]) =>
-  manifestOf(parseInvocation(runCommand, words), { HOME: "/root" }, "/srv");
+  manifestOf(parseInvocation(runCommand, words), { HOME: "/root" }, { folder: "/srv" });
 
 test("manifestOf() makes an NCApp from a script and flags", () => {
   assert.deepEqual(

@@ -54,6 +54,17 @@ test("appTable() shows usage against the cap, and why an app does not run", () =
   assert.match(rows[1] ?? "", /^default +bad +Pending +False +- +- +0 +- +- +no such file$/);
 });
 
+test("appTable() shows the sets of apps, if there are any", () => {
+  const owner = { apiVersion: "app.example.com/v1alpha1", kind: "NCAppSet", name: "web", uid: "1" };
+  const owned = ncapp({ metadata: { name: "web-a", ownerReferences: [owner] } as NCApp["metadata"] });
+  const table = (apps: NCApp[]) => appTable(apps, { now: 0, scope: "cluster" });
+  const [header, ...rows] = table([owned, app("lone", {})]);
+  assert.match(header ?? "", /^NAMESPACE +NAME +SET +NODE/);
+  assert.match(rows[0] ?? "", /^default +web-a +web +/);
+  assert.match(rows[1] ?? "", /^default +lone +- +/);
+  assert.match(table([app("lone", {})])[0] ?? "", /^NAMESPACE +NAME +NODE/);
+});
+
 test("appTable() hides the password and query of a script's URL", () => {
   const signed = app("web", { spec: { shellFile: "https://me:pw@example.com/web.sh?signature=abc" } });
   const [, row] = appTable([signed], { now: 0, wide: true });

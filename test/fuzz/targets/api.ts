@@ -7,6 +7,7 @@ import { checkName } from "../../../cgroups/name.ts";
 import { cronProblem } from "../../../src/api/cron.ts";
 import { formatProblem, parseManifests } from "../../../src/api/manifest/manifest.ts";
 import { appFileName } from "../../../src/api/app-file-name.ts";
+import { matchesSelector, parseSelector } from "../../../src/api/label-selector.ts";
 import { isSafeName, isSafeNamespace, isSafeUid, splitAppKey } from "../../../src/api/names.ts";
 import { formatPercent, parsePercent } from "../../../src/api/percent.ts";
 import { validateNCApp } from "../../../src/api/validate/validate.ts";
@@ -276,7 +277,44 @@ const messages: Target = {
   }),
 };
 
-export const apiTargets: readonly Target[] = [manifests, validator, percent, cron, names, messages];
+const selectors: Target = {
+  name: "selector",
+  covers: ["parseSelector", "matchesSelector"],
+  samples: ["app=web,tier!=back", "app in (web,db),!old", "example.com/zone notin (a, b),x", "a==b"],
+  tokens: [",", "(", ")", " in ", " notin ", "!", "=", "!=", "==", "/", "constructor", " "],
+  maxBytes: 5000,
+  refusal: { name: "Error", says: /label|selector|parentheses/, maxLength: 2000 },
+  open: () => ({
+    run(input) {
+      const selector = parseSelector(textOf(input));
+      for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
+        holds(/^[\w./-]{1,317}$/.test(key), `the key ${key}`);
+        holds(values.every((value) => /^[\w.-]{0,63}$/.test(value)), `the values ${values}`);
+        const one = { matchExpressions: [{ key, operator, values }] };
+        const opposite = {
+          In: "NotIn",
+          NotIn: "In",
+          Exists: "DoesNotExist",
+          DoesNotExist: "Exists",
+        } as const;
+        const other = { matchExpressions: [{ key, operator: opposite[operator], values }] };
+        for (const labels of [{}, { [key]: values[0] ?? "x" }, { [key]: "other" }]) {
+          holds(matchesSelector(one, labels) !== matchesSelector(other, labels), "a label is in and out");
+        }
+      }
+    },
+  }),
+};
+
+export const apiTargets: readonly Target[] = [
+  manifests,
+  validator,
+  percent,
+  cron,
+  names,
+  messages,
+  selectors,
+];
 
 /** Returns the result, or undefined for a proper refusal. */
 function refusedOr<T>(make: () => T, maxLength: number): T | undefined {

@@ -28,7 +28,7 @@ const words: Target = {
   maxBytes: 8192,
   open: () => ({
     run(input) {
-      const app = manifestOf(parseInvocation(command, textOf(input).split("\0")), {}, "/home/me");
+      const app = manifestOf(parseInvocation(command, textOf(input).split("\0")), {}, { folder: "/home/me" });
       holds(validateNCApp(app).length === 0, "an app that is not valid came out");
       holds(isSafeName(app.metadata.name), "an app has a name that is no path");
     },

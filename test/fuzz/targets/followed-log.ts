@@ -72,6 +72,7 @@ function countFollowers() {
   let [now, highest] = [0, 0];
   return {
     most: 2,
+    use: "follow a log or watch apps",
     get now() {
       return now;
     },

@@ -2,16 +2,18 @@
 import { Buffer } from "node:buffer";
 import { decodeAnswer } from "../../../src/kube/client/answer.ts";
 import type { KubeClient } from "../../../src/kube/client/client.ts";
-import { execCredentialSource } from "../../../src/kube/access/exec-credential.ts";
+import { chooseMethod } from "../../../src/kube/access/auth-method.ts";
+import { parseCredential } from "../../../src/kube/access/exec-credential.ts";
+import { impersonationHeaders } from "../../../src/kube/access/impersonation.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
-import { parseKubeconfig } from "../../../src/kube/access/kubeconfig.ts";
+import { chooseContext } from "../../../src/kube/access/kubeconfig-files.ts";
 import { listAll } from "../../../src/kube/watch/list.ts";
 import { objectKey } from "../../../src/kube/objects.ts";
 import { proxyFromEnvironment } from "../../../src/kube/access/proxy.ts";
 import { ncapps } from "../../../src/kube/resources.ts";
 import { followList } from "../../../src/kube/watch/watch.ts";
 import type { KubeObject } from "../../../src/kube/wire.ts";
-import { bookmark, errorLine, line, listOf, ncapp } from "../../kube/fake-server.ts";
+import { bookmark, endOfList, errorLine, line, listOf, ncapp } from "../../kube/fake-server.ts";
 import { holds, oneLine, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";
 
@@ -53,33 +55,46 @@ function checkObject(object: KubeObject): void {
 
 const watch: Target = {
   name: "watch-stream",
-  covers: ["followList", "openWatch", "splitLines", "objectProblem", "tidy", "asStatus"],
+  covers: [
+    "followList",
+    "openWatch",
+    "streamList",
+    "collectInitial",
+    "splitLines",
+    "objectProblem",
+    "tidy",
+    "asStatus",
+  ],
   samples: [
     line("ADDED", ncapp("a")) + line("MODIFIED", ncapp("a", "node-a", { resourceVersion: "2" })) +
     bookmark("12") +
     line("DELETED", ncapp("a", "node-a", { resourceVersion: "3" })),
     errorLine(410, "Expired", "too old resource version"),
     line("ADDED", ncapp("b")) + errorLine(500, "InternalError", "etcd"),
+    line("ADDED", ncapp("a")) + endOfList("12") + line("DELETED", ncapp("a")),
   ],
   tokens: ["\n", '{"type":"ADDED","object":', "BOOKMARK", "ERROR", '"metadata":', "\r\n", '"kind":"Status"'],
   open: () => ({
     async run(input) {
       // The same bytes must give the same result however they are split.
       const cut = input.length === 0 ? 0 : (input[0]! * 7) % (input.length + 1);
-      const whole = await story([input]);
-      const inPieces = await story([input.subarray(0, cut), input.subarray(cut)]);
-      holds(whole.join() === inPieces.join(), "how bytes are cut changes what is read");
+      for (const streaming of [false, true]) {
+        const whole = await story([input], streaming);
+        const inPieces = await story([input.subarray(0, cut), input.subarray(cut)], streaming);
+        holds(whole.join() === inPieces.join(), "how bytes are cut changes what is read");
+      }
     },
   }),
 };
 
-async function story(chunks: Uint8Array[]): Promise<string[]> {
+async function story(chunks: Uint8Array[], streaming: boolean): Promise<string[]> {
   const ending = new AbortController();
   const told: string[] = [];
   const client = clientOf([async () => listOf([])], chunks);
-  const events = followList(client, { resource: ncapps }, ending.signal);
+  const events = followList(client, { resource: ncapps, streaming }, ending.signal);
   for await (const event of events) {
     if (event.type === "applied" || event.type === "deleted") checkObject(event.object);
+    if (event.type === "listed") event.items.forEach(checkObject);
     told.push(event.type);
     if (event.type === "problem") {
       oneLine(event.error.message, "the message of a KubeError", 2100);
@@ -197,7 +212,7 @@ const execUser = {
 
 const kubeconfig: Target = {
   name: "kubeconfig",
-  covers: ["parseKubeconfig"],
+  covers: ["chooseContext", "chooseMethod", "impersonationHeaders", "readExecPlugin", "readOidcProvider"],
   samples: [
     kubeconfigYaml,
     JSON.stringify({
@@ -223,14 +238,23 @@ const kubeconfig: Target = {
   ],
   refusal: { name: "Error", says: /^\/etc\/kubeconfig: /, maxLength: 700 },
   open: () => ({
-    run(input) {
+    async run(input) {
       const text = textOf(input);
       try {
-        const { cluster, user } = parseKubeconfig(text, "/etc/kubeconfig");
-        holds(typeof cluster.server === "string" && cluster.server !== "", "a cluster without a server");
-        for (const word of user.exec?.args ?? []) holds(typeof word === "string", "an argument is no text");
-        for (const value of Object.values(user.exec?.env ?? {})) {
-          holds(typeof value === "string", "a variable is no text");
+        const { cluster: { fields: { server } }, user, config } = await chooseContext(
+          ["/etc/kubeconfig"],
+          undefined,
+          async () => text,
+        );
+        holds(typeof server === "string" && server !== "", "a cluster without a server");
+        holds(config.getCurrentCluster() !== null, "client-node does not know the cluster");
+        for (const value of Object.values(impersonationHeaders(user)).flat()) {
+          holds(typeof value === "string", "a header is no text");
+        }
+        const method = chooseMethod(user);
+        if (method.is !== "exec plugin") return;
+        for (const word of [...method.plugin.args, ...Object.values(method.plugin.env)]) {
+          holds(typeof word === "string", "an argument or a variable is no text");
         }
       } catch (error) {
         holds(
@@ -250,7 +274,7 @@ function mayShow(text: string): boolean {
 
 const credential: Target = {
   name: "exec-credential",
-  covers: ["execCredentialSource", "parseCredential"],
+  covers: ["parseCredential"],
   samples: [
     { token: "hunter2", expirationTimestamp: "2030-01-01T00:00:00Z" },
     { clientCertificateData: "CERT", clientKeyData: "KEY" },
@@ -259,7 +283,7 @@ const credential: Target = {
   ),
   refusal: { name: "Error", says: /^exec plugin \/plugin printed / },
   open: () => ({
-    async run(input) {
+    run(input) {
       const plugin = {
         apiVersion: "client.authentication.k8s.io/v1",
         command: "/plugin",
@@ -267,8 +291,7 @@ const credential: Target = {
         env: {},
         provideClusterInfo: false,
       };
-      const source = execCredentialSource(plugin, { env: {}, run: async () => textOf(input) });
-      const { token, certificate, expiresAt } = await source.get();
+      const { token, certificate, expiresAt } = parseCredential(textOf(input), plugin);
       for (const part of [token ?? "", certificate?.cert ?? "", certificate?.key ?? ""]) {
         holds(typeof part === "string", "a credential is no text");
       }

@@ -1,7 +1,8 @@
 /** Addresses and tokens that the agent's listeners receive, and answers of probed apps. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { isLoopbackHost, parseAddress } from "../../../src/server/listen/listen.ts";
+import { parseAddress } from "../../../src/lib/special-addresses.ts";
+import { isLoopbackHost } from "../../../src/server/listen/listen.ts";
 import { parseTokens } from "../../../src/server/listen/token-file.ts";
 import { probeHttp } from "../../../src/supervisor/probes/http-probe.ts";
 import { holds, oneLine, type Session, type Target } from "../engine.ts";

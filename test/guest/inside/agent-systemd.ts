@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { waitFor } from "../../wait-for.ts";
 
@@ -12,32 +12,50 @@ const app = "/sys/fs/cgroup/nckubelet.slice/nckubelet-apps.scope/default_web";
 
 const systemctl = (...words: string[]) => execFileSync("systemctl", words, { encoding: "utf8" });
 const healthy = () => fetch("http://127.0.0.1:10268/healthz").then((answer) => answer.ok, () => false);
-const web = async () => {
-  const answer = await fetch("http://127.0.0.1:10268/apps/default/web").catch(() => undefined);
-  return answer?.status === 200
-    ? await answer.json() as { status: { phase: string; pid: number; restarts: number } }
-    : undefined;
+const tokenFile = "/var/lib/nckubelet/token";
+const appOf = async (name: string) => {
+  if (!existsSync(tokenFile)) return undefined;
+  const headers = { authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}` };
+  const answer = await fetch(`http://127.0.0.1:10268/apps/default/${name}`, { headers }).catch(() =>
+    undefined
+  );
+  return answer?.status === 200 ? await answer.json() as { status: AppStatus } : undefined;
 };
+const web = () => appOf("web");
+interface AppStatus {
+  phase: string;
+  pid: number;
+  restarts: number;
+  conditions?: { type: string; status: string }[];
+}
 const limits = () =>
   ["cpu.max", "memory.max", "pids.max"].map((file) => readFileSync(`${app}/${file}`, "utf8").trim());
 
-test("an app keeps its process and its limits through 10 restarts of the agent's service and 10 daemon-reloads", async () => {
+function manifestOf(name: string, spec: object): string {
+  return JSON.stringify({
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCApp",
+    metadata: { name },
+    spec,
+  });
+}
+
+function installService(): void {
   mkdirSync(manifests, { recursive: true });
-  writeFileSync("/opt/web.sh", "#!/bin/sh\nwhile :; do sleep 1; done\n", { mode: 0o755 });
-  writeFileSync(
-    `${manifests}/web.json`,
-    JSON.stringify({
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name: "web" },
-      spec: { shellFile: "/opt/web.sh", cpuPCT: 20, memPCT: 10 },
-    }),
-  );
   writeFileSync(
     "/etc/systemd/system/nckubelet.service",
     `[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/share/nckubelet agent --standalone --manifests ${manifests}\n`,
   );
   systemctl("daemon-reload");
+}
+
+test("an app keeps its process and its limits through 10 restarts of the agent's service and 10 daemon-reloads", async () => {
+  installService();
+  writeFileSync("/opt/web.sh", "#!/bin/sh\nwhile :; do sleep 1; done\n", { mode: 0o755 });
+  writeFileSync(
+    `${manifests}/web.json`,
+    manifestOf("web", { shellFile: "/opt/web.sh", cpuPCT: 20, memPCT: 10 }),
+  );
   systemctl("start", "nckubelet");
   const first = await waitFor("web runs", async () => {
     const found = await web();
@@ -60,8 +78,11 @@ test("an app keeps its process and its limits through 10 restarts of the agent's
   }
   systemctl("stop", "nckubelet");
   assert.ok(existsSync(`/proc/${first.status.pid}`), "a stop of the agent leaves the app alone");
+  const guard = readlinkSync("/var/lib/nckubelet/log-guard").split(" ")[1];
+  assert.match(readFileSync(`/proc/${guard}/cgroup`, "utf8"), /\/nckubelet-apps\.scope\/keeper\n$/);
   systemctl("stop", "nckubelet-apps.scope");
   assert.ok(!existsSync(`/proc/${first.status.pid}`), "a stop of the scope ends all apps");
+  assert.ok(!existsSync(`/proc/${guard}`), "and the guard of their logs");
 });
 
 test("a scope that was stopped under a running agent is recreated, and its apps come back under their limits", async () => {
@@ -78,5 +99,74 @@ test("a scope that was stopped under a running agent is recreated, and its apps 
   }, 120_000);
   assert.equal(limits()[0], "20000 100000");
   assert.ok(existsSync(`/proc/${after.status.pid}`));
+  systemctl("stop", "nckubelet", "nckubelet-apps.scope");
+});
+
+test("a larger reserve kills no app: the cap of all apps together follows what they use", async () => {
+  const scope = "/sys/fs/cgroup/nckubelet.slice/nckubelet-apps.scope";
+  const capOf = () => Number(readFileSync(`${scope}/memory.max`, "utf8"));
+  const known = () => Number(systemctl("show", "nckubelet-apps.scope", "-p", "MemoryMax", "--value"));
+  const restart = async () => {
+    systemctl("restart", "nckubelet");
+    await waitFor("the agent answers", healthy, 120_000);
+    return await waitFor("web runs", web, 120_000);
+  };
+  writeFileSync("/opt/web.sh", "#!/bin/sh\nhead -c 100M /dev/zero >/dev/shm/web\nexec sleep 600\n");
+  writeFileSync(`${manifests}/web.json`, manifestOf("web", { shellFile: "/opt/web.sh" }));
+  systemctl("start", "nckubelet");
+  const before = await waitFor("web has its memory", async () => {
+    const found = await web();
+    if (found?.status.phase !== "Running") return undefined;
+    return Number(readFileSync(`${app}/memory.current`, "utf8")) > 100 << 20 ? found : undefined;
+  }, 120_000);
+  const whole = capOf();
+  const dropIn = "/etc/systemd/system/nckubelet.service.d";
+  mkdirSync(dropIn);
+  writeFileSync(`${dropIn}/reserve.conf`, "[Service]\nEnvironment=NCKUBELET_RESERVED_MEM_PCT=97\n");
+  systemctl("daemon-reload");
+  assert.equal((await restart()).status.pid, before.status.pid);
+  assert.ok(capOf() > 100 << 20 && capOf() < whole, `${capOf()} of ${whole}`);
+  assert.equal(known(), capOf());
+  rmSync("/dev/shm/web");
+  assert.equal((await restart()).status.pid, before.status.pid);
+  assert.ok(capOf() < 100 << 20, `${capOf()}`);
+  assert.equal(known(), capOf());
+  rmSync(dropIn, { recursive: true });
+  systemctl("daemon-reload");
+  systemctl("stop", "nckubelet", "nckubelet-apps.scope");
+});
+
+test("what `su -` starts in a session of its own stays under the app's limits, keeps the app running and ends with it", async () => {
+  installService();
+  // `su` as the last thing that lives, `su` that leaves a daemon behind, and one that leaves no trace of where it came from.
+  const commands = {
+    waits: "exec sleep 300",
+    daemon: "sleep 300 & echo $! >/tmp/daemon.pid",
+    hidden: "env -i setsid sleep 300 </dev/null >/dev/null 2>&1 & echo $! >/tmp/hidden.pid",
+  };
+  for (const [name, command] of Object.entries(commands)) {
+    const inside = `echo $$ >/tmp/${name}.pid; cat /proc/self/cgroup >/tmp/${name}.cgroup; ${command}`;
+    writeFileSync(`/opt/${name}.sh`, `#!/bin/sh\nsu - -s /bin/sh daemon -c '${inside}'\n`, { mode: 0o755 });
+    const spec = { shellFile: `/opt/${name}.sh`, cpuPCT: 20, terminationGracePeriodSeconds: 1 };
+    writeFileSync(`${manifests}/${name}.json`, manifestOf(name, spec));
+  }
+  rmSync(`${manifests}/web.json`, { force: true });
+  systemctl("start", "nckubelet");
+  const pids: number[] = [];
+  for (const name of Object.keys(commands)) {
+    const pid = await waitFor(`${name} is back in its cgroup`, () => {
+      const pid = existsSync(`/tmp/${name}.cgroup`) && readFileSync(`/tmp/${name}.pid`, "utf8").trim();
+      const cgroup = pid && existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/cgroup`, "utf8") : "";
+      return cgroup.includes(`/default_${name}/`) ? Number(pid) : undefined;
+    }, 120_000);
+    assert.match(readFileSync(`/tmp/${name}.cgroup`, "utf8"), /session/, "PAM had moved it");
+    const app = await appOf(name);
+    assert.deepEqual([app?.status.phase, app?.status.restarts], ["Running", 0], name);
+    const enforced = app?.status.conditions?.find(({ type }) => type === "LimitsEnforced");
+    assert.equal(enforced?.status, "True", name);
+    pids.push(pid);
+  }
+  for (const name of Object.keys(commands)) rmSync(`${manifests}/${name}.json`);
+  await waitFor("all have ended", () => pids.every((pid) => !existsSync(`/proc/${pid}`)), 60_000);
   systemctl("stop", "nckubelet", "nckubelet-apps.scope");
 });

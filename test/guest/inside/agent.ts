@@ -2,7 +2,7 @@
  * The whole agent on a real cgroup v2 kernel: caps hold, are resized live, outlive the agent, and OOM kills are reported correctly.
  */
 import assert from "node:assert/strict";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -144,6 +144,8 @@ test("the next sync restores a cap that was overwritten", async () => {
 test("an app that takes too much memory dies as a whole, OOMKilled by the kernel's own count, and its neighbor survives", async () => {
   await apply("calm", { shellFile: await script("calm.sh", "#!/bin/sh\nexec sleep 600\n") });
   const calm = await reach("calm", "Running", isRunning);
+  const root = join(await cgroupOf(calm.status!.pid!), "..");
+  assert.match(await readFile(join(root, "memory.max"), "utf8"), /^\d+$/m, "all apps together have a cap");
   const shellFile = await script("greedy.sh", "#!/bin/sh\nsleep 600 &\necho hungry\ntail /dev/zero\n");
   await apply("greedy", { shellFile, memPCT: 4, restartPolicy: "Never" });
   const { status } = await reach("greedy", "Failed", ({ status }) => status?.phase === "Failed");
@@ -158,6 +160,28 @@ test("an app that takes too much memory dies as a whole, OOMKilled by the kernel
   assert.deepEqual([still.status?.pid, still.status?.restarts], [calm.status?.pid, 0]);
   await remove("greedy");
   await remove("calm");
+});
+
+test("memory that an app leaves behind at its end counts against its cap in the next run", async () => {
+  const cap = 0.04 * totalmem();
+  const part = Math.floor(cap / 3);
+  const text = `#!/bin/sh\nhead -c ${part} /dev/zero >/dev/shm/left.$$\nexit $?\n`;
+  await apply("leaver", {
+    shellFile: await script("leaver.sh", text),
+    memPCT: 4,
+    backoffSeconds: 0,
+    maxBackoffSeconds: 1,
+  });
+  await reach("leaver", "OOMKilled", ({ status }) => {
+    assert.ok((status?.restarts ?? 0) < 12, `${status?.restarts} runs left ${part} bytes each`);
+    return status?.lastExit?.reason === "OOMKilled";
+  });
+  const names = (await readdir("/dev/shm")).filter((name) => name.startsWith("left."));
+  const sizes = await Promise.all(names.map(async (name) => (await stat(join("/dev/shm", name))).size));
+  const sum = sizes.reduce((sum, size) => sum + size, 0);
+  assert.ok(sum <= cap, `${sum} bytes are left, the cap is ${cap}`);
+  await remove("leaver");
+  for (const name of names) await rm(join("/dev/shm", name));
 });
 
 test("shrinking memory below the usage kills nothing: it is pending until it fits", async () => {

@@ -62,10 +62,39 @@ test(
     assert.ok(!failure.ok);
     assert.equal(failure.reason, "controller-not-delegated");
     assert.deepEqual(failure.missing, ["cpu", "memory", "pids"]);
-    assert.ok(failure.message.includes(`its parent ${TOP}/closed must enable it`));
+    assert.ok(failure.message.includes(`its parent ${TOP}/closed must enable them`));
     assert.ok(!existsSync(`${TOP}/closed/mine`));
   },
 );
+
+test(
+  "a threaded cgroup is refused as a configured one, and so is the domain above it",
+  { skip },
+  async (t) => {
+    const [domain, threaded] = [`${TOP}/domain`, `${TOP}/domain/threaded`];
+    mkdirSync(threaded, { recursive: true });
+    t.after(() => removeTree(domain));
+    writeFileSync(`${threaded}/cgroup.type`, "threaded");
+    for (const [override, type] of [[threaded, "threaded"], [domain, "domain threaded"]]) {
+      const failure = await locateRoot({ override });
+      assert.ok(!failure.ok);
+      assert.equal(failure.reason, "threaded");
+      assert.ok(failure.message.startsWith(`${override} has the cgroup.type "${type}"`));
+    }
+  },
+);
+
+test("a reached limit on the number of cgroups is named", { skip }, (t) => {
+  const few = `${TOP}/few`;
+  mkdirSync(few);
+  t.after(() => removeTree(few));
+  writeFileSync(`${few}/cgroup.max.descendants`, "1");
+  openApp(few, "default_one");
+  const reached = `${few}/cgroup.max.descendants allows no more than 1: write a higher number or "max" to it`;
+  assert.throws(() => openApp(few, "default_two"), {
+    message: `cannot create the cgroup ${few}/default_two: ${reached}`,
+  });
+});
 
 test("a user gets its own cgroup if that was delegated, and finds it again", { skip }, async (t) => {
   const own = delegate(t, "session");

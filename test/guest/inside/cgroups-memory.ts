@@ -43,12 +43,15 @@ test("an allocator is killed at the cap with its whole group, 20 times of 20, an
     assert.ok(await waitUntilEmpty(leaf, { timeoutMs: 30_000 }), `time ${time}: a process survived`);
     await until(() => ends > endsBefore);
     const stats = readStats(dir)!.memory!;
-    assert.equal(stats.oomGroupKills - before.oomGroupKills, 1, `time ${time}`);
-    assert.ok(stats.oomKills - before.oomKills >= 4, `time ${time}: each of the four processes was counted`);
+    assert.equal(stats.kills.groups! - before.kills.groups!, 1, `time ${time}`);
+    assert.ok(
+      stats.kills.processes - before.kills.processes >= 4,
+      `time ${time}: each of the four processes was counted`,
+    );
     assert.ok(stats.peakBytes! <= 0.04 * NODE.memoryBytes);
   }
   assert.equal(innocent.exitCode, null);
-  assert.equal(readStats(neighbor)!.memory!.oomKills, 0);
+  assert.equal(readStats(neighbor)!.memory!.kills.processes, 0);
   assert.equal(listProcesses(neighbor).length, 1);
 });
 
@@ -57,7 +60,7 @@ test("the Process policy kills only the allocator", async (t) => {
   const { child } = startRun(dir, `sleep 1000 & ${ALLOCATE_200_MIB}; echo "ended $?"; wait`);
   assert.equal(await firstLine(child), "ended 137");
   assert.equal(listProcesses(dir).length, 2);
-  assert.equal(readStats(dir)!.memory!.oomKills, 1);
+  assert.equal(readStats(dir)!.memory!.kills.processes, 1);
 });
 
 test("the cap of a running app grows", async (t) => {
@@ -79,7 +82,8 @@ test("a cap that shrinks below the usage waits for the app, and kills nothing", 
     assert.equal(pending?.reason, "ResizePending");
     assert.equal(pending.wantedBytes, 60 * MIB);
     assert.ok(pending.currentBytes > 120 * MIB, `${pending.currentBytes} in use`);
-    assert.equal(read(dir, "memory.max"), String(200 * MIB));
+    const bound = Number(read(dir, "memory.max"));
+    assert.ok(bound >= pending.currentBytes && bound < 130 * MIB, `it may grow to ${bound}`);
     assert.ok(Number(read(dir, "memory.high")) <= 60 * MIB);
   }
   assert.deepEqual(verifyLimits(dir, limits(6)).map(({ file }) => file), ["memory.max", "memory.high"]);
@@ -92,7 +96,7 @@ test("a cap that shrinks below the usage waits for the app, and kills nothing", 
   assert.deepEqual(verifyLimits(dir, limits(6)), []);
   assert.deepEqual(await ensureLimits(dir, limits(6)), { changed: [] });
   assert.equal(child.exitCode, null);
-  assert.equal(readStats(dir)!.memory!.oomKills, 0);
+  assert.equal(readStats(dir)!.memory!.kills.processes, 0);
 });
 
 test("a larger cap undoes a pending shrink", async (t) => {
@@ -102,7 +106,7 @@ test("a larger cap undoes a pending shrink", async (t) => {
   assert.deepEqual(await ensureLimits(dir, limits(30)), {
     changed: [{ file: "memory.max", value: String(300 * MIB) }, { file: "memory.high", value: "max" }],
   });
-  assert.equal(readStats(dir)!.memory!.oomKills, 0);
+  assert.equal(readStats(dir)!.memory!.kills.processes, 0);
 });
 
 test("a cap shrinks at once if the kernel can reclaim file pages", async (t) => {
@@ -116,7 +120,20 @@ test("a cap shrinks at once if the kernel can reclaim file pages", async (t) => 
   assert.equal(read(dir, "memory.max"), String(60 * MIB));
   assert.equal(read(dir, "memory.high"), "max");
   assert.equal(child.exitCode, null);
-  assert.equal(readStats(dir)!.memory!.oomKills, 0);
+  assert.equal(readStats(dir)!.memory!.kills.processes, 0);
+});
+
+test("what an app as root wrote to protect itself does not keep its caps from being lowered", async (t) => {
+  const dir = await makeApp(t, "protected", { cpuPCT: 40, memPCT: 20 });
+  const writes = "echo 40000 > cpu.max.burst; echo 50M > memory.low; echo 50M > memory.min";
+  execFileSync("sh", ["-c", writes], { cwd: dir });
+  await ensureLimits(dir, limitsFor({ cpuPCT: 20, memPCT: 10 }, NODE));
+  assert.deepEqual(["cpu.max", "cpu.max.burst", "memory.low", "memory.min"].map((file) => read(dir, file)), [
+    "20000 100000",
+    "0",
+    "0",
+    "0",
+  ]);
 });
 
 test("changed limits are restored, and nothing else is written", async (t) => {

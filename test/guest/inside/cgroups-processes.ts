@@ -14,6 +14,7 @@ import {
   kill,
   limitsFor,
   listProcesses,
+  moveProcess,
   openApp,
   openRun,
   readStats,
@@ -23,7 +24,6 @@ import {
   waitUntilEmpty,
   watchEmpty,
 } from "../../../cgroups/mod.ts";
-import { moveProcess } from "../../../cgroups/locate/prepare.ts";
 import { endApp, exitOf, firstLine, joinCommand, makeApp, NODE, startRun, testRoot } from "./cgroups-app.ts";
 
 /** Double-forks into its own session, and forks on. */

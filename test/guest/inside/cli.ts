@@ -80,6 +80,6 @@ test("an app killed by its memory cap is reported by run and describe", async ()
 
 test("doctor passes cgroup v2", async () => {
   const { stdout } = await command("doctor", "--standalone");
-  assert.match(stdout, /^OK +cgroup v2 +\S+ offers cpu, memory, pids$/m);
+  assert.match(stdout, /^OK +cgroup v2 +the agent enforces caps$/m);
   assert.match(stdout, /^OK +agent +version/m);
 });

@@ -2,14 +2,27 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
-import { keptListing, listing, read, runningApps, shell, startAppBelow } from "./installed-machine.ts";
+import {
+  checkServiceAndJob,
+  keptListing,
+  listing,
+  read,
+  runningApps,
+  shell,
+  startAppBelow,
+} from "./installed-machine.ts";
 
 let apps: Record<string, number>;
 
 test("after a reboot OpenRC has started the agent, and all apps are back within their caps", async () => {
-  apps = await runningApps(3);
+  apps = await runningApps(4);
   assert.match(read("rc-service nckubelet status"), /started/);
 });
+
+test(
+  "the shutdown gave apps their stop file and grace period, and a service that ended with 0 runs again",
+  checkServiceAndJob,
+);
 
 test("uninstall --purge leaves no process, service, file or cgroup, below whichever roots the apps were started", async () => {
   const elsewhere = await startAppBelow("/sys/fs/cgroup/edge");

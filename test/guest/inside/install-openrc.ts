@@ -12,6 +12,7 @@ import {
   releasesAreServed,
   runningApps,
   shell,
+  startServiceAndJob,
   writeApps,
 } from "./installed-machine.ts";
 
@@ -82,3 +83,5 @@ test("rc-service stop leaves the apps alone", async () => {
   read("rc-service nckubelet start");
   assert.deepEqual(await runningApps(appCount), apps);
 });
+
+test("a service and a job run when the machine shuts down", startServiceAndJob);

@@ -9,6 +9,7 @@ import {
   read,
   releasesAreServed,
   runningApps,
+  startServiceAndJob,
   writeApps,
 } from "./installed-machine.ts";
 
@@ -69,3 +70,5 @@ test("one command rolls back to the previous executable, and no app notices", as
   assert.equal(digest(), released);
   assert.deepEqual(await runningApps(appCount), apps);
 });
+
+test("a service and a job run when the machine shuts down", startServiceAndJob);

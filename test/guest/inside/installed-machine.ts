@@ -1,5 +1,6 @@
 /** Helpers for the tests of install.sh on a machine with systemd or OpenRC. */
 import { execFileSync, spawnSync } from "node:child_process";
+import assert from "node:assert/strict";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { waitFor } from "../../wait-for.ts";
 
@@ -80,12 +81,63 @@ export function writeApps(count: number): void {
   for (let index = 0; index < count; index++) writeApp(`app-${index}`);
 }
 
-function writeApp(name: string): void {
+/** What the service wrote, kept across the reboot. */
+const serviceFile = "/root/service.txt";
+
+/**
+ * Starts a service and a job under the restart policy OnFailure: after SIGTERM the service works on for a moment and ends with 0,
+ * and the job has completed.
+ */
+export async function startServiceAndJob(): Promise<void> {
+  const write = (name: string, text: string) => {
+    writeFileSync(`/root/${name}.sh`, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    return `/root/${name}.sh`;
+  };
+  const say = (word: string) => `echo ${word} >>${serviceFile}`;
+  const onTerm = `${say("SIGTERM")}; sleep 3; ${say("done")}; exit 0`;
+  writeApp("service", {
+    shellFile: write("service", `${say("started")}\ntrap '${onTerm}' TERM\nwhile :; do sleep 0.2; done`),
+    stopFile: write("stop", say("stopFile")),
+    restartPolicy: "OnFailure",
+  });
+  writeApp("job", { shellFile: write("job", "exit 0"), restartPolicy: "OnFailure" });
+  await waitFor("the job is done and the service runs", async () => {
+    const phase = await phases();
+    return phase?.job === "Succeeded" && phase.service === "Running" && existsSync(serviceFile);
+  }, 120_000);
+}
+
+/** Checks that the shutdown gave the service its stop file and its grace period, that it runs again, and that the job does not. */
+export async function checkServiceAndJob(): Promise<void> {
+  const said = () => readFileSync(serviceFile, "utf8").trim().split("\n");
+  await waitFor("the service runs again", async () => {
+    return (await phases())?.service === "Running" &&
+      said().filter((word) => word === "started").length === 2;
+  }, 120_000);
+  assert.deepEqual(said(), [
+    "started",
+    "stopFile",
+    "SIGTERM",
+    "done",
+    "started",
+  ]);
+  const apps = await listApps();
+  const found = (name: string) => apps?.find(({ metadata }) => metadata.name === name)?.status;
+  assert.equal(found("service")?.lastExit?.reason, "NodeRebooted");
+  assert.deepEqual([found("job")?.phase, found("job")?.restarts], ["Succeeded", 0]);
+}
+
+async function phases(): Promise<Record<string, string | undefined> | undefined> {
+  const apps = await listApps();
+  return apps && Object.fromEntries(apps.map(({ metadata, status }) => [metadata.name, status?.phase]));
+}
+
+function writeApp(name: string, spec: Record<string, unknown> = {}): void {
   const manifest = {
     apiVersion: "app.example.com/v1alpha1",
     kind: "NCApp",
     metadata: { name },
-    spec: { shellFile: "/opt/app.sh", ...caps },
+    spec: { shellFile: "/opt/app.sh", ...caps, ...spec },
   };
   writeFileSync(`/etc/nckubelet/manifests/${name}.yaml`, JSON.stringify(manifest));
 }
@@ -110,12 +162,15 @@ export async function runningApps(count: number): Promise<Record<string, number>
 
 interface ToldApp {
   metadata: { name: string };
-  status?: { phase: string; pid: number };
+  status?: { phase: string; pid: number; restarts: number; lastExit?: { reason?: string } };
 }
 
 /** Returns the agent's view of its apps; undefined while it does not answer. */
 async function listApps(): Promise<ToldApp[] | undefined> {
-  const answer = await fetch("http://127.0.0.1:10268/apps").catch(() => undefined);
+  const tokenFile = "/var/lib/nckubelet/token";
+  if (!existsSync(tokenFile)) return undefined;
+  const headers = { authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}` };
+  const answer = await fetch("http://127.0.0.1:10268/apps", { headers }).catch(() => undefined);
   if (!answer?.ok) return undefined;
   return (await answer.json() as { items: ToldApp[] }).items;
 }

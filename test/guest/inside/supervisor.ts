@@ -1,29 +1,18 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
-import { locateRoot } from "../../../cgroups/mod.ts";
 import { chooseConfinement } from "../../../src/agent/choose-confinement.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
-import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
 import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
 import { createConfinementResolver } from "../../../src/supervisor/confinement/confinement.ts";
 import { supervisorContract } from "../../supervisor/contract.ts";
 import { createTestNode, type TestConfinement } from "../../supervisor/test-node.ts";
 import { waitFor } from "../../wait-for.ts";
-
-const size = { cpus: cpus().length, memoryBytes: totalmem() };
-const rootAt = (name: string) => `${process.env.CGROUP_ROOT}/${name}`;
-
-async function confineBelow(name: string): Promise<TestConfinement> {
-  const root = await locateRoot({ override: rootAt(name) });
-  if (!root.ok) throw new Error(root.message);
-  const confinement = createCgroupConfinement({ root, size });
-  return { confinement, confinementOf: createConfinementResolver({ current: confinement, size }) };
-}
+import { confineBelow, rootAt, size } from "./confine-below.ts";
+// In this process: another one costs seconds in User-Mode Linux.
+import "./strays.ts";
 
 function useMarkers(): TestConfinement {
   const markers = createMarkerConfinement("this test has no cgroups");
@@ -31,7 +20,7 @@ function useMarkers(): TestConfinement {
   return { confinement: markers, confinementOf };
 }
 
-supervisorContract(() => confineBelow("supervisor-test"));
+supervisorContract("native", () => confineBelow("supervisor-test"));
 
 const script = "#!/bin/sh\nsetsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' &\nexit 0\n";
 

@@ -1,29 +1,20 @@
 import assert from "node:assert/strict";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadAccess } from "../../../src/kube/access/access.ts";
+import { createKubeClient } from "../../../src/kube/client/client.ts";
 import { tempFolder } from "../../temp-folder.ts";
+import { waitFor } from "../../wait-for.ts";
+import { json, refuse, withServer } from "../fake-server.ts";
 import { alice, bob, ca } from "./certificates.ts";
+import { kubeconfig, replace } from "./kubeconfigs.ts";
 
 async function withFolder(use: (folder: string) => Promise<void>) {
   using temp = tempFolder();
   const folder = temp.path;
   await use(folder);
 }
-
-/** Replaces a file atomically, as writers of tokens do. */
-async function replace(path: string, content: string) {
-  await writeFile(`${path}.new`, content);
-  await rename(`${path}.new`, path);
-}
-
-const kubeconfig = (user: string, cluster = 'server: "https://k8s.test:6443"') => `
-current-context: c
-contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
-clusters: [{name: k, cluster: {${cluster}}}]
-users: [{name: u, user: {${user}}}]
-`;
 
 test("loadAccess() accepts a plain server address", async () => {
   const access = await loadAccess({ server: "http://127.0.0.1:8001" });
@@ -64,14 +55,22 @@ test("loadAccess() picks up a changed client certificate only if its key matches
     );
     await writeFile(cert, alice.cert);
     await writeFile(key, alice.key);
-    const access = await loadAccess({ kubeconfig: join(folder, "config") });
+    const said: string[] = [];
+    const log = { info() {}, warn: (message: string) => said.push(message) };
+    const access = await loadAccess({ kubeconfig: join(folder, "config"), checkMs: 0, log });
     const first = await access.tls();
     assert.equal(first.cert, alice.cert);
     assert.equal(await access.tls(), first, "nothing changed: the same object");
     await replace(cert, bob.cert);
-    assert.equal(await access.tls(), first, "the key does not fit yet");
+    await waitFor("it is noticed", async () => {
+      assert.equal(await access.tls(), first, "the key does not fit yet");
+      return said.length > 0;
+    });
     await replace(key, bob.key);
-    const second = await access.tls();
+    const second = await waitFor("the pair is used", async () => {
+      const tls = await access.tls();
+      return tls !== first && tls;
+    });
     assert.deepEqual([second.cert, second.key], [bob.cert, bob.key]);
   });
 });
@@ -99,13 +98,13 @@ test("loadAccess() uses basic auth, namespace, server name and a changed authori
     const cluster =
       'server: "https://k8s.test/base/", certificate-authority: ca.crt, tls-server-name: kube.test';
     await writeFile(join(folder, "config"), kubeconfig("username: me, password: s3cret", cluster));
-    const access = await loadAccess({ kubeconfig: join(folder, "config") });
+    const access = await loadAccess({ kubeconfig: join(folder, "config"), checkMs: 0 });
     assert.deepEqual(await access.authorize(), { headers: { authorization: `Basic ${btoa("me:s3cret")}` } });
     assert.equal(access.namespace, "shop");
     const tls = await access.tls();
     assert.deepEqual([tls.ca, tls.servername, tls.rejectUnauthorized], [ca, "kube.test", true]);
     await replace(authority, `${ca}${ca}`);
-    assert.notEqual(await access.tls(), tls);
+    await waitFor("the changed authority is used", async () => await access.tls() !== tls);
     const shown = `https://k8s.test/base (context "c" of ${join(folder, "config")}, basic auth)`;
     assert.equal(access.describe(), shown);
   });
@@ -167,4 +166,42 @@ test("loadAccess() reports what is missing", async () => {
 
 test("loadAccess() explains how to run without an API server", async () => {
   await assert.rejects(loadAccess({ env: {} }), /'nckubelet agent --standalone' needs no cluster$/);
+});
+
+test("a client sends each group of an impersonation as a header of its own", async () => {
+  await withFolder(async (folder) => {
+    const config = join(folder, "config");
+    await withServer((_, response) => json(response, {}), async ({ url, requests }) => {
+      const user = "token: abc, as: jane, as-groups: [dev, ops], as-user-extra: {scopes: [a]}";
+      await writeFile(config, kubeconfig(user, `server: "${url}"`));
+      const client = createKubeClient(await loadAccess({ kubeconfig: config }));
+      await client.request({ path: "/version" });
+      client.close();
+      const { authorization, ...headers } = requests[0]!.headers;
+      assert.equal(authorization, "Bearer abc");
+      assert.equal(headers["impersonate-user"], "jane");
+      assert.equal(headers["impersonate-group"], "dev, ops", "Node joins what was sent twice");
+      assert.equal(headers["impersonate-extra-scopes"], "a");
+    });
+  });
+});
+
+test("after a 401, a client reads the kubeconfig again and repeats the request", async () => {
+  await withFolder(async (folder) => {
+    const config = join(folder, "config");
+    await withServer(({ headers }, response) => {
+      if (headers.authorization === "Bearer new") return json(response, { ok: true });
+      refuse(response, 401, "Unauthorized", "Unauthorized");
+    }, async ({ url, requests }) => {
+      const cluster = `server: "${url}"`;
+      await writeFile(config, kubeconfig("token: old", cluster));
+      // Files are not looked at: only the rejection makes it read again.
+      const client = createKubeClient(await loadAccess({ kubeconfig: config, checkMs: Infinity }));
+      await client.access.authorize();
+      await replace(config, kubeconfig("token: new", cluster));
+      assert.deepEqual(await client.request({ path: "/version" }), { ok: true });
+      client.close();
+      assert.deepEqual(requests.map(({ headers }) => headers.authorization), ["Bearer old", "Bearer new"]);
+    });
+  });
 });

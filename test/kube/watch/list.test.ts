@@ -93,6 +93,12 @@ const faults: [string, unknown, RegExp][] = [
   ["a list of another group", { ...listOf([]), apiVersion: "v1" }, /its apiVersion is "v1"/],
   ["one object instead of a list", good, /its kind is "NCApp"/],
   ["no version", { ...listOf([]), metadata: {} }, /it has no resourceVersion/],
+  ["version 0", listOf([], "0"), /its resourceVersion is "0", so it is incomplete/],
+  [
+    "remaining items without a token to read them",
+    { ...listOf([good]), metadata: { resourceVersion: "1", remainingItemCount: 3 } },
+    /it is incomplete: its remainingItemCount is 3, and it has no continue token/,
+  ],
   ["no metadata", { ...listOf([]), metadata: undefined }, /it has no resourceVersion/],
   ["a null item", listOf([good, null]), /an object is null/],
   ["an item of another kind", listOf([{ ...good, kind: "Pod" }]), /an object has kind "Pod"/],

@@ -302,7 +302,7 @@ test("a refused field selector is dropped, and tried again later", limit, async 
     time += 10_000;
     await next("listed");
     assert.ok(listsOf(seen).at(-1)?.query.has("fieldSelector"), "tried again");
-  }, { fieldSelector: "spec.nodeName=node-a", relistMs: 1_000, selectorRetryMs: 10_000, now: () => time });
+  }, { fieldSelector: "spec.nodeName=node-a", relistMs: 1_000, rejectedRetryMs: 10_000, now: () => time });
 });
 
 test("another 400 is a problem, and the selector stays", limit, async () => {

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isSafeName } from "../../../src/api/names.ts";
 import {
+  type AnyNews,
   createTallies,
-  type EventNews,
   type EventTarget,
   type Tally,
 } from "../../../src/report/events/event-aggregator.ts";
 
 const minute = 60_000;
 const web: EventTarget = { namespace: "default", name: "web", uid: "u1" };
-const backOff: EventNews = { type: "Warning", reason: "BackOff", message: "restarting in 10 s" };
+const backOff: AnyNews = { type: "Warning", reason: "BackOff", message: "restarting in 10 s" };
 
 const setUp = (options: { maxTallies?: number } = {}) => {
   let time = Date.parse("2030-01-01T00:00:00Z");
@@ -59,7 +59,7 @@ test("createTallies() separates events that differ in app, uid, type, reason or 
 
 test("createTallies() counts restarts as the same event, whatever the process ID, and shows the last", () => {
   const { tallies } = setUp();
-  const started = (pid: number, script = "/srv/web.sh"): EventNews => ({
+  const started = (pid: number, script = "/srv/web.sh"): AnyNews => ({
     type: "Normal",
     reason: "Started",
     message: `Started ${script} as process ${pid}`,
@@ -121,4 +121,11 @@ test("createTallies() names Events in the order in which they happened", () => {
     return tallies.add(web, { ...backOff, reason: `Reason${number}` }).name;
   });
   assert.deepEqual(names.toSorted(), names);
+  const [scheduler, agent] = [setUp(), setUp()];
+  agent.pass(200);
+  const started = agent.tallies.add(web, { ...backOff, reason: "Started" }).name;
+  scheduler.pass(3000);
+  const at = Date.parse("2030-01-01T00:00:00.100Z");
+  const scheduled = scheduler.tallies.add(web, { ...backOff, reason: "Scheduled", at }).name;
+  assert.ok(scheduled < started, "an event that is reported late is named by when it happened");
 });

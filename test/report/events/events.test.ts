@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Reason } from "../../../src/api/reasons.ts";
 import { createEventRecorder } from "../../../src/report/events/events.ts";
 import type { EventNews, EventTarget } from "../../../src/report/events/event-aggregator.ts";
 import { FakeApi, problem } from "../../kube/fake-api.ts";
@@ -120,6 +121,25 @@ test("record() throttles an app with too many events, loses no count, and does n
   assert.equal(server.asked.at(-1)!.body.involvedObject.name, "other");
   await clock.advance(2 * minute);
   assert.equal([...stored.values()][0].count, 300);
+});
+
+test("record() sends the warnings of an app that is throttled, and throttles them by themselves", async () => {
+  const { recorder, record, stored } = setUp();
+  for (let at = 0; at < 30; at++) {
+    record(`updated ${"x".repeat(at)}`);
+    await settled();
+  }
+  const sent = stored.size;
+  const stalled = { type: "Warning", reason: "Stalled", message: "1 app has failed" } as const;
+  recorder.record({ ...web, uid: "web" }, stalled);
+  await settled();
+  assert.equal(stored.size, sent + 1);
+  for (let at = 0; at < 40; at++) {
+    recorder.record({ ...web, uid: "web" }, { ...stalled, reason: `Stalled${at}` as Reason });
+    await settled();
+  }
+  assert.equal(stored.size, sent + 25);
+  recorder.close();
 });
 
 test("record() waits for a failing server with few requests, then sends everything", async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type Reason, reasons } from "../../../src/api/reasons.ts";
 import type { NCAppStatus } from "../../../src/api/types.ts";
 import type { EventNews } from "../../../src/report/events/event-aggregator.ts";
 import { createLocalReports } from "../../../src/report/mirrors/local-reports.ts";
@@ -13,7 +14,7 @@ const mirror = (uid: string): ReportedApp => ({
   resourceVersion: "7",
 });
 const succeeded: NCAppStatus = { phase: "Succeeded", ready: false };
-const event = (reason: string): EventNews => ({ type: "Normal", reason, message: `${reason} it` });
+const event = (reason: Reason): EventNews => ({ type: "Normal", reason, message: `${reason} it` });
 
 const setUp = () => {
   const said: unknown[] = [];
@@ -64,11 +65,11 @@ test("report() and record() go to the existing mirror", () => {
 
 test("record() keeps the last ten events of an app that has no mirror", () => {
   const { reports, find, take } = setUp();
-  for (let number = 0; number < 12; number++) reports.record(key, event(`Event${number}`));
+  for (const reason of reasons.slice(0, 12)) reports.record(key, event(reason));
   find("u1");
   assert.deepEqual(
     take().map((words) => (words as string[])[1]),
-    Array.from({ length: 10 }, (_, number) => `Event${number + 2}`),
+    reasons.slice(2, 12),
   );
 });
 

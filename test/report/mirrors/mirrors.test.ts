@@ -11,6 +11,7 @@ import { ncapp } from "../../builders.ts";
 
 const folder = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
 const markKey = "app.example.com/config.mirror";
+const uidKey = "app.example.com/config.mirror-uid";
 
 const local = (name: string, spec: NCApp["spec"] = { shellFile: "/opt/run.sh" }): NCApp =>
   ncapp({ metadata: { name, uid: "made-up-locally", labels: { team: "edge" } }, spec });
@@ -25,10 +26,12 @@ const mirrored = (app: NCApp, change: { uid?: string; node?: string; taken?: boo
   });
   assert.equal(action?.kind, "create");
   const { body } = action as Extract<MirrorAction, { kind: "create" }>;
+  const { uid = "u1" } = change;
   const metadata = {
     ...body.metadata,
+    annotations: { ...body.metadata.annotations, [uidKey]: uid },
     namespace: "default",
-    uid: change.uid ?? "u1",
+    uid,
     resourceVersion: "5",
     generation: 1,
   };
@@ -121,6 +124,33 @@ test("planMirrors() never touches apps that are not mirrors, nor mirrors of othe
   assert.deepEqual(plan([], [real, foreign, claimed, longer, moved]), []);
 });
 
+/** The same object as an earlier agent made it, or one that was killed before it wrote the uid. */
+const withoutUid = (mirror: ServerApp): ServerApp => {
+  const { [uidKey]: _, ...annotations } = mirror.metadata.annotations ?? {};
+  return { ...mirror, metadata: { ...mirror.metadata, annotations } };
+};
+
+test("planMirrors() leaves a copy of a mirror alone, under any name", () => {
+  const mirror = mirrored(local("web"));
+  const copy = (name: string): ServerApp => ({
+    ...mirror,
+    metadata: { ...mirror.metadata, name, uid: `copy-${name}` },
+  });
+  assert.deepEqual(plan([], [copy("web"), copy("web-2")]), []);
+  assert.deepEqual(plan([local("web")], [mirror, copy("web-2")]), []);
+  assert.deepEqual(plan([local("web")], [copy("web")]), ["create web"]);
+});
+
+test("planMirrors() adopts a mirror without a uid by the name of its app, and deletes none that it does not adopt", () => {
+  const early = withoutUid(mirrored(local("web")));
+  const [action] = planMirrors([local("web")], [early], { node: "n1", complete: true });
+  const { metadata } = (action as { patch: { metadata: NCApp["metadata"] } }).patch;
+  assert.deepEqual(metadata.annotations, { [uidKey]: "u1" });
+  const other = { ...early, metadata: { ...early.metadata, name: "web-2", uid: "u2" } };
+  assert.deepEqual(plan([local("web")], [mirrored(local("web")), other]), []);
+  assert.deepEqual(plan([], [early, other]), []);
+});
+
 test("planMirrors() adds the node's name to a mirror whose name is taken, keeps it, and leaves no duplicate", () => {
   const app = local("web");
   const [action] = planMirrors([app], [], { node: "n1", complete: true, taken: new Set(["default/web"]) });
@@ -157,7 +187,7 @@ test("sync() creates mirrors and returns where the status of their apps goes", a
 test("sync() sends nothing again while the watch has not delivered its write", async () => {
   const { api, mirrors, existing } = setUp();
   for (let times = 0; times < 3; times++) await mirrors.sync([local("web")], [], true);
-  assert.deepEqual(api.takeAsked(), [`POST ${folder}`]);
+  assert.deepEqual(api.takeAsked(), [`POST ${folder}`, `PATCH ${folder}/web`]);
   assert.ok(mirrors.targetOf("default/web"));
   const old = existing();
   const changed = local("web", { shellFile: "/opt/new.sh" });
@@ -207,21 +237,60 @@ test("sync() creates no mirror outside of the watched namespace, sends no reques
     await mirrors.sync([local("web"), elsewhere], existing(), true);
     pass(20_000);
   }
-  assert.deepEqual(api.takeAsked(), [`POST ${folder}`]);
+  assert.deepEqual(api.takeAsked(), [`POST ${folder}`, `PATCH ${folder}/web`]);
   assert.equal(mirrors.targetOf("edge/web"), undefined);
   assert.ok(mirrors.targetOf("default/web"));
   assert.deepEqual(log.lines, ["info a local app has no mirror: this agent watches another namespace"]);
 });
 
-test("sync() deletes the mirror of an app that is gone, by its uid", async () => {
+test("sync() deletes the mirror of an app that is gone, by its uid, and no copy", async () => {
   const { api, mirrors, existing } = setUp();
   await mirrors.sync([local("web")], [], true);
   const seen = existing();
-  api.put(`${folder}/web`, { ...seen[0], metadata: { ...seen[0]!.metadata, uid: "another" } });
+  const original = api.get(`${folder}/web`);
+  api.put(`${folder}/web`, { ...original, metadata: { ...original.metadata, uid: "another" } });
   await mirrors.sync([], seen, true);
+  await mirrors.sync([], existing(), true);
   assert.equal(api.get(`${folder}/web`).metadata.uid, "another");
+  api.put(`${folder}/web`, original);
   await mirrors.sync([], existing(), true);
   assert.equal(api.objects.size, 0);
+});
+
+test("sync() proves a mirror whose uid an agent did not write, and reports one without a local app once", async () => {
+  const { api, log, mirrors, existing } = setUp();
+  for (const name of ["web", "gone"]) {
+    api.put(`${folder}/${name}`, withoutUid(mirrored(local(name), { uid: name })));
+  }
+  for (let times = 0; times < 3; times++) await mirrors.sync([local("web")], existing(), true);
+  const { uid, annotations } = api.get(`${folder}/web`).metadata;
+  assert.equal(annotations[uidKey], uid);
+  assert.ok(api.get(`${folder}/gone`));
+  assert.deepEqual(log.lines, ["warn an NCApp has the form of a mirror, but no local app: it does not run"]);
+});
+
+test("sync() reports a namespace without the right to write mirrors once, and asks once per five minutes for all its apps", async () => {
+  const { api, log, mirrors, existing, pass } = setUp();
+  const edge = { ...local("web"), metadata: { name: "web", namespace: "edge" } };
+  const apps = [local("a"), local("b"), local("c"), edge];
+  api.intercept = (request) => {
+    if (!request.path.includes("/default/")) return;
+    throw problem(request, 403, "Forbidden", 'User "nckubelet:n1" cannot create resource "ncapps"');
+  };
+  for (let seconds = 0; seconds < 3600; seconds += 10) {
+    await mirrors.sync(apps, existing(), true);
+    pass(10_000);
+  }
+  assert.equal(api.takeAsked().filter((request) => request === `POST ${folder}`).length, 12);
+  assert.deepEqual(log.lines, [
+    "info agents may not write mirrors in this namespace; kubectl does not show its local apps",
+  ]);
+  assert.match(log.text(), /kubectl -n default create rolebinding nckubelet-mirror/);
+  assert.ok(mirrors.targetOf("edge/web"));
+  api.intercept = () => undefined;
+  pass(300_000);
+  await mirrors.sync(apps, existing(), true);
+  for (const name of ["a", "b", "c"]) assert.ok(api.get(`${folder}/${name}`));
 });
 
 test("sync() leaves an app of the same name alone and shows the local one under another name", async () => {
@@ -237,7 +306,7 @@ test("sync() leaves an app of the same name alone and shows the local one under 
   assert.equal(mirrors.targetOf("default/web")?.name, "web-n1");
 });
 
-test("sync() retries after waits that grow, hints at missing permissions, and never throws", async () => {
+test("sync() retries after waits that grow, and never throws", async () => {
   const { api, log, mirrors, existing, pass } = setUp();
   api.intercept = (request) => {
     throw problem(request, 403, "Forbidden");
@@ -247,7 +316,7 @@ test("sync() retries after waits that grow, hints at missing permissions, and ne
     pass(10_000);
   }
   assert.ok(api.asked.length < 30, `${api.asked.length} requests in an hour`);
-  assert.match(log.text(), /crd\/optional\/mirrors\.yaml/);
+  assert.match(log.text(), /cannot create the mirror/);
   api.intercept = () => undefined;
   pass(300_000);
   await mirrors.sync([local("web")], existing(), true);

@@ -23,6 +23,14 @@ test("statusDelta() removes a field that the app no longer has, and keeps the sc
   assert.deepEqual(statusDelta(seen, { phase: "Succeeded" }), { phase: "Succeeded", pid: null });
 });
 
+test("statusDelta() sets nodeName, also to empty, and leaves it alone if the agent says nothing about it", () => {
+  assert.deepEqual(statusDelta({ phase: "Running" }, { phase: "Running", nodeName: "a" }), { nodeName: "a" });
+  assert.deepEqual(statusDelta({ nodeName: "a" }, { nodeName: "" }), { nodeName: "" });
+  assert.deepEqual(statusDelta({}, { nodeName: "" }), { nodeName: "" });
+  assert.equal(statusDelta({ nodeName: "" }, { nodeName: "" }), undefined);
+  assert.equal(statusDelta({ nodeName: "b" }, {}), undefined);
+});
+
 test("statusDelta() treats an empty text or list as absent", () => {
   assert.equal(
     statusDelta({ phase: "Running" }, { phase: "Running", message: "", conditions: [] }),
@@ -53,6 +61,17 @@ test("mergeConditions() keeps the time of the last change while the status stays
   ]);
 });
 
+test("mergeConditions() never dates a change before the one that the scheduler recorded", () => {
+  const lost = ready("Unknown", { lastTransitionTime: "2026-01-01T02:00:00Z" });
+  const back = (own: string, now: string) =>
+    mergeConditions([lost], [ready("True", { lastTransitionTime: own })], Date.parse(now))
+      .map(({ lastTransitionTime }) => lastTransitionTime);
+  assert.deepEqual(back("2026-01-01T01:00:00Z", "2026-01-01T03:00:00Z"), ["2026-01-01T03:00:00Z"]);
+  // The node's clock is behind.
+  assert.deepEqual(back("2026-01-01T01:00:00Z", "2026-01-01T01:30:00Z"), ["2026-01-01T02:00:00Z"]);
+  assert.deepEqual(back("2026-01-01T02:30:00Z", "2026-01-01T03:00:00Z"), ["2026-01-01T02:30:00Z"]);
+});
+
 test("mergeConditions() keeps the scheduler's message about a scheduled app", () => {
   const scheduled: Condition = {
     type: "Scheduled",
@@ -63,6 +82,11 @@ test("mergeConditions() keeps the scheduler's message about a scheduled app", ()
   const own: Condition = { type: "Scheduled", status: "True", reason: "Bound" };
   assert.deepEqual(mergeConditions([scheduled], [own]), [scheduled]);
   assert.deepEqual(mergeConditions([{ ...scheduled, status: "False" }], [own]), [own]);
+  const edited = mergeConditions([{ ...scheduled, observedGeneration: 2 }], [{
+    ...own,
+    observedGeneration: 3,
+  }]);
+  assert.deepEqual(edited, [{ ...scheduled, observedGeneration: 3 }], "kubectl wait needs its generation");
 });
 
 test("mergeConditions() drops a condition of the agent's own that no longer holds", () => {

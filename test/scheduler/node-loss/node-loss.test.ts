@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLossKeeper } from "../../../src/scheduler/node-loss/node-loss.ts";
+import { createLossKeeper, createNodeFates } from "../../../src/scheduler/node-loss/node-loss.ts";
 import { waitFor } from "../../wait-for.ts";
 
 import { withApps } from "../write/write-scene.ts";
@@ -40,4 +40,31 @@ test("paused evictions are reported once, on the scheduler's namespace and on th
     for (let round = 0; round < 3; round++) keeper.tick(cluster.liveness.check());
     assert.deepEqual(told.sort(), ["a EvictionsPaused", "b EvictionsPaused", "nckubelet EvictionsPaused"]);
   });
+});
+
+test("a node that was lost counts as present while the Leases cannot be watched", async () => {
+  await withApps(
+    { web: { nodeName: "a" } },
+    async ({ cluster, clock, beat, writer, evictor, recorder, log }) => {
+      const fates = createNodeFates({ observed: () => clock.now });
+      const keeper = createLossKeeper({
+        cluster,
+        writer,
+        evictor,
+        recorder,
+        log,
+        fates,
+        now: () => clock.now,
+      });
+      const fate = () => fates.of(cluster.apps.get("default/web")!, "a");
+      clock.now += 41_000;
+      beat("b");
+      keeper.tick(cluster.liveness.check());
+      assert.equal(fate(), "silent");
+      keeper.tick(undefined);
+      assert.equal(fate(), "present");
+      keeper.tick(cluster.liveness.check());
+      assert.equal(fate(), "silent");
+    },
+  );
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Toleration } from "../../../src/api/types.ts";
-import type { NodeHealth } from "../../../src/scheduler/state/node-health.ts";
+import type { NodeHealth } from "../../../src/kube/node-health.ts";
 import { type LossPlan, planNodeLoss } from "../../../src/scheduler/node-loss/plan.ts";
 import type { NodeProperties, SchedulerApp } from "../../../src/scheduler/types.ts";
 import { app, snapshotOf } from "../sample-cluster.ts";
@@ -88,6 +88,9 @@ test("a NoExecute taint evicts apps, at once or after their tolerationSeconds", 
   assert.deepEqual(kinds(plan(patient, fresh, { facts, now: 10_999 })), []);
   assert.deepEqual(kinds(plan(patient, fresh, { facts, now: 11_000 })), ["unbind"]);
   assert.deepEqual(kinds(plan(bearing({ operator: "Exists" }), fresh, { facts, now: 1e9 })), []);
+  const later = { ...patient, boundAt: 5000 };
+  assert.deepEqual(kinds(plan(later, fresh, { facts, now: 14_999 })), [], "it counts from the bind");
+  assert.deepEqual(kinds(plan(later, fresh, { facts, now: 15_000 })), ["unbind"]);
 });
 
 test("a silent kubelet moves no app while the agent is alive", () => {

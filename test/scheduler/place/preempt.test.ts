@@ -4,7 +4,7 @@ import { preempt } from "../../../src/scheduler/place/preempt.ts";
 import type { SchedulerApp } from "../../../src/scheduler/types.ts";
 import { app, facts, snapshotOf } from "../sample-cluster.ts";
 
-const options = { policy: "spread" } as const;
+const options = { policy: "spread", now: 0 } as const;
 const at = (priority: number, cpuPCT: number, name: string, more: Partial<SchedulerApp> = {}) =>
   app(name, { cpuPCT }, { priority, ...more });
 const keys = (victims: SchedulerApp[] | undefined) => victims?.map(({ key }) => key).sort();

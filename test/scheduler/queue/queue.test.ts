@@ -53,6 +53,23 @@ test("a changed priority reorders a waiting app", () => {
   assert.deepEqual(takeAll(), ["a", "b"]);
 });
 
+test("an app that taints evict again and again waits longer each time, until ten minutes pass without that", () => {
+  const { queue, clock, add } = createQueue();
+  const waits: number[] = [];
+  const evict = () => {
+    add("a", 0, 0, true);
+    queue.delayEvicted("a");
+    waits.push(queue.waitMs());
+    clock.now += queue.waitMs();
+    assert.equal(queue.take(), "a");
+    queue.remove("a");
+  };
+  for (let times = 0; times < 6; times++) evict();
+  clock.now += 600_000;
+  evict();
+  assert.deepEqual(waits, [0, 1000, 2000, 4000, 8000, 10_000, 0]);
+});
+
 test("the backoff after failures grows from 1 s to 10 s", () => {
   const { queue, clock, add } = createQueue();
   add("a");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { annotations } from "../../../src/api/names.ts";
 import { ncapp } from "../sample-cluster.ts";
 import { priorityClass } from "../objects.ts";
 import { createTestCluster } from "../test-cluster.ts";
@@ -14,6 +15,56 @@ test("an app without a node waits, an app with a node counts there", () => {
   assert.deepEqual(takeCalls(), [`${key} settled`]);
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 20_000);
   assert.deepEqual(cluster.accounts.usage.of("default"), { cpu: 20_000, mem: 0 });
+});
+
+test("the time of a bind is when it was seen, else when the condition says, and a move is a bind", () => {
+  const { cluster, clock, apply } = createTestCluster(["a", "b"]);
+  const scheduled = {
+    type: "Scheduled",
+    status: "True",
+    lastTransitionTime: "2025-12-31T00:00:00Z",
+  } as const;
+  const boundAt = () => cluster.apps.get(key)?.boundAt;
+  apply("web", { nodeName: "a" }, { conditions: [scheduled] });
+  assert.equal(boundAt(), Date.parse(scheduled.lastTransitionTime));
+  const moved = clock.now += 1000;
+  apply("web", { nodeName: "b" }, { conditions: [scheduled] });
+  assert.equal(boundAt(), moved);
+  clock.now += 1000;
+  apply("web", { nodeName: "b", cpuPCT: 5 });
+  assert.equal(boundAt(), moved, "an edit is not a bind");
+  apply("web");
+  assert.equal(boundAt(), undefined);
+});
+
+test("the time of a deletion is when it was first seen, whatever the clock of the API server says", () => {
+  const { cluster, clock } = createTestCluster(["a"]);
+  const apply = (deletionTimestamp?: string) =>
+    cluster.apps.apply(ncapp("web", { nodeName: "a" }, undefined, { deletionTimestamp }));
+  const deletedAt = () => cluster.apps.get(key)?.deletedAt;
+  apply();
+  assert.equal(deletedAt(), 0);
+  const seen = clock.now += 1000;
+  apply("2001-01-01T00:00:00Z");
+  assert.equal(deletedAt(), seen);
+  clock.now += 1000;
+  apply("2001-01-01T00:00:00Z");
+  assert.equal(deletedAt(), seen);
+});
+
+test("a copy of a mirror is an ordinary app, also in the answer to a bind", () => {
+  const { cluster } = createTestCluster(["a"]);
+  const copy = {
+    annotations: { [annotations.mirror]: "a/0123456789abcdef", [annotations.mirrorUid]: "other" },
+  };
+  const isMirror = () => cluster.apps.get(key)?.mirror;
+  cluster.replaceApps([ncapp("web")]);
+  cluster.apps.applyAnswer(ncapp("web", { nodeName: "a" }, undefined, copy));
+  assert.equal(isMirror(), false);
+  const { uid } = ncapp("web").metadata;
+  const proof = { annotations: { ...copy.annotations, [annotations.mirrorUid]: uid! } };
+  cluster.apps.applyAnswer(ncapp("web", { nodeName: "a" }, undefined, proof));
+  assert.equal(isMirror(), true);
 });
 
 test("apps of another scheduler and apps that are being deleted do not wait", () => {
@@ -158,6 +209,13 @@ test("PriorityClasses apply even if they arrive after the apps", () => {
   cluster.apps.applyPriorityClass(priorityClass("silver", 500, { globalDefault: true }));
   apply("plain");
   assert.equal(cluster.apps.get("default/plain")?.priority, 500);
+  cluster.apps.removePriorityClass("silver");
+  takeCalls();
+  cluster.apps.applyPriorityClass(
+    priorityClass("meek", 0, { globalDefault: true, preemptionPolicy: "Never" }),
+  );
+  assert.equal(cluster.apps.get("default/plain")?.preempts, false, "the priority is the same");
+  assert.deepEqual(takeCalls(), ["default/plain waits, changed"]);
   cluster.apps.removePriorityClass("gold");
   assert.equal(cluster.apps.get(key)?.missingClass, true);
 });

@@ -12,7 +12,7 @@ test("a bind has uid and resourceVersion, and counts before it is answered", asy
     await done;
     const { uid, resourceVersion } = app;
     assert.deepEqual(requests[0]!.body, {
-      metadata: { uid, resourceVersion },
+      metadata: { uid, resourceVersion, finalizers: ["app.example.com/node"] },
       spec: { nodeName: "a", memPCT: "5" },
     });
     assert.equal(stored("web")?.spec.nodeName, "a");
@@ -23,6 +23,16 @@ test("a bind has uid and resourceVersion, and counts before it is answered", asy
     ]);
     assert.equal(cluster.snapshot.node("a")?.usedMem, 5000);
   });
+});
+
+test("the event of a bind has the time before the bind, whatever the agent does before the answer", async () => {
+  const startedAt = Date.parse("2026-01-01T00:00:00Z");
+  let clock = { now: 0 };
+  await withApps({ web: {} }, async (scene) => {
+    clock = scene.clock;
+    await scene.binder.bind(scene.cluster.apps.get("default/web")!, "a", {});
+    assert.deepEqual([scene.told, scene.eventTimes], [["web Scheduled"], [startedAt]]);
+  }, () => void (clock.now += 5000));
 });
 
 test("if another scheduler's bind won, it stays and counts", async () => {

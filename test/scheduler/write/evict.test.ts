@@ -21,3 +21,12 @@ test("an eviction is retried after a new status, but not after a new spec", asyn
     });
   }
 });
+
+test("an eviction because of a taint is counted, so that repeated ones wait; others are not", async () => {
+  const specs = { web: { nodeName: "a" }, job: { nodeName: "a" } };
+  await withApps(specs, async ({ cluster, evictor, evictedByTaints }) => {
+    await evictor.evict(cluster.apps.get("default/web")!, "TaintEviction", "m");
+    await evictor.evict(cluster.apps.get("default/job")!, "NodeLost", "m");
+    assert.deepEqual(evictedByTaints, ["default/web"]);
+  });
+});

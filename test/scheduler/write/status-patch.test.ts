@@ -32,6 +32,22 @@ test("a refusal sets a condition and the phase, once", () => {
   assert.equal(patch(news, {}, "a"), undefined, "it was bound meanwhile");
 });
 
+test("an edit of a waiting app is observed with one patch, which keeps the time of the condition", () => {
+  const news: StatusChange = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
+  const at = (generation: number, status: NCAppStatus, later: number) =>
+    statusPatch(readApp(ncapp("web", {}, status, { generation })), news, now + later) as
+      | NCAppStatus
+      | undefined;
+  const first = at(1, {}, 0)!;
+  assert.equal(first.observedGeneration, 1);
+  const edited = at(2, first, 5000)!;
+  assert.deepEqual(edited, {
+    observedGeneration: 2,
+    conditions: [{ ...first.conditions?.[0], observedGeneration: 2 }],
+  });
+  assert.equal(at(2, merge(first, edited), 9000), undefined);
+});
+
 test("an app without a node is not Ready, whatever its last run reported", () => {
   const news: StatusChange = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
   const isReady = { type: "Ready", status: "True", lastTransitionTime: earlier } as const;

@@ -6,7 +6,7 @@ import { silentLogger } from "../../../src/lib/log.ts";
 import type { EventNews } from "../../../src/report/events/event-aggregator.ts";
 import { createBinder } from "../../../src/scheduler/write/binder.ts";
 import { createEvictor } from "../../../src/scheduler/write/evict.ts";
-import { createSchedulerMetrics } from "../../../src/scheduler/serve/metrics.ts";
+import { createSchedulerMetrics } from "../../../src/scheduler/metrics.ts";
 import { createStatusWriter } from "../../../src/scheduler/write/status-writer.ts";
 import { type Asked, FakeApi } from "../../kube/fake-api.ts";
 import { withClient } from "../../kube/fake-server.ts";
@@ -46,8 +46,12 @@ function createScene(
 ) {
   const { cluster } = scene;
   const told: string[] = [];
+  const eventTimes: (number | undefined)[] = [];
   const recorder = {
-    record: ({ name }: { name: string }, { reason }: EventNews) => void told.push(`${name} ${reason}`),
+    record: ({ name }: { name: string }, { reason, at }: EventNews) => {
+      told.push(`${name} ${reason}`);
+      eventTimes.push(at);
+    },
     flush: async () => {},
     close() {},
   };
@@ -75,11 +79,27 @@ function createScene(
   const binder = createBinder({
     ...parts,
     deferred: { add: (work) => work(), flush() {} },
+    deferredEvents: { add: (work) => work(), flush() {} },
+    now: () => scene.clock.now,
     onUnbound: (key) => unbound.push(key),
   });
-  const evictor = createEvictor(parts);
+  const evictedByTaints: string[] = [];
+  const evictor = createEvictor({ ...parts, onTaintEviction: (key) => evictedByTaints.push(key) });
   const stored = (name: string): NCApp | undefined => api.get(pathOf(name));
-  return { ...scene, ...parts, api, stored, requests: api.asked, told, unbound, permission, binder, evictor };
+  return {
+    ...scene,
+    ...parts,
+    api,
+    stored,
+    requests: api.asked,
+    told,
+    eventTimes,
+    unbound,
+    permission,
+    binder,
+    evictor,
+    evictedByTaints,
+  };
 }
 
 export const calls = (requests: Asked[]) =>

@@ -3,15 +3,28 @@ import { Buffer } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { test } from "node:test";
-import { shapeOf, xOf } from "../../../src/server/dashboard/browser/chart-shape.ts";
+import { sampleAt, shapeOf, xOf } from "../../../src/server/dashboard/browser/chart-shape.ts";
 import {
   ago,
   bytes,
   cap,
   capOf,
+  clock,
+  linesWith,
+  localTime,
   percent,
   withoutColors,
 } from "../../../src/server/dashboard/browser/format.ts";
+import type { App } from "../../../src/server/dashboard/browser/agent.ts";
+import { messageOf, phaseText, toneOf } from "../../../src/server/dashboard/browser/app-state.ts";
+import { problemSentence, problemsOf } from "../../../src/server/dashboard/browser/node-panel.ts";
+import {
+  phasesOf,
+  readView,
+  selectApps,
+  startView,
+  writeView,
+} from "../../../src/server/dashboard/browser/view-state.ts";
 import { extend, type HistoryPart, shown } from "../../../src/server/dashboard/browser/timeline.ts";
 import { serverWith } from "../fake-agent.ts";
 
@@ -75,6 +88,7 @@ const part = (first: number, cpu: (number | null)[], fields: Partial<HistoryPart
     periodSeconds: 10,
     first,
     last: first + cpu.length - 1,
+    at: 0,
     node: series,
     apps: { "default/web": { ...series, oomKills: [], restarts: [] } },
     ...fields,
@@ -116,11 +130,133 @@ test("a chart is broken where nothing was measured, and its scale has room for v
   const { line, area, top, capY } = shapeOf([1, 2, null, 3, null, null, 4, 5], 20);
   assert.equal(line.split("M").length - 1, 3);
   assert.equal(area.split("Z").length - 1, 3);
-  assert.ok(top > 20);
+  assert.equal(top, 25);
   assert.ok(capY !== undefined && capY > 0);
   assert.ok(shapeOf([150], 20).top >= 150);
   assert.deepEqual(shapeOf([], undefined), { top: 10, line: "", area: "" });
   assert.doesNotMatch(shapeOf([0, 0.001, 99.999], 0.05).line, /NaN|Infinity|e/);
+});
+
+test("a chart's scale ends at a round number, and the pointer finds the sample under it", () => {
+  const tops: [number | undefined, number | undefined, number][] = [
+    [0, undefined, 10],
+    [10.1, undefined, 12],
+    [3, 20, 25],
+    [0, 2, 2.5],
+    [99, 100, 120],
+    [0, 0.05, 0.06],
+    [450, undefined, 500],
+  ];
+  for (const [value, cap, top] of tops) assert.equal(shapeOf([value ?? 0], cap).top, top, `${value} ${cap}`);
+  assert.deepEqual([sampleAt(1, shown), sampleAt(0, shown), sampleAt(0.5, shown)], [shown - 1, 0, shown / 2]);
+  assert.deepEqual([sampleAt(1, 10), sampleAt(0.5, 10), sampleAt(2, 10), sampleAt(1, 0)], [
+    9,
+    undefined,
+    9,
+    undefined,
+  ]);
+});
+
+const appOf = (name: string, status: App["status"]): App => ({
+  metadata: { name, namespace: "default" },
+  spec: { shellFile: "/srv/run.sh" },
+  status,
+  agent: { source: "socket" },
+});
+
+const apps = [
+  appOf("web", { phase: "Running", ready: true, cpuPCT: "2.0", memPCT: "1.0", restarts: 3 }),
+  appOf("api", {
+    phase: "Running",
+    ready: true,
+    cpuPCT: "9.0",
+    memPCT: "0.5",
+    startTime: "2026-01-01T00:00:00Z",
+  }),
+  appOf("cam", {
+    phase: "Running",
+    ready: false,
+    cpuPCT: "1.0",
+    memPCT: "7.0",
+    startTime: "2026-01-02T00:00:00Z",
+  }),
+  appOf("idx", { phase: "BackOff", reason: "OOMKilled", message: "Ended", restarts: 9 }),
+  appOf("job", { phase: "Succeeded", reason: "Completed", message: "done" }),
+];
+
+test("an app is amber while it is not ready, red if it needs the user, and without color at rest", () => {
+  assert.deepEqual(apps.map(toneOf), ["good", "good", "warn", "bad", "calm"]);
+  const others = ["Pending", "Starting", "Stopping", "Stopped", "Failed", "Unknown", undefined];
+  assert.deepEqual(others.map((phase) => toneOf(appOf("x", { phase }))), [
+    "warn",
+    "warn",
+    "warn",
+    "calm",
+    "bad",
+    "bad",
+    "bad",
+  ]);
+  assert.deepEqual(apps.slice(1).map(phaseText), [
+    "Running, ready",
+    "Running, not ready",
+    "BackOff: OOMKilled",
+    "Succeeded: Completed",
+  ]);
+  assert.deepEqual(apps.map(messageOf), ["", "", "", "Ended", ""]);
+});
+
+test("apps are found by every word and sorted as asked, those that need attention first", () => {
+  const names = (fields: Partial<typeof startView>) =>
+    selectApps(apps, { ...startView, ...fields }).map(({ metadata }) => metadata.name).join(" ");
+  assert.equal(names({}), "idx cam api web job");
+  assert.equal(names({ sort: "name" }), "api cam idx job web");
+  assert.equal(names({ sort: "name", reverse: true }), "web job idx cam api");
+  assert.equal(names({ sort: "cpu" }), "api web cam idx job");
+  assert.equal(names({ sort: "memory" }), "cam web api idx job");
+  assert.equal(names({ sort: "restarts" }), "idx web api cam job");
+  assert.equal(names({ sort: "started" }), "cam api idx job web");
+  assert.equal(names({ find: "RUNNING not-ready" }), "cam");
+  assert.equal(names({ find: "  oom " }), "idx");
+  assert.equal(names({ find: "nothing" }), "");
+  assert.deepEqual(phasesOf(apps).map(({ phase, count }) => `${phase} ${count}`), [
+    "BackOff 1",
+    "Running 3",
+    "Succeeded 1",
+  ]);
+});
+
+test("the view survives in the address, and nonsense there is ignored", () => {
+  const views = [startView, { find: "a b&c", sort: "cpu", reverse: true }, {
+    ...startView,
+    reverse: true,
+  }] as const;
+  for (const view of views) assert.deepEqual(readView(writeView(view)), view);
+  assert.equal(writeView(startView), "");
+  assert.deepEqual(readView("?sort=toString&reverse=maybe&x=1"), startView);
+});
+
+test("problems become one sentence that says what to do", () => {
+  const calm = { checks: [], problems: [], limits: { enforced: true, message: "" } };
+  assert.deepEqual(problemsOf(calm), []);
+  const limits = { enforced: false, message: "no cgroup v2" };
+  const failed = { name: "sync", ok: false, message: "stalled" };
+  assert.deepEqual(problemsOf({ ...calm, checks: [failed], problems: [{ message: "bad file." }], limits }), [
+    "sync: stalled",
+    "bad file.",
+    "caps are not enforced: no cgroup v2",
+  ]);
+  const cgroups = { name: "cgroups", ok: false, message: "none" };
+  assert.deepEqual(problemsOf({ ...calm, checks: [cgroups], limits }), ["cgroups: none"]);
+  assert.equal(problemSentence(["bad file."]), "bad file; “nckubelet doctor” on the node says what to do.");
+  assert.match(problemSentence(["a", "b"]), /^2 problems, the first: a; /);
+});
+
+test("times are local, and the log is searched in any case", () => {
+  const time = localTime("2026-01-01T12:00:00Z", "en-GB", "Asia/Tokyo");
+  assert.equal(time, "1 Jan 2026, 21:00:00");
+  assert.deepEqual([localTime(undefined), localTime("soon")], [undefined, "soon"]);
+  assert.equal(clock(Date.parse("2026-01-01T00:00:05Z"), "en-US", "UTC"), "00:00:05");
+  assert.deepEqual(linesWith("one\nERROR two\nthree error", "Error"), ["ERROR two", "three error"]);
 });
 
 test("the newest sample is at the right edge, whatever its number", () => {

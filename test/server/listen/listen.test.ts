@@ -16,8 +16,8 @@ import {
   listenOnPort,
   listenOnSocket,
   listenWithTLS,
-  parseAddress,
 } from "../../../src/server/listen/listen.ts";
+import { parseAddress } from "../../../src/lib/special-addresses.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { alice, bob, ca, server as serverPair } from "../../kube/access/certificates.ts";
 import { tempFolder } from "../../temp-folder.ts";

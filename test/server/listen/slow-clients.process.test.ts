@@ -39,19 +39,24 @@ test(`${clients} slow clients of ${ways.length} kinds do not keep others from be
   const logFile = join(folder, "app.log");
   await writeFile(logFile, `${"x".repeat(1023)}\n`.repeat(4096));
   const view = viewWith({ app: () => ({ ...web, logFile }) });
-  const app = createServerApp({ kind: "loopback", isOwnHost: isLoopbackHost }, servicesWith({ view }));
+  const readers = { now: 0, most: clients, use: "read a log" };
+  const app = createServerApp(
+    { kind: "loopback", isOwnHost: isLoopbackHost },
+    servicesWith({ view, readers }),
+  );
   const listener = await listenOnPort(app, "127.0.0.1:0");
   const port = Number(new URL(listener.address).port);
   const sockets: Socket[] = [];
   try {
     for (let n = 0; n < clients; n++) {
-      const socket = connect(port, "127.0.0.1").on("error", () => {});
+      // Without reading, a client does not notice that its connection was closed.
+      const socket = connect(port, "127.0.0.1").on("error", () => {}).resume();
       socket.once("connect", () => ways[n % ways.length]!(socket));
       sockets.push(socket);
       if (n % 20 === 0) assert.equal(await health(listener.address), "ok", `after ${n} clients`);
     }
     await waitFor("all had their turn", () => sockets.every(({ connecting }) => !connecting));
-    // A paused socket does not notice its end, so only those that read can be counted.
+    // A paused socket does not notice its end either, so only those that read can be counted.
     const reading = sockets.filter((socket) => !socket.isPaused());
     await waitFor(
       "no more are left than there may be",

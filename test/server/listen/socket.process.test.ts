@@ -14,6 +14,7 @@ import { waitFor } from "../../wait-for.ts";
 import { ncapp, startLocalAgent } from "../local-agent.ts";
 
 const isRunning = ({ status }: NCApp) => status?.phase === "Running";
+const isStopped = ({ status }: NCApp) => status?.phase === "Stopped" && status.reason === "StoppedByOperator";
 const sleeping = "echo up\nexec sleep 600";
 const quick = { terminationGracePeriodSeconds: 1 };
 
@@ -66,11 +67,8 @@ test("an app whose source is no longer followed keeps running, is reported, and 
   assert.equal((await agent.reach("web", "Running", isRunning)).status?.pid, pid);
   const { problems } = JSON.parse((await agent.ask("GET", "/status")).text);
   assert.match(problems[0].message, /^default\/web came from manifests.*nckubelet delete web/);
-  const refused = await agent.ask("POST", "/apps/default/web/restart");
-  assert.deepEqual([refused.status, JSON.parse(refused.text).message], [
-    409,
-    "default/web came from manifests, which this agent no longer follows: delete it or apply it again",
-  ]);
+  assert.equal((await agent.ask("POST", "/apps/default/web/restart")).status, 200);
+  await agent.reach("web", "another process", (app) => isRunning(app) && app.status?.pid !== pid);
   assert.equal((await agent.ask("DELETE", "/apps/default/web")).status, 200);
   await waitFor("it is gone", async () => await agent.get("web") === undefined);
 });
@@ -85,16 +83,58 @@ test("stop ends an app for good, start and restart run it again", async () => {
     assert.equal(status, 200, text);
     return JSON.parse(text) as NCApp;
   };
-  assert.equal((await change("stop")).spec.suspend, true);
-  const isSuspended = ({ status }: NCApp) => status?.phase === "Pending" && status.reason === "Suspended";
-  await agent.reach("web", "Suspended", isSuspended);
+  const { generation } = (await change("stop")).metadata;
+  await agent.reach("web", "Stopped", isStopped);
   await agent.replace();
-  await agent.reach("web", "still Suspended", isSuspended);
+  await agent.reach("web", "still Stopped", isStopped);
   await change("start");
   const second = (await agent.reach("web", "Running", isRunning)).status?.pid;
   assert.notEqual(second, first);
   await change("restart");
-  await agent.reach("web", "another process", (app) => isRunning(app) && app.status?.pid !== second);
+  const again = await agent.reach(
+    "web",
+    "another process",
+    (app) => isRunning(app) && app.status?.pid !== second,
+  );
+  assert.equal(again.metadata.generation, generation, "orders change no spec");
+});
+
+test("an app that was suspended by its spec is started by a change of the spec, which only its source may make", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("web.sh", sleeping);
+  await agent.put("web", { shellFile, suspend: true, ...quick });
+  await agent.reach("web", "Stopped", ({ status }) => status?.phase === "Stopped");
+  await agent.ask("POST", "/apps/default/web/start");
+  assert.equal((await agent.reach("web", "Running", isRunning)).spec.suspend, false);
+  const manifests = agent.options.manifests = join(agent.folder, "manifests");
+  await mkdir(manifests);
+  const file = JSON.stringify(ncapp("idle", { shellFile, suspend: true }));
+  await writeFile(join(manifests, "idle.json"), file);
+  await agent.replace();
+  await agent.reach("idle", "Stopped", ({ status }) => status?.reason === "Suspended");
+  const { status, text } = await agent.ask("POST", "/apps/default/idle/start");
+  assert.equal(status, 409);
+  assert.match(
+    JSON.parse(text).message,
+    /^spec\.suspend is true: default\/idle comes from manifests: change it in .*idle\.json/,
+  );
+});
+
+test("an app with a schedule can be triggered; others are refused", async () => {
+  await using agent = await startLocalAgent();
+  const shellFile = await agent.script("job.sh", "echo ran");
+  await agent.put("job", { shellFile, schedule: "0 0 1 1 *" });
+  await agent.reach("job", "waiting", ({ status }) => status?.reason === "Scheduled");
+  const { status } = await agent.ask("POST", "/apps/default/job/trigger");
+  assert.equal(status, 200);
+  const done = await agent.reach("job", "its run", ({ status }) => status?.lastExit?.reason === "Completed");
+  assert.match(done.status?.nextRun ?? "", /-01-01T00:00:00Z$/);
+  await agent.put("web", { shellFile: await agent.script("web.sh", sleeping), ...quick });
+  const refused = await agent.ask("POST", "/apps/default/web/trigger");
+  assert.deepEqual([refused.status, JSON.parse(refused.text).message], [
+    409,
+    "default/web has no schedule: 'nckubelet restart web' runs it again",
+  ]);
 });
 
 test("start runs an app again that has ended for good", async () => {
@@ -110,7 +150,7 @@ test("start runs an app again that has ended for good", async () => {
   );
 });
 
-test("an app of a manifest cannot be changed over the socket: 409 names its file", async () => {
+test("an app of a manifest can be stopped, started and restarted; a changed spec is 409 and names its file", async () => {
   await using agent = await startLocalAgent();
   const manifests = join(agent.folder, "manifests");
   await mkdir(manifests);
@@ -118,13 +158,28 @@ test("an app of a manifest cannot be changed over the socket: 409 names its file
   await writeFile(join(manifests, "web.json"), JSON.stringify(ncapp("web", { shellFile, ...quick })));
   agent.options.manifests = manifests;
   await agent.replace();
+  const first = (await agent.reach("web", "Running", isRunning)).status?.pid;
+  await agent.ask("POST", "/apps/default/web/restart");
+  await agent.reach("web", "another process", (app) => isRunning(app) && app.status?.pid !== first);
+  await agent.ask("POST", "/apps/default/web/stop");
+  const stopped = await agent.reach("web", "Stopped", isStopped);
+  assert.match(
+    stopped.status?.message ?? "",
+    /^stopped with 'nckubelet stop' at \S+Z; 'nckubelet start web' starts it again$/,
+  );
+  const edited = ncapp("web", { shellFile, args: ["edited"], ...quick });
+  await agent.replace(() => writeFile(join(manifests, "web.json"), JSON.stringify(edited)));
+  await agent.reach(
+    "web",
+    "edited and still stopped",
+    (app) => isStopped(app) && app.spec.args?.length === 1,
+  );
+  await agent.ask("POST", "/apps/default/web/start");
   await agent.reach("web", "Running", isRunning);
   for (
     const [method, path, body] of [
       ["PUT", "", ncapp("web", { shellFile })],
       ["DELETE", ""],
-      ["POST", "/restart"],
-      ["POST", "/stop"],
     ] as const
   ) {
     const { status, text } = await agent.ask(method, `/apps/default/web${path}`, body);
@@ -135,7 +190,7 @@ test("an app of a manifest cannot be changed over the socket: 409 names its file
 
 test("an unknown app is 404, and --max-apps is 403 for the one too many", async () => {
   await using agent = await startLocalAgent({ maxApps: 1 });
-  for (const verb of ["restart", "stop", "start"]) {
+  for (const verb of ["restart", "stop", "start", "trigger"]) {
     assert.equal((await agent.ask("POST", `/apps/default/nobody/${verb}`)).status, 404);
   }
   assert.equal((await agent.ask("DELETE", "/apps/default/nobody")).status, 404);

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { request as requestSocket } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openListeners } from "../../../src/agent/open-listeners.ts";
 import type { AgentOptions } from "../../../src/agent/options.ts";
+import { silentLogger } from "../../../src/lib/log.ts";
 import { ca, server as pair } from "../../kube/access/certificates.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { servicesWith } from "../fake-agent.ts";
 import { ask, startLocalAgent } from "../local-agent.ts";
 
@@ -58,7 +61,7 @@ test("off loopback nothing is opened while anything is missing, and one line nam
       log: { warn() {} },
       ...fields,
     } as unknown as AgentOptions;
-    return await openListeners(options, servicesWith(), opened).then(
+    return await openListeners(options, { ...servicesWith(), ports: new Map() }, opened).then(
       () => "opened",
       (error: Error) => error.message,
     );
@@ -78,4 +81,32 @@ test("off loopback nothing is opened while anything is missing, and one line nam
     /--token-file \/nowhere/,
   );
   assert.match(await refused({ listen: "nonsense" }), /"nonsense" is not an address/);
+});
+
+test("clients that take every place of one listener leave those of the others free", async () => {
+  using temp = tempFolder();
+  await using opened = new AsyncDisposableStack();
+  const socket = join(temp.path, "agent.sock");
+  const options = {
+    socket,
+    listen: "127.0.0.1:0",
+    openLoopback: true,
+    log: silentLogger,
+  } as unknown as AgentOptions;
+  const parts = { ...servicesWith(), ports: new Map() };
+  const { addresses: [, url = ""] } = await openListeners(options, parts, opened);
+  const stop = new AbortController();
+  const watch = async () => {
+    const { status, body } = await fetch(`${url}/apps?watch=true`, { signal: stop.signal });
+    // The first line shows that the watch has its place.
+    await body!.getReader().read();
+    return status;
+  };
+  assert.deepEqual(new Set(await Promise.all(Array.from({ length: 64 }, watch))), new Set([200]));
+  assert.equal(await watch(), 429);
+  const call = requestSocket({ socketPath: socket, path: "/apps?watch=true", agent: false }).end();
+  const [response] = await once(call, "response");
+  assert.equal(response.statusCode, 200);
+  call.on("error", () => {}).destroy();
+  stop.abort();
 });

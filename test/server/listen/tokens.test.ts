@@ -117,6 +117,19 @@ test("the API server reviews the token and its user's access; the answers are ca
   });
 });
 
+test("a token for the audience of this node counts, and one for another node does not", async () => {
+  await withClient((request, response) => {
+    const { spec } = JSON.parse(request.body);
+    if (!request.path.endsWith("/tokenreviews")) return json(response, { status: { allowed: true } }, 201);
+    const authenticated = spec.audiences?.includes(spec.token) ?? false;
+    json(response, { status: authenticated ? { authenticated, user } : {} }, 201);
+  }, async (client) => {
+    const authorize = createTokenReview({ client, node: "node-a", log: silentLogger });
+    assert.equal(await authorize("nckubelet:node-a", "proxy"), "allowed");
+    assert.equal(await authorize("nckubelet:node-b", "proxy"), "unknown");
+  });
+});
+
 test("while the API server is unreachable, a cached token stays valid and a new one is asked to retry", async () => {
   let broken = false;
   await withClient((request, response) => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, readdir, readlink, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -10,13 +10,13 @@ import { waitFor } from "../../wait-for.ts";
 import { readerOf } from "../stream-reader.ts";
 import { serverWith, servicesWith, viewWith, web } from "../fake-agent.ts";
 
-async function appWithLog(text?: string) {
+async function appWithLog(text?: string, logs = { maxBytes: 10 << 20, maxFiles: 5 }) {
   const temp = tempFolder();
   const folder = temp.path;
   const logFile = join(folder, "app.log");
   if (text !== undefined) await writeFile(logFile, text);
   let known: AppView | undefined = { ...web, logFile };
-  const services = servicesWith({ view: viewWith({ app: () => known }) });
+  const services = servicesWith({ logs, view: viewWith({ app: () => known }) });
   const app = serverWith(services);
   return {
     logFile,
@@ -52,13 +52,51 @@ test("a wrong parameter is 400 with its name and value", async () => {
     "?tailLines=1&tailLines=2": /tailLines.*2 times/,
     "?tail=5": /"tail" is unknown/,
     "?tailLine=5": /"tailLine".*did you mean tailLines/,
-    "?timestamps=true": /"timestamps" is unknown/,
+    "?timestamp=true": /"timestamp".*did you mean timestamps/,
+    "?timestamps=often": /timestamps.*"often"/,
+    "?previous=2": /previous.*"2"/,
+    "?sinceSeconds=0": /sinceSeconds.*"0".*from 1/,
+    "?sinceSeconds=5m": /sinceSeconds.*"5m"/,
+    "?sinceTime=yesterday": /sinceTime.*"yesterday".*RFC 3339/,
+    "?sinceTime=2026-02-30T00:00:00Z": /sinceTime.*"2026-02-30T00:00:00Z"/,
+    "?sinceTime=2026-01-01T00:00:00Z&sinceSeconds=5": /sinceSeconds and sinceTime exclude each other/,
+    "?limitBytes=0": /limitBytes.*"0".*from 1/,
+    "?limitBytes=-1": /limitBytes.*"-1"/,
+    "?previous=true": /the log of default\/web has no run before/,
   };
   for (const [query, message] of Object.entries(wrong)) {
     const answer = await log.get(query);
     assert.equal(answer.status, 400, query);
     assert.match((await answer.json() as { message: string }).message, message);
   }
+});
+
+test("lines are chosen by time and run, and sent with their times, as kubectl logs does", async () => {
+  await using log = await appWithLog("one\ntwo\nthree\n");
+  const now = Date.now();
+  const [old, recent] = [now - 3_600_000, now - 60_000];
+  const samples = `${old} 0 a-0000000000\n${old} 4\n${recent} 8 b-1111111111\n${now} 14\n`;
+  await writeFile(join(log.logFile, "..", "app.times"), samples);
+  const get = async (query: string) => await (await log.get(query)).text();
+  assert.equal(await get("?sinceSeconds=1800"), "two\nthree\n");
+  assert.equal(await get(`?sinceTime=${new Date(recent + 1).toISOString()}`), "three\n");
+  assert.equal(await get(`?sinceTime=${new Date(recent).toISOString()}&tailLines=1`), "three\n");
+  assert.equal(await get("?previous=true"), "one\ntwo\n");
+  assert.equal(await get("?previous=true&follow=true"), "one\ntwo\n");
+  assert.equal(await get("?previous=true&sinceSeconds=1800"), "two\n");
+  const stamp = `${new Date(old).toISOString().slice(0, -1)}000000Z`;
+  assert.equal(await get("?timestamps=true&limitBytes=35"), `${stamp} one\n`);
+  assert.equal(await get("?limitBytes=5"), "one\nt");
+  assert.equal(await get("?limitBytes=5&follow=true"), "one\nt");
+});
+
+test("limitBytes holds for a log that appears while it is followed", async () => {
+  await using log = await appWithLog();
+  const reader = readerOf(await log.get("?follow=true&limitBytes=6"));
+  const read = reader.rest();
+  await writeFile(log.logFile, "one\ntwo\nthree\n");
+  assert.equal(await read, "one\ntw");
+  assert.equal(log.services.followers.now, 0);
 });
 
 test("follow sends new lines, across a rotation, until the app is gone", async () => {
@@ -111,4 +149,52 @@ test("a follower that goes away frees its place; one too many is 429", async () 
   assert.equal(await (await log.get("")).text(), "one\n");
   for (const follower of followers) await follower.cancel();
   await waitFor("the places are free", () => log.services.followers.now === 0);
+});
+
+/** 4 TiB that need no space: an app can do so to its own log. */
+const hugeBytes = 2 ** 42;
+
+test("of a log that its app made huge, as much is read as the policy keeps, without the hole", async () => {
+  await using log = await appWithLog("before\n", { maxBytes: 65_536, maxFiles: 4 });
+  await truncate(log.logFile, hugeBytes);
+  assert.equal(await (await log.get("?tailLines=5")).text(), "");
+  await appendFile(log.logFile, "one\ntwo\n");
+  assert.equal(await (await log.get("?tailLines=1")).text(), "two\n");
+  for (const query of ["?tailLines=5", "?tailLines=1000000", ""]) {
+    assert.equal(await (await log.get(query)).text(), "one\ntwo\n", query);
+  }
+});
+
+test("a follower passes over a hole that appears after its last line", async () => {
+  await using log = await appWithLog("one\n", { maxBytes: 65_536, maxFiles: 4 });
+  const reader = readerOf(await log.get("?follow"));
+  await reader.until("one\n");
+  await truncate(log.logFile, hugeBytes);
+  await appendFile(log.logFile, "two\n");
+  assert.equal(await reader.until("two\n"), "one\ntwo\n");
+  await reader.cancel();
+});
+
+test("a reader that goes away ends its read at once; one too many is 429", async () => {
+  // The policy allows all of it, which would take hours.
+  await using log = await appWithLog("one\n", { maxBytes: hugeBytes, maxFiles: 1 });
+  await truncate(log.logFile, hugeBytes);
+  const isOpen = async () => {
+    const files = (await readdir("/proc/self/fd")).map((fd) =>
+      readlink(`/proc/self/fd/${fd}`).catch(() => "")
+    );
+    return (await Promise.all(files)).includes(log.logFile);
+  };
+  const readers = await Promise.all(
+    ["?tailLines=5", ""].map(async (query) => readerOf(await log.get(query))),
+  );
+  const reads = readers.map((reader) => reader.rest());
+  await waitFor("both read", async () => log.services.readers.now === 2 && await isOpen());
+  const refused = await log.get("?tailLines=1");
+  assert.equal(refused.status, 429);
+  assert.match((await refused.json()).message, /^2 clients of this listener already read a log/);
+  for (const reader of readers) await reader.cancel();
+  await Promise.all(reads);
+  assert.equal(log.services.readers.now, 0);
+  await waitFor("the log is closed", async () => !await isOpen());
 });

@@ -11,17 +11,20 @@ const expected: Record<string, Access> = {
   "GET /dashboard.css": "anyone",
   "GET /healthz": "anyone",
   "GET /livez": "anyone",
-  "GET /readyz": "reader",
+  "GET /readyz": "local",
   "GET /status": "reader",
   "GET /apps": "reader",
   "GET /apps/:namespace/:name": "reader",
   "GET /apps/:namespace/:name/logs": "reader",
-  "GET /metrics": "reader",
-  "GET /stats/summary": "reader",
+  "GET /metrics": "local",
+  "GET /stats/summary": "local",
   "GET /history": "reader",
+  "GET /dashboard-url": "socket",
   "PUT /apps/:namespace/:name": "socket",
   "DELETE /apps/:namespace/:name": "socket",
+  "GET /events": "reader",
   "POST /apps/:namespace/:name/restart": "socket",
+  "POST /apps/:namespace/:name/trigger": "socket",
   "POST /apps/:namespace/:name/stop": "socket",
   "POST /apps/:namespace/:name/start": "socket",
 };
@@ -77,7 +80,7 @@ function decide(path: string, method: string, listener: string, credential: Cred
   if (!access) return "no such method";
   if (access === "anyone" || listener === "socket") return "served";
   if (access === "socket") return "forbidden";
-  if (listener === "loopback") return "served";
+  if (listener === "open loopback" || (listener === "loopback" && access === "local")) return "served";
   return ({ good: "served", weak: "forbidden", late: "unavailable" } as Record<string, string>)[credential] ??
     "who are you";
 }

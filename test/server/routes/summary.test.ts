@@ -33,6 +33,8 @@ test("the node has the known figures, and no others", () => {
   const { node: unknown } = summarize(viewWith(), now) as Summary;
   assert.deepEqual(Object.keys(unknown).sort(), ["nodeName", "startTime"]);
   const usage = {
+    time: 0,
+    cpuSeconds: 100,
     cpuPCT: 50,
     memPCT: 25,
     memoryBytes: 250,

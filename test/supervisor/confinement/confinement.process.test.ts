@@ -7,6 +7,7 @@ import type { LocatedRoot } from "../../../cgroups/mod.ts";
 import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
 import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
 import { createConfinementResolver } from "../../../src/supervisor/confinement/confinement.ts";
+import { ProcessTable } from "../../../src/supervisor/process-table.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { createTestNode, type TestNode } from "../test-node.ts";
@@ -40,7 +41,9 @@ function layOutRoots(t: { after(fn: () => void): void }) {
   const current = createCgroupConfinement({ root: locatedAt(join(mount, "now")), size });
   const confinementOf = createConfinementResolver({
     current,
-    markers: createMarkerConfinement("this test has no processes", { scan: async () => new Map() }),
+    markers: createMarkerConfinement("this test has no processes", {
+      scan: async () => new ProcessTable([]),
+    }),
     size,
     recall(root) {
       recalled.push(root);
@@ -117,7 +120,9 @@ test("a leaf outside of the cgroup file system is never touched, going by the ke
   assert.deepEqual(state, {
     enforced: false,
     reason: "LimitsUnavailable",
-    message: "the app was started without cgroups: restart it to have its caps enforced",
+    message:
+      "the app was started without cgroups: restart it to have its caps enforced; without cgroups, a " +
+      "process that clears its environment and starts its own session may be lost",
   });
 });
 

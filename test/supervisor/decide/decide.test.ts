@@ -6,7 +6,7 @@ import type { Situation } from "../../../src/supervisor/decide/situation.ts";
 import { decide } from "../../../src/supervisor/decide/decide.ts";
 import { backoffMs } from "../../../src/supervisor/decide/transitions.ts";
 import type { AppRecord, Run } from "../../../src/supervisor/types.ts";
-import { appWith, recordWith, runOf, start, viewWith } from "../fixtures.ts";
+import { appWith, killCounts, recordWith, runOf, start, viewWith } from "../fixtures.ts";
 
 function situation(fields: Partial<Situation> = {}): Situation {
   return { now: start, bootId: "boot-1", newRunId: () => "run-2", leafOf: () => "", ...fields };
@@ -17,6 +17,10 @@ function running(fields: Partial<AppRecord> = {}): AppRecord {
   return recordWith({ app, phase: "Running", reason: "Running", run: runOf(app), ...fields });
 }
 
+const deleted = (spec?: NCAppSpec) => {
+  const app = appWith(spec);
+  return { ...app, metadata: { ...app.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+};
 const kinds = (decision: ReturnType<typeof decide>) => decision.effects.map(({ kind }) => kind);
 const exited = (code: number) => viewWith({ exit: { code, at: start }, processes: [], launcherAlive: false });
 
@@ -42,8 +46,42 @@ describe("a pending app", () => {
 
   test("that is suspended is not started", () => {
     const { record, effects } = decide(recordWith({ app: appWith({ suspend: true }) }), situation());
-    assert.equal(record.reason, "Suspended");
+    assert.deepEqual([record.phase, record.reason], ["Stopped", "Suspended"]);
     assert.deepEqual(effects, []);
+  });
+
+  test("that another node still holds is not started, and names that node", () => {
+    const { record, effects } = decide(recordWith({ heldBy: "node-b" }), situation());
+    assert.deepEqual([record.phase, record.reason, record.message, effects], [
+      "Pending",
+      "StillStopping",
+      "waiting until it has stopped on node node-b",
+      [],
+    ]);
+    assert.deepEqual(kinds(decide({ ...record, heldBy: undefined }, situation())), ["start"]);
+  });
+
+  test("that is being deleted is not started, whatever it did before", () => {
+    const scheduled = { schedule: "* * * * * ", nextRun: start - 1 };
+    const now = situation({ nextRun: (after) => after + 60_000 });
+    for (const phase of ["Pending", "BackOff", "Failed", "Succeeded"] as const) {
+      for (const app of [deleted(), deleted({ schedule: "* * * * *" }), deleted({ cpuPCT: 200 })]) {
+        const invalid = app.spec.cpuPCT ? "spec.cpuPCT: 200" : undefined;
+        const record = recordWith({
+          app,
+          phase,
+          scheduled,
+          invalid,
+          toldInvalid: invalid,
+          lastHash: "before",
+        });
+        const next = decide(record, now);
+        assert.deepEqual(kinds(next), [], `${phase} ${JSON.stringify(app.spec)}`);
+        const isOver = phase === "Failed" || phase === "Succeeded";
+        if (!isOver) assert.deepEqual([next.record.phase, next.record.reason], ["Pending", "Deleted"]);
+        assert.equal(decide(next.record, now).record, next.record, "it rests");
+      }
+    }
   });
 
   test("with an invalid spec is not started, and says what is wrong", () => {
@@ -110,7 +148,7 @@ describe("an app that is starting", () => {
   });
 
   test("that could not be started is pending with the reason, and tried again after the backoff", () => {
-    const problem = { reason: "ScriptNotFound", message: "no such file" };
+    const problem = { reason: "ScriptNotFound", message: "no such file" } as const;
     const { record } = decide(starting, situation({ view: viewWith({ started: undefined }), problem }));
     assert.deepEqual([record.phase, record.reason, record.retryAt, record.run], [
       "Pending",
@@ -123,7 +161,7 @@ describe("an app that is starting", () => {
   });
 
   test("that failed is tried at once when its spec changes", () => {
-    const problem = { reason: "ScriptNotFound", message: "no such file" };
+    const problem = { reason: "ScriptNotFound", message: "no such file" } as const;
     const { record } = decide(starting, situation({ view: viewWith({ started: undefined }), problem }));
     const changed = { ...record, app: appWith({ shellFile: "/opt/other.sh" }) };
     assert.equal(decide(changed, situation({ now: start + 1 })).record.phase, "Starting");
@@ -166,7 +204,7 @@ describe("an app whose launcher writes nothing", () => {
 });
 
 describe("an agent that stops its apps on exit", () => {
-  const halted = (fields: Partial<Situation> = {}) => situation({ halted: true, ...fields });
+  const halted = (fields: Partial<Situation> = {}) => situation({ halted: "AgentStopped", ...fields });
 
   test("stops what runs, starts nothing, and keeps the records", () => {
     const stopping = decide(running(), halted({ view: viewWith() })).record;
@@ -185,7 +223,62 @@ describe("an agent that stops its apps on exit", () => {
   });
 });
 
+describe("an agent whose node is shutting down", () => {
+  const halted = (fields: Partial<Situation> = {}) => situation({ halted: "NodeShutdown", ...fields });
+  const stop = (restartPolicy: "Always" | "OnFailure" | "Never", code: number) => {
+    const app = appWith({ restartPolicy, stopFile: "/opt/stop.sh", terminationGracePeriodSeconds: 40 });
+    const stopping = decide(running({ app }), halted({ view: viewWith() })).record;
+    return { stopping, stopped: decide(stopping, halted({ view: exited(code) })).record };
+  };
+
+  test("gives an app its stop file and its grace period", () => {
+    const { stopping } = stop("Always", 0);
+    assert.deepEqual(stopping.run?.stop, {
+      reason: "NodeShutdown",
+      message: "",
+      since: start,
+      deadline: start + 40_000,
+    });
+    const { effects } = decide(stopping, halted({ view: viewWith() }));
+    assert.deepEqual(effects.map(({ kind }) => kind), ["stopFile", "terminate"]);
+  });
+
+  test("starts nothing again; the agent of the next boot does so without a wait, though the script ended with 0", () => {
+    for (const policy of ["Always", "OnFailure"] as const) {
+      const { stopped } = stop(policy, 0);
+      assert.deepEqual([stopped.phase, stopped.lastExit?.reason], ["BackOff", "NodeRebooted"]);
+      assert.equal(decide(stopped, halted()).record, stopped);
+      assert.equal(decide(stopped, situation({ bootId: "boot-2" })).record.phase, "Starting");
+    }
+    assert.equal(stop("Never", 0).stopped.phase, "Failed");
+  });
+
+  test("that lost power during the stop leaves the rest to the agent of the next boot", () => {
+    const view = viewWith({ processes: [], launcherAlive: false, rebooted: true });
+    const { record } = decide(stop("OnFailure", 0).stopping, situation({ view }));
+    assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "NodeRebooted"]);
+  });
+
+  test("counts a run that ended before the stop by its own status", () => {
+    const app = appWith({ restartPolicy: "OnFailure" });
+    assert.equal(decide(running({ app }), halted({ view: exited(0) })).record.phase, "Succeeded");
+  });
+});
+
 describe("a running app", () => {
+  test("that is being deleted stops as a kubelet stops a Pod, and does not start again", () => {
+    const record = running();
+    const stopping = decide({ ...record, app: deleted() }, situation({ view: viewWith() }));
+    assert.deepEqual([stopping.record.phase, stopping.record.reason], ["Stopping", "Deleted"]);
+    assert.deepEqual(stopping.events.map(({ reason, message }) => [reason, message]), [
+      ["Stopping", "Stopping: the app was deleted, unbound or moved to another node"],
+    ]);
+    assert.deepEqual(kinds(decide(stopping.record, situation({ view: viewWith() }))), ["terminate"]);
+    const ended = decide(stopping.record, situation({ view: exited(0) }));
+    const last = decide(ended.record, situation());
+    assert.deepEqual([last.record.phase, last.record.reason, kinds(last)], ["Pending", "Deleted", []]);
+  });
+
   test("with nothing to do keeps its record and its limits", () => {
     const record = running();
     const decision = decide(record, situation({ view: viewWith() }));
@@ -375,6 +468,17 @@ describe("an app that has ended", () => {
     ]);
   });
 
+  test("with status 137 by itself was not killed, if its launcher knows that", () => {
+    const ended = (signal: number | undefined) => {
+      const view = { ...exited(137), exit: { code: 137, at: start, signal }, kills: killCounts(1) };
+      const { lastExit } = decide(running(), situation({ view })).record;
+      return [lastExit?.code, lastExit?.signal, lastExit?.reason];
+    };
+    assert.deepEqual(ended(0), [137, undefined, "Error"]);
+    assert.deepEqual(ended(9), [137, "SIGKILL", "OOMKilled"]);
+    assert.deepEqual(ended(undefined), [137, "SIGKILL", "OOMKilled"], "sh cannot tell");
+  });
+
   test("keeps its status, signal, reason and last log lines", () => {
     const { lastExit } = end({ restartPolicy: "Never" }, 137);
     assert.deepEqual([lastExit?.code, lastExit?.signal, lastExit?.reason, lastExit?.message], [
@@ -386,7 +490,7 @@ describe("an app that has ended", () => {
   });
 
   test("by the kernel's own count was OOM killed", () => {
-    const view = { ...exited(137), oomKills: 3 };
+    const view = { ...exited(137), kills: killCounts(3) };
     const { record, events } = decide(running(), situation({ view }));
     assert.deepEqual([record.lastExit?.reason, record.oomKills, events[0]?.reason], [
       "OOMKilled",
@@ -397,7 +501,7 @@ describe("an app that has ended", () => {
 
   test("by the kernel says so first, with the cap, whether or not it had left processes behind", () => {
     const app = appWith({ memPCT: "10%" });
-    const killed = viewWith({ exit: { code: 137, at: start }, oomKills: 1, launcherAlive: false });
+    const killed = viewWith({ exit: { code: 137, at: start }, kills: killCounts(1), launcherAlive: false });
     const dying = decide(running({ app }), situation({ view: killed }));
     const words = "the kernel killed it: out of memory (memPCT 10)";
     assert.equal(dying.record.phase, "Stopping");
@@ -410,7 +514,10 @@ describe("an app that has ended", () => {
   });
 
   test("was OOM killed also where it had daemonized and its script ended well", () => {
-    const { record } = decide(daemonized("OnFailure"), situation({ view: { ...exited(0), oomKills: 1 } }));
+    const { record } = decide(
+      daemonized("OnFailure"),
+      situation({ view: { ...exited(0), kills: killCounts(1) } }),
+    );
     assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "OOMKilled"]);
   });
 
@@ -439,6 +546,21 @@ describe("an app that has ended", () => {
     const view = { ...exited(0), rebooted: true };
     const app = appWith({ restartPolicy: "OnFailure" });
     assert.equal(decide(running({ app }), situation({ view })).record.phase, "Succeeded");
+  });
+
+  test("by the SIGTERM of a shutdown, without an agent, starts again after the boot", () => {
+    const app = appWith({ restartPolicy: "OnFailure" });
+    for (const code of [0, 143]) {
+      const view = { ...exited(code), exit: { code, at: start, terminated: true } };
+      const { record } = decide(running({ app }), situation({ view: { ...view, rebooted: true } }));
+      assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
+        "BackOff",
+        "NodeRebooted",
+        start,
+      ]);
+      const sameBoot = decide(running({ app }), situation({ view })).record;
+      assert.equal(sameBoot.lastExit?.reason, code === 0 ? "Completed" : "Error");
+    }
   });
 
   test("without an exit status is lost, not a success", () => {

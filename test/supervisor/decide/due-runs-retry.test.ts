@@ -6,7 +6,7 @@ import type { AppRecord } from "../../../src/supervisor/types.ts";
 import { recordWith, start, viewWith } from "../fixtures.ts";
 import { busy, everyMinute, failed, kinds, minute, over, situation } from "./due-runs-fixtures.ts";
 
-const problem = { reason: "DownloadFailed", message: "the server answered 503" };
+const problem = { reason: "DownloadFailed", message: "the server answered 503" } as const;
 const nothingYet = viewWith({ claim: "none", started: undefined, processes: [], launcherAlive: false });
 const cancelled = { ...nothingYet, claim: "cancelled" as const };
 const due = start + minute;

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Situation } from "../../../src/supervisor/decide/situation.ts";
 import { decide } from "../../../src/supervisor/decide/decide.ts";
+import { isoSeconds } from "../../../src/lib/time.ts";
+import type { AppRecord } from "../../../src/supervisor/types.ts";
 import { recordWith, runOf, start, viewWith } from "../fixtures.ts";
 import { busy, everyMinute, failed, kinds, minute, over, situation } from "./due-runs-fixtures.ts";
 
@@ -63,6 +65,20 @@ test("Forbid skips a run that is due while another lives", () => {
     start + 3 * minute,
   ]);
   assert.deepEqual([events[0]?.reason, effects], ["SkippedRun", []]);
+});
+
+test("the time of the last success stays when a later run fails, and counts runs beside the newest", () => {
+  const [success, failure] = [over, failed].map((view) => (record: AppRecord) =>
+    decide(record, situation({ now: start + minute, view })).record
+  );
+  const completed = success!(busy({}));
+  assert.equal(completed.lastSuccess, isoSeconds(start));
+  const later = failure!({ ...busy({}), lastSuccess: completed.lastSuccess });
+  assert.deepEqual([later.lastExit?.reason, later.lastSuccess], ["Error", isoSeconds(start)]);
+  assert.equal(failure!(busy({})).lastSuccess, undefined);
+  const both = { ...busy({ concurrencyPolicy: "Allow" }), others: [runOf(everyMinute(), { id: "run-0" })] };
+  const beside = decide(both, situation({ now: start + minute, view: viewWith(), others: [over] })).record;
+  assert.deepEqual([beside.phase, beside.lastSuccess], ["Running", isoSeconds(start)]);
 });
 
 test("Replace stops the run that lives and starts the next one", () => {

@@ -99,3 +99,17 @@ describe("reportInvalid()", () => {
     assert.equal(after(running), running);
   });
 });
+
+test("a deletion reaches an app whose spec is invalid", () => {
+  const record = recordWith();
+  const { metadata } = record.app;
+  const app = { ...record.app, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  const merged = mergeDesired(record, { app, source: record.source, invalid: "spec.cpuPCT: 200" });
+  assert.equal(merged.record.app.metadata.deletionTimestamp, "2026-01-01T00:00:00Z");
+});
+
+test("an app that its old node has let go no longer says that it waits", () => {
+  const waiting = recordWith({ heldBy: "node-b", reason: "StillStopping", message: "waiting" });
+  const { record } = mergeDesired(waiting, { app: waiting.app, source: waiting.source });
+  assert.deepEqual([record.heldBy, record.reason, record.message], [undefined, "", ""]);
+});

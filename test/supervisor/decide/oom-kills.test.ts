@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decide } from "../../../src/supervisor/decide/decide.ts";
 import { statusOf } from "../../../src/supervisor/status.ts";
-import type { AppRecord } from "../../../src/supervisor/types.ts";
-import { runOf, start, viewWith } from "../fixtures.ts";
+import type { AppRecord, KillCounts } from "../../../src/supervisor/types.ts";
+import { killCounts, runOf, start, viewWith } from "../fixtures.ts";
 import { busy, situation } from "./due-runs-fixtures.ts";
 
 /** An app with two runs beside one another, after one kill in the cgroup that they share. */
@@ -12,15 +12,22 @@ function twoRuns(oomPolicy: "Group" | "Process"): AppRecord {
   return { ...record, others: [runOf(record.app, { id: "other" })] };
 }
 
-const alive = viewWith({ oomKills: 1 });
+const alive = viewWith({ kills: killCounts(1) });
 const ended = (code: number) =>
   viewWith({
     exit: { code, at: start + 1 },
     processes: [],
     launcherAlive: false,
-    oomKills: 1,
+    kills: killCounts(1),
   });
-const measured = { cpuPCT: 0, memPCT: 0, memoryBytes: 0, cpuThrottledPCT: 0, processes: 1, oomKills: 1 };
+const measured = {
+  cpuPCT: 0,
+  memPCT: 0,
+  memoryBytes: 0,
+  cpuThrottledPCT: 0,
+  processes: 1,
+  kills: killCounts(1),
+};
 const shown = (record: AppRecord) => statusOf({ record, ready: true, measured }).oomKills;
 
 test("a kill of one process is counted once, for the run that ends after it, not for the next", () => {
@@ -40,8 +47,11 @@ test("it is counted once, too, where the newer run ends first", () => {
 });
 
 test("a script that fails after another run was killed is not said to have run out of memory", () => {
-  const record = { ...busy({ concurrencyPolicy: "Allow", oomPolicy: "Process" }), countedKills: 1 };
-  const view = viewWith({ exit: { code: 3, at: start }, oomKills: 1 });
+  const record = {
+    ...busy({ concurrencyPolicy: "Allow", oomPolicy: "Process" }),
+    counted: { ...killCounts(1), policy: "Process" as const },
+  };
+  const view = viewWith({ exit: { code: 3, at: start }, kills: killCounts(1) });
   assert.match(decide(record, situation({ view })).record.message, /ended with status 3/);
 });
 
@@ -52,14 +62,61 @@ test("a kill of the whole group is counted once, and ends every run as OOM kille
   assert.equal(second.oomKills, 1);
 });
 
-test("the count starts at zero with a new cgroup", () => {
-  const over = decide(
-    busy({ restartPolicy: "OnFailure", oomPolicy: "Process" }),
-    situation({ view: ended(137) }),
+test("a kill ends only one of two runs that are seen to end together", () => {
+  const record = twoRuns("Process");
+  const { events } = decide(record, situation({ view: ended(137), others: [ended(137)] }));
+  assert.deepEqual(events.map(({ reason }) => reason).sort(), ["Exited", "OOMKilled"]);
+});
+
+test("an exit with the script's own status, and a stop, are not out of memory, whatever was killed before", () => {
+  for (const oomPolicy of ["Process", "Group"] as const) {
+    const failed = decide(busy({ oomPolicy }), situation({ view: ended(3) })).record;
+    assert.equal(failed.lastExit?.reason, "Error");
+  }
+  const record = busy({ oomPolicy: "Process" });
+  const stop = { reason: "Suspended" as const, message: "", since: start, deadline: start + 1 };
+  const stopping = { ...record, phase: "Stopping" as const, run: { ...record.run!, stop } };
+  assert.equal(decide(stopping, situation({ view: ended(137) })).record.lastExit?.reason, "Stopped");
+});
+
+test("the next run counts on in the same cgroup, and from zero in a new one", () => {
+  for (
+    const [cgroup, kills, total] of [["app", 1, 1], ["app", 2, 2], ["new", 1, 2], ["new", 0, 1]] as const
+  ) {
+    for (const oomPolicy of ["Process", "Group"] as const) {
+      const over =
+        decide(busy({ restartPolicy: "OnFailure", oomPolicy }), situation({ view: ended(137) })).record;
+      const again = decide(over, situation({ now: start + 3_600_000 })).record;
+      assert.deepEqual([again.phase, again.oomKills], ["Starting", 1]);
+      const running = decide(again, situation({ view: viewWith() })).record;
+      const view = { ...ended(137), kills: killCounts(kills, cgroup) };
+      const killed = decide(running, situation({ view })).record;
+      const reason = total > 1 ? "OOMKilled" : "Error";
+      assert.deepEqual(
+        [killed.lastExit?.reason, killed.oomKills],
+        [reason, total],
+        `${cgroup} ${kills} ${oomPolicy}`,
+      );
+    }
+  }
+});
+
+test("the count never goes back when the policy changes", () => {
+  const started = decide(
+    { ...busy({ oomPolicy: "Process" }), phase: "Pending", run: undefined },
+    situation({ now: start + 3_600_000 }),
   ).record;
-  const again = decide(over, situation({ now: start + 3_600_000 })).record;
-  assert.deepEqual([again.phase, again.oomKills, again.countedKills], ["Starting", 1, undefined]);
-  const running = decide(again, situation({ view: viewWith() })).record;
-  const killed = decide(running, situation({ view: ended(137) })).record;
-  assert.deepEqual([killed.lastExit?.reason, killed.oomKills], ["OOMKilled", 2]);
+  const running = { ...decide(started, situation({ view: viewWith() })).record };
+  const kills = { cgroup: "app", processes: 5, groups: 0 };
+  const shownWith = (record: AppRecord, kills: KillCounts) =>
+    statusOf({ record, ready: true, measured: { ...measured, kills } }).oomKills;
+  assert.equal(shownWith(running, kills), 5);
+  const changed = {
+    ...running,
+    app: { ...running.app, spec: { ...running.app.spec, oomPolicy: "Group" as const } },
+  };
+  assert.equal(shownWith(changed, kills), 5);
+  const decided = decide(changed, situation({ view: viewWith({ kills }) })).record;
+  assert.equal(shownWith(decided, kills), 5);
+  assert.equal(shownWith(decided, { ...kills, processes: 9, groups: 1 }), 6);
 });

@@ -36,6 +36,12 @@ test("a waiter that watches the folder is woken by a write", { timeout }, async 
   assert.deepEqual(sleeps, [[hour, "signal"]]);
 });
 
+test("a waiter for a remote folder polls only", { timeout }, async () => {
+  using recorded = recordingWaiter(folder, { pollMs: 1, emptyPolls: 1, maxWaitMs: 2, canWatch: false });
+  for (let i = 0; i < 4; i++) await recorded.waiter.wait(never);
+  assert.deepEqual(recorded.sleeps.map(([ms]) => ms), [1, 2, 2, 2]);
+});
+
 test("a waiter polls a few times before it watches, and again after data came", { timeout }, async () => {
   using recorded = recordingWaiter(folder, { pollMs: 1, emptyPolls: 3, maxWaitMs: 2 });
   const { waiter, sleeps } = recorded;

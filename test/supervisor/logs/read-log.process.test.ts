@@ -187,7 +187,7 @@ test("parts older than dropped bytes are not read in their place", async (t) => 
   await using log = await open(path, "r+");
   await using stateFile = await openState(path);
   const dropped = await cutHead(
-    { logPath: path, log, stateFile, collapse: fallocateCollapse },
+    { logPath: path, log, stateFile, collapse: fallocateCollapse, isRemote: false },
     { bytes: 8192, copy: false },
     { count: 1, bytes: 8192 },
   );

@@ -14,8 +14,14 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { type Collapse, fallocateCollapse } from "../../../src/supervisor/logs/collapse.ts";
 import { incomingPath, listParts, statePath } from "../../../src/supervisor/logs/log-parts.ts";
-import { forgetLog, planRotation, rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
+import {
+  forgetRotation,
+  planRotation,
+  rotateIfNeeded,
+  type Rotation,
+} from "../../../src/supervisor/logs/rotation.ts";
 import { openState, readState } from "../../../src/supervisor/logs/rotation-state.ts";
+import { createHungMount, skipWithoutFuse } from "../../harness/hung-mount.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { canCollapse } from "./can-collapse.ts";
 import { assertNumbers, readJoined, writeNumbers } from "./numbered-log.ts";
@@ -38,6 +44,8 @@ const numbers = (count: number) =>
   Array.from({ length: count }, (_, i) => `${String(i + 1).padStart(12, "0")} ${"x".repeat(86)}\n`).join("");
 
 const sizes = async (path: string) => (await listParts(path)).map(({ size }) => size);
+
+const outcome = ({ seen: _, ...rest }: Rotation) => rest;
 
 async function stateOf(path: string) {
   await using file = await openState(path);
@@ -75,8 +83,30 @@ test("planRotation() cuts at least one block, even below the limit of one", () =
 
 test("a log within its limit is not changed", async () => {
   const path = await newLog("x".repeat(policy.maxBytes));
-  assert.deepEqual(await rotateIfNeeded(path, policy), { rotated: false, lossless: true, droppedBytes: 0 });
+  assert.deepEqual(outcome(await rotateIfNeeded(path, policy)), {
+    rotated: false,
+    lossless: true,
+    droppedBytes: 0,
+  });
   assert.deepEqual(await sizes(path), []);
+});
+
+test("each check tells how long the stream was before it, whatever was rotated out", async () => {
+  for (const collapse of [undefined, unsupported]) {
+    const path = await newLog(numbers(100));
+    const length = async (limit = policy) => {
+      const { base, size } = (await rotateIfNeeded(path, limit, { collapse })).seen!;
+      return base + size;
+    };
+    assert.equal(await length(), 10_000);
+    await appendFile(path, numbers(900));
+    assert.equal(await length(), 100_000);
+    assert.ok((await stateOf(path))!.base > 0);
+    assert.equal(await length(), 100_000);
+    await appendFile(path, "more\n");
+    assert.equal(await length({ ...policy, maxBytes: 2 ** 30 }), 100_005);
+    assert.equal(await length({ ...policy, maxBytes: 2 ** 30 }), 100_005);
+  }
 });
 
 test("a missing log is no problem", async () => {
@@ -86,7 +116,11 @@ test("a missing log is no problem", async () => {
 test("the parts of a rotated log, joined, are the same bytes", { skip }, async () => {
   const content = numbers(1500);
   const path = await newLog(content);
-  assert.deepEqual(await rotateIfNeeded(path, policy), { rotated: true, lossless: true, droppedBytes: 0 });
+  assert.deepEqual(outcome(await rotateIfNeeded(path, policy)), {
+    rotated: true,
+    lossless: true,
+    droppedBytes: 0,
+  });
   assert.deepEqual(await sizes(path), [policy.maxBytes, policy.maxBytes, policy.maxBytes]);
   assert.equal(await readJoined(path), content);
   assert.deepEqual(await stateOf(path), { seq: 7, base: 3 * policy.maxBytes });
@@ -128,7 +162,7 @@ test("every line of 40 MB written at full speed during rotations is kept once", 
 test("on a file system that cannot collapse, the log is copied and truncated, and the result says so", async () => {
   const content = numbers(1500);
   const path = await newLog(content);
-  assert.deepEqual(await rotateIfNeeded(path, policy, { collapse: unsupported }), {
+  assert.deepEqual(outcome(await rotateIfNeeded(path, policy, { collapse: unsupported })), {
     rotated: true,
     lossless: false,
     droppedBytes: 0,
@@ -136,6 +170,20 @@ test("on a file system that cannot collapse, the log is copied and truncated, an
   assert.equal((await stat(path)).size, 0);
   assert.equal(await readJoined(path), content);
   assert.equal((await stateOf(path))!.base, content.length);
+});
+
+test("a log on a remote file system is copied and truncated in the background", {
+  skip: skipWithoutFuse(),
+}, async () => {
+  using temp = tempFolder();
+  await using mount = await createHungMount(temp.path);
+  const path = join(mount.path, "app.log");
+  await writeFile(path, numbers(1000));
+  const rotation = await rotateIfNeeded(path, policy);
+  assert.deepEqual(outcome(rotation), { rotated: true, lossless: false, droppedBytes: 0 });
+  assert.equal((await stat(path)).size, 0);
+  await writeNumbers(path, 10, 1001);
+  assertNumbers(await readJoined(path), 1010);
 });
 
 test("copy and truncate keeps the end of a log that is longer than all parts together", async () => {
@@ -275,7 +323,7 @@ test(
     const result = await rotateIfNeeded(path, policy, {
       collapse: (...args) => failures-- > 0 ? Promise.reject(full) : fallocateCollapse(...args),
     });
-    assert.deepEqual(result, { rotated: true, lossless: true, droppedBytes: policy.maxBytes });
+    assert.deepEqual(outcome(result), { rotated: true, lossless: true, droppedBytes: policy.maxBytes });
     assert.deepEqual(await sizes(path), []);
     const kept = await readJoined(path);
     assert.ok(numbers(1500).endsWith(kept));
@@ -321,6 +369,6 @@ test("a forgotten log is checked again, like one that this agent has never seen"
   await rotateIfNeeded(path, policy);
   await rotateIfNeeded(path, policy);
   assert.equal(await recreatesState(), false, "a short log whose state was seen is not opened again");
-  forgetLog(path);
+  forgetRotation(path);
   assert.equal(await recreatesState(), true);
 });

@@ -4,11 +4,12 @@ import { once } from "node:events";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { keyOf } from "../../../src/api/names.ts";
 import type { DefaultedProbe } from "../../../src/api/types.ts";
 import { createAppProber } from "../../../src/supervisor/probes/probes.ts";
 import { saveRunContext } from "../../../src/supervisor/run/run-context.ts";
@@ -46,6 +47,21 @@ test("the exit code of a command decides, and a lost environment is the app's fa
   const { ok, message } = await ask(["true"]);
   assert.equal(ok, false);
   assert.match(message, /cannot read the environment .*ENOENT; restart the app to write it again/);
+});
+
+test("a cgroup that cannot be entered throws: it says nothing about the app", async () => {
+  await using run = await enterable();
+  await rm(join(run.folder, "inside.json"));
+  const leaf = join("/none", basename(run.folder));
+  await saveRunContext(run.folder, {
+    leaf,
+    privileges: ["setsid"],
+    workingDir: "/",
+    gid: 0,
+    environment: run.environment,
+  });
+  const asked = performProbe(probe, { ports: undefined, runFolder: run.folder });
+  await assert.rejects(asked, { message: `nckubelet cannot enter ${leaf}` });
 });
 
 test("an unreadable inside.json throws: it says nothing about the app", async () => {
@@ -98,5 +114,9 @@ test("a probe that ended with its run is reported neither for the app nor for th
     prober.follow(probed);
     await waitFor("the probe's failure", () => failed!.length > 0, 10_000).finally(() => prober.close());
     assert.deepEqual([failed, unhealthy!.length], [["run-1"], reports]);
+    const key = keyOf(app);
+    assert.deepEqual(prober.failures(key), reports ? { liveness: reports } : undefined);
+    prober.forget(key);
+    assert.equal(prober.failures(key), undefined);
   }
 });

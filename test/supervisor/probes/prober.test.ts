@@ -177,3 +177,10 @@ test("a probe that the node could not perform changes neither the count of resul
   prober.close();
   assert.deepEqual(ready, [true, false, true]);
 });
+
+test("a closed prober starts no probes: the last step of a runner may still ask for them", () => {
+  using seen = probing();
+  seen.prober.close();
+  seen.watch({ livenessProbe: probe() });
+  assert.deepEqual(seen.ready, []);
+});

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { execCommandLine, execInRun } from "../../../src/supervisor/run/enter.ts";
@@ -12,8 +13,14 @@ import {
   RunContextLostError,
   saveRunContext,
 } from "../../../src/supervisor/run/run-context.ts";
+import { shEntrance } from "../../../src/supervisor/launcher/launcher.ts";
+import { nativeEntrance } from "../../../src/supervisor/launcher/native.ts";
+import { readStat } from "../../../src/supervisor/processes.ts";
+import { builtLauncher, launcherKinds } from "../../harness/launcher.ts";
+import { skipUnless } from "../../harness/parts.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
+import { enterable } from "./enterable-run.ts";
 
 test("the context of a run is accepted only if it can be of this run", async (t) => {
   const folder = tempFolder(t).path;
@@ -45,70 +52,108 @@ test("the context of a run is accepted only if it can be of this run", async (t)
 
 const timeoutMs = 60_000;
 
-/** The folder of a run that can be entered, with its leaf below `leafIn` if given. */
-async function enterable(leafIn = "") {
-  const temp = tempFolder();
-  const folder = temp.path;
-  const runId = basename(folder);
-  const environment = join(folder, "environment");
-  await writeFile(environment, "export APP='web'\n");
-  const leaf = leafIn && join(leafIn, runId);
-  await saveRunContext(folder, { leaf, privileges: ["setsid"], workingDir: "/", gid: 0, environment });
-  return {
-    folder,
-    runId,
-    leaf,
-    environment,
-    context: join(folder, "inside.json"),
-    [Symbol.dispose]: temp.remove,
-  };
+for (const kind of launcherKinds) {
+  const skip = kind === "native" && skipUnless("compilers");
+  const open = async () => kind === "native" ? nativeEntrance(await builtLauncher()) : shEntrance;
+
+  test(
+    `${kind}: exec processes and what they start carry the exec marker; a stop file does not`,
+    { skip },
+    async () => {
+      await using run = await enterable();
+      const launcher = await open();
+      const show = ["sh", "-c", "env | grep -e ^APP= -e ^NCAPP_VISITOR= | sort"];
+      const shown = `APP=web\nNCAPP_VISITOR=${run.runId}\n`;
+      assert.equal(
+        (await execInRun(run.folder, show, { timeoutMs, launcher, captureBytes: 1024 })).output,
+        shown,
+      );
+      const [file = "", ...args] = await execCommandLine(run.folder, show, { launcher });
+      assert.equal((await promisify(execFile)(file, args)).stdout, shown);
+      const log = join(run.folder, "log");
+      await execInRun(run.folder, show, { timeoutMs, launcher, log });
+      assert.equal(await readFile(log, "utf8"), "APP=web\n");
+    },
+  );
+
+  test(`${kind}: an exec process carries its marker before it enters the cgroup`, { skip }, async () => {
+    const launcher = await open();
+    using temp = tempFolder();
+    const root = temp.path;
+    await using run = await enterable(root);
+    const fifo = join(run.leaf, "cgroup.procs");
+    await mkdir(run.leaf);
+    // A process that enters waits here until the test reads.
+    execFileSync("mkfifo", [fifo]);
+    const [file = "", ...args] = await execCommandLine(run.folder, ["true"], { launcher });
+    const execs = [
+      () => execInRun(run.folder, ["true"], { timeoutMs, launcher }),
+      () => promisify(execFile)(file, args),
+    ];
+    for (const exec of execs) {
+      const done = exec();
+      try {
+        const isWaiting = () => isMarked(`NCAPP_VISITOR=${run.runId}`, fifo);
+        await waitFor("a marked process at the fifo", isWaiting, 10_000);
+      } finally {
+        assert.equal(await readFile(fifo, "utf8"), "0\n");
+        await done;
+      }
+    }
+  });
+
+  test(`${kind}: a run that cannot be entered is an error, and nothing is executed`, { skip }, async () => {
+    await using run = await enterable("/no/such/cgroup");
+    const enter = execInRun(run.folder, ["echo", "ran"], {
+      timeoutMs,
+      launcher: await open(),
+      captureBytes: 1024,
+    });
+    await assert.rejects(enter, /^Error: nckubelet cannot enter \/no\/such\/cgroup\//);
+  });
+
+  test(
+    `${kind}: a command has a session of its own, except on a terminal, which has one`,
+    { skip },
+    async () => {
+      await using run = await enterable();
+      const launcher = await open();
+      const show = ["sh", "-c", "cut -d' ' -f6 /proc/$$/stat; echo $$"];
+      const { output } = await execInRun(run.folder, show, { timeoutMs, launcher, captureBytes: 1024 });
+      const [session, pid] = output.trim().split("\n");
+      assert.equal(session, pid);
+      const [file = "", ...args] = await execCommandLine(run.folder, show, { launcher, onTerminal: true });
+      const [same] = (await promisify(execFile)(file, args)).stdout.trim().split("\n");
+      assert.equal(Number(same), readStat(process.pid)?.session);
+    },
+  );
+
+  test(`${kind}: a timeout kills the command with all that it started`, { skip }, async () => {
+    await using run = await enterable();
+    const pidFile = join(run.folder, "pid");
+    const command = ["sh", "-c", `sleep 300 & echo $! >${pidFile}; wait`];
+    const done = execInRun(run.folder, command, { timeoutMs: 1500, launcher: await open() });
+    const pid = await waitFor("the pid", async () => Number(await readFile(pidFile, "utf8").catch(() => "")));
+    assert.deepEqual([(await done).timedOut, (await done).signal], [true, "SIGKILL"]);
+    await waitFor("its child is gone", () => readStat(pid) === undefined);
+  });
 }
 
-test("exec processes and what they start carry the exec marker; a stop file does not", async () => {
+test("a run that an agent without native launchers started is entered by sh, as that agent would", async () => {
   await using run = await enterable();
-  const show = ["sh", "-c", "env | grep -e ^APP= -e ^NCAPP_VISITOR= | sort"];
-  const shown = `APP=web\nNCAPP_VISITOR=${run.runId}\n`;
-  assert.equal((await execInRun(run.folder, show, { timeoutMs, captureBytes: 1024 })).output, shown);
-  const [file = "", ...args] = await execCommandLine(run.folder, show);
-  assert.equal((await promisify(execFile)(file, args)).stdout, shown);
-  const log = join(run.folder, "log");
-  await execInRun(run.folder, show, { timeoutMs, log });
-  assert.equal(await readFile(log, "utf8"), "APP=web\n");
+  const { user: _, ...older } = await readRunContext(run.folder);
+  const words = nativeEntrance("/state/launcher-0").enterCommand(older, ["true"], { log: "/log" });
+  assert.deepEqual(words, shEntrance.enterCommand(older, ["true"], { log: "/log" }));
 });
 
-test("an exec process carries its marker before it enters the cgroup", async () => {
-  using temp = tempFolder();
-  const root = temp.path;
-  await using run = await enterable(root);
-  const fifo = join(run.leaf, "cgroup.procs");
-  await mkdir(run.leaf);
-  // A process that enters waits here until the test reads.
-  execFileSync("mkfifo", [fifo]);
-  const [file = "", ...args] = await execCommandLine(run.folder, ["true"]);
-  const execs = [
-    () => execInRun(run.folder, ["true"], { timeoutMs }),
-    () => promisify(execFile)(file, args),
-  ];
-  for (const exec of execs) {
-    const done = exec();
-    try {
-      const isWaiting = () => isMarked(`NCAPP_VISITOR=${run.runId}`, fifo);
-      await waitFor("a marked process at the fifo", isWaiting, 10_000);
-    } finally {
-      assert.equal(await readFile(fifo, "utf8"), "0\n");
-      await done;
-    }
-  }
-});
-
-/** Reports whether a shell with this variable waits to open the fifo. */
+/** Reports whether a process with this variable waits to open the fifo. */
 async function isMarked(variable: string, fifo: string): Promise<boolean> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const read = (pid: string, file: string) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
   const found = await Promise.all(
     pids.map(async (pid) =>
       (await read(pid, "environ")).split("\0").includes(variable) &&
-      (await read(pid, "cmdline")).includes(`nckubelet-exec\0${fifo.slice(0, -"/cgroup.procs".length)}\0`)
+      (await read(pid, "cmdline")).includes(`\0${fifo.slice(0, -"/cgroup.procs".length)}\0`)
     ),
   );
   return found.includes(true);

@@ -7,10 +7,9 @@ import { test } from "node:test";
 import { markPath, marksFolder } from "../../../src/supervisor/layout.ts";
 import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
 import { observeRun } from "../../../src/supervisor/run/observe.ts";
-import { runMarker } from "../../../src/supervisor/processes.ts";
+import { execMarker, runMarker } from "../../../src/supervisor/processes.ts";
 import { newRunId } from "../../../src/supervisor/run-ref.ts";
 import type { Run } from "../../../src/supervisor/types.ts";
-import { execMarker } from "../../../src/supervisor/run/exec-processes.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { appWith, runOf, start } from "../fixtures.ts";
 

@@ -15,7 +15,6 @@ const view: RunView = {
   rebooted: false,
   started: { at: now, main },
   processes: [11, 12],
-  oomKills: 0,
 };
 const everybody = () => true;
 

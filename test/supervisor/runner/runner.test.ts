@@ -83,7 +83,7 @@ for (const end of ["halt", "close"] as const) {
     });
     runner.poke();
     await gate.reached;
-    const ended = runner[end]();
+    const ended = runner[end]("AgentStopped");
     gate.open();
     await ended;
     await runner.close();

@@ -16,7 +16,7 @@ const follow = (location: string | undefined, from = page, followed = 0) =>
 const answer = (headers: Record<string, string>, { status = 200, pinned = false } = {}) =>
   checkAnswer(page, status, headers, pinned, defaultLimits);
 
-test("parseScriptURL() refuses link-local addresses however they are spelled", () => {
+test("parseScriptURL() refuses link-local and metadata addresses however they are spelled", () => {
   for (
     const host of [
       "169.254.169.254",
@@ -25,6 +25,10 @@ test("parseScriptURL() refuses link-local addresses however they are spelled", (
       "169.254.43518",
       "[::ffff:169.254.169.254]",
       "[fe80::1]",
+      "100.100.100.200",
+      "0xA83F8110",
+      "[::ffff:168.63.129.16]",
+      "[fd00:ec2::254]",
     ]
   ) {
     assert.throws(() => parseScriptURL(`https://${host}/x`, digest), { reason: "ForbiddenAddress" }, host);
@@ -57,13 +61,15 @@ test("nextHop() refuses a change of scheme in either direction", () => {
   assert.throws(() => follow("https://example.com/", plain), { reason: "ForbiddenRedirect" });
 });
 
-test("nextHop() refuses the sixth redirect, link-local targets, and redirects without a valid Location", () => {
+test("nextHop() refuses the sixth redirect, metadata services, and redirects without a valid Location", () => {
   assert.equal(follow("/x", page, 4), "https://example.com/x");
   assert.throws(() => follow("/x", page, 5), {
     reason: "ForbiddenRedirect",
     message: /more than 5 redirects/,
   });
-  assert.throws(() => follow("https://169.254.169.254/latest"), { reason: "ForbiddenAddress" });
+  for (const host of ["169.254.169.254", "100.100.100.200", "[fd00:ec2::254]"]) {
+    assert.throws(() => follow(`https://${host}/latest`), { reason: "ForbiddenAddress" }, host);
+  }
   assert.throws(() => follow(undefined), { reason: "DownloadFailed" });
   assert.throws(() => follow("https://["), { reason: "DownloadFailed" });
 });

@@ -172,10 +172,11 @@ test("https works with a trusted certificate and fails with any other", async ()
   });
 });
 
-test("a name that resolves to a link-local address is refused, even if another of its addresses is allowed", async () => {
+test("a name that resolves to a link-local or metadata address is refused, even if another of its addresses is allowed", async () => {
   await using server = await serve((_request, response) => response.end(script));
   const good = { address: "127.0.0.1", family: 4 };
-  for (const bad of [{ address: "169.254.169.254", family: 4 }, { address: "fe80::1", family: 6 }]) {
+  for (const address of ["169.254.169.254", "fe80::1", "168.63.129.16", "::ffff:168.63.129.16"]) {
+    const bad = { address, family: address.includes(":") ? 6 : 4 };
     const lookup: LookupFunction = (_name, _options, callback) => callback(null, [good, bad]);
     const { fetch } = await newFetcher({ lookup });
     const url = `http://scripts.test:${new URL(server.origin).port}/`;

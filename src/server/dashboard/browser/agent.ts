@@ -1,5 +1,6 @@
 /// <reference lib="dom" />
 /** Requests to the agent. */
+import type { NCAppSpec } from "../../../api/types.ts";
 
 export interface Exit {
   code?: number;
@@ -12,7 +13,7 @@ export interface Exit {
 
 export interface App {
   metadata: { name: string; namespace: string };
-  spec: Record<string, unknown> & { shellFile?: string; cpuPCT?: string | number; memPCT?: string | number };
+  spec: NCAppSpec;
   status: {
     phase?: string;
     reason?: string;
@@ -28,10 +29,21 @@ export interface App {
     memoryBytes?: number;
     cpuThrottledPCT?: string;
     lastExit?: Exit;
+    lastRun?: string;
     nextRun?: string;
     conditions?: { type: string; status: string; reason?: string; message?: string }[];
   };
   agent: { source: string; origin?: string };
+}
+
+/** What happened to an app. */
+export interface AppEvent {
+  app: string;
+  type: string;
+  reason: string;
+  message: string;
+  count: number;
+  lastTimestamp: string;
 }
 
 export interface Status {
@@ -58,6 +70,15 @@ const tokenKey = "nckubelet-token";
 /** Stores a token until the tab is closed. */
 export function useToken(token: string): void {
   sessionStorage.setItem(tokenKey, token);
+}
+
+/** Takes the token from the link that `nckubelet dashboard` prints, and removes it from the address and from the history. */
+export function takeToken(): boolean {
+  const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
+  if (!token) return false;
+  useToken(token);
+  history.replaceState(null, "", location.pathname + location.search);
+  return true;
 }
 
 export async function get<T>(path: string): Promise<T> {

@@ -1,65 +1,68 @@
 /// <reference lib="dom" />
-import { type App, type Exit, keyOf } from "./agent.ts";
+import { describeMechanism } from "../../../api/probe-mechanisms.ts";
+import type { Probe } from "../../../api/types.ts";
+import { type App, type AppEvent, type Exit, keyOf } from "./agent.ts";
+import { phaseText } from "./app-state.ts";
 import { byId, h } from "./dom.ts";
-import { ago, bytes, percent, withoutColors } from "./format.ts";
+import { ago, bytes, cap as capText, capOf, localTime, percent, withoutColors } from "./format.ts";
 import { createLogView } from "./log-view.ts";
 
 export interface Detail {
   key: string;
-  update(app: App): void;
+  update(app: App, enforced: boolean, events: AppEvent[]): void;
 }
 
 /** Shows the details of an app in a dialog, with its log. */
-export function openDetail(app: App, onClose: () => void): Detail {
+export function openDetail(app: App, enforced: boolean, onClose: () => void): Detail {
   const dialog = byId<HTMLDialogElement>("detail");
   const close = h("button", { type: "button" }, "Close");
   close.addEventListener("click", () => dialog.close());
   const facts = h("div");
   const log = createLogView(app);
-  const update = (app: App) => {
+  const update = (app: App, enforced: boolean, events: AppEvent[]) => {
     const { lastExit } = app.status;
     facts.replaceChildren(
-      list(factsOf(app)),
+      list(stateOf(app)),
+      h("h3", {}, "Program"),
+      list(specOf(app, enforced)),
       ...(lastExit ? [h("h3", {}, "Last exit"), ...describeExit(lastExit)] : []),
+      ...describeEvents(events.filter((event) => event.app === keyOf(app))),
     );
   };
   dialog.addEventListener("close", () => {
     log.close();
     dialog.replaceChildren();
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(null, "", location.pathname + location.search);
     onClose();
   }, { once: true });
   const heading = h("h2", { id: "detail-heading" }, keyOf(app));
   dialog.replaceChildren(h("div", { class: "bar" }, heading, close), facts, log.element);
-  update(app);
-  history.replaceState(null, "", `#${keyOf(app)}`);
+  update(app, enforced, []);
+  history.replaceState(null, "", `${location.search}#${keyOf(app)}`);
   dialog.showModal();
   return { key: keyOf(app), update };
 }
 
 type Fact = [name: string, value: string | undefined];
 
-function factsOf({ spec, status, agent }: App): Fact[] {
-  const share = (used: string | undefined, cap: unknown) =>
-    `${percent(used)} of the node${
-      cap === undefined || cap === "" ? ", no cap" : `, cap ${String(cap).replace("%", "")}%`
-    }`;
+function stateOf(app: App): Fact[] {
+  const { status, agent } = app;
+  const throttled = Number(status.cpuThrottledPCT) > 0
+    ? `, throttled ${percent(status.cpuThrottledPCT)} of the time`
+    : "";
+  const started = status.startTime &&
+    `${localTime(status.startTime)}, ${ago(status.startTime, Date.now())} ago`;
   return [
-    ["Phase", [status.phase, status.reason === status.phase ? "" : status.reason].filter(Boolean).join(": ")],
+    ["Phase", phaseText(app)],
     ["Message", status.message],
-    ["Ready", status.ready ? "yes" : "no"],
-    ["Script", spec.shellFile],
-    ["CPU", share(status.cpuPCT, spec.cpuPCT)],
-    ["Memory", `${share(status.memPCT, spec.memPCT)} (${bytes(status.memoryBytes)})`],
-    [
-      "Throttled",
-      Number(status.cpuThrottledPCT) > 0 ? `${percent(status.cpuThrottledPCT)} of the time` : undefined,
-    ],
+    ["CPU", status.cpuPCT && `${percent(status.cpuPCT)} of the node${throttled}`],
+    ["Memory", status.memPCT && `${percent(status.memPCT)} of the node, ${bytes(status.memoryBytes)}`],
     ["OOM kills", status.oomKills ? String(status.oomKills) : undefined],
     ["Restarts", String(status.restarts ?? 0)],
     ["Process", status.pid === undefined ? undefined : `${status.pid}, ${status.processes ?? 1} in total`],
-    ["Running for", status.startTime && ago(status.startTime, Date.now())],
-    ["Next run", status.nextRun],
+    ["Started", started],
+    ["Last run", localTime(status.lastRun)],
+    ["Next run", localTime(status.nextRun)],
     ["From", agent.origin ? `${agent.source} (${agent.origin})` : agent.source],
     ...(status.conditions ?? []).map(({ type, status, reason = "", message = "" }): Fact => [
       type,
@@ -68,13 +71,60 @@ function factsOf({ spec, status, agent }: App): Fact[] {
   ];
 }
 
+function specOf({ spec }: App, enforced: boolean): Fact[] {
+  const cap = (percent: string | number | undefined) => {
+    const value = capOf(percent);
+    return value === undefined
+      ? "no cap"
+      : `${capText(value)} of the node${enforced ? "" : ", not enforced"}`;
+  };
+  const schedule = [spec.schedule, spec.timeZone, spec.suspend ? "suspended" : ""].filter(Boolean).join(", ");
+  return [
+    ["Script", spec.shellFile],
+    [
+      "Arguments",
+      spec.args?.map((word) => /^[\w./:=@%+,-]+$/.test(word) ? word : JSON.stringify(word)).join(" "),
+    ],
+    ["Folder", spec.workingDir],
+    ["Environment", spec.env?.map(({ name }) => name).join(", ")],
+    ["CPU limit", cap(spec.cpuPCT)],
+    ["Memory limit", cap(spec.memPCT)],
+    ["Process limit", spec.pidsMax?.toString()],
+    ["Schedule", schedule],
+    ["Restart policy", spec.restartPolicy],
+    ["Liveness", probeText(spec.livenessProbe)],
+    ["Readiness", probeText(spec.readinessProbe)],
+    ["Startup", probeText(spec.startupProbe)],
+  ];
+}
+
+function probeText(probe: Probe | undefined): string | undefined {
+  if (!probe) return undefined;
+  const { periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe;
+  const seconds = `every ${periodSeconds} s, timeout ${timeoutSeconds} s`;
+  return `${describeMechanism(probe)}, ${seconds}, fails after ${failureThreshold}`;
+}
+
+/** Returns the newest events first: the list may be long. */
+function describeEvents(events: AppEvent[]): HTMLElement[] {
+  if (events.length === 0) return [];
+  const facts = events.toReversed().map(({ type, reason, message, count, lastTimestamp }): Fact => {
+    const times = count > 1 ? ` (${count} times)` : "";
+    return [
+      `${localTime(lastTimestamp)}`,
+      `${type === "Warning" ? "Warning: " : ""}${reason}: ${message}${times}`,
+    ];
+  });
+  return [h("h3", {}, "Events"), list(facts)];
+}
+
 function describeExit(exit: Exit): HTMLElement[] {
   const signal = exit.signal ? ` (${exit.signal})` : "";
   const facts: Fact[] = [
     ["Reason", exit.reason],
     ["Status", exit.code === undefined ? "unknown" : `${exit.code}${signal}`],
-    ["Started", exit.startedAt],
-    ["Ended", exit.finishedAt && `${exit.finishedAt}, ${ago(exit.finishedAt, Date.now())} ago`],
+    ["Started", localTime(exit.startedAt)],
+    ["Ended", exit.finishedAt && `${localTime(exit.finishedAt)}, ${ago(exit.finishedAt, Date.now())} ago`],
   ];
   const tail = exit.message
     ? [h("pre", { "aria-label": "Last lines before the exit" }, withoutColors(exit.message))]

@@ -33,13 +33,26 @@ export function xOf(sample: number, last: number): number {
   return round(width * (shown - (last - sample) - 0.5) / shown);
 }
 
+/** Returns the index of the sample at a share of the width, of `count` samples that end at the right; undefined left of them. */
+export function sampleAt(share: number, count: number): number | undefined {
+  const index = Math.floor(Math.min(0.999, Math.max(0, share)) * shown) - (shown - count);
+  return index < 0 ? undefined : index;
+}
+
 /**
- * Returns a value above all others and a little above the cap, so that its line is visible. Without a cap it is at least
+ * Returns a round number above all values and a little above the cap, so that its line is visible. Without a cap it is at least
  * `minTop`, so that noise stays small.
  */
 function topOf(values: (number | null)[], cap: number | undefined, minTop: number): number {
   const base = cap === undefined ? minTop : cap * 1.15;
-  return values.reduce((top: number, value) => Math.max(top, (value ?? 0) * 1.02), base);
+  return roundUp(values.reduce((top: number, value) => Math.max(top, value ?? 0), base));
+}
+
+/** Returns the next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten. */
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  const step = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8].find((step) => step * power >= value * 0.9999) ?? 10;
+  return Number((step * power).toPrecision(2));
 }
 
 function runsOf(values: (number | null)[]): number[][] {

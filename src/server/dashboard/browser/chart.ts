@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
-import { height, type Shape, shapeOf, width, xOf } from "./chart-shape.ts";
-import { h, svg } from "./dom.ts";
-import { cap as capText, percent } from "./format.ts";
+import { height, sampleAt, type Shape, shapeOf, width, xOf } from "./chart-shape.ts";
+import { h, setText, svg } from "./dom.ts";
+import { cap as capText, clock, percent } from "./format.ts";
 import type { Series } from "./timeline.ts";
 
 export interface Chart {
@@ -9,25 +9,68 @@ export interface Chart {
   update(values: (number | null)[], cap: number | undefined, marks?: Marks): void;
 }
 
-/** Events and throttling, for the chart of the cap concerned. */
+/** Events and throttling, for the chart of the cap concerned, and when the newest sample was taken. */
 export interface Marks extends Partial<Pick<Series, "throttledPCT" | "oomKills" | "restarts">> {
   last: number;
+  at?: number;
+  periodSeconds?: number;
 }
 
-/** Returns a small chart of usage and cap over the last half hour, with a text alternative. `minTop` is the scale without a cap. */
+/**
+ * Returns a small chart of usage and cap over the last half hour, with the upper end of its scale, a text alternative, and the value
+ * and time under the pointer. `minTop` is the scale without a cap.
+ */
 export function createChart(title: string, minTop?: number): Chart {
   const now = h("b");
   const limit = h("span");
+  const top = h("span", { class: "top", "aria-hidden": "true" });
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img" });
-  const element = h("figure", {}, h("figcaption", {}, `${title} `, now, limit), picture);
+  const pointer = svg("line", { class: "pointer", y1: "0", y2: String(height) });
+  const element = h(
+    "figure",
+    {},
+    h("figcaption", {}, `${title} `, now, limit),
+    h("div", { class: "plot" }, picture, top),
+  );
+  let shown: { values: (number | null)[]; cap?: number; marks: Marks } = { values: [], marks: { last: 0 } };
+  /** Where the pointer is, from 0 to 1; undefined while it is elsewhere. */
+  let share: number | undefined;
+
+  const showCaption = () => {
+    const { values, cap, marks } = shown;
+    const hit = share === undefined ? undefined : sampleAt(share, values.length);
+    pointer.remove();
+    if (hit === undefined) {
+      setText(now, percent(values.at(-1)));
+      setText(limit, cap === undefined ? "" : ` of ${capText(cap)}`);
+      return;
+    }
+    const { at = 0, periodSeconds = 0 } = marks;
+    const x = String(xOf(marks.last - (values.length - 1 - hit), marks.last));
+    pointer.setAttribute("x1", x);
+    pointer.setAttribute("x2", x);
+    picture.append(pointer);
+    setText(now, percent(values[hit]));
+    setText(limit, at ? ` at ${clock(at - (values.length - 1 - hit) * periodSeconds * 1000)}` : "");
+  };
+  picture.addEventListener("pointermove", (event) => {
+    const box = picture.getBoundingClientRect();
+    share = (event.clientX - box.left) / box.width;
+    showCaption();
+  });
+  picture.addEventListener("pointerleave", () => {
+    share = undefined;
+    showCaption();
+  });
   return {
     element,
     update(values, cap, marks = { last: 0 }) {
-      const latest = values.at(-1);
-      now.textContent = percent(latest);
-      limit.textContent = cap === undefined ? "" : ` of ${capText(cap)}`;
+      shown = { values, cap, marks };
+      const shape = shapeOf(values, cap, minTop);
       picture.setAttribute("aria-label", describe(title, values, cap, marks));
-      picture.replaceChildren(...shapes(shapeOf(values, cap, minTop), marks));
+      picture.replaceChildren(...shapes(shape, marks));
+      setText(top, capText(shape.top));
+      showCaption();
     },
   };
 }

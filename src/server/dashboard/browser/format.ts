@@ -38,3 +38,21 @@ export function capOf(value: string | number | undefined): number | undefined {
 export function withoutColors(text: string): string {
   return text.replaceAll(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "");
 }
+
+/** A time in the reader's zone: `17 Nov 2026, 08:15:03`; without a time undefined. */
+export function localTime(time: string | undefined, locale?: string, timeZone?: string): string | undefined {
+  const at = Date.parse(time ?? "");
+  if (Number.isNaN(at)) return time || undefined;
+  return new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium", timeZone }).format(at);
+}
+
+/** The time of day in the reader's zone, short enough for a chart: `08:15:03`. */
+export function clock(at: number, locale?: string, timeZone?: string): string {
+  return new Intl.DateTimeFormat(locale, { timeStyle: "medium", hourCycle: "h23", timeZone }).format(at);
+}
+
+/** Returns the lines that contain a text, in any case. */
+export function linesWith(text: string, wanted: string): string[] {
+  const lower = wanted.toLowerCase();
+  return text.split("\n").filter((line) => line.toLowerCase().includes(lower));
+}

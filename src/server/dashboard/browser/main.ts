@@ -1,19 +1,31 @@
 /// <reference lib="dom" />
 /** The dashboard: polls the agent every few seconds, but not while the page is hidden. */
-import { type App, get, keyOf, type Status, TokenNeeded, useToken } from "./agent.ts";
-import { type AppCard, createAppCard, urgency } from "./app-card.ts";
+import {
+  type App,
+  type AppEvent,
+  get,
+  keyOf,
+  type Status,
+  takeToken,
+  TokenNeeded,
+  useToken,
+} from "./agent.ts";
 import { type Detail, openDetail } from "./app-detail.ts";
+import { createAppList } from "./app-list.ts";
 import { byId, setText } from "./dom.ts";
+import { ago, clock } from "./format.ts";
 import { createNodePanel } from "./node-panel.ts";
 import { extend, type HistoryPart, type Timeline } from "./timeline.ts";
 
 const periodMs = 3000;
 
 const node = createNodePanel();
-const cards = new Map<string, AppCard>();
-const filter = byId<HTMLInputElement>("filter");
+const list = createAppList(openByKey);
 const tokenForm = byId<HTMLFormElement>("token-form");
 let apps: App[] = [];
+let enforced = true;
+/** When the agent answered last; undefined before the first answer. */
+let seen: number | undefined;
 let timeline: Timeline | undefined;
 let detail: Detail | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -21,60 +33,55 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 async function refresh(): Promise<void> {
   clearTimeout(timer);
   try {
-    const [status, list, part] = await Promise.all([
+    const [status, found, part, events] = await Promise.all([
       get<Status>("/status"),
       get<{ items: App[] }>("/apps"),
       get<HistoryPart>(timeline && timeline.last >= 0 ? `/history?since=${timeline.last}` : "/history"),
+      // Only the detail shows them.
+      detail ? getEvents() : [],
     ]);
     if (!timeline || part.last !== timeline.last) timeline = extend(timeline, part);
-    apps = list.items;
+    apps = found.items;
+    enforced = status.limits.enforced;
+    seen = Date.now();
     node.update(status, timeline);
-    showApps();
+    list.update(apps, timeline, enforced);
     const shown = apps.find((app) => keyOf(app) === detail?.key);
-    if (shown) detail?.update(shown);
+    if (shown) detail?.update(shown, enforced, events);
     const failed = status.checks.filter(({ ok }) => !ok).length;
     showConnection(
       failed === 0 ? "Ready" : `Not ready: ${failed} of ${status.checks.length} checks fail`,
       failed > 0,
     );
     tokenForm.hidden = true;
+    document.body.classList.remove("stale");
   } catch (error) {
     tokenForm.hidden = !(error instanceof TokenNeeded);
-    showConnection(
-      error instanceof TokenNeeded ? error.message : `The agent does not answer: ${(error as Error).message}`,
-      true,
-    );
+    document.body.classList.toggle("stale", seen !== undefined);
+    showConnection(error instanceof TokenNeeded ? error.message : goneText(error as Error), true);
   }
   if (!document.hidden && tokenForm.hidden) timer = setTimeout(refresh, periodMs);
 }
 
-function showApps(): void {
-  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const matches = (app: App) => {
-    const text = `${keyOf(app)} ${app.status.phase} ${app.status.reason}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  };
-  const wanted = apps.filter(matches).sort((a, b) => urgency(a) - urgency(b));
-  const keys = new Set(apps.map(keyOf));
-  for (const key of cards.keys()) if (!keys.has(key)) cards.delete(key);
-  const elements = wanted.map((app) => {
-    const card = cards.get(keyOf(app)) ?? createAppCard(app, () => openByKey(keyOf(app)));
-    cards.set(keyOf(app), card);
-    card.update(app, timeline);
-    return card.element;
-  });
-  const list = byId("apps");
-  const isSame = elements.length === list.children.length &&
-    elements.every((element, i) => element === list.children[i]);
-  // Moving an element would take the focus from it.
-  if (!isSame) list.replaceChildren(...elements);
-  setText(byId("app-count"), words.length > 0 ? `${wanted.length} of ${apps.length}` : String(apps.length));
-  byId("no-apps").hidden = wanted.length > 0;
+function goneText(error: Error): string {
+  // Browsers have different words for an agent that is away, such as "Failed to fetch".
+  const why = error instanceof TypeError ? "" : `: ${error.message}`;
+  const last = seen === undefined
+    ? ""
+    : `; last seen at ${clock(seen)}, ${ago(new Date(seen).toISOString(), Date.now())} ago`;
+  return `The agent does not answer${why}${last}`;
+}
+
+async function getEvents(): Promise<AppEvent[]> {
+  return (await get<{ items: AppEvent[] }>("/events")).items;
 }
 
 function openByKey(key: string): void {
   const app = apps.find((app) => keyOf(app) === key);
-  if (app && !detail) detail = openDetail(app, () => detail = undefined);
+  if (!app || detail) return;
+  const opened = detail = openDetail(app, enforced, () => detail = undefined);
+  // Not with a refresh: two at once would mix up the parts of the history. The next one tries again.
+  getEvents().then((events) => opened === detail && opened.update(app, enforced, events), () => {});
 }
 
 function showConnection(text: string, isBad: boolean): void {
@@ -83,12 +90,15 @@ function showConnection(text: string, isBad: boolean): void {
   connection.className = isBad ? "bad" : "";
 }
 
-filter.addEventListener("input", showApps);
 tokenForm.addEventListener("submit", (event) => {
   event.preventDefault();
   useToken(byId<HTMLInputElement>("token").value);
   void refresh();
 });
 document.addEventListener("visibilitychange", () => void (document.hidden || refresh()));
-addEventListener("hashchange", () => openByKey(decodeURIComponent(location.hash.slice(1))));
+addEventListener("hashchange", () => {
+  if (takeToken()) void refresh();
+  else openByKey(decodeURIComponent(location.hash.slice(1)));
+});
+takeToken();
 void refresh().then(() => openByKey(decodeURIComponent(location.hash.slice(1))));

@@ -12,6 +12,8 @@ export interface HistoryPart {
   periodSeconds: number;
   first: number;
   last: number;
+  /** When the newest sample was taken, in milliseconds since 1970. */
+  at: number;
   node: Omit<Series, "oomKills" | "restarts">;
   apps: Record<string, Series>;
 }
@@ -21,6 +23,7 @@ export interface Timeline {
   /** The numbers of the oldest sample that charts show, and of the newest. */
   first: number;
   last: number;
+  at: number;
   node: Series;
   apps: Record<string, Series>;
 }
@@ -51,6 +54,7 @@ export function extend(before: Timeline | undefined, part: HistoryPart): Timelin
     periodSeconds: part.periodSeconds,
     first,
     last: part.last,
+    at: part.at,
     node: grow(undefined, part.node),
     apps: Object.fromEntries(Object.entries(part.apps).map(([key, added]) => [key, grow(key, added)])),
   };

@@ -6,7 +6,10 @@ import { decodeRecord } from "../../../../src/supervisor/records/record-store.ts
 
 const damages = ["emptied", "cut in half", "one bit flipped", "overwritten"] as const;
 
-/** Damages a state file of a killed agent before it restarts: the record of an app, or the copy in its run. */
+/**
+ * Damages a state file of a killed agent before it restarts: the record of an app, or the copy in its run. Never both: without any
+ * record a running app is on hold until an operator acts.
+ */
 export const corruptState: Fault = {
   name: "corrupted state file",
   weight: 2,
@@ -25,6 +28,8 @@ export const corruptState: Fault = {
       const text = await readFile(path, "utf8").catch(() => "");
       if (text === "") return;
       const uid = uidIn(text);
+      const others = folder === "apps" ? "runs" : "apps";
+      if (!(await recordedUids(join(node.stateDir, others))).includes(uid)) return;
       tell(`${path} is ${damage}; it was about uid ${uid}`);
       // Without its record the past of an app is lost, unless it is running: its run has a copy.
       if (folder === "apps") {
@@ -58,6 +63,14 @@ async function harm(
     case "overwritten":
       return await writeFile(path, "\0".repeat(text.length));
   }
+}
+
+/** The apps that the readable records below a folder are about. */
+async function recordedUids(folder: string): Promise<(string | undefined)[]> {
+  const texts = (await readdir(folder)).map((entry) =>
+    readFile(join(folder, entry, "record.json"), "utf8").catch(() => "")
+  );
+  return (await Promise.all(texts)).map(uidIn).filter((uid) => uid !== undefined);
 }
 
 function uidIn(text: string): string | undefined {

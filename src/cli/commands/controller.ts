@@ -1,0 +1,238 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { appKey, defaultSchedulerName, splitAppKey } from "../../api/names.ts";
+import type { ControllerName } from "../../controller/controllers.ts";
+import { selectControllers } from "../../controller/select.ts";
+import { loadAccess } from "../../kube/access/access.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { OpenListener, PortProblems } from "../../server/listen/listen.ts";
+import { createLogger, type Logger } from "../../lib/log.ts";
+import { version } from "../../lib/version.ts";
+import { createSchedulerClient } from "../../scheduler/client.ts";
+import { type Command, type Flag, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
+import { parseBoolean, parseChoice, parseDuration, parseListen, variableName } from "../flag-values.ts";
+import { formatTable } from "../screen/screen.ts";
+
+const shortestGraceMs = 20_000;
+
+const flags: Record<string, Flag> = {
+  kubeconfig: { kind: "text", value: "FILE", help: "The kubeconfig of the API server." },
+  server: {
+    kind: "text",
+    value: "URL",
+    help: "The address of the API server, such as that of kubectl proxy.",
+  },
+  "scheduler-name": {
+    kind: "text",
+    value: "NAME",
+    help: "Place the NCApps with this spec.schedulerName.",
+    default: defaultSchedulerName,
+  },
+  policy: {
+    kind: "text",
+    value: "POLICY",
+    help: "spread over all nodes, or binpack on as few as possible.",
+    default: "spread",
+  },
+  "default-toleration": {
+    kind: "text",
+    value: "TIME",
+    help: "How long apps stay bound to a lost node.",
+    default: "300s",
+  },
+  "node-monitor-grace-period": {
+    kind: "text",
+    value: "TIME",
+    help: "How long a node may be silent before it is lost.",
+    default: "40s, as its Lease says",
+  },
+  "no-leader-elect": { kind: "switch", help: "Schedule without leader election." },
+  listen: {
+    kind: "text",
+    value: "ADDR",
+    help: "Serve health and metrics on this loopback address; '' to disable.",
+    default: "127.0.0.1:10269",
+  },
+  "health-listen": {
+    kind: "text",
+    value: "ADDR",
+    help: "Serve only /healthz, /livez and /readyz on this address, to anyone, such as :10270.",
+  },
+  explain: {
+    kind: "text",
+    value: "NS/NAME",
+    help: "Print why each node fits one app or not, and exit.",
+  },
+  "log-level": { kind: "text", value: "LEVEL", help: "debug, info, warn or error.", default: "info" },
+  "log-format": { kind: "text", value: "FORMAT", help: "text or json.", default: "text" },
+};
+
+/** Runs the controllers of the cluster, or explains the placement of one app. */
+export const controllerCommand: Command = {
+  flags: {
+    only: {
+      kind: "text",
+      value: "LIST",
+      help: "Run only these controllers: scheduler, sets.",
+      default: "all",
+    },
+    without: { kind: "text", value: "LIST", help: "Run all but these controllers.", default: "none" },
+    ...flags,
+  },
+  examples: [
+    "nckubelet controller --kubeconfig /etc/nckubelet/controller.kubeconfig",
+    "nckubelet controller --policy binpack",
+    "nckubelet controller --explain default/web",
+  ],
+  run: (invocation, io) => runCommand(invocation, io, { name: "controller", names: namesOf(invocation, io) }),
+};
+
+/** The same with one controller. */
+export const schedulerCommand: Command = {
+  flags,
+  examples: [
+    "nckubelet scheduler --kubeconfig /etc/nckubelet/scheduler.kubeconfig",
+    "nckubelet scheduler --policy binpack",
+    "nckubelet scheduler --explain default/web",
+  ],
+  run: (invocation, io) => runCommand(invocation, io, { name: "scheduler", names: ["scheduler"] }),
+};
+
+interface Called {
+  /** The command, in messages. */
+  name: string;
+  names: ControllerName[];
+}
+
+async function runCommand(invocation: Invocation, io: Io, called: Called): Promise<number> {
+  const settings = readSettings(invocation, io);
+  const { kubeconfig, server, explain: app, logLevel: level, logFormat: format } = settings;
+  const log = createLogger({ level, format, write: (line) => io.stderr(`${line}\n`) });
+  const { env, self, signal } = io;
+  const access = await loadAccess({ kubeconfig, server, env, ...(app ? {} : { self, log, signal }) });
+  const client = createSchedulerClient(access, { version });
+  try {
+    return app ? await explain(app, settings, client, io) : await control(called, settings, client, io, log);
+  } finally {
+    client.close();
+  }
+}
+
+function namesOf(invocation: Invocation, { env }: Io): ControllerName[] {
+  const [only, without] = ["only", "without"].map((flag) =>
+    textFlag(invocation, flag) ?? env[variableName(`controller-${flag}`)]
+  );
+  try {
+    return selectControllers({ only, without });
+  } catch (cause) {
+    throw new UsageError((cause as Error).message, { cause });
+  }
+}
+
+type Settings = ReturnType<typeof readSettings>;
+
+async function control(
+  { name, names }: Called,
+  { listen, healthListen, ...settings }: Settings,
+  client: KubeClient,
+  io: Io,
+  log: Logger,
+): Promise<number> {
+  const [{ createHealthApp, runController }, { keepOpen, listenForHealth, listenOnPort }] = await Promise.all(
+    [
+      import("../../controller/controller.ts"),
+      import("../../server/listen/listen.ts"),
+    ],
+  );
+  const ports: PortProblems = new Map();
+  const identity = `${hostname().toLowerCase()}_${randomUUID()}`;
+  const controllers = name === "controller" ? names.join(",") : undefined;
+  log.info(`starting the ${name}`, { version, identity, controllers, server: client.access.describe() });
+  await runController({
+    ...settings,
+    names,
+    client,
+    log,
+    version,
+    identity,
+    ports,
+    serve: async (app) => {
+      await using listeners = new AsyncDisposableStack();
+      const onOpen = (address: string) => log.info("serving", { address });
+      const keep = async (address: string, open: () => Promise<OpenListener>) => {
+        const listener = await keepOpen(address, open, { log, problems: ports, onOpen });
+        listeners.defer(() => listener.close());
+      };
+      if (listen) await keep(listen, () => listenOnPort(app, listen));
+      if (healthListen) await keep(healthListen, () => listenForHealth(createHealthApp(app), healthListen));
+      const all = listeners.move();
+      return { close: () => all.disposeAsync() };
+    },
+  }, io.signal);
+  log.info(`stopped the ${name}`);
+  return 0;
+}
+
+async function explain(
+  key: string,
+  { schedulerName, policy }: Settings,
+  client: KubeClient,
+  io: Io,
+): Promise<number> {
+  const [{ loadCluster }, { describeRequest, explainApp, explanationRows }] = await Promise.all([
+    import("../../scheduler/follow/load-cluster.ts"),
+    import("../../scheduler/place/explain.ts"),
+  ]);
+  const cluster = await loadCluster(client, { schedulerName });
+  const explanation = explainApp(key, cluster, { policy, now: Date.now(), random: () => 0 });
+  if (!explanation) throw new Error(`NCApp ${key} not found`);
+  const { app, outcome } = explanation;
+  const lines = [describeRequest(app), outcome, "", ...formatTable(explanationRows(explanation))];
+  io.stdout(`${lines.join("\n")}\n`);
+  return 0;
+}
+
+/** Reads flags, then `NCKUBELET_…` variables, then the defaults. */
+function readSettings({ flags }: Invocation, { env }: Io) {
+  const raw = (name: string) => {
+    const value = flags[name] ?? env[variableName(name)];
+    return value === undefined ? undefined : String(value);
+  };
+  const server = raw("server");
+  return {
+    server,
+    kubeconfig: raw("kubeconfig") || (server ? undefined : env.KUBECONFIG),
+    schedulerName: raw("scheduler-name") || defaultSchedulerName,
+    policy: parseChoice("policy", raw("policy") ?? "spread", ["spread", "binpack"]),
+    leaderElect: !parseBoolean("no-leader-elect", raw("no-leader-elect") ?? "false"),
+    defaultTolerationMs: parseDuration("default-toleration", raw("default-toleration") ?? "300s"),
+    nodeGraceMs: nodeGrace(raw("node-monitor-grace-period")),
+    listen: parseListen("listen", raw("listen") ?? "127.0.0.1:10269"),
+    healthListen: parseListen("health-listen", raw("health-listen") ?? "", { anyHost: true }),
+    explain: explainedApp(raw("explain")),
+    logLevel: parseChoice("log-level", raw("log-level") ?? "info", ["debug", "info", "warn", "error"]),
+    logFormat: parseChoice("log-format", raw("log-format") ?? "text", ["text", "json"]),
+  };
+}
+
+/** Agents renew every 10 s: with less than two renewals, a single delayed one would look like a lost node. */
+function nodeGrace(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = parseDuration("node-monitor-grace-period", text);
+  if (ms >= shortestGraceMs) return ms;
+  throw new UsageError(
+    `--node-monitor-grace-period ${JSON.stringify(text)}: agents renew every 10 s; use ${
+      shortestGraceMs / 1000
+    }s or more`,
+  );
+}
+
+function explainedApp(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const { namespace, name } = splitAppKey(text.includes("/") ? text : `default/${text}`);
+    return appKey(namespace, name);
+  } catch (cause) {
+    throw new UsageError(`--explain ${JSON.stringify(text)}: use NAMESPACE/NAME`, { cause });
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * `kubectl ncapp drain NODE`: cordons a node and moves its apps away, as `kubectl drain` does with Pods. An app is unbound: its agent stops
+ * it with its grace period, and the scheduler places it on another node.
+ */
+import { keyOf } from "../../api/names.ts";
+import type { NCApp } from "../../api/types.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { hasStatus } from "../../kube/kube-error.ts";
+import { ncappPath, ncapps, nodes, resourcePath } from "../../kube/resources.ts";
+import { listAll } from "../../kube/watch/watch.ts";
+import { sleep } from "../../lib/sleep.ts";
+import { type Command, type Io, textFlag, UsageError } from "../command.ts";
+import { connectCluster, kubectlConfig } from "../cluster.ts";
+import { parseDuration } from "../flag-values.ts";
+import { clusterFlags } from "./cluster-apps.ts";
+import { isHeldBy, planDrain } from "./drain-plan.ts";
+
+const maxConflicts = 5;
+
+const { namespace: _, ...connectionFlags } = clusterFlags;
+
+export const drainCommand: Command = {
+  operands: "NODE",
+  flags: {
+    "dry-run": { kind: "switch", help: "Only print what would be done." },
+    force: {
+      kind: "switch",
+      help: "Also unbind apps whose spec.nodeName was not set by the scheduler.",
+    },
+    timeout: {
+      kind: "text",
+      value: "TIME",
+      help: "How long to wait until the apps have stopped.",
+      default: "no limit",
+    },
+    ...connectionFlags,
+  },
+  examples: [
+    "kubectl ncapp drain edge-1",
+    "kubectl ncapp drain edge-1 --dry-run",
+    "kubectl drain edge-1 --ignore-daemonsets && kubectl ncapp drain edge-1 --timeout 5m",
+  ],
+  async run(invocation, io) {
+    const [node, extra] = invocation.args;
+    if (!node || extra !== undefined) throw new UsageError("name one node");
+    const timeout = textFlag(invocation, "timeout");
+    const timeoutMs = timeout === undefined ? Infinity : parseDuration("timeout", timeout);
+    const kubeconfig = textFlag(invocation, "kubeconfig") ?? kubectlConfig(io.env);
+    const context = textFlag(invocation, "context");
+    using cluster = await connectCluster({ kubeconfig, context, env: io.env });
+    const { "dry-run": dryRun, force } = invocation.flags;
+    await drain(cluster.client, node, { dryRun: dryRun === true, force: force === true, timeoutMs }, io);
+    return 0;
+  },
+};
+
+export interface DrainOptions {
+  dryRun?: boolean;
+  force?: boolean;
+  timeoutMs?: number;
+  pollMs?: number;
+}
+
+/** Prints each step; throws if the node is not drained. */
+export async function drain(
+  client: KubeClient,
+  node: string,
+  { dryRun = false, force = false, timeoutMs = Infinity, pollMs = 500 }: DrainOptions,
+  { stdout, stderr, signal }: Pick<Io, "stdout" | "stderr" | "signal">,
+): Promise<void> {
+  const giveUpAt = Date.now() + timeoutMs;
+  const print = (text: string) => stdout(`${text}${dryRun ? " (dry run)" : ""}\n`);
+
+  // Cordoned first, so that no app is bound to it after the list.
+  print(`node/${node} ${await cordon(client, node, dryRun) ? "cordoned" : "already cordoned"}`);
+  const { items } = await listAll<NCApp>(client, { resource: ncapps });
+  const here = items.filter((app) => app.spec.nodeName === node || isHeldBy(node, app));
+  // Lists come without `managedFields`, which show who bound an app.
+  const apps = await Promise.all(here.map((app) => read(client, app)));
+  const plan = planDrain(apps.filter((app) => app !== undefined), node, { force });
+  for (const { app, why } of plan.ignored) stderr(`warning: ignoring ${keyOf(app)}: ${why}\n`);
+  if (plan.pinned.length > 0) {
+    const list = plan.pinned.map(({ app, by }) => `${keyOf(app)} (spec.nodeName was set by ${by})`).join(
+      ", ",
+    );
+    throw new Error(
+      `cannot drain node ${node}: these apps are pinned to it: ${list}; use --force to unbind them`,
+    );
+  }
+  for (const app of plan.evict) {
+    print(`evicting ncapp ${keyOf(app)}`);
+    if (!dryRun) await unbind(client, app, node);
+  }
+  const waiting = dryRun ? [] : [...plan.evict, ...plan.leaving];
+  for (const [index, app] of waiting.entries()) {
+    while (await isThere(client, app, node)) {
+      if (signal.aborted || Date.now() >= giveUpAt) {
+        const rest = waiting.slice(index).map(keyOf).join(", ");
+        const why = signal.aborted ? "interrupted" : `timed out after ${timeoutMs / 1000} s`;
+        throw new Error(`${why}: node ${node} is not drained: waiting for ${rest} to stop`);
+      }
+      await sleep(pollMs, signal);
+    }
+    print(`ncapp ${keyOf(app)} evicted`);
+  }
+  print(`node/${node} drained`);
+}
+
+/** Returns false if the node was cordoned already. */
+async function cordon(client: KubeClient, name: string, dryRun: boolean): Promise<boolean> {
+  const path = resourcePath(nodes, { name });
+  try {
+    const { spec } = await client.request<{ spec?: { unschedulable?: boolean } }>({ path });
+    if (spec?.unschedulable) return false;
+    if (!dryRun) await client.request({ method: "PATCH", path, body: { spec: { unschedulable: true } } });
+    return true;
+  } catch (error) {
+    if (!hasStatus(error, 404)) throw error;
+    throw new Error(`no Node ${name}; 'kubectl get nodes' lists all`);
+  }
+}
+
+/** Unbinds the app from this node, and from no other that a scheduler may have chosen in the meantime. */
+async function unbind(client: KubeClient, app: NCApp, node: string): Promise<void> {
+  const path = ncappPath(app.metadata.namespace, app.metadata.name);
+  for (let conflicts = 0, current: NCApp | undefined = app;; conflicts++) {
+    if (current?.metadata.uid !== app.metadata.uid || current?.spec.nodeName !== node) return;
+    const { uid, resourceVersion } = current.metadata;
+    const body = { metadata: { uid, resourceVersion }, spec: { nodeName: null } };
+    try {
+      return void await client.request({ method: "PATCH", path, body });
+    } catch (error) {
+      // A running app's status changes every few seconds.
+      if (!hasStatus(error, 409) && !hasStatus(error, 404) || conflicts >= maxConflicts) throw error;
+    }
+    current = await read(client, app);
+  }
+}
+
+/** Reports whether the app is still bound to the node, or its processes may exist there. */
+async function isThere(client: KubeClient, app: NCApp, node: string): Promise<boolean> {
+  const current = await read(client, app);
+  if (current?.metadata.uid !== app.metadata.uid) return false;
+  return current?.spec.nodeName === node || isHeldBy(node, current!);
+}
+
+function read(client: KubeClient, { metadata: { namespace, name } }: NCApp): Promise<NCApp | undefined> {
+  return client.request<NCApp>({ path: ncappPath(namespace, name) })
+    .catch((error) => hasStatus(error, 404) ? undefined : Promise.reject(error));
+}

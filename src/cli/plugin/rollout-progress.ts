@@ -1,0 +1,68 @@
+/** What `kubectl ncapp rollout status` says about a set. The controller judges the rollout; here its conditions become words. Pure. */
+import { keyOf, setLabels } from "../../api/names.ts";
+import type { Condition, NCApp, NCAppSet } from "../../api/types.ts";
+import { printableLine } from "../screen/screen.ts";
+
+export interface Progress {
+  /** `waiting`: nothing changes until the user does something. */
+  state: "complete" | "stalled" | "progressing" | "waiting";
+  message: string;
+  updated: number;
+  available: number;
+  desired: number;
+  failed: number;
+}
+
+/** Reasons of the condition Progressing for which the user is needed. */
+const waitsForUser = ["Paused", "WaitingForPromotion", "WaitingForDeletion", "NameCollision"];
+
+export function rolloutProgress(set: NCAppSet): Progress {
+  const { updated = 0, available = 0, desired = 0, failed = 0, observedGeneration = 0 } = set.status ?? {};
+  const counts = { updated, available, desired, failed };
+  if (observedGeneration < (set.metadata.generation ?? 1)) {
+    return { ...counts, state: "progressing", message: "waiting for the controller to see the change" };
+  }
+  const stalled = conditionOf(set, "Stalled");
+  if (stalled?.status === "True") {
+    return { ...counts, state: "stalled", message: messageOf(stalled, "the rollout was stopped") };
+  }
+  const { reason = "", ...progressing } = conditionOf(set, "Progressing") ?? {};
+  const isComplete = reason === "RolloutComplete" || reason === "PartitionReached" && available >= desired;
+  const state = isComplete ? "complete" : waitsForUser.includes(reason) ? "waiting" : "progressing";
+  const standard = `${updated} of ${desired} apps are updated, ${available} are available`;
+  return { ...counts, state, message: messageOf(progressing, standard) };
+}
+
+/** Returns a bar of this many characters: updated and available, updated only, and not updated apps. */
+export function progressBar({ updated, available, desired }: Progress, width: number): string {
+  const part = (count: number) =>
+    desired === 0 ? width : Math.floor(Math.min(count, desired) * width / desired);
+  const done = part(Math.min(updated, available));
+  const started = part(updated);
+  return `${"█".repeat(done)}${"▒".repeat(started - done)}${"░".repeat(width - started)}`;
+}
+
+/** Returns a line for each app of the new revision that fails: which, where and why. */
+export function failingApps(set: NCAppSet, apps: readonly NCApp[]): string[] {
+  const hash = (set.status?.updateRevision ?? "").slice(set.metadata.name.length + 1);
+  return apps.filter((app) => app.metadata.labels?.[setLabels.revision] === hash && isFailing(app))
+    .map((app) => {
+      const { phase = "", reason, message, lastExit } = app.status ?? {};
+      const why = [reason === phase ? undefined : reason, message || lastExit?.message].filter(Boolean);
+      return printableLine(
+        [`${keyOf(app)} on ${app.spec.nodeName || "no node"}: ${phase}`, ...why].join(": "),
+      );
+    });
+}
+
+function isFailing({ status: { phase, reason, ready } = {} }: NCApp): boolean {
+  return !ready && (phase === "BackOff" || phase === "Failed" || phase === "Pending" && Boolean(reason));
+}
+
+function conditionOf(set: NCAppSet, type: string): Condition | undefined {
+  return set.status?.conditions?.find((condition) => condition.type === type);
+}
+
+function messageOf({ message }: { message?: string }, standard: string): string {
+  return printableLine(message || standard);
+}

@@ -1,0 +1,159 @@
+/** `kubectl ncapp rollout VERB SET`: watches, lists, undoes, pauses, resumes, restarts and promotes the rollout of an NCAppSet. */
+import { dump } from "js-yaml";
+import { defaultNamespace } from "../../api/names.ts";
+import type { NCAppSet } from "../../api/types.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { hasStatus } from "../../kube/kube-error.ts";
+import { closest } from "../../lib/closest.ts";
+import { type AppName, parseAppName } from "../app-name.ts";
+import { connectCluster, kubectlConfig } from "../cluster.ts";
+import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
+import { parseDuration, parseWholeNumber } from "../flag-values.ts";
+import { clusterFlags } from "./cluster-apps.ts";
+import { type Change, pauseRollout, promoteCanary, restartApps, resumeRollout } from "./rollout-changes.ts";
+import { findRevision, historyLines, revisionToRestore, templateOf } from "./rollout-history.ts";
+import { waitForRollout } from "./rollout-status.ts";
+import { describeSet, readRevisions, readSet, setPath } from "./set-objects.ts";
+
+/** What a verb does, and the flags that only it has. */
+interface Verb {
+  flags?: string[];
+  run(scene: Scene): Promise<number>;
+}
+
+interface Scene {
+  client: KubeClient;
+  set: NCAppSet;
+  invocation: Invocation;
+  io: Io;
+}
+
+const maxConflicts = 5;
+
+const verbs: Record<string, Verb> = {
+  status: { flags: ["timeout", "watch"], run: status },
+  history: { flags: ["revision"], run: history },
+  undo: { flags: ["to-revision"], run: undo },
+  pause: { run: (scene) => patch(scene, pauseRollout(scene.set)) },
+  resume: { run: (scene) => patch(scene, resumeRollout(scene.set)) },
+  restart: { run: (scene) => patch(scene, restartApps(scene.set, Date.now())) },
+  promote: { run: (scene) => patch(scene, promoteCanary(scene.set)) },
+};
+
+export const rolloutCommand: Command = {
+  operands: `${Object.keys(verbs).join("|")} SET`,
+  flags: {
+    watch: { kind: "switch", help: "status: wait for the end; --watch=false prints once.", default: "true" },
+    timeout: { kind: "text", value: "TIME", help: "status: how long to wait.", default: "no limit" },
+    revision: { kind: "text", value: "N", help: "history: show the template of this revision." },
+    "to-revision": {
+      kind: "text",
+      value: "N",
+      help: "undo: the revision to go back to.",
+      default: "the one before",
+    },
+    ...clusterFlags,
+  },
+  examples: [
+    "kubectl ncapp rollout status web --timeout 10m",
+    "kubectl ncapp rollout history web --revision 3",
+    "kubectl ncapp rollout undo web",
+    "kubectl ncapp rollout promote shop/web",
+  ],
+  async run(invocation, io) {
+    const [name = "", word, extra] = invocation.args;
+    const verb = findVerb(name);
+    for (const [other, { flags = [] }] of Object.entries(verbs)) {
+      const misplaced = other === name
+        ? undefined
+        : flags.find((flag) => invocation.flags[flag] !== undefined);
+      if (misplaced) throw new UsageError(`--${misplaced} belongs to rollout ${other}, not to ${name}`);
+    }
+    if (word === undefined || extra !== undefined) {
+      throw new UsageError(`rollout ${name} takes one set; 'kubectl get ncappsets -A' lists all`);
+    }
+    const kubeconfig = textFlag(invocation, "kubeconfig") ?? kubectlConfig(io.env);
+    const context = textFlag(invocation, "context");
+    using cluster = await connectCluster({ kubeconfig, context, env: io.env });
+    const { client } = cluster;
+    const standard = client.access.namespace ?? defaultNamespace;
+    const set = await readSet(
+      client,
+      parseAppName(word, textFlag(invocation, "namespace"), standard, "a set"),
+    );
+    return await verb.run({ client, set, invocation, io });
+  },
+};
+
+function findVerb(name: string): Verb {
+  const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
+  if (verb) return verb;
+  const near = closest(name, Object.keys(verbs));
+  const hint = near ? `did you mean ${near}?` : `use ${Object.keys(verbs).join(", ")}`;
+  throw new UsageError(
+    name ? `no rollout ${JSON.stringify(name)}; ${hint}` : `rollout needs a verb; ${hint}`,
+  );
+}
+
+async function status({ client, set, invocation, io }: Scene): Promise<number> {
+  const timeout = textFlag(invocation, "timeout");
+  const options = {
+    watch: invocation.flags.watch !== false,
+    timeoutMs: timeout === undefined ? undefined : parseDuration("timeout", timeout),
+  };
+  return await waitForRollout(client, set, options, io) ? 0 : 1;
+}
+
+async function history({ client, set, invocation, io }: Scene): Promise<number> {
+  const number = numberFlag(invocation, "revision");
+  const revisions = await readRevisions(client, set);
+  io.stdout(
+    number === undefined
+      ? `${historyLines(set, revisions, Date.now()).join("\n")}\n`
+      : dump(templateOf(set, findRevision(set, revisions, number)), { noRefs: true, lineWidth: -1 }),
+  );
+  return 0;
+}
+
+/** Replaces the template as a whole: a merge patch would keep fields that the revision does not have. */
+async function undo({ client, set, invocation, io }: Scene): Promise<number> {
+  const revisions = await readRevisions(client, set);
+  const revision = revisionToRestore(set, revisions, numberFlag(invocation, "to-revision"));
+  const template = templateOf(set, revision);
+  const name = nameOf(set);
+  for (let conflicts = 0, current = set;; conflicts++) {
+    const body = { ...current, spec: { ...current.spec, template } };
+    try {
+      await client.request({ method: "PUT", path: setPath(name), body });
+      break;
+    } catch (error) {
+      if (!hasStatus(error, 409) || conflicts >= maxConflicts) throw error;
+    }
+    current = await readSet(client, name);
+    // The status of a set changes all the time; its spec must be what the user saw.
+    if (
+      current.metadata.uid !== set.metadata.uid || current.metadata.generation !== set.metadata.generation
+    ) {
+      throw new Error(
+        `${describeSet(set)} was changed by someone else in the meantime: look at it and try again`,
+      );
+    }
+  }
+  io.stdout(`${describeSet(set)} goes back to revision ${revision.revision} (${revision.metadata.name})\n`);
+  return 0;
+}
+
+async function patch({ client, set, io }: Scene, { body, done }: Change): Promise<number> {
+  await client.request({ method: "PATCH", path: setPath(nameOf(set)), body });
+  io.stdout(`${done}\n`);
+  return 0;
+}
+
+function numberFlag(invocation: Invocation, flag: string): number | undefined {
+  const text = textFlag(invocation, flag);
+  return text === undefined ? undefined : parseWholeNumber(flag, text, { min: 1 });
+}
+
+function nameOf({ metadata: { namespace = defaultNamespace, name } }: NCAppSet): AppName {
+  return { namespace, name };
+}

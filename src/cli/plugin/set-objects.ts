@@ -1,0 +1,60 @@
+/** NCAppSets and what belongs to them, as commands read them. */
+import { keyOf, ownerSet } from "../../api/names.ts";
+import type { AppTemplate, NCAppSet } from "../../api/types.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { hasStatus } from "../../kube/kube-error.ts";
+import { controllerRevisions, ncappsets, resourcePath } from "../../kube/resources.ts";
+import { listAll } from "../../kube/watch/watch.ts";
+import type { KubeObject, ObjectMeta } from "../../kube/wire.ts";
+import { closest } from "../../lib/closest.ts";
+import { type AppName, fullName } from "../app-name.ts";
+
+/** A ControllerRevision: a template that the set has or had. */
+export interface Revision extends KubeObject {
+  metadata: ObjectMeta & {
+    name: string;
+    creationTimestamp?: string;
+    annotations?: Record<string, string>;
+  };
+  /** Larger numbers are newer. */
+  revision: number;
+  data?: { spec?: { template?: AppTemplate } };
+}
+
+export function describeSet(set: Pick<NCAppSet, "metadata">): string {
+  return `set ${keyOf(set)}`;
+}
+
+export async function readSet(client: KubeClient, set: AppName): Promise<NCAppSet> {
+  try {
+    return await client.request<NCAppSet>({ path: setPath(set) });
+  } catch (error) {
+    if (!hasStatus(error, 404)) throw error;
+    const { items } = await listAll<NCAppSet>(client, { resource: ncappsets, namespace: set.namespace });
+    const near = closest(set.name, items.map(({ metadata }) => metadata.name));
+    const next = near ? `did you mean ${near}?` : "'kubectl get ncappsets -A' lists all";
+    throw new Error(`no NCAppSet ${fullName(set)}; ${next}`, { cause: error });
+  }
+}
+
+export function setPath({ namespace, name }: AppName): string {
+  return resourcePath(ncappsets, { namespace, name });
+}
+
+/** Returns the revisions of a set, the oldest first. */
+export async function readRevisions(client: KubeClient, set: NCAppSet): Promise<Revision[]> {
+  const { namespace } = set.metadata;
+  const options = { resource: controllerRevisions, namespace, labelSelector: labelSelectorOf(set) };
+  const { items } = await listAll<Revision>(client, options);
+  return items.filter((item) => isOwnedBy(set, item)).sort((a, b) => a.revision - b.revision);
+}
+
+/** Returns the labels that apps and revisions of the set certainly have, as the API server reads a selector. */
+export function labelSelectorOf({ spec: { selector } }: NCAppSet): string | undefined {
+  const pairs = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  return pairs.length > 0 ? pairs.join(",") : undefined;
+}
+
+export function isOwnedBy({ metadata: { uid } }: NCAppSet, object: { metadata: object }): boolean {
+  return ownerSet(object)?.uid === uid;
+}

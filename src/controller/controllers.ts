@@ -1,0 +1,30 @@
+/** The table of controllers. A new one is an entry here and a file that exports a function that creates it. */
+import { electionLease, setsLease } from "../api/names.ts";
+import type { Controller } from "../kube/controller.ts";
+import type { SchedulerOptions } from "../scheduler/scheduler.ts";
+
+export type ControllerSettings = SchedulerOptions;
+
+export interface ControllerEntry {
+  /** The Lease that a process must hold while this controller works. */
+  lease(settings: Pick<ControllerSettings, "schedulerName">): string;
+  load(settings: ControllerSettings): Promise<Controller>;
+}
+
+/** The election of a process is for the Lease of its first controller, in this order. */
+const table = {
+  scheduler: {
+    lease: ({ schedulerName }) => electionLease(schedulerName),
+    load: async (settings) => (await import("../scheduler/scheduler.ts")).createSchedulerController(settings),
+  },
+  sets: {
+    lease: () => setsLease,
+    load: async (settings) => (await import("../sets/sets.ts")).createSetsController(settings),
+  },
+} satisfies Record<string, ControllerEntry>;
+
+export type ControllerName = keyof typeof table;
+
+export const controllerNames = Object.keys(table) as ControllerName[];
+
+export const controllerTable: Readonly<Record<ControllerName, ControllerEntry>> = table;

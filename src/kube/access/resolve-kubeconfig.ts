@@ -1,0 +1,130 @@
+/**
+ * Resolves a kubeconfig with client-node: the server, and what authenticates the user there. This loads 10 MB of modules, so
+ * long-running processes do it in a child process (resolve-in-child.ts).
+ *
+ * Guarantees: an invalid kubeconfig rejects at once, with the file and the field; a credential that cannot be had rejects the
+ * `proof` only. No error contains a secret.
+ */
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { applyConfig } from "./apply-config.ts";
+import { type AuthMethod, chooseMethod, describeMethod, referencedFiles } from "./auth-method.ts";
+import { type ExecCredential, runExecPlugin } from "./exec-credential.ts";
+import { impersonationHeaders } from "./impersonation.ts";
+import { chooseContext, type ChosenContext, type Entry, listOf } from "./kubeconfig-files.ts";
+import { currentIdToken, saveTokens } from "./oidc.ts";
+import { type Environment, parseProxy } from "./proxy.ts";
+import { type Proof, type Resolution, splitKubeconfig, stampFiles } from "./resolution.ts";
+
+export interface ResolveOptions {
+  /** A file, or a list of them as in KUBECONFIG. */
+  kubeconfig: string;
+  /** Default: the current context. */
+  context?: string;
+  /** The server did not accept the last credential. */
+  rejected?: boolean;
+  /** For plugins and the proxy to an issuer. */
+  env?: Environment;
+  now?: () => number;
+  execTimeoutMs?: number;
+}
+
+export async function resolveKubeconfig(options: ResolveOptions): Promise<Resolution> {
+  const paths = splitKubeconfig(options.kubeconfig);
+  // Before they are read, so that a change meanwhile is noticed.
+  const ownFiles = await stampFiles(paths);
+  const chosen = await chooseContext(paths, options.context);
+  const { name, context, cluster, user } = chosen;
+  const proxyUrl = cluster.fields["proxy-url"] as string || undefined;
+  if (proxyUrl) parseProxy(proxyUrl, `${cluster.at}: proxy-url`);
+  const method = chooseMethod(user);
+  const impersonation = impersonationHeaders(user);
+  const files = [...ownFiles, ...await stampFiles(referencedFiles(cluster, user, method))];
+  const proof = fetchCredential(chosen, method, options).then(async ({ saved, warning, ...credential }) => {
+    const { headers, ...rest } = await applyConfig(chosen, method, credential);
+    return { headers: { ...headers, ...impersonation }, ...rest, saved, warning };
+  });
+  proof.catch(() => {});
+  return {
+    target: {
+      context: `context ${JSON.stringify(name)} of ${context.path}`,
+      kind: describeMethod(user, method),
+      server: cluster.fields.server as string,
+      namespace: context.fields.namespace as string || undefined,
+      proxyUrl,
+      files,
+    },
+    proof,
+  };
+}
+
+type Credential = ExecCredential & Pick<Proof, "saved" | "warning">;
+
+/** Gets what client-node does not get: it ignores `tokenFile`; the two other files say why. */
+async function fetchCredential(
+  { cluster, user }: ChosenContext,
+  method: AuthMethod,
+  { env = {}, rejected = false, now = Date.now, execTimeoutMs }: ResolveOptions,
+): Promise<Credential> {
+  switch (method.is) {
+    case "token file":
+      return { token: await readToken(method.path) };
+    case "exec plugin": {
+      const clusterInfo = method.plugin.provideClusterInfo ? await describeCluster(cluster) : undefined;
+      return await runExecPlugin(method.plugin, { clusterInfo, env, timeoutMs: execTimeoutMs });
+    }
+    case "OIDC issuer": {
+      const { idToken: token, expiresAt, refreshed } = await currentIdToken(method.provider, {
+        rejected,
+        env,
+        now,
+      });
+      return { token, expiresAt, ...(refreshed && await save(user, { "id-token": token, ...refreshed })) };
+    }
+    default:
+      return {};
+  }
+}
+
+async function readToken(path: string): Promise<string> {
+  let text;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (cause) {
+    throw new Error(`cannot read token file ${path}: ${(cause as Error).message}`, { cause });
+  }
+  if (!text.trim()) throw new Error(`cannot read token file ${path}: it is empty`);
+  return text.trim();
+}
+
+/** What a plugin with `provideClusterInfo` gets. */
+async function describeCluster({ fields, path }: Entry): Promise<unknown> {
+  const file = fields["certificate-authority"];
+  const ca = fields["certificate-authority-data"] ??
+    (file && (await readFile(resolve(dirname(path), String(file)))).toString("base64"));
+  return {
+    server: fields.server,
+    "tls-server-name": fields["tls-server-name"],
+    "insecure-skip-tls-verify": fields["insecure-skip-tls-verify"] === true || undefined,
+    "certificate-authority-data": ca,
+    "proxy-url": fields["proxy-url"],
+    config: listOf(fields.extensions).find(({ name }) => name === "client.authentication.k8s.io/exec")
+      ?.extension,
+  };
+}
+
+/** A kubeconfig that cannot be written is a problem only if the issuer replaced the refresh token. */
+async function save(
+  { path, name }: Entry,
+  tokens: { "id-token": string; "refresh-token"?: string },
+): Promise<Pick<Proof, "saved" | "warning">> {
+  try {
+    await saveTokens(path, name, tokens);
+    const [saved] = await stampFiles([path]);
+    return { saved };
+  } catch (error) {
+    if (!tokens["refresh-token"]) return {};
+    const why = (error as Error).message;
+    return { warning: `cannot save the new refresh token: ${why}; the issuer may reject the old one` };
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Lists a resource by a watch that starts with all objects (`sendInitialEvents`): one request instead of a list and a watch, served
+ * from the API server's cache, one object at a time instead of a page.
+ *
+ * Guarantees: the result is complete and checked object by object, as that of `listAll`: it exists only if the server has marked the
+ * end of the objects. A server that cannot do this is a value, and costs at most `patience`. Objects that do not pass `keep` are
+ * dropped as they arrive.
+ *
+ * Servers that cannot: before 1.27 they reject `resourceVersionMatch` in a watch, later ones the parameter unless their feature gate
+ * is on (the default since 1.34). With an etcd before 3.4.31 or 3.5.13 they accept the watch and send an error. Something in between
+ * may drop the parameters, then the end is never marked: an ordinary bookmark or `patience` shows it.
+ */
+import type { KubeClient, Query } from "../client/client.ts";
+import { KubeError } from "../kube-error.ts";
+import { type Expected, objectKey, objectProblem, tidy } from "../objects.ts";
+import { resourcePath } from "../resources.ts";
+import { asStatus, type Identified, type KubeObject } from "../wire.ts";
+import { isSelectorRefusal } from "./field-selector.ts";
+import type { Listed } from "./list.ts";
+import { openWatch, type WatchLimits, type WatchLine, type WatchStream } from "./watch-stream.ts";
+
+export interface StreamListOptions<T> extends Expected {
+  query: Query;
+  keep: (object: T) => boolean;
+  /** How long the server may be silent, and how long the list may take in all. */
+  patience: WatchLimits;
+  signal: AbortSignal;
+}
+
+/** `stream` is the watch that follows the list. */
+export type StreamedList<T extends KubeObject> =
+  | Listed<T> & { kind: "listed"; stream: WatchStream }
+  | Unsupported;
+
+interface Unsupported {
+  kind: "unsupported";
+  why: string;
+}
+
+/** Throws a KubeError if the server does not answer, or the connection breaks before the end of the list. */
+export async function streamList<T extends KubeObject>(
+  client: KubeClient,
+  options: StreamListOptions<T>,
+): Promise<StreamedList<T>> {
+  const { resource, namespace, patience, signal } = options;
+  const path = resourcePath(resource, { namespace });
+  const query = { ...options.query, sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" };
+  const fault = (reason: string, message: string) =>
+    new KubeError(message, { method: "GET", url: client.access.server.origin + path, reason });
+  let stream: WatchStream;
+  try {
+    stream = await openWatch(client, { path, query, ...patience, signal });
+  } catch (error) {
+    if (isRejection(error)) return { kind: "unsupported", why: error.message };
+    throw error;
+  }
+  const items = new Map<string, Identified<T>>();
+  let isComplete = false;
+  try {
+    for (;;) {
+      const line = await stream.next();
+      if (line === "ended") throw fault("Unreachable", "the watch ended before its list was complete");
+      if (line === "silent" || line === "due") {
+        return { kind: "unsupported", why: "no end of the list in time" };
+      }
+      const collected = collectInitial(items, line, options);
+      if (collected.kind === "unsupported") return collected;
+      if (collected.kind === "invalid") throw fault("BadAnswer", `the watch sent ${collected.why}`);
+      isComplete = collected.kind === "end";
+      if (collected.kind === "end") {
+        const { resourceVersion } = collected;
+        return { kind: "listed", items: [...items.values()], resourceVersion, stream };
+      }
+    }
+  } finally {
+    if (!isComplete) stream.stop();
+  }
+}
+
+export type Collected =
+  | { kind: "more" }
+  /** `items` are all objects, as they are at this version. */
+  | { kind: "end"; resourceVersion: string }
+  | { kind: "invalid"; why: string }
+  | Unsupported;
+
+/** Takes one line of a list that is streamed into `items`. Changes made meanwhile arrive before its end too. */
+export function collectInitial<T extends KubeObject>(
+  items: Map<string, Identified<T>>,
+  { type, object }: WatchLine,
+  { keep, ...expected }: Expected & { keep: (object: T) => boolean },
+): Collected {
+  if (type === "ERROR") return { kind: "unsupported", why: asStatus(object)?.message ?? "an error" };
+  if (type === "BOOKMARK") return takeBookmark(object as Bookmark);
+  const why = objectProblem(object, expected);
+  if (why) return { kind: "invalid", why };
+  const key = objectKey(object as T);
+  if (type !== "DELETED" && keep(object as T)) items.set(key, tidy(object as T, expected.resource));
+  else items.delete(key);
+  return { kind: "more" };
+}
+
+type Bookmark = { metadata?: { resourceVersion?: unknown; annotations?: Record<string, unknown> } };
+
+function takeBookmark({ metadata }: Bookmark): Collected {
+  if (metadata?.annotations?.["k8s.io/initial-events-end"] !== "true") {
+    return { kind: "unsupported", why: "a bookmark before the end of the list" };
+  }
+  const { resourceVersion } = metadata;
+  return typeof resourceVersion === "string" && resourceVersion !== "" && resourceVersion !== "0"
+    ? { kind: "end", resourceVersion }
+    : { kind: "invalid", why: `a bookmark with resourceVersion ${JSON.stringify(resourceVersion)}` };
+}
+
+/** A field selector that the server lacks is no answer to the question whether it can stream. */
+function isRejection(error: unknown): error is KubeError {
+  if (!(error instanceof KubeError) || isSelectorRefusal(error)) return false;
+  const { status = 0 } = error;
+  return status >= 400 && status < 500 && ![401, 404, 408, 429].includes(status);
+}

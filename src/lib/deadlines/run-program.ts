@@ -1,0 +1,55 @@
+import { Buffer } from "node:buffer";
+import { execFile } from "node:child_process";
+import { cleanPath } from "../shell.ts";
+
+/** A program that could not be started, failed, or did not end in time. Its exit status or errno is the `code` of the cause. */
+export class ProgramError extends Error {
+  override name = "ProgramError";
+  /** The last line that it wrote to standard error. */
+  detail: string;
+
+  constructor(command: string, detail: string, options: ErrorOptions) {
+    super(`${command}: ${detail}`, options);
+    this.detail = detail;
+  }
+}
+
+export interface RunProgramOptions {
+  /** The search path. */
+  path?: string;
+  timeoutMs: number;
+  /** Ends the program; by default after `timeoutMs`. */
+  signal?: AbortSignal;
+}
+
+/** Runs a program and returns its output. Ends in time, even if the program cannot be killed. */
+export function runProgram(
+  program: string,
+  args: string[],
+  { path = cleanPath, timeoutMs, signal = AbortSignal.timeout(timeoutMs) }: RunProgramOptions,
+): Promise<Buffer> {
+  const failed = (why: string, cause: Error) =>
+    new ProgramError([program, ...args].join(" "), why, { cause });
+  // A directory group may have many thousand members; a script to repair may have 10 MB.
+  const options = {
+    env: { PATH: path, LC_ALL: "C" },
+    cwd: "/",
+    maxBuffer: 1 << 24,
+    encoding: "buffer",
+  } as const;
+  return new Promise((resolve, reject) => {
+    const child = execFile(program, args, options, (cause, stdout, stderr) => {
+      signal.removeEventListener("abort", giveUp);
+      if (!cause) return resolve(Buffer.from(stdout));
+      reject(failed(stderr.toString().trim() || `ended with ${cause.signal ?? cause.code}`, cause));
+    });
+    child.stdin?.end();
+    // Not with `timeout` of execFile, which waits for processes that cannot be killed, nor with `signal`, which sends no SIGKILL.
+    const giveUp = () => {
+      child.kill("SIGKILL");
+      reject(failed(`no answer within ${timeoutMs / 1000} s`, signal.reason));
+    };
+    if (signal.aborted) giveUp();
+    else signal.addEventListener("abort", giveUp, { once: true });
+  });
+}

@@ -1,0 +1,65 @@
+/** Follows the Pods of this node that its agents made: one list, then a watch. */
+import type { KubeClient } from "../../kube/client/client.ts";
+import { hasStatus } from "../../kube/kube-error.ts";
+import { pods } from "../../kube/resources.ts";
+import { followList, type FollowOptions } from "../../kube/watch/watch.ts";
+import type { Identified } from "../../kube/wire.ts";
+import type { Logger } from "../../lib/log.ts";
+import { sleep } from "../../lib/sleep.ts";
+import type { Pod } from "./pod-object.ts";
+import { isMirrorPodOf } from "./pod-plan.ts";
+
+export interface FollowPodsOptions {
+  client: KubeClient;
+  node: string;
+  /** The only namespace of this agent; undefined: all. */
+  namespace?: string;
+  log: Logger;
+  answered?: FollowOptions<Pod>["answered"];
+  /** Ends after the first list, or if that is not allowed. */
+  once?: boolean;
+  onListed(pods: Identified<Pod>[]): void;
+  onApplied(pod: Identified<Pod>): void;
+  onDeleted(pod: Identified<Pod>): void;
+  signal: AbortSignal;
+}
+
+/** After this time an agent that may not read Pods tries again. */
+const deniedMs = 300_000;
+
+/** Resolves when the signal aborts. Never throws. */
+export async function followPods(options: FollowPodsOptions): Promise<void> {
+  const { client, node, namespace, log, answered, once = false, signal } = options;
+  let isDenied = false;
+  while (!signal.aborted) {
+    const ending = new AbortController();
+    const events = followList<Pod>(client, {
+      resource: pods,
+      namespace,
+      fieldSelector: `spec.nodeName=${node}`,
+      keep: (pod) => isMirrorPodOf(node, pod),
+      streaming: true,
+      answered,
+    }, AbortSignal.any([signal, ending.signal]));
+    for await (const event of events) {
+      if (event.type === "listed") {
+        isDenied = false;
+        options.onListed(event.items);
+        if (once) ending.abort();
+      } else if (event.type === "applied") options.onApplied(event.object);
+      else if (event.type === "deleted") options.onDeleted(event.object);
+      else if (event.type === "problem") {
+        log.debug("cannot follow the Pods of this node; trying again", { error: event.error });
+        if (hasStatus(event.error, 403)) ending.abort();
+      }
+    }
+    if (signal.aborted || once) return;
+    if (!isDenied) {
+      log.info("this agent may not read Pods: kubectl does not show its apps as Pods", {
+        hint: "bind the role nckubelet-pods to agents (docs/security.md), or use --pods never",
+      });
+    }
+    isDenied = true;
+    await sleep(deniedMs, signal);
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Adds our finalizer to bound apps, and removes it from deleted ones that no node holds any more; releases moved apps from nodes that
+ * are lost or gone. `state/holding` decides; this file knows the fate of nodes and writes.
+ */
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { Logger } from "../../lib/log.ts";
+import { createKeyedWriter } from "../../report/keyed-writer.ts";
+import { type ClusterState, mayHaveHoldStep, nextHoldStep, type NodeFate } from "../state/state.ts";
+import type { SchedulerApp } from "../types.ts";
+import { readAppNow, releaseApp, setFinalizers } from "./bind.ts";
+
+export interface HoldKeeper {
+  /** An app is new or has changed. */
+  check(app: SchedulerApp): void;
+  /** The health of nodes may have changed. */
+  tick(): void;
+}
+
+export interface HoldKeeperOptions {
+  client: KubeClient;
+  log: Logger;
+  cluster: ClusterState;
+  fateOf: (app: SchedulerApp, node: string) => NodeFate;
+  /** Called right before each write. */
+  mayWrite: () => boolean;
+  signal: AbortSignal;
+  now?: () => number;
+}
+
+export function createHoldKeeper(options: HoldKeeperOptions): HoldKeeper {
+  const { client, log, cluster, fateOf, mayWrite, signal, now = Date.now } = options;
+  /** The keys of apps that may have a step, now or later. */
+  const watched = new Set<string>();
+  /** The uids of deleted apps whose last finalizer was removed, by key: the watch is about to show that they are gone. */
+  const removed = new Map<string, string>();
+  const stepOf = (app: SchedulerApp) =>
+    removed.get(app.key) === app.uid ? undefined : nextHoldStep(app, (node) => fateOf(app, node), now());
+
+  const writer = createKeyedWriter<string>({
+    what: "finalizers of apps",
+    log,
+    places: 4,
+    due(key) {
+      const app = cluster.apps.get(key);
+      // The Lease expires a moment before the signal aborts: a step that may not be written must not be due, or it is retried endlessly.
+      return app && mayWrite() && stepOf(app) ? { at: 0, urgent: true } : undefined;
+    },
+    async write(key) {
+      const app = cluster.apps.get(key);
+      const step = app && stepOf(app);
+      if (!app || !step || !mayWrite()) return "skipped";
+      const result = step.kind === "finalizers"
+        ? await setFinalizers(client, app, step.finalizers, { signal })
+        : await releaseApp(client, app, { signal });
+      if (result.kind === "refused" || result.kind === "unknown") throw result.error;
+      if (result.kind === "done") {
+        if (app.deleting || step.kind === "release") log.info("released an app", { app: key, why: step.why });
+        if (app.deleting && step.kind === "finalizers" && step.finalizers.length === 0) {
+          removed.set(key, app.uid);
+        }
+        return cluster.apps.applyAnswer(result.object);
+      }
+      const object = await readAppNow(client, app, { signal });
+      if (!object) return cluster.apps.remove(key, app.uid);
+      // Such as by a webhook: without an error it would be retried without a pause.
+      if (object.metadata.resourceVersion === app.resourceVersion) {
+        throw new Error(`the API server answers 409 to a change of ${key}, which has not changed`);
+      }
+      cluster.apps.applyAnswer(object);
+    },
+  });
+  signal.addEventListener("abort", writer.close, { once: true });
+
+  const check = (app: SchedulerApp) => {
+    if (mayHaveHoldStep(app)) watched.add(app.key);
+    else if (!watched.delete(app.key)) return;
+    writer.schedule(app.key);
+  };
+  for (const app of cluster.apps) check(app);
+
+  return {
+    check,
+    tick() {
+      for (const key of watched) {
+        const app = cluster.apps.get(key);
+        if (app && mayHaveHoldStep(app)) writer.schedule(key);
+        else watched.delete(key);
+      }
+      for (const [key, uid] of removed) if (cluster.apps.get(key)?.uid !== uid) removed.delete(key);
+    },
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * Decides who may do what, as the kubelet does: the user is that of a client certificate or of a bearer token, and the API server
+ * says whether RBAC allows it to use a subresource of this Node. exec is remote root, so nothing here is open to anyone.
+ */
+import type { TLSSocket } from "node:tls";
+import { type AuthorizeUser, bearerToken, type NodeAccess, type User } from "../access.ts";
+import { Refusal } from "../refusal.ts";
+import type { KubeletServices } from "./services.ts";
+
+/** What a request shows of its sender. */
+export interface Sender {
+  socket?: Pick<TLSSocket, "authorized" | "getPeerCertificate">;
+  authorization?: string;
+}
+
+/** The verb of RBAC for a method of HTTP. */
+export const verbs: Readonly<Record<string, string>> = {
+  GET: "get",
+  HEAD: "get",
+  POST: "create",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+/** Resolves if the sender may use one of the subresources with this method; throws a Refusal otherwise. */
+export async function requireAccess(
+  sender: Sender,
+  method: string,
+  subresources: readonly string[],
+  { authenticate, authorize }: Pick<KubeletServices, "authenticate" | "authorize">,
+): Promise<void> {
+  const user = certificateUser(sender.socket) ?? await tokenUser(sender.authorization, authenticate);
+  const verb = verbs[method];
+  if (verb === undefined) throw new Refusal(405, `${method} is not a method of the kubelet API`);
+  const denied = await firstDenial(
+    user,
+    subresources.map((subresource) => ({ verb, subresource })),
+    authorize,
+  );
+  if (denied) throw denied;
+}
+
+async function firstDenial(
+  user: User,
+  ways: NodeAccess[],
+  authorize: AuthorizeUser,
+): Promise<Refusal | undefined> {
+  for (const way of ways) {
+    const verdict = await authorize(user, way);
+    if (verdict === "allowed") return undefined;
+    if (verdict === "unavailable") return unavailable();
+  }
+  const needs = ways.map(({ verb, subresource }) => `${verb} nodes/${subresource}`).join(" or ");
+  return new Refusal(403, `user ${JSON.stringify(user.username)} may not ${needs}`);
+}
+
+/** The user of a certificate that one of the client authorities signed: its common name; its organizations are the groups. */
+export function certificateUser(socket: Sender["socket"]): User | undefined {
+  if (socket?.authorized !== true) return undefined;
+  const subject = socket.getPeerCertificate()?.subject as
+    | Record<string, string | string[] | undefined>
+    | undefined;
+  const [name, organizations] = [subject?.CN, subject?.O];
+  if (typeof name !== "string" || name === "") return undefined;
+  const groups = organizations === undefined ? [] : [organizations].flat();
+  // The API server adds this group to the users that it authenticates itself.
+  return { username: name, groups: [...groups, "system:authenticated"] };
+}
+
+async function tokenUser(
+  authorization: string | undefined,
+  authenticate: KubeletServices["authenticate"],
+): Promise<User> {
+  const token = bearerToken(authorization);
+  const user = token === undefined ? "unknown" : await authenticate(token);
+  if (user === "unavailable") throw unavailable();
+  if (user !== "unknown") return user;
+  const what = token === undefined
+    ? "a client certificate of the cluster's authority or a bearer token is required"
+    : "the token is unknown";
+  throw new Refusal(401, what, { headers: { "www-authenticate": 'Bearer realm="nckubelet"' } });
+}
+
+function unavailable(): Refusal {
+  return new Refusal(503, "the API server cannot review the request now", {
+    headers: { "retry-after": "5" },
+  });
+}

@@ -1,0 +1,61 @@
+/** What a handler gets of its request, and the checks that several share. */
+import type { Context } from "hono";
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { podContainer } from "../../api/names.ts";
+import { Refusal } from "../refusal.ts";
+import type { AppView } from "../view.ts";
+import type { KubeletServices } from "./services.ts";
+
+export interface KubeletEnv {
+  Bindings: {
+    incoming?: IncomingMessage;
+    /** Set for a request that asks for SPDY: accepts it. */
+    upgrade?: (accepted: Accepted) => void;
+  };
+}
+
+/** A request whose connection becomes a stream of frames. */
+export interface Accepted {
+  /** The protocol inside of SPDY. */
+  protocol: string;
+  /** Serves the connection until it is over. */
+  serve(socket: Duplex): Promise<void>;
+}
+
+export type KubeletContext = Context<KubeletEnv>;
+
+/** The app that the path's Pod stands for. */
+export function requireApp({ req }: KubeletContext, { view, pods }: KubeletServices): AppView {
+  const { namespace = "", pod = "" } = req.param() as Record<string, string>;
+  const names = pods.appOfPod(namespace, pod);
+  const app = names && view.app(names.namespace, names.name);
+  if (app) return app;
+  throw new Refusal(404, `pods "${namespace}/${pod}" not found on node ${view.node}`, { name: pod });
+}
+
+/** The same for a path with a container. */
+export function requireContainer(context: KubeletContext, services: KubeletServices): AppView {
+  const app = requireApp(context, services);
+  const { pod = "", container = "" } = context.req.param() as Record<string, string>;
+  if (container === podContainer) return app;
+  throw new Refusal(
+    404,
+    `container ${JSON.stringify(container)} of pod ${pod}: its container is "${podContainer}"`,
+    {
+      name: pod,
+    },
+  );
+}
+
+/** The run of an app that a command can enter. */
+export function requireRun(
+  { app, status }: AppView,
+  { runOf }: KubeletServices,
+): { id: string; folder: string } {
+  const { namespace = "default", name } = app.metadata;
+  const run = runOf(namespace, name);
+  if (run) return run;
+  const why = status.message ? ` (${status.message})` : "";
+  throw new Refusal(409, `ncapp ${namespace}/${name} is ${status.phase}${why}, not running`, { name });
+}

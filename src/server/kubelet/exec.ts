@@ -1,0 +1,141 @@
+/** `/exec` and `/attach`: a command inside of an app, and the app's own output. */
+import { dirname } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { Readable as ReadableStream } from "node:stream";
+import { keyOf } from "../../api/names.ts";
+import { sleep } from "../../lib/sleep.ts";
+import { readLog } from "../../supervisor/logs/logs.ts";
+import { type ExecSession, startExecSession } from "../../supervisor/run/run.ts";
+import { Refusal } from "../refusal.ts";
+import { flag } from "../routes/routes.ts";
+import { type KubeletContext, requireContainer, requireRun } from "./context.ts";
+import { readParameter } from "./query.ts";
+import {
+  exitStatus,
+  failureStatus,
+  followSizes,
+  openRemoteStreams,
+  remoteCommandProtocols,
+  type RemoteStreams,
+  sendResult,
+  type StreamType,
+} from "./remote-command.ts";
+import type { KubeletServices } from "./services.ts";
+import { acceptStreams } from "./upgrade.ts";
+
+export interface CommandQuery {
+  command: string[];
+  tty: boolean;
+  streams: StreamType[];
+}
+
+/** How long an output may be silent after the command has ended, while something in the background still holds it. */
+const quietMs = 1000;
+
+/** Reads which command to run and which streams the client will open. */
+export function readCommandQuery(url: URL): CommandQuery {
+  const isSet = (name: string) => readParameter(url, name, flag) ?? false;
+  const tty = isSet("tty");
+  const wanted: Record<StreamType, boolean> = {
+    error: true,
+    stdin: isSet("input"),
+    stdout: isSet("output"),
+    stderr: isSet("error") && !tty,
+    resize: tty,
+  };
+  if (!wanted.stdin && !wanted.stdout && !wanted.stderr) {
+    throw new Refusal(400, "one of the query parameters input, output and error has to be 1");
+  }
+  const command = url.searchParams.getAll("command");
+  if (command.some((word) => word.includes("\0"))) {
+    throw new Refusal(400, "query parameter command: has a NUL byte");
+  }
+  return { command, tty, streams: (Object.keys(wanted) as StreamType[]).filter((type) => wanted[type]) };
+}
+
+export function exec(context: KubeletContext, services: KubeletServices): Response {
+  const run = requireRun(requireContainer(context, services), services);
+  const { command, tty, streams: types } = readCommandQuery(new URL(context.req.url));
+  if (command.length === 0) throw new Refusal(400, "query parameter command: Required value");
+  return acceptStreams(context, remoteCommandProtocols, services, async (socket) => {
+    const remote = await openRemoteStreams(socket, types);
+    if (!remote) return;
+    const input = types.includes("stdin");
+    const options = { launcher: services.launcher, terminal: tty, input };
+    const session = await startExecSession(run.folder, command, options).catch((error: Error) => error);
+    if (session instanceof Error) return await sendResult(remote, failureStatus(session.message));
+    await connect(remote, session);
+  });
+}
+
+/** Connects a command with its client until one of them ends; a command ends with its client. */
+async function connect(remote: RemoteStreams, command: ExecSession): Promise<void> {
+  const { session, streams: { stdin, stdout, stderr, resize } } = remote;
+  if (stdin && command.stdin) {
+    stdin.pipe(command.stdin);
+    // A command that reads no more input must not keep the client from sending the rest.
+    command.stdin.on("close", () => stdin.resume());
+  }
+  if (resize) followSizes(resize, command.resize);
+  const outputs = [passOn(command.stdout, stdout), passOn(command.stderr, stderr)];
+  const exited = command.exited.then(exitStatus, (error: Error) => failureStatus(error.message));
+  const status = await Promise.race([exited, session.closed.then(() => undefined)]);
+  if (status === undefined) command.end();
+  await exited;
+  await Promise.all(outputs.map((output) => output?.drained()));
+  if (status) await sendResult(remote, status);
+}
+
+/** Passes output on at the client's pace; `drained` resolves when the client has all of it. */
+function passOn(output: Readable | undefined, target: Writable | undefined) {
+  if (!output) return undefined;
+  let moved = false;
+  output.on("data", () => moved = true);
+  const ended = new Promise<void>((resolve) => output.once("close", resolve));
+  if (target) {
+    output.pipe(target, { end: false });
+    // The command gets SIGPIPE, as in a pipe whose reader has left.
+    target.once("close", () => output.destroy());
+  }
+  return {
+    async drained(): Promise<void> {
+      const done = new AbortController();
+      void ended.then(() => done.abort());
+      while (!done.signal.aborted) {
+        moved = false;
+        await sleep(quietMs, done.signal);
+        if (!moved && (target?.writableLength ?? 0) === 0) output.destroy();
+      }
+    },
+  };
+}
+
+/** Follows what the app writes from now on. Its standard input is /dev/null, so what a client sends is dropped. */
+export function attach(context: KubeletContext, services: KubeletServices): Response {
+  const found = requireContainer(context, services);
+  const run = requireRun(found, services);
+  const { streams: types } = readCommandQuery(new URL(context.req.url));
+  const { namespace = "default", name } = found.app.metadata;
+  const { view, runOf } = services;
+  return acceptStreams(context, remoteCommandProtocols, services, async (socket) => {
+    const remote = await openRemoteStreams(socket, types);
+    if (!remote) return;
+    const { session, streams: { stdin, stdout, resize } } = remote;
+    stdin?.resume();
+    resize?.resume();
+    const over = new AbortController();
+    const isOver = () => runOf(namespace, name)?.id !== run.id && over.abort();
+    const unwatch = view.onChange((key) => key === keyOf(found.app) && isOver());
+    isOver();
+    void session.closed.then(() => over.abort());
+    if (stdout) {
+      const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal: over.signal });
+      const lines = ReadableStream.from(log, { objectMode: false });
+      lines.pipe(stdout, { end: false });
+      stdout.once("close", () => over.abort());
+      await new Promise((resolve) => lines.once("close", resolve).once("error", resolve));
+    } else await new Promise((resolve) => over.signal.addEventListener("abort", resolve, { once: true }));
+    unwatch();
+    await sendResult(remote, exitStatus(0));
+  });
+}

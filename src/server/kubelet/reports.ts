@@ -1,0 +1,28 @@
+/** What the kubelet API reports: health, Pods, and measurements for `kubectl top`. */
+import { appKey, podContainer } from "../../api/names.ts";
+import { summarize } from "../routes/routes.ts";
+import type { KubeletContext } from "./context.ts";
+import { formatResourceMetrics } from "./resource-metrics.ts";
+import type { KubeletServices } from "./services.ts";
+
+export function sendHealth(context: KubeletContext): Response {
+  return context.text("ok");
+}
+
+export function sendPods(context: KubeletContext, { pods }: KubeletServices): Response {
+  return context.json({ kind: "PodList", apiVersion: "v1", metadata: {}, items: pods.podList() });
+}
+
+export function sendStats(context: KubeletContext, { view, pods }: KubeletServices): Response {
+  const summary = summarize(view, new Date(), ({ app: { metadata: { namespace = "default", name } } }) => {
+    const pod = pods.podNameOf(appKey(namespace, name));
+    return pod === undefined ? undefined : { pod, container: podContainer };
+  });
+  return context.json(summary);
+}
+
+export function sendResourceMetrics(context: KubeletContext, { view, pods }: KubeletServices): Response {
+  return context.body(formatResourceMetrics(view, pods), 200, {
+    "content-type": "text/plain; version=0.0.4; charset=utf-8",
+  });
+}

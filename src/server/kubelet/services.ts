@@ -1,0 +1,44 @@
+/** What the kubelet API works with. The agent provides it. */
+import type { Logger } from "../../lib/log.ts";
+import type { Entrance } from "../../supervisor/launcher/launcher.ts";
+import type { RotationPolicy } from "../../supervisor/logs/logs.ts";
+import type { AuthenticateToken, AuthorizeUser } from "../access.ts";
+import type { Places } from "../services.ts";
+import type { AgentView } from "../view.ts";
+
+export interface KubeletServices {
+  view: AgentView;
+  log: Logger;
+  pods: PodBook;
+  /** The run that commands enter, while the app runs. */
+  runOf(namespace: string, name: string): { id: string; folder: string } | undefined;
+  launcher: Entrance;
+  /** How much of a log is kept, and so read, unless the app's annotations differ. */
+  logs: RotationPolicy;
+  authenticate: AuthenticateToken;
+  authorize: AuthorizeUser;
+  places: KubeletPlaces;
+}
+
+/** How many clients may do the same at once. */
+export interface KubeletPlaces {
+  followers: Places;
+  readers: Places;
+  sessions: Places;
+}
+
+/** The Pods that stand for apps. */
+export interface PodBook {
+  /** The app that a Pod stands for. */
+  appOfPod(namespace: string, pod: string): { namespace: string; name: string } | undefined;
+  /** The name of the Pod that stands for the app with this key, in the app's namespace. */
+  podNameOf(key: string): string | undefined;
+  /** The Pods as JSON objects. */
+  podList(): object[];
+}
+
+export const defaultPlaces = (): KubeletPlaces => ({
+  followers: { now: 0, most: 128, use: "follow a log" },
+  readers: { now: 0, most: 32, use: "read a log" },
+  sessions: { now: 0, most: 256, use: "use exec, attach or port-forward" },
+});

@@ -1,0 +1,79 @@
+/**
+ * The listener of the kubelet API: TLS, client certificates, and connections that become streams.
+ *
+ * Guarantees: a client certificate counts only if the current authority signed it for clients. A new certificate or authority
+ * applies to new connections; those that idle are closed. Without an authority no certificate counts: not even one of the authorities
+ * that Node trusts.
+ */
+import type { IncomingMessage, Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { describeError, type Logger } from "../../lib/log.ts";
+import { parseAddress } from "../../lib/special-addresses.ts";
+import {
+  type Bounds,
+  createBoundedServer,
+  defaultBounds,
+  type KeyPair,
+  type WebApp,
+} from "./bounded-server.ts";
+import type { OpenListener } from "./keep-open.ts";
+import { closeServer, describeAddress, listening } from "./listening.ts";
+
+export interface KubeletListenerOptions {
+  readPair(): Promise<KeyPair>;
+  readAuthority(): Promise<string | undefined>;
+  onUpgrade(request: IncomingMessage, socket: Socket, head: Uint8Array): void;
+  log: Logger;
+  bounds?: Bounds;
+  rereadMs?: number;
+}
+
+/** As many connections as all places need. A pager that shows a followed log may stop reading it for a while. */
+const kubeletBounds: Bounds = { ...defaultBounds, connections: 512, stalledMs: 600_000 };
+
+/** What the server's TLS is made of. An empty list of authorities, and not the default one, if there is none. */
+interface Identity extends KeyPair {
+  ca: string | string[];
+}
+
+/** Listens on `host:port`, or `:port` for every address. */
+export async function listenForKubelet(
+  app: WebApp,
+  address: string,
+  { readPair, readAuthority, onUpgrade, log, bounds = kubeletBounds, rereadMs = 30_000 }:
+    KubeletListenerOptions,
+): Promise<OpenListener & { port: number }> {
+  const read = async (): Promise<Identity> => ({ ...await readPair(), ca: await readAuthority() ?? [] });
+  let current = await read();
+  const server = createBoundedServer(app, bounds, { ...current, requestCert: true }, onUpgrade);
+  const { host, port } = parseAddress(address.startsWith(":") ? `[::]${address}` : address);
+  // Without a host Node listens on all addresses of both families, or of the only one the machine has.
+  await listening(
+    server,
+    () => server.listen(port, host === "::" ? undefined : host),
+    `--kubelet-listen ${address}`,
+  );
+  const timer = setInterval(async () => {
+    try {
+      const next = await read();
+      if (JSON.stringify(next) === JSON.stringify(current)) return;
+      current = next;
+      (server as Server & { setSecureContext(identity: Identity): void }).setSecureContext(next);
+      server.closeIdleConnections();
+      log.info("the kubelet API uses a new certificate or client authority");
+    } catch (error) {
+      log.warn("keeping the certificate and the client authority of the kubelet API", {
+        why: describeError(error),
+      });
+    }
+  }, rereadMs);
+  timer.unref();
+  return {
+    address: describeAddress(server, host, "https"),
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      clearInterval(timer);
+      await closeServer(server);
+    },
+  };
+}

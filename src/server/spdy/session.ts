@@ -1,0 +1,322 @@
+/** The server's side of one SPDY connection. spdy.ts has its guarantees and caveats. */
+import type { Duplex } from "node:stream";
+import { sleep } from "../../lib/sleep.ts";
+import { encodeControl, encodeDataHead, type Frame, FrameReader, resetStatus } from "./frames.ts";
+import { HeaderReader, type Headers, HeaderWriter } from "./header-block.ts";
+import { SpdyError } from "./spdy-error.ts";
+import { SpdyStream } from "./stream.ts";
+
+export interface Limits {
+  /** Open streams. */
+  streams: number;
+  /** The headers of one stream, as text. */
+  headerBytes: number;
+  /** Received bytes that wait for their readers, over all streams. */
+  waitingBytes: number;
+  /** Frames that wait for a client that does not read. */
+  unsentBytes: number;
+  /** How long no data may move. */
+  idleMs: number;
+  /** How long the client may take to close the connection after the last stream. */
+  lingerMs: number;
+}
+
+export const defaultLimits: Limits = {
+  streams: 256,
+  headerBytes: 16_384,
+  waitingBytes: 262_144,
+  unsentBytes: 1 << 20,
+  // As the kubelet's streaming-connection-idle-timeout.
+  idleMs: 4 * 3_600_000,
+  lingerMs: 5000,
+};
+
+export interface SessionOptions {
+  /** Called with each new stream. */
+  onStream(stream: SpdyStream): void;
+  /** Refuses a stream by its headers. */
+  admits?(headers: Headers): boolean;
+  limits?: Partial<Limits>;
+}
+
+/** What the protocol allows a peer that says nothing else. */
+const initialWindow = 65_536;
+const maxWindow = 0x7fffffff;
+const maxFrameBytes = 32_768;
+/** How often a client is asked for a sign of life while its connection is not read. */
+const pausedPingMs = 5000;
+
+export class SpdySession {
+  /** Resolves when the connection is over: to why, or to undefined if the client closed it. */
+  readonly closed: Promise<Error | undefined>;
+  readonly #socket: Duplex;
+  readonly #options: SessionOptions;
+  readonly #limits: Limits;
+  readonly #frames: FrameReader;
+  readonly #headers: HeaderReader;
+  readonly #replies = new HeaderWriter();
+  readonly #streams = new Map<number, SpdyStream>();
+  readonly #blocked = new Set<SpdyStream>();
+  readonly #idle: NodeJS.Timeout;
+  #pinging: NodeJS.Timeout | undefined;
+  #lastStream = 0;
+  #pings = 0;
+  #waitingBytes = 0;
+  #untold = 0;
+  /** The peer has mentioned windows, so it keeps to them. */
+  #hasWindows = false;
+  #initialWindow = initialWindow;
+  #sent = 0;
+  #allowed = initialWindow;
+  #isOver = false;
+  #settle: (why: Error | undefined) => void = () => {};
+
+  constructor(socket: Duplex, options: SessionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#limits = { ...defaultLimits, ...options.limits };
+    this.#frames = new FrameReader(this.#limits.headerBytes + 64);
+    this.#headers = new HeaderReader(this.#limits.headerBytes);
+    this.closed = new Promise((resolve) => this.#settle = resolve);
+    const { idleMs } = this.#limits;
+    this.#idle = setTimeout(
+      () => this.#fail(new SpdyError(`no data has moved for ${idleMs / 1000} s`)),
+      idleMs,
+    );
+    this.#idle.unref();
+    socket.on("data", (chunk: Uint8Array) => this.#read(chunk));
+    socket.on("drain", () => this.#flushBlocked());
+    socket.on("error", (error) => this.#over(error));
+    socket.on("end", () => this.destroy());
+    socket.on("close", () => this.#over(undefined));
+  }
+
+  /** Says goodbye and waits for the client to close the connection, at most `lingerMs`. The caller has ended the streams. */
+  async end(): Promise<void> {
+    if (this.#isOver) return;
+    this.#control({ type: "goAway", lastStream: this.#lastStream, status: 0 });
+    const done = new AbortController();
+    await Promise.race([this.closed, sleep(this.#limits.lingerMs, done.signal)]);
+    done.abort();
+    this.destroy();
+  }
+
+  /** Ends the connection at once, with all streams. */
+  destroy(why?: Error): void {
+    this.#over(why);
+  }
+
+  #read(chunk: Uint8Array): void {
+    try {
+      for (const frame of this.#frames.read(chunk)) {
+        if (this.#isOver) return;
+        this.#handle(frame);
+      }
+    } catch (error) {
+      if (!(error instanceof SpdyError)) throw error;
+      this.#fail(error);
+    }
+  }
+
+  #handle(frame: Frame): void {
+    switch (frame.type) {
+      case "data":
+        return this.#onData(frame);
+      case "synStream":
+        return this.#onSynStream(frame);
+      case "synReply":
+        throw new SpdyError("a client answered a stream that the server did not open");
+      case "headers":
+        // Read for the sake of the blocks after it.
+        this.#headers.read(frame.block);
+        return frame.fin ? this.#streams.get(frame.stream)?.receive(new Uint8Array(), true) : undefined;
+      case "reset":
+        return this.#drop(this.#streams.get(frame.stream), new Error("the client reset the stream"));
+      case "settings":
+        return this.#onSettings(frame.initialWindow);
+      case "ping":
+        // Odd ones are the client's; even ones answer ours.
+        return frame.id % 2 === 1 ? this.#control(frame) : undefined;
+      case "goAway":
+        return;
+      case "windowUpdate":
+        return this.#onWindowUpdate(frame);
+    }
+  }
+
+  #onSynStream({ stream: id, fin, unidirectional, block }: Extract<Frame, { type: "synStream" }>): void {
+    const headers = this.#headers.read(block);
+    if (id % 2 === 0 || id <= this.#lastStream) {
+      throw new SpdyError(`stream ${id} after ${this.#lastStream}: the next one has to be odd and higher`);
+    }
+    this.#lastStream = id;
+    if (this.#streams.size >= this.#limits.streams || this.#options.admits?.(headers) === false) {
+      return this.#control({ type: "reset", stream: id, status: resetStatus.refused });
+    }
+    const stream = new SpdyStream(id, headers, this.#link, this.#initialWindow);
+    this.#streams.set(id, stream);
+    // A client drops data that comes before the reply.
+    this.#control({
+      type: "synReply",
+      stream: id,
+      fin: unidirectional,
+      block: this.#replies.write(new Map()),
+    });
+    if (unidirectional) stream.end();
+    if (fin) stream.receive(new Uint8Array(), true);
+    this.#options.onStream(stream);
+  }
+
+  #onData({ stream: id, bytes, fin }: Extract<Frame, { type: "data" }>): void {
+    const stream = this.#streams.get(id);
+    if (stream && !stream.isEnded) {
+      this.#idle.refresh();
+      return stream.receive(bytes, fin);
+    }
+    // A stream that was closed while the client was sending; what was never open is a mistake.
+    if (id === 0 || id > this.#lastStream) throw new SpdyError(`data for stream ${id}, which is not open`);
+    this.#tellTaken(undefined, bytes.length);
+    if (stream) this.#reset(stream, resetStatus.protocolError);
+  }
+
+  #onSettings(window: number | undefined): void {
+    if (window === undefined) return;
+    this.#hasWindows = true;
+    for (const stream of this.#streams.values()) stream.allowed += window - this.#initialWindow;
+    this.#initialWindow = window;
+    this.#flushBlocked();
+  }
+
+  #onWindowUpdate({ stream: id, delta }: Extract<Frame, { type: "windowUpdate" }>): void {
+    this.#hasWindows = true;
+    if (id === 0) {
+      this.#allowed += delta;
+      if (delta === 0 || this.#allowed - this.#sent > maxWindow) throw new SpdyError("a window is too large");
+    }
+    const stream = this.#streams.get(id);
+    if (stream) {
+      stream.allowed += delta;
+      if (delta === 0 || stream.allowed - stream.sent > maxWindow) {
+        return this.#reset(stream, resetStatus.flowControl);
+      }
+    }
+    this.#flushBlocked();
+  }
+
+  readonly #link = {
+    flush: (stream: SpdyStream) => this.#flush(stream),
+    finish: (stream: SpdyStream) => this.#data(stream, new Uint8Array(), true),
+    waiting: (bytes: number) => {
+      this.#waitingBytes += bytes;
+      this.#pauseOrResume();
+    },
+    taken: (stream: SpdyStream, bytes: number) => this.#tellTaken(stream, bytes),
+    closed: (stream: SpdyStream) => {
+      this.#streams.delete(stream.id);
+      this.#blocked.delete(stream);
+      const isOpen = !stream.isEnded || !stream.isFinished;
+      if (isOpen && !stream.isGone) {
+        this.#control({ type: "reset", stream: stream.id, status: resetStatus.cancel });
+      }
+    },
+  };
+
+  #flush(stream: SpdyStream): void {
+    while (stream.pending && !this.#isOver) {
+      const { bytes, done } = stream.pending;
+      const window = this.#hasWindows
+        ? Math.min(stream.allowed - stream.sent, this.#allowed - this.#sent)
+        : Infinity;
+      const length = Math.min(bytes.length, maxFrameBytes, window);
+      if (this.#socket.writableNeedDrain || (length <= 0 && bytes.length > 0)) {
+        this.#blocked.add(stream);
+        return;
+      }
+      this.#idle.refresh();
+      this.#data(stream, bytes.subarray(0, length), false);
+      stream.sent += length;
+      this.#sent += length;
+      stream.pending = length < bytes.length ? { bytes: bytes.subarray(length), done } : undefined;
+      if (!stream.pending) done();
+    }
+  }
+
+  #flushBlocked(): void {
+    const blocked = [...this.#blocked];
+    this.#blocked.clear();
+    for (const stream of blocked) this.#flush(stream);
+  }
+
+  /** Widens the windows once half of one was taken. */
+  #tellTaken(stream: SpdyStream | undefined, bytes: number): void {
+    this.#untold += bytes;
+    if (this.#untold >= initialWindow / 2) {
+      this.#control({ type: "windowUpdate", stream: 0, delta: this.#untold });
+      this.#untold = 0;
+    }
+    if (!stream || stream.isEnded) return;
+    stream.untold += bytes;
+    if (stream.untold < initialWindow / 2) return;
+    this.#control({ type: "windowUpdate", stream: stream.id, delta: stream.untold });
+    stream.untold = 0;
+  }
+
+  /** Clients that ignore windows are slowed down by their connection. */
+  #pauseOrResume(): void {
+    const isFull = this.#waitingBytes > this.#limits.waitingBytes;
+    if (this.#isOver || isFull === (this.#pinging !== undefined)) return;
+    clearInterval(this.#pinging);
+    this.#pinging = undefined;
+    if (!isFull) return void this.#socket.resume();
+    this.#socket.pause();
+    // A connection that is not read does not notice that its client has left; one that is written to does.
+    this.#pinging = setInterval(() => this.#control({ type: "ping", id: this.#pings += 2 }), pausedPingMs);
+    this.#pinging.unref();
+  }
+
+  #reset(stream: SpdyStream, status: number): void {
+    this.#control({ type: "reset", stream: stream.id, status });
+    this.#drop(stream, new SpdyError(`stream ${stream.id} was reset with status ${status}`));
+  }
+
+  #drop(stream: SpdyStream | undefined, why: Error): void {
+    if (!stream) return;
+    stream.isGone = true;
+    stream.destroy(why);
+  }
+
+  #control(frame: Exclude<Frame, { type: "data" }>): void {
+    if (this.#isOver || !this.#socket.writable) return;
+    this.#socket.write(encodeControl(frame));
+    if (this.#socket.writableLength <= this.#limits.unsentBytes) return;
+    this.#over(new SpdyError("the client sends, but does not read"));
+  }
+
+  #data(stream: SpdyStream, bytes: Uint8Array, isLast: boolean): void {
+    if (this.#isOver || !this.#socket.writable) return;
+    this.#socket.cork();
+    this.#socket.write(encodeDataHead(stream.id, bytes.length, isLast));
+    if (bytes.length > 0) this.#socket.write(bytes);
+    this.#socket.uncork();
+  }
+
+  /** The client broke the protocol. */
+  #fail(error: SpdyError): void {
+    this.#control({ type: "goAway", lastStream: this.#lastStream, status: 1 });
+    this.#over(error);
+  }
+
+  #over(why: Error | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#idle);
+    clearInterval(this.#pinging);
+    for (const stream of [...this.#streams.values()]) {
+      this.#drop(stream, why ?? new Error("the client closed the connection"));
+    }
+    // Sends what is written already, but does not wait for a client that does not read it.
+    this.#socket.end(() => this.#socket.destroy());
+    setTimeout(() => this.#socket.destroy(), this.#limits.lingerMs).unref();
+    this.#settle(why);
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * How an app of a set does, by what its agent reports.
+ *
+ * A report counts only if the agent has seen the newest generation of the app and its newest restart: an earlier one describes
+ * what ran before. Times of the agent's clock are combined with the time of the update, which the controller wrote.
+ */
+import { annotations } from "../../api/names.ts";
+import type { NCAppSetSpec } from "../../api/types.ts";
+import type { App } from "../types.ts";
+
+export interface Health {
+  ready: boolean;
+  /** It has been ready for `minReadySeconds`, or there is nothing to wait for. */
+  available: boolean;
+  /** Why it counts as failed, in one word. */
+  failed?: string;
+  /** When this changes by itself: it becomes available, or its time is up. */
+  until?: number;
+}
+
+type Times = Pick<NCAppSetSpec, "minReadySeconds" | "progressDeadlineSeconds">;
+
+/** Reasons of Pending apps that are not the fault of what they run. */
+const waiting: ReadonlySet<string> = new Set([
+  ...["", "Scheduled", "NoShellFile", "Stopped", "StillStopping", "Evicted"],
+  ...["Unschedulable", "Preempted", "NodeLost", "TaintEviction"],
+]);
+
+export function healthOf(
+  app: App,
+  { minReadySeconds = 10, progressDeadlineSeconds = 600 }: Times,
+  now: number,
+): Health {
+  const { status = {}, metadata } = app;
+  const observed = isObserved(app);
+  const ready = observed && status.ready === true && !metadata.deletionTimestamp;
+  if (metadata.deletionTimestamp) return { ready, available: false };
+  const changedAt = Math.max(updatedAt(app), transitionOf(app));
+  // The agent keeps the last valid spec in force: the app runs, but not what the set wrote.
+  if (observed && isInvalid(status.message)) return { ready, available: false, failed: "InvalidSpec" };
+  if (observed && isSettled(app)) return { ready, available: true };
+  if (ready) {
+    // The time is rounded down to seconds: a script that crashes at once must not count as ready for one.
+    const readySince = transitionOf(app) + (minReadySeconds > 0 ? 999 : 0);
+    const availableAt = Math.max(updatedAt(app), readySince) + minReadySeconds * 1000;
+    return availableAt <= now ? { ready, available: true } : { ready, available: false, until: availableAt };
+  }
+  const failed = observed ? failureOf(app) : undefined;
+  if (failed) return { ready, available: false, failed };
+  const deadline = changedAt + progressDeadlineSeconds * 1000;
+  return deadline <= now
+    ? { ready, available: false, failed: "ProgressDeadlineExceeded" }
+    : { ready, available: false, until: deadline };
+}
+
+/** Returns when the set created or last updated the app. */
+export function updatedAt({ metadata }: App): number {
+  const text = metadata.annotations?.[annotations.updatedAt] ?? metadata.creationTimestamp ?? "";
+  return Date.parse(text) || 0;
+}
+
+/** A restart changes no generation, so the agent repeats the annotation that asks for it. */
+function isObserved({ metadata, status = {} }: App): boolean {
+  const restart = metadata.annotations?.[annotations.restartedAt];
+  return (status.observedGeneration ?? -1) >= (metadata.generation ?? 0) &&
+    (restart === undefined || status.observedRestartedAt === restart);
+}
+
+/** When readiness last changed, by the agent's clock; 0 if unknown. */
+function transitionOf({ status }: App): number {
+  const condition = status?.conditions?.find(({ type }) => type === "Ready");
+  return Date.parse(condition?.lastTransitionTime ?? "") || 0;
+}
+
+/** Reports whether the app is as it should be although it is not ready: it has ended, is suspended, or waits for its time. */
+function isSettled({ spec, status = {} }: App): boolean {
+  const { phase, reason = "" } = status;
+  if (phase === "Succeeded") return true;
+  if (phase === "Stopped") return spec.suspend === true;
+  if (phase !== "Pending" || !waiting.has(reason)) return phase === "Running" && Boolean(spec.schedule);
+  return Boolean(spec.schedule) && reason === "Scheduled" ||
+    !spec.shellFile && reason === "NoShellFile";
+}
+
+function failureOf({ status = {} }: App): string | undefined {
+  const { phase, reason = "", lastExit } = status;
+  if (phase === "BackOff" || phase === "Failed") return lastExit?.reason || reason || phase;
+  return phase === "Pending" && !waiting.has(reason) ? reason : undefined;
+}
+
+function isInvalid(message = ""): boolean {
+  return /(^|; )InvalidSpec: /.test(message);
+}

@@ -1,0 +1,178 @@
+/**
+ * Which apps a rollout changes now.
+ *
+ * Guarantees
+ * - Budget: at most `maxUnavailable` apps are unavailable because of a rollout, of this revision or of one before it. An app that
+ *   was not available anyway costs as much as any other. Apps on lost nodes do not count and are not changed.
+ * - A revision that fails reaches at most `maxUnavailable + maxFailed` apps: as long as fewer than `maxFailed` have failed, these
+ *   leave the budget, and then the rollout stops.
+ * - The decision is made from the objects alone, so it is the same after a restart.
+ *
+ * Apps that an earlier revision left unavailable are changed first, whatever canary and partition say: nothing is lost, and
+ * otherwise they would hold the budget for good.
+ */
+import { setAnnotations } from "../../api/names.ts";
+import { hasLabels } from "../../api/placement/placement.ts";
+import type { AppSet, Node, Revision } from "../types.ts";
+import { updatedAt } from "./health.ts";
+import { ordinalOf } from "./names.ts";
+import type { Missing, Slot } from "./slots.ts";
+
+export type Candidate =
+  | { kind: "update"; slot: Slot }
+  /** The new revision does not choose the node. */
+  | { kind: "remove"; slot: Slot }
+  /** Only the new revision chooses the node. */
+  | { kind: "add"; missing: Missing };
+
+export interface RolloutInput {
+  set: AppSet;
+  slots: readonly Slot[];
+  missing: readonly Missing[];
+  target: Revision;
+  /** The name of the revision that all apps had last; undefined for the first one. */
+  stable?: string;
+  /** Apps return to the stable revision. */
+  back: boolean;
+  /** The rollout was stopped. */
+  stopped: boolean;
+  revisionNameOf(slot: Slot): string | undefined;
+  isCurrent(slot: Slot): boolean;
+  /** Whether the target chooses the node of an app. */
+  chooses(slot: Slot): boolean;
+  now: number;
+}
+
+export interface Rollout {
+  chosen: Candidate[];
+  /** Apps that are not as the target wants them, without those on lost nodes. */
+  remaining: number;
+  waitsForPromotion: boolean;
+  maxUnavailable: number;
+  /** When an app stops counting against the budget although nothing else happens. */
+  until?: number;
+}
+
+export function planRollout(input: RolloutInput): Rollout {
+  const { set, slots, stable, back, stopped, revisionNameOf, isCurrent, chooses, now } = input;
+  const { paused, update = {}, progressDeadlineSeconds = 600 } = set.spec;
+  const present = slots.filter(({ lost, deleting }) => !lost && !deleting);
+  const current = new Set(present.filter((slot) => isCurrent(slot) && chooses(slot)));
+  const candidates = candidatesOf(input, present, current);
+
+  let until = Infinity;
+  const isRecent = ({ app }: Slot) => {
+    const end = updatedAt(app) + progressDeadlineSeconds * 1000;
+    if (end > now) until = Math.min(until, end);
+    return end > now;
+  };
+  /** Reports whether a rollout made the app unavailable, as far as the objects tell. */
+  const isHit = (slot: Slot) => {
+    const { lost, deleting, health: { available, failed } } = slot;
+    if (lost || available) return false;
+    if (deleting) return true;
+    if (current.has(slot)) return failed === undefined;
+    return revisionNameOf(slot) !== stable || isRecent(slot);
+  };
+  const hit = new Set(slots.filter(isHit));
+  const maxUnavailable = budgetOf(update.maxUnavailable, slots.filter(({ lost }) => !lost).length);
+  let spent = hit.size;
+  let underWay = [...hit].filter((slot) => current.has(slot)).length;
+
+  const canaries = back ? "promoted" : canaryState(input, present, current);
+  let toCanary = canaries === "promoted" ? Infinity : canaryRoom(set, current.size);
+  let toPartition = back ? Infinity : candidates.length - (update.partition ?? 0);
+  const chosen: Candidate[] = [];
+  const halted = paused || update.type === "OnDelete" || stopped && !back;
+  for (const candidate of halted ? [] : inOrder(candidates, set, hit)) {
+    const slot = candidate.kind === "add" ? undefined : candidate.slot;
+    const isBroken = slot !== undefined && hit.has(slot);
+    // An app that is unavailable under a revision that failed cannot be made worse by going back.
+    const isFree = back && slot !== undefined && !slot.health.available;
+    if (!isBroken && !isFree) {
+      if (toPartition <= 0 || toCanary <= 0 || canaries !== "promoted" && !isCanary(candidate, set)) continue;
+      if (spent >= maxUnavailable) continue;
+    }
+    if (!isFree && underWay >= maxUnavailable) continue;
+    chosen.push(candidate);
+    if (!isBroken) spent++;
+    underWay++;
+    toPartition--;
+    toCanary--;
+  }
+  return {
+    chosen,
+    remaining: candidates.length,
+    waitsForPromotion: canaries === "done" && candidates.length > 0,
+    maxUnavailable,
+    ...(until < Infinity && candidates.length > 0 ? { until } : {}),
+  };
+}
+
+function candidatesOf(
+  { missing, chooses }: RolloutInput,
+  present: readonly Slot[],
+  current: ReadonlySet<Slot>,
+): Candidate[] {
+  const changes = present.filter((slot) => !current.has(slot)).map((slot): Candidate => ({
+    kind: chooses(slot) ? "update" : "remove",
+    slot,
+  }));
+  const additions = missing.filter(({ fitsBase }) => !fitsBase);
+  return [...changes, ...additions.map((missing): Candidate => ({ kind: "add", missing }))];
+}
+
+/** Returns how many apps may be unavailable because of updates. */
+function budgetOf(maxUnavailable: number | string = 1, apps: number): number {
+  const wanted = typeof maxUnavailable === "number"
+    ? maxUnavailable
+    : Math.floor(apps * Number.parseInt(maxUnavailable) / 100);
+  return Math.max(1, wanted);
+}
+
+/** `done`: the canaries are available, and the others wait for promotion. */
+function canaryState(
+  { set, target, stable }: RolloutInput,
+  present: readonly Slot[],
+  current: ReadonlySet<Slot>,
+): "promoted" | "done" | "updating" {
+  const { canary } = set.spec.update ?? {};
+  const { name } = target.metadata;
+  if (!canary || stable === name || set.metadata.annotations?.[setAnnotations.promote] === name) {
+    return "promoted";
+  }
+  const isUp = (slot: Slot) => current.has(slot) && slot.health.available;
+  const done = canary.count !== undefined
+    ? present.filter(isUp).length >= Math.min(canary.count, present.length)
+    : present.filter((slot) => isOnCanaryNode(slot.node, set)).every(isUp);
+  if (!done) return "updating";
+  return canary.autoPromote ? "promoted" : "done";
+}
+
+/** How many more apps may be updated before the promotion. Apps that are updated already count. */
+function canaryRoom({ spec }: AppSet, updated: number): number {
+  const { count } = spec.update?.canary ?? {};
+  return count === undefined ? Infinity : count - updated;
+}
+
+function isCanary(candidate: Candidate, set: AppSet): boolean {
+  if (set.spec.update?.canary?.count !== undefined) return true;
+  return isOnCanaryNode(candidate.kind === "add" ? candidate.missing.node : candidate.slot.node, set);
+}
+
+function isOnCanaryNode(node: Node | undefined, { spec }: AppSet): boolean {
+  const { nodeSelector } = spec.update?.canary ?? {};
+  return node !== undefined && nodeSelector !== undefined && hasLabels(node.properties.labels, nodeSelector);
+}
+
+/** Apps that a rollout made unavailable come first, then ordinals from the highest, nodes by name. */
+function inOrder(candidates: readonly Candidate[], set: AppSet, hit: ReadonlySet<Slot>): Candidate[] {
+  const keyed = candidates.map((candidate) => {
+    const name = candidate.kind === "add" ? candidate.missing.name : candidate.slot.app.metadata.name;
+    const isHit = candidate.kind !== "add" && hit.has(candidate.slot);
+    const ordinal = set.spec.replicas === undefined ? 0 : ordinalOf(set.metadata.name, name) ?? 0;
+    return { candidate, name, ordinal, rank: isHit ? 0 : 1 };
+  });
+  keyed.sort((a, b) => a.rank - b.rank || b.ordinal - a.ordinal || (a.name < b.name ? -1 : 1));
+  return keyed.map(({ candidate }) => candidate);
+}

@@ -1,0 +1,127 @@
+/**
+ * Brings one set to what its spec says: look at the cluster, plan, write the status, act.
+ *
+ * The status is written first: it holds what the next plan must know even if this process is killed between two writes. Another
+ * controller that works at the same time is noticed by the version of the set.
+ */
+import type { Reason } from "../api/reasons.ts";
+import { apiVersion, setKind } from "../api/names.ts";
+import { validateNCAppSet } from "../api/validate/validate.ts";
+import type { KubeError } from "../kube/kube-error.ts";
+import { memoize } from "../lib/memoize.ts";
+import type { EventRecorder } from "../report/events/events.ts";
+import { plan } from "./plan/plan.ts";
+import type { Store } from "./store.ts";
+import type { Action, AppSet, Node, SetEvent, World } from "./types.ts";
+import type { SetWriter } from "./write.ts";
+
+export interface ReconcileParts {
+  store: Store;
+  nodes: ReadonlyMap<string, Node>;
+  writer: SetWriter;
+  recorder: EventRecorder;
+  /** Asked right before each write. */
+  mayWrite(): boolean;
+  now(): number;
+}
+
+export interface Reconciled {
+  /** Plan again: something was written, or a write found another version than the plan. */
+  again: boolean;
+  checkAt?: number;
+}
+
+/** Writes in flight at the same time. */
+const places = 8;
+
+const problemOf = memoize((set: AppSet) => validateNCAppSet(set).map(({ message }) => message).join("; "));
+
+export async function reconcile(set: AppSet, parts: ReconcileParts): Promise<Reconciled> {
+  const { writer, recorder, mayWrite, now } = parts;
+  await writer.readUnsure(set);
+  const { actions, status, events, checkAt } = plan(worldOf(set, parts, now()));
+  if (!mayWrite()) return { again: false };
+  for (const event of events) recorder.record(target(set), event);
+  const written = await writer.writeStatus(set, status);
+  if (written === "outdated") return { again: true };
+  const outcome = await performAll(set, actions, parts);
+  for (const event of summarize(outcome.done)) recorder.record(target(set), event);
+  if (outcome.error) {
+    const message = `cannot change what the set needs: ${outcome.error.message}`;
+    recorder.record(target(set), { type: "Warning", reason: "FailedChange", message });
+    throw outcome.error;
+  }
+  return { again: actions.length > 0, checkAt };
+}
+
+function worldOf(set: AppSet, { store, nodes }: ReconcileParts, now: number): World {
+  const { namespace, uid } = set.metadata;
+  return {
+    set,
+    problem: problemOf(set) || undefined,
+    apps: [...store.apps.ownedBy(uid), ...store.apps.freeIn(namespace)],
+    appNamed: (name) => store.apps.get(namespace, name),
+    nodes,
+    revisions: [...store.revisions.ownedBy(uid)],
+    revisionNamed: (name) => store.revisions.get(namespace, name),
+    now,
+  };
+}
+
+interface Outcome {
+  done: Action[];
+  error?: KubeError;
+}
+
+/** Performs the actions, several at a time; revisions come first, since apps refer to them. The first error ends it. */
+async function performAll(set: AppSet, actions: readonly Action[], parts: ReconcileParts): Promise<Outcome> {
+  const outcome: Outcome = { done: [] };
+  const perform = async (action: Action) => {
+    if (outcome.error || !parts.mayWrite()) return;
+    try {
+      if (await parts.writer.perform(set, action) === "done") outcome.done.push(action);
+    } catch (error) {
+      outcome.error ??= error as KubeError;
+    }
+  };
+  const isRevision = ({ kind }: Action) => kind.endsWith("Revision");
+  for (const action of actions.filter(isRevision)) await perform(action);
+  const waiting = actions.filter((action) => !isRevision(action));
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) await perform(next);
+  };
+  await Promise.all(Array.from({ length: places }, work));
+  return outcome;
+}
+
+/** One event for each kind of change: a set may have thousands of apps. */
+function summarize(done: readonly Action[]): SetEvent[] {
+  const verbs: Partial<Record<Action["kind"], [reason: Reason, verb: string]>> = {
+    create: ["Created", "created"],
+    update: ["Updated", "updated"],
+    delete: ["Deleted", "deleted"],
+    adopt: ["Adopted", "adopted"],
+    orphan: ["Orphaned", "let go"],
+  };
+  return Object.entries(verbs).flatMap(([kind, [reason, verb]]): SetEvent[] => {
+    const these = done.filter((action) => action.kind === kind);
+    if (these.length === 0) return [];
+    const names = these.map((action) =>
+      action.kind === "create" ? action.app.name : "app" in action ? action.app.metadata.name : ""
+    );
+    const shown = names.length > 5
+      ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} more`
+      : names.join(", ");
+    const [first] = these;
+    const why = first?.kind === "delete"
+      ? `: ${first.why}`
+      : first && "revision" in first && typeof first.revision === "string"
+      ? ` with revision ${first.revision}`
+      : "";
+    return [{ type: "Normal", reason, message: `${verb} ${shown}${why}` }];
+  });
+}
+
+function target({ metadata: { namespace, name, uid } }: AppSet) {
+  return { namespace, name, uid, kind: setKind, apiVersion };
+}

@@ -1,0 +1,55 @@
+/** What a launcher gets and does. launcher.ts tells the story; native.ts and sh.ts are the two implementations. */
+
+/** How commands enter a run: in its cgroup, as its user, with its environment, in its folder. */
+export interface Entry {
+  /** The cgroup of the run; "" for none. */
+  leaf: string;
+  /** `UID GID GROUP...` for the native launcher; "" for the agent's own user, undefined for runs that older agents started. */
+  user?: string;
+  /** The command prefix that changes session and user, for the sh launcher. */
+  privileges: string[];
+  workingDir: string;
+  /** The path of its environment file. */
+  environment: string;
+}
+
+export interface LaunchRequest {
+  /** The path of the run's marks without their endings. */
+  mark: string;
+  /** The cgroup of launchers; "" for none. */
+  keeper: string;
+  log: string;
+  entry: Entry;
+  command: string[];
+}
+
+export interface EnterOptions {
+  /** The file that gets the output; none by default. */
+  log?: string;
+  /** The command has a terminal, and with it a session: it gets no new one. */
+  onTerminal?: boolean;
+}
+
+/** Which launcher starts apps, and why. */
+export interface LauncherState {
+  kind: "native" | "sh";
+  message: string;
+}
+
+/** Builds the command lines that enter runs. */
+export interface Entrance {
+  /** The command line that becomes `command` inside of the run. */
+  enterCommand(entry: Entry, command: string[], options?: EnterOptions): string[];
+}
+
+/** Starts runs, and enters them. */
+export interface Launcher extends Entrance {
+  readonly state: LauncherState;
+  /**
+   * Starts the launcher of a run; resolves when it exists. A StartError means that it may exist nevertheless: the caller cancels
+   * the run, and the claim decides.
+   */
+  start(request: LaunchRequest): Promise<void>;
+  /** Ends what belongs to the agent. Launchers and apps run on. */
+  close(): void;
+}

@@ -1,0 +1,260 @@
+/**
+ * Finds the processes of runs anywhere on the machine, whatever cgroup, session or environment they have moved to.
+ *
+ * A process belongs to a run if it is the script's own process, carries the marker of the run, has the app's log as its stdout
+ * or stderr, or is a child of the run's launcher, which adopts orphans; and so does everything that such a process started, or that is in a session or process group that it leads. Once
+ * found, a process is remembered by pid and start time, also after its parent has ended. The run's exec processes and what they
+ * started are apart. Every process can write any marker: one in the cgroup of a run belongs to that run, whatever its marker says,
+ * and the marker of a run that has a cgroup counts only on processes of root and of the agent's user. Others cannot leave a cgroup.
+ * Cost: one small read per process of the machine, and three more for each new one.
+ * Caveat: under the sh launcher, which adopts nothing, a process that has cleared its environment, closed the log, left the
+ * session and lost its parent before the first scan is not found. So it is after the launcher was killed.
+ */
+import { readFileSync, readlinkSync } from "node:fs";
+import { readdir, realpath } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { performance } from "node:perf_hooks";
+import process from "node:process";
+import { inLane } from "../lib/deadlines/deadlines.ts";
+import { sleep } from "../lib/sleep.ts";
+import {
+  execMarker,
+  type ProcessStat,
+  readEnvironment,
+  readProcNow,
+  readStat,
+  runMarker,
+} from "./processes.ts";
+import { isRunId } from "./run-ref.ts";
+import type { ProcessId, RunRef } from "./types.ts";
+
+export interface SeenProcess extends ProcessStat {
+  /** The run that it belongs to for certain; "" if none is known. */
+  runId: string;
+  /** The run whose marker it carries, which proves nothing; "" for none. */
+  marked: string;
+  /** The user who started it, if it carries a marker. */
+  user?: number;
+  /** It is an exec process of the run whose marker it carries. */
+  isExec: boolean;
+  /** The path of the app.log that it writes to; "" for none. */
+  log: string;
+  /** When a scan saw it first, on a clock that never jumps. */
+  seenAt: number;
+}
+
+type Sought = Pick<RunRef, "runId" | "main" | "launcher" | "log" | "leaf">;
+
+/** All processes of the machine at one moment, without kernel threads and this process. */
+export class ProcessTable {
+  readonly #processes: SeenProcess[];
+  readonly #isHere: typeof seesOurMounts;
+  /** By pid: the children of that process, and the members of the session and the process group that it leads. */
+  readonly #related = new Map<number, SeenProcess[]>();
+
+  /** `isHere` reports whether a process has our mounts: in another mount namespace the path of a log is another file. */
+  constructor(processes: SeenProcess[], isHere: typeof seesOurMounts = seesOurMounts) {
+    this.#processes = processes;
+    this.#isHere = isHere;
+    for (const seen of processes) {
+      for (const pid of new Set([seen.parent, seen.session, seen.group])) {
+        if (pid <= 1 || pid === seen.pid) continue;
+        const related = this.#related.get(pid);
+        if (related) related.push(seen);
+        else this.#related.set(pid, [seen]);
+      }
+    }
+  }
+
+  /** The run's own processes, and what the processes `inside` its cgroup started; not the exec processes. */
+  membersOf(run: Sought, inside: readonly ProcessId[] = []): SeenProcess[] {
+    const { runId, main } = run;
+    // By start time, too: the table may be older than this list, and a pid in it another process's by now.
+    const known = new Map((main ? [...inside, main] : inside).map(({ pid, startTime }) => [pid, startTime]));
+    const roots = this.#processes.filter((seen) =>
+      belongsTo(seen, run) || known.get(seen.pid) === seen.startTime
+    );
+    const exec = new Set(this.execsOf(run));
+    const own = [...roots, ...this.#adoptedBy(run.launcher), ...this.#writersOf(run)].filter((seen) =>
+      !exec.has(seen)
+    );
+    const found = this.#withRelated(own, main?.pid, exec);
+    for (const seen of found) seen.runId = runId;
+    return found;
+  }
+
+  /** The run's exec processes, and what they started. */
+  execsOf(run: Sought): SeenProcess[] {
+    return this.#withRelated(this.#processes.filter((seen) => seen.isExec && belongsTo(seen, run)));
+  }
+
+  /** The children of the run's launcher: the script, and what lost its parent if the launcher is a subreaper. */
+  #adoptedBy(launcher: ProcessId | undefined): SeenProcess[] {
+    const isIt = ({ pid, startTime }: SeenProcess) =>
+      pid === launcher?.pid && startTime === launcher.startTime;
+    if (!launcher || !this.#processes.some(isIt)) return [];
+    return this.#related.get(launcher.pid)?.filter(({ parent }) => parent === launcher.pid) ?? [];
+  }
+
+  /** The processes without a known run that write to the app's log; one that is older than the script is not of this run. */
+  #writersOf({ main, log }: Sought): SeenProcess[] {
+    const writers = this.#processes.filter(({ log, runId, marked }) =>
+      log !== "" && runId === "" && marked === ""
+    );
+    if (!main || !log || writers.length === 0) return [];
+    const path = realPath(log);
+    return writers.filter((seen) =>
+      seen.log === path && Number(seen.startTime) >= Number(main.startTime) && this.#isHere(seen.pid)
+    );
+  }
+
+  /** `leader` led the session of a script that may have ended: as long as a member lives, no other process gets this pid. */
+  #withRelated(
+    roots: SeenProcess[],
+    leader = 0,
+    except: ReadonlySet<SeenProcess> = new Set(),
+  ): SeenProcess[] {
+    const found = new Set(roots);
+    for (const { pid, session, group } of found) {
+      const pids = session === leader || group === leader ? [pid, leader] : [pid];
+      for (const related of pids.flatMap((pid) => this.#related.get(pid) ?? [])) {
+        if (!except.has(related)) found.add(related);
+      }
+    }
+    return [...found];
+  }
+}
+
+/** Reports whether what is known about a process itself makes it one of the run's. */
+function belongsTo({ runId, marked, user = -1 }: SeenProcess, run: Sought): boolean {
+  if (runId !== "") return runId === run.runId;
+  // Compared first: the agent asks this of every process for every run.
+  return marked === run.runId && (!run.leaf || user === 0 || user === process.getuid?.());
+}
+
+let last = new Map<number, SeenProcess>();
+let current: Promise<ProcessTable> | undefined;
+let next: Promise<ProcessTable> | undefined;
+
+/** Reads all processes, from a moment after the call. Calls during a scan share the next one. */
+export function scanProcesses(): Promise<ProcessTable> {
+  if (!current) {
+    current = scan().finally(() => current = undefined);
+    return current;
+  }
+  next ??= current.then(() => {}, () => {}).then(() => {
+    next = undefined;
+    return scanProcesses();
+  });
+  return next;
+}
+
+/** Shares one scan among callers that accept a result of that age. */
+export function reuseScan<T>(scan: () => Promise<T>, now: () => number): (maxAgeMs: number) => Promise<T> {
+  let last: { at: number; result: Promise<T> } | undefined;
+  return (maxAgeMs) => {
+    if (!last || now() - last.at > maxAgeMs) {
+      last = { at: now(), result: scan() };
+      last.result.catch(() => last = undefined);
+    }
+    return last.result;
+  };
+}
+
+/** A new process may still execute the script, with its marker; after this time it has, or never will. */
+const settledMs = 60_000;
+/** How many processes are read before other work gets a turn. */
+const atOnce = 200;
+
+async function scan(): Promise<ProcessTable> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found: SeenProcess[] = [];
+  const now = performance.now();
+  for (const [index, pid] of pids.entries()) {
+    if (index % atOnce === atOnce - 1) await sleep(0);
+    const stat = pid === process.pid ? undefined : readStat(pid);
+    if (stat && !stat.isKernelThread) found.push(remember(stat, now));
+  }
+  const isNew = ({ runId, marked, seenAt }: SeenProcess) =>
+    runId === "" && marked === "" && now - seenAt < settledMs;
+  await Promise.all(found.filter(isNew).map(inspect));
+  last = new Map(found.map((seen) => [seen.pid, seen]));
+  return new ProcessTable(found);
+}
+
+/** Keeps what earlier scans found out about the process. */
+function remember(stat: ProcessStat, now: number): SeenProcess {
+  const known = last.get(stat.pid);
+  const isSame = known?.startTime === stat.startTime;
+  return isSame ? Object.assign(known, stat) : {
+    ...stat,
+    ...{ runId: "", marked: "", isExec: false, log: "", seenAt: now },
+  };
+}
+
+async function inspect(seen: SeenProcess): Promise<void> {
+  const environment = await readEnvironment(seen.pid);
+  if (environment === undefined) return;
+  const variables = environment.split("\0");
+  const valueOf = (name: string) =>
+    variables.find((variable) => variable.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
+  seen.log =
+    [1, 2].map((fd) => linkOf(`/proc/${seen.pid}/fd/${fd}`)).find((path) => path.endsWith("/app.log")) ?? "";
+  // An exec process has its marker from the start, and that of the run once it has loaded the environment.
+  const exec = valueOf(execMarker);
+  seen.marked = exec || valueOf(runMarker);
+  if (seen.marked) seen.user = userOf(seen.pid);
+  if (seen.marked || seen.log) seen.runId = runOfCgroup(cgroupOf(seen.pid), cgroupOf("self"));
+  seen.isExec = exec !== "" && (seen.runId === "" || exec === seen.runId);
+}
+
+/** The real user: a program that is setuid root runs as root, whoever started it. */
+function userOf(pid: number): number | undefined {
+  const uid = /^Uid:\s+(\d+)/m.exec(readProcNow(`/proc/${pid}/status`))?.[1];
+  return uid === undefined ? undefined : Number(uid);
+}
+
+/** The run whose cgroup this is in; "" for none. This agent itself may run in one, which is not the run of its apps. */
+export function runOfCgroup(path: string, own: string): string {
+  const outer = own.split("/");
+  return path.split("/").find((name) => isRunId(name) && !outer.includes(name)) ?? "";
+}
+
+function cgroupOf(pid: number | "self"): string {
+  try {
+    return /^0::(.*)$/m.exec(readFileSync(`/proc/${pid}/cgroup`, "utf8"))?.[1] ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Asks only /proc: the log itself may be on a mount that hangs. */
+function seesOurMounts(pid: number): boolean {
+  const ours = linkOf("/proc/self/ns/mnt");
+  return ours !== "" && linkOf(`/proc/${pid}/ns/mnt`) === ours;
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}
+
+/** The folders of all logs, as links in /proc name them. */
+const realFolders = new Map<string, string>();
+
+/** The path of a log as links in /proc name it. The first call asks for its folder, in the lane, and does not wait. */
+function realPath(log: string): string {
+  const logs = dirname(dirname(log));
+  const known = realFolders.get(logs) ?? logs;
+  if (!realFolders.has(logs)) {
+    realFolders.set(logs, logs);
+    inLane(logs, () => realpath(logs)).then(
+      (path) => realFolders.set(logs, path),
+      () => realFolders.delete(logs),
+    );
+  }
+  return join(known, relative(logs, log));
+}

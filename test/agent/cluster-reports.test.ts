@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createClusterReports } from "../../src/agent/cluster-reports.ts";
+import type { AgentOptions } from "../../src/agent/options.ts";
+import { ncappPath, ncapps } from "../../src/kube/resources.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { createStatusBoard } from "../../src/agent/view/view.ts";
+import { applyDefaults } from "../../src/api/validate/validate.ts";
+import { sourceNames } from "../../src/sources/source.ts";
+import type { SupervisedApp, Supervisor } from "../../src/supervisor/supervisor.ts";
+import type { AppRecord } from "../../src/supervisor/types.ts";
+import { ncapp } from "../builders.ts";
+import { FakeApi } from "../kube/fake-api.ts";
+import { withClient } from "../kube/fake-server.ts";
+import { waitFor } from "../wait-for.ts";
+
+test("an agent that starts releases moved apps that it does not have, except one whose record it cannot read", async () => {
+  const api = new FakeApi();
+  for (const name of ["forgotten", "unreadable"]) {
+    const status = { phase: "Running", nodeName: "node-a" } as const;
+    api.add(ncapps, ncapp({ metadata: { name, uid: name }, spec: { nodeName: "node-b" }, status }));
+  }
+  const holderOf = (name: string) => api.get(ncappPath("default", name)).status.nodeName;
+  const supervisor = {
+    get: () => undefined,
+    list: () => [],
+    isOnHold: ({ metadata }: { metadata: { name: string } }) => metadata.name === "unreadable",
+  } as unknown as Supervisor;
+  const reports = createClusterReports(
+    { log: silentLogger, nodeName: "node-a", reportPeriodMs: 10_000 } as AgentOptions,
+    { client: api.client, onAnswer() {} } as unknown as Parameters<typeof createClusterReports>[1],
+    { supervisor, gate: { isOpen: true } } as unknown as Parameters<typeof createClusterReports>[2],
+  );
+  reports.observer.listed([]);
+  await waitFor("it is released", () => holderOf("forgotten") === "");
+  await reports.close();
+  assert.equal(holderOf("unreadable"), "node-a");
+});
+
+test("an app has a Pod while this node holds it, and a local app if it has a mirror", async () => {
+  const api = new FakeApi();
+  await withClient(api.answer, async (client) => {
+    const apps = new Map<string, SupervisedApp>();
+    const supervisor = {
+      get: (key: string) => apps.get(key),
+      list: () => [...apps.values()],
+      isOnHold: () => false,
+    };
+    const reports = createClusterReports(
+      { log: silentLogger, nodeName: "node-a", reportPeriodMs: 10_000, pods: "auto" } as AgentOptions,
+      { client, onAnswer() {}, answered: () => () => {} } as unknown as Parameters<
+        typeof createClusterReports
+      >[1],
+      {
+        supervisor,
+        gate: { isOpen: true },
+        board: createStatusBoard({ meter: { latest: () => undefined }, bootId: "b" }),
+      } as unknown as Parameters<typeof createClusterReports>[2],
+    );
+    const change = (name: string, source: string, fields: Partial<AppRecord> = {}) => {
+      const app = ncapp({ metadata: { name }, spec: { nodeName: "node-a" } });
+      const state = {
+        phase: "Pending",
+        reason: "",
+        message: "",
+        restarts: 0,
+        failures: 0,
+        oomKills: 0,
+      } as const;
+      const record = { app: { ...app, spec: applyDefaults(app.spec) }, source, ...state, ...fields };
+      const known = { key: `default/${name}`, record };
+      apps.set(known.key, known);
+      reports.changed(known);
+    };
+    const podsThere = () =>
+      [...api.objects.keys()].filter((path) => path.includes("/pods/")).map((path) => path.split("/").at(-1));
+    await using _ = { [Symbol.asyncDispose]: () => reports.close() };
+    reports.pods.nodeSeen({ registered: true, addresses: ["192.0.2.1"] });
+    reports.observer.listed([]);
+    change("mine", sourceNames.apiServer);
+    change("elsewhere", sourceNames.apiServer, { heldBy: "node-b" });
+    change("local", "file");
+    await waitFor("the Pods of the app and of the mirror", () => podsThere().length === 2);
+    assert.deepEqual(podsThere().sort(), ["local", "mine"]);
+    const mirror = api.get(ncappPath("default", "local"));
+    assert.equal(
+      api.get("/api/v1/namespaces/default/pods/local").metadata.ownerReferences[0].uid,
+      mirror.metadata.uid,
+    );
+    change("mine", sourceNames.apiServer, { heldBy: "node-b" });
+    const local = apps.get("default/local")!;
+    apps.delete(local.key);
+    reports.forgotten(local);
+    await waitFor("no Pods", () => podsThere().length === 0);
+  });
+});

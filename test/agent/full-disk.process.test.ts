@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { lstatSync, statfsSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { startAgentProcess } from "../agent-process.ts";
+import { tempFolder } from "../temp-folder.ts";
+import { waitFor } from "../wait-for.ts";
+
+test("an agent starts on a disk that an app filled, frees what its log may not keep, and the app runs on", async (t) => {
+  const { path: folder, remove } = tempFolder();
+  const disk = join(folder, "disk");
+  await mkdir(disk);
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", disk]).status === 0;
+  t.after(() => {
+    if (mounted) spawnSync("umount", ["-l", disk]);
+    remove();
+  });
+  if (!mounted) return t.skip("no file system can be mounted here");
+
+  const [manifests, go, said] = [join(folder, "manifests"), join(folder, "go"), join(folder, "said")];
+  await mkdir(manifests);
+  const shellFile = join(folder, "app.sh");
+  const script = `#!/bin/sh
+until [ -e ${go} ]; do sleep 0.05; done
+yes 2>/dev/null
+echo filled >>${said}
+while :; do echo more && echo wrote >>${said}; sleep 0.1; done 2>/dev/null\n`;
+  await writeFile(shellFile, script, { mode: 0o755 });
+  const app = { metadata: { name: "app" }, spec: { shellFile, terminationGracePeriodSeconds: 1 } };
+  const manifest = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", ...app };
+  await writeFile(join(manifests, "app.json"), JSON.stringify(manifest));
+  const folders = ["--state-dir", join(disk, "state"), "--log-dir", join(disk, "log")];
+  await using agent = await startAgentProcess(
+    ["--standalone", "--manifests", manifests, ...folders, "--log-max-size", "64Ki", "--log-max-files", "2"],
+  );
+  const status = async () => {
+    const answer = await fetch(`${agent.url}/apps/default/app`);
+    return answer.ok ? (await answer.json() as { status: { phase: string; pid: number } }).status : undefined;
+  };
+  const before = await waitFor("the app runs", async () => {
+    const now = await status();
+    return now?.phase === "Running" && now;
+  });
+
+  await agent.kill("SIGKILL");
+  await writeFile(go, "");
+  await waitFor(
+    "the disk is full",
+    async () => (await readFile(said, "utf8").catch(() => "")).includes("filled"),
+  );
+  assert.equal(statfsSync(disk).bavail, 0);
+  await agent.start();
+  assert.ok(statfsSync(disk).bavail > 0, "the agent has freed space");
+  await waitFor("the app can write again", async () => (await readFile(said, "utf8")).includes("wrote"));
+  assert.equal((await waitFor("the app is known", status)).pid, before.pid);
+  assert.match(agent.log(), /WARN +dropped the oldest bytes of a log/);
+
+  // Nothing of this can be freed.
+  await agent.kill("SIGKILL");
+  spawnSync("dd", ["if=/dev/zero", `of=${join(disk, "foreign")}`]);
+  assert.equal(statfsSync(disk).bavail, 0);
+  await agent.start();
+  assert.equal((await waitFor("the app is known", status)).pid, before.pid);
+  await waitFor("the agent reports the disk", async () => {
+    const ready = await fetch(`${agent.url}/readyz?verbose`);
+    return ready.status !== 200 && (await ready.text()).includes("0 MiB free");
+  });
+  await rm(join(disk, "foreign"));
+
+  await rm(join(manifests, "app.json"));
+  await waitFor("the app is gone", async () => await status() === undefined);
+  assert.equal(lstatSync(`/proc/${before.pid}`, { throwIfNoEntry: false }), undefined);
+});

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isSettled, waitForStop, waitUntilSteady } from "../../src/cli/app-state.ts";
+import { ncapp } from "../builders.ts";
+
+test("waitForStop() reports an app that still runs after its grace period as not stopped", async () => {
+  const app = ncapp({ spec: { terminationGracePeriodSeconds: 5 }, status: { phase: "Running", pid: 7 } });
+  const stopped = { ...app, status: { phase: "Stopped" as const } };
+  const { signal } = new AbortController();
+  let now = 0;
+  const find = (after: number) => async () => (now += 10_000) > after ? stopped : app;
+  const wait = (after: number) => waitForStop({ find: find(after) }, app, { signal, now: () => now });
+  assert.deepEqual(await wait(Infinity), { ok: false, text: "default/web is running (pid 7)" });
+  now = 0;
+  assert.match((await wait(10_000)).text, /^default\/web is stopped; 'nckubelet start web' starts it again$/);
+});
+
+test("waitUntilSteady() does not take a run that ends at once for running", async () => {
+  const { signal } = new AbortController();
+  const running = (pid: number) => ncapp({ status: { phase: "Running", pid } });
+  const failed = ncapp({ status: { phase: "Failed" } });
+  let now = 0;
+  /** Finds these in turn, the last one for good; each look takes half a second. */
+  const outcome = async (...found: ReturnType<typeof ncapp>[]) => {
+    now = 0;
+    const find = async () => {
+      now += 500;
+      return found.length > 1 ? found.shift() : found[0];
+    };
+    const options = { timeoutMs: 10_000, signal, now: () => now };
+    return (await waitUntilSteady({ find }, { namespace: "default", name: "web" }, isSettled, options))
+      ?.status;
+  };
+  assert.deepEqual(await outcome(running(7)), { phase: "Running", pid: 7 });
+  assert.deepEqual(await outcome(running(7), failed), { phase: "Failed" });
+  assert.deepEqual(await outcome(running(7), running(8)), { phase: "Running", pid: 8 });
+  assert.equal(await outcome(running(7), undefined as never), undefined);
+});

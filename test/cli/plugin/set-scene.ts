@@ -1,0 +1,77 @@
+/** An NCAppSet with its revisions and apps on a fake API server, for the tests of `kubectl ncapp rollout`. */
+import { apiVersion, setKind, setLabels } from "../../../src/api/names.ts";
+import type { NCApp, NCAppSet, NCAppSetSpec, NCAppSetStatus } from "../../../src/api/types.ts";
+import type { Revision } from "../../../src/cli/plugin/set-objects.ts";
+import { ncapp } from "../../builders.ts";
+
+const labels = { app: "web" };
+const owner = { apiVersion, kind: setKind, name: "web", uid: "set-uid", controller: true };
+
+export interface SetChanges {
+  metadata?: Partial<NCAppSet["metadata"]>;
+  spec?: Partial<NCAppSetSpec>;
+  status?: NCAppSetStatus;
+}
+
+/** A set of three apps in the middle of a rollout from web-old to web-new. */
+export function appSet({ metadata, spec, status }: SetChanges = {}): NCAppSet {
+  return {
+    apiVersion,
+    kind: setKind,
+    metadata: { namespace: "shop", name: "web", uid: "set-uid", generation: 2, ...metadata },
+    spec: {
+      replicas: 3,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { shellFile: "/srv/new.sh" } },
+      ...spec,
+    },
+    status: {
+      observedGeneration: 2,
+      desired: 3,
+      updated: 1,
+      available: 2,
+      failed: 0,
+      currentRevision: "web-old",
+      updateRevision: "web-new",
+      stableRevision: "web-old",
+      ...status,
+    },
+  } as NCAppSet;
+}
+
+export function condition(type: string, status: "True" | "False", reason: string, message = "") {
+  return { type, status, reason, message, lastTransitionTime: "2026-11-17T00:00:00Z" };
+}
+
+export function revision(number: number, name: string, more: Partial<Revision> = {}): Revision {
+  const template = { metadata: { labels }, spec: { shellFile: `/srv/${name.slice(4)}.sh` } };
+  const metadata = {
+    namespace: "shop",
+    name,
+    uid: `${name}-uid`,
+    labels,
+    ownerReferences: [owner],
+    creationTimestamp: "2026-11-17T00:00:00Z",
+  };
+  return {
+    apiVersion: "apps/v1",
+    kind: "ControllerRevision",
+    metadata,
+    revision: number,
+    data: { spec: { template } },
+    ...more,
+  };
+}
+
+export function appOf(node: string, hash: string, status: NCApp["status"]): NCApp {
+  return ncapp({
+    metadata: {
+      namespace: "shop",
+      name: `web-${node}`,
+      labels: { ...labels, [setLabels.revision]: hash },
+      ownerReferences: [owner],
+    } as NCApp["metadata"],
+    spec: { nodeName: node },
+    status,
+  });
+}

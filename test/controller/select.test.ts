@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { selectControllers } from "../../src/controller/select.ts";
+
+const all = ["scheduler", "sets", "identities"];
+
+for (
+  const [flags, expected] of [
+    [{}, all],
+    [{ only: "sets" }, ["sets"]],
+    [{ only: "sets, scheduler" }, ["scheduler", "sets"]],
+    [{ without: "sets" }, ["scheduler", "identities"]],
+    [{ only: "scheduler,sets", without: "sets" }, ["scheduler"]],
+  ] as const
+) {
+  test(`${JSON.stringify(flags)} selects ${expected.join(" and ")}`, () => {
+    assert.deepEqual(selectControllers(flags, all), expected);
+  });
+}
+
+for (
+  const [flags, message] of [
+    [{ only: "set" }, '--only "set": no controller "set"; use some of scheduler,sets,identities'],
+    [{ without: "sets,pods" }, '--without "sets,pods": no controller "pods"; use some of'],
+    [{ only: " , " }, '--only " , ": no controller is named; use some of'],
+    [{ only: "sets", without: "sets" }, "--only sets --without sets: no controller is left of scheduler"],
+  ] as const
+) {
+  test(`${JSON.stringify(flags)} is refused with flag and value`, () => {
+    assert.throws(
+      () => selectControllers(flags, all),
+      ({ message: text }: Error) => text.startsWith(message),
+    );
+  });
+}

@@ -1,0 +1,121 @@
+/**
+ * Many agents in one process, for tests and benchmarks of a fleet: everything of a real agent except the processes of its apps.
+ * Each has its own node name, Leases, Node, watch, connections and reports. Its state folder, almost empty, is in memory.
+ */
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type RunningAgent, startAgent } from "../../src/agent/agent.ts";
+import { connectApiServer } from "../../src/agent/api-server-connection.ts";
+import type { AgentOptions } from "../../src/agent/options.ts";
+import type { RequestReport } from "../../src/kube/client/client.ts";
+import { silentLogger } from "../../src/lib/log.ts";
+import { createShLauncher } from "../../src/supervisor/launcher/launcher.ts";
+import { type Behave, createHollowRuns } from "./hollow-runs.ts";
+
+export type { Behave, HollowRun } from "./hollow-runs.ts";
+
+export interface HollowOptions {
+  /** Default: `<namePrefix>-0` and so on, `count` of them. */
+  nodes?: string[];
+  count?: number;
+  namePrefix?: string;
+  /** How the agent of a node reaches the API server. */
+  reach: (node: string) => Pick<AgentOptions, "kubeconfig" | "server">;
+  /** What the script of an app does, by app and node. */
+  behave?: (...of: [...Parameters<Behave>, node: string]) => ReturnType<Behave>;
+  /** Called with every request that an agent has made. */
+  onRequest?: (report: RequestReport, node: string) => void;
+  /** The time over which the starts are spread. */
+  withinMs?: number;
+  /** Changes the options of every agent. */
+  options?: Partial<AgentOptions>;
+}
+
+export interface HollowAgents extends AsyncDisposable {
+  nodes: string[];
+  /** The state folders, removed at the end. */
+  folder: string;
+  agent(node: string): RunningAgent;
+  /** Stops one agent and its apps. Its Node and Leases stay. */
+  stop(node: string): Promise<void>;
+}
+
+/** Starts the agents; resolves when all run. */
+export async function startHollowAgents(hollow: HollowOptions): Promise<HollowAgents> {
+  const { count = 1, namePrefix = "hollow", withinMs = 0 } = hollow;
+  const folder = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "nckubelet-hollow-"));
+  const nodes = hollow.nodes ?? Array.from({ length: count }, (_, at) => `${namePrefix}-${at}`);
+  const agents = new Map<string, RunningAgent>();
+  const close = async () => {
+    await Promise.all([...agents.values()].map((agent) => agent.close()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await Promise.all(nodes.map(async (node, at) => {
+      await new Promise((resolve) => setTimeout(resolve, withinMs * at / nodes.length));
+      agents.set(node, await startHollow(node, join(folder, node), hollow));
+    }));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const find = (node: string) => {
+    const agent = agents.get(node);
+    if (!agent) throw new Error(`no hollow agent ${JSON.stringify(node)}`);
+    return agent;
+  };
+  return {
+    nodes,
+    folder,
+    agent: find,
+    async stop(node) {
+      const agent = find(node);
+      agents.delete(node);
+      await agent.close();
+    },
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function startHollow(
+  node: string,
+  stateDir: string,
+  { reach, behave, onRequest, options }: HollowOptions,
+): Promise<RunningAgent> {
+  const { confined, decorate } = createHollowRuns(behave && ((app) => behave(app, node)));
+  return await startAgent({
+    version: "hollow",
+    nodeName: node,
+    stateDir,
+    logDir: join(stateDir, "log"),
+    listen: "",
+    socket: "",
+    standalone: false,
+    ...reach(node),
+    registerNode: "auto",
+    pods: "auto",
+    reserved: { cpuPCT: 0, memPCT: 0 },
+    enforce: "best-effort",
+    logs: { maxBytes: 1 << 20, maxFiles: 2 },
+    syncPeriodMs: 10_000,
+    reportPeriodMs: 10_000,
+    maxApps: 1000,
+    // Apps of a hollow agent end with it, so there is nothing whose log would need a guard.
+    stopAppsOnExit: true,
+    stopTimeoutMs: 1000,
+    env: {},
+    log: silentLogger,
+    ...options,
+  }, {
+    confine: async () => confined,
+    launchBy: async () => createShLauncher({ stateDir, why: "it starts nothing" }),
+    decorate,
+    connect: (options, count) =>
+      connectApiServer(options, (report) => {
+        count(report);
+        onRequest?.(report, node);
+      }),
+  });
+}

@@ -1,0 +1,118 @@
+/**
+ * Runs without processes: what a hollow agent has in place of launchers, cgroups and records on disk. A run starts, exits and stops
+ * in memory, as `behave` says; the supervisor above it is the real one.
+ *
+ * Caveat: the pid of every run is that of this process, which lives as long as the run does. Nothing sends it a signal.
+ */
+import process from "node:process";
+import type { Confined } from "../../src/agent/choose-confinement.ts";
+import type { RunnerDeps } from "../../src/supervisor/runner/effects.ts";
+import type { RunnableApp, RunView, ScriptExit, StartProblem } from "../../src/supervisor/types.ts";
+
+/** What the script of an app would do; by default it starts at once and runs until it is stopped. */
+export interface HollowRun {
+  /** How long the script takes to start; Infinity: the app stays `Starting`, and so is never ready. */
+  startMs?: number;
+  /** The script exits by itself, this long after it started. */
+  exit?: { code: number; afterMs: number };
+  /** The script cannot be started. */
+  problem?: StartProblem;
+}
+
+export type Behave = (app: RunnableApp) => HollowRun;
+
+interface State {
+  startsAt: number;
+  exit?: ScriptExit;
+  timer?: ReturnType<typeof setTimeout>;
+  onEmpty?: () => void;
+}
+
+export interface HollowRuns {
+  confined: Confined;
+  decorate: (deps: RunnerDeps) => RunnerDeps;
+}
+
+export function createHollowRuns(behave: Behave = () => ({}), now: () => number = Date.now): HollowRuns {
+  const runs = new Map<string, State>();
+  const main = { pid: process.pid, startTime: "" };
+
+  const view = (id: string): RunView => {
+    const state = runs.get(id);
+    if (!state) return { claim: "cancelled", launcherAlive: false, rebooted: false, processes: [] };
+    const hasStarted = now() >= state.startsAt;
+    return {
+      claim: "launcher",
+      // Without a launcher, the supervisor asks to be told when the last process is gone: `onEmpty`.
+      launcherAlive: !hasStarted,
+      rebooted: false,
+      ...(hasStarted && { started: { at: state.startsAt, main } }),
+      exit: state.exit,
+      processes: hasStarted && !state.exit ? [main.pid] : [],
+    };
+  };
+  const end = (id: string, code: number) => {
+    const state = runs.get(id);
+    if (!state || state.exit) return;
+    clearTimeout(state.timer);
+    state.exit = { code, at: now() };
+    state.startsAt = Math.min(state.startsAt, now());
+    state.onEmpty?.();
+  };
+  const remove = (id: string) => {
+    clearTimeout(runs.get(id)?.timer);
+    runs.delete(id);
+  };
+  const nothing = async () => {};
+  const capped = async () => ({ enforced: true as const });
+
+  const confinement: Confined["confinement"] = {
+    whyNoLimits: "",
+    prepare: () => Promise.reject(new Error("a hollow run has no cgroup")),
+    keep() {},
+    leafOf: () => "",
+    ensureCaps: capped,
+    processes: async ({ runId }) => view(runId).processes,
+    terminate: nothing,
+    kill: nothing,
+    thaw: nothing,
+    onEmpty: () => () => {},
+    usage: async () => ({ cpuSeconds: 0, throttledSeconds: 0, memoryBytes: 1 << 20, processes: 1 }),
+    removeRun: nothing,
+    removeApp: nothing,
+    listRuns: async () => [],
+  };
+
+  const decorate = (deps: RunnerDeps): RunnerDeps => ({
+    ...deps,
+    save: nothing,
+    leafOf: () => "",
+    observe: async (_, { id }) => view(id),
+    cancel: async ({ id }) => remove(id),
+    thaw: nothing,
+    async startRun({ app }, { id }) {
+      const { startMs = 0, exit, problem } = behave(app);
+      if (problem) return problem;
+      const state: State = { startsAt: now() + startMs };
+      if (exit) state.timer = setTimeout(() => end(id, exit.code), startMs + exit.afterMs);
+      runs.set(id, state);
+      return undefined;
+    },
+    runStopFile: nothing,
+    terminate: async (_, { id }) => end(id, 143),
+    kill: async (_, { id }) => end(id, 137),
+    cleanUp: async (_, { id }) => remove(id),
+    ensureCaps: capped,
+    forget: nothing,
+    logTail: async () => "",
+    onEmpty(_, { id }, callback) {
+      const state = runs.get(id);
+      if (state) state.onEmpty = callback;
+      return () => {
+        if (state) state.onEmpty = undefined;
+      };
+    },
+  });
+
+  return { confined: { confinement, confinementOf: () => confinement, release: nothing }, decorate };
+}

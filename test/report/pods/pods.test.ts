@@ -1,0 +1,334 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { applyDefaults } from "../../../src/api/validate/validate.ts";
+import type { NCApp, NCAppSpec, NCAppStatus } from "../../../src/api/types.ts";
+import { pods as podResource } from "../../../src/kube/resources.ts";
+import type { FollowPodsOptions } from "../../../src/report/pods/follow-pods.ts";
+import { isMirrorPodOf } from "../../../src/report/pods/pod-plan.ts";
+import { createPods, type PodsOptions, type ShownApp } from "../../../src/report/pods/pods.ts";
+import { ncapp } from "../../builders.ts";
+import { type Asked, FakeApi, problem } from "../../kube/fake-api.ts";
+import { FakeClock } from "../fake-clock.ts";
+import { createTestLog } from "../test-log.ts";
+
+const folder = "/api/v1/namespaces/default/pods";
+const running: NCAppStatus = { phase: "Running", startTime: "2030-01-01T00:00:00Z", ready: true };
+
+const shown = (
+  name: string,
+  status: NCAppStatus = running,
+  { spec = {}, metadata = {}, mirror }: {
+    spec?: NCAppSpec;
+    metadata?: Partial<NCApp["metadata"]>;
+    mirror?: string;
+  } = {},
+): ShownApp => {
+  const app = ncapp({ metadata: { name, ...metadata } });
+  const owner = { namespace: app.metadata.namespace, name: mirror ?? name, uid: app.metadata.uid };
+  return { owner, app: { ...app, spec: applyDefaults(spec) }, status, started: true };
+};
+
+function setUp(options: Partial<PodsOptions> = {}) {
+  const api = new FakeApi();
+  const clock = new FakeClock();
+  const log = createTestLog();
+  let server: FollowPodsOptions | undefined;
+  const pods = createPods({
+    client: api.client,
+    node: "n1",
+    log,
+    clock,
+    random: () => 0.5,
+    follow: (given) => (server = given, Promise.resolve()),
+    ...options,
+  });
+  /** What a list and a watch deliver. */
+  const listed = () =>
+    server!.onListed(
+      [...api.objects.values()].filter((pod) => isMirrorPodOf("n1", pod)).map((pod) => structuredClone(pod)),
+    );
+  const changed = (name: string) => server!.onApplied(structuredClone(api.get(`${folder}/${name}`)));
+  const register = async () => {
+    pods.nodeSeen({ registered: true, addresses: ["192.0.2.1"] });
+    listed();
+    await clock.advance(0);
+  };
+  return { api, clock, log, pods, listed, changed, register, following: () => server };
+}
+
+test("a new app costs two requests: the Pod and its state", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  pods.show(shown("web", { phase: "Pending" }));
+  pods.show(shown("web", { phase: "Starting" }));
+  await clock.advance(100);
+  pods.show(shown("web"));
+  await clock.advance(1000);
+  pods.show(shown("web", { ...running, cpuPCT: "7.0" }));
+  await clock.advance(60_000);
+  assert.deepEqual(api.takeAsked(), [`POST ${folder}`, `PATCH ${folder}/web/status`]);
+  const { status, metadata } = api.get(`${folder}/web`);
+  assert.deepEqual([status.phase, status.podIP, metadata.ownerReferences[0].uid], [
+    "Running",
+    "192.0.2.1",
+    "uid-web",
+  ]);
+});
+
+test("a start that takes long is shown", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  pods.show(shown("web", { phase: "Starting", reason: "Starting" }));
+  await clock.advance(1000);
+  assert.equal(api.get(`${folder}/web`).status.containerStatuses[0].state.waiting.reason, "Starting");
+});
+
+test("nothing is written before the list, on a kubelet's Node, and while another agent acts for the node", async () => {
+  let mayWrite = false;
+  const { api, clock, pods, listed, following, register } = setUp({ mayWrite: () => mayWrite });
+  pods.show(shown("web"));
+  pods.nodeSeen({ registered: false, addresses: [] });
+  await clock.advance(60_000);
+  assert.equal(following(), undefined);
+  await register();
+  assert.deepEqual(api.takeAsked(), []);
+  mayWrite = true;
+  listed();
+  await clock.advance(0);
+  assert.deepEqual(api.takeAsked().length, 2);
+  pods.nodeSeen({ registered: false, addresses: [] });
+  assert.equal(following()!.signal.aborted, true);
+  pods.show(shown("web", { phase: "Stopping" }));
+  await clock.advance(60_000);
+  assert.deepEqual(api.takeAsked(), []);
+});
+
+test("an agent that restarts finds its Pods and writes nothing; that of an app that is gone goes when all apps are known", async () => {
+  const before = setUp();
+  await before.register();
+  for (const name of ["web", "old"]) before.pods.show(shown(name));
+  await before.clock.advance(0);
+
+  const { api, clock, pods, register } = setUp({ client: before.api.client });
+  for (const [path, pod] of before.api.objects) api.objects.set(path, pod);
+  before.api.takeAsked();
+  await register();
+  pods.show(shown("web"));
+  await clock.advance(60_000);
+  assert.deepEqual(before.api.takeAsked(), [], "the other app may still come");
+  pods.complete();
+  await clock.advance(0);
+  assert.deepEqual(before.api.takeAsked(), [`DELETE ${folder}/old`]);
+});
+
+test("a Pod that a user deletes is removed at once, by its uid, and made again", async () => {
+  const { api, clock, pods, register, changed, following } = setUp();
+  await register();
+  pods.show(shown("web"));
+  await clock.advance(0);
+  const { metadata: { uid } } = api.touch(
+    `${folder}/web`,
+    ({ metadata }) => metadata.deletionTimestamp = "x",
+  );
+  const [deleted] = [structuredClone(api.get(`${folder}/web`))];
+  api.takeAsked();
+  changed("web");
+  await clock.advance(0);
+  const { body } = api.asked[0] as Asked;
+  assert.deepEqual([body.gracePeriodSeconds, body.preconditions], [0, { uid }]);
+  assert.deepEqual(api.takeAsked(), [`DELETE ${folder}/web`], "the watch says when it is gone");
+  following()!.onDeleted(deleted);
+  await clock.advance(0);
+  assert.deepEqual(api.takeAsked(), [`POST ${folder}`, `PATCH ${folder}/web/status`]);
+  assert.notEqual(api.get(`${folder}/web`).metadata.uid, uid);
+});
+
+test("a Pod that cannot be deleted, since it has a finalizer, is tried every ten seconds", async () => {
+  const { api, clock, pods, register, changed } = setUp();
+  await register();
+  pods.show(shown("web"));
+  await clock.advance(0);
+  api.intercept = ({ method }) => method === "DELETE" ? api.get(`${folder}/web`) : undefined;
+  api.touch(`${folder}/web`, ({ metadata }) => metadata.deletionTimestamp = "x");
+  api.takeAsked();
+  changed("web");
+  await clock.advance(25_000);
+  assert.deepEqual(api.takeAsked(), Array(3).fill(`DELETE ${folder}/web`));
+});
+
+test("an app that is gone loses its Pod before all apps are known", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  pods.show(shown("web"));
+  await clock.advance(0);
+  pods.remove("default/web");
+  await clock.advance(0);
+  assert.equal(api.objects.size, 0);
+});
+
+test("an app that goes while its Pod is being created leaves none", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  const answered = Promise.withResolvers<undefined>();
+  api.intercept = ({ method }) => method === "POST" ? answered.promise : undefined;
+  pods.show(shown("web"));
+  await clock.advance(0);
+  pods.remove("default/web");
+  answered.resolve(undefined);
+  await clock.advance(0);
+  assert.deepEqual(api.takeAsked(), [`POST ${folder}`, `DELETE ${folder}/web`]);
+});
+
+test("a name that another Pod has is left to it, and one on the app's earlier node gets time to go", async () => {
+  const { api, clock, log, pods, register } = setUp();
+  api.add(
+    podResource,
+    { metadata: { namespace: "default", name: "web" }, spec: { nodeName: "n2" } } as object,
+  );
+  const ownerReferences = [{
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCApp",
+    name: "moved",
+    uid: "uid-moved",
+  }];
+  const earlier = {
+    metadata: { namespace: "default", name: "moved", ownerReferences },
+    spec: { nodeName: "n2" },
+  };
+  api.add(podResource, earlier as object);
+  pods.nodeSeen({ registered: true, addresses: [] });
+  await register();
+  pods.show(shown("web"));
+  pods.show(shown("moved"));
+  await clock.advance(5000);
+  const other = pods.podNameOf("default/web");
+  assert.match(other ?? "", /^web-[0-9a-f]{5}$/);
+  assert.equal(pods.podNameOf("default/moved"), undefined);
+  api.objects.delete(`${folder}/moved`);
+  await clock.advance(20_000);
+  assert.equal(pods.podNameOf("default/moved"), "moved");
+  assert.deepEqual(pods.appOfPod("default", other!), { namespace: "default", name: "web" });
+  assert.match(log.text(), /another Pod has the name of an app/);
+});
+
+test("a namespace that refuses Pods is logged once and asked again after five minutes, and others are not delayed", async () => {
+  const { api, clock, log, pods, register } = setUp();
+  api.intercept = (request) => {
+    if (request.path.includes("/default/")) throw problem(request, 403, "Forbidden", "exceeded quota: none");
+  };
+  await register();
+  for (const name of ["a", "b", "c", "d"]) pods.show(shown(name));
+  pods.show(shown("e", running, { metadata: { namespace: "shop" } }));
+  await clock.advance(301_000);
+  assert.equal(api.asked.filter(({ path }) => path === folder).length, 4, "two at the same time, twice");
+  assert.equal(pods.podNameOf("shop/e"), "e");
+  assert.deepEqual(log.lines, ["info this namespace refuses Pods: kubectl does not show its apps as Pods"]);
+  api.intercept = () => undefined;
+  await clock.advance(300_000);
+  assert.deepEqual(["a", "b", "c", "d"].map((name) => pods.podNameOf(`default/${name}`)), [
+    "a",
+    "b",
+    "c",
+    "d",
+  ]);
+});
+
+test("a change that the server rejects replaces the Pod, once", async () => {
+  const { api, clock, pods, register, following } = setUp();
+  await register();
+  pods.show(shown("web"));
+  await clock.advance(0);
+  api.takeAsked();
+  const old = structuredClone(api.get(`${folder}/web`));
+  api.intercept = ({ path }) => path.endsWith("/status") ? 422 : undefined;
+  pods.show(shown("web", { phase: "BackOff" }));
+  await clock.advance(0);
+  following()!.onDeleted(old);
+  await clock.advance(20_000);
+  const asked = api.takeAsked();
+  assert.deepEqual(asked.slice(0, 3), [
+    `PATCH ${folder}/web/status`,
+    `DELETE ${folder}/web`,
+    `POST ${folder}`,
+  ]);
+  assert.ok(asked.slice(3).every((request) => request === `PATCH ${folder}/web/status`), String(asked));
+  assert.ok(asked.length < 12, "with growing waits");
+});
+
+test("a state that the server stores in another form is not sent again", async () => {
+  const { api, clock, pods, register, changed } = setUp();
+  await register();
+  api.intercept = ({ method, path, body }) => {
+    if (method !== "PATCH" || !path.endsWith("/status")) return undefined;
+    return api.touch(`${folder}/web`, (pod) => pod.status = { ...body.status, phase: "Odd" });
+  };
+  pods.show(shown("web"));
+  await clock.advance(0);
+  changed("web");
+  await clock.advance(60_000);
+  assert.equal(api.takeAsked().length, 2);
+});
+
+test("a patch removes what a condition and the Pod no longer have: the server merges them by field", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  pods.show(shown("web", { ...running, phase: "Stopping", ready: false }));
+  await clock.advance(0);
+  pods.show(shown("web"));
+  await clock.advance(0);
+  const { status } = api.asked.at(-1)!.body;
+  assert.deepEqual([status.reason, status.message], [null, null]);
+  const { type, reason, message } = status.conditions.at(-1);
+  assert.deepEqual([type, reason, message], ["Ready", null, null]);
+});
+
+test("a new address of the node reaches every Pod", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  pods.show(shown("web"));
+  await clock.advance(0);
+  pods.nodeSeen({ registered: true, addresses: ["192.0.2.9", "2001:db8::9"] });
+  await clock.advance(0);
+  const { podIP, podIPs } = api.get(`${folder}/web`).status;
+  assert.deepEqual([podIP, podIPs], ["192.0.2.9", [{ $patch: "replace" }, { ip: "192.0.2.9" }, {
+    ip: "2001:db8::9",
+  }]]);
+});
+
+test("the Pod of a local app belongs to its mirror, and leads to the app", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  pods.show(shown("web", running, { mirror: "web-n1" }));
+  await clock.advance(0);
+  assert.equal(api.get(`${folder}/web-n1`).metadata.ownerReferences[0].name, "web-n1");
+  assert.deepEqual(pods.appOfPod("default", "web-n1"), { namespace: "default", name: "web" });
+  assert.equal(pods.podNameOf("default/web"), "web-n1");
+  pods.show(shown("web"));
+  await clock.advance(0);
+  assert.deepEqual([...api.objects.keys()], [`${folder}/web`], "the mirror got another name");
+});
+
+test("podList() has whole Pods with the uid that the server gave them", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  pods.show(shown("web"));
+  await clock.advance(0);
+  const [pod, ...others] = pods.podList();
+  assert.equal(others.length, 0);
+  assert.equal(pod?.metadata?.uid, api.get(`${folder}/web`).metadata.uid);
+  assert.deepEqual([pod?.spec?.nodeName, pod?.status?.phase, pod?.kind], ["n1", "Running", "Pod"]);
+});
+
+test("with --pods never, the Pods of an earlier agent are deleted and none is made", async () => {
+  const { api, clock, pods, register, following } = setUp({ mode: "never" });
+  const earlier = setUp({ client: api.client });
+  await earlier.register();
+  earlier.pods.show(shown("web"));
+  await earlier.clock.advance(0);
+  api.takeAsked();
+  pods.show(shown("new"));
+  await register();
+  await clock.advance(0);
+  assert.equal(following()!.once, true);
+  assert.deepEqual(api.takeAsked(), [`DELETE ${folder}/web`]);
+});

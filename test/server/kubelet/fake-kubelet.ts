@@ -1,0 +1,87 @@
+/** The kubelet API of a node as tests see it: with senders that stand for the users of a cluster. */
+import type { Sender } from "../../../src/server/kubelet/access.ts";
+import {
+  createKubeletApp,
+  defaultPlaces,
+  type KubeletServices,
+} from "../../../src/server/kubelet/kubelet.ts";
+import type { AuthorizeUser, User } from "../../../src/server/access.ts";
+import { splitAppKey } from "../../../src/api/names.ts";
+import { silentLogger } from "../../../src/lib/log.ts";
+import { shEntrance } from "../../../src/supervisor/launcher/launcher.ts";
+import { viewWith } from "../fake-agent.ts";
+
+/** Which subresources of the node a user may use, by verb. */
+type Rights = "everything" | string[];
+
+/** Users by their token, with what RBAC lets them do. */
+export const people: Record<string, { user: User; rights: Rights }> = {
+  // Has the right of a metrics reader, and nothing else.
+  metrics: { user: { username: "metrics-server" }, rights: ["get metrics"] },
+  // May read Pods, which is no right on nodes.
+  viewer: { user: { username: "viewer", groups: ["viewers"] }, rights: [] },
+  nobody: { user: { username: "nobody" }, rights: [] },
+  reader: { user: { username: "reader" }, rights: ["get proxy"] },
+  writer: { user: { username: "writer" }, rights: ["create proxy"] },
+  stats: { user: { username: "stats" }, rights: ["get stats"] },
+  pods: { user: { username: "pods" }, rights: ["get pods"] },
+  health: { user: { username: "health" }, rights: ["get healthz"] },
+  "other-agent": {
+    user: { username: "nckubelet:node-b", groups: ["nckubelet:agents"] },
+    rights: [],
+  },
+};
+
+export const apiServer: User = { username: "kube-apiserver-kubelet-client", groups: ["system:masters"] };
+
+export const authorizeByRights: AuthorizeUser = async ({ username, groups }, { verb, subresource }) => {
+  if (groups?.includes("system:masters")) return "allowed";
+  const rights = Object.values(people).find(({ user }) => user.username === username)?.rights ?? [];
+  return rights === "everything" || rights.includes(`${verb} ${subresource}`) ? "allowed" : "forbidden";
+};
+
+export function kubeletServices(fields: Partial<KubeletServices> = {}): KubeletServices {
+  return {
+    view: viewWith(),
+    log: silentLogger,
+    pods: {
+      appOfPod: (namespace, pod) => ({ namespace, name: pod }),
+      podNameOf: (key) => splitAppKey(key).name,
+      podList: () => [],
+    },
+    runOf: () => undefined,
+    launcher: shEntrance,
+    logs: { maxBytes: 10 << 20, maxFiles: 5 },
+    authenticate: async (token) => people[token]?.user ?? (token === "late" ? "unavailable" : "unknown"),
+    authorize: authorizeByRights,
+    places: defaultPlaces(),
+    ...fields,
+  };
+}
+
+/** A connection with a client certificate, of the cluster's authority unless `authorized` is false. */
+export function certified(
+  subject: Record<string, string | string[]>,
+  authorized = true,
+): { incoming: { socket: Sender["socket"] } } {
+  return {
+    incoming: {
+      socket: { authorized, getPeerCertificate: () => ({ subject }) } as unknown as Sender["socket"],
+    },
+  };
+}
+
+/** Sends requests to the API, by token or with the environment of a connection. */
+export function kubeletWith(fields: Partial<KubeletServices> = {}) {
+  const app = createKubeletApp(kubeletServices(fields));
+  return {
+    app,
+    ask: (
+      path: string,
+      { method = "GET", token, env }: { method?: string; token?: string; env?: object } = {},
+    ) =>
+      app.request(path, { method, headers: token ? { authorization: `Bearer ${token}` } : {} }, env as never),
+    asApiServer: (path: string, method = "GET") =>
+      app.request(path, { method }, certified({ CN: apiServer.username, O: "system:masters" }) as never),
+  };
+}

@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { nativeEntrance } from "../../../src/supervisor/launcher/native.ts";
+import { builtLauncher } from "../../harness/launcher.ts";
+import { skipUnless } from "../../harness/parts.ts";
+import { enterable } from "../../supervisor/run/enterable-run.ts";
+import { tempFolder } from "../../temp-folder.ts";
+import { waitFor } from "../../wait-for.ts";
+import { viewWith, web } from "../fake-agent.ts";
+import { SpdyClient } from "../spdy/client.ts";
+import { askForStreams, openStreams, startKubelet } from "./stream-client.ts";
+
+const skip = skipUnless("compilers");
+const outputs = ["error", "stdout", "stderr"];
+
+/** A kubelet API with one app that can be entered. */
+async function running() {
+  const run = await enterable();
+  const kubelet = await startKubelet({
+    runOf: () => ({ id: run.runId, folder: run.folder }),
+    launcher: nativeEntrance(await builtLauncher()),
+  });
+  const path = (words: string[], query = "output=1&error=1") =>
+    `/exec/default/web/app?${words.map((word) => `command=${encodeURIComponent(word)}`).join("&")}&${query}`;
+  return {
+    ...kubelet,
+    path,
+    run,
+    exec: (words: string[], types = outputs, query?: string) =>
+      openStreams(kubelet.port, path(words, query), types),
+    async [Symbol.asyncDispose]() {
+      await kubelet[Symbol.asyncDispose]();
+      run[Symbol.dispose]();
+    },
+  };
+}
+
+/** The processes that were started for this run. */
+async function execsOf(runId: string): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const marked = await Promise.all(pids.map(async (pid) => {
+    const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+    return environment.includes(`NCAPP_VISITOR=${runId}`) ? [Number(pid)] : [];
+  }));
+  return marked.flat();
+}
+
+test("exec tells the exit code as Status, after all output", { skip }, async () => {
+  await using kubelet = await running();
+  const { client, streams } = await kubelet.exec(["sh", "-c", "echo out; echo err >&2; exit 7"]);
+  await waitFor("the result", () => streams.error!.ended && streams.stdout!.ended && streams.stderr!.ended);
+  assert.deepEqual([streams.stdout!.text(), streams.stderr!.text()], ["out\n", "err\n"]);
+  assert.deepEqual(JSON.parse(streams.error!.text()), {
+    metadata: {},
+    status: "Failure",
+    message: "command terminated with non-zero exit code: exit status 7",
+    reason: "NonZeroExitCode",
+    details: { causes: [{ reason: "ExitCode", message: "7" }] },
+  });
+  await waitFor("goodbye", () => client.goAway);
+  client.socket.destroy();
+  const fine = await kubelet.exec(["true"]);
+  await waitFor("the result", () => fine.streams.error!.ended);
+  assert.deepEqual(JSON.parse(fine.streams.error!.text()), { metadata: {}, status: "Success" });
+  await waitFor("no place is taken", () => kubelet.services.places.sessions.now === 0);
+});
+
+test("the input ends with its stream, and a command that reads none of it does not block the client", {
+  skip,
+}, async () => {
+  await using kubelet = await running();
+  const types = ["error", "stdin", "stdout"];
+  const query = "input=1&output=1";
+  const bytes = randomBytes(3 << 20);
+  const { streams } = await kubelet.exec(["sha256sum"], types, query);
+  for (let at = 0; at < bytes.length; at += 50_000) streams.stdin!.write(bytes.subarray(at, at + 50_000));
+  streams.stdin!.end();
+  await waitFor("the result", () => streams.error!.ended);
+  assert.equal(streams.stdout!.text().split(" ")[0], createHash("sha256").update(bytes).digest("hex"));
+  const deaf = await kubelet.exec(["sh", "-c", "exec <&-; sleep 600"], types, query);
+  for (let at = 0; at < bytes.length; at += 50_000) {
+    deaf.streams.stdin!.write(bytes.subarray(at, at + 50_000));
+  }
+  deaf.client.send({ type: "ping", id: 1 });
+  await waitFor("all is read", () => deaf.client.pings.includes(1), 20_000);
+  deaf.client.socket.destroy();
+});
+
+test("a command whose background process keeps its output open ends nevertheless", { skip }, async () => {
+  await using kubelet = await running();
+  const { streams } = await kubelet.exec(["sh", "-c", "sleep 600 & echo started $!"]);
+  await waitFor("the result", () => streams.error!.ended, 20_000);
+  assert.match(streams.stdout!.text(), /^started \d+\n$/);
+  process.kill(Number(/\d+/.exec(streams.stdout!.text())![0]));
+});
+
+test("a slow client gets all output, and the command waits for it", { skip }, async () => {
+  await using kubelet = await running();
+  const size = 30_000_000;
+  const client = await askForStreams(kubelet.port, kubelet.path(["head", "-c", String(size), "/dev/zero"]));
+  assert.ok(client instanceof SpdyClient);
+  const streams = outputs.map((streamType) => client.open({ streamType }));
+  await client.replied();
+  client.socket.pause();
+  await waitFor("the command waits", async () => (await execsOf(kubelet.run.runId)).length === 1);
+  client.socket.resume();
+  await waitFor("all is there", () => streams[0]!.ended);
+  assert.equal(streams[1]!.length, size);
+});
+
+test("a client that vanishes, or opens too few streams, leaves no command behind", { skip }, async () => {
+  await using kubelet = await running();
+  const { client } = await kubelet.exec(["sh", "-c", "sleep 600 & sleep 600"]);
+  await waitFor("it runs", async () => (await execsOf(kubelet.run.runId)).length >= 2);
+  client.socket.destroy();
+  await waitFor("nothing is left", async () => (await execsOf(kubelet.run.runId)).length === 0);
+  const half = await askForStreams(kubelet.port, kubelet.path(["sleep", "600"]));
+  assert.ok(half instanceof SpdyClient);
+  half.open({ streamType: "error" });
+  await half.replied();
+  half.socket.destroy();
+  await waitFor("no place is taken", () => kubelet.services.places.sessions.now === 0);
+  assert.deepEqual(await execsOf(kubelet.run.runId), []);
+});
+
+test("commands end when the listener is closed", { skip }, async () => {
+  await using kubelet = await running();
+  const { client } = await kubelet.exec(["sh", "-c", "sleep 600 & sleep 600"]);
+  await waitFor("it runs", async () => (await execsOf(kubelet.run.runId)).length >= 2);
+  await kubelet.upgrades.close();
+  await waitFor("nothing is left", async () => (await execsOf(kubelet.run.runId)).length === 0);
+  await waitFor("the client learns it", () => client.closed);
+});
+
+test("a client that vanishes while its input waits is noticed", { skip, timeout: 90_000 }, async () => {
+  await using kubelet = await running();
+  const { client, streams } = await kubelet.exec(
+    ["sleep", "600"],
+    ["error", "stdin", "stdout"],
+    "input=1&output=1",
+  );
+  streams.stdin!.write(Buffer.alloc(2 << 20));
+  await waitFor("it runs", async () => (await execsOf(kubelet.run.runId)).length === 1);
+  client.socket.destroy();
+  await waitFor("it is gone", async () => (await execsOf(kubelet.run.runId)).length === 0, 80_000);
+});
+
+test("streams of another type, or twice the same, are refused", { skip }, async () => {
+  await using kubelet = await running();
+  const client = await askForStreams(kubelet.port, kubelet.path(["sleep", "600"]));
+  assert.ok(client instanceof SpdyClient);
+  const [first, again, strange] = ["error", "error", "stdin"].map((streamType) =>
+    client.open({ streamType })
+  );
+  await waitFor("the refusals", () => again!.reset === 3 && strange!.reset === 3);
+  assert.ok(first!.replied);
+  client.socket.destroy();
+});
+
+test("what cannot be served is refused before the connection becomes a stream", { skip }, async () => {
+  await using kubelet = await running();
+  const status = async (path: string, options: Parameters<typeof askForStreams>[2] = {}) => {
+    const answer = await askForStreams(kubelet.port, path, options);
+    if (answer instanceof SpdyClient) throw new Error("it was accepted");
+    return [answer.status, JSON.parse(answer.body).message];
+  };
+  const path = kubelet.path(["id"]);
+  assert.equal((await status(path, { token: "viewer" }))[0], 403);
+  assert.equal((await status(path, { token: "who" }))[0], 401);
+  assert.deepEqual(await status(path, { protocol: "v1.channel.k8s.io" }), [
+    403,
+    "the client speaks v1.channel.k8s.io, the agent v5.channel.k8s.io, v4.channel.k8s.io",
+  ]);
+  assert.equal((await status("/exec/default/gone/app?command=id&output=1"))[0], 404);
+  assert.deepEqual(await status(path, { headers: { upgrade: "websocket" } }), [
+    400,
+    "/exec/default/web/app needs the headers Connection: Upgrade and Upgrade: SPDY/3.1",
+  ]);
+  kubelet.services.places.sessions.now = 256;
+  assert.equal((await status(path))[0], 429);
+});
+
+test("a command that cannot be entered is a failure with its reason", { skip }, async () => {
+  await using kubelet = await startKubelet({ runOf: () => ({ id: "x", folder: "/no/such/run" }) });
+  const { streams } = await openStreams(kubelet.port, "/exec/default/web/app?command=id&output=1", [
+    "error",
+    "stdout",
+  ]);
+  await waitFor("the result", () => streams.error!.ended);
+  const { status, reason, message } = JSON.parse(streams.error!.text());
+  assert.deepEqual([status, reason], ["Failure", "InternalError"]);
+  assert.match(message, /ENOENT/);
+});
+
+test("200 commands run at once, within bounded memory, and end with their clients", { skip }, async () => {
+  await using kubelet = await running();
+  const before = process.memoryUsage().rss;
+  const sessions = await Promise.all(
+    Array.from(
+      { length: 200 },
+      () =>
+        kubelet.exec(["sh", "-c", "cat; exec sleep 600"], ["error", "stdin", "stdout"], "input=1&output=1"),
+    ),
+  );
+  for (const { streams } of sessions) streams.stdin!.write(Buffer.alloc(20_000));
+  await waitFor("all answer", () => sessions.every(({ streams }) => streams.stdout!.length === 20_000));
+  assert.equal(kubelet.services.places.sessions.now, 200);
+  const grown = (process.memoryUsage().rss - before) / (1 << 20);
+  // Both ends of every connection are in this process.
+  assert.ok(grown < 200, `${grown.toFixed(0)} MB for 200 sessions and their clients`);
+  for (const { client } of sessions) client.socket.destroy();
+  await waitFor("nothing is left", async () => (await execsOf(kubelet.run.runId)).length === 0);
+  await waitFor("no place is taken", () => kubelet.services.places.sessions.now === 0);
+});
+
+test("attach follows what the app writes from now on, and ends with its run", { skip }, async () => {
+  using temp = tempFolder();
+  const logFile = join(temp.path, "default_web", "app.log");
+  await mkdir(join(temp.path, "default_web"));
+  await writeFile(logFile, "before\n");
+  const listeners: ((key: string) => void)[] = [];
+  let runId = "one";
+  await using kubelet = await startKubelet({
+    view: viewWith({
+      app: () => ({ ...web, logFile }),
+      onChange: (listener) => {
+        listeners.push(listener);
+        return () => {};
+      },
+    }),
+    runOf: () => ({ id: runId, folder: "" }),
+  });
+  const { streams } = await openStreams(kubelet.port, "/attach/default/web/app?input=1&output=1&error=1", [
+    "error",
+    "stdin",
+    "stdout",
+    "stderr",
+  ]);
+  streams.stdin!.write("nobody reads this\n");
+  await waitFor("the new line", async () => {
+    if (streams.stdout!.length > 0) return true;
+    await appendFile(logFile, "after\n");
+  });
+  assert.match(streams.stdout!.text(), /^(after\n)+$/);
+  runId = "two";
+  for (const listener of listeners) listener("default/web");
+  await waitFor("the end", () => streams.error!.ended);
+  assert.equal(JSON.parse(streams.error!.text()).status, "Success");
+});
+
+test("port-forward pairs streams by their id, passes both ways, half-closes, and says what goes wrong", {
+  skip,
+}, async () => {
+  const sockets: Socket[] = [];
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.push(socket);
+    let text = "";
+    socket.on("data", (chunk) => text += chunk);
+    socket.on("end", () => socket.end(`got ${text.length}`));
+    socket.on("error", () => {});
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await using kubelet = await startKubelet();
+  const client = await askForStreams(kubelet.port, "/portForward/default/web", {
+    protocol: "portforward.k8s.io",
+  });
+  assert.ok(client instanceof SpdyClient);
+  const pair = (requestID: number, to: number) => {
+    const headers = { port: String(to), requestID: String(requestID) };
+    const error = client.open({ ...headers, streamType: "error" });
+    error.end();
+    return { error, data: client.open({ ...headers, streamType: "data" }) };
+  };
+  const pairs = Array.from({ length: 50 }, (_, at) => pair(at, port));
+  for (const [at, { data }] of pairs.entries()) {
+    data.write("x".repeat(at * 1000));
+    data.end();
+  }
+  await waitFor("all answers", () => pairs.every(({ data, error }) => data.ended && error.ended));
+  assert.deepEqual(pairs.map(({ data }) => data.text()), pairs.map((_, at) => `got ${at * 1000}`));
+  const refused = pair(99, 9);
+  await waitFor("the reason", () => refused.error.ended && refused.data.ended);
+  assert.equal(refused.error.text(), "cannot connect to port 9 of this node: ECONNREFUSED");
+  const open = pair(100, port);
+  open.data.write("hello");
+  await waitFor("another connection", () => sockets.length === 51);
+  client.socket.destroy();
+  await once(sockets[50]!, "close");
+  server.close();
+});
+
+test("/run answers with the output of a command", { skip }, async () => {
+  await using kubelet = await running();
+  const run = async (cmd: string) => {
+    const url = `http://127.0.0.1:${kubelet.port}/run/default/web/app?cmd=${encodeURIComponent(cmd)}`;
+    const answer = await fetch(url, { method: "POST", headers: { authorization: "Bearer writer" } });
+    return [answer.status, await answer.text()] as const;
+  };
+  assert.deepEqual(await run("echo a b"), [200, "a b\n"]);
+  const [status, text] = await run("ls /no/such/folder");
+  assert.equal(status, 500);
+  assert.match(text, /the command ended with status 2: .*No such file/);
+  assert.equal((await run(""))[0], 400);
+});

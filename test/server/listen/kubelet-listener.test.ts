@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request } from "node:https";
+import { test } from "node:test";
+import { Hono } from "hono";
+import type { TLSSocket } from "node:tls";
+import { silentLogger } from "../../../src/lib/log.ts";
+import { certificateUser } from "../../../src/server/kubelet/access.ts";
+import { listenForKubelet } from "../../../src/server/listen/kubelet-listener.ts";
+import { createSelfSigned } from "../../../src/server/listen/self-signed.ts";
+import { alice, ca, server as pair } from "../../kube/access/certificates.ts";
+import { waitFor } from "../../wait-for.ts";
+
+/** Tells who the client is by its certificate. */
+const app = new Hono<{ Bindings: { incoming: { socket: TLSSocket } } }>();
+app.get("/", (context) => context.text(certificateUser(context.env.incoming.socket)?.username ?? "nobody"));
+
+async function listen(identity: { pair: typeof pair; ca: string | undefined }) {
+  const listener = await listenForKubelet(app, "127.0.0.1:0", {
+    readPair: async () => identity.pair,
+    readAuthority: async () => identity.ca,
+    onUpgrade: (_, socket) => void socket.destroy(),
+    log: silentLogger,
+    rereadMs: 20,
+  });
+  return { ...listener, identity, [Symbol.asyncDispose]: () => listener.close() };
+}
+
+async function whoami(port: number, client: { cert?: string; key?: string } = {}): Promise<string> {
+  const call = request({
+    host: "127.0.0.1",
+    port,
+    path: "/",
+    rejectUnauthorized: false,
+    agent: false,
+    ...client,
+  }).end();
+  const [response] = await once(call, "response");
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8")) text += chunk;
+  return text;
+}
+
+test(
+  "a client certificate counts if the authority signed it, and not without an authority",
+  async () => {
+    await using kubelet = await listen({ pair, ca });
+    assert.equal(await whoami(kubelet.port, alice), "alice");
+    assert.equal(await whoami(kubelet.port), "nobody");
+    assert.equal(await whoami(kubelet.port, createSelfSigned("alice", ["alice"], Date.now())), "nobody");
+    await using open = await listen({ pair, ca: undefined });
+    assert.equal(await whoami(open.port, alice), "nobody");
+  },
+);
+
+test("an authority that appears, changes or goes counts for the next connections", async () => {
+  await using kubelet = await listen({ pair, ca: undefined });
+  kubelet.identity.ca = ca;
+  await waitFor("alice is known", async () => await whoami(kubelet.port, alice) === "alice");
+  kubelet.identity.ca = createSelfSigned("other", ["other"], Date.now()).cert;
+  await waitFor("alice is unknown", async () => await whoami(kubelet.port, alice) === "nobody");
+});
+
+test("a new serving certificate keeps the authority", async () => {
+  await using kubelet = await listen({ pair, ca });
+  kubelet.identity.pair = createSelfSigned("node-a", ["node-a"], Date.now());
+  const served = async () => {
+    const call = request({ host: "127.0.0.1", port: kubelet.port, rejectUnauthorized: false, agent: false })
+      .end();
+    const [response] = await once(call, "response");
+    const { subject } = (response.socket as TLSSocket).getPeerCertificate();
+    response.resume();
+    return subject.CN as string;
+  };
+  await waitFor("the new certificate", async () => await served() === "nckubelet:node-a");
+  assert.equal(await whoami(kubelet.port, alice), "alice");
+});

@@ -1,0 +1,252 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { test } from "node:test";
+import { encodeControl } from "../../../src/server/spdy/frames.ts";
+import { type SessionOptions, SpdySession, type SpdyStream } from "../../../src/server/spdy/spdy.ts";
+import { waitFor } from "../../wait-for.ts";
+import { SpdyClient } from "./client.ts";
+
+/** A session and its client, over a real connection. */
+async function connected(options: Partial<SessionOptions> = {}) {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const accepted = once(server, "connection") as Promise<[Socket]>;
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const [serverSocket] = await accepted;
+  const streams: SpdyStream[] = [];
+  const session = new SpdySession(serverSocket, {
+    onStream: (stream) => void streams.push(stream),
+    ...options,
+  });
+  const client = new SpdyClient(socket);
+  return {
+    session,
+    client,
+    socket,
+    serverSocket,
+    streams,
+    stream: (at = 0) => waitFor("the stream is there", () => streams[at]),
+    async [Symbol.asyncDispose]() {
+      socket.destroy();
+      session.destroy();
+      server.close();
+      await session.closed;
+    },
+  };
+}
+
+test("streams carry their headers and bytes, and each side closes its half on its own", async () => {
+  await using pair = await connected();
+  const sent = pair.client.open({ streamType: "stdin" });
+  const stream = await pair.stream();
+  assert.equal(stream.headers.get("streamtype"), "stdin");
+  sent.write("hello ");
+  sent.write("world", true);
+  let text = "";
+  stream.on("data", (chunk) => text += chunk);
+  await once(stream, "end");
+  assert.equal(text, "hello world");
+  stream.write("still ");
+  stream.end("open");
+  await waitFor("the answer is there", () => sent.ended);
+  assert.equal(sent.text(), "still open");
+  await waitFor("the stream is forgotten", () => stream.destroyed);
+  assert.equal(sent.reset, undefined);
+});
+
+for (const keepsWindows of [true, false]) {
+  test(`2 MB go both ways at once with a client that ${keepsWindows ? "keeps" : "ignores"} windows`, async () => {
+    await using pair = await connected({ onStream: (stream) => void stream.pipe(stream) });
+    pair.client.keepsWindows = keepsWindows;
+    const stream = pair.client.open({ streamType: "echo" });
+    await pair.client.replied();
+    const bytes = randomBytes(2 << 20);
+    for (let at = 0; at < bytes.length;) {
+      const size = keepsWindows ? Math.min(20_000, stream.window) : 100_000;
+      if (size === 0) {
+        await waitFor("the window opens", () => stream.window > 0);
+        continue;
+      }
+      if (!stream.write(bytes.subarray(at, at + size))) await once(pair.socket, "drain");
+      at += size;
+    }
+    stream.end();
+    await waitFor("all is back", () => stream.ended);
+    assert.ok(Buffer.concat(stream.received).equals(bytes));
+  });
+}
+
+test("the windows of a client that has mentioned them are never exceeded", async () => {
+  await using pair = await connected();
+  const sent = pair.client.open({ streamType: "stdout" });
+  pair.client.send({ type: "settings", initialWindow: 1000 });
+  pair.client.send({ type: "ping", id: 1 });
+  await waitFor("the settings are read", () => pair.client.pings.length > 0);
+  const stream = await pair.stream();
+  const written = new Promise<void>((resolve) => stream.write(Buffer.alloc(2500), () => resolve()));
+  await waitFor("the window is used", () => sent.length === 1000);
+  pair.client.send({ type: "windowUpdate", stream: sent.id, delta: 600 });
+  pair.client.send({ type: "ping", id: 3 });
+  await waitFor("the update is read", () => pair.client.pings.length > 1);
+  assert.equal(sent.length, 1600);
+  pair.client.send({ type: "windowUpdate", stream: sent.id, delta: 900 });
+  await written;
+  await waitFor("the rest is there", () => sent.length === 2500);
+});
+
+test("a client that sends without end to a stream that nobody reads is stopped, and continues when somebody does", async () => {
+  await using pair = await connected({ limits: { waitingBytes: 100_000 } });
+  const sent = pair.client.open({ streamType: "stdin" });
+  const stream = await pair.stream();
+  let written = 0;
+  const block = Buffer.alloc(65_536);
+  const stopped = waitFor("the connection is full", () => {
+    while (!pair.socket.writableNeedDrain) {
+      sent.write(block);
+      written += block.length;
+    }
+    return pair.serverSocket.isPaused();
+  });
+  await stopped;
+  assert.ok(pair.serverSocket.bytesRead < 400_000, `${pair.serverSocket.bytesRead} bytes were read`);
+  sent.end();
+  let received = 0;
+  for await (const chunk of stream) received += chunk.length;
+  assert.equal(received, written);
+});
+
+test("a client that leaves while its connection is not read is noticed by the next write", async () => {
+  await using pair = await connected({ limits: { waitingBytes: 1000 } });
+  const [stdin, stdout] = [
+    pair.client.open({ streamType: "stdin" }),
+    pair.client.open({ streamType: "stdout" }),
+  ];
+  const stream = await pair.stream(1);
+  stdin.write(Buffer.alloc(200_000));
+  await waitFor("it is paused", () => pair.serverSocket.isPaused());
+  pair.socket.destroy();
+  assert.ok(stdout);
+  await waitFor("the session ends", () => {
+    if (!stream.destroyed) stream.write("are you there?");
+    return stream.destroyed;
+  });
+  await pair.session.closed;
+});
+
+test("bytes that nobody reads are freed with their stream", async () => {
+  await using pair = await connected({ limits: { waitingBytes: 1000 } });
+  const sent = pair.client.open({ streamType: "stdin" });
+  const stream = await pair.stream();
+  sent.write(Buffer.alloc(200_000));
+  await waitFor("it is paused", () => pair.serverSocket.isPaused());
+  stream.destroy();
+  await waitFor("the client is told", () => sent.reset === 5);
+  pair.client.send({ type: "ping", id: 1 });
+  await waitFor("the connection is read again", () => pair.client.pings.includes(1), 20_000);
+});
+
+test("streams beyond the limit, and those that are not admitted, are refused one by one", async () => {
+  await using pair = await connected({
+    limits: { streams: 2 },
+    admits: (headers) => headers.get("port") !== "0",
+  });
+  const streams = ["1", "0", "2", "3"].map((port) => pair.client.open({ port }));
+  await waitFor("the last is refused", () => streams[3]!.reset === 3);
+  assert.deepEqual(streams.map(({ replied, reset }) => [replied, reset]), [
+    [true, undefined],
+    [false, 3],
+    [true, undefined],
+    [false, 3],
+  ]);
+  pair.streams[0]!.destroy();
+  const next = pair.client.open({ port: "4" });
+  await waitFor("a place is free", () => next.replied);
+});
+
+test("a reset ends its stream only", async () => {
+  await using pair = await connected();
+  const [one, other] = [pair.client.open({ a: "1" }), pair.client.open({ a: "2" })];
+  const [first, second] = [await pair.stream(0), await pair.stream(1)];
+  pair.client.send({ type: "reset", stream: one.id, status: 5 });
+  await waitFor("it is gone", () => first.destroyed);
+  one.write("late data is ignored");
+  second.write("alive");
+  await waitFor("the other works", () => other.text() === "alive");
+});
+
+test("pings are answered, also with an answer that the client does not read at once", async () => {
+  await using pair = await connected();
+  for (const id of [1, 3, 2, 5]) pair.client.send({ type: "ping", id });
+  await waitFor("three answers", () => pair.client.pings.length === 3);
+  assert.deepEqual(pair.client.pings, [1, 3, 5]);
+});
+
+test("a client that sends pings and reads nothing is dropped, and costs no more than the limit", async () => {
+  await using pair = await connected({ limits: { unsentBytes: 10_000 } });
+  pair.socket.pause();
+  const pings = Buffer.concat(Array.from({ length: 50_000 }, () => encodeControl({ type: "ping", id: 1 })));
+  const flood = setInterval(() => pair.socket.write(pings), 1);
+  const why = await pair.session.closed;
+  clearInterval(flood);
+  assert.match(why?.message ?? "", /sends, but does not read/);
+});
+
+test("what breaks the protocol ends the connection with a GOAWAY, and every stream", async () => {
+  const rude: Record<string, (client: SpdyClient) => void> = {
+    "an even stream": (client) => void client.open({ a: "1" }, { id: 2 }),
+    "a stream again": (client) => void client.open({ a: "1" }, { id: 1 }),
+    "data for no stream": (client) => void client.data(99, Buffer.from("x"), false),
+    "a window without size": (client) => client.send({ type: "windowUpdate", stream: 0, delta: 0 }),
+    "a reply": (client) => client.send({ type: "synReply", stream: 1, fin: false, block: Buffer.alloc(0) }),
+    "no SPDY at all": (client) => void client.socket.write("\xffGET / HTTP/1.1\r\n\r\n"),
+    "a long header block": (client) =>
+      client.send({ type: "headers", stream: 1, fin: false, block: Buffer.alloc(70_000) }),
+  };
+  for (const [what, act] of Object.entries(rude)) {
+    await using pair = await connected();
+    pair.client.open({ a: "1" });
+    const stream = await pair.stream();
+    act(pair.client);
+    const why = await pair.session.closed;
+    assert.match(why?.message ?? "", /^SPDY: /, what);
+    await waitFor(
+      `${what}: the client is told`,
+      () => pair.client.goAway?.status === 1 && pair.client.closed,
+    );
+    assert.ok(stream.destroyed, what);
+  }
+});
+
+test("a connection on which no data moves ends after its time; pings do not keep it", async () => {
+  await using pair = await connected({ limits: { idleMs: 300 } });
+  const pinging = setInterval(() => pair.client.send({ type: "ping", id: 1 }), 20);
+  const why = await pair.session.closed;
+  clearInterval(pinging);
+  assert.match(why?.message ?? "", /no data has moved for 0.3 s/);
+});
+
+test("end() says goodbye and leaves the client time to close, but not for ever", async () => {
+  await using polite = await connected();
+  const ending = polite.session.end();
+  await waitFor("goodbye", () => polite.client.goAway?.status === 0);
+  await ending;
+  assert.equal(await polite.session.closed, undefined);
+  await using rude = await connected({ limits: { lingerMs: 50 } });
+  rude.client.leaves = false;
+  await rude.session.end();
+  await waitFor("it is closed", () => rude.client.closed);
+});
+
+test("the end of the connection ends every stream, also one that waits for its window", async () => {
+  await using pair = await connected();
+  pair.client.send({ type: "settings", initialWindow: 10 });
+  pair.client.open({ a: "1" });
+  const stream = await pair.stream();
+  stream.write(Buffer.alloc(100));
+  pair.socket.destroy();
+  assert.equal(await pair.session.closed.then((why) => why === undefined || why instanceof Error), true);
+  assert.ok(stream.destroyed);
+});

@@ -1,0 +1,331 @@
+/** What every launcher promises, run against each: sh, the native one, that with sanitizers, and that for arm64 in an emulator. */
+import assert from "node:assert/strict";
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { test as runTest } from "node:test";
+import { silentLogger } from "../../../src/lib/log.ts";
+import { cleanPath } from "../../../src/lib/shell.ts";
+import { encodeEnvironment } from "../../../src/supervisor/run/environment.ts";
+import { createShLauncher, type Launcher } from "../../../src/supervisor/launcher/launcher.ts";
+import { NativeLauncher } from "../../../src/supervisor/launcher/native.ts";
+import {
+  cancelRun,
+  prepareMarks,
+  readMarks,
+  waitForLauncher,
+} from "../../../src/supervisor/run/launcher-marks.ts";
+import { parseStat, readStat } from "../../../src/supervisor/processes.ts";
+import { builtLauncher, emulatedLauncher, sanitizedLauncher } from "../../harness/launcher.ts";
+import { skipUnless } from "../../harness/parts.ts";
+import { tempFolder } from "../../temp-folder.ts";
+import { waitFor } from "../../wait-for.ts";
+
+const kinds = { native: builtLauncher, sh: undefined, sanitized: sanitizedLauncher, arm64: emulatedLauncher };
+const skip = skipUnless("compilers");
+const isRoot = process.getuid?.() === 0;
+
+for (const [kind, find] of Object.entries(kinds)) {
+  const isNative = find !== undefined;
+  const test = (name: string, fn: () => Promise<void>) => runTest(`${kind}: ${name}`, { skip }, fn);
+  const place = async () => await createPlace(find && await find());
+
+  for (
+    const [what, command, code, signal] of [
+      ["an exit status", "exit 7", 7, 0],
+      ["success", "exit 0", 0, 0],
+      ["a signal", "kill -9 $$", 137, 9],
+      ["an exit status that looks like a signal", "exit 137", 137, 0],
+    ] as const
+  ) {
+    test(`a launcher records ${what}, with the processes that it was about`, async () => {
+      await using run = await place();
+      const marks = await run.launch(["sh", "-c", `echo $$; ${command}`]);
+      assert.deepEqual([marks.exit?.code, marks.exit?.signal], [code, isNative ? signal : undefined]);
+      assert.equal(marks.claim, "launcher");
+      assert.equal(marks.started?.main.pid, Number(await run.readLog()));
+      assert.notEqual(marks.launcher?.pid, marks.started?.main.pid);
+    });
+  }
+
+  test("a run that was canceled is not started by a later launcher", async () => {
+    await using run = await place();
+    await prepareMarks(run.mark);
+    await cancelRun(run.mark);
+    await run.start(["sh", "-c", "echo ran"]);
+    await run.launchAnother();
+    assert.equal(await run.readLog(), "");
+    assert.equal(readMarks(run.mark).claim, "cancelled");
+  });
+
+  test("a run that its launcher has claimed cannot be canceled any more, and is not started again", async () => {
+    await using run = await place();
+    await run.launch(["sh", "-c", "echo ran"]);
+    await cancelRun(run.mark);
+    await run.start(["sh", "-c", "echo ran again"]);
+    await run.launchAnother();
+    assert.equal(readMarks(run.mark).claim, "launcher");
+    assert.equal(await run.readLog(), "ran\n");
+  });
+
+  test("the launcher writes why it cannot enter a cgroup", async () => {
+    await using run = await place();
+    await prepareMarks(run.mark);
+    await run.start(["true"], { leaf: "/no/such/cgroup" });
+    const failure = await waitFor("the mark", () => readMarks(run.mark).failure);
+    assert.equal(failure, "cannot enter /no/such/cgroup");
+    await using other = await place();
+    await prepareMarks(other.mark);
+    await other.start(["true"], {}, { keeper: "/no/such/keeper" });
+    assert.equal(
+      await waitFor("the mark", () => readMarks(other.mark).failure),
+      "cannot enter /no/such/keeper",
+    );
+  });
+
+  test("a script starts with no signal ignored or blocked, in a session of its own", async () => {
+    await using run = await place();
+    // Not by a shell, which unblocks signals itself.
+    const { started } = await run.launch(["cat", "/proc/self/status", "/proc/self/stat"]);
+    const [blocked = "", ignored = "", stat = ""] = (await run.readLog()).split("\n")
+      .filter((line) => /^Sig(Blk|Ign)|^\d+ \(/.test(line));
+    const setOf = (line: string) => BigInt(`0x${/\w+$/.exec(line)?.[0]}`);
+    // A runtime may leave SIGPIPE ignored for its children; shells cannot change that.
+    const allowed = isNative ? 0n : 1n << 12n;
+    const sets = [ignored, blocked].map(setOf);
+    assert.deepEqual([sets[0]! & ~allowed, sets[1]], [0n, 0n], `${ignored} ${blocked}`);
+    assert.equal(parseStat(stat)?.session, started?.main.pid);
+  });
+
+  test("the launcher adds to the exit status that SIGTERM reached it, too", async () => {
+    await using run = await place();
+    await prepareMarks(run.mark);
+    await run.start(["/bin/sh", "-c", "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done"]);
+    await waitFor("it handles SIGTERM", async () => (await run.readLog()).includes("ready"));
+    const { launcher, started } = readMarks(run.mark);
+    process.kill(launcher!.pid, "SIGTERM");
+    process.kill(started!.main.pid, "SIGTERM");
+    const { exit } = await run.ended();
+    assert.deepEqual([exit?.code, exit?.terminated], [7, true]);
+  });
+
+  test("the exit mark needs no more bytes than were reserved for it", async () => {
+    await using run = await place();
+    await prepareMarks(run.mark);
+    const reserved = (await readFile(`${run.mark}.exit`)).length;
+    await run.start(["/bin/sh", "-c", "echo ready; while :; do sleep 0.01; done"]);
+    await waitFor("it runs", async () => (await run.readLog()).includes("ready"));
+    const { launcher, started } = readMarks(run.mark);
+    process.kill(launcher!.pid, "SIGTERM");
+    process.kill(started!.main.pid, "SIGKILL");
+    const { exit } = await run.ended();
+    assert.equal(exit?.terminated, true);
+    assert.equal((await readFile(`${run.mark}.exit`)).length, reserved);
+  });
+
+  test("the environment is exactly that of the file, with every kind of value", async () => {
+    await using run = await place();
+    const environment = {
+      PATH: cleanPath,
+      EMPTY: "",
+      QUOTES: `it's "quoted" '' \\ 'x`,
+      LINES: "one\n\ntwo\n",
+      SHELL_TEXT: "$HOME `id` $(id) \\$x; # & |",
+      EQUALS: "a=b=c",
+      BYTES: "é \u{1f600} \t\u0001",
+      LD_PRELOAD: "",
+    };
+    await writeFile(run.environment, encodeEnvironment(environment));
+    await run.launch(["env", "-0"]);
+    const variables = (await run.readLog()).split("\0").filter(Boolean).map((text) => {
+      const at = text.indexOf("=");
+      return [text.slice(0, at), text.slice(at + 1)];
+    });
+    const { PWD, ...shown } = Object.fromEntries(variables);
+    assert.deepEqual([shown, PWD], [environment, "/"]);
+  });
+
+  test("a command is found on the PATH of the run; one that is not there is status 127, one that cannot be executed 126", async () => {
+    await using run = await place();
+    const bin = join(run.folder, "bin");
+    await mkdir(bin);
+    await writeFile(join(bin, "tool"), 'echo "tool $1"\n', { mode: 0o755 });
+    await writeFile(join(bin, "locked"), "echo locked\n", { mode: 0o644 });
+    await writeFile(run.environment, encodeEnvironment({ PATH: `/no/such/folder:${bin}:${cleanPath}` }));
+    assert.equal((await run.launch(["tool", "with args"])).exit?.code, 0);
+    assert.equal(await run.readLog(), "tool with args\n");
+    for (const [command, code] of [["no-such-tool", 127], [join(bin, "locked"), 126]] as const) {
+      await using next = await place();
+      assert.equal((await next.launch([command])).exit?.code, code, command);
+      assert.match(await next.readLog(), new RegExp(`${command}.*: `));
+    }
+  });
+
+  test("a folder that is gone is status 126, and the log says so", async () => {
+    await using run = await place();
+    const { exit } = await run.launch(["true"], { workingDir: "/no/such/folder" });
+    assert.equal(exit?.code, 126);
+    assert.match(await run.readLog(), /\/no\/such\/folder/);
+  });
+
+  if (isRoot) {
+    test("a script is another user with exactly its groups, no capability and no new privileges", async () => {
+      await using run = await place();
+      const privileges = [
+        ..."setsid setpriv --reuid 65534 --regid 65533 --groups 4,100000 --no-new-privs".split(" "),
+      ];
+      await run.launch(
+        ["sh", "-c", "id -u; id -g; id -G; grep -e Cap -e NoNew /proc/self/status; echo >/proc/self/fd/1"],
+        { user: "65534 65533 4 100000", privileges },
+      );
+      const [uid, gid, groups, ...status] = (await run.readLog()).trim().split("\n");
+      assert.deepEqual([uid, gid, groups], ["65534", "65533", "65533 4 100000"]);
+      const sets = status.filter((line) => /^Cap(Inh|Prm|Eff|Amb)/.test(line));
+      assert.deepEqual(sets.map((line) => /[0-9a-f]+$/.exec(line)?.[0]), Array(4).fill("0".repeat(16)));
+      assert.ok(status.includes("NoNewPrivs:\t1"));
+    });
+  }
+
+  // QEMU's user mode shows other start times than the kernel, and has no subreapers.
+  const isEmulated = kind === "arm64";
+  if (!isEmulated) {
+    test("waitForLauncher() waits until the launcher has written its last mark", async () => {
+      await using run = await place();
+      await prepareMarks(run.mark);
+      const gate = join(run.folder, "gate");
+      await run.start(["/bin/sh", "-c", `until [ -e '${gate}' ]; do sleep 0.01; done`]);
+      await waitFor("it has started", () => readMarks(run.mark).started);
+      await assert.rejects(
+        waitForLauncher(run.mark, { timeoutMs: 50 }),
+        /the launcher of .*, process \d+, does not exit/,
+      );
+      const waiting = waitForLauncher(run.mark);
+      await writeFile(gate, "");
+      await waiting;
+      assert.equal(readMarks(run.mark).exit?.code, 0);
+    });
+  }
+
+  if (!isNative) continue;
+
+  test("a run whose marks were removed is not started by a launcher that comes late", async () => {
+    await using run = await place();
+    await run.start(["sh", "-c", "echo ran"]);
+    await run.launchAnother();
+    assert.deepEqual([readMarks(run.mark).claim, await run.readLog()], ["none", ""]);
+  });
+
+  test("a log or an environment that cannot be opened is named in the failure mark", async () => {
+    for (const [what, change] of [["log", { log: "/no/log" }], ["environment", {}]] as const) {
+      await using run = await place();
+      await prepareMarks(run.mark);
+      const environment = what === "environment" ? { environment: "/no/environment" } : {};
+      await run.start(["true"], environment, change);
+      const failure = await waitFor("the mark", () => readMarks(run.mark).failure);
+      assert.equal(failure, `cannot open the ${what} /no/${what}: No such file or directory`);
+    }
+  });
+
+  test("an environment file that is damaged is loaded by nobody", async () => {
+    for (
+      const text of [
+        "export A=1\n",
+        "A='1'\n",
+        "export A='1'",
+        "export A='1\n",
+        "export ='1'\n",
+        "id\n",
+        "export A='\0'\n",
+      ]
+    ) {
+      await using run = await place();
+      await writeFile(run.environment, text);
+      assert.equal((await run.launch(["echo", "ran"])).exit?.code, 126, JSON.stringify(text));
+      assert.equal(
+        await run.readLog(),
+        "nckubelet: cannot load the environment: the file of the run is damaged\n",
+      );
+    }
+  });
+
+  if (isEmulated) continue;
+  test("without a cgroup the launcher stays until the last process that the script left behind has ended", async () => {
+    await using run = await place();
+    await prepareMarks(run.mark);
+    const pidFile = join(run.folder, "pid");
+    const hide = `(env -i setsid sh -c 'echo $$ >${pidFile}; exec sleep 300' >/dev/null 2>&1 &)`;
+    await run.start(["sh", "-c", `${hide}; while [ ! -s ${pidFile} ]; do sleep 0.01; done; exit 3`]);
+    const { launcher } = await waitFor("its end", () => {
+      const marks = readMarks(run.mark);
+      return marks.exit?.code === 3 ? marks : undefined;
+    });
+    const left = readStat(Number(await readFile(pidFile, "utf8")));
+    assert.equal(left?.parent, launcher?.pid);
+    process.kill(left!.pid, "SIGKILL");
+    await waitForLauncher(run.mark);
+  });
+}
+
+async function createPlace(helper: string | undefined) {
+  const temp = tempFolder();
+  const folder = temp.path;
+  await chmod(folder, 0o755);
+  const [mark, log, environment] = ["run-1", "log", "environment"].map((name) => join(folder, name));
+  const entry = {
+    leaf: "",
+    user: "",
+    privileges: ["setsid"],
+    workingDir: "/",
+    environment: environment!,
+  };
+  await Promise.all([writeFile(environment!, `export PATH='${cleanPath}'\n`), writeFile(log!, "")]);
+  const fallback = () => createShLauncher({ stateDir: folder, why: "" });
+  const launcher: Launcher = helper === undefined
+    ? fallback()
+    : new NativeLauncher({ path: helper, log: silentLogger, fallback });
+  const place = {
+    folder,
+    mark: mark!,
+    environment: environment!,
+    readLog: () => readFile(log!, "utf8"),
+    start: (
+      command: string[],
+      change: Partial<typeof entry> = {},
+      fields: { keeper?: string; log?: string } = {},
+    ) =>
+      launcher.start({
+        mark: mark!,
+        keeper: "",
+        log: log!,
+        entry: { ...entry, ...change },
+        command,
+        ...fields,
+      }),
+    async ended() {
+      const marks = await waitFor("its end", () => {
+        const marks = readMarks(mark!);
+        return marks.exit && marks;
+      });
+      await waitForLauncher(mark!);
+      return marks;
+    },
+    async launch(command: string[], change?: Partial<typeof entry>) {
+      await prepareMarks(mark!);
+      await place.start(command, change);
+      return await place.ended();
+    },
+    /** By the time that a later run has ended, an earlier launcher has done what it does. */
+    async launchAnother() {
+      const other = `${mark}-other`;
+      await prepareMarks(other);
+      await launcher.start({ mark: other, keeper: "", log: "/dev/null", entry, command: ["sleep", "0.1"] });
+      await waitFor("its end", () => readMarks(other).exit);
+    },
+    async [Symbol.asyncDispose]() {
+      launcher.close();
+      await rm(folder, { recursive: true, force: true });
+      temp.remove();
+    },
+  };
+  return place;
+}

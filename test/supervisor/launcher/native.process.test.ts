@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { chmod, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { silentLogger } from "../../../src/lib/log.ts";
+import { findHelper, installHelper } from "../../../src/supervisor/launcher/helper.ts";
+import { createShLauncher, openLauncher } from "../../../src/supervisor/launcher/launcher.ts";
+import { NativeLauncher } from "../../../src/supervisor/launcher/native.ts";
+import { Zygote } from "../../../src/supervisor/launcher/zygote.ts";
+import { prepareMarks, readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
+import { isAlive, readStat } from "../../../src/supervisor/processes.ts";
+import { StartError } from "../../../src/supervisor/types.ts";
+import { builtLauncher, crashingLauncher, sanitizedLauncher } from "../../harness/launcher.ts";
+import { skipUnless } from "../../harness/parts.ts";
+import { tempFolder } from "../../temp-folder.ts";
+import { waitFor } from "../../wait-for.ts";
+
+const skip = skipUnless("compilers");
+
+/** A launcher whose zygotes execute these files in turn, the last one for good. */
+async function createPlace(...paths: string[]) {
+  const temp = tempFolder();
+  const folder = temp.path;
+  const zygotes: Zygote[] = [];
+  const launcher = new NativeLauncher({
+    path: paths[0]!,
+    log: silentLogger,
+    fallback: (why) => createShLauncher({ stateDir: folder, why }),
+    startZygote: async () => {
+      const zygote = await Zygote.start(paths[Math.min(zygotes.length, paths.length - 1)]!);
+      zygotes.push(zygote);
+      return zygote;
+    },
+  });
+  const [log, environment] = [join(folder, "log"), join(folder, "environment")];
+  await writeFile(log, "");
+  await writeFile(environment, "export PATH='/usr/bin:/bin'\n");
+  let runs = 0;
+  return {
+    folder,
+    zygotes,
+    launcher,
+    readLog: () => readFile(log, "utf8"),
+    /** Starts a run; returns the path of its marks. */
+    async start(command: string[] = ["sh", "-c", "echo ran"], keeper = ""): Promise<string> {
+      const mark = join(folder, `run-${++runs}`);
+      await prepareMarks(mark);
+      const entry = { leaf: "", user: "", privileges: ["setsid"], workingDir: "/", environment };
+      await launcher.start({ mark, keeper, log, entry, command });
+      return mark;
+    },
+    [Symbol.dispose]() {
+      launcher.close();
+      temp.remove();
+    },
+  };
+}
+
+test("a zygote that was killed is replaced for the next request", { skip }, async () => {
+  using place = await createPlace(await builtLauncher());
+  for (let round = 1; round <= 3; round++) {
+    const mark = await place.start();
+    await waitFor("its end", () => readMarks(mark).exit);
+    assert.equal(place.zygotes.length, round);
+    const pid = await place.launcher.pid();
+    process.kill(pid, "SIGKILL");
+    await waitFor("its end is known", () => place.zygotes.at(-1)?.end === "SIGKILL");
+  }
+  assert.equal(await place.readLog(), "ran\nran\nran\n");
+});
+
+test("requests at the same time share one zygote, and each gets its own answer", { skip }, async () => {
+  using place = await createPlace(await builtLauncher());
+  const marks = await Promise.all(Array.from({ length: 20 }, () => place.start()));
+  for (const mark of marks) assert.equal((await waitFor("its end", () => readMarks(mark).exit)).code, 0);
+  assert.equal(place.zygotes.length, 1);
+  assert.equal(await place.readLog(), "ran\n".repeat(20));
+});
+
+for (
+  const [what, step] of [["before it has forked a launcher", 1], ["before it has answered", 2]] as const
+) {
+  test(`a run whose zygote is killed ${what} is started exactly once`, { skip }, async () => {
+    using place = await createPlace(await crashingLauncher(step), await builtLauncher());
+    const mark = await place.start();
+    await waitFor("its end", () => readMarks(mark).exit);
+    // A later run has ended, too: nothing of the first one is under way.
+    const next = await place.start(["true"]);
+    await waitFor("its end", () => readMarks(next).exit);
+    assert.equal(await place.readLog(), "ran\n");
+    assert.equal(place.zygotes.length, 2);
+  });
+}
+
+test("a zygote that does not answer is killed, and the next one starts the run once", { skip }, async () => {
+  using place = await createPlace(await builtLauncher());
+  const first = await place.launcher.pid();
+  const zygote = place.zygotes[0]!;
+  process.kill(first, "SIGSTOP");
+  await assert.rejects(zygote.request(new Uint8Array(4), 50), /no answer in 0\.05 s/);
+  const mark = await place.start();
+  await waitFor("its end", () => readMarks(mark).exit);
+  await waitFor("the first one is gone", () => readStat(first) === undefined);
+  assert.equal(await place.readLog(), "ran\n");
+});
+
+test("a helper that always fails leaves its runs to sh, which starts each once, and the state says why", {
+  skip,
+}, async () => {
+  using place = await createPlace(await crashingLauncher(2));
+  const mark = await place.start();
+  await waitFor("its end", () => readMarks(mark).exit);
+  const { kind, message } = place.launcher.state;
+  assert.equal(kind, "sh");
+  assert.match(message, /launcher-crash-2 fails: the zygote has ended: SIGKILL/);
+  const next = await place.start();
+  assert.equal((await waitFor("its end", () => readMarks(next).exit)).signal, undefined, "it was sh");
+  assert.equal(await place.readLog(), "ran\nran\n");
+});
+
+test("a launcher outlives its zygote, holds nothing of the agent, and shows its run in its argument list", {
+  skip,
+}, async () => {
+  using place = await createPlace(await builtLauncher());
+  const gate = join(place.folder, "gate");
+  const mark = await place.start(["sh", "-c", `until [ -e ${gate} ]; do sleep 0.01; done`]);
+  const { launcher } = await waitFor("its start", () => readMarks(mark).started && readMarks(mark));
+  const words = (await readFile(`/proc/${launcher!.pid}/cmdline`, "utf8")).split("\0");
+  assert.deepEqual(words.slice(0, 2), ["nckubelet-launcher", mark]);
+  assert.equal(await readFile(`/proc/${launcher!.pid}/environ`, "utf8"), "");
+  const zygote = await place.launcher.pid();
+  place.launcher.close();
+  await waitFor("the zygote ends with its agent", () => readStat(zygote) === undefined);
+  assert.equal(isAlive(launcher!), true);
+  await writeFile(gate, "");
+  assert.equal((await waitFor("its end", () => readMarks(mark).exit)).code, 0);
+});
+
+test("a command that is too long, or has a NUL byte, is an error before anything is started", {
+  skip,
+}, async () => {
+  using place = await createPlace(await builtLauncher());
+  await assert.rejects(place.start(["echo", "x".repeat(2 ** 21)]), StartError);
+  await assert.rejects(place.start(["echo", "a\0b"]), /contains a NUL byte/);
+  const mark = await place.start(["echo", "x".repeat(2 ** 16)]);
+  assert.equal((await waitFor("its end", () => readMarks(mark).exit)).code, 0);
+});
+
+test("a request with more fields than the launcher's table holds is refused", { skip }, async () => {
+  const path = await sanitizedLauncher();
+  const answers = [65_535, 65_536].map((count) => {
+    const fields = ["/mark", "", "", "/log", "/environment", "/", "", "true"];
+    const body = Buffer.from(`${fields.join("\0")}\0${"\0".repeat(count - fields.length)}`);
+    const head = Buffer.alloc(8);
+    head.writeUInt32LE(body.length + 4, 0);
+    head.writeUInt32LE(count, 4);
+    const input = Buffer.concat([head, body]);
+    const { stdout, stderr } = spawnSync(path, ["check", "requests"], { input });
+    assert.equal(stderr.toString(), "");
+    return stdout.readInt32LE(0);
+  });
+  assert.deepEqual(answers, [65_535, -22]);
+});
+
+test(
+  "the helper is installed once, private, under its digest; one that was changed is replaced",
+  { skip },
+  async () => {
+    using temp = tempFolder();
+    const stateDir = join(temp.path, "state");
+    const content = readFileSync(await builtLauncher());
+    const readOwn = () => content;
+    assert.match((await findHelper(stateDir, { readOwn }) as { why: string }).why, /ENOENT$/);
+    const { path = "" } = await installHelper(stateDir, { readOwn });
+    assert.match(path, /\/state\/launcher-[0-9a-f]{12}$/);
+    const info = await stat(path);
+    assert.equal(info.mode & 0o777, 0o700);
+    await installHelper(stateDir, { readOwn });
+    assert.equal((await stat(path)).ino, info.ino);
+    const harms = [
+      () => chmod(path, 0o722),
+      () => writeFile(path, Buffer.from(content).fill(0, 100, 200)),
+      () => rm(path).then(() => symlink("/bin/true", path)),
+    ];
+    for (const harm of harms) {
+      await harm();
+      assert.match((await findHelper(stateDir, { readOwn }) as { why: string }).why, /installed|ELOOP/);
+      assert.deepEqual(await installHelper(stateDir, { readOwn }), { path });
+      assert.deepEqual(await findHelper(stateDir, { readOwn }), { path });
+    }
+  },
+);
+
+test("without a helper, or with one that cannot be executed, sh starts the apps and the state says why", async () => {
+  using temp = tempFolder();
+  const stateDir = join(temp.path, "state");
+  const open = (readOwn: () => Uint8Array | undefined) =>
+    openLauncher({
+      stateDir,
+      log: silentLogger,
+      install: (folder) => installHelper(folder, { readOwn }),
+    });
+  const none = await open(() => undefined);
+  assert.deepEqual(none.state, {
+    kind: "sh",
+    message: "no native launcher: this program was built without it",
+  });
+  for (const content of ["not a program", "#!/bin/false\n", "#!/bin/cat\n"]) {
+    const { kind, message } = (await open(() => new TextEncoder().encode(content))).state;
+    assert.equal(kind, "sh", content);
+    assert.match(message, /^cannot execute .*\/launcher-[0-9a-f]{12}: /);
+  }
+});

@@ -1,0 +1,199 @@
+/**
+ * Writes docs/reference.md from the schema: every field with type, default, bounds and example, and whether a change restarts the app,
+ * as the agent decides it. `npm run generate` calls it; with `check` it writes nothing and fails if it would.
+ */
+import { dump } from "js-yaml";
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { lifecycle } from "../src/api/schema/lifecycle.ts";
+import { limits } from "../src/api/schema/limits.ts";
+import { placement } from "../src/api/schema/placement.ts";
+import { program } from "../src/api/schema/program.ts";
+import { explainMismatch, ncapp, type Schema } from "../src/api/schema/schema.ts";
+import { apiVersion, kind } from "../src/api/names.ts";
+import { applyDefaults, validateNCApp } from "../src/api/validate/validate.ts";
+import type { NCAppSpec } from "../src/api/types.ts";
+import { runHash } from "../src/supervisor/decide/run-hash.ts";
+import { exampleSpecs } from "./reference/examples.ts";
+
+const target = fileURLToPath(new URL("../docs/reference.md", import.meta.url));
+
+/** Updates the page, or, with `check`, reports that it is outdated. Returns the exit code. */
+export async function makeReference({ check }: { check: boolean }): Promise<number> {
+  const wanted = renderReference();
+  const isCurrent = await readFile(target, "utf8").catch(() => "") === wanted;
+  if (check && !isCurrent) console.log("docs/reference.md is not up to date; run: npm run generate");
+  if (check) return isCurrent ? 0 : 1;
+  if (!isCurrent) await writeFile(target, wanted);
+  console.log(`docs/reference.md ${isCurrent ? "was up to date" : "was written"}`);
+  return 0;
+}
+
+const groups: [title: string, text: string, fields: Record<string, Schema>][] = [
+  ["What to run", "A change of these fields restarts the app.", program],
+  ["Limits", "Changes apply without a restart.", limits],
+  ["Lifecycle", "Changes apply without a restart.", lifecycle],
+  ["Placement", "Changes apply without a restart; another `nodeName` moves the app.", placement],
+];
+
+/** Returns the text of the page. Throws if a field has no example, or an example is not valid. */
+export function renderReference(): string {
+  for (const spec of exampleSpecs) checkExample(spec);
+  const uses = usesOf(ncapp.properties.spec, exampleSpecs, "spec");
+  // Probes have the same fields: one example is enough.
+  const shown = new Set(uses.filter(({ used }) => used).map(({ same }) => same));
+  const missing = uses.filter(({ same }) => !shown.has(same)).map(({ path }) => path);
+  if (missing.length > 0) throw new Error(`tools/reference/examples.ts has no ${missing.join(", ")}`);
+  /** Parts of the schema that are on the page already, with the field that has them. */
+  const known = new Map<string, string>();
+  const sections = groups.flatMap(([title, text, fields]) => [
+    `## ${title}`,
+    text,
+    ...Object.entries(fields).flatMap(([name, schema]) => section(name, schema, known)),
+  ]);
+  return [
+    "# Reference of NCApp",
+    "<!-- Made by tools/reference.ts from the schema: npm run generate. Do not edit. -->",
+    `Every field of \`${kind}\` (\`${apiVersion}\`). \`kubectl explain ncapp.spec\` has the same descriptions. A field without a ` +
+    "default is optional and empty, unless it is marked as required.",
+    ...sections,
+    "## Status",
+    "The agent writes the status, and the scheduler `nominatedNodeName` and the condition `Scheduled`. " +
+    "[Troubleshooting](troubleshooting.md) explains phases and reasons.",
+    fieldTable(ncapp.properties.status, "", new Map()),
+  ].join("\n\n") + "\n";
+}
+
+function section(name: string, schema: Schema, known: Map<string, string>): string[] {
+  const example = exampleOf(name);
+  const facts = [
+    ["Type", typeOf(schema)],
+    ["Default", defaultOf(schema)],
+    ["Bounds", boundsOf(schema)],
+    ["A change restarts the app", restarts(name) ? "yes" : "no"],
+  ].filter(([, value]) => value);
+  return [
+    `### ${name}`,
+    schema.description ?? "",
+    facts.map(([what, value]) => `- ${what}: ${value}`).join("\n"),
+    "```yaml\n" + dump({ [name]: example }, { quoteStyle: "double", lineWidth: 100 }) + "```",
+    fieldTable(schema, name, known),
+  ].filter(Boolean);
+}
+
+/** The fields below a field, as a table; "" if it has none, a reference if another field has the same. */
+function fieldTable(schema: Schema, name: string, known: Map<string, string>): string {
+  const rows = nestedRows(schema, "", name, known);
+  if (rows.length === 0) return "";
+  return table(["field", "type", "default", "bounds", "description"], rows);
+}
+
+function nestedRows(schema: Schema, path: string, owner: string, known: Map<string, string>): string[][] {
+  const inner = schema.items ?? schema;
+  return Object.entries(inner.properties ?? {}).flatMap(([name, field]) => {
+    const full = `${path}${name}${field.items ? "[]" : ""}`;
+    const isRequired = inner.required?.includes(name) ?? false;
+    const below = JSON.stringify((field.items ?? field).properties);
+    const seen = below && known.get(below);
+    if (below && !seen) known.set(below, `${owner}.${full}`);
+    const description = [field.description ?? "", seen ? `Fields as in \`${seen}\`.` : ""].filter(Boolean)
+      .join(" ");
+    const row = [
+      `\`${full}\`${isRequired ? ", required" : ""}`,
+      typeOf(field),
+      defaultOf(field),
+      boundsOf(
+        field.items && !field.items.properties
+          ? { ...field, ...field.items, maxItems: field.maxItems }
+          : field,
+      ),
+      description,
+    ];
+    return [row, ...(seen ? [] : nestedRows(field, `${full}.`, owner, known))];
+  });
+}
+
+function typeOf(schema: Schema): string {
+  if (schema["x-kubernetes-int-or-string"]) return "integer or string";
+  if (schema.items) return schema.items.properties ? "list of objects" : `list of ${typeOf(schema.items)}s`;
+  if (schema.additionalProperties) return `map of ${typeOf(schema.additionalProperties)}s`;
+  return schema.format === "date-time" ? "time" : schema.type ?? "object";
+}
+
+function defaultOf(schema: Schema): string {
+  return schema.default === undefined ? "" : `\`${schema.default}\``;
+}
+
+function boundsOf(schema: Schema): string {
+  const { minimum, maximum, exclusiveMinimum, maxLength, minItems, maxItems, maxProperties, pattern } =
+    schema;
+  return [
+    schema.enum?.map((value) => value === "" ? "empty" : `\`${value}\``).join(", "),
+    minimum === undefined ? "" : exclusiveMinimum ? `more than ${minimum}` : `at least ${minimum}`,
+    maximum === undefined ? "" : `at most ${maximum}`,
+    pattern && meaningOf(pattern),
+    minItems === undefined ? "" : `at least ${minItems} items`,
+    maxItems === undefined ? "" : `at most ${maxItems} items`,
+    maxProperties === undefined ? "" : `at most ${maxProperties} entries`,
+    maxLength === undefined ? "" : `at most ${maxLength} characters`,
+  ].filter(Boolean).join("; ");
+}
+
+/** What a pattern allows, in words; nothing for one without words. */
+function meaningOf(pattern: string): string {
+  const words = explainMismatch(pattern, "");
+  return words.startsWith("must match ")
+    ? ""
+    : words.replace(/^must not contain a /, "no ").replace(/^must (be )?/, "").replace(
+      /: .*(drops|cannot).*$/,
+      "",
+    );
+}
+
+/** Every field below a schema, and whether one of the values has it. */
+function usesOf(
+  schema: Schema,
+  values: readonly unknown[],
+  path: string,
+): { path: string; same: string; used: boolean }[] {
+  if (schema.items) return usesOf(schema.items, values.flat(), `${path}[]`);
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const found = values.map((value) => (value as Record<string, unknown>)[name])
+      .filter((value) => value !== undefined);
+    const use = { path: `${path}.${name}`, same: JSON.stringify([name, field]), used: found.length > 0 };
+    return [use, ...usesOf(field, found, use.path)];
+  });
+}
+
+function exampleOf(name: string): unknown {
+  return exampleSpecs.map((spec) => (spec as Record<string, unknown>)[name])
+    .find((value) => value !== undefined);
+}
+
+/** Reports whether the agent restarts an app when this field changes to its example. */
+function restarts(name: string): boolean {
+  const hash = (spec: NCAppSpec) => runHash({ ...manifest(spec), spec: applyDefaults(spec) });
+  return hash({}) !== hash({ [name]: exampleOf(name) } as NCAppSpec);
+}
+
+function checkExample(spec: NCAppSpec): void {
+  const errors = validateNCApp(manifest(spec));
+  if (errors.length > 0) {
+    throw new Error(`tools/reference/examples.ts: ${errors.map(({ message }) => message).join("; ")}`);
+  }
+}
+
+function manifest(spec: NCAppSpec) {
+  return { apiVersion, kind, metadata: { name: "web" }, spec } as const;
+}
+
+/** A table as `deno fmt` formats it. */
+function table(head: string[], rows: string[][]): string {
+  const cells = [head, ...rows.map((row) => row.map((cell) => cell.replaceAll("|", "\\|")))];
+  const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => [...row[column] ?? ""].length)));
+  const line = (row: string[]) =>
+    `| ${row.map((cell, i) => cell + " ".repeat(widths[i]! - [...cell].length)).join(" | ")} |`;
+  return [line(cells[0]!), line(widths.map((width) => "-".repeat(width))), ...cells.slice(1).map(line)].join(
+    "\n",
+  );
+}

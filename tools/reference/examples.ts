@@ -1,0 +1,90 @@
+/** Specs that together use every field of the schema: the examples of docs/reference.md. Each is valid. */
+import type { NCAppSpec } from "../../src/api/types.ts";
+
+export const exampleSpecs: readonly NCAppSpec[] = [
+  {
+    shellFile: "/opt/web/start.sh",
+    shellFileSHA256: "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
+    args: ["--port", "8080"],
+    env: [
+      { name: "MODE", value: "production" },
+      { name: "PASSWORD", valueFrom: { secretKeyRef: { name: "web", key: "password", optional: false } } },
+      { name: "REGION", valueFrom: { configMapKeyRef: { name: "site", key: "region", optional: true } } },
+      { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
+    ],
+    workingDir: "/srv/web",
+    runAsUser: "www-data",
+    runAsGroup: "www-data",
+    cpuPCT: "12.5",
+    memPCT: "10",
+    pidsMax: 512,
+    oomPolicy: "Process",
+    restartPolicy: "OnFailure",
+    backoffSeconds: 5,
+    maxBackoffSeconds: 120,
+    terminationGracePeriodSeconds: 60,
+    stopFile: "/opt/web/stop.sh",
+    livenessProbe: {
+      exec: { command: ["/opt/web/check.sh", "--fast"] },
+      initialDelaySeconds: 10,
+      periodSeconds: 30,
+      timeoutSeconds: 5,
+      successThreshold: 1,
+      failureThreshold: 3,
+    },
+    readinessProbe: {
+      httpGet: {
+        path: "/ready",
+        port: "http",
+        host: "127.0.0.1",
+        scheme: "HTTP",
+        httpHeaders: [{ name: "Accept", value: "text/plain" }],
+      },
+      initialDelaySeconds: 0,
+      periodSeconds: 5,
+      timeoutSeconds: 1,
+      successThreshold: 2,
+      failureThreshold: 3,
+    },
+    startupProbe: {
+      tcpSocket: { port: 8080, host: "127.0.0.1" },
+      initialDelaySeconds: 0,
+      periodSeconds: 2,
+      timeoutSeconds: 1,
+      successThreshold: 1,
+      failureThreshold: 30,
+    },
+    suspend: true,
+    nodeName: "edge-7",
+    schedulerName: "nc-scheduler",
+    nodeSelector: { "kubernetes.io/arch": "arm64" },
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{
+            matchExpressions: [{ key: "zone", operator: "In", values: ["a", "b"] }],
+            matchFields: [{ key: "metadata.name", operator: "NotIn", values: ["edge-1"] }],
+          }],
+        },
+        preferredDuringSchedulingIgnoredDuringExecution: [{
+          weight: 10,
+          preference: { matchExpressions: [{ key: "disk", operator: "Exists" }] },
+        }],
+      },
+    },
+    tolerations: [{
+      key: "site",
+      operator: "Equal",
+      value: "remote",
+      effect: "NoExecute",
+      tolerationSeconds: 600,
+    }],
+    priorityClassName: "important",
+    ports: [{ name: "http", port: 8080, protocol: "TCP" }],
+  },
+  {
+    schedule: "30 2 * * *",
+    timeZone: "Europe/Berlin",
+    concurrencyPolicy: "Replace",
+  },
+];
