@@ -181,7 +181,7 @@ static int claim(const struct run *run) {
 }
 
 /* Overwrites what the agent reserved, in one write. A shell would say 128 + signal: agents without native launchers read that. */
-static void write_exit(int mark, int status, bool terminated) {
+static void write_exit(const struct run *run, int mark, int status, bool terminated) {
   int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   struct text line = {0};
   add(&line, "exit ");
@@ -189,7 +189,10 @@ static void write_exit(int mark, int status, bool terminated) {
   add(&line, terminated ? "\nterminated\nsignal " : "\nsignal ");
   add_number(&line, (unsigned)signal);
   add(&line, "\n");
-  while (pwrite(mark, line.bytes, line.length, 0) < 0 && errno == EINTR) {}
+  /* The state folder may be a copy by now: the open file is for a folder that is gone, or a table of files that is full. */
+  struct text path;
+  int named = open(joined(&path, run->mark, ".exit"), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  while (pwrite(named < 0 ? mark : named, line.bytes, line.length, 0) < 0 && errno == EINTR) {}
 }
 
 /* --- Requests --- */
@@ -287,7 +290,9 @@ static const char *value_of(char *const *environment, const char *name, size_t l
 static char **load_environment(int file, const char *folder) {
   struct stat info;
   if (fstat(file, &info) != 0) give_up(CANNOT_EXECUTE, "cannot load the environment", "", strerror(errno));
-  char *text = reserve((size_t)info.st_size + 1), *end = text + read_all(file, text, (size_t)info.st_size);
+  size_t size = (size_t)info.st_size;
+  char *text = reserve(size + 1), *end = text + size;
+  if (read_all(file, text, size) < size) give_up(CANNOT_EXECUTE, "cannot load the environment", "", "the file cannot be read");
   size_t most = 2;
   for (char *at = text; at < end; at++) most += *at == '\n';
   for (char **own = environ; *own; own++) most++;
@@ -414,13 +419,6 @@ static pid_t fork_into(const char *cgroup, bool *inside) {
   return *inside ? pid : fork();
 }
 
-static void open_null(int target) {
-  int file = open("/dev/null", O_RDWR);
-  if (file < 0 || file == target) return;
-  dup2(file, target);
-  close(file);
-}
-
 static void set_title(const char *name, const char *of) {
   struct text words = {0};
   add(&words, name);
@@ -469,12 +467,14 @@ static _Noreturn void launch(const struct run *run, bool inside) {
   sigfillset(&every);
   sigprocmask(SIG_SETMASK, &every, NULL);
   signal(SIGCHLD, SIG_DFL);
-  for (int file = 0; file < 3; file++) open_null(file);
   setsid();
   umask(077);
   STEP(3);
   int mark = claim(run);
   STEP(5);
+  /* The pipes of the zygote are for nobody else. */
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0) fail(run, "cannot open ", "/dev/null", strerror(errno));
   set_title("nckubelet-launcher", run->mark);
   if (!inside && !enter_cgroup(run->keeper)) fail(run, "cannot enter ", run->keeper, "");
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -495,8 +495,7 @@ static _Noreturn void launch(const struct run *run, bool inside) {
   bool terminated = false;
   int status = reap(script, &terminated);
   STEP(9);
-  write_exit(mark, status, terminated || is_terminating());
-  close(mark);
+  write_exit(run, mark, status, terminated || is_terminating());
   STEP(10);
   /* What the script left behind is known by its parent, this process, even if it has left its cgroup, as after `su -`. */
   reap(0, &terminated);

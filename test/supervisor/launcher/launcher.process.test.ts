@@ -1,6 +1,6 @@
 /** What every launcher promises, run against each: sh, the native one, that with sanitizers, and that for arm64 in an emulator. */
 import assert from "node:assert/strict";
-import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test as runTest } from "node:test";
@@ -121,6 +121,26 @@ for (const [kind, find] of Object.entries(kinds)) {
     const { exit } = await run.ended();
     assert.equal(exit?.terminated, true);
     assert.equal((await readFile(`${run.mark}.exit`)).length, reserved);
+  });
+
+  test("an exit mark that was replaced meanwhile, as by a copy of the state folder, gets the status", async () => {
+    await using run = await place();
+    await prepareMarks(run.mark);
+    const gate = join(run.folder, "gate");
+    await run.start(["/bin/sh", "-c", `until [ -e '${gate}' ]; do sleep 0.01; done; exit 7`]);
+    await waitFor("it has started", () => readMarks(run.mark).started);
+    await copyFile(`${run.mark}.exit`, `${run.mark}.copy`);
+    await rename(`${run.mark}.copy`, `${run.mark}.exit`);
+    await writeFile(gate, "");
+    assert.equal((await run.ended()).exit?.code, 7);
+  });
+
+  test("an environment that cannot be read is status 126, and the script does not run without it", async () => {
+    await using run = await place();
+    await rm(run.environment);
+    await mkdir(run.environment);
+    assert.equal((await run.launch(["echo", "ran"])).exit?.code, 126);
+    assert.doesNotMatch(await run.readLog(), /^ran$/m);
   });
 
   test("the environment is exactly that of the file, with every kind of value", async () => {

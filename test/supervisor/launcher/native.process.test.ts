@@ -140,6 +140,23 @@ test("a launcher outlives its zygote, holds nothing of the agent, and shows its 
   assert.equal((await waitFor("its end", () => readMarks(mark).exit)).code, 0);
 });
 
+test("without /dev/null nothing is started: the script would have the pipes of the zygote", {
+  skip: skip || process.getuid?.() !== 0 && "needs root to hide it",
+}, async () => {
+  using temp = tempFolder();
+  const path = join(temp.path, "launcher");
+  const hide = `mount -t tmpfs none /dev && exec ${await builtLauncher()} "$@"`;
+  await writeFile(path, `#!/bin/sh\nexec unshare --mount sh -c '${hide}' sh "$@"\n`, { mode: 0o755 });
+  using place = await createPlace(path);
+  const mark = await place.start();
+  const { failure } = await waitFor("its end", () => {
+    const marks = readMarks(mark);
+    return marks.failure || marks.exit ? marks : undefined;
+  });
+  assert.equal(failure, "cannot open /dev/null: No such file or directory");
+  assert.equal(await place.readLog(), "");
+});
+
 test("a command that is too long, or has a NUL byte, is an error before anything is started", {
   skip,
 }, async () => {
