@@ -13,6 +13,7 @@ import { findHelper, type Helper, installHelper } from "./helper.ts";
 import { nativeEntrance, NativeLauncher } from "./native.ts";
 import { createShLauncher, shEntrance } from "./sh.ts";
 import type { Entrance, Launcher } from "./types.ts";
+import { Zygote } from "./zygote.ts";
 
 export { hasHelper } from "./helper.ts";
 export { exitPlaceholder } from "./launcher-script.ts";
@@ -31,7 +32,13 @@ export async function openLauncher(
   const fallback = (why: string) => createShLauncher({ stateDir, why });
   const helper = await install(stateDir);
   if (helper.path === undefined) return fallback(`no native launcher: ${helper.why}`);
-  const native = new NativeLauncher({ path: helper.path, log, fallback });
+  // Checked again for each zygote: the file may have been changed or removed since.
+  const startZygote = async () => {
+    const again = await install(stateDir);
+    if (again.path === undefined) throw new Error(again.why);
+    return await Zygote.start(again.path);
+  };
+  const native = new NativeLauncher({ path: helper.path, log, fallback, startZygote });
   try {
     await native.pid();
     return native;

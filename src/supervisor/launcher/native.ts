@@ -5,6 +5,7 @@
  * that claims the run first starts it, and any other ends without a trace, so it is never started twice. If the helper fails
  * three times for one request, sh starts this run and all later ones.
  */
+import { accessSync, constants } from "node:fs";
 import { getSystemErrorName } from "node:util";
 import { errorCode } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -99,14 +100,24 @@ export class NativeLauncher implements Launcher {
   }
 }
 
-/** Enters runs by the helper; those that older agents started by sh. */
+/** Enters runs by the helper; by sh those that older agents started, and all while the helper cannot be executed. */
 export function nativeEntrance(path: string): Entrance {
   return {
     enterCommand(entry, command, options = {}) {
       const { leaf, environment, workingDir, user } = entry;
-      if (user === undefined) return shEntrance.enterCommand(entry, command, options);
+      if (user === undefined || !isExecutable(path)) return shEntrance.enterCommand(entry, command, options);
       const session = options.onTerminal ? "same-session" : "new-session";
       return [path, "enter", session, leaf, options.log ?? "", environment, workingDir, user, ...command];
     },
   };
+}
+
+/** Somebody may have removed the file, or mounted its file system again without execution. */
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

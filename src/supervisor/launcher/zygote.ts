@@ -47,8 +47,10 @@ export class Zygote {
     });
     await once(child, "spawn");
     const zygote = new Zygote(child);
-    await zygote.request(Buffer.alloc(4));
-    return zygote;
+    const answer = await zygote.request(Buffer.alloc(4));
+    if (answer === 0) return zygote;
+    zygote.close();
+    throw new Error(`it answers ${answer} to an empty request`);
   }
 
   get pid(): number {

@@ -14,7 +14,12 @@ import { Zygote } from "../../../src/supervisor/launcher/zygote.ts";
 import { prepareMarks, readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
 import { isAlive, readStat } from "../../../src/supervisor/processes.ts";
 import { StartError } from "../../../src/supervisor/types.ts";
-import { builtLauncher, crashingLauncher, sanitizedLauncher } from "../../harness/launcher.ts";
+import {
+  builtLauncher,
+  crashingLauncher,
+  openTestLauncher,
+  sanitizedLauncher,
+} from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
@@ -226,9 +231,38 @@ test("without a helper, or with one that cannot be executed, sh starts the apps 
     kind: "sh",
     message: "no native launcher: this program was built without it",
   });
-  for (const content of ["not a program", "#!/bin/false\n", "#!/bin/cat\n"]) {
+  const babbler = "#!/bin/sh\nprintf 1234\nread line\n";
+  for (const content of ["not a program", "#!/bin/false\n", "#!/bin/cat\n", babbler]) {
     const { kind, message } = (await open(() => new TextEncoder().encode(content))).state;
     assert.equal(kind, "sh", content);
     assert.match(message, /^cannot execute .*\/launcher-[0-9a-f]{12}: /);
   }
 });
+
+test(
+  "a helper that is removed or cannot be executed any more is replaced for the next zygote; sh enters runs meanwhile",
+  {
+    skip,
+  },
+  async () => {
+    using temp = tempFolder();
+    await using launcher = await openInstalled(join(temp.path, "state"));
+    const { message: path } = launcher.state;
+    const entry = { leaf: "", user: "", privileges: [], workingDir: "/", environment: "/dev/null" };
+    const enters = () => launcher.enterCommand(entry, ["true"])[0];
+    for (const harm of [() => rm(path), () => chmod(path, 0o600)]) {
+      assert.equal(enters(), path);
+      await harm();
+      assert.equal(enters(), "/bin/sh");
+      const pid = await launcher.pid();
+      process.kill(pid, "SIGKILL");
+      await waitFor("another zygote", async () => await launcher.pid() !== pid);
+    }
+    assert.deepEqual([enters(), launcher.state], [path, { kind: "native", message: path }]);
+  },
+);
+
+async function openInstalled(stateDir: string) {
+  const launcher = await openTestLauncher("native", stateDir) as NativeLauncher;
+  return Object.assign(launcher, { [Symbol.asyncDispose]: async () => launcher.close() });
+}
