@@ -18,4 +18,4 @@ export { recordScopeLimits } from "./locate/scope.ts";
 export { checkName } from "./name.ts";
 export { findEntry, listChildren, listProcesses, moveProcess } from "./processes.ts";
 export { removeTree } from "./remove.ts";
-export { readStats } from "./stats.ts";
+export { readKills, readStats } from "./stats.ts";

@@ -1,6 +1,6 @@
 /** Usage of one cgroup, including everything below it. */
 import { type CpuStats, parseCpuStat } from "./limits/cpu.ts";
-import { type MemoryStats, parseMemoryEvents } from "./limits/memory.ts";
+import { type MemoryStats, type OomKills, parseMemoryEvents } from "./limits/memory.ts";
 import type { PidsStats } from "./limits/pids.ts";
 import { readTextIfAny } from "./file.ts";
 import { parseAmount } from "./parse.ts";
@@ -29,6 +29,12 @@ export function readStats(
     memory: controllers.includes("memory") ? readMemory(dir) : undefined,
     pids: controllers.includes("pids") ? readPids(dir) : undefined,
   };
+}
+
+/** Reads the out-of-memory kills in a cgroup, with one read; undefined when it is gone or has no memory controller. */
+export function readKills(dir: string): OomKills | undefined {
+  const events = readTextIfAny(dir, "memory.events");
+  return events === undefined ? undefined : parseMemoryEvents(events, `${dir}/memory.events`);
 }
 
 function readMemory(dir: string): MemoryStats | undefined {

@@ -78,6 +78,7 @@ export function createHollowRuns(behave: Behave = () => ({}), now: () => number 
     thaw: nothing,
     onEmpty: () => () => {},
     usage: async () => ({ cpuSeconds: 0, throttledSeconds: 0, memoryBytes: 1 << 20, processes: 1 }),
+    kills: () => undefined,
     removeRun: nothing,
     removeApp: nothing,
     listRuns: async () => [],

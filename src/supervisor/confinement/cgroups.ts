@@ -140,6 +140,11 @@ export function createCgroupConfinement(
       };
     },
     usage: async (run) => readUsage(appDir(run.folder), runDir(run), { controllers: measured, bootId }),
+    kills({ folder }) {
+      const kills = measured.length > 0 ? cgroups.readKills(appDir(folder)) : undefined;
+      const dir = kills && statSync(appDir(folder), { throwIfNoEntry: false });
+      return dir && { cgroup: `${bootId} ${dir.ino}`, ...kills };
+    },
     async removeRun(run) {
       await cgroups.kill(runDir(run));
       await cgroups.waitUntilEmpty(runDir(run), { timeoutMs: killTimeoutMs });

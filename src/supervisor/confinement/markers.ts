@@ -59,6 +59,7 @@ export function createMarkerConfinement(
     thaw: async () => {},
     onEmpty: (run, callback) => pollUntilEmpty(() => findAny(run), callback),
     usage: async (run) => sumUsage(allOf(run, await recentScan(sameMomentMs))),
+    kills: () => undefined,
     // Exec processes may be left; see exec-processes.ts.
     removeRun: (run) => signalAll(run, "SIGKILL"),
     removeApp: async () => {},

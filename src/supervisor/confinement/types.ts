@@ -55,6 +55,8 @@ export interface Confinement {
   onEmpty(run: RunRef, callback: () => void): () => void;
   /** The current usage; undefined while there is nothing to measure. */
   usage(run: RunRef): Promise<Usage | undefined>;
+  /** The kills for lack of memory that the kernel has counted; undefined where it counts none. */
+  kills(run: RunRef): KillCounts | undefined;
   /** Kills what is left of the run and removes what `prepare` created for it. */
   removeRun(run: RunRef): Promise<void>;
   removeApp(folder: string): Promise<void>;

@@ -44,7 +44,6 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
       list,
     })
     : listed;
-  const usage = mayLive ? await confinement.usage(ref) : undefined;
   return {
     claim,
     launcher: before.launcher,
@@ -54,7 +53,7 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
     failure,
     exit,
     processes,
-    kills: usage?.kills,
+    kills: mayLive ? confinement.kills(ref) : undefined,
   };
 }
 

@@ -26,7 +26,10 @@ async function usageWith(memoryEvents: string) {
     root: { ok: true, root, how: "override", controllers: ["cpu", "memory", "pids"], keeper },
     size: { cpus: 1, memoryBytes: 2 ** 30 },
   });
-  return await confinement.usage({ folder: "default_web", runId: "run-1" });
+  const run = { folder: "default_web", runId: "run-1" };
+  const usage = await confinement.usage(run);
+  assert.deepEqual(confinement.kills(run), usage?.kills);
+  return usage;
 }
 
 test("kills of processes and of whole groups are read, groups only where the kernel counts them", async () => {

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { markPath, marksFolder } from "../../../src/supervisor/layout.ts";
 import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
 import { observeRun } from "../../../src/supervisor/run/observe.ts";
+import { ProcessTable } from "../../../src/supervisor/process-table.ts";
 import { execMarker, runMarker } from "../../../src/supervisor/processes.ts";
 import { newRunId } from "../../../src/supervisor/run-ref.ts";
 import type { Run } from "../../../src/supervisor/types.ts";
@@ -89,6 +90,20 @@ test("while the script lives all processes are listed, and none is checked", asy
   assert.deepEqual(await orphan.processes([inside]), [], "and now it is gone, too");
 });
 
+test("a run whose script lives is observed without a look at all processes of the machine", async () => {
+  await using seen = await endedRun({ claim: await readFile("/proc/self/stat", "utf8"), exit: "" });
+  let scans = 0;
+  const scan = () => {
+    scans++;
+    return Promise.resolve(new ProcessTable([]));
+  };
+  assert.deepEqual(
+    await seen.processes([seen.main], {}, createMarkerConfinement("no cgroups here", { scan })),
+    [seen.main],
+  );
+  assert.equal(scans, 0);
+});
+
 /** A pid that no process has: pids end at 2^22. */
 const ended = 2 ** 22 + 1;
 
@@ -118,9 +133,13 @@ async function endedRun({ claim = statOf(ended), exit = "exit 0\n" } = {}) {
     exec: () => process({ [runMarker]: id, [execMarker]: id }),
     own: () => process({ [runMarker]: id }),
     /** What is seen where the cgroup lists these. */
-    async processes(listed: number[] | (() => number[]), fields: Partial<Run> = {}): Promise<number[]> {
+    async processes(
+      listed: number[] | (() => number[]),
+      fields: Partial<Run> = {},
+      held = markers,
+    ): Promise<number[]> {
       const list = Array.isArray(listed) ? () => listed : listed;
-      const confinement = { ...markers, processes: async () => list() };
+      const confinement = { ...held, processes: async () => list() };
       const deps = { layout, bootId: run.bootId, confinementOf: () => confinement };
       return (await observeRun("default_web", { ...run, ...fields }, deps)).processes;
     },
