@@ -240,7 +240,8 @@ export class AppRunner {
     }
     const { waitedMs } = this.#start;
     const view = await observe(this.#record, run, waitedMs);
-    const ended = isOver(view);
+    // A run without a launcher looks the same before its start as after its end.
+    const ended = this.#record.phase !== "Starting" && isOver(view);
     return {
       ...base,
       now: now(),

@@ -73,6 +73,24 @@ test("the wait for a launcher counts from its spawn, however long the start took
   assert.ok(looks[0]! < 10_000, `${looks[0]} ms`);
 });
 
+test("while a run waits for its launcher, its log is not read", async () => {
+  let [looks, reads] = [0, 0];
+  const { runner } = runnerOf(recordWith(), {
+    observe: async () => {
+      looks++;
+      return viewWith({ claim: "none", launcherAlive: false, started: undefined, processes: [] });
+    },
+    logTail: async () => {
+      reads++;
+      return "";
+    },
+  });
+  runner.poke();
+  await waitFor("the run is looked at", () => looks > 0);
+  await runner.close();
+  assert.equal(reads, 0);
+});
+
 for (const end of ["halt", "close"] as const) {
   test(`a start that is being saved when the agent stops is canceled: ${end}()`, async () => {
     const gate = createGate();
