@@ -71,10 +71,10 @@ export async function ensureFolder(path: string, { mode = 0o700 } = {}): Promise
   // Checked first: on Deno, mkdir would block the event loop while a mount hangs.
   const stat = await lstat(path).catch(async (error) => {
     if (errorCode(error) !== "ENOENT") throw error;
-    await mkdir(path, { recursive: true, mode });
-    return await lstat(path);
+    const created = await mkdir(path, { recursive: true, mode });
+    return created === undefined ? await lstat(path) : undefined;
   });
-  if (!stat.isDirectory()) throw new Error(`cannot use ${path}: not a folder`);
+  if (stat && !stat.isDirectory()) throw new Error(`cannot use ${path}: not a folder`);
 }
 
 /** Returns the errno name of a file system error, else its message. */

@@ -38,6 +38,8 @@ export interface RecordStore {
 }
 
 export function createRecordStore(layout: Layout, log: Logger, now: () => number = Date.now): RecordStore {
+  /** The folders that this store has used: a new app costs no write that fails. */
+  const used = new Set<string>();
   return {
     async load(onUnreadable = () => {}) {
       await ensureFolder(appsFolder(layout));
@@ -50,14 +52,19 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
     async save(record) {
       const folder = folderOf(record.app);
       const write = () => writeFileAtomic(recordPath(layout, folder), encodeRecord(record));
+      const ensure = () => ensureFolder(appFolder(layout, folder));
+      if (!used.has(folder)) await ensure();
+      used.add(folder);
       await write().catch(async (error: Error) => {
         if (errorCode(error.cause) !== "ENOENT") throw error;
-        await ensureFolder(appFolder(layout, folder));
+        await ensure();
         await write();
       });
     },
     async remove(record) {
-      await rm(appFolder(layout, folderOf(record.app)), { recursive: true, force: true });
+      const folder = folderOf(record.app);
+      used.delete(folder);
+      await rm(appFolder(layout, folder), { recursive: true, force: true });
     },
   };
 }

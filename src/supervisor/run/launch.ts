@@ -46,6 +46,8 @@ export interface LaunchDeps {
   /** Whether the agent may change users. */
   isRoot: boolean;
   resolveValue: ResolveValue;
+  /** Creates the folder of the run, with a copy of the app's record: a lost record is recovered from it. */
+  saveRecord: (runFolder: string) => Promise<void>;
   log: Logger;
   now?: () => number;
   /** Downloads a URL to a local file and checks its digest. */
@@ -84,12 +86,7 @@ export async function launchRun(
   signal.throwIfAborted();
 
   const contextFolder = runFolder(layout, run.id);
-  const mark = markPath(layout, run.id);
-  await Promise.all([
-    ensureFolder(contextFolder),
-    ensureFolder(marksFolder(layout)),
-    openLog(layout, folder, signal),
-  ]);
+  const [mark, log] = [markPath(layout, run.id), logPath(layout, folder)];
   const { keeper, leaf } = await placeRun(folder, run, caps, deps);
   const context = {
     leaf,
@@ -99,17 +96,26 @@ export async function launchRun(
     gid: identity.gid,
     environment: environmentPath(layout, run.id),
   } satisfies RunContext;
-  await Promise.all([
+  const noteStart = () =>
+    noteRun(log, run.id, { now: deps.now, signal }).catch((error) => {
+      deps.log.warn("cannot note where the output of a run starts", { app: keyOf(app), error });
+    });
+  // At once: only the launcher, which comes after all of them, needs more than one.
+  await allDone([
+    deps.saveRecord(contextFolder).then(() => saveRunContext(contextFolder, context)),
+    ensureFolder(marksFolder(layout)).then(() => prepareMarks(mark)),
     saveEnvironment(context.environment, environment).then(values.save),
-    saveRunContext(contextFolder, context),
-    prepareMarks(mark),
+    openLog(layout, folder, signal).then(noteStart),
   ]);
-  await noteRun(logPath(layout, folder), run.id, { now: deps.now, signal }).catch((error) => {
-    deps.log.warn("cannot note where the output of a run starts", { app: keyOf(app), error });
-  });
   signal.throwIfAborted();
   const command = [...script.command, ...(spec.args ?? [])];
-  await deps.launcher.start({ mark, keeper, log: logPath(layout, folder), entry: context, command });
+  await deps.launcher.start({ mark, keeper, log, entry: context, command });
+}
+
+/** Like Promise.all, but waits for all of them even if one fails: the caller then removes what they wrote. */
+async function allDone(work: Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
 }
 
 async function findScript(
@@ -127,6 +133,7 @@ async function findScript(
 }
 
 async function checkFolder(path: string, signal: AbortSignal): Promise<void> {
+  if (path === "/") return;
   const label = `spec.workingDir: ${JSON.stringify(path)}`;
   const { kind } = await checkPath(path, label, signal);
   if (kind === "folder") return;

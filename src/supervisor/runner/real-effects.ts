@@ -33,7 +33,7 @@ import { refOf, runsOf } from "../run-ref.ts";
 import { StartError } from "../types.ts";
 import type { AppRecord, Run, StartProblem } from "../types.ts";
 
-export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot"> {
+export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot" | "saveRecord"> {
   confinementOf: ConfinementOf;
   now: () => number;
 }
@@ -116,8 +116,8 @@ async function startRun(
 ): Promise<StartProblem | undefined> {
   const { layout, log } = options;
   try {
-    await saveRunRecord(runFolder(layout, run.id), record);
-    await launchRun(record.app, run, { ...options, isRoot: process.getuid?.() === 0 }, signal);
+    const saveRecord = (folder: string) => saveRunRecord(folder, record);
+    await launchRun(record.app, run, { ...options, isRoot: process.getuid?.() === 0, saveRecord }, signal);
     return undefined;
   } catch (error) {
     // A failed start must not run later: unless a launcher claimed it, it is canceled for good.
