@@ -26,12 +26,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef SYS_clone3
-#define SYS_clone3 435
-#endif
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 /* linux/sched.h, since Linux 5.7. */
 #define INTO_CGROUP 0x200000000ULL
 
@@ -95,12 +89,11 @@ static void add_number(struct text *to, unsigned number) {
   add(to, start);
 }
 
-static const char *joined(struct text *to, const char *first, const char *second) {
-  to->length = 0;
-  add(to, first);
-  add(to, second);
+static const char *join(struct text *to, const char *const *parts) {
+  for (to->length = 0; *parts; parts++) add(to, *parts);
   return to->bytes;
 }
+#define joined(to, ...) join(to, (const char *const[]){__VA_ARGS__, NULL})
 
 static bool write_all(int file, const void *from, size_t length) {
   for (const char *at = from; length > 0;) {
@@ -134,9 +127,8 @@ static bool write_file(const char *path, int flags, const char *from, size_t len
 
 /* A line on standard error, which is the app's log, or that of whoever executes a command. */
 static _Noreturn void give_up(int status, const char *what, const char *which, const char *why) {
-  struct text line = {0};
-  const char *parts[] = {"nckubelet: ", what, which, ": ", why, "\n"};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) add(&line, parts[i]);
+  struct text line;
+  joined(&line, "nckubelet: ", what, which, ": ", why, "\n");
   write_all(2, line.bytes, line.length);
   _exit(status);
 }
@@ -149,9 +141,8 @@ static bool write_mark(const struct run *run, const char *kind, const struct tex
 }
 
 static _Noreturn void fail(const struct run *run, const char *what, const char *which, const char *why) {
-  struct text line = {0};
-  const char *parts[] = {what, which, *why ? ": " : "", why, "\n"};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) add(&line, parts[i]);
+  struct text line;
+  joined(&line, what, which, *why ? ": " : "", why, "\n");
   write_mark(run, ".failure", &line);
   _exit(SETUP_FAILED);
 }
@@ -183,8 +174,8 @@ static int claim(const struct run *run) {
 /* Overwrites what the agent reserved, in one write. A shell would say 128 + signal: agents without native launchers read that. */
 static void write_exit(const struct run *run, int mark, int status, bool terminated) {
   int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  struct text line = {0};
-  add(&line, "exit ");
+  struct text line;
+  joined(&line, "exit ");
   add_number(&line, signal ? 128 + (unsigned)signal : (unsigned)WEXITSTATUS(status));
   add(&line, terminated ? "\nterminated\nsignal " : "\nsignal ");
   add_number(&line, (unsigned)signal);
@@ -420,12 +411,11 @@ static pid_t fork_into(const char *cgroup, bool *inside) {
 }
 
 static void set_title(const char *name, const char *of) {
-  struct text words = {0};
-  add(&words, name);
-  if (words.length + strlen(of) + 2 > title_size) return;
+  size_t length = strlen(name) + 1;
+  if (length + strlen(of) + 1 > title_size) return;
   memset(title, 0, title_size);
-  memcpy(title, name, words.length);
-  memcpy(title + words.length + 1, of, strlen(of));
+  memcpy(title, name, length);
+  memcpy(title + length, of, strlen(of));
 }
 
 static _Noreturn void become_script(const struct run *run, bool inside, int log, int environment) {
@@ -548,10 +538,8 @@ static int enter(int count, char **argument) {
   if (count < 9) return 2;
   const char *session = argument[2], *leaf = argument[3], *log = argument[4], *folder = argument[6], *user = argument[7];
   if (*leaf && !enter_cgroup(leaf)) {
-    struct text line = {0};
-    add(&line, "nckubelet cannot enter ");
-    add(&line, leaf);
-    add(&line, "\n");
+    struct text line;
+    joined(&line, "nckubelet cannot enter ", leaf, "\n");
     write_all(2, line.bytes, line.length);
     return CANNOT_EXECUTE;
   }
