@@ -28,7 +28,9 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";
   const list = () => confinement.processes(ref);
-  const listed = mayLive ? await list() : [];
+  // A launcher starts the script within moments: until then there is nothing to list.
+  const isStarting = !before.started && run.startedAt === undefined && waitedMs < signingMs;
+  const listed = mayLive && !isStarting ? await list() : [];
   const launcherAlive = mayLive && launcherLives(before, waitedMs);
   // The launcher's last act is to write the exit status: once it is gone, the marks are final and are read again. If the run was
   // not claimed at the first reading, no launcher was checked, so that reading stands.
@@ -57,7 +59,7 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   };
 }
 
-/** A launcher writes its process into an empty claim within this time, or never will. */
+/** A launcher writes its process into an empty claim, and starts the script, within this time, or never will. */
 const signingMs = 10_000;
 
 function launcherLives({ launcher }: LauncherMarks, waitedMs: number): boolean {

@@ -30,6 +30,21 @@ test("an empty claim counts as a living launcher for ten seconds of waiting, wha
   assert.equal(await lives(), false, "nobody waits for it any more");
 });
 
+test("the processes of a run that is starting are listed only once its mark counts as lost; those of one that has started always", async () => {
+  using temp = tempFolder();
+  const layout = { stateDir: join(temp.path, "state"), logDir: join(temp.path, "log") };
+  const run = runOf(appWith(), { id: "run-starting", main: undefined });
+  await mkdir(marksFolder(layout), { recursive: true });
+  await writeFile(`${markPath(layout, run.id)}.claim`, await readFile("/proc/self/stat", "utf8"));
+  const confinement = { ...markers, processes: async () => [1] };
+  const listed = async (startedAt: number | undefined, waitedMs: number) => {
+    const deps = { layout, bootId: run.bootId, confinementOf: () => confinement, waitedMs };
+    return (await observeRun("default_web", { ...run, startedAt }, deps)).processes;
+  };
+  assert.deepEqual([await listed(undefined, 9999), await listed(undefined, 10_000)], [[], [1]]);
+  assert.deepEqual(await listed(start, 0), [1]);
+});
+
 test("when the script has ended, an exec process is not a process that it left behind", async () => {
   for (const status of [0, 1]) {
     await using seen = await endedRun({ exit: `exit ${status}\n` });
