@@ -7,7 +7,7 @@
  * user deletes or edits is restored, under its name; that of an app that is gone is deleted. Pods of other nodes, and those that no
  * agent made, are not touched. A namespace that refuses Pods (a quota, a policy, a missing right) is logged once and asked again
  * every five minutes.
- * Caveats: a start that takes less than half a second is not shown as such. An annotation that the app loses stays on the Pod if the
+ * Caveats: a start that takes less than half a second is not shown as such, and a new app has its Pod only then. An annotation that the app loses stays on the Pod if the
  * agent restarts at the same time. Where another Pod has the app's name, the Pod keeps its other name after that one is gone.
  */
 import { keyOf, splitAppKey } from "../../api/names.ts";
@@ -95,7 +95,7 @@ export function createPods(options: PodsOptions): Pods {
     return action && { entry, action, at: dueAt(key, entry, action) };
   };
   const dueAt = (key: string, { shown, changedAt }: Entry, action: PodAction) => {
-    const isBrief = action.kind === "report" && briefPhases.includes(shown?.status.phase);
+    const isBrief = action.kind !== "delete" && briefPhases.includes(shown?.status.phase);
     const deletedAt = action.kind === "delete" ? deleted.get(action.pod.uid) : undefined;
     return Math.max(
       isBrief ? changedAt + briefMs : 0,

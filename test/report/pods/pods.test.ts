@@ -62,6 +62,7 @@ test("a new app costs two requests: the Pod and its state", async () => {
   pods.show(shown("web", { phase: "Pending" }));
   pods.show(shown("web", { phase: "Starting" }));
   await clock.advance(100);
+  assert.deepEqual(api.takeAsked(), [], "nothing disturbs the start");
   pods.show(shown("web"));
   await clock.advance(1000);
   pods.show(shown("web", { ...running, cpuPCT: "7.0" }));
