@@ -1,8 +1,8 @@
 /**
  * The zygote as a process of this agent. It answers requests in their order.
  *
- * Guarantees: every request is answered or rejected: if the zygote ends, or does not answer in time (then it is killed), all
- * that wait are rejected. What a rejected request has started is unknown.
+ * Guarantees: every request is answered or rejected: if the zygote ends, or does not give the next answer in time (then it is
+ * killed), all that wait are rejected. What a rejected request has started is unknown.
  */
 import { Buffer } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -14,6 +14,7 @@ const answerMs = 10_000;
 const titleBytes = 1024;
 
 interface Waiting {
+  timeoutMs: number;
   resolve: (answer: number) => void;
   reject: (error: Error) => void;
 }
@@ -22,6 +23,7 @@ export class Zygote {
   readonly #child: ChildProcess;
   readonly #waiting: Waiting[] = [];
   #received = Buffer.alloc(0);
+  #timer: NodeJS.Timeout | undefined;
   #end: string | undefined;
 
   private constructor(child: ChildProcess) {
@@ -65,13 +67,10 @@ export class Zygote {
   request(bytes: Uint8Array, timeoutMs: number = answerMs): Promise<number> {
     if (this.#end !== undefined) return Promise.reject(new Error(`the zygote has ended: ${this.#end}`));
     const { promise, resolve, reject } = Promise.withResolvers<number>();
-    const timer = setTimeout(() => {
-      this.#ended(`no answer in ${timeoutMs / 1000} s`);
-      this.#child.kill("SIGKILL");
-    }, timeoutMs);
-    this.#waiting.push({ resolve, reject });
+    this.#waiting.push({ timeoutMs, resolve, reject });
+    if (this.#waiting.length === 1) this.#expectAnswer();
     this.#child.stdin!.write(bytes);
-    return promise.finally(() => clearTimeout(timer));
+    return promise;
   }
 
   close(): void {
@@ -87,10 +86,23 @@ export class Zygote {
       this.#waiting.shift()?.resolve(this.#received.readInt32LE(0));
       this.#received = this.#received.subarray(4);
     }
+    this.#expectAnswer();
+  }
+
+  /** Only the first request in line can be late: hundreds of apps may start at once on a slow machine. */
+  #expectAnswer(): void {
+    clearTimeout(this.#timer);
+    const [first] = this.#waiting;
+    if (!first) return;
+    this.#timer = setTimeout(() => {
+      this.#ended(`no answer in ${first.timeoutMs / 1000} s`);
+      this.#child.kill("SIGKILL");
+    }, first.timeoutMs);
   }
 
   #ended(why: string): void {
     this.#end ??= why;
+    clearTimeout(this.#timer);
     for (const { reject } of this.#waiting.splice(0)) {
       reject(new Error(`the zygote has ended: ${this.#end}`));
     }

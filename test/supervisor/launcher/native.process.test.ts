@@ -113,6 +113,23 @@ test("a zygote that does not answer is killed, and the next one starts the run o
   assert.equal(await place.readLog(), "ran\n");
 });
 
+test(
+  "a request that waits in line is not late: its time counts from the answer before it",
+  { skip },
+  async () => {
+    using place = await createPlace(await builtLauncher());
+    const pid = await place.launcher.pid();
+    const zygote = place.zygotes[0]!;
+    process.kill(pid, "SIGSTOP");
+    const [long, short] = [60_000, 1000];
+    const answers = [long, short, short].map((ms) => zygote.request(new Uint8Array(4), ms));
+    // Timers of the same length fire in their order: one of the line would have fired by then.
+    await new Promise((resolve) => setTimeout(resolve, short));
+    process.kill(pid, "SIGCONT");
+    assert.deepEqual(await Promise.all(answers), [0, 0, 0]);
+  },
+);
+
 test("a helper that always fails leaves its runs to sh, which starts each once, and the state says why", {
   skip,
 }, async () => {
