@@ -1,8 +1,10 @@
 /**
  * Starts a run: resolves what the spec names, prepares the cgroup with its caps, and starts the launcher.
  *
- * User-fixable problems are StartErrors. Nothing of the app runs before the caps are in force. The start of the launcher is the last step:
- * if it fails, the caller cancels the run, and the claim decides.
+ * User-fixable problems are StartErrors. The order matters in three places: the script is checked last of what the spec names, so that
+ * it has little time to change; the caps are in force before anything of the app runs; and the launcher, which reads the files, comes
+ * after all of them. The files themselves are written at the same time. If the start of the launcher fails, the caller cancels the
+ * run, and the claim decides.
  */
 import { constants, open } from "node:fs/promises";
 import { checkPath, inLane } from "../../lib/deadlines/deadlines.ts";
@@ -100,7 +102,6 @@ export async function launchRun(
     noteRun(log, run.id, { now: deps.now, signal }).catch((error) => {
       deps.log.warn("cannot note where the output of a run starts", { app: keyOf(app), error });
     });
-  // At once: only the launcher, which comes after all of them, needs more than one.
   await allDone([
     deps.saveRecord(contextFolder).then(() => saveRunContext(contextFolder, context)),
     ensureFolder(marksFolder(layout)).then(() => prepareMarks(mark)),
