@@ -40,8 +40,8 @@ import {
   spread,
 } from "./runner/runner.ts";
 import { keyOf } from "../api/names.ts";
-import { newRunId, refOf, runsOf } from "./run-ref.ts";
-import type { AppEvent, AppRecord, HaltReason, RunnableApp, RunRef } from "./types.ts";
+import { newRunId, refOf } from "./run-ref.ts";
+import type { AppEvent, AppRecord, HaltReason, Run, RunnableApp, RunRef } from "./types.ts";
 
 export interface SupervisorOptions extends Omit<RunEffectsOptions, "now" | "launcher"> {
   /** The sh launcher by default. */
@@ -293,9 +293,12 @@ export class Supervisor {
 
   #watchMarks(): () => void {
     const { layout, log } = this.#options;
+    // Without a list per app: each of hundreds of starts leaves several marks.
     const poke = (runId: string | undefined) => {
+      const isOfRun = ({ id }: Run) => id === runId;
       for (const runner of this.#runners.values()) {
-        if (runId === undefined || runsOf(runner.record).some(({ id }) => id === runId)) runner.poke();
+        const { run, others } = runner.record;
+        if (runId === undefined || run && isOfRun(run) || others?.some(isOfRun)) runner.poke();
       }
     };
     return watchMarks(
