@@ -66,8 +66,8 @@ export function readIfExistsSync(path: string): string | undefined {
   }
 }
 
-/** Creates a folder, private by default. Throws if the path is a symlink or not a folder. */
-export async function ensureFolder(path: string, { mode = 0o700 } = {}): Promise<void> {
+/** Creates a folder, private by default; returns whether it is certainly new. Throws if the path is a symlink or not a folder. */
+export async function ensureFolder(path: string, { mode = 0o700 } = {}): Promise<boolean> {
   // Checked first: on Deno, mkdir would block the event loop while a mount hangs.
   const stat = await lstat(path).catch(async (error) => {
     if (errorCode(error) !== "ENOENT") throw error;
@@ -75,6 +75,7 @@ export async function ensureFolder(path: string, { mode = 0o700 } = {}): Promise
     return created === undefined ? await lstat(path) : undefined;
   });
   if (stat && !stat.isDirectory()) throw new Error(`cannot use ${path}: not a folder`);
+  return stat === undefined;
 }
 
 /** Returns the errno name of a file system error, else its message. */

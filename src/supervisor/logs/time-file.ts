@@ -47,12 +47,16 @@ export function noteLength(
   return inTurn(logPath, (known) => appendLength(logPath, known, length, now()));
 }
 
-/** Notes that a run starts: what is written from now on is its output. */
+/** Notes that a run starts: what is written from now on is its output. A log in a folder that `isNew` has no byte yet. */
 export async function noteRun(
   logPath: string,
   run: string,
-  { now = Date.now, signal }: NoteOptions & { signal?: AbortSignal } = {},
+  { now = Date.now, signal, isNew = false }: NoteOptions & { signal?: AbortSignal; isNew?: boolean } = {},
 ): Promise<void> {
+  if (isNew) {
+    forgetTimes(logPath);
+    return await inTurn(logPath, (known) => append(logPath, known, [{ time: now(), offset: 0, run }]));
+  }
   await using log = await openLogStream(logPath, { cutTimeoutMs, signal });
   const bounds = await log?.bounds();
   if (!bounds) return;

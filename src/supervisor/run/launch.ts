@@ -98,8 +98,8 @@ export async function launchRun(
     gid: identity.gid,
     environment: environmentPath(layout, run.id),
   } satisfies RunContext;
-  const noteStart = () =>
-    noteRun(log, run.id, { now: deps.now, signal }).catch((error) => {
+  const noteStart = (isNew: boolean) =>
+    noteRun(log, run.id, { now: deps.now, signal, isNew }).catch((error) => {
       deps.log.warn("cannot note where the output of a run starts", { app: keyOf(app), error });
     });
   await allDone([
@@ -158,12 +158,13 @@ async function placeRun(folder: string, run: Run, caps: Caps, { confinement, enf
   return place;
 }
 
-/** Creates the log, owned by the agent, before a shell appends to it; a planted symlink is refused. */
-async function openLog(layout: Layout, folder: string, signal: AbortSignal): Promise<void> {
+/** Creates the log, owned by the agent, before a shell appends to it; a planted symlink is refused. Returns whether its folder is new. */
+async function openLog(layout: Layout, folder: string, signal: AbortSignal): Promise<boolean> {
   const path = logPath(layout, folder);
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-  await inLane(layout.logDir, async () => {
-    await ensureFolder(logFolder(layout, folder), { mode: 0o750 });
+  return await inLane(layout.logDir, async () => {
+    const isNew = await ensureFolder(logFolder(layout, folder), { mode: 0o750 });
     await using _log = await open(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o640);
+    return isNew;
   }, { path, signal });
 }

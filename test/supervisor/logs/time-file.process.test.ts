@@ -4,7 +4,7 @@ import { open, truncate, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { punchHead } from "../../../src/supervisor/logs/collapse.ts";
-import { checkLogs } from "../../../src/supervisor/logs/logs.ts";
+import { checkLogs, noteRun } from "../../../src/supervisor/logs/logs.ts";
 import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
 import { maxSamples, parseSamples } from "../../../src/supervisor/log-times.ts";
 import { followLog, hasPreviousRun } from "../../../src/supervisor/logs/read-log.ts";
@@ -38,6 +38,17 @@ async function busyLog(seed: string) {
   }
   return { log, written };
 }
+
+test("the first run of a new log starts at its first byte, which is known without a look at it", async () => {
+  using log = createClockedLog();
+  await noteRun(log.path, "r1-0000000000", { now: log.now, isNew: true });
+  await log.write("first\n");
+  log.clock += second;
+  await log.startRun();
+  const samples = parseSamples(readFileSync(join(log.folder, "app.times"), "latin1"));
+  assert.deepEqual(samples[0], { time: morning, offset: 0, run: "r1-0000000000" });
+  assert.equal(samples.at(-1)?.offset, 6);
+});
 
 test("with timestamps, every line has its time, across rotations and agents", async () => {
   const { log, written } = await busyLog("stamps");
