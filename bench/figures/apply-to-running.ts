@@ -107,7 +107,7 @@ async function measureWatching(agentFlags: string[], setting: Setting, say: (tex
       const ms = await lines.momentOf(name) - start;
       if (at >= 0) times[kind].push(ms);
       // The agent's report about this app must not delay the next.
-      await pause(30);
+      await pause(100);
     }
   }
   stopping.abort();
