@@ -4,7 +4,7 @@
  * /etc/passwd and /etc/group come first and cost no process; other users are looked up through NSS.
  * Caveat: groups that a directory adds to a local user are not found.
  */
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import { numericId, parseGroup, parsePasswd } from "./passwd.ts";
 import { createNameService, type Member, type NameService } from "./nss.ts";
@@ -133,11 +133,9 @@ function emptyAsUndefined(value: NameOrId | undefined): NameOrId | undefined {
 /** Shared by all starts, and so are its answers. */
 const systemNames = createNameService();
 
+/** Synchronous: each start reads them, and for small files in the page cache the thread pool would cost ten times as much. */
 async function readDatabases(): Promise<Databases> {
-  const [passwd, group] = await Promise.all(
-    ["/etc/passwd", "/etc/group"].map((path) => readFile(path, "utf8")),
-  );
-  return { passwd: passwd ?? "", group: group ?? "" };
+  return { passwd: readFileSync("/etc/passwd", "utf8"), group: readFileSync("/etc/group", "utf8") };
 }
 
 function ownIds(): { uid: number; gid: number } {

@@ -7,6 +7,7 @@
  * Caveat: if the folder is emptied, stop files, exec probes and `nckubelet exec` fail for running apps until their next start.
  * The environment is not read back from /proc: a program may have overwritten it there, as setproctitle does.
  */
+import { lstatSync } from "node:fs";
 import { access, chmod, lstat, readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import process from "node:process";
@@ -38,9 +39,12 @@ export async function listEnvironments({ privateDir }: RunLayout): Promise<strin
 
 /** The parent may be writable by others, such as /tmp: a folder that another user created first is refused. */
 async function openPrivateFolder(path: string): Promise<void> {
-  await ensureFolder(dirname(path), { mode: 0o755 });
-  await ensureFolder(path);
-  const info = await lstat(path);
+  // Synchronous, since it is in memory.
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    await ensureFolder(dirname(path), { mode: 0o755 });
+    await ensureFolder(path);
+  }
+  const info = lstatSync(path);
   if (!isOurs(info)) {
     throw new Error(`cannot keep environments in ${path}: it belongs to user ${info.uid}: remove it`);
   }
