@@ -13,6 +13,7 @@ import type { ServerObserver } from "../sources/api-server.ts";
 import { sourceNames } from "../sources/source.ts";
 import { hasStarted, holderOf } from "../supervisor/status.ts";
 import type { SupervisedApp, Supervisor, SupervisorListener } from "../supervisor/supervisor.ts";
+import type { AppRecord } from "../supervisor/types.ts";
 import type { ApiServerConnection } from "./api-server-connection.ts";
 import type { Gate } from "./node/node.ts";
 import type { AgentOptions } from "./options.ts";
@@ -35,6 +36,8 @@ export interface ClusterReports extends SupervisorListener {
 const flushMs = 2000;
 /** Apps that appear together, such as the files of a folder, get their first mirrors together. */
 const firstMirrorMs = 200;
+/** Most starts take less: a report in the middle of one would slow it down, and be outdated when it arrives. */
+const startMs = 100;
 /** When to ask again which apps an earlier agent did not release. */
 const leftoversRetryMs = 30_000;
 
@@ -154,6 +157,33 @@ export function createClusterReports(
     if (!signal.aborted) await syncMirrors(false);
   };
 
+  const report = (known: SupervisedApp) => {
+    if (!gate.isOpen) return;
+    const { app, source } = known.record;
+    const status = board.status(known);
+    const left = leaving.get(known.key);
+    // Another app has its name: the one that left is gone.
+    if (left && left.uid !== app.metadata.uid) release(known.key, left);
+    if (source === sourceNames.apiServer) {
+      const holder = holderOf(known.record, nodeName);
+      // While another node holds the app, that node shows it.
+      if (holder === nodeName) showPod(known, refOf(app), status);
+      else pods.remove(known.key);
+      return reporter.report(refOf(app), holder === undefined ? status : { ...status, nodeName: holder });
+    }
+    if (!local.has(keyOf(app))) void mirrorSoon();
+    local.report(keyOf(app), status);
+    const mirror = mirrors.targetOf(keyOf(app));
+    if (mirror) showPod(known, mirror, status);
+  };
+
+  /** The keys of apps whose start may end before it is worth a report. */
+  const starting = new Set<string>();
+  const reportStart = (key: string) => {
+    const known = starting.delete(key) ? supervisor.get(key) : undefined;
+    if (known) report(known);
+  };
+
   return {
     observer: {
       // While the gate is closed, another agent may act for the node; when it opens, everything is listed again.
@@ -180,23 +210,10 @@ export function createClusterReports(
       },
     },
     changed(known) {
-      if (!gate.isOpen) return;
-      const { app, source } = known.record;
-      const status = board.status(known);
-      const left = leaving.get(known.key);
-      // Another app has its name: the one that left is gone.
-      if (left && left.uid !== app.metadata.uid) release(known.key, left);
-      if (source === sourceNames.apiServer) {
-        const holder = holderOf(known.record, nodeName);
-        // While another node holds the app, that node shows it.
-        if (holder === nodeName) showPod(known, refOf(app), status);
-        else pods.remove(known.key);
-        return reporter.report(refOf(app), holder === undefined ? status : { ...status, nodeName: holder });
-      }
-      if (!local.has(keyOf(app))) void mirrorSoon();
-      local.report(keyOf(app), status);
-      const mirror = mirrors.targetOf(keyOf(app));
-      if (mirror) showPod(known, mirror, status);
+      const { key, record } = known;
+      if (record.source !== sourceNames.apiServer || !isStarting(record)) return report(known);
+      if (!starting.has(key)) void sleep(startMs, signal).then(() => reportStart(key));
+      starting.add(key);
     },
     event({ record: { app, source } }, event) {
       if (gate.why !== undefined) return;
@@ -213,6 +230,7 @@ export function createClusterReports(
     syncMirrors,
     pods,
     async close() {
+      starting.forEach(reportStart);
       await Promise.all([reporter, recorder, releases, pods].map((writer) => writer.flush(flushMs)));
       ending.abort();
       releases.close();
@@ -221,6 +239,11 @@ export function createClusterReports(
       recorder.close();
     },
   };
+}
+
+/** Reports whether a start is about to begin or under way. */
+function isStarting({ phase, reason }: AppRecord): boolean {
+  return phase === "Starting" || phase === "Pending" && reason === "";
 }
 
 /** Identifies an object of the API server; with its version only where that is known to be the server's newest. */

@@ -12,6 +12,7 @@ import type { AppRecord } from "../../src/supervisor/types.ts";
 import { ncapp } from "../builders.ts";
 import { FakeApi } from "../kube/fake-api.ts";
 import { withClient } from "../kube/fake-server.ts";
+import { recordWith } from "../supervisor/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 
 test("an agent that starts releases moved apps that it does not have, except one whose record it cannot read", async () => {
@@ -35,6 +36,48 @@ test("an agent that starts releases moved apps that it does not have, except one
   await waitFor("it is released", () => holderOf("forgotten") === "");
   await reports.close();
   assert.equal(holderOf("unreadable"), "node-a");
+});
+
+test("a start is reported when it is done; one that takes long, or that the agent leaves behind, as it is", async () => {
+  const api = new FakeApi();
+  const apps = new Map<string, SupervisedApp>();
+  const supervisor = { get: (key: string) => apps.get(key), list: () => [], isOnHold: () => false };
+  const reports = createClusterReports(
+    { log: silentLogger, nodeName: "node-a", reportPeriodMs: 10_000 } as AgentOptions,
+    { client: api.client, onAnswer() {} } as unknown as Parameters<typeof createClusterReports>[1],
+    {
+      supervisor,
+      gate: { isOpen: true },
+      board: createStatusBoard({ meter: { latest: () => undefined }, bootId: "b" }),
+    } as unknown as Parameters<typeof createClusterReports>[2],
+  );
+  const phaseOf = (name: string) => api.get(ncappPath("default", name)).status?.phase;
+  const bind = (name: string) => {
+    const app = api.add(ncapps, ncapp({ metadata: { name, uid: name }, spec: { nodeName: "node-a" } }));
+    reports.observer.applied(app);
+    return (phase: AppRecord["phase"], reason: AppRecord["reason"]) => {
+      const record = recordWith({
+        app: { ...app, spec: applyDefaults(app.spec) },
+        source: sourceNames.apiServer,
+        phase,
+        reason,
+      });
+      const known = { key: `default/${name}`, record };
+      apps.set(known.key, known);
+      reports.changed(known);
+    };
+  };
+  const quick = bind("quick");
+  quick("Pending", "");
+  quick("Starting", "Starting");
+  quick("Running", "Running");
+  await waitFor("it is reported", () => phaseOf("quick") === "Running");
+  assert.equal(api.takeAsked().length, 1);
+  bind("slow")("Starting", "Starting");
+  await waitFor("it is reported", () => phaseOf("slow") === "Starting");
+  bind("last")("Pending", "");
+  await reports.close();
+  assert.equal(phaseOf("last"), "Pending");
 });
 
 test("an app has a Pod while this node holds it, and a local app if it has a mirror", async () => {
