@@ -148,7 +148,7 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
     async perform(set, action) {
       switch (action.kind) {
         case "createRevision":
-          return await create(set, revisions, action.name, revisionOf(set, action));
+          return await create(set, revisions, action.name, newRevision(set, action));
         case "adoptRevision":
           return await patch(set, revisions, action.revision, {
             metadata: { ownerReferences: [ownerOf(set)] },
@@ -201,7 +201,8 @@ function appOf(set: AppSet, { name, labels, annotations, spec }: NewApp): object
   return { apiVersion, kind, metadata, spec };
 }
 
-function revisionOf(
+/** The ControllerRevision of a template. */
+export function newRevision(
   set: AppSet,
   { name, hash, revision, data }: { name: string; hash: string; revision: number; data: AppTemplate },
 ): object {

@@ -58,7 +58,7 @@ describe("kubectl ncapp rollout", { skip: skipUnless("control-plane"), timeout: 
           kind: "ControllerRevision",
           metadata: { name, labels, ownerReferences: [owner] },
           revision,
-          data: { spec: { template: template(String(shellFile)) } },
+          data: template(String(shellFile)),
         },
       });
     }
@@ -118,6 +118,7 @@ describe("kubectl ncapp rollout", { skip: skipUnless("control-plane"), timeout: 
   });
 
   test("undo puts exactly the template of the revision into the spec", async () => {
+    await report(1, "RolloutInProgress");
     const { code, stdout } = await rollout("undo", "web").done;
     assert.deepEqual([code, stdout], [0, "set default/web goes back to revision 1 (web-old)\n"]);
     const { spec } = await read();

@@ -3,12 +3,14 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
 import { controllerRevisions } from "../../src/kube/resources.ts";
 import { listAll } from "../../src/kube/watch/watch.ts";
 import { startAgentProcess } from "../agent-process.ts";
+import { call } from "../cli/call.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { installCRD } from "../harness/install-crd.ts";
@@ -118,6 +120,19 @@ describe("NCAppSets on a real cluster", { skip: skipUnlessControllers(), timeout
     await user.change("web", { shellFile: "/opt/v3.sh" });
     await complete("web");
     assert.equal((await user.condition("web", "Stalled")).status, "False");
+  });
+
+  test("kubectl ncapp rollout undo goes back to a revision that the controller wrote", async () => {
+    const { done } = call(["rollout", "undo", "web"], {
+      table: pluginCommands,
+      program: "kubectl ncapp",
+      env: { KUBECONFIG: cluster.kubeconfig },
+    });
+    const { code, stderr } = await done;
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.equal((await user.get("web")).spec.template.spec.shellFile, "/opt/bad.sh");
+    await user.change("web", { shellFile: "/opt/v3.sh" });
+    await complete("web");
   });
 
   test("onFailure Rollback brings the stable revision back and leaves the spec alone", async () => {

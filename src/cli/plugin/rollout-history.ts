@@ -34,7 +34,13 @@ export function revisionToRestore(
   revisions: readonly Revision[],
   number: number | undefined,
 ): Revision {
-  const update = set.status?.updateRevision;
+  const { updateRevision: update, observedGeneration = 0 } = set.status ?? {};
+  if (number === undefined && observedGeneration < (set.metadata.generation ?? 1)) {
+    throw new Error(
+      `${describeSet(set)} has a change that the controller has not seen, so the revision before it is not known: ` +
+        "try again, or choose one with --to-revision",
+    );
+  }
   const chosen = number === undefined
     ? revisions.findLast(({ metadata }) => metadata.name !== update)
     : findRevision(set, revisions, number);
@@ -49,9 +55,8 @@ export function revisionToRestore(
 }
 
 export function templateOf(set: NCAppSet, { data, metadata }: Revision): AppTemplate {
-  const template = data?.spec?.template;
-  if (template) return template;
-  throw new Error(`ControllerRevision ${metadata.name} of ${describeSet(set)} has no data.spec.template`);
+  if (data?.spec) return data;
+  throw new Error(`ControllerRevision ${metadata.name} of ${describeSet(set)} has no template`);
 }
 
 function stateOf({ status = {} }: NCAppSet, name: string): string {

@@ -18,7 +18,7 @@ export interface Revision extends KubeObject {
   };
   /** Larger numbers are newer. */
   revision: number;
-  data?: { spec?: { template?: AppTemplate } };
+  data?: AppTemplate;
 }
 
 export function describeSet(set: Pick<NCAppSet, "metadata">): string {

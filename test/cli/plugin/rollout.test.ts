@@ -154,6 +154,14 @@ test("undo replaces the whole template, and keeps the rest of the spec", async (
   assert.equal(spec.minReadySeconds, 5);
 });
 
+test("undo of a change that the controller has not seen needs the number of a revision", async () => {
+  const api = createApi({ metadata: { generation: 3 } });
+  const { code, stderr } = await rollout(api, ["undo", "web"]);
+  assert.equal(code, 1);
+  assert.match(stderr, /the controller has not seen.*--to-revision/);
+  assert.equal((await rollout(api, ["undo", "web", "--to-revision", "1"])).code, 0);
+});
+
 test("undo writes again after a change of the status, and not after a change of the spec", async () => {
   const conflicting = (change: (set: NCAppSet) => void) => {
     const api = createApi();

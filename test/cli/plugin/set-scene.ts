@@ -2,6 +2,8 @@
 import { apiVersion, setKind, setLabels } from "../../../src/api/names.ts";
 import type { NCApp, NCAppSet, NCAppSetSpec, NCAppSetStatus } from "../../../src/api/types.ts";
 import type { Revision } from "../../../src/cli/plugin/set-objects.ts";
+import type { AppSet } from "../../../src/sets/types.ts";
+import { newRevision } from "../../../src/sets/write.ts";
 import { ncapp } from "../../builders.ts";
 
 const labels = { app: "web" };
@@ -43,24 +45,13 @@ export function condition(type: string, status: "True" | "False", reason: string
   return { type, status, reason, message, lastTransitionTime: "2026-11-17T00:00:00Z" };
 }
 
+/** A revision of the set, as the controller writes it. */
 export function revision(number: number, name: string, more: Partial<Revision> = {}): Revision {
-  const template = { metadata: { labels }, spec: { shellFile: `/srv/${name.slice(4)}.sh` } };
-  const metadata = {
-    namespace: "shop",
-    name,
-    uid: `${name}-uid`,
-    labels,
-    ownerReferences: [owner],
-    creationTimestamp: "2026-11-17T00:00:00Z",
-  };
-  return {
-    apiVersion: "apps/v1",
-    kind: "ControllerRevision",
-    metadata,
-    revision: number,
-    data: { spec: { template } },
-    ...more,
-  };
+  const data = { metadata: { labels }, spec: { shellFile: `/srv/${name.slice(4)}.sh` } };
+  const created = newRevision(appSet() as AppSet, { name, hash: name.slice(4), revision: number, data });
+  const { metadata, ...fields } = created as unknown as Revision;
+  const stored = { uid: `${name}-uid`, creationTimestamp: "2026-11-17T00:00:00Z" };
+  return { ...fields, metadata: { ...metadata, ...stored }, ...more };
 }
 
 export function appOf(node: string, hash: string, status: NCApp["status"]): NCApp {
