@@ -20,10 +20,10 @@ export interface Health {
 
 type Times = Pick<NCAppSetSpec, "minReadySeconds" | "progressDeadlineSeconds">;
 
-/** Reasons of Pending apps that are not the fault of what they run. */
+/** Why apps do not run that is not the fault of what they run. */
 const waiting: ReadonlySet<string> = new Set([
   ...["", "Scheduled", "NoShellFile", "Stopped", "StillStopping", "Evicted"],
-  ...["Unschedulable", "Preempted", "NodeLost", "TaintEviction"],
+  ...["Unschedulable", "Preempted", "NodeLost", "NodeRebooted", "TaintEviction", "Unbound"],
 ]);
 
 export function healthOf(
@@ -84,8 +84,9 @@ function isSettled({ spec, status = {} }: App): boolean {
 
 function failureOf({ status = {} }: App): string | undefined {
   const { phase, reason = "", lastExit } = status;
-  if (phase === "BackOff" || phase === "Failed") return lastExit?.reason || reason || phase;
-  return phase === "Pending" && !waiting.has(reason) ? reason : undefined;
+  const hasEnded = phase === "BackOff" || phase === "Failed";
+  const why = hasEnded ? lastExit?.reason || reason || phase : phase === "Pending" ? reason : "";
+  return waiting.has(why) ? undefined : why;
 }
 
 function isInvalid(message = ""): boolean {

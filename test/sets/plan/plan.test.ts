@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setLabels } from "../../../src/api/names.ts";
 import type { NCAppSetSpec } from "../../../src/api/types.ts";
+import { healthOf } from "../../../src/sets/plan/health.ts";
 import { appName, hashOf, ordinalOf } from "../../../src/sets/plan/names.ts";
 import type { App } from "../../../src/sets/types.ts";
 import { SimulatedCluster } from "./simulated-cluster.ts";
@@ -501,6 +502,23 @@ test("suspended, completed and scheduled apps count as available; one that runs 
   }
   const invalid = { ...app, status: { ...app.status, message: "InvalidSpec: spec.schedule" } };
   assert.ok(!cluster.isAvailable(invalid));
+});
+
+test("an app whose node reboots, or that was unbound, waits: it has not failed", () => {
+  const cluster = running({}, 1);
+  const app = cluster.apps.get("web-n0")!;
+  const failed = (status: App["status"]) => {
+    const seen = { observedGeneration: 1, ready: false, ...status };
+    return healthOf({ ...app, status: seen }, cluster.set.spec, cluster.now).failed;
+  };
+  const pending = (reason: string) => failed({ phase: "Pending", reason });
+  assert.deepEqual(["NodeRebooted", "Unbound", "Evicted", "ScriptNotFound"].map(pending), [
+    ...[undefined, undefined, undefined, "ScriptNotFound"],
+  ]);
+  const ended = (reason: string) => failed({ phase: "BackOff", reason, lastExit: { reason } });
+  assert.deepEqual(["NodeRebooted", "Evicted", "Error", "OOMKilled"].map(ended), [
+    ...[undefined, undefined, "Error", "OOMKilled"],
+  ]);
 });
 
 test("apps that are all broken are repaired within the budget: another broken revision does not reach them all", () => {
