@@ -9,7 +9,7 @@
  * - The decision is made from the objects alone, so it is the same after a restart.
  *
  * Apps that an earlier revision left unavailable are changed first, whatever canary and partition say: nothing is lost, and
- * otherwise they would hold the budget for good.
+ * otherwise they would hold the budget for good. An app of the stable revision that is just starting is not one of them.
  */
 import { setAnnotations } from "../../api/names.ts";
 import { hasLabels } from "../../api/placement/placement.ts";
@@ -47,7 +47,8 @@ export interface Rollout {
   chosen: Candidate[];
   /** Apps that are not as the target wants them, without those on lost nodes. */
   remaining: number;
-  waitsForPromotion: boolean;
+  /** Why the others wait for a promotion: the canaries are available, or there are none. */
+  waitsForPromotion?: "available" | "absent";
   maxUnavailable: number;
   /** When an app stops counting against the budget although nothing else happens. */
   until?: number;
@@ -89,9 +90,10 @@ export function planRollout(input: RolloutInput): Rollout {
     const isBroken = slot !== undefined && hit.has(slot);
     // An app that is unavailable under a revision that failed cannot be made worse by going back.
     const isFree = back && slot !== undefined && !slot.health.available;
-    if (!isBroken && !isFree) {
+    const isLeft = isBroken && revisionNameOf(slot) !== stable;
+    if (!isLeft && !isFree) {
       if (toPartition <= 0 || toCanary <= 0 || canaries !== "promoted" && !isCanary(candidate, set)) continue;
-      if (spent >= maxUnavailable) continue;
+      if (!isBroken && spent >= maxUnavailable) continue;
     }
     if (!isFree && underWay >= maxUnavailable) continue;
     chosen.push(candidate);
@@ -103,7 +105,9 @@ export function planRollout(input: RolloutInput): Rollout {
   return {
     chosen,
     remaining: candidates.length,
-    waitsForPromotion: canaries === "done" && candidates.length > 0,
+    ...(candidates.length > 0 && (canaries === "available" || canaries === "absent")
+      ? { waitsForPromotion: canaries }
+      : {}),
     maxUnavailable,
     ...(until < Infinity && candidates.length > 0 ? { until } : {}),
   };
@@ -130,23 +134,24 @@ function budgetOf(maxUnavailable: number | string = 1, apps: number): number {
   return Math.max(1, wanted);
 }
 
-/** `done`: the canaries are available, and the others wait for promotion. */
+/** `absent`: nothing shows that the revision works, so it does not promote itself. */
 function canaryState(
   { set, target, stable }: RolloutInput,
   present: readonly Slot[],
   current: ReadonlySet<Slot>,
-): "promoted" | "done" | "updating" {
+): "promoted" | "available" | "absent" | "updating" {
   const { canary } = set.spec.update ?? {};
   const { name } = target.metadata;
   if (!canary || stable === name || set.metadata.annotations?.[setAnnotations.promote] === name) {
     return "promoted";
   }
   const isUp = (slot: Slot) => current.has(slot) && slot.health.available;
-  const done = canary.count !== undefined
-    ? present.filter(isUp).length >= Math.min(canary.count, present.length)
-    : present.filter((slot) => isOnCanaryNode(slot.node, set)).every(isUp);
-  if (!done) return "updating";
-  return canary.autoPromote ? "promoted" : "done";
+  if (canary.count === undefined) {
+    const canaries = present.filter((slot) => isOnCanaryNode(slot.node, set));
+    if (canaries.length === 0) return "absent";
+    if (!canaries.every(isUp)) return "updating";
+  } else if (present.filter(isUp).length < Math.min(canary.count, present.length)) return "updating";
+  return canary.autoPromote ? "promoted" : "available";
 }
 
 /** How many more apps may be updated before the promotion. Apps that are updated already count. */

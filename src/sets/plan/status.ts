@@ -106,12 +106,11 @@ function progressing({ set, found, rollout, stop, back, update }: Seen, counts: 
       return condition("False", "WaitingForDeletion", `apps are updated when you delete them: ${progress}`);
     }
     if (rollout.waitsForPromotion) {
+      const why = rollout.waitsForPromotion === "absent"
+        ? "no app is a canary: no node has the labels of update.canary.nodeSelector"
+        : "the canary is available";
       const how = `kubectl ncapp rollout promote ${name}`;
-      return condition(
-        "False",
-        "WaitingForPromotion",
-        `the canary is available; to go on: ${how}; ${progress}`,
-      );
+      return condition("False", "WaitingForPromotion", `${why}; to go on: ${how}; ${progress}`);
     }
     const partition = set.spec.update?.partition ?? 0;
     if (rollout.remaining <= partition) {

@@ -340,6 +340,41 @@ test("a canary waits for its promotion, or promotes itself", () => {
   assert.equal(countOf(automatic, "/opt/v2.sh"), 5);
 });
 
+test("apps that start while a canary or a partition holds the others keep the old revision", () => {
+  const held: Update[] = [{ canary: { count: 1 } }, { partition: 6 }, {
+    canary: { nodeSelector: { tier: "canary" } },
+  }];
+  for (const update of held) {
+    const cluster = rolling({ maxUnavailable: 3, ...update });
+    cluster.changeNode("n3", { labels: { tier: "canary" } });
+    cluster.editApp({ shellFile: "/opt/v2.sh" });
+    cluster.settle();
+    cluster.join("new");
+    step(cluster);
+    assert.ok(!next(cluster).includes("web-new"), JSON.stringify(update));
+    cluster.settle();
+    const expected = "partition" in update ? 0 : 1;
+    assert.equal(countOf(cluster, "/opt/v2.sh"), expected, JSON.stringify(update));
+    assert.equal(cluster.own.length, 6);
+  }
+});
+
+test("a canary that no node matches waits for you, even if it promotes itself", () => {
+  const cluster = rolling({ canary: { nodeSelector: { tier: "canary" }, autoPromote: true } });
+  cluster.editApp({ shellFile: "/opt/v2.sh" });
+  cluster.settle();
+  assert.equal(countOf(cluster, "/opt/v2.sh"), 0);
+  assert.equal(conditionOf(cluster, "Progressing")?.reason, "WaitingForPromotion");
+  assert.match(conditionOf(cluster, "Progressing")?.message ?? "", /^no app is a canary/);
+  // The only canary is lost.
+  cluster.changeNode("n3", { labels: { tier: "canary" }, agent: "lost" });
+  cluster.settle();
+  assert.equal(countOf(cluster, "/opt/v2.sh"), 0);
+  cluster.changeNode("n3", { agent: "fresh" });
+  cluster.settle();
+  assert.equal(countOf(cluster, "/opt/v2.sh"), 5);
+});
+
 test("a canary by node labels is updated first", () => {
   const cluster = rolling({ canary: { nodeSelector: { tier: "canary" } } });
   cluster.changeNode("n3", { labels: { tier: "canary" } });
