@@ -51,6 +51,11 @@ export function wasAnswered(error: unknown): boolean {
   return error instanceof KubeError && error.status !== undefined;
 }
 
+/** Reports whether the server decided against the request: nothing was written, and others may well be accepted. */
+export function wasRejected(error: unknown): boolean {
+  return error instanceof KubeError && error.status !== undefined && error.status < 500 && error.status !== 429;
+}
+
 /** Reports whether the requested version is no longer in the server's history. */
 export function isExpired(error: unknown): boolean {
   return hasStatus(error, 410) || error instanceof KubeError && ["Expired", "Gone"].includes(error.reason);

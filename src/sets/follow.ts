@@ -84,7 +84,7 @@ function into<T extends { metadata: Meta }>(
   return {
     resource,
     options,
-    replace: (items, _, version) => store.replace(items, version),
+    replace: (items, rewound, version) => store.replace(items, version, { rewound }),
     apply: (object) => store.apply(object),
     remove: ({ metadata }) => store.remove(metadata),
   };

@@ -7,7 +7,7 @@
 import type { Reason } from "../api/reasons.ts";
 import { apiVersion, setKind } from "../api/names.ts";
 import { validateNCAppSet } from "../api/validate/validate.ts";
-import type { KubeError } from "../kube/kube-error.ts";
+import { type KubeError, wasRejected } from "../kube/kube-error.ts";
 import { memoize } from "../lib/memoize.ts";
 import type { EventRecorder } from "../report/events/events.ts";
 import { plan } from "./plan/plan.ts";
@@ -41,15 +41,16 @@ export async function reconcile(set: AppSet, parts: ReconcileParts): Promise<Rec
   await writer.readUnsure(set);
   const { actions, status, events, checkAt } = plan(worldOf(set, parts, now()));
   if (!mayWrite()) return { again: false };
-  for (const event of events) recorder.record(target(set), event);
   const written = await writer.writeStatus(set, status);
   if (written === "outdated") return { again: true };
+  for (const event of events) recorder.record(target(set), event);
   const outcome = await performAll(set, actions, parts);
   for (const event of summarize(outcome.done)) recorder.record(target(set), event);
   if (outcome.error) {
     const message = `cannot change what the set needs: ${outcome.error.message}`;
     recorder.record(target(set), { type: "Warning", reason: "FailedChange", message });
-    throw outcome.error;
+    // As long as something succeeds, the rest need not wait for a backoff.
+    if (outcome.done.length === 0) throw outcome.error;
   }
   return { again: actions.length > 0, checkAt };
 }
@@ -73,19 +74,25 @@ interface Outcome {
   error?: KubeError;
 }
 
-/** Performs the actions, several at a time; revisions come first, since apps refer to them. The first error ends it. */
+/**
+ * Performs the actions, several at a time; revisions come first, since apps refer to them. It ends when the server fails; a rejected
+ * action does not hold up the others.
+ */
 async function performAll(set: AppSet, actions: readonly Action[], parts: ReconcileParts): Promise<Outcome> {
   const outcome: Outcome = { done: [] };
+  let hasFailed = false;
   const perform = async (action: Action) => {
-    if (outcome.error || !parts.mayWrite()) return;
+    if (hasFailed || !parts.mayWrite()) return;
     try {
       if (await parts.writer.perform(set, action) === "done") outcome.done.push(action);
     } catch (error) {
       outcome.error ??= error as KubeError;
+      hasFailed ||= !wasRejected(error);
     }
   };
   const isRevision = ({ kind }: Action) => kind.endsWith("Revision");
   for (const action of actions.filter(isRevision)) await perform(action);
+  if (outcome.error) return outcome;
   const waiting = actions.filter((action) => !isRevision(action));
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) await perform(next);

@@ -132,7 +132,7 @@ export function createSetsController(options: SetsOptions): Controller {
           signal,
         });
         const isListed = ({ metadata }: App) => metadata.labels?.[setLabels.revision] !== undefined;
-        return store.apps.replace(items, resourceVersion, isListed);
+        return store.apps.replace(items, resourceVersion, { isListed });
       } catch (error) {
         if (!signal.aborted) log.warn("cannot list the apps of sets; retrying", { error });
       }

@@ -52,9 +52,7 @@ export class ObjectStore<T extends Stored> {
     const key = appKey(namespace, name);
     const before = this.#all.get(key);
     if (this.#deleted.has(uid)) return;
-    if (before && before.metadata.uid === uid && !isLater(resourceVersion, before.metadata.resourceVersion)) {
-      return;
-    }
+    if (before && !isLater(resourceVersion, before.metadata.resourceVersion)) return;
     this.#put(key, object, before);
   }
 
@@ -67,8 +65,16 @@ export class ObjectStore<T extends Stored> {
     if (before?.metadata.uid === uid) this.#put(key, undefined, before);
   }
 
-  /** Takes over a complete list of what `isListed` selects. What was written after its version stays. */
-  replace(objects: readonly T[], version: string, isListed: (object: T) => boolean = () => true): void {
+  /**
+   * Takes over a complete list of what `isListed` selects. What was written after its version stays, unless the server was `rewound` to
+   * a backup: then what is known may never have happened.
+   */
+  replace(
+    objects: readonly T[],
+    version: string,
+    { isListed = () => true, rewound = false }: { isListed?: (object: T) => boolean; rewound?: boolean } = {},
+  ): void {
+    if (rewound) for (const { metadata } of [...this.#all.values()]) this.remove(metadata);
     const listed = new Set(objects.map(({ metadata }) => metadata.uid));
     for (const object of [...this.#all.values()]) {
       const { uid, resourceVersion } = object.metadata;

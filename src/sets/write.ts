@@ -2,7 +2,8 @@
  * Performs the actions of a plan at the API server.
  *
  * Guarantees: a write carries the uid and the resourceVersion that the plan was made from, so whatever changed since then rejects
- * it. Answers go to the store at once. A write whose answer was lost is read again before the set is planned again.
+ * it. Answers go to the store at once. A write whose answer was lost is read again before the set is planned again. An
+ * object without an owner is adopted only after the set was read again: the garbage collector deletes what a deleted set owns.
  */
 import { apiVersion, kind, setLabels } from "../api/names.ts";
 import type { AppTemplate, NCAppSetStatus } from "../api/types.ts";
@@ -77,7 +78,7 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
       keep(kept, await send<T>({ path }), path);
     } catch (error) {
       if (!hasStatus(error, 404)) throw error;
-      if (uid) kept.objects.remove({ namespace: namespace!, name: name!, uid } as Meta);
+      if (uid) kept.objects.remove({ namespace: namespace!, name: name!, uid } as Meta, { seen: false });
     }
   };
 
@@ -94,9 +95,10 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
     } catch (error) {
       if (isOutdated(error)) {
         await read(kept, meta);
-        return "outdated";
-      }
-      if (!wasAnswered(error)) {
+        const known = kept.objects.get(meta.namespace!, meta.name!);
+        // Otherwise the server has another reason, and would reject it again.
+        if (known?.metadata.resourceVersion !== meta.resourceVersion) return "outdated";
+      } else if (!wasAnswered(error)) {
         const ofSet = unsure.get(set.metadata.uid) ?? new Map();
         unsure.set(set.metadata.uid, ofSet.set(request.path + (meta.name ?? ""), () => read(kept, meta)));
       }
@@ -125,7 +127,7 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
   ) => {
     const path = resourcePath(kept.resource, { namespace, name, subresource });
     const body = { metadata: { ...metadata, uid, resourceVersion }, ...parts };
-    const meta = { namespace, name, uid };
+    const meta = { namespace, name, uid, resourceVersion };
     return write(set, kept, meta, { method: "PATCH", path, body }, (answer) => keep(kept, answer, path));
   };
 
@@ -137,15 +139,23 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
     const { namespace, name, uid, resourceVersion } = metadata;
     const path = resourcePath(kept.resource, { namespace, name });
     const body = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid, resourceVersion } };
-    return write<T>(set, kept, { namespace, name, uid }, { method: "DELETE", path, body }, (answer) => {
+    return write<T>(set, kept, { namespace, name, uid, resourceVersion }, { method: "DELETE", path, body }, (answer) => {
       // With a finalizer, the server answers with the object, which is being deleted now; without one it is gone.
       if (answer.metadata?.deletionTimestamp && answer.metadata.uid === uid) keep(kept, answer, path);
       else kept.objects.remove(metadata, { seen: false });
     });
   };
 
+  /** Reports whether the set is still there, by what the server has now. */
+  const mayOwn = async ({ metadata }: AppSet) => {
+    await read(sets, metadata);
+    const known = store.sets.get(metadata.namespace, metadata.name);
+    return known?.metadata.uid === metadata.uid && !known.metadata.deletionTimestamp;
+  };
+
   return {
     async perform(set, action) {
+      if (action.kind.startsWith("adopt") && !await mayOwn(set)) return "outdated";
       switch (action.kind) {
         case "createRevision":
           return await create(set, revisions, action.name, newRevision(set, action));

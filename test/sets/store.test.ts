@@ -38,6 +38,21 @@ test("an older version never replaces what was written, whether it comes by watc
   assert.deepEqual([versionOf(store, "a"), versionOf(store, "b")], ["8", undefined]);
 });
 
+test("an older object never replaces a newer one of its name", () => {
+  const store = new ObjectStore<Thing>();
+  store.apply(thing("a", "9", { uid: "new" }));
+  store.apply(thing("a", "7", { uid: "old" }));
+  assert.equal(store.get("default", "a")?.metadata.uid, "new");
+});
+
+test("a list of a server that was restored from a backup is taken over, although its versions are older", () => {
+  const store = new ObjectStore<Thing>();
+  store.apply(thing("a", "900"));
+  store.apply(thing("b", "901"));
+  store.replace([thing("a", "5")], "600", { rewound: true });
+  assert.deepEqual([versionOf(store, "a"), versionOf(store, "b")], ["5", undefined]);
+});
+
 test("a deleted object does not come back by a late event; another one of its name does", () => {
   const store = new ObjectStore<Thing>();
   store.apply(thing("a", "5"));
@@ -65,7 +80,9 @@ test("a partial list removes only what it would contain", () => {
   const store = new ObjectStore<Thing>();
   store.apply(thing("a", "1", { owner: "set-1" }));
   store.apply(thing("b", "1"));
-  store.replace([], "5", ({ metadata }) => metadata.ownerReferences !== undefined);
+  store.replace([], "5", {
+    isListed: ({ metadata }) => metadata.ownerReferences !== undefined,
+  });
   assert.deepEqual(names(store.values()), ["b"]);
 });
 

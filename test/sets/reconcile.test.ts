@@ -1,0 +1,109 @@
+/** The sets controller and an API server that has newer objects than the controller has seen, or that fails. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ncapps, ncappsets, resourcePath } from "../../src/kube/resources.ts";
+import type { EventNews } from "../../src/report/events/events.ts";
+import { reconcile } from "../../src/sets/reconcile.ts";
+import { createStore } from "../../src/sets/store.ts";
+import type { Node } from "../../src/sets/types.ts";
+import { createSetWriter } from "../../src/sets/write.ts";
+import { setSpecWith, setWith } from "../api/set-samples.ts";
+import { type Asked, FakeApi } from "../kube/fake-api.ts";
+
+const namespace = "default";
+const setPath = resourcePath(ncappsets, { namespace, name: "web" });
+const appPath = (node: string) => resourcePath(ncapps, { namespace, name: `web-${node}` });
+
+/** A set on these nodes. What someone else writes reaches the controller when the test calls `see`. */
+function scene(nodeNames: string[] = ["n0"], spec: object = {}) {
+  const api = new FakeApi();
+  api.add(ncappsets, setWith(setSpecWith({ minReadySeconds: 0, ...spec }), { namespace, name: "web" }));
+  const store = createStore(() => {});
+  const events: EventNews[] = [];
+  const properties = { labels: {}, taints: [], ready: true, cordoned: false, pressures: [] };
+  const parts = {
+    store,
+    nodes: new Map(nodeNames.map((name): [string, Node] => [name, { name, properties, agent: "fresh" }])),
+    writer: createSetWriter(api.client, store, new AbortController().signal),
+    recorder: { record: (_: unknown, event: EventNews) => void events.push(event) } as never,
+    mayWrite: () => true,
+    now: Date.now,
+  };
+  const see = (kind: "sets" | "apps") => {
+    const { plural } = { sets: ncappsets, apps: ncapps }[kind];
+    const paths = [...api.objects.keys()].filter((path) => path.includes(`/${plural}/`));
+    store[kind].replace(paths.map((path) => structuredClone(api.get(path))), "999999");
+  };
+  const run = () => reconcile(store.sets.get(namespace, "web")!, parts);
+  /** Until there is nothing to write. */
+  const settle = async () => {
+    for (let turn = 0; turn < 10; turn++) if (!(await run()).again) return;
+    throw new Error("not settled");
+  };
+  const takeReasons = () => events.splice(0).map(({ reason }) => reason);
+  see("sets");
+  return { api, store, see, run, settle, takeReasons };
+}
+const isAppWrite = ({ method, path }: Asked) => method !== "GET" && /\/ncapps(\/|$)/.test(path);
+
+test("a set that is being deleted adopts nothing, although the controller has not seen that yet", async () => {
+  const { api, settle, see, run } = scene();
+  await settle();
+  // kubectl delete --cascade=orphan: the collector removes the owners, and the watch of apps is ahead of the watch of sets.
+  api.touch(setPath, ({ metadata }) => metadata.deletionTimestamp = "2026-01-01T00:00:00Z");
+  api.touch(appPath("n0"), ({ metadata }) => delete metadata.ownerReferences);
+  see("apps");
+  await run();
+  assert.equal(api.get(appPath("n0")).metadata.ownerReferences, undefined);
+});
+
+test("an orphan is adopted by the set that is there", async () => {
+  const { api, settle, see } = scene();
+  await settle();
+  api.touch(appPath("n0"), ({ metadata }) => delete metadata.ownerReferences);
+  see("apps");
+  await settle();
+  assert.equal(api.get(appPath("n0")).metadata.ownerReferences[0].uid, api.get(setPath).metadata.uid);
+});
+
+test("an event is recorded once, although the status behind it had to be written again", async () => {
+  const { api, run, settle, takeReasons } = scene();
+  await run();
+  api.touch(setPath, ({ metadata }) => metadata.labels = { changed: "by someone" });
+  await settle();
+  assert.equal(takeReasons().filter((reason) => reason === "RolloutStarted").length, 1);
+});
+
+test("a conflict that a newer object does not explain is an error, not a reason to try again at once", async () => {
+  const { api, settle, see, run } = scene();
+  await settle();
+  api.touch(setPath, ({ spec }) => spec.template.spec.cpuPCT = "5");
+  see("sets");
+  await run();
+  api.intercept = (asked) => isAppWrite(asked) ? 409 : undefined;
+  await assert.rejects(run(), { status: 409 });
+});
+
+test("an app that the server rejects does not hold up the others", async () => {
+  const { api, run, see, settle, takeReasons } = scene(["n0", "n1", "n2"], { update: { maxUnavailable: 3 } });
+  await settle();
+  api.touch(setPath, ({ spec }) => spec.template.spec.cpuPCT = "5");
+  see("sets");
+  await run();
+  takeReasons();
+  api.intercept = (asked) => isAppWrite(asked) && asked.path.endsWith("web-n0") ? 422 : undefined;
+  // Something was done, so what failed is tried again soon; when nothing else is left, after a backoff.
+  assert.equal((await run()).again, true);
+  assert.deepEqual(["n1", "n2"].map((node) => api.get(appPath(node)).spec.cpuPCT), ["5", "5"]);
+  assert.deepEqual(takeReasons(), ["RolloutStarted", "Updated", "FailedChange"]);
+  await assert.rejects(run(), { status: 422 });
+});
+
+test("the writes of a plan end when the server does not answer", async () => {
+  const nodes = Array.from({ length: 20 }, (_, at) => `n${at}`);
+  const { api, run } = scene(nodes);
+  await run();
+  api.intercept = (asked) => isAppWrite(asked) ? 0 : undefined;
+  await assert.rejects(run(), { status: undefined });
+  assert.ok(api.asked.filter(isAppWrite).length <= 8);
+});
