@@ -1,7 +1,7 @@
 /**
  * The sets controller: runs the apps of NCAppSets and rolls out their revisions.
  *
- * It follows the cluster always (`follow.ts` fills `store.ts` and `nodes.ts`) and acts while it leads. A queue holds the keys of sets
+ * It follows the cluster always (`follow.ts` fills `store.ts` and `nodes.ts`) and acts while it leads. `queue.ts` holds the keys of sets
  * that something changed for; `reconcile.ts` takes one, looks at the cluster, plans (`plan/`), and writes (`write.ts`).
  *
  * Guarantees: everything that a plan depends on is in the API server, so a controller that is killed at any point is replaced by
@@ -19,15 +19,15 @@ import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { createEventRecorder } from "../report/events/events.ts";
-import { createKeyedWriter } from "../report/keyed-writer.ts";
 import { createFollowers } from "./follow.ts";
 import { createSetsMetrics } from "./metrics.ts";
 import { createNodes } from "./nodes.ts";
+import { createSetQueue } from "./queue.ts";
 import { reconcile } from "./reconcile.ts";
 import { setsRights } from "./rights.ts";
 import { slim } from "./slim.ts";
 import { createStore } from "./store.ts";
-import type { App, AppSet } from "./types.ts";
+import type { App } from "./types.ts";
 import { createSetWriter } from "./write.ts";
 
 export interface SetsOptions {
@@ -74,38 +74,16 @@ export function createSetsController(options: SetsOptions): Controller {
       mayWrite: () => isLeader() && !signal.aborted,
       now: Date.now,
     };
-    /** When each set is due; a set that is not in it has nothing to do. */
-    const due = new Map<string, number>();
-    const find = (key: string): AppSet | undefined => {
-      const { namespace, name } = splitAppKey(key);
-      return store.sets.get(namespace, name);
-    };
-    const queue = createKeyedWriter<string>({
-      what: "changes of sets",
-      log,
-      places: 4,
-      due: (key) => due.has(key) ? { at: due.get(key)!, urgent: true } : undefined,
-      async write(key) {
-        const dueAt = due.get(key);
-        const set = find(key);
-        if (!set || !parts.mayWrite()) {
-          due.delete(key);
-          return "skipped";
-        }
-        const { again, checkAt } = await reconcile(set, parts);
-        const next = again ? Date.now() + settleMs : checkAt;
-        // Something may have changed meanwhile.
-        if (due.get(key) !== dueAt) return;
-        if (next === undefined) due.delete(key);
-        else due.set(key, next);
+    const queue = createSetQueue({
+      async reconcile(key) {
+        const { namespace, name } = splitAppKey(key);
+        const set = store.sets.get(namespace, name);
+        return set && parts.mayWrite() ? await reconcile(set, parts) : undefined;
       },
+      settleMs,
+      log,
     });
-    const enqueue = (key: string, at: number) => {
-      if ((due.get(key) ?? Infinity) <= at && due.get(key)! > Date.now()) return;
-      due.set(key, at);
-      queue.schedule(key);
-    };
-    onSet = (key) => enqueue(key, Date.now() + settleMs);
+    onSet = queue.add;
     tellAll();
     leading = true;
     try {
