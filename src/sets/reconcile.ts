@@ -6,10 +6,12 @@
  */
 import type { Reason } from "../api/reasons.ts";
 import { apiVersion, setKind } from "../api/names.ts";
+import type { NCAppSetStatus } from "../api/types.ts";
 import { validateNCAppSet } from "../api/validate/validate.ts";
 import { type KubeError, wasRejected } from "../kube/kube-error.ts";
 import { memoize } from "../lib/memoize.ts";
 import type { EventRecorder } from "../report/events/events.ts";
+import { isDeepStrictEqual } from "node:util";
 import { plan } from "./plan/plan.ts";
 import type { Store } from "./store.ts";
 import type { Action, AppSet, Node, SetEvent, World } from "./types.ts";
@@ -20,6 +22,8 @@ export interface ReconcileParts {
   nodes: ReadonlyMap<string, Node>;
   writer: SetWriter;
   recorder: EventRecorder;
+  /** When the status of each set was last written, by its uid. */
+  statusAt: Map<string, number>;
   /** Asked right before each write. */
   mayWrite(): boolean;
   now(): number;
@@ -33,6 +37,8 @@ export interface Reconciled {
 
 /** Writes in flight at the same time. */
 const places = 8;
+/** How old the numbers in a status may be: in a rollout with a small budget, they change with every step of every app. */
+const numbersMs = 1000;
 
 const problemOf = memoize((set: AppSet) => validateNCAppSet(set).map(({ message }) => message).join("; "));
 
@@ -41,8 +47,15 @@ export async function reconcile(set: AppSet, parts: ReconcileParts): Promise<Rec
   await writer.readUnsure(set);
   const { actions, status, events, checkAt } = plan(worldOf(set, parts, now()));
   if (!mayWrite()) return { again: false };
+  const { uid } = set.metadata;
+  const age = now() - (parts.statusAt.get(uid) ?? 0);
+  const isNew = age >= 0 && age < numbersMs;
+  if (actions.length === 0 && isNew && onlyNumbersDiffer(set.status, status)) {
+    return { again: false, checkAt: Math.min(now() + numbersMs - age, checkAt ?? Infinity) };
+  }
   const written = await writer.writeStatus(set, status);
   if (written === "outdated") return { again: true };
+  if (written === "done") parts.statusAt.set(uid, now());
   for (const event of events) recorder.record(target(set), event);
   const outcome = await performAll(set, actions, parts);
   for (const event of summarize(outcome.done)) recorder.record(target(set), event);
@@ -67,6 +80,16 @@ function worldOf(set: AppSet, { store, nodes }: ReconcileParts, now: number): Wo
     revisionNamed: (name) => store.revisions.get(namespace, name),
     now,
   };
+}
+
+/** Reports whether a status differs from the one before, but in nothing that a plan or a user waits for. */
+function onlyNumbersDiffer(before: NCAppSetStatus = {}, status: NCAppSetStatus): boolean {
+  const rest = (of: NCAppSetStatus) => [
+    ...[of.observedGeneration, of.desired, of.selector, of.collisionCount],
+    ...[of.currentRevision, of.updateRevision, of.stableRevision, of.stoppedRollout],
+    ...(of.conditions ?? []).flatMap(({ type, status, reason }) => [type, status, reason]),
+  ];
+  return !isDeepStrictEqual(before, status) && isDeepStrictEqual(rest(before), rest(status));
 }
 
 interface Outcome {

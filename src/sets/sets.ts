@@ -71,6 +71,7 @@ export function createSetsController(options: SetsOptions): Controller {
       nodes: nodes.all,
       recorder,
       writer: createSetWriter(client, store, signal),
+      statusAt: new Map(),
       mayWrite: () => isLeader() && !signal.aborted,
       now: Date.now,
     };

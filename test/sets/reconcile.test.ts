@@ -20,14 +20,16 @@ function scene(nodeNames: string[] = ["n0"], spec: object = {}) {
   api.add(ncappsets, setWith(setSpecWith({ minReadySeconds: 0, ...spec }), { namespace, name: "web" }));
   const store = createStore(() => {});
   const events: EventNews[] = [];
+  const clock = { now: Date.parse("2026-01-01T00:00:00Z") };
   const properties = { labels: {}, taints: [], ready: true, cordoned: false, pressures: [] };
   const parts = {
     store,
     nodes: new Map(nodeNames.map((name): [string, Node] => [name, { name, properties, agent: "fresh" }])),
     writer: createSetWriter(api.client, store, new AbortController().signal),
     recorder: { record: (_: unknown, event: EventNews) => void events.push(event) } as never,
+    statusAt: new Map(),
     mayWrite: () => true,
-    now: Date.now,
+    now: () => clock.now,
   };
   const see = (kind: "sets" | "apps") => {
     const { plural } = { sets: ncappsets, apps: ncapps }[kind];
@@ -42,7 +44,7 @@ function scene(nodeNames: string[] = ["n0"], spec: object = {}) {
   };
   const takeReasons = () => events.splice(0).map(({ reason }) => reason);
   see("sets");
-  return { api, store, see, run, settle, takeReasons };
+  return { api, clock, see, run, settle, takeReasons };
 }
 const isAppWrite = ({ method, path }: Asked) => method !== "GET" && /\/ncapps(\/|$)/.test(path);
 
@@ -64,6 +66,31 @@ test("an orphan is adopted by the set that is there", async () => {
   see("apps");
   await settle();
   assert.equal(api.get(appPath("n0")).metadata.ownerReferences[0].uid, api.get(setPath).metadata.uid);
+});
+
+test("numbers in the status are written once a second, and what a plan depends on at once", async () => {
+  const { api, clock, run, see, settle } = scene(["n0", "n1", "n2"], { update: { maxUnavailable: 2 } });
+  const report = (node: string) => {
+    api.touch(appPath(node), (app) => app.status = { observedGeneration: 1, phase: "Running", ready: true });
+    see("apps");
+  };
+  await settle();
+  clock.now += 5000;
+  const ready = () => api.get(setPath).status.ready;
+  report("n0");
+  await run();
+  assert.equal(ready(), 1);
+  clock.now += 10;
+  report("n1");
+  const { checkAt } = await run();
+  assert.deepEqual([ready(), checkAt], [1, clock.now + 990]);
+  clock.now += 990;
+  await run();
+  assert.equal(ready(), 2);
+  // The third makes the revision the stable one.
+  report("n2");
+  await run();
+  assert.deepEqual([ready(), api.get(setPath).status.stableRevision !== ""], [3, true]);
 });
 
 test("an event is recorded once, although the status behind it had to be written again", async () => {
