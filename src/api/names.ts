@@ -135,6 +135,20 @@ export function agentLease(node: string): string {
   return `nckubelet-${node}`;
 }
 
+interface Named {
+  metadata?: { name?: string };
+}
+
+/** The namespace contains the Leases of kubelets as well. */
+export function isAgentLease({ metadata }: Named): boolean {
+  return metadata?.name?.startsWith(agentLease("")) ?? false;
+}
+
+/** Returns the node whose agent renews the Lease. */
+export function nodeOfLease({ metadata }: Named): string {
+  return (metadata?.name ?? "").slice(agentLease("").length);
+}
+
 /** The group of every agent's client certificate. */
 export const agentGroup = "nckubelet:agents";
 /** The namespace whose service accounts are agents, each named like its node. */

@@ -7,6 +7,7 @@
  */
 import type { Hono } from "hono";
 import { systemNamespace } from "../api/names.ts";
+import { createHub } from "../kube/follower.ts";
 import type { LeaderOptions } from "../kube/leader.ts";
 import {
   type ControllerName,
@@ -50,9 +51,10 @@ export async function createControllers(
   names: readonly ControllerName[],
   settings: ControllerSettings,
 ): Promise<Elected[]> {
+  const hub = createHub(settings.client, settings.log);
   return await Promise.all(
     controllerNames.filter((name) => names.includes(name)).map(async (name) => ({
-      controller: await controllerTable[name].load(settings),
+      controller: await controllerTable[name].load({ hub, ...settings }),
       lease: controllerTable[name].lease(settings),
     })),
   );

@@ -1,8 +1,12 @@
-/** Follows one resource with a list and a watch, and passes it on: what controllers know of the cluster. */
+/**
+ * Follows resources with lists and watches, and passes them on: what controllers know of the cluster. A resource that several
+ * controllers of a process need is listed and watched once.
+ */
 import type { Logger } from "../lib/log.ts";
+import { isObject } from "../lib/objects.ts";
 import type { KubeClient } from "./client/client.ts";
 import type { FollowerState } from "./controller.ts";
-import { objectKey } from "./objects.ts";
+import { objectKey, tidy } from "./objects.ts";
 import { isEarlier, isLater } from "./resource-version.ts";
 import type { KubeResource } from "./resources.ts";
 import { followList, type FollowOptions } from "./watch/watch.ts";
@@ -20,10 +24,114 @@ export interface Sink<T extends KubeObject> {
   remove(object: Identified<T>): void;
 }
 
+/** What the controllers of a process follow. They join before it runs. */
+export interface Hub {
+  /** Returns the state of the resource, which is kept up to date; `onChange` is called after each change. */
+  join<T extends KubeObject>(sink: Sink<T>, onChange: () => void): FollowerState;
+  /** Follows everything until the signal aborts; further calls wait for the same end. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** What one controller follows. */
+export interface Followers {
+  readonly states: readonly FollowerState[];
+  /** All resources have been listed. */
+  readonly ready: boolean;
+  /** Reports whether the watch of this resource is up to date. */
+  sees(resource: KubeResource): boolean;
+  follow<T extends KubeObject>(sink: Sink<T>): void;
+  run(signal: AbortSignal): Promise<void>;
+}
+
 /** Rare: the watch is reliable, and a complete list of a large cluster is expensive. */
 const relistMs = 1_800_000;
+
+/**
+ * For Leases that agents renew every 10 s: a watch that is silent for longer is checked before nodes count as lost. Until then a dead
+ * connection looks like silent nodes, so with the time to open a watch it must stay well below the 40 s of a Lease.
+ */
+export const leaseTimes = { silenceMs: 15_000, openMs: 10_000 };
+
+export function createHub(client: KubeClient, log: Logger): Hub {
+  // deno-lint-ignore no-explicit-any
+  const shared = new Map<string, { sinks: Sink<any>[]; state: FollowerState; listeners: (() => void)[] }>();
+  let running: Promise<unknown> | undefined;
+  return {
+    join(sink, onChange) {
+      const { resource, options: { keep: _, ...options } = {} } = sink;
+      const key = JSON.stringify([resource, options]);
+      const state = { name: resource.plural, listed: false, alive: false, message: "not listed yet" };
+      const one = shared.get(key) ?? { sinks: [], state, listeners: [] };
+      one.sinks.push(sink);
+      one.listeners.push(onChange);
+      shared.set(key, one);
+      return one.state;
+    },
+    async run(signal) {
+      running ??= Promise.all([...shared.values()].map(({ sinks, state, listeners }) => {
+        const tell = () => listeners.forEach((onChange) => onChange());
+        return followInto(client, combine(sinks), state, log, tell, signal);
+      }));
+      await running;
+    },
+  };
+}
+
+export function createFollowers(hub: Hub, onChange: () => void = () => {}): Followers {
+  const states: FollowerState[] = [];
+  return {
+    states,
+    get ready() {
+      return states.every(({ listed }) => listed);
+    },
+    sees: ({ plural }) => states.some(({ name, alive }) => name === plural && alive),
+    follow: (sink) => void states.push(hub.join(sink, onChange)),
+    run: (signal) => hub.run(signal),
+  };
+}
+
+/** Gives each sink a copy of its own, since `keep` removes what its controller does not need. Texts and lists are shared. */
+function combine<T extends KubeObject>(sinks: readonly Sink<T>[]): Sink<T> {
+  const [first] = sinks as [Sink<T>];
+  if (sinks.length === 1) return first;
+  const copies = new WeakMap<T, (Identified<T> | undefined)[]>();
+  const keep = (object: T) => {
+    tidy(object, first.resource);
+    const own = sinks.map(({ options }) => {
+      const copy = copyOf(object);
+      return options?.keep && !options.keep(copy) ? undefined : copy as Identified<T>;
+    });
+    copies.set(object, own);
+    for (const field of Object.keys(object)) if (field !== "metadata") delete object[field as keyof T];
+    return own.some(Boolean);
+  };
+  return {
+    ...first,
+    options: { ...first.options, keep },
+    replace(items, rewound, version) {
+      for (const [at, sink] of sinks.entries()) {
+        sink.replace(items.flatMap((item) => copies.get(item)?.[at] ?? []), rewound, version);
+      }
+    },
+    apply(object) {
+      for (const [at, sink] of sinks.entries()) {
+        const copy = copies.get(object)?.[at];
+        if (copy) sink.apply(copy);
+        else sink.remove(object);
+      }
+    },
+    remove: (object) => sinks.forEach((sink) => sink.remove(object)),
+  };
+}
+
+/** Copies an object and its parts: as deep as any `keep` changes it. */
+function copyOf<T extends KubeObject>(object: T): T {
+  const parts = Object.entries(object).map(([name, part]) => [name, isObject(part) ? { ...part } : part]);
+  return Object.fromEntries(parts);
+}
+
 /** Runs until the signal aborts, and keeps `state` up to date. */
-export async function followInto<T extends KubeObject>(
+async function followInto<T extends KubeObject>(
   client: KubeClient,
   { resource, options = {}, openMs, replace, apply, remove }: Sink<T>,
   state: FollowerState,
@@ -63,13 +171,17 @@ export async function followInto<T extends KubeObject>(
 }
 
 /** Turns a complete list into single changes: objects that are not in it are removed. */
-export function eachOf<T extends KubeObject>(set: (object: T) => void, unset: (object: T) => void) {
-  const known = new Map<string, T>();
+export function eachOf<T extends KubeObject>(
+  set: (object: T) => void,
+  unset: (object: Pick<T, "metadata">) => void,
+) {
+  /** Without the rest: a Node names all images that it has. */
+  const known = new Map<string, Pick<T, "metadata">>();
   const apply = (object: T) => {
-    known.set(objectKey(object), object);
+    known.set(objectKey(object), { metadata: object.metadata });
     set(object);
   };
-  const remove = (object: T) => {
+  const remove = (object: Pick<T, "metadata">) => {
     known.delete(objectKey(object));
     unset(object);
   };

@@ -53,7 +53,8 @@ export function wasAnswered(error: unknown): boolean {
 
 /** Reports whether the server decided against the request: nothing was written, and others may well be accepted. */
 export function wasRejected(error: unknown): boolean {
-  return error instanceof KubeError && error.status !== undefined && error.status < 500 && error.status !== 429;
+  return error instanceof KubeError && error.status !== undefined && error.status < 500 &&
+    error.status !== 429;
 }
 
 /** Reports whether the requested version is no longer in the server's history. */

@@ -8,12 +8,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Controller } from "../kube/controller.ts";
+import { createHub, type Followers, type Hub } from "../kube/follower.ts";
 import type { Leadership } from "../kube/leader.ts";
+import { leases } from "../kube/resources.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { createEventRecorder } from "../report/events/events.ts";
 import { maxBinds } from "./client.ts";
-import { createFollowers, type Followers } from "./follow/follow.ts";
+import { followCluster } from "./follow/follow.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
 import { runLoop } from "./loop.ts";
 import { createSchedulerMetrics, type SchedulerMetrics } from "./metrics.ts";
@@ -37,6 +39,8 @@ import {
 export interface SchedulerOptions {
   client: KubeClient;
   log: Logger;
+  /** What the process follows; default: a hub of its own. */
+  hub?: Hub;
   /** The source of its events. */
   identity: string;
   schedulerName: string;
@@ -62,13 +66,13 @@ export function createSchedulerController(options: SchedulerOptions): Controller
   const cluster = new ClusterState({ schedulerName, clocks, nodeGraceMs });
   const queue = new SchedulingQueue();
   const inbox = createInbox(cluster, queue);
-  const followers = createFollowers(client, cluster, log, () => inbox.notify());
+  const followers = followCluster(options.hub ?? createHub(client, log), cluster, () => inbox.notify());
   const metrics = createSchedulerMetrics();
   const random = seededRandom(options.seed ?? Date.now());
   let leader: Leader | undefined;
 
   const tick = () => {
-    observedClock.tick(followers.seesLeases);
+    observedClock.tick(followers.sees(leases));
     if (!followers.ready) return;
     const nodes = cluster.liveness.check();
     cluster.removeOverdue();
@@ -163,7 +167,7 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
   const rules = createRuleKeeper({ cluster, writer, recorder, log });
   return {
     tick(nodes, grown) {
-      losses.tick(followers.seesLeases ? nodes : undefined);
+      losses.tick(followers.sees(leases) ? nodes : undefined);
       holds.tick();
       quotas.tick();
       rules.tick(grown);

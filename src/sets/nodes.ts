@@ -1,5 +1,5 @@
 /** The nodes and the health of their agents, by the Leases that they renew. */
-import { agentLease } from "../api/names.ts";
+import { nodeOfLease } from "../api/names.ts";
 import { type NodeProperties, readNode } from "../api/placement/placement.ts";
 import type { Lease } from "../kube/lease.ts";
 import { type Clocks, nodeHealth, type ObservedLease, observeLease } from "../kube/node-health.ts";
@@ -13,13 +13,6 @@ export interface Nodes {
   applyLease(lease: Lease): void;
   /** Updates the health of all agents, which changes as time passes. */
   check(): void;
-}
-
-const prefix = agentLease("");
-
-/** The namespace contains the Leases of kubelets as well. */
-export function isAgentLease({ metadata }: Lease): boolean {
-  return metadata?.name?.startsWith(prefix) ?? false;
 }
 
 /** `onChange` is called when a node appears, changes or goes. */
@@ -46,7 +39,7 @@ export function createNodes(clocks: () => Clocks, onChange: () => void, graceMs?
       if (all.delete(name)) onChange();
     },
     applyLease(lease) {
-      const name = (lease.metadata?.name ?? "").slice(prefix.length);
+      const name = nodeOfLease(lease);
       leases.set(name, observeLease(leases.get(name), lease, clocks(), graceMs));
       const node = all.get(name);
       if (node) put(name, node.properties);

@@ -11,15 +11,16 @@
 import { appKey, setLabels, splitAppKey } from "../api/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Controller } from "../kube/controller.ts";
+import { createHub, type Hub } from "../kube/follower.ts";
 import type { Leadership } from "../kube/leader.ts";
 import { createObservedClock } from "../kube/observed-clock.ts";
-import { ncapps } from "../kube/resources.ts";
+import { leases, ncapps } from "../kube/resources.ts";
 import { listAll } from "../kube/watch/watch.ts";
 import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { createEventRecorder } from "../report/events/events.ts";
-import { createFollowers } from "./follow.ts";
+import { followSets } from "./follow.ts";
 import { createSetsMetrics } from "./metrics.ts";
 import { createNodes } from "./nodes.ts";
 import { createSetQueue } from "./queue.ts";
@@ -33,6 +34,8 @@ import { createSetWriter } from "./write.ts";
 export interface SetsOptions {
   client: KubeClient;
   log: Logger;
+  /** What the process follows; default: a hub of its own. */
+  hub?: Hub;
   /** Identifies this process in events. */
   identity: string;
   /** How long a node may be silent before it is lost; by default as long as its Lease lasts, 40 s. */
@@ -57,7 +60,7 @@ export function createSetsController(options: SetsOptions): Controller {
     for (const { metadata } of store.sets.values()) onSet(appKey(metadata.namespace, metadata.name));
   };
   const nodes = createNodes(clocks, tellAll, nodeGraceMs);
-  const followers = createFollowers(client, { store, nodes }, log);
+  const followers = followSets(options.hub ?? createHub(client, log), { store, nodes });
   const metrics = createSetsMetrics();
   let leading = false;
 
@@ -121,7 +124,7 @@ export function createSetsController(options: SetsOptions): Controller {
 
   const tick = async (signal: AbortSignal) => {
     while (!signal.aborted) {
-      observed.tick(followers.seesLeases);
+      observed.tick(followers.sees(leases));
       if (followers.ready) nodes.check();
       await sleep(tickMs, signal);
     }

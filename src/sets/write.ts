@@ -139,11 +139,17 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
     const { namespace, name, uid, resourceVersion } = metadata;
     const path = resourcePath(kept.resource, { namespace, name });
     const body = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid, resourceVersion } };
-    return write<T>(set, kept, { namespace, name, uid, resourceVersion }, { method: "DELETE", path, body }, (answer) => {
-      // With a finalizer, the server answers with the object, which is being deleted now; without one it is gone.
-      if (answer.metadata?.deletionTimestamp && answer.metadata.uid === uid) keep(kept, answer, path);
-      else kept.objects.remove(metadata, { seen: false });
-    });
+    return write<T>(
+      set,
+      kept,
+      { namespace, name, uid, resourceVersion },
+      { method: "DELETE", path, body },
+      (answer) => {
+        // With a finalizer, the server answers with the object, which is being deleted now; without one it is gone.
+        if (answer.metadata?.deletionTimestamp && answer.metadata.uid === uid) keep(kept, answer, path);
+        else kept.objects.remove(metadata, { seen: false });
+      },
+    );
   };
 
   /** Reports whether the set is still there, by what the server has now. */

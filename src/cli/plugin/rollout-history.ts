@@ -37,7 +37,9 @@ export function revisionToRestore(
   const { updateRevision: update, observedGeneration = 0 } = set.status ?? {};
   if (number === undefined && observedGeneration < (set.metadata.generation ?? 1)) {
     throw new Error(
-      `${describeSet(set)} has a change that the controller has not seen, so the revision before it is not known: ` +
+      `${
+        describeSet(set)
+      } has a change that the controller has not seen, so the revision before it is not known: ` +
         "try again, or choose one with --to-revision",
     );
   }

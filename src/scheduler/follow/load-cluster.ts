@@ -1,11 +1,11 @@
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
-import { leaseNamespace } from "../../api/names.ts";
+import { isAgentLease, leaseNamespace } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Lease } from "../../kube/lease.ts";
 import { listAll } from "../../kube/watch/watch.ts";
 import { leases, limitRanges, ncapps, nodes, priorityClasses, resourceQuotas } from "../../kube/resources.ts";
 import type { Wire } from "../../kube/wire.ts";
-import { ClusterState, isAgentLease, slim, type SlimApp } from "../state/state.ts";
+import { ClusterState, slim, type SlimApp } from "../state/state.ts";
 
 /** Reads the cluster state once, for `--explain`. Only the time in its Lease decides whether a node is alive. */
 export async function loadCluster(

@@ -1,5 +1,5 @@
 /** Which nodes are alive, by the Leases of their agents. Updates the snapshot as time passes. */
-import { agentLease } from "../../api/names.ts";
+import { nodeOfLease } from "../../api/names.ts";
 import type { Lease } from "../../kube/lease.ts";
 import { readReport } from "./read-node.ts";
 import {
@@ -12,13 +12,6 @@ import {
 } from "../../kube/node-health.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import type { Snapshot } from "./snapshot.ts";
-
-const leasePrefix = agentLease("");
-
-/** The namespace contains the Leases of kubelets as well. */
-export function isAgentLease(lease: Lease): boolean {
-  return lease.metadata?.name?.startsWith(leasePrefix) ?? false;
-}
 
 export interface NodeLiveness {
   node: NodeEntry;
@@ -49,7 +42,7 @@ export class Liveness {
 
   applyLease(lease: Lease): void {
     const { snapshot, clocks, nodeGraceMs, onBetter, onReport } = this.#options;
-    const name = nodeName(lease);
+    const name = nodeOfLease(lease);
     this.#deleted.delete(name);
     const before = this.#leases.get(name);
     const observed = observeLease(before, lease, clocks(), nodeGraceMs);
@@ -64,11 +57,11 @@ export class Liveness {
 
   /** Marks a Lease as deleted. It is kept while apps are bound to its node, so that the node counts as silent. */
   removeLease(lease: Lease): void {
-    this.#deleted.add(nodeName(lease));
+    this.#deleted.add(nodeOfLease(lease));
   }
 
   replaceLeases(leases: Lease[]): void {
-    const listed = new Set(leases.map(nodeName));
+    const listed = new Set(leases.map(nodeOfLease));
     for (const name of this.#leases.keys()) if (!listed.has(name)) this.#deleted.add(name);
     for (const lease of leases) this.applyLease(lease);
   }
@@ -98,8 +91,4 @@ export class Liveness {
     const state = health === undefined ? "none" : health.state === "fresh" ? "fresh" : "stale";
     if (snapshot.setAgent(name, state) && state === "fresh") onBetter(name);
   }
-}
-
-function nodeName({ metadata }: Lease): string {
-  return (metadata?.name ?? "").slice(leasePrefix.length);
 }

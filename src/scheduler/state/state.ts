@@ -19,7 +19,7 @@ import type { SlimApp } from "./slim-app.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 export { type HoldStep, mayHaveHoldStep, nextHoldStep, type NodeFate } from "./holding.ts";
-export { isAgentLease, type NodeLiveness } from "./liveness.ts";
+export { type NodeLiveness } from "./liveness.ts";
 export { isMovable } from "./read-app.ts";
 export { slim, type SlimApp } from "./slim-app.ts";
 export type { Snapshot } from "./snapshot.ts";

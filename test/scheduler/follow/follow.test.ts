@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
 import type { KubeClient } from "../../../src/kube/client/client.ts";
+import { createHub } from "../../../src/kube/follower.ts";
 import { ncappPath } from "../../../src/kube/resources.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
-import { createFollowers } from "../../../src/scheduler/follow/follow.ts";
+import { followCluster } from "../../../src/scheduler/follow/follow.ts";
 import { FakeApi } from "../../kube/fake-api.ts";
 import { accept, errorLine, line, listOf, withClient } from "../../kube/fake-server.ts";
 import { waitFor } from "../../wait-for.ts";
@@ -18,7 +19,7 @@ async function following(
   use: () => Promise<unknown>,
 ): Promise<void> {
   const stopping = new AbortController();
-  const running = createFollowers(client, cluster, silentLogger, () => {}).run(stopping.signal);
+  const running = followCluster(createHub(client, silentLogger), cluster, () => {}).run(stopping.signal);
   try {
     await use();
   } finally {
