@@ -2,7 +2,7 @@
  * The sets that are to be planned: when something has changed for them, and when their last plan said so.
  *
  * Guarantees: one plan of a set at a time, and soon after the first change, however many follow; a plan that fails is repeated after
- * waits that grow. Setting the machine's clock neither delays nor hurries a plan.
+ * waits that grow, or when something changes. Setting the machine's clock neither delays nor hurries a plan.
  */
 import type { Logger } from "../lib/log.ts";
 import { type Clock, systemClock } from "../report/clock.ts";
@@ -52,7 +52,7 @@ export function createSetQueue({ reconcile, settleMs, log, clock = systemClock }
   return {
     add(key) {
       dueBy(key, clock.now() + settleMs);
-      queue.schedule(key);
+      queue.scheduleSeen(key);
     },
     close: () => queue.close(),
   };

@@ -98,19 +98,22 @@ interface Outcome {
 }
 
 /**
- * Performs the actions, several at a time; revisions come first, since apps refer to them. It ends when the server fails; a rejected
- * action does not hold up the others.
+ * Performs the actions, several at a time; revisions come first, since apps refer to them. It ends when the server fails. A rejected
+ * action does not hold up the others, but after some of a kind the rest of that kind waits: an exhausted quota would reject them all.
  */
 async function performAll(set: AppSet, actions: readonly Action[], parts: ReconcileParts): Promise<Outcome> {
   const outcome: Outcome = { done: [] };
+  const rejected = new Map<Action["kind"], number>();
   let hasFailed = false;
   const perform = async (action: Action) => {
-    if (hasFailed || !parts.mayWrite()) return;
+    const { kind } = action;
+    if (hasFailed || (rejected.get(kind) ?? 0) >= places || !parts.mayWrite()) return;
     try {
       if (await parts.writer.perform(set, action) === "done") outcome.done.push(action);
     } catch (error) {
       outcome.error ??= error as KubeError;
       hasFailed ||= !wasRejected(error);
+      rejected.set(kind, (rejected.get(kind) ?? 0) + 1);
     }
   };
   const isRevision = ({ kind }: Action) => kind.endsWith("Revision");

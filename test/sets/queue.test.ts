@@ -32,6 +32,22 @@ test("changes within the settle time are planned together, and a change during a
   assert.equal(plans(), 2);
 });
 
+test("a plan that failed is repeated after a backoff, or as soon as something changes", async () => {
+  const clock = new FakeClock();
+  const { queue, plans } = queueWith(clock, () => {
+    throw new Error("no answer");
+  });
+  queue.add("web");
+  await clock.advance(settleMs);
+  // The waits grow: 1 s, 2 s, 4 s, 8 s, and half of that at most.
+  await clock.advance(22_500);
+  const failed = plans();
+  assert.ok(failed >= 4 && failed <= 5, `${failed} plans`);
+  queue.add("web");
+  await clock.advance(settleMs);
+  assert.equal(plans(), failed + 1);
+});
+
 test("changes that keep coming do not postpone a plan that is late already", async () => {
   let now = 0;
   // A busy machine: the timers are late.

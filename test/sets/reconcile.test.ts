@@ -21,10 +21,13 @@ function scene(nodeNames: string[] = ["n0"], spec: object = {}) {
   const store = createStore(() => {});
   const events: EventNews[] = [];
   const clock = { now: Date.parse("2026-01-01T00:00:00Z") };
+  const nodes = new Map<string, Node>();
   const properties = { labels: {}, taints: [], ready: true, cordoned: false, pressures: [] };
+  const join = (name: string) => void nodes.set(name, { name, properties, agent: "fresh" });
+  nodeNames.forEach(join);
   const parts = {
     store,
-    nodes: new Map(nodeNames.map((name): [string, Node] => [name, { name, properties, agent: "fresh" }])),
+    nodes,
     writer: createSetWriter(api.client, store, new AbortController().signal),
     recorder: { record: (_: unknown, event: EventNews) => void events.push(event) } as never,
     statusAt: new Map(),
@@ -44,7 +47,7 @@ function scene(nodeNames: string[] = ["n0"], spec: object = {}) {
   };
   const takeReasons = () => events.splice(0).map(({ reason }) => reason);
   see("sets");
-  return { api, clock, see, run, settle, takeReasons };
+  return { api, clock, join, see, run, settle, takeReasons };
 }
 const isAppWrite = ({ method, path }: Asked) => method !== "GET" && /\/ncapps(\/|$)/.test(path);
 
@@ -124,6 +127,21 @@ test("an app that the server rejects does not hold up the others", async () => {
   assert.deepEqual(["n1", "n2"].map((node) => api.get(appPath(node)).spec.cpuPCT), ["5", "5"]);
   assert.deepEqual(takeReasons(), ["RolloutStarted", "Updated", "FailedChange"]);
   await assert.rejects(run(), { status: 422 });
+});
+
+test("what the server rejects is not sent for every app, and does not keep other changes back", async () => {
+  const nodes = Array.from({ length: 40 }, (_, at) => `n${at}`);
+  const { api, run, see, settle, join } = scene(nodes.slice(0, 1));
+  await settle();
+  for (const node of nodes) join(node);
+  api.touch(setPath, ({ spec }) => spec.template.spec.cpuPCT = "5");
+  see("sets");
+  await run();
+  api.asked.length = 0;
+  api.intercept = ({ method, path }) => method === "POST" && path.endsWith("/ncapps") ? 403 : undefined;
+  await run();
+  assert.ok(api.asked.filter(({ method }) => method === "POST").length < 20);
+  assert.equal(api.get(appPath("n0")).spec.cpuPCT, "5");
 });
 
 test("the writes of a plan end when the server does not answer", async () => {
