@@ -45,9 +45,12 @@ function planApps(world: World, own: readonly App[], revisions: Revisions, updat
   const pinned = spec.replicas === undefined;
   const renderer = createRenderer(set, { pinned, now });
   const revisionOf = (app: App) => revisions.byHash.get(app.metadata.labels?.[setLabels.revision] ?? "");
+  let known: Map<string, Node> | undefined;
+  /** The nodes by the names of their apps, for apps that something has unbound. */
+  const byApp = () => known ??= new Map(pinned ? namedNodes(world) : []);
   // A set may have thousands of apps, and each is asked for these many times.
   const judge = (app: App): Judged => {
-    const node = nodes.get(app.spec.nodeName ?? "") ?? (pinned ? findNode(world, app) : undefined);
+    const node = nodes.get(app.spec.nodeName ?? "") ?? byApp().get(app.metadata.name);
     return { health: healthOf(app, spec, now), isUpdated: renderer.isCurrent(app, update, node), node };
   };
   const judged = new Map(own.map((app) => [app, judge(app)]));
@@ -88,7 +91,7 @@ function planApps(world: World, own: readonly App[], revisions: Revisions, updat
     revision: base.metadata.name,
   }));
   const changes = rollout.chosen.map((candidate) => actionOf(candidate, target, renderer, revisionOf));
-  const isQuiet = creations.length + changes.length + found.actions.length + rollout.remaining === 0;
+  const isQuiet = creations.length + changes.length + found.actions.length === 0;
   const used = new Set(own.map((app) => app.metadata.labels?.[setLabels.revision] ?? ""));
   const kept = [update.metadata.name, stable?.metadata.name];
   const unneeded = isQuiet
@@ -117,9 +120,8 @@ function planApps(world: World, own: readonly App[], revisions: Revisions, updat
   };
 }
 
-/** Returns the node that an app belongs to by its name, if something has unbound it. */
-function findNode({ set, nodes }: World, { metadata }: App): Node | undefined {
-  return [...nodes.values()].find(({ name }) => appName(set.metadata.name, name) === metadata.name);
+function namedNodes({ set, nodes }: World): [app: string, node: Node][] {
+  return [...nodes.values()].map((node) => [appName(set.metadata.name, node.name), node]);
 }
 
 interface Judged {

@@ -94,7 +94,8 @@ function progressing({ set, found, rollout, stop, back, update }: Seen, counts: 
   if (stop && !back) return condition("False", "Stalled", `stopped: ${progress}`);
   if (back) {
     const message = rollout.remaining > 0 ? `${rollout.remaining} apps are going back` : "all apps are back";
-    return condition("False", "RolledBack", `${message} to the stable revision`);
+    const paused = set.spec.paused && rollout.remaining > 0 ? "paused: " : "";
+    return condition("False", "RolledBack", `${paused}${message} to the stable revision`);
   }
   if (found.collisions.length > 0) {
     return condition("False", "NameCollision", `other apps have the names ${someOf(found.collisions)}`);

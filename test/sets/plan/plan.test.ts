@@ -325,6 +325,18 @@ test("onFailure Rollback returns updated apps to the stable revision and leaves 
   assert.equal(countOf(cluster, "/opt/v3.sh"), 5);
 });
 
+test("a rollback of a paused set says that it waits", () => {
+  const cluster = rolling({ maxUnavailable: 2, onFailure: "Rollback" });
+  cluster.editApp({ shellFile: "/opt/bad.sh" });
+  step(cluster);
+  step(cluster);
+  agentsAct(cluster);
+  cluster.edit((spec) => ({ ...spec, paused: true }));
+  cluster.settle();
+  assert.equal(countOf(cluster, "/opt/bad.sh"), 2);
+  assert.match(conditionOf(cluster, "Progressing")?.message ?? "", /^paused: 2 apps are going back/);
+});
+
 test("a canary waits for its promotion, or promotes itself", () => {
   const manual = rolling({ canary: { count: 2 } });
   manual.editApp({ shellFile: "/opt/v2.sh" });
@@ -418,6 +430,18 @@ test("an earlier template is its earlier revision with a new number; old revisio
   cluster.settle();
   assert.equal(cluster.revisions.get(cluster.set.status!.updateRevision!)?.revision, 5);
   assert.equal(cluster.revisions.size, 3);
+});
+
+test("old revisions go while a partition or a pause keeps the rollout from its end", () => {
+  for (const spec of [{ update: { partition: 1 } }, { paused: true }]) {
+    const cluster = running({ revisionHistoryLimit: 2, ...spec });
+    for (const version of [2, 3, 4, 5, 6]) {
+      cluster.editApp({ shellFile: `/opt/v${version}.sh` });
+      cluster.settle();
+    }
+    // The newest, the stable one that apps have, and two old ones.
+    assert.deepEqual([...cluster.revisions.values()].map(({ revision }) => revision), [1, 4, 5, 6]);
+  }
 });
 
 test("a revision name that is taken by another object gets another hash", () => {
