@@ -292,6 +292,32 @@ test("a revision that fails reaches at most maxUnavailable + maxFailed apps", li
   );
 });
 
+test("before its promotion a revision reaches only canaries, whatever joins and restarts", limit, () => {
+  const canary = fc.constantFrom({ count: 1 }, { count: 2 }, { nodeSelector: { zone: "lab" } });
+  const steps = [
+    ...common.slice(0, 4),
+    ...common.slice(6),
+    fc.record({ do: act("join"), node: at }),
+    fc.record({ do: act("restartApp", "deleteApp"), app: at }),
+  ];
+  fc.assert(
+    fc.property(world(steps), canary, ([spec, nodes, steps], canary) => {
+      const { cluster, watchman } = started({ ...spec, update: { ...spec.update, canary } }, nodes);
+      cluster.changeNode("n1", { labels: { zone: "lab" } });
+      cluster.editApp({ shellFile: "/opt/v2.sh" });
+      for (const step of steps) {
+        perform(cluster, watchman, step);
+        const reached = cluster.own.filter(({ spec, metadata }) =>
+          spec.shellFile === "/opt/v2.sh" && !metadata.deletionTimestamp
+        );
+        if ("count" in canary) assert.ok(reached.length <= canary.count!, `${reached.length} apps`);
+        else assert.ok(reached.every(({ spec }) => spec.nodeName === "n1"));
+      }
+    }),
+    { numRuns: runs },
+  );
+});
+
 test("a change of caps alone is rolled out without touching anything else", limit, () => {
   fc.assert(
     fc.property(
