@@ -24,6 +24,8 @@ type Step =
   | { do: "agents" | "seeAll" | "restart" | "promote" }
   | { do: "join" | "leave" | "lose" | "return" | "cordon" | "taint" | "label"; node: number }
   | { do: "script"; script: string }
+  | { do: "scale"; replicas: number }
+  | { do: "bind" }
   | { do: "cap"; cap: number }
   | { do: "override"; cap: number }
   | { do: "wait"; seconds: number }
@@ -178,6 +180,10 @@ function perform(cluster: SimulatedCluster, watchman: Watchman, step: Step): voi
       return cluster.changeNode(node, { labels: { zone: "lab" } });
     case "script":
       return cluster.editApp({ shellFile: `/opt/${step.script}.sh` });
+    case "scale":
+      return cluster.edit((spec) => ({ ...spec, replicas: step.replicas }));
+    case "bind":
+      return cluster.bind();
     case "cap":
       return cluster.editApp({ cpuPCT: step.cap });
     case "override": {
@@ -291,6 +297,47 @@ test("a revision that fails reaches at most maxUnavailable + maxFailed apps", li
     { numRuns: runs },
   );
 });
+
+test(
+  "a number of apps is rolled out within the budget while it is scaled, and settles at that number",
+  limit,
+  () => {
+    const steps = [
+      ...common,
+      ...common,
+      fc.record({ do: act("bind") }),
+      fc.record({ do: act("scale"), replicas: fc.nat(7) }),
+      fc.record({ do: act("lose", "return", "cordon"), node: at }),
+      fc.record({ do: act("deleteApp", "restartApp"), app: at }),
+    ];
+    fc.assert(
+      fc.property(world(steps), ([spec, nodes, steps]) => {
+        const cluster = new SimulatedCluster({ nodes, spec: { ...spec, replicas: 4 } });
+        const watchman = new Watchman(cluster);
+        const turn = () => {
+          perform(cluster, watchman, { do: "reconcile", writes: 99 });
+          for (const step of ["bind", "agents", "seeAll"] as const) perform(cluster, watchman, { do: step });
+          perform(cluster, watchman, { do: "wait", seconds: 15 });
+        };
+        for (let round = 0; round < 5; round++) turn();
+        for (const step of steps) perform(cluster, watchman, step);
+        for (const [name] of cluster.nodes) cluster.changeNode(name, { agent: "fresh", cordoned: false });
+        cluster.editApp({ shellFile: "/opt/last.sh" });
+        for (let round = 0; round < 100; round++) {
+          turn();
+          if (round > 20) cluster.promote();
+        }
+        const { replicas, update } = cluster.set.spec;
+        assert.equal(cluster.own.length, replicas);
+        const old = cluster.own.filter(({ spec }) => spec.shellFile !== "/opt/last.sh");
+        assert.ok(old.length <= (update?.partition ?? 0), `${old.length} apps are not updated`);
+        assert.deepEqual(cluster.plan().actions, []);
+        assert.deepEqual(cluster.plan().status, cluster.set.status);
+      }),
+      { numRuns: Math.ceil(runs / 2) },
+    );
+  },
+);
 
 test("before its promotion a revision reaches only canaries, whatever joins and restarts", limit, () => {
   const canary = fc.constantFrom({ count: 1 }, { count: 2 }, { nodeSelector: { zone: "lab" } });

@@ -147,6 +147,16 @@ export class SimulatedCluster {
     report({ phase: "Running", ready: true });
   }
 
+  /** A scheduler binds the apps that have no node: each to the next one that is alive. */
+  bind(): void {
+    const alive = [...this.nodes.values()].filter(({ agent }) => agent === "fresh");
+    const waiting = this.own.filter(({ spec, metadata }) => !spec.nodeName && !metadata.deletionTimestamp);
+    for (const [at, app] of alive.length > 0 ? waiting.entries() : []) {
+      const metadata = { ...app.metadata, generation: (app.metadata.generation ?? 0) + 1 };
+      this.#store({ ...app, metadata, spec: { ...app.spec, nodeName: alive[at % alive.length]!.name } });
+    }
+  }
+
   /** The watch brings the newest version of an app to the controller. */
   see(name: string): void {
     const app = this.apps.get(name);
