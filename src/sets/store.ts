@@ -74,7 +74,10 @@ export class ObjectStore<T extends Stored> {
     version: string,
     { isListed = () => true, rewound = false }: { isListed?: (object: T) => boolean; rewound?: boolean } = {},
   ): void {
-    if (rewound) { for (const { metadata } of [...this.#all.values()]) this.remove(metadata); }
+    if (rewound) {
+      this.#deleted.clear();
+      for (const { metadata } of [...this.#all.values()]) this.remove(metadata);
+    }
     const listed = new Set(objects.map(({ metadata }) => metadata.uid));
     for (const object of [...this.#all.values()]) {
       const { uid, resourceVersion } = object.metadata;

@@ -49,8 +49,10 @@ test("a list of a server that was restored from a backup is taken over, although
   const store = new ObjectStore<Thing>();
   store.apply(thing("a", "900"));
   store.apply(thing("b", "901"));
-  store.replace([thing("a", "5")], "600", { rewound: true });
-  assert.deepEqual([versionOf(store, "a"), versionOf(store, "b")], ["5", undefined]);
+  store.apply(thing("c", "902"));
+  store.remove(thing("c", "902").metadata, { seen: false });
+  store.replace([thing("a", "5"), thing("c", "6")], "600", { rewound: true });
+  assert.deepEqual(["a", "b", "c"].map((name) => versionOf(store, name)), ["5", undefined, "6"]);
 });
 
 test("a deleted object does not come back by a late event; another one of its name does", () => {

@@ -1,6 +1,6 @@
 /** `kubectl ncapp rollout VERB SET`: watches, lists, undoes, pauses, resumes, restarts and promotes the rollout of an NCAppSet. */
 import { dump } from "js-yaml";
-import { defaultNamespace } from "../../api/names.ts";
+import { defaultNamespace, setAnnotations } from "../../api/names.ts";
 import type { NCAppSet } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
@@ -115,14 +115,19 @@ async function history({ client, set, invocation, io }: Scene): Promise<number> 
   return 0;
 }
 
-/** Replaces the template as a whole: a merge patch would keep fields that the revision does not have. */
+/**
+ * Replaces the template as a whole: a merge patch would keep fields that the revision does not have. The promotion goes, too: if the
+ * revision is tried again, it starts with its canary.
+ */
 async function undo({ client, set, invocation, io }: Scene): Promise<number> {
   const revisions = await readRevisions(client, set);
   const revision = revisionToRestore(set, revisions, numberFlag(invocation, "to-revision"));
   const template = templateOf(set, revision);
   const name = nameOf(set);
   for (let conflicts = 0, current = set;; conflicts++) {
-    const body = { ...current, spec: { ...current.spec, template } };
+    const { [setAnnotations.promote]: _, ...annotations } = current.metadata.annotations ?? {};
+    const metadata = { ...current.metadata, annotations };
+    const body = { ...current, metadata, spec: { ...current.spec, template } };
     try {
       await client.request({ method: "PUT", path: setPath(name), body });
       break;

@@ -154,6 +154,13 @@ test("undo replaces the whole template, and keeps the rest of the spec", async (
   assert.equal(spec.minReadySeconds, 5);
 });
 
+test("undo takes back a promotion, so that the next try of the revision starts with the canary", async () => {
+  const annotations = { [setAnnotations.promote]: "web-new", note: "x" };
+  const api = createApi({ metadata: { annotations } });
+  assert.equal((await rollout(api, ["undo", "web"])).code, 0);
+  assert.deepEqual(api.get(path).metadata.annotations, { note: "x" });
+});
+
 test("undo of a change that the controller has not seen needs the number of a revision", async () => {
   const api = createApi({ metadata: { generation: 3 } });
   const { code, stderr } = await rollout(api, ["undo", "web"]);
