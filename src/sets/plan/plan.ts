@@ -8,8 +8,8 @@
  * be written before the actions of the same plan.
  */
 import { choosesNode } from "../../api/placement/placement.ts";
-import { setLabels } from "../../api/names.ts";
-import type { Action, App, Node, Plan, Revision, World } from "../types.ts";
+import { setAnnotations, setLabels } from "../../api/names.ts";
+import type { Action, App, AppSet, Node, Plan, Revision, World } from "../types.ts";
 import { type Health, healthOf } from "./health.ts";
 import { findMembers } from "./members.ts";
 import { appName, hashOf } from "./names.ts";
@@ -138,7 +138,9 @@ interface Judges {
   isUpdated(app: App): boolean;
 }
 
-/** Returns the revision that all apps have, if they are all available; undefined if there is none. */
+/**
+ * Returns the revision that all apps have, if they are all available; undefined if there is none. Apps of lost nodes may have another.
+ */
 function findStable({ set }: World, alive: readonly App[], judges: Judges): Revision | undefined {
   const { update, revisionOf, health, isUpdated } = judges;
   const [first] = alive;
@@ -147,7 +149,16 @@ function findStable({ set }: World, alive: readonly App[], judges: Judges): Revi
   const isStable = alive.every((app) =>
     revisionOf(app) === revision && health(app).available && (revision !== update || isUpdated(app))
   );
-  return isStable ? revision : undefined;
+  return isStable && !(revision === update && isHeld(set, update)) ? revision : undefined;
+}
+
+/** Reports whether some apps must not get the revision yet, although there may be none at the moment: their nodes are lost, for one. */
+function isHeld({ spec, status, metadata }: AppSet, { metadata: { name } }: Revision): boolean {
+  const { canary, partition = 0 } = spec.update ?? {};
+  const isUnpromoted = canary && !canary.autoPromote &&
+    metadata.annotations?.[setAnnotations.promote] !== name;
+  const { stableRevision = "" } = status ?? {};
+  return stableRevision !== "" && stableRevision !== name && (partition > 0 || Boolean(isUnpromoted));
 }
 
 /** Returns the hash of the rollout that is stopped because apps failed; empty if none is. A changed template or override is another one. */

@@ -371,6 +371,22 @@ test("apps that start while a canary or a partition holds the others keep the ol
   }
 });
 
+test("what a canary or a partition holds is not forgotten while its node is lost or its app is replaced", () => {
+  for (const update of [{ canary: { count: 1 } }, { partition: 1 }]) {
+    const cluster = rolling({ maxUnavailable: 2, ...update }, 2);
+    cluster.editApp({ shellFile: "/opt/v2.sh" });
+    cluster.settle();
+    cluster.changeNode("n1", { agent: "lost" });
+    cluster.settle();
+    cluster.changeNode("n1", { agent: "fresh" });
+    cluster.running.delete("web-n1");
+    cluster.settle();
+    cluster.deleteApp("web-n1");
+    cluster.settle();
+    assert.deepEqual(scripts(cluster), { "web-n0": "/opt/v2.sh", "web-n1": "/opt/web.sh" });
+  }
+});
+
 test("a canary that no node matches waits for you, even if it promotes itself", () => {
   const cluster = rolling({ canary: { nodeSelector: { tier: "canary" }, autoPromote: true } });
   cluster.editApp({ shellFile: "/opt/v2.sh" });
