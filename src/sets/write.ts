@@ -2,7 +2,8 @@
  * Performs the actions of a plan at the API server.
  *
  * Guarantees: a write carries the uid and the resourceVersion that the plan was made from, so whatever changed since then rejects
- * it. Answers go to the store at once. A write whose answer was lost is read again before the set is planned again. An
+ * it. An update of an app carries its spec, labels and annotations instead of the resourceVersion: reports of agents, which the watch
+ * brings late when many arrive, reject none. Answers go to the store at once. A write whose answer was lost is read again before the set is planned again. An
  * object without an owner is adopted only after the set was read again: the garbage collector deletes what a deleted set owns.
  */
 import { apiVersion, kind, setLabels } from "../api/names.ts";
@@ -18,7 +19,7 @@ import {
   ncappsets,
   resourcePath,
 } from "../kube/resources.ts";
-import { mergePatch } from "../lib/objects.ts";
+import { applyMergePatch, mergePatch } from "../lib/objects.ts";
 import { ownerOf } from "./plan/plan.ts";
 import { slim } from "./slim.ts";
 import type { ObjectStore, Store } from "./store.ts";
@@ -131,6 +132,24 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
     return write(set, kept, meta, { method: "PATCH", path, body }, (answer) => keep(kept, answer, path));
   };
 
+  /** Applies a merge patch to the app that the plan has seen, and replaces what is in the server if that is the same. */
+  const update = (set: AppSet, app: App, change: object) => {
+    const { namespace, name, uid, resourceVersion, generation, labels, annotations } = app.metadata;
+    const path = resourcePath(ncapps, { namespace, name });
+    const next = applyMergePatch(app, change) as App;
+    // Each change of the spec is a new generation. What is absent cannot be tested: an app that was made by hand may have no annotations.
+    const seen = annotations ? { uid, generation, labels, annotations } : { uid, resourceVersion };
+    const body = [
+      ...Object.entries(seen).map(([field, value]) => ({ op: "test", path: `/metadata/${field}`, value })),
+      { op: "add", path: "/metadata/labels", value: next.metadata.labels },
+      { op: "add", path: "/metadata/annotations", value: next.metadata.annotations },
+      { op: "add", path: "/spec", value: next.spec },
+    ];
+    const request = { method: "PATCH", path, body, contentType: "application/json-patch+json" } as const;
+    const meta = { namespace, name, uid, resourceVersion };
+    return write(set, apps, meta, request, (answer) => keep(apps, answer, path));
+  };
+
   const remove = <T extends { metadata: Meta }>(
     set: AppSet,
     kept: Kept<T>,
@@ -186,7 +205,7 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
         case "create":
           return await create(set, apps, action.app.name, appOf(set, action.app));
         case "update":
-          return await patch(set, apps, action.app, action.patch as Record<string, unknown>);
+          return await update(set, action.app, action.patch);
         case "delete":
           return await remove(set, apps, action.app);
       }
@@ -205,10 +224,9 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
   };
 }
 
-/** A changed version is answered with 409, another object's uid with 409 or 422, one that is gone with 404. */
+/** A changed version is answered with 409, another uid and a test that fails with 409 or 422, an object that is gone with 404. */
 function isOutdated(error: unknown): boolean {
-  return hasStatus(error, 409) || hasStatus(error, 404) ||
-    hasStatus(error, 422) && (error as Error).message.includes("metadata.uid");
+  return hasStatus(error, 409) || hasStatus(error, 404) || hasStatus(error, 422);
 }
 
 function appOf(set: AppSet, { name, labels, annotations, spec }: NewApp): object {

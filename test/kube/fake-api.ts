@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { KubeClient, KubeRequest } from "../../src/kube/client/client.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
 import * as resources from "../../src/kube/resources.ts";
@@ -109,7 +110,11 @@ export class FakeApi {
       throw method === "DELETE" ? problem(request, 409, "Conflict") : problem(request, 422, "Invalid");
     }
     if (method === "DELETE") return this.objects.delete(path) && object;
-    const next = method === "PUT" ? body : applyMergePatch(object, body);
+    const next = method === "PUT"
+      ? body
+      : Array.isArray(body)
+      ? applyJSONPatch(request, object)
+      : applyMergePatch(object, body);
     const isNew = JSON.stringify(next.spec) !== JSON.stringify(object.spec);
     const generation = (object.metadata.generation ?? 1) + (isNew ? 1 : 0);
     return this.put(path, { ...next, metadata: { ...next.metadata, uid: object.metadata.uid, generation } });
@@ -138,6 +143,21 @@ export class FakeApi {
       items: items.map(([, object]) => object),
     };
   }
+}
+
+/** Tests and adds, as a JSON patch says. */
+function applyJSONPatch(request: Asked, object: Stored): Stored {
+  const next = structuredClone(object);
+  for (const { op, path, value } of request.body) {
+    const names: string[] = path.split("/").slice(1).map((name: string) => name.replaceAll("~1", "/"));
+    const parent = names.slice(0, -1).reduce((part, name) => part?.[name], next);
+    const field = names.at(-1)!;
+    if (op === "test" && !isDeepStrictEqual(parent?.[field], value)) {
+      throw problem(request, 422, "Invalid", `testing value ${path} failed`);
+    }
+    if (op === "add") parent[field] = value;
+  }
+  return next;
 }
 
 /** An error as the client throws it. */

@@ -62,12 +62,13 @@ test("a set that is being deleted adopts nothing, although the controller has no
   assert.equal(api.get(appPath("n0")).metadata.ownerReferences, undefined);
 });
 
-test("an orphan is adopted by the set that is there", async () => {
+test("an orphan is adopted by the set that is there, and updated although it has no annotations", async () => {
   const { api, settle, see } = scene();
   await settle();
-  api.touch(appPath("n0"), ({ metadata }) => delete metadata.ownerReferences);
+  api.touch(appPath("n0"), ({ metadata }) => delete metadata.ownerReferences && delete metadata.annotations);
   see("apps");
   await settle();
+  assert.ok(api.get(appPath("n0")).metadata.annotations);
   assert.equal(api.get(appPath("n0")).metadata.ownerReferences[0].uid, api.get(setPath).metadata.uid);
 });
 
@@ -94,6 +95,24 @@ test("numbers in the status are written once a second, and what a plan depends o
   report("n2");
   await run();
   assert.deepEqual([ready(), api.get(setPath).status.stableRevision !== ""], [3, true]);
+});
+
+test("a report that the controller has not seen rejects no update; another change does", async () => {
+  const { api, run, see, settle } = scene(["n0", "n1"], { update: { maxUnavailable: 2 } });
+  await settle();
+  api.touch(setPath, ({ spec }) => spec.template.spec.cpuPCT = "5");
+  see("sets");
+  await run();
+  api.touch(appPath("n0"), (app) => app.status = { cpuPCT: "1.0" });
+  api.touch(appPath("n1"), ({ metadata }) => metadata.annotations.note = "x");
+  api.asked.length = 0;
+  await run();
+  assert.deepEqual(api.asked.filter(isAppWrite).map(({ path }) => path), [appPath("n0"), appPath("n1")]);
+  assert.deepEqual(["n0", "n1"].map((node) => api.get(appPath(node)).spec.cpuPCT), ["5", undefined]);
+  assert.deepEqual(api.get(appPath("n0")).status, { cpuPCT: "1.0" });
+  await settle();
+  const { metadata, spec } = api.get(appPath("n1"));
+  assert.deepEqual([spec.cpuPCT, metadata.annotations.note], ["5", "x"]);
 });
 
 test("an event is recorded once, although the status behind it had to be written again", async () => {

@@ -2,6 +2,7 @@
  * A cluster in memory for the planner: objects with versions and generations, agents that run what the specs say, and a controller
  * with a view of its own, which lags behind unless it wrote the change itself. It can be killed after any write.
  */
+import { isDeepStrictEqual } from "node:util";
 import { apiVersion, kind, setAnnotations, setKind } from "../../../src/api/names.ts";
 import { setSpec } from "../../../src/api/schema/schema.ts";
 import { withDefaults } from "../../../src/api/validate/validate.ts";
@@ -239,7 +240,14 @@ export class SimulatedCluster {
     const { name, uid, resourceVersion } = action.app.metadata;
     const app = this.apps.get(name);
     // The preconditions of the write.
-    if (app?.metadata.uid !== uid || app.metadata.resourceVersion !== resourceVersion) return this.see(name);
+    const seen = ({ metadata: { uid, generation, labels, annotations } }: App) => [
+      ...[uid, generation, labels, annotations],
+    ];
+    const isOutdated = app?.metadata.uid !== uid ||
+      (action.kind === "update"
+        ? !isDeepStrictEqual(seen(app), seen(action.app))
+        : app.metadata.resourceVersion !== resourceVersion);
+    if (isOutdated) return this.see(name);
     if (action.kind === "delete") this.deleteApp(name);
     else if (action.kind === "update") {
       const next = applyMergePatch(app, action.patch) as App;
