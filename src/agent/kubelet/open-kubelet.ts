@@ -64,19 +64,13 @@ export async function openKubelet(
     const listener = await listenForKubelet(app, address, {
       readPair: certFile && keyFile ? () => readKeyPair({ certFile, keyFile }) : selfSigned,
       readAuthority: createClientAuthority({ file: options.clientCAFile, client, log }),
-      onUpgrade: upgrades.onUpgrade,
+      upgrades,
       log,
     });
     onPort(listener.port);
     return listener;
   };
   const onOpen = (url: string) => log.info("serving the kubelet API", { address: url });
-  const kept = await keepOpen(address, open, { log, problems: ports, onOpen });
-  return {
-    async close() {
-      await kept.close();
-      // Commands end with the agent: nobody could read them any more.
-      await upgrades.close();
-    },
-  };
+  // Its close ends commands, too: nobody could read them any more.
+  return await keepOpen(address, open, { log, problems: ports, onOpen });
 }

@@ -3,7 +3,7 @@
  *
  * Guarantees: a client certificate counts only if the current authority signed it for clients. A new certificate or authority
  * applies to new connections; those that idle are closed. Without an authority no certificate counts: not even one of the authorities
- * that Node trusts.
+ * that Node trusts. A listener that is closed ends its streams as well: the server knows nothing of them, but waits for them.
  */
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -22,7 +22,11 @@ import { closeServer, describeAddress, listening } from "./listening.ts";
 export interface KubeletListenerOptions {
   readPair(): Promise<KeyPair>;
   readAuthority(): Promise<string | undefined>;
-  onUpgrade(request: IncomingMessage, socket: Socket, head: Uint8Array): void;
+  /** Takes over the connections that become streams, and ends them. */
+  upgrades: {
+    onUpgrade(request: IncomingMessage, socket: Socket, head: Uint8Array): void;
+    close(): Promise<void>;
+  };
   log: Logger;
   bounds?: Bounds;
   rereadMs?: number;
@@ -40,12 +44,12 @@ interface Identity extends KeyPair {
 export async function listenForKubelet(
   app: WebApp,
   address: string,
-  { readPair, readAuthority, onUpgrade, log, bounds = kubeletBounds, rereadMs = 30_000 }:
+  { readPair, readAuthority, upgrades, log, bounds = kubeletBounds, rereadMs = 30_000 }:
     KubeletListenerOptions,
 ): Promise<OpenListener & { port: number }> {
   const read = async (): Promise<Identity> => ({ ...await readPair(), ca: await readAuthority() ?? [] });
   let current = await read();
-  const server = createBoundedServer(app, bounds, { ...current, requestCert: true }, onUpgrade);
+  const server = createBoundedServer(app, bounds, { ...current, requestCert: true }, upgrades.onUpgrade);
   const { host, port } = parseAddress(address.startsWith(":") ? `[::]${address}` : address);
   // Without a host Node listens on all addresses of both families, or of the only one the machine has.
   await listening(
@@ -73,7 +77,7 @@ export async function listenForKubelet(
     port: (server.address() as AddressInfo).port,
     async close() {
       clearInterval(timer);
-      await closeServer(server);
+      await Promise.all([closeServer(server), upgrades.close()]);
     },
   };
 }

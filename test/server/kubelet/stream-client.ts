@@ -21,8 +21,7 @@ export async function startKubelet(fields: Partial<KubeletServices> = {}) {
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const close = async () => {
-    await closeServer(server);
-    await upgrades.close();
+    await Promise.all([closeServer(server), upgrades.close()]);
   };
   return { port, services, upgrades, [Symbol.asyncDispose]: close };
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request } from "node:https";
+import type { Socket } from "node:net";
 import { test } from "node:test";
 import { Hono } from "hono";
 import type { TLSSocket } from "node:tls";
@@ -16,10 +17,17 @@ const app = new Hono<{ Bindings: { incoming: { socket: TLSSocket } } }>();
 app.get("/", (context) => context.text(certificateUser(context.env.incoming.socket)?.username ?? "nobody"));
 
 async function listen(identity: { pair: typeof pair; ca: string | undefined }) {
+  const streams: Socket[] = [];
   const listener = await listenForKubelet(app, "127.0.0.1:0", {
     readPair: async () => identity.pair,
     readAuthority: async () => identity.ca,
-    onUpgrade: (_, socket) => void socket.destroy(),
+    upgrades: {
+      onUpgrade(_, socket) {
+        streams.push(socket);
+        socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+      },
+      close: async () => streams.forEach((socket) => socket.destroy()),
+    },
     log: silentLogger,
     rereadMs: 20,
   });
@@ -74,4 +82,21 @@ test("a new serving certificate keeps the authority", async () => {
   };
   await waitFor("the new certificate", async () => await served() === "nckubelet:node-a");
   assert.equal(await whoami(kubelet.port, alice), "alice");
+});
+
+test("a listener with an open stream can be closed, and ends the stream", { timeout: 20_000 }, async () => {
+  const kubelet = await listen({ pair, ca });
+  const headers = { connection: "Upgrade", upgrade: "x" };
+  const call = request({
+    host: "127.0.0.1",
+    port: kubelet.port,
+    headers,
+    rejectUnauthorized: false,
+    agent: false,
+  }).end();
+  const [, stream] = await once(call, "upgrade");
+  stream.on("error", () => {}).resume();
+  const closed = once(stream, "close");
+  await kubelet.close();
+  await closed;
 });
