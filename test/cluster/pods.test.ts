@@ -343,6 +343,12 @@ describe("apps as Pods", { skip: skipUnlessControllers(), timeout: 300_000 }, ()
       "with an init container": ({ spec }) => void (spec.initContainers = [{ name: "i", image: "x" }]),
       "of a Deployment": ({ metadata }) =>
         void Object.assign(metadata.ownerReferences![0]!, { kind: "Deployment", apiVersion: "apps/v1" }),
+      "that a ReplicaSet adopts, which then deletes one of its own": ({ metadata }) =>
+        void delete metadata.ownerReferences![0]!.controller,
+      "that keeps its owner from being deleted": ({ metadata }) =>
+        void (metadata.ownerReferences![0]!.blockOwnerDeletion = true),
+      "that reserves a device": ({ spec }) =>
+        void (spec.resourceClaims = [{ name: "gpu", resourceClaimName: "gpu" }]),
       "without an owner": ({ metadata }) => void delete metadata.ownerReferences,
       "that cannot be deleted": ({ metadata }) => void (metadata.finalizers = ["example.com/stay"]),
     };

@@ -6,8 +6,9 @@
  * Guarantees: one request in flight per app; a request carries the newest state, and there is none for usage. A Pod that a
  * user deletes or edits is restored, under its name; that of an app that is gone is deleted. Pods of other nodes, and those that no
  * agent made, are not touched. A namespace that refuses Pods (a quota, a policy, a missing right) is logged once and asked again
- * every five minutes.
- * Caveats: a start that takes less than half a second is not shown as such, and a new app has its Pod only then. An annotation that the app loses stays on the Pod if the
+ * every five minutes; those that it has are kept accurate meanwhile.
+ * Caveats: a start that takes less than half a second is not shown as such, and a new app has its Pod only then. An annotation that
+ * the app loses stays on the Pod if the
  * agent restarts at the same time. Where another Pod has the app's name, the Pod keeps its other name after that one is gone.
  */
 import { keyOf, splitAppKey } from "../../api/names.ts";
@@ -79,7 +80,7 @@ export function createPods(options: PodsOptions): Pods {
   const requests = createPodRequests(client, closing.signal);
   const book = new PodBook();
   const node: PodNode = { name: nodeName, addresses: [] };
-  /** Namespaces that refuse Pods, and when the next attempt is due. */
+  /** When the next attempt is due, by namespace and kind of action: a quota that refuses new Pods lets others change. */
   const denied = new Map<string, number>();
   /** When Pods were deleted, by uid, until the watch delivers that. */
   const deleted = new Map<string, number>();
@@ -100,7 +101,7 @@ export function createPods(options: PodsOptions): Pods {
     return Math.max(
       isBrief ? changedAt + briefMs : 0,
       deletedAt === undefined ? 0 : deletedAt + deletedMs,
-      denied.get(splitAppKey(key).namespace) ?? 0,
+      denied.get(deniedKey(key, action)) ?? 0,
     );
   };
 
@@ -118,15 +119,14 @@ export function createPods(options: PodsOptions): Pods {
     async write(key) {
       const planned = planFor(key);
       if (!planned || clock.now() < planned.at) return "skipped";
-      const { namespace } = splitAppKey(key);
       const { entry, action } = planned;
       entry.isBusy = true;
       try {
         await perform(entry, action);
-        denied.delete(namespace);
+        denied.delete(deniedKey(key, action));
       } catch (error) {
         if (!hasStatus(error, 403)) throw error;
-        deny(namespace, error);
+        deny(key, action, error);
         return "skipped";
       } finally {
         entry.isBusy = false;
@@ -181,13 +181,17 @@ export function createPods(options: PodsOptions): Pods {
     }
   };
 
-  const deny = (namespace: string, error: unknown) => {
-    const why = describeError(error);
+  const deny = (key: string, action: PodAction, error: unknown) => {
+    const [why, which] = [describeError(error), deniedKey(key, action)];
     const isEnding = /because it is being terminated/.test(why);
-    if (!isEnding && !denied.has(namespace)) {
-      log.info("this namespace refuses Pods: kubectl does not show its apps as Pods", { namespace, why });
+    if (!isEnding && !denied.has(which)) {
+      const { namespace } = splitAppKey(key);
+      const what = action.kind === "create"
+        ? "this namespace refuses Pods: kubectl does not show its apps as Pods"
+        : "this namespace refuses changes of Pods: kubectl shows an old state of its apps";
+      log.info(what, { namespace, why });
     }
-    denied.set(namespace, clock.now() + (isEnding ? endingMs : deniedMs));
+    denied.set(which, clock.now() + (isEnding ? endingMs : deniedMs));
   };
 
   const { follow = followPods } = options;
@@ -243,4 +247,8 @@ export function createPods(options: PodsOptions): Pods {
       writer.close();
     },
   };
+}
+
+function deniedKey(key: string, { kind }: PodAction): string {
+  return `${kind} ${splitAppKey(key).namespace}`;
 }

@@ -234,6 +234,24 @@ test("a namespace that refuses Pods is logged once and asked again after five mi
   ]);
 });
 
+test("a quota that has no room for another Pod does not delay changes of those that are there", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  pods.show(shown("a"));
+  pods.show(shown("b"));
+  await clock.advance(0);
+  api.intercept = (request) => {
+    if (request.method === "POST") throw problem(request, 403, "Forbidden", "exceeded quota: none");
+  };
+  pods.show(shown("c"));
+  await clock.advance(0);
+  api.takeAsked();
+  pods.show(shown("a", { ...running, ready: false }));
+  pods.remove("default/b");
+  await clock.advance(1000);
+  assert.deepEqual(api.takeAsked().sort(), [`DELETE ${folder}/b`, `PATCH ${folder}/a/status`]);
+});
+
 test("a change that the server rejects replaces the Pod, once", async () => {
   const { api, clock, pods, register, following } = setUp();
   await register();
