@@ -18,6 +18,8 @@ export interface Entry {
   changedAt: number;
   /** The names of the annotations that were written. */
   written?: string[];
+  /** See `PodContext`. */
+  undone?: string;
   /** Another Pod has the name of the app. */
   isTaken?: boolean;
   /** Until when the node that had the app before may delete its Pod. */

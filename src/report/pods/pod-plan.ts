@@ -39,13 +39,15 @@ export interface PodContext {
   now: number;
   /** Annotations that this agent wrote earlier, and that the app may have lost since. */
   written?: readonly string[];
+  /** The patch of metadata that another client undoes at once, as JSON: it is not sent again. */
+  undone?: string;
 }
 
 /** Returns what to do next; undefined if nothing. `wanted` is undefined if the app is gone. */
 export function planPod(
   wanted: ShownApp | undefined,
   pods: readonly KnownPod[],
-  { node, now, written = [] }: PodContext,
+  { node, now, written = [], undone }: PodContext,
 ): PodAction | undefined {
   const fits = (pod: KnownPod) => wanted !== undefined && isUsable(pod, wanted, node.name);
   const pod = pods.find((pod) => fits(pod) && pod.name === wanted?.owner.name) ?? pods.find(fits);
@@ -54,7 +56,8 @@ export function planPod(
   if (!wanted) return undefined;
   if (!pod) return { kind: "create" };
   const metadata = metadataPatch(pod, wanted.app, written);
-  if (metadata) return { kind: "update", pod, patch: { metadata: { uid: pod.uid, ...metadata } } };
+  const patch = { metadata: { uid: pod.uid, ...metadata } };
+  if (metadata && JSON.stringify(patch) !== undone) return { kind: "update", pod, patch };
   const status = podStatus(wanted, node, pod.times, now);
   return stateOf(status) === pod.state ? undefined : { kind: "report", pod, status };
 }

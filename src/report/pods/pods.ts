@@ -7,8 +7,8 @@
  * user deletes or edits is restored, under its name; that of an app that is gone is deleted. Pods of other nodes, and those that no
  * agent made, are not touched. A namespace that refuses Pods (a quota, a policy, a missing right) is logged once and asked again
  * every five minutes; those that it has are kept accurate meanwhile.
- * Caveats: a start that takes less than half a second is not shown as such, and a new app has its Pod only then. An annotation that
- * the app loses stays on the Pod if the
+ * Caveats: a start that takes less than half a second is not shown as such, and a new app has its Pod only then. A label that a
+ * webhook adds to every Pod stays. An annotation that the app loses stays on the Pod if the
  * agent restarts at the same time. Where another Pod has the app's name, the Pod keeps its other name after that one is gone.
  */
 import { keyOf, splitAppKey } from "../../api/names.ts";
@@ -88,11 +88,12 @@ export function createPods(options: PodsOptions): Pods {
   let isListed = false;
   let isComplete = mode === "never";
 
+  const planNext = ({ shown, pods, written, undone }: Entry) =>
+    planPod(shown, pods, { node, now: clock.wall(), written, undone });
   const planFor = (key: string) => {
     const entry = book.get(key);
     if (!entry || !isListed || !mayWrite() || !(entry.shown || entry.isGone || isComplete)) return undefined;
-    const { shown, pods, written } = entry;
-    const action = planPod(shown, pods, { node, now: clock.wall(), written });
+    const action = planNext(entry);
     return action && { entry, action, at: dueAt(key, entry, action) };
   };
   const dueAt = (key: string, { shown, changedAt }: Entry, action: PodAction) => {
@@ -148,6 +149,9 @@ export function createPods(options: PodsOptions): Pods {
       } else {
         entry.written = Object.keys(podAnnotations(entry.shown!.app));
         book.learn(await requests.update(pod, action.patch));
+        const [sent, next] = [JSON.stringify(action.patch), planNext(entry)];
+        // A webhook that adds a label to every Pod does so again; each further attempt would be the next one's cause.
+        if (next?.kind === "update" && JSON.stringify(next.patch) === sent) entry.undone = sent;
       }
     } catch (error) {
       // It is gone, or another Pod has its name.

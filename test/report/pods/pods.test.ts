@@ -288,6 +288,27 @@ test("a state that the server stores in another form is not sent again", async (
   assert.equal(api.takeAsked().length, 2);
 });
 
+test("a label that a webhook of the cluster adds to every Pod is removed once, not again and again", async () => {
+  const { api, clock, pods, register, changed } = setUp();
+  await register();
+  const inject = (path: string) => api.touch(path, ({ metadata }) => metadata.labels = { team: "x" });
+  api.intercept = ({ method, path }) =>
+    method === "PATCH" && !path.endsWith("/status") ? inject(path) : undefined;
+  pods.show(shown("web"));
+  await clock.advance(0);
+  api.takeAsked();
+  inject(`${folder}/web`);
+  changed("web");
+  await clock.advance(60_000);
+  assert.deepEqual(api.takeAsked(), [`PATCH ${folder}/web`]);
+  pods.show(shown("web", { ...running, ready: false }));
+  await clock.advance(60_000);
+  assert.deepEqual(api.takeAsked(), [`PATCH ${folder}/web/status`]);
+  pods.show(shown("web", { ...running, ready: false }, { metadata: { labels: { app: "web" } } }));
+  await clock.advance(60_000);
+  assert.deepEqual(api.takeAsked(), [`PATCH ${folder}/web`]);
+});
+
 test("a patch removes what a condition and the Pod no longer have: the server merges them by field", async () => {
   const { api, clock, pods, register } = setUp();
   await register();
