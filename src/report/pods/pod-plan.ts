@@ -109,7 +109,10 @@ function isUsable(pod: KnownPod, { owner, app, status }: ShownApp, node: string)
   return !pod.isDeleting && pod.owner.uid === owner.uid && pod.mark === podMark(app.spec, node) && !hasEnded;
 }
 
-/** Labels are exactly the app's: Services select by them. Annotations of other clients stay. */
+/** API servers since 1.35 copy these from the Node to every new Pod. */
+const copiedLabels = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone"];
+
+/** Labels are exactly the app's, but for the server's own: Services select by them. Annotations of other clients stay. */
 function metadataPatch(
   pod: KnownPod,
   app: ShownApp["app"],
@@ -122,8 +125,10 @@ function metadataPatch(
     ...wanted,
     ...Object.fromEntries(lost.map((name) => [name, undefined])),
   };
+  const copied = Object.entries(pod.labels).filter(([name]) => copiedLabels.includes(name));
+  const labels = { ...Object.fromEntries(copied), ...podLabels(app) };
   return mergePatch(
     { labels: pod.labels, annotations: pod.annotations },
-    { labels: podLabels(app), annotations },
+    { labels, annotations },
   );
 }

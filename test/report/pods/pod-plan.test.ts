@@ -113,6 +113,14 @@ test("planPod() makes the labels exactly those of the app, and keeps the annotat
   });
 });
 
+test("planPod() leaves the labels that the API server copies from the Node", () => {
+  const pod = podFor(
+    shown(),
+    ({ metadata }) => void (metadata.labels!["topology.kubernetes.io/zone"] = "z1"),
+  );
+  assert.equal(plan(shown(), [pod]), undefined);
+});
+
 test("newPod() has nothing that runs, no secrets, no settings of the agent, and an owner that needs no more rights", () => {
   const annotations = {
     team: "edge",
