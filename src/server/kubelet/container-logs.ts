@@ -1,6 +1,7 @@
 /** `/containerLogs`: the log of an app, for `kubectl logs`. */
+import { keyOf, splitAppKey } from "../../api/names.ts";
 import { logParameters, type LogQuery, sendLines } from "../routes/routes.ts";
-import { type KubeletContext, requireContainer } from "./context.ts";
+import { abortWhen, type KubeletContext, requireContainer } from "./context.ts";
 import { readParameter } from "./query.ts";
 import type { KubeletServices } from "./services.ts";
 
@@ -15,5 +16,11 @@ export function readLogQuery(url: URL): Partial<LogQuery> {
 export function sendContainerLog(context: KubeletContext, services: KubeletServices): Promise<Response> {
   const { view, logs, places: { followers, readers } } = services;
   const query = readLogQuery(new URL(context.req.url));
-  return sendLines(context, requireContainer(context, services), query, { view, logs, followers, readers });
+  const found = requireContainer(context, services);
+  const key = keyOf(found.app);
+  const { namespace, name } = splitAppKey(key);
+  const hasEnded = () => ["Succeeded", "Failed"].includes(view.app(namespace, name)?.status.phase ?? "");
+  // A Pod that has ended writes nothing more: the next run of its app is another Pod.
+  const endOf = (signal: AbortSignal) => abortWhen(view, key, hasEnded, signal);
+  return sendLines(context, found, query, { view, logs, followers, readers }, endOf);
 }

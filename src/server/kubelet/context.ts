@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { podContainer } from "../../api/names.ts";
 import { Refusal } from "../refusal.ts";
-import type { AppView } from "../view.ts";
+import type { AgentView, AppView } from "../view.ts";
 import type { KubeletServices } from "./services.ts";
 
 export interface KubeletEnv {
@@ -58,4 +58,20 @@ export function requireRun(
   if (run) return run;
   const why = status.message ? ` (${status.message})` : "";
   throw new Refusal(409, `ncapp ${namespace}/${name} is ${status.phase}${why}, not running`, { name });
+}
+
+/** Returns a signal that aborts once `isOver` is true. It is asked now and with each change of the app, until `signal` aborts. */
+export function abortWhen(
+  view: AgentView,
+  key: string,
+  isOver: () => boolean,
+  signal: AbortSignal,
+): AbortSignal {
+  const over = new AbortController();
+  const check = () => isOver() && over.abort();
+  const unwatch = view.onChange((changed) => changed === key && check());
+  signal.addEventListener("abort", unwatch, { once: true });
+  if (signal.aborted) unwatch();
+  check();
+  return over.signal;
 }

@@ -8,7 +8,7 @@ import { readLog } from "../../supervisor/logs/logs.ts";
 import { type ExecSession, startExecSession } from "../../supervisor/run/run.ts";
 import { Refusal } from "../refusal.ts";
 import { flag } from "../routes/routes.ts";
-import { type KubeletContext, requireContainer, requireRun } from "./context.ts";
+import { abortWhen, type KubeletContext, requireContainer, requireRun } from "./context.ts";
 import { readParameter } from "./query.ts";
 import {
   exitStatus,
@@ -123,19 +123,24 @@ export function attach(context: KubeletContext, services: KubeletServices): Resp
     const { session, streams: { stdin, stdout, resize } } = remote;
     stdin?.resume();
     resize?.resume();
-    const over = new AbortController();
-    const isOver = () => runOf(namespace, name)?.id !== run.id && over.abort();
-    const unwatch = view.onChange((key) => key === keyOf(found.app) && isOver());
-    isOver();
-    void session.closed.then(() => over.abort());
+    const gone = new AbortController();
+    const { signal } = gone;
+    void session.closed.then(() => gone.abort());
+    const until = abortWhen(view, keyOf(found.app), () => runOf(namespace, name)?.id !== run.id, signal);
     if (stdout) {
-      const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal: over.signal });
+      const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal, until });
       const lines = ReadableStream.from(log, { objectMode: false });
       lines.pipe(stdout, { end: false });
-      stdout.once("close", () => over.abort());
+      stdout.once("close", () => gone.abort());
       await new Promise((resolve) => lines.once("close", resolve).once("error", resolve));
-    } else await new Promise((resolve) => over.signal.addEventListener("abort", resolve, { once: true }));
-    unwatch();
+    } else await aborted(AbortSignal.any([signal, until]));
+    gone.abort();
     await sendResult(remote, exitStatus(0));
   });
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  }
 }

@@ -44,12 +44,16 @@ export function sendLog(context: Context, services: Services): Promise<Response>
   return sendLines(context, found, readQuery<LogQuery>(context, logParameters), services);
 }
 
-/** Sends lines of an app's log; with `follow` also new ones, across rotations and restarts, until the app is gone. */
+/**
+ * Sends lines of an app's log; with `follow` also new ones, across rotations and restarts, until the app is gone. `endOf` returns a
+ * signal for an earlier end, until its own signal aborts.
+ */
 export async function sendLines(
   context: Context,
   { app, logFile }: Pick<AppView, "app" | "logFile">,
   query: Partial<LogQuery>,
   { view, logs, followers, readers }: Pick<Services, "view" | "logs" | "followers" | "readers">,
+  endOf?: (signal: AbortSignal) => AbortSignal,
 ): Promise<Response> {
   const { maxBytes, maxFiles } = logPolicyOf(app, logs).policy;
   const folder = dirname(logFile);
@@ -60,7 +64,16 @@ export async function sendLines(
   }
   const exists = () => view.app(namespace, name) !== undefined;
   const read = (signal: AbortSignal) =>
-    readAppLog(folder, { ...options, maxBytes: maxBytes * maxFiles, signal }, exists);
+    readAppLog(
+      folder,
+      {
+        ...options,
+        maxBytes: maxBytes * maxFiles,
+        signal,
+        until: options.follow ? endOf?.(signal) : undefined,
+      },
+      exists,
+    );
   const contentType = "text/plain; charset=utf-8";
   return sendStream(context, read, { contentType, places: options.follow ? followers : readers });
 }
@@ -79,7 +92,7 @@ async function* readAppLog(
   options: ReadLogOptions & { signal: AbortSignal },
   exists: () => boolean,
 ): AsyncGenerator<Uint8Array> {
-  const { follow, signal } = options;
+  const { follow, signal, until } = options;
   let { tailLines, sinceTime, limitBytes } = options;
   do {
     for await (const bytes of readLog(folder, { ...options, tailLines, sinceTime, limitBytes })) {
@@ -88,7 +101,7 @@ async function* readAppLog(
     }
     // A log that appears later has only new lines.
     tailLines = sinceTime = undefined;
-    if (limitBytes === 0) return;
+    if (limitBytes === 0 || until?.aborted) return;
     if (follow) await sleep(pollMs, signal);
   } while (follow && !signal.aborted && exists());
 }

@@ -25,6 +25,8 @@ export interface ReadLogOptions {
   tailLines?: number;
   /** Continue at the end, until `signal` aborts or the log is removed. */
   follow?: boolean;
+  /** When it aborts, a follower reads what is there at that moment, and ends: the app has written its last line before that. */
+  until?: AbortSignal;
   /** Start with the first line that was written at this time or later. */
   sinceTime?: Date;
   /** Read only the run before the current or last one, and never follow; nothing if there was none. */
@@ -109,20 +111,27 @@ async function* readSegments(
   options: ReadLogOptions,
   loadTimes: () => Promise<LogTimes>,
 ): AsyncGenerator<PlacedSegment> {
-  const { maxBytes = Infinity, previous = false, signal = new AbortController().signal, waiting } = options;
+  const { maxBytes = Infinity, previous = false, until, waiting } = options;
+  const { signal = new AbortController().signal } = options;
   const follow = options.follow === true && !previous;
   const canWatch = follow && !(await inLane(dirname(logFolder), () => isRemoteFileSystem(logFolder)));
   using waiter = createWaiter(logFolder, { canWatch, ...waiting });
   const bounds = await log.bounds();
   const range = bounds && await chooseRange(log, logFolder, bounds, options, loadTimes);
   if (!range) return;
+  const wake = AbortSignal.any(until ? [signal, until] : [signal]);
   let { position } = range;
+  let end = follow ? Infinity : range.end;
   let inHole = false;
-  while (!signal.aborted && (follow || position < range.end)) {
-    const piece = await log.read(position, follow ? readBytes : Math.min(readBytes, range.end - position));
+  while (!signal.aborted && position < end) {
+    if (end === Infinity && until?.aborted) {
+      end = (await log.bounds())?.end ?? position;
+      continue;
+    }
+    const piece = await log.read(position, Math.min(readBytes, end - position));
     if (!piece) return;
     // Older bytes may have been removed meanwhile: then the piece starts later than asked for.
-    const bytes = follow ? piece.bytes : piece.bytes.subarray(0, Math.max(0, range.end - piece.position));
+    const bytes = piece.bytes.subarray(0, Math.max(0, end - piece.position));
     position = piece.position + bytes.length;
     if (bytes.length > 0) {
       waiter.gotData();
@@ -135,8 +144,8 @@ async function* readSegments(
       });
       yield* segments.map(placed);
       if (segments.length === 0) position = Math.max(position, ((await log.bounds())?.end ?? 0) - maxBytes);
-    } else if (follow) {
-      await waiter.wait(signal);
+    } else if (end === Infinity) {
+      await waiter.wait(wake);
     } else {
       return;
     }

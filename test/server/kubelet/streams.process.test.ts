@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { appendFileSync } from "node:fs";
 import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -249,9 +250,11 @@ test("attach follows what the app writes from now on, and ends with its run", { 
     await appendFile(logFile, "after\n");
   });
   assert.match(streams.stdout!.text(), /^(after\n)+$/);
+  appendFileSync(logFile, "last words\n");
   runId = "two";
   for (const listener of listeners) listener("default/web");
   await waitFor("the end", () => streams.error!.ended);
+  assert.match(streams.stdout!.text(), /^(after\n)+last words\n$/);
   assert.equal(JSON.parse(streams.error!.text()).status, "Success");
 });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { appendFileSync } from "node:fs";
 import { appendFile, mkdir, mkdtemp, open, rm, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -118,6 +119,19 @@ test("followLog() ends when its signal aborts while it waits", async () => {
   const next = followLog(await newLog(), { signal: stop.signal }).next();
   stop.abort();
   assert.equal((await next).done, true);
+});
+
+test("followLog() yields what was there when its app ended, and nothing after that", async () => {
+  const folder = await newLog("one\n");
+  const [until, { signal }] = [new AbortController(), new AbortController()];
+  const log = followLog(folder, { signal, until: until.signal, waiting });
+  assert.equal(Buffer.from((await log.next()).value!).toString(), "one\n");
+  const next = log.next();
+  appendFileSync(join(folder, "app.log"), "last\n");
+  until.abort();
+  assert.equal(Buffer.from((await next).value!).toString(), "last\n");
+  appendFileSync(join(folder, "app.log"), "of the next run\n");
+  assert.equal(await readAll(log), "");
 });
 
 test("followLog() ends when the log is removed or replaced", async () => {
