@@ -55,12 +55,15 @@ async function firstDenial(
   return new Refusal(403, `user ${JSON.stringify(user.username)} may not ${needs}`);
 }
 
-/** The user of a certificate that one of the client authorities signed: its common name; its organizations are the groups. */
-export function certificateUser(socket: Sender["socket"]): User | undefined {
+/**
+ * The user of a certificate that one of the client authorities signed: its common name; its organizations are the groups. TLS has
+ * checked its end when the connection began, and a client may keep that as long as it likes.
+ */
+export function certificateUser(socket: Sender["socket"], now: number = Date.now()): User | undefined {
   if (socket?.authorized !== true) return undefined;
-  const subject = socket.getPeerCertificate()?.subject as
-    | Record<string, string | string[] | undefined>
-    | undefined;
+  const certificate = socket.getPeerCertificate();
+  if (!(now < Date.parse(certificate?.valid_to))) return undefined;
+  const subject = certificate.subject as unknown as Record<string, string | string[] | undefined> | undefined;
   const [name, organizations] = [subject?.CN, subject?.O];
   if (typeof name !== "string" || name === "") return undefined;
   const groups = organizations === undefined ? [] : [organizations].flat();

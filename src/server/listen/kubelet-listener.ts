@@ -2,11 +2,12 @@
  * The listener of the kubelet API: TLS, client certificates, and connections that become streams.
  *
  * Guarantees: a client certificate counts only if the current authority signed it for clients. A new certificate or authority
- * applies to new connections; those that idle are closed. Without an authority no certificate counts: not even one of the authorities
+ * applies to new connections: those that idle are closed, others after their request, and no certificate counts on them. Without an authority no certificate counts: not even one of the authorities
  * that Node trusts. A listener that is closed ends its streams as well: the server knows nothing of them, but waits for them.
  */
-import type { IncomingMessage, Server } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { describeError, type Logger } from "../../lib/log.ts";
 import { parseAddress } from "../../lib/special-addresses.ts";
 import {
@@ -50,6 +51,7 @@ export async function listenForKubelet(
   const read = async (): Promise<Identity> => ({ ...await readPair(), ca: await readAuthority() ?? [] });
   let current = await read();
   const server = createBoundedServer(app, bounds, { ...current, requestCert: true }, upgrades.onUpgrade);
+  const connections = trackConnections(server);
   const { host, port } = parseAddress(address.startsWith(":") ? `[::]${address}` : address);
   // Without a host Node listens on all addresses of both families, or of the only one the machine has.
   await listening(
@@ -63,6 +65,7 @@ export async function listenForKubelet(
       if (JSON.stringify(next) === JSON.stringify(current)) return;
       current = next;
       (server as Server & { setSecureContext(identity: Identity): void }).setSecureContext(next);
+      connections.retire();
       server.closeIdleConnections();
       log.info("the kubelet API uses a new certificate or client authority");
     } catch (error) {
@@ -78,6 +81,24 @@ export async function listenForKubelet(
     async close() {
       clearInterval(timer);
       await Promise.all([closeServer(server), upgrades.close()]);
+    },
+  };
+}
+
+/** What TLS found out about a client holds for the whole connection, however long a client keeps it. `retire` ends that. */
+function trackConnections(server: Server): { retire(): void } {
+  const open = new Set<TLSSocket>();
+  server.on("secureConnection", (socket: TLSSocket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+    response.once("close", () => open.has(socket as TLSSocket) || socket.destroySoon());
+  });
+  return {
+    retire() {
+      for (const socket of open) socket.authorized = false;
+      open.clear();
     },
   };
 }

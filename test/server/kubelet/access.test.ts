@@ -120,6 +120,13 @@ test("the user of a certificate is its name, and its organizations are the group
   assert.equal(of({}), undefined);
 });
 
+test("a certificate that expires on an open connection does not count any more", () => {
+  const { socket } = certified({ CN: "a" }).incoming;
+  const end = Date.parse("2100-01-01T00:00:00Z");
+  assert.equal(certificateUser(socket, end - 1)?.username, "a");
+  assert.equal(certificateUser(socket, end), undefined);
+});
+
 test("an error says which right is missing, and never which paths there are to who has none", async () => {
   const kubelet = kubeletWith();
   const denied = await kubelet.ask("/exec/default/web/app", { method: "POST", token: "reader" });

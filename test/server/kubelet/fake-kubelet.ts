@@ -64,11 +64,9 @@ export function certified(
   subject: Record<string, string | string[]>,
   authorized = true,
 ): { incoming: { socket: Sender["socket"] } } {
-  return {
-    incoming: {
-      socket: { authorized, getPeerCertificate: () => ({ subject }) } as unknown as Sender["socket"],
-    },
-  };
+  const certificate = { subject, valid_to: "Jan  1 00:00:00 2100 GMT" };
+  const socket = { authorized, getPeerCertificate: () => certificate } as unknown as Sender["socket"];
+  return { incoming: { socket } };
 }
 
 /** Sends requests to the API, by token or with the environment of a connection. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { request } from "node:https";
+import { Agent, request, type RequestOptions } from "node:https";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { Hono } from "hono";
@@ -15,6 +15,14 @@ import { waitFor } from "../../wait-for.ts";
 /** Tells who the client is by its certificate. */
 const app = new Hono<{ Bindings: { incoming: { socket: TLSSocket } } }>();
 app.get("/", (context) => context.text(certificateUser(context.env.incoming.socket)?.username ?? "nobody"));
+
+/** Answers when the test says so. */
+const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+app.get("/held", async (context) => {
+  asked.resolve();
+  await held.promise;
+  return context.text("done");
+});
 
 async function listen(identity: { pair: typeof pair; ca: string | undefined }) {
   const streams: Socket[] = [];
@@ -34,7 +42,7 @@ async function listen(identity: { pair: typeof pair; ca: string | undefined }) {
   return { ...listener, identity, [Symbol.asyncDispose]: () => listener.close() };
 }
 
-async function whoami(port: number, client: { cert?: string; key?: string } = {}): Promise<string> {
+async function whoami(port: number, client: RequestOptions = {}): Promise<string> {
   const call = request({
     host: "127.0.0.1",
     port,
@@ -67,6 +75,19 @@ test("an authority that appears, changes or goes counts for the next connections
   await waitFor("alice is known", async () => await whoami(kubelet.port, alice) === "alice");
   kubelet.identity.ca = createSelfSigned("other", ["other"], Date.now()).cert;
   await waitFor("alice is unknown", async () => await whoami(kubelet.port, alice) === "nobody");
+});
+
+test("a connection that was busy when the authority changed does not keep its user", async () => {
+  await using kubelet = await listen({ pair, ca });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const busy = whoami(kubelet.port, { ...alice, agent, path: "/held" });
+  await asked.promise;
+  kubelet.identity.ca = createSelfSigned("other", ["other"], Date.now()).cert;
+  await waitFor("alice is unknown", async () => await whoami(kubelet.port, alice) === "nobody");
+  held.resolve();
+  assert.equal(await busy, "done", "what had begun goes on");
+  assert.notEqual(await whoami(kubelet.port, { ...alice, agent }).catch(() => "closed"), "alice");
+  agent.destroy();
 });
 
 test("a new serving certificate keeps the authority", async () => {
