@@ -4,6 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { podContainer } from "../../api/names.ts";
 import { Refusal } from "../refusal.ts";
+import type { Places } from "../services.ts";
 import type { AgentView, AppView } from "../view.ts";
 import type { KubeletServices } from "./services.ts";
 
@@ -21,6 +22,8 @@ export interface Accepted {
   protocol: string;
   /** Serves the connection until it is over. */
   serve(socket: Duplex): Promise<void>;
+  /** Called once it is over, also if there is nothing to serve any more. */
+  leave(): void;
 }
 
 export type KubeletContext = Context<KubeletEnv>;
@@ -58,6 +61,17 @@ export function requireRun(
   if (run) return run;
   const why = status.message ? ` (${status.message})` : "";
   throw new Refusal(409, `ncapp ${namespace}/${name} is ${status.phase}${why}, not running`, { name });
+}
+
+/** Takes one of the places, before anything else is awaited: others may be authorized at the same moment. Returns what frees it. */
+export function takePlace(places: Places): () => void {
+  if (places.now >= places.most) {
+    throw new Refusal(429, `${places.most} clients already ${places.use}; try again later`, {
+      headers: { "retry-after": "5" },
+    });
+  }
+  places.now++;
+  return () => void places.now--;
 }
 
 /** Returns a signal that aborts once `isOver` is true. It is asked now and with each change of the app, until `signal` aborts. */

@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream";
 import { describeError, type Logger } from "../../lib/log.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { Refusal, refusalStatus } from "../refusal.ts";
-import type { Accepted, KubeletContext, KubeletEnv } from "./context.ts";
+import { type Accepted, type KubeletContext, type KubeletEnv, takePlace } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
 
 const spdy = "SPDY/3.1";
@@ -36,22 +36,7 @@ export function acceptStreams(
       `the client speaks ${wanted.join(", ").slice(0, 200) || "no protocol"}, the agent ${known}`,
     );
   }
-  if (sessions.now >= sessions.most) {
-    throw new Refusal(429, `${sessions.most} clients already ${sessions.use}; try again later`, {
-      headers: { "retry-after": "5" },
-    });
-  }
-  env.upgrade({
-    protocol,
-    async serve(socket) {
-      sessions.now++;
-      try {
-        await serve(socket, protocol);
-      } finally {
-        sessions.now--;
-      }
-    },
-  });
+  env.upgrade({ protocol, serve: (socket) => serve(socket, protocol), leave: takePlace(sessions) });
   return context.body(null, 200);
 }
 
@@ -73,8 +58,8 @@ export function createUpgrades(app: Hono<KubeletEnv>, log: Logger): Upgrades {
   const serve = async (request: IncomingMessage, socket: Socket, head: Uint8Array): Promise<void> => {
     // A client that leaves while the API server is asked; without a listener its error would end the agent.
     socket.on("error", () => {});
+    let accepted: Accepted | undefined;
     try {
-      let accepted: Accepted | undefined;
       const upgrade = asksForSpdy(request) ? (taken: Accepted) => void (accepted = taken) : undefined;
       const response = await app.fetch(requestOf(request), { incoming: request, upgrade });
       if (socket.destroyed) return;
@@ -89,8 +74,11 @@ export function createUpgrades(app: Hono<KubeletEnv>, log: Logger): Upgrades {
       if (head.length > 0) socket.unshift(Buffer.from(head));
       await accepted.serve(socket);
     } catch (error) {
-      log.error("a stream failed", { path: request.url, why: describeError(error) });
+      // Without the query, which has the command.
+      log.error("a stream failed", { path: request.url?.split("?")[0], why: describeError(error) });
       socket.destroy();
+    } finally {
+      accepted?.leave();
     }
   };
   return {

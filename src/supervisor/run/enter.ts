@@ -41,18 +41,19 @@ export async function execCommandLine(
 
 /**
  * Executes a command in the run and waits for it to exit; after `timeoutMs` it is killed. Its output goes to `log`, or the first
- * `captureBytes` of it into the result; then a run that cannot be entered is an error. When the signal aborts, the wait ends with an
- * error and the command continues.
+ * `captureBytes` of it into the result; then a run that cannot be entered is an error. When `signal` aborts, the wait ends with an
+ * error and the command continues; when `end` aborts, the command is killed.
  */
 export async function execInRun(
   runFolder: string,
   command: string[],
-  { timeoutMs, launcher = shEntrance, log, captureBytes = 0, signal: stopWaiting }: {
+  { timeoutMs, launcher = shEntrance, log, captureBytes = 0, signal: stopWaiting, end }: {
     timeoutMs: number;
     launcher?: Entrance;
     log?: string;
     captureBytes?: number;
     signal?: AbortSignal;
+    end?: AbortSignal;
   },
 ): Promise<ExecResult> {
   const [file = "", ...args] = await commandLine(runFolder, command, launcher, { log });
@@ -63,10 +64,13 @@ export async function execInRun(
   const child = spawn(file, args, { cwd: "/", env, stdio: ["ignore", output, output] });
   const captured = captureOutput(child, captureBytes);
   const closed = once(child, "close").catch(() => {});
+  const kill = () => killSession(child);
+  end?.addEventListener("abort", kill, { once: true });
+  if (end?.aborted) kill();
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
-    killSession(child);
+    kill();
   }, timeoutMs);
   const done = new AbortController();
   try {
@@ -85,6 +89,7 @@ export async function execInRun(
   } finally {
     done.abort();
     clearTimeout(timer);
+    end?.removeEventListener("abort", kill);
     // A command that continues must not keep the agent from exiting.
     child.unref();
     // What the command left in the background may hold the other ends forever.

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { appendFileSync } from "node:fs";
 import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -188,6 +188,44 @@ test("what cannot be served is refused before the connection becomes a stream", 
   assert.equal((await status(path))[0], 429);
 });
 
+test("clients that are authorized at the same moment take no more places than there are", async () => {
+  const authorized = Promise.withResolvers<"allowed">();
+  let asked = 0;
+  await using kubelet = await startKubelet({ authorize: () => (asked++, authorized.promise) });
+  kubelet.services.places.sessions.now = 254;
+  const answers = Promise.all(
+    Array.from(
+      { length: 4 },
+      () => askForStreams(kubelet.port, "/portForward/default/web", { protocol: "portforward.k8s.io" }),
+    ),
+  );
+  await waitFor("all are asked about", () => asked === 4);
+  authorized.resolve("allowed");
+  const refused = (await answers).map((answer) => answer instanceof SpdyClient ? undefined : answer.status);
+  assert.deepEqual(refused.filter(Boolean), [429, 429]);
+  for (const answer of await answers) if (answer instanceof SpdyClient) answer.socket.destroy();
+  await waitFor("the places are free", () => kubelet.services.places.sessions.now === 254);
+});
+
+test("a client that leaves before it is accepted keeps no place", async () => {
+  const authorized = Promise.withResolvers<"allowed">();
+  const asked = Promise.withResolvers<void>();
+  await using kubelet = await startKubelet({ authorize: () => (asked.resolve(), authorized.promise) });
+  const [path, protocol] = ["/portForward/default/web", "portforward.k8s.io"];
+  const head = [`POST ${path} HTTP/1.1`, "Host: node", "Connection: Upgrade", "Upgrade: SPDY/3.1"];
+  const rest = ["Authorization: Bearer writer", `X-Stream-Protocol-Version: ${protocol}`, "", ""];
+  const socket = connect(kubelet.port, "127.0.0.1");
+  socket.write([...head, ...rest].join("\r\n"));
+  await asked.promise;
+  socket.resetAndDestroy();
+  await once(socket, "close");
+  authorized.resolve("allowed");
+  const next = await askForStreams(kubelet.port, path, { protocol });
+  assert.ok(next instanceof SpdyClient);
+  await waitFor("only the second has a place", () => kubelet.services.places.sessions.now === 1);
+  next.socket.destroy();
+});
+
 test("a command that cannot be entered is a failure with its reason", { skip }, async () => {
   await using kubelet = await startKubelet({ runOf: () => ({ id: "x", folder: "/no/such/run" }) });
   const { streams } = await openStreams(kubelet.port, "/exec/default/web/app?command=id&output=1", [
@@ -312,4 +350,26 @@ test("/run answers with the output of a command", { skip }, async () => {
   assert.equal(status, 500);
   assert.match(text, /the command ended with status 2: .*No such file/);
   assert.equal((await run(""))[0], 400);
+});
+
+test("a command of /run takes a place, and ends with its client", { skip }, async () => {
+  await using kubelet = await running();
+  const gone = new AbortController();
+  const run = (signal?: AbortSignal) =>
+    fetch(`http://127.0.0.1:${kubelet.port}/run/default/web/app?cmd=sleep+600`, {
+      method: "POST",
+      headers: { authorization: "Bearer writer" },
+      signal,
+    });
+  const sleeping = run(gone.signal).catch(() => {});
+  await waitFor("it runs", async () => (await execsOf(kubelet.run.runId)).length === 1);
+  assert.equal(kubelet.services.places.sessions.now, 1);
+  kubelet.services.places.sessions.now = 256;
+  const refused = await run();
+  assert.equal(refused.status, 429, await refused.text());
+  kubelet.services.places.sessions.now = 1;
+  gone.abort();
+  await sleeping;
+  await waitFor("nothing is left", async () => (await execsOf(kubelet.run.runId)).length === 0);
+  await waitFor("no place is taken", () => kubelet.services.places.sessions.now === 0);
 });
