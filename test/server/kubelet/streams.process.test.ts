@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -129,6 +129,22 @@ test("a client that vanishes, or opens too few streams, leaves no command behind
   half.socket.destroy();
   await waitFor("no place is taken", () => kubelet.services.places.sessions.now === 0);
   assert.deepEqual(await execsOf(kubelet.run.runId), []);
+});
+
+test("what a command starts when it is told to end is ended, too", { skip }, async () => {
+  using temp = tempFolder();
+  const file = join(temp.path, "started");
+  await using kubelet = await running();
+  const onEnd = `sleep 600 & echo $! >${file}.new; mv ${file}.new ${file}; exit`;
+  const { client, streams } = await kubelet.exec([
+    "sh",
+    "-c",
+    `exec 2>/dev/null; trap '${onEnd}' HUP; trap '' TERM; echo ready; while :; do sleep 0.1; done`,
+  ]);
+  await waitFor("it runs", () => streams.stdout!.text() === "ready\n");
+  client.socket.destroy();
+  const pid = await waitFor("the last one", () => readFile(file, "utf8").catch(() => undefined));
+  await waitFor("nothing is left", () => !existsSync(`/proc/${pid.trim()}`));
 });
 
 test("commands end when the listener is closed", { skip }, async () => {
