@@ -1,13 +1,16 @@
 /** `/containerLogs`: the log of an app, for `kubectl logs`. */
 import { keyOf, splitAppKey } from "../../api/names.ts";
-import { logParameters, type LogQuery, sendLines } from "../routes/routes.ts";
+import { logParameters, type LogQuery, sendLines, wholeNumber } from "../routes/routes.ts";
 import { abortWhen, type KubeletContext, requireContainer } from "./context.ts";
 import { readParameter } from "./query.ts";
 import type { KubeletServices } from "./services.ts";
 
+/** A kubelet accepts every number of lines, however long logs are. */
+const parameters = { ...logParameters, tailLines: wholeNumber(Number.MAX_SAFE_INTEGER) };
+
 /** Reads the parameters of `v1.PodLogOptions`. */
 export function readLogQuery(url: URL): Partial<LogQuery> {
-  const found = Object.entries(logParameters).map((
+  const found = Object.entries(parameters).map((
     [name, read],
   ) => [name, readParameter<unknown>(url, name, read)]);
   return Object.fromEntries(found.filter(([, value]) => value !== undefined));

@@ -73,6 +73,8 @@ async function connect(remote: RemoteStreams, command: ExecSession): Promise<voi
   const { session, streams: { stdin, stdout, stderr, resize } } = remote;
   if (stdin && command.stdin) {
     stdin.pipe(command.stdin);
+    // pipe() does not pass on a reset.
+    stdin.once("close", () => command.stdin?.end());
     // A command that reads no more input must not keep the client from sending the rest.
     command.stdin.on("close", () => stdin.resume());
   }

@@ -13,6 +13,7 @@ test("readLogQuery() reads every parameter of PodLogOptions, and ignores others"
     ["", {}],
     ["?follow=true&timestamps=true&previous=true", { follow: true, timestamps: true, previous: true }],
     ["?tailLines=10&limitBytes=500", { tailLines: 10, limitBytes: 500 }],
+    ["?tailLines=9007199254740", { tailLines: 9_007_199_254_740 }],
     ["?sinceSeconds=60", { sinceSeconds: 60 }],
     ["?sinceTime=2026-11-17T07:00:00Z", { sinceTime: new Date(hour) }],
     ["?sinceTime=2026-11-17T07:00:00.5%2B01:00", { sinceTime: new Date(hour - 3_599_500) }],

@@ -94,6 +94,16 @@ test("the input ends with its stream, and a command that reads none of it does n
   deaf.client.socket.destroy();
 });
 
+test("an input that the client resets ends for the command, too", { skip }, async () => {
+  await using kubelet = await running();
+  const types = ["error", "stdin", "stdout"];
+  const { client, streams } = await kubelet.exec(["sh", "-c", "cat; echo end"], types, "input=1&output=1");
+  client.send({ type: "reset", stream: streams.stdin!.id, status: 5 });
+  await waitFor("the result", () => streams.error!.ended, 20_000);
+  assert.equal(streams.stdout!.text(), "end\n");
+  client.socket.destroy();
+});
+
 test("a command whose background process keeps its output open ends nevertheless", { skip }, async () => {
   await using kubelet = await running();
   const { streams } = await kubelet.exec(["sh", "-c", "sleep 600 & echo started $!"]);
