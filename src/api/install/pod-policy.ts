@@ -21,11 +21,11 @@ export function podValidations(
     {
       expression: whenCreated(
         "!has(object.spec.volumes) && !has(object.spec.initContainers) && !has(object.spec.ephemeralContainers) && " +
-          "!has(object.spec.imagePullSecrets) && size(object.spec.containers) == 1 && " +
+          "!has(object.spec.imagePullSecrets) && !has(object.spec.resourceClaims) && size(object.spec.containers) == 1 && " +
           "object.spec.containers.all(c, !has(c.env) && !has(c.envFrom) && !has(c.securityContext))",
       ),
       message:
-        "the Pod of an agent has one container, without volumes, variables, Secrets and a security context",
+        "the Pod of an agent has one container, without volumes, variables, Secrets, devices and a security context",
     },
     {
       expression: whenCreated(
@@ -36,12 +36,14 @@ export function podValidations(
         "the Pod of an agent has no service account, and not the network, processes or IPC of its node",
     },
     {
+      // A Pod without a controller is adopted by any ReplicaSet that selects it, which then deletes one of its own instead.
       expression: "request.operation == 'CREATE' ? has(object.metadata.ownerReferences) && " +
         "size(object.metadata.ownerReferences) == 1 && object.metadata.ownerReferences.all(owner, " +
-        `owner.kind == '${kind}' && owner.apiVersion.startsWith('${group}/')) : ${
-          isUnchanged("ownerReferences")
-        }`,
-      message: `the Pod of an agent belongs to one ${kind} for good`,
+        `owner.kind == '${kind}' && owner.apiVersion.startsWith('${group}/') && ` +
+        "has(owner.controller) && owner.controller && " +
+        `!(has(owner.blockOwnerDeletion) && owner.blockOwnerDeletion)) : ${isUnchanged("ownerReferences")}`,
+      message:
+        `the Pod of an agent has one ${kind} as its controller, for good, and does not block its deletion`,
     },
     {
       expression: "request.operation != 'UPDATE' || object.spec == oldObject.spec",
