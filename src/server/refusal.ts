@@ -71,3 +71,8 @@ export function refusalStatus({ code, message, options: { name, causes } }: Refu
 export function refuse(context: Context, refusal: Refusal): Response {
   return context.json(refusalStatus(refusal), refusal.code as ContentfulStatusCode, refusal.options.headers);
 }
+
+/** The answer to what is no HTTP request. */
+export function malformed(): Response {
+  return Response.json(refusalStatus(new Refusal(400, "the request is malformed")), { status: 400 });
+}

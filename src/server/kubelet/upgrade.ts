@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { describeError, type Logger } from "../../lib/log.ts";
 import { sleep } from "../../lib/sleep.ts";
-import { Refusal, refusalStatus } from "../refusal.ts";
+import { malformed, Refusal, refusalStatus } from "../refusal.ts";
 import { type Accepted, type KubeletContext, type KubeletEnv, takePlace } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
 
@@ -61,7 +61,8 @@ export function createUpgrades(app: Hono<KubeletEnv>, log: Logger): Upgrades {
     let accepted: Accepted | undefined;
     try {
       const upgrade = asksForSpdy(request) ? (taken: Accepted) => void (accepted = taken) : undefined;
-      const response = await app.fetch(requestOf(request), { incoming: request, upgrade });
+      const asked = requestOf(request);
+      const response = asked ? await app.fetch(asked, { incoming: request, upgrade }) : malformed();
       if (socket.destroyed) return;
       if (!accepted) return await sendAndClose(socket, response);
       socket.setTimeout(0);
@@ -97,10 +98,17 @@ export function createUpgrades(app: Hono<KubeletEnv>, log: Logger): Upgrades {
   };
 }
 
-function requestOf({ method, url = "/", rawHeaders }: IncomingMessage): Request {
-  const headers = new Headers();
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) headers.append(rawHeaders[at]!, rawHeaders[at + 1]!);
-  return new Request(new URL(url, "https://node"), { method, headers });
+/** Undefined for a path that is no URL, and for methods that a Request refuses. */
+function requestOf({ method, url = "/", rawHeaders }: IncomingMessage): Request | undefined {
+  try {
+    const headers = new Headers();
+    for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+      headers.append(rawHeaders[at]!, rawHeaders[at + 1]!);
+    }
+    return new Request(new URL(url, "https://node"), { method, headers });
+  } catch {
+    return undefined;
+  }
 }
 
 async function sendAndClose(socket: Socket, response: Response): Promise<void> {

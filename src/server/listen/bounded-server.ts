@@ -11,7 +11,7 @@ import { Buffer } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type ServerOptions as HttpsOptions } from "node:https";
 import type { Socket } from "node:net";
-import { reasons, Refusal, type RefusalCode, refusalStatus } from "../refusal.ts";
+import { malformed, reasons, Refusal, type RefusalCode, refusalStatus } from "../refusal.ts";
 
 export interface Bounds {
   connections: number;
@@ -61,10 +61,7 @@ export function createBoundedServer(
     requestTimeout: requestMs,
     connectionsCheckingInterval: Math.min(2000, headersMs),
   };
-  const answer = getRequestListener(app.fetch, {
-    errorHandler: () =>
-      Response.json(refusalStatus(new Refusal(400, "the request is malformed")), { status: 400 }),
-  });
+  const answer = getRequestListener(app.fetch, { errorHandler: malformed });
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     // Else the rest of an unread body would be read and discarded, with 100 MB of it in memory for a while.
     if (hasBody(request)) response.shouldKeepAlive = false;

@@ -11,6 +11,7 @@ import { test } from "node:test";
 import { nativeEntrance } from "../../../src/supervisor/launcher/native.ts";
 import { builtLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
+import { createTestLog } from "../../report/test-log.ts";
 import { enterable } from "../../supervisor/run/enterable-run.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
@@ -212,6 +213,19 @@ test("what cannot be served is refused before the connection becomes a stream", 
   ]);
   kubelet.services.places.sessions.now = 256;
   assert.equal((await status(path))[0], 429);
+});
+
+test("a malformed request for streams is answered, and leaves nothing in the agent's log", async () => {
+  const log = createTestLog();
+  await using kubelet = await startKubelet({ log });
+  for (const start of ["GET //[", "TRACE /exec/default/web/app"]) {
+    const socket = connect(kubelet.port, "127.0.0.1");
+    socket.write(`${start} HTTP/1.1\r\nHost: node\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`);
+    let text = "";
+    for await (const chunk of socket.setEncoding("utf8")) text += chunk;
+    assert.match(text, /^HTTP\/1.1 400 [^]*the request is malformed/, start);
+  }
+  assert.deepEqual(log.lines, []);
 });
 
 test("clients that are authorized at the same moment take no more places than there are", async () => {
