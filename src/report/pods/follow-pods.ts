@@ -7,7 +7,7 @@ import type { Identified } from "../../kube/wire.ts";
 import type { Logger } from "../../lib/log.ts";
 import { sleep } from "../../lib/sleep.ts";
 import type { Pod } from "./pod-object.ts";
-import { isMirrorPodOf } from "./pod-plan.ts";
+import { isMirrorPodOf, slimPod } from "./pod-plan.ts";
 
 export interface FollowPodsOptions {
   client: KubeClient;
@@ -24,6 +24,8 @@ export interface FollowPodsOptions {
   signal: AbortSignal;
 }
 
+/** A page is decoded at once, and a Pod is 3 KB of JSON or more. */
+const pageSize = 50;
 /** After this time an agent that may not read Pods tries again. */
 const deniedMs = 300_000;
 
@@ -37,7 +39,8 @@ export async function followPods(options: FollowPodsOptions): Promise<void> {
       resource: pods,
       namespace,
       fieldSelector: `spec.nodeName=${node}`,
-      keep: (pod) => isMirrorPodOf(node, pod),
+      keep: (pod) => isMirrorPodOf(node, pod) && slimPod(pod),
+      pageSize,
       streaming: true,
       answered,
     }, AbortSignal.any([signal, ending.signal]));

@@ -104,6 +104,12 @@ export function readPod(pod: Identified<Pod>): KnownPod {
   };
 }
 
+/** Removes the spec, which `readPod` does not need, and returns true to keep the Pod: a list holds all Pods until it is complete. */
+export function slimPod(pod: Pod): true {
+  delete pod.spec;
+  return true;
+}
+
 function isUsable(pod: KnownPod, { owner, app, status }: ShownApp, node: string): boolean {
   const hasEnded = isTerminal(pod.phase) && pod.phase !== podPhase(status);
   return !pod.isDeleting && pod.owner.uid === owner.uid && pod.mark === podMark(app.spec, node) && !hasEnded;

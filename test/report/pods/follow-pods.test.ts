@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { applyDefaults } from "../../../src/api/validate/validate.ts";
+import { pods as podResource } from "../../../src/kube/resources.ts";
+import type { Identified } from "../../../src/kube/wire.ts";
+import { followPods } from "../../../src/report/pods/follow-pods.ts";
+import { newPod, type Pod } from "../../../src/report/pods/pod-object.ts";
+import { readPod } from "../../../src/report/pods/pod-plan.ts";
+import { ncapp } from "../../builders.ts";
+import { FakeApi } from "../../kube/fake-api.ts";
+import { withClient } from "../../kube/fake-server.ts";
+import { createTestLog } from "../test-log.ts";
+
+test("the list of Pods comes in small pages; of each Pod only what is needed stays, and of other nodes none", async () => {
+  const app = ncapp({ metadata: { name: "web", labels: { tier: "edge" } } });
+  const owner = { namespace: "default", name: "web", uid: "uid-web" };
+  const shown = { owner, app: { ...app, spec: applyDefaults({}) } };
+  const api = new FakeApi();
+  const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
+  const pod: Pod = { ...newPod(shown, "n1", "web"), status };
+  const stored = api.add(podResource, pod);
+  api.add(podResource, newPod(shown, "n2", "web-2"));
+  const listed: Identified<Pod>[] = [];
+  await withClient(api.answer, async (client) => {
+    await followPods({
+      client,
+      node: "n1",
+      log: createTestLog(),
+      once: true,
+      onListed: (items) => void listed.push(...items),
+      onApplied() {},
+      onDeleted() {},
+      signal: AbortSignal.timeout(10_000),
+    });
+  });
+  assert.deepEqual(listed.map(({ metadata, spec }) => [metadata.name, spec]), [["web", undefined]]);
+  assert.deepEqual(readPod(listed[0]!), readPod(stored));
+  assert.deepEqual(
+    api.asked.map(({ query }) => query).filter((query) => query?.limit).map((query) => query?.limit),
+    ["50"],
+  );
+});
