@@ -3,7 +3,7 @@
  *
  * Its mark is a digest of its spec. The API server lets nobody change either of them: a Pod with another mark is replaced.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { V1Pod } from "@kubernetes/client-node";
 import {
   apiVersion,
@@ -113,5 +113,5 @@ function markOf(spec: object): string {
 }
 
 function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", text, "hex");
 }

@@ -4,7 +4,7 @@
  * Phases that Pods lack: an app that waits for its restart is `Running` with a waiting container, as a Pod in CrashLoopBackOff; one
  * that stops is `Running`, not ready, with the reason Stopping. An app that waits for its schedule is `Pending`, also after a run.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { constants } from "node:os";
 import type {
   V1ContainerState,
@@ -79,7 +79,7 @@ export function stateOf({ phase, reason, message, hostIP, podIP, startTime, ...l
   const { ready, started, restartCount, state, lastState } = container ?? {};
   const parts = [phase, reason, message, hostIP, podIP, startTime !== undefined, conditions];
   const all = [...parts, ready, started, restartCount, partsOf(state), partsOf(lastState)];
-  return createHash("sha256").update(JSON.stringify(all)).digest("base64url").slice(0, 22);
+  return hash("sha256", JSON.stringify(all), "base64url").slice(0, 22);
 }
 
 const conditionTypes = ["PodScheduled", "Initialized", "ContainersReady", "Ready"];
