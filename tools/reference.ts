@@ -9,12 +9,24 @@ import { lifecycle } from "../src/api/schema/lifecycle.ts";
 import { limits } from "../src/api/schema/limits.ts";
 import { placement } from "../src/api/schema/placement.ts";
 import { program } from "../src/api/schema/program.ts";
-import { explainMismatch, ncapp, type Schema } from "../src/api/schema/schema.ts";
-import { apiVersion, kind } from "../src/api/names.ts";
-import { applyDefaults, validateNCApp } from "../src/api/validate/validate.ts";
+import {
+  explainMismatch,
+  ncapp,
+  ncappset,
+  type Schema,
+  setSpec,
+  templateSpec,
+} from "../src/api/schema/schema.ts";
+import { apiVersion, kind, setKind } from "../src/api/names.ts";
+import {
+  applyDefaults,
+  type FieldError,
+  validateNCApp,
+  validateNCAppSet,
+} from "../src/api/validate/validate.ts";
 import type { NCAppSpec } from "../src/api/types.ts";
 import { runHash } from "../src/supervisor/decide/run-hash.ts";
-import { exampleSpecs } from "./reference/examples.ts";
+import { exampleSetSpecs, exampleSpecs } from "./reference/examples.ts";
 
 const target = fileURLToPath(new URL("../docs/reference.md", import.meta.url));
 
@@ -38,45 +50,70 @@ const groups: [title: string, text: string, fields: Record<string, Schema>][] = 
 
 /** Returns the text of the page. Throws if a field has no example, or an example is not valid. */
 export function renderReference(): string {
-  for (const spec of exampleSpecs) checkExample(spec);
-  const uses = usesOf(ncapp.properties.spec, exampleSpecs, "spec");
-  // Probes have the same fields: one example is enough.
-  const shown = new Set(uses.filter(({ used }) => used).map(({ same }) => same));
-  const missing = uses.filter(({ same }) => !shown.has(same)).map(({ path }) => path);
-  if (missing.length > 0) throw new Error(`tools/reference/examples.ts has no ${missing.join(", ")}`);
+  for (const spec of exampleSpecs) checkExample(validateNCApp(manifest(spec)));
+  for (const spec of exampleSetSpecs) {
+    checkExample(validateNCAppSet({ apiVersion, kind: setKind, metadata: { name: "web" }, spec }));
+  }
+  checkUses([
+    ...usesOf(ncapp.properties.spec, exampleSpecs, "spec"),
+    ...usesOf(setSpec, exampleSetSpecs, "ncappset.spec"),
+  ]);
   /** Parts of the schema that are on the page already, with the field that has them. */
   const known = new Map<string, string>();
   const sections = groups.flatMap(([title, text, fields]) => [
     `## ${title}`,
     text,
-    ...Object.entries(fields).flatMap(([name, schema]) => section(name, schema, known)),
+    ...Object.entries(fields).flatMap(([name, schema]) => {
+      const fact: Fact = ["A change restarts the app", restarts(name) ? "yes" : "no"];
+      return section(name, schema, known, examplesOf(name, exampleSpecs), fact);
+    }),
   ]);
+  const setSections = Object.entries(setSpec.properties).flatMap(([name, schema]) => {
+    const fact: Fact = ["Required", isRequired(setSpec, name) ? "yes" : ""];
+    return section(name, schema, new Map(), examplesOf(name, exampleSetSpecs), fact);
+  });
   return [
-    "# Reference of NCApp",
+    `# Reference of ${kind} and ${setKind}`,
     "<!-- Made by tools/reference.ts from the schema: npm run generate. Do not edit. -->",
-    `Every field of \`${kind}\` (\`${apiVersion}\`). \`kubectl explain ncapp.spec\` has the same descriptions. A field without a ` +
-    "default is optional and empty, unless it is marked as required.",
+    `Every field of \`${kind}\` and [\`${setKind}\`](#${setKind.toLowerCase()}) (\`${apiVersion}\`). \`nckubelet explain FIELD\` and ` +
+    "`kubectl explain ncapp.spec` have the same descriptions. A field without a default is optional and empty, unless it is " +
+    "marked as required.",
     ...sections,
     "## Status",
     "The agent writes the status, and the scheduler `nominatedNodeName` and the condition `Scheduled`. " +
     "[Troubleshooting](troubleshooting.md) explains phases and reasons.",
     fieldTable(ncapp.properties.status, "", new Map()),
+    `## ${setKind}`,
+    "[NCAppSets](sets.md) explains what sets do. These are the fields of their `spec`.",
+    ...setSections,
+    `## Status of an ${setKind}`,
+    "The sets controller writes it.",
+    fieldTable(ncappset.properties.status, "", new Map()),
   ].join("\n\n") + "\n";
 }
 
-function section(name: string, schema: Schema, known: Map<string, string>): string[] {
-  const example = exampleOf(name);
+type Fact = [what: string, value: string];
+
+function section(
+  name: string,
+  schema: Schema,
+  known: Map<string, string>,
+  examples: unknown[],
+  more: Fact,
+): string[] {
   const facts = [
     ["Type", typeOf(schema)],
     ["Default", defaultOf(schema)],
     ["Bounds", boundsOf(schema)],
-    ["A change restarts the app", restarts(name) ? "yes" : "no"],
+    more,
   ].filter(([, value]) => value);
   return [
     `### ${name}`,
     schema.description ?? "",
     facts.map(([what, value]) => `- ${what}: ${value}`).join("\n"),
-    "```yaml\n" + dump({ [name]: example }, { quoteStyle: "double", lineWidth: 100 }) + "```",
+    ...examples.map((example) =>
+      "```yaml\n" + dump({ [name]: example }, { quoteStyle: "double", lineWidth: 100 }) + "```"
+    ),
     fieldTable(schema, name, known),
   ].filter(Boolean);
 }
@@ -92,14 +129,13 @@ function nestedRows(schema: Schema, path: string, owner: string, known: Map<stri
   const inner = schema.items ?? schema;
   return Object.entries(inner.properties ?? {}).flatMap(([name, field]) => {
     const full = `${path}${name}${field.items ? "[]" : ""}`;
-    const isRequired = inner.required?.includes(name) ?? false;
     const below = JSON.stringify((field.items ?? field).properties);
-    const seen = below && known.get(below);
+    const seen = field === templateSpec ? "NCApp" : below && known.get(below);
     if (below && !seen) known.set(below, `${owner}.${full}`);
     const description = [field.description ?? "", seen ? `Fields as in \`${seen}\`.` : ""].filter(Boolean)
       .join(" ");
     const row = [
-      `\`${full}\`${isRequired ? ", required" : ""}`,
+      `\`${full}\`${isRequired(inner, name) ? ", required" : ""}`,
       typeOf(field),
       defaultOf(field),
       boundsOf(
@@ -113,6 +149,10 @@ function nestedRows(schema: Schema, path: string, owner: string, known: Map<stri
   });
 }
 
+function isRequired({ required }: Schema, name: string): boolean {
+  return required?.includes(name) ?? false;
+}
+
 function typeOf(schema: Schema): string {
   if (schema["x-kubernetes-int-or-string"]) return "integer or string";
   if (schema.items) return schema.items.properties ? "list of objects" : `list of ${typeOf(schema.items)}s`;
@@ -121,7 +161,9 @@ function typeOf(schema: Schema): string {
 }
 
 function defaultOf(schema: Schema): string {
-  return schema.default === undefined ? "" : `\`${schema.default}\``;
+  return schema.default === undefined
+    ? ""
+    : `\`${typeof schema.default === "object" ? JSON.stringify(schema.default) : schema.default}\``;
 }
 
 function boundsOf(schema: Schema): string {
@@ -156,6 +198,7 @@ function usesOf(
   values: readonly unknown[],
   path: string,
 ): { path: string; same: string; used: boolean }[] {
+  if (schema === templateSpec) return [];
   if (schema.items) return usesOf(schema.items, values.flat(), `${path}[]`);
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const found = values.map((value) => (value as Record<string, unknown>)[name])
@@ -165,19 +208,27 @@ function usesOf(
   });
 }
 
-function exampleOf(name: string): unknown {
-  return exampleSpecs.map((spec) => (spec as Record<string, unknown>)[name])
-    .find((value) => value !== undefined);
+function checkUses(uses: ReturnType<typeof usesOf>): void {
+  // Probes have the same fields: one example is enough.
+  const shown = new Set(uses.filter(({ used }) => used).map(({ same }) => same));
+  const missing = uses.filter(({ same }) => !shown.has(same)).map(({ path }) => path);
+  if (missing.length > 0) throw new Error(`tools/reference/examples.ts has no ${missing.join(", ")}`);
+}
+
+/** The different values that a field has in the examples. */
+function examplesOf(name: string, specs: readonly object[]): unknown[] {
+  const values = specs.map((spec) => (spec as Record<string, unknown>)[name])
+    .filter((value) => value !== undefined);
+  return [...new Map(values.map((value) => [JSON.stringify(value), value])).values()];
 }
 
 /** Reports whether the agent restarts an app when this field changes to its example. */
 function restarts(name: string): boolean {
   const hash = (spec: NCAppSpec) => runHash({ ...manifest(spec), spec: applyDefaults(spec) });
-  return hash({}) !== hash({ [name]: exampleOf(name) } as NCAppSpec);
+  return hash({}) !== hash({ [name]: examplesOf(name, exampleSpecs)[0] } as NCAppSpec);
 }
 
-function checkExample(spec: NCAppSpec): void {
-  const errors = validateNCApp(manifest(spec));
+function checkExample(errors: FieldError[]): void {
   if (errors.length > 0) {
     throw new Error(`tools/reference/examples.ts: ${errors.map(({ message }) => message).join("; ")}`);
   }

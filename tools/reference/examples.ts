@@ -1,5 +1,5 @@
-/** Specs that together use every field of the schema: the examples of docs/reference.md. Each is valid. */
-import type { NCAppSpec } from "../../src/api/types.ts";
+/** Specs that together use every field of the schemas: the examples of docs/reference.md. Each is valid. */
+import type { NCAppSetSpec, NCAppSpec } from "../../src/api/types.ts";
 
 export const exampleSpecs: readonly NCAppSpec[] = [
   {
@@ -87,4 +87,37 @@ export const exampleSpecs: readonly NCAppSpec[] = [
     timeZone: "Europe/Berlin",
     concurrencyPolicy: "Replace",
   },
+];
+
+const exampleSetSpec: NCAppSetSpec = {
+  replicas: 3,
+  selector: {
+    matchLabels: { app: "web" },
+    matchExpressions: [{ key: "tier", operator: "In", values: ["edge", "core"] }],
+  },
+  template: {
+    metadata: {
+      labels: { app: "web", tier: "edge" },
+      annotations: { "app.example.com/log-max-size": "20Mi" },
+    },
+    spec: { shellFile: "/opt/web/start.sh", cpuPCT: "20" },
+  },
+  minReadySeconds: 30,
+  progressDeadlineSeconds: 300,
+  revisionHistoryLimit: 5,
+  paused: true,
+  update: {
+    type: "RollingUpdate",
+    maxUnavailable: "10%",
+    partition: 5,
+    canary: { count: 1, autoPromote: true },
+    maxFailed: 2,
+    onFailure: "Rollback",
+  },
+  overrides: [{ nodeSelector: { zone: "lab" }, patch: { spec: { cpuPCT: "50" } } }],
+};
+
+export const exampleSetSpecs: readonly NCAppSetSpec[] = [
+  exampleSetSpec,
+  { ...exampleSetSpec, update: { canary: { nodeSelector: { stage: "lab" } } } },
 ];

@@ -8,15 +8,16 @@
  */
 import { apiVersion, kind } from "../names.ts";
 import type { Schema } from "./schema-type.ts";
-import { label, subdomain } from "./patterns.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { limits } from "./limits.ts";
+import { metadata } from "./metadata.ts";
 import { placement } from "./placement.ts";
 import { program } from "./program.ts";
 import { status } from "./status.ts";
 
 export type { envVar } from "./env.ts";
 export { envVarSource } from "./env.ts";
+export { metadata } from "./metadata.ts";
 export { explainMismatch, labelValue, maxLabelKeyLength, percent, qualifiedName } from "./patterns.ts";
 export type { probe, probeActions } from "./probe.ts";
 export type { affinity, nodeSelectorTerm, port, toleration } from "./scheduling.ts";
@@ -24,29 +25,6 @@ export type { FromSchema, Schema } from "./schema-type.ts";
 export { ncappset, setSpec, template, templateSpec } from "./set.ts";
 export type { setStatus } from "./set-status.ts";
 export type { condition, lastExit, status } from "./status.ts";
-
-/**
- * The metadata fields that NC-Kubelet reads; other fields pass. The API server has its own schema of metadata, so the
- * CRD says only `type: object` here.
- */
-export const metadata = {
-  type: "object",
-  required: ["name"],
-  "x-kubernetes-preserve-unknown-fields": true,
-  properties: {
-    name: { type: "string", pattern: subdomain, maxLength: 253 },
-    namespace: { type: "string", pattern: label, maxLength: 63 },
-    uid: { type: "string" },
-    resourceVersion: { type: "string" },
-    generation: { type: "integer" },
-    creationTimestamp: { type: "string" },
-    deletionTimestamp: { type: "string" },
-    deletionGracePeriodSeconds: { type: "integer" },
-    finalizers: { type: "array", items: { type: "string" } },
-    labels: { type: "object", additionalProperties: { type: "string" } },
-    annotations: { type: "object", additionalProperties: { type: "string" } },
-  },
-} as const satisfies Schema;
 
 export const spec = {
   type: "object",

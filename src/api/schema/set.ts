@@ -5,6 +5,7 @@
 import { apiVersion, setKind } from "../names.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { limits } from "./limits.ts";
+import { metadata } from "./metadata.ts";
 import { labelValue, maxLabelKeyLength, qualifiedName, unavailableShare } from "./patterns.ts";
 import { placement } from "./placement.ts";
 import { program } from "./program.ts";
@@ -216,6 +217,7 @@ export const ncappset = {
   properties: {
     apiVersion: { type: "string", enum: [apiVersion] },
     kind: { type: "string", enum: [setKind] },
+    metadata,
     spec: setSpec,
     status: setStatus,
   },

@@ -5,18 +5,14 @@
 import { applyMergePatch, isObject } from "../../lib/objects.ts";
 import type { FieldError } from "../field-error.ts";
 import { setRules } from "../rules/rules.ts";
-import { metadata, ncappset, type Schema, setSpec, templateSpec } from "../schema/schema.ts";
+import { ncappset, type Schema, setSpec, templateSpec } from "../schema/schema.ts";
 import { checkRules } from "./check-rules.ts";
 import { checkSchema } from "./check-schema.ts";
 import { withDefaults } from "./defaults.ts";
 
 const written: Schema = {
   ...ncappset,
-  properties: {
-    ...ncappset.properties,
-    metadata,
-    status: { "x-kubernetes-preserve-unknown-fields": true },
-  },
+  properties: { ...ncappset.properties, status: { "x-kubernetes-preserve-unknown-fields": true } },
 };
 const templatePath = "spec.template.spec";
 

@@ -1,13 +1,19 @@
-import { ncapp, type Schema } from "../../api/schema/schema.ts";
+import { kind, setKind, setSingular } from "../../api/names.ts";
+import { ncapp, ncappset, type Schema, setSpec } from "../../api/schema/schema.ts";
 import { closest } from "../../lib/closest.ts";
 import { type Command, UsageError } from "../command.ts";
 import { formatTable } from "../screen/screen.ts";
 
-/** Explains a field of NCApps from the schema, as `kubectl explain` does, without a cluster. */
+/** Explains a field of NCApps or NCAppSets from the schema, as `kubectl explain` does, without a cluster. */
 export const explainCommand: Command = {
   operands: "[FIELD]",
   flags: {},
-  examples: ["nckubelet explain", "nckubelet explain spec.livenessProbe", "nckubelet explain cpuPCT"],
+  examples: [
+    "nckubelet explain",
+    "nckubelet explain spec.livenessProbe",
+    "nckubelet explain cpuPCT",
+    "nckubelet explain ncappset.spec.update",
+  ],
   async run({ args: [field = "", extra] }, io) {
     if (extra !== undefined) throw new UsageError(`takes one field, not also ${JSON.stringify(extra)}`);
     const { path, schema } = findField(field);
@@ -16,25 +22,29 @@ export const explainCommand: Command = {
   },
 };
 
-/** Finds a field by its path, which may leave out `ncapp.` and `spec.`. */
+/** Finds a field by its path, which may leave out `spec.`, and `ncapp.` but not `ncappset.`. */
 function findField(field: string): { path: string; schema: Schema } {
-  const names = field.replace(/^ncapps?\.?/i, "").split(".").filter(Boolean)
-    .map((name) => name.replace(/\[\d*\]$/, ""));
-  const isTop = names.length === 0 || Object.hasOwn(fieldsOf(ncapp), names[0]!);
+  const [, ofSet, rest = ""] = /^(?:(ncappsets?|ncas)|ncapps?|nca)(?:\.(.*))?$/i.exec(field) ??
+    ["", "", field];
+  const [root, kindName, prefix] = ofSet ? [ncappset, setKind, [setSingular]] : [ncapp, kind, []];
+  const names = rest.split(".").filter(Boolean).map((name) => name.replace(/\[\d*\]$/, ""));
+  const isTop = names.length === 0 || Object.hasOwn(root.properties, names[0]!);
   const whole = isTop ? names : ["spec", ...names];
-  let schema: Schema = ncapp;
+  let schema: Schema = root;
   for (const [index, name] of whole.entries()) {
     const fields = fieldsOf(schema);
     const next = Object.hasOwn(fields, name) ? fields[name] : undefined;
     if (!next) {
-      const parent = whole.slice(0, index).join(".") || "an NCApp";
-      const near = closest(name, Object.keys(fields));
+      const parent = index === 0 ? `an ${kindName}` : [...prefix, ...whole.slice(0, index)].join(".");
+      const near = index === 1 && Object.hasOwn(setSpec.properties, name)
+        ? `${setSingular}.spec.${name}`
+        : closest(name, Object.keys(fields));
       const hint = near ? `; did you mean ${near}?` : "";
       throw new UsageError(`${parent} has no field ${JSON.stringify(name)}${hint}`);
     }
     schema = next;
   }
-  return { path: whole.join(".") || "NCApp", schema };
+  return { path: whole.length === 0 ? kindName : [...prefix, ...whole].join("."), schema };
 }
 
 function fieldsOf(schema: Schema): Record<string, Schema> {
@@ -77,5 +87,8 @@ function limitsOf({ default: standard, enum: values, minimum, maximum, exclusive
 }
 
 function firstSentence(text: string): string {
-  return /^.*?[.:](?=\s|$)/.exec(text)?.[0] ?? text;
+  const sentence = /^.*?\.(?=\s|$)/.exec(text)?.[0] ?? text;
+  // What follows a colon explains the words before it, unless they are one word or part of a bracket.
+  const [head = ""] = sentence.split(": ");
+  return head === sentence || !head.includes(" ") || head.includes("(") ? sentence : `${head}.`;
 }

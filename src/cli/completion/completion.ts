@@ -1,5 +1,6 @@
 /** `nckubelet completion`: prints a script that completes commands, flags, their values and operands in bash, zsh and fish. */
-import { spec } from "../../api/schema/schema.ts";
+import { setSingular } from "../../api/names.ts";
+import { type Schema, setSpec, spec, templateSpec } from "../../api/schema/schema.ts";
 import {
   bashCompletion,
   type Choices,
@@ -42,8 +43,16 @@ export const completionCommand = (commands: CommandTable): Command => ({
 function operandsOf(operands: string): Choices {
   if (operands === "") return "anything";
   if (operands === "SHELL") return Object.keys(shells);
-  if (operands === "[FIELD]") return Object.keys(spec.properties);
+  if (operands === "[FIELD]") {
+    return [...Object.keys(spec.properties), setSingular, ...fieldsBelow(setSpec, `${setSingular}.spec`)];
+  }
   return /^\[?APP/.test(operands) ? "apps" : "files";
+}
+
+/** The paths of all fields below a field of a set, without those of its apps, which are fields of NCApp. */
+function fieldsBelow(schema: Schema, path: string): string[] {
+  const fields = schema === templateSpec ? {} : schema.properties ?? schema.items?.properties ?? {};
+  return [path, ...Object.entries(fields).flatMap(([name, field]) => fieldsBelow(field, `${path}.${name}`))];
 }
 
 async function toCompletable(name: string, { summary, load }: CommandEntry): Promise<Completable> {

@@ -17,6 +17,26 @@ test("explain describes a field with its type, default and fields, with or witho
   assert.match((await explain()).stdout, /^NCApp <object>[^]*^ {2}spec +<object> required/m);
 });
 
+test("explain describes the fields of sets under ncappset, as kubectl explain does", async () => {
+  assert.match((await explain("ncappset")).stdout, /^NCAppSet <object>[^]*^ {2}spec +<object> required/m);
+  const { stdout } = await explain("ncappset.spec.update.maxUnavailable");
+  assert.match(stdout, /^ncappset\.spec\.update\.maxUnavailable <number or string>\n[^]*Default: 1\n/);
+  assert.equal((await explain("ncappsets.update.maxUnavailable")).stdout, stdout);
+  assert.match(
+    (await explain("ncas.spec.template.spec.cpuPCT")).stdout,
+    /^ncappset\.spec\.template\.spec\.cpuPCT </,
+  );
+  assert.match((await explain("nca.spec.cpuPCT")).stdout, /^spec\.cpuPCT </);
+  assert.match(
+    (await explain("ncappset.spec.updat")).stderr,
+    /ncappset\.spec has no field "updat"; did you mean update\?/,
+  );
+  assert.match(
+    (await explain("replicas")).stderr,
+    /spec has no field "replicas"; did you mean ncappset\.spec\.replicas\?/,
+  );
+});
+
 test("an unknown field is refused with a suggestion", async () => {
   const { code, stderr } = await explain("spec.cpuPTC");
   assert.equal(code, 2);

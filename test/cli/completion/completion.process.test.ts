@@ -57,6 +57,7 @@ const cases: { words: string[]; offered: string[] }[] = [
   { words: ["validate", "package-l"], offered: ["package-lock.json"] },
   { words: ["ps", "w"], offered: ["web"] },
   { words: ["explain", "cpu"], offered: ["cpuPCT"] },
+  { words: ["explain", "ncappset.spec.update.maxU"], offered: ["ncappset.spec.update.maxUnavailable"] },
   { words: ["logs", ""], offered: ["shop/web", "web"] },
   { words: ["restart", "w"], offered: ["web"] },
   { words: ["completion", "z"], offered: ["zsh"] },
