@@ -8,6 +8,7 @@ import type { KubeClient } from "../kube/client/client.ts";
 import { hasStatus, KubeError } from "../kube/kube-error.ts";
 import { configMaps, type KubeResource, resourcePath, secrets } from "../kube/resources.ts";
 import { describeError } from "../lib/log.ts";
+import { ownValue } from "../lib/objects.ts";
 import type { ResolveValue } from "../supervisor/run/run.ts";
 import { StartError, UnansweredError } from "../supervisor/types.ts";
 import type { RunnableApp } from "../supervisor/types.ts";
@@ -29,7 +30,7 @@ export function createValueResolver(
     if (!key) return undefined;
     const where = `spec.env: ${variable.name}: ${resource.kind} ${app.metadata.namespace}/${key.name}`;
     const data = await readData(client, resource, app, key.name, where);
-    const value = data && own(data, key.key);
+    const value = data && ownValue(data, key.key);
     if (value !== undefined) return secretKeyRef ? atob64(value) : value;
     if (key.optional) return undefined;
     throw new StartError(
@@ -43,7 +44,7 @@ export function createValueResolver(
 export function fieldValue(app: RunnableApp, path: NonNullable<EnvVar["name"]>, nodeName: string): string {
   const { metadata, spec } = app;
   const entry = /^metadata\.(labels|annotations)\['(.+)'\]$/.exec(path);
-  if (entry) return own(metadata[entry[1] as "labels" | "annotations"] ?? {}, entry[2] ?? "") ?? "";
+  if (entry) return ownValue(metadata[entry[1] as "labels" | "annotations"] ?? {}, entry[2] ?? "") ?? "";
   const fields: Record<string, unknown> = {
     "metadata.name": metadata.name,
     "metadata.namespace": metadata.namespace,
@@ -78,11 +79,6 @@ function wasUnanswered(error: unknown): boolean {
   if (!(error instanceof KubeError)) return false;
   const { status = 0, reason } = error;
   return status === 429 || status >= 500 || (status < 400 && ["Timeout", "Unreachable"].includes(reason));
-}
-
-/** The value of a key, which may be that of a member that every object has, such as `constructor`. */
-function own(values: Record<string, string>, key: string): string | undefined {
-  return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
 function atob64(text: string): string {

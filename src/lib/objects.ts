@@ -5,6 +5,11 @@ export function isObject(value: unknown): value is { [name: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Returns the value of a key that a user chose. Members of every object, such as `constructor`, do not count. */
+export function ownValue<T>(values: { readonly [key: string]: T }, key: string): T | undefined {
+  return Object.hasOwn(values, key) ? values[key] : undefined;
+}
+
 /** Returns a copy without the fields that are null. Clients in Go send `creationTimestamp: null`. */
 export function withoutNulls(fields: { [name: string]: unknown }): { [name: string]: unknown } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
@@ -35,10 +40,10 @@ export function mergePatch(from: object, to: object): MergePatch | undefined {
   const [before, after] = [from as MergePatch, to as MergePatch];
   const patch: MergePatch = {};
   for (const [field, old] of Object.entries(before)) {
-    if (old !== undefined && after[field] === undefined) patch[field] = null;
+    if (old !== undefined && ownValue(after, field) === undefined) patch[field] = null;
   }
   for (const [field, value] of Object.entries(after)) {
-    const old = before[field];
+    const old = ownValue(before, field);
     if (value === undefined || isDeepStrictEqual(old, value)) continue;
     patch[field] = isObject(old) && isObject(value) ? mergePatch(old, value) : value;
   }

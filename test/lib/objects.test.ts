@@ -27,7 +27,9 @@ test("mergePatch() treats undefined as absent", () => {
 
 function randomObject(depth: number): Record<string, unknown> {
   const object: Record<string, unknown> = {};
-  for (const field of ["a", "b", "c", "d"]) if (Math.random() < 0.6) object[field] = randomValue(depth);
+  for (const field of ["a", "b", "c", "constructor"]) {
+    if (Math.random() < 0.6) object[field] = randomValue(depth);
+  }
   return object;
 }
 

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { EnvVar } from "../../api/types.ts";
 import { explainFileError } from "../../lib/files.ts";
+import { ownValue } from "../../lib/objects.ts";
 import { UsageError } from "../command.ts";
 
 /** Reads the files in order; of two values of a name, the last counts. */
@@ -35,7 +36,8 @@ export function parseEnvFile(
       throw new UsageError(`--env-file ${path}:${index + 1}: use NAME=VALUE, or # for a comment`);
     }
     if (value !== undefined) return [{ name, value: unquote(value.trim()) }];
-    return env[name] === undefined ? [] : [{ name, value: env[name] }];
+    const known = ownValue(env, name);
+    return known === undefined ? [] : [{ name, value: known }];
   });
 }
 

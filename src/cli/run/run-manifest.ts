@@ -5,7 +5,7 @@ import type { EnvVar, NCApp } from "../../api/types.ts";
 import { validateNCApp } from "../../api/validate/validate.ts";
 import { closest } from "../../lib/closest.ts";
 import { explainFileError } from "../../lib/files.ts";
-import { withoutUndefined } from "../../lib/objects.ts";
+import { ownValue, withoutUndefined } from "../../lib/objects.ts";
 import { type Flag, type Invocation, listFlag, textFlag, UsageError } from "../command.ts";
 import { parseWholeNumber } from "../flag-values.ts";
 
@@ -162,7 +162,7 @@ function nameFrom(script: string): string {
 function variableOf(word: string, env: Record<string, string | undefined>): EnvVar {
   const equals = word.indexOf("=");
   if (equals >= 0) return { name: word.slice(0, equals), value: word.slice(equals + 1) };
-  const value = env[word];
+  const value = ownValue(env, word);
   if (value === undefined) {
     throw new UsageError(`--env ${word}: not set in your environment; use ${word}=VALUE`);
   }
@@ -171,7 +171,7 @@ function variableOf(word: string, env: Record<string, string | undefined>): EnvV
 
 function policyOf(text: string | undefined) {
   if (text === undefined) return undefined;
-  const policy = policies[text.toLowerCase().replace("-", "")];
+  const policy = ownValue(policies, text.toLowerCase().replace("-", ""));
   if (!policy) throw new UsageError(`--restart ${JSON.stringify(text)}: use always, on-failure or never`);
   return policy;
 }

@@ -6,7 +6,7 @@
  */
 import { group, kind, podMirrorAnnotation } from "../../api/names.ts";
 import type { Identified } from "../../kube/wire.ts";
-import { type MergePatch, mergePatch } from "../../lib/objects.ts";
+import { type MergePatch, mergePatch, ownValue } from "../../lib/objects.ts";
 import { type Pod, podAnnotations, podLabels, podMark, type PodNode, type ShownApp } from "./pod-object.ts";
 import { isTerminal, podPhase, type PodStatus, podStatus, type PodTimes, stateOf } from "./pod-status.ts";
 
@@ -125,7 +125,9 @@ function metadataPatch(
   written: readonly string[],
 ): MergePatch | undefined {
   const wanted = podAnnotations(app);
-  const lost = written.filter((name) => wanted[name] === undefined && pod.annotations[name] !== undefined);
+  const lost = written.filter((name) =>
+    ownValue(wanted, name) === undefined && ownValue(pod.annotations, name) !== undefined
+  );
   const annotations = {
     ...pod.annotations,
     ...wanted,

@@ -35,6 +35,7 @@ export async function buildEnvironment(
     NCAPP_UID: app.metadata.uid ?? "",
     NODE_NAME: nodeName,
   };
+  const own: [name: string, value: string][] = [];
   for (const variable of app.spec.env ?? []) {
     const value = variable.valueFrom ? await resolve(app, variable) : variable.value ?? "";
     if (value === undefined) continue;
@@ -50,9 +51,10 @@ export async function buildEnvironment(
         `spec.env: the value of ${variable.name} contains a NUL byte`,
       );
     }
-    environment[variable.name] = value;
+    own.push([variable.name, value]);
   }
-  return { ...environment, [runMarker]: runId };
+  // An assignment to a field named __proto__ would set no variable.
+  return { ...environment, ...Object.fromEntries(own), [runMarker]: runId };
 }
 
 /** The environment as shell text that a POSIX `sh` evaluates to exactly these values. */

@@ -4,7 +4,8 @@ import { parseEnvFile, readEnvFiles } from "../../../src/cli/run/env-file.ts";
 import { UsageError } from "../../../src/cli/command.ts";
 
 test("a file of variables has NAME=VALUE lines, quotes, comments and names of the environment", () => {
-  const text = '# a comment\n\nA=1\r\nexport B = two words \nC=\'q # "x"\'\nHOME\nUNSET\nD="a=b"\nE=\n';
+  const text =
+    '# a comment\n\nA=1\r\nexport B = two words \nC=\'q # "x"\'\nHOME\nUNSET\nconstructor\nD="a=b"\nE=\n';
   assert.deepEqual(parseEnvFile(text, "f", { HOME: "/root" }), [
     { name: "A", value: "1" },
     { name: "B", value: "two words" },

@@ -73,6 +73,8 @@ for (
     [[], /no script is named/],
     [["web.sh", "--cpu", "0"], /^--cpu: Invalid value: "0"/],
     [["web.sh", "--name", "Web"], /^--name: Invalid value: "Web"/],
+    [["web.sh", "--env", "constructor"], /--env constructor: not set in your environment/],
+    [["web.sh", "--restart", "constructor"], /--restart "constructor": use always, on-failure or never/],
     [["web.sh", "--restart", "sometimes"], /--restart "sometimes": use always, on-failure or never/],
     [["web.sh", "--grace", "soon"], /--grace "soon": use a whole number/],
     [["web.sh", "-e", "MISSING"], /--env MISSING: not set in your environment; use MISSING=VALUE/],

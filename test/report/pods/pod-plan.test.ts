@@ -103,13 +103,13 @@ const patchOf = (wanted: ShownApp, pod: KnownPod, written?: string[]) => {
 test("planPod() makes the labels exactly those of the app, and keeps the annotations of others", () => {
   const pod = podFor(shown(), ({ metadata }) => {
     Object.assign(metadata.labels!, { own: "label" });
-    Object.assign(metadata.annotations!, { other: "client" });
+    Object.assign(metadata.annotations!, { other: "client", constructor: "ours" });
   });
   const metadata = { labels: { app: "shop" }, annotations: { tier: "1" } };
-  assert.deepEqual(patchOf(shown({ metadata }), pod, ["team"]), {
+  assert.deepEqual(patchOf(shown({ metadata }), pod, ["team", "constructor"]), {
     uid: "p1",
     labels: { app: "shop", own: null },
-    annotations: { team: null, tier: "1" },
+    annotations: { team: null, constructor: null, tier: "1" },
   });
 });
 

@@ -42,6 +42,14 @@ test("the spec may set anything but the marker of the run", async () => {
   ]);
 });
 
+test("a variable may have the name of a member of every object", async () => {
+  const app = appWith({ env: [{ name: "__proto__", value: "a" }, { name: "constructor", value: "b" }] });
+  assert.match(
+    encodeEnvironment(await buildEnvironment(app, base)),
+    /^export __proto__='?a'?\nexport constructor='?b'?\n/m,
+  );
+});
+
 test("an optional value that is missing is left out", async () => {
   const app = appWith({
     env: [{ name: "MAYBE", valueFrom: { secretKeyRef: { name: "s", key: "k", optional: true } } }],
