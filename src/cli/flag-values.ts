@@ -1,11 +1,28 @@
 /** The variables and the parsers for the values of flags. A value that does not parse is a UsageError with the flag and the value. */
 import { showURL } from "../api/shown-spec.ts";
+import { closest } from "../lib/closest.ts";
 import { parseAddress } from "../lib/special-addresses.ts";
 import { UsageError } from "./command.ts";
 
 /** Returns the environment variable that sets a flag. */
 export function variableName(flag: string): string {
   return `NCKUBELET_${flag.toUpperCase().replaceAll("-", "_")}`;
+}
+
+/**
+ * Returns a warning for each variable that looks like a misspelled setting and so has no effect. Other unknown variables are not ours
+ * to judge: install.sh has some, and Kubernetes sets `NCKUBELET_PORT` for a Service of that name.
+ */
+export function misspelledVariables(
+  env: Record<string, string | undefined>,
+  flags: readonly string[],
+): string[] {
+  const known = flags.map(variableName);
+  return Object.keys(env).filter((name) => name.startsWith("NCKUBELET_") && !known.includes(name))
+    .flatMap((name) => {
+      const near = closest(name.slice("NCKUBELET_".length), flags.map((flag) => flag.replaceAll("-", "_")));
+      return near ? [`${name} is no setting and has no effect; did you mean ${variableName(near)}?`] : [];
+    });
 }
 
 /** Parses a time such as `10s`, `500ms` or `5m` into milliseconds. */

@@ -1,5 +1,6 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { closest } from "../lib/closest.ts";
+import { ownValue } from "../lib/objects.ts";
 import { type Command, type Flag, type FlagValues, type Invocation, UsageError } from "./command.ts";
 
 /**
@@ -28,8 +29,7 @@ export function parseInvocation(
     .map((word) => /^--([^=]+)/.exec(word)?.[1])
     .find((name) => name !== undefined && !Object.hasOwn(flags, name));
   if (unknown !== undefined) {
-    const near = closest(unknown, Object.keys(flags));
-    throw new UsageError(`unknown flag --${unknown}${near ? `; did you mean --${near}?` : ""}`);
+    throw new UsageError(`unknown flag --${unknown}${suggest(unknown, flags)}`);
   }
   const switchValues = readSwitchValues(beforeOperands, flags);
   // parseArgs does not support switches with a value.
@@ -45,6 +45,13 @@ export function parseInvocation(
   } catch (cause) {
     throw new UsageError((cause as Error).message.split(". ")[0] ?? "", { cause });
   }
+}
+
+function suggest(unknown: string, flags: Record<string, Flag>): string {
+  const negated = unknown.startsWith("no-") ? ownValue(flags, unknown.slice("no-".length)) : undefined;
+  if (negated?.kind === "switch") return `; use --${unknown.slice("no-".length)}=false`;
+  const near = closest(unknown, Object.keys(flags));
+  return near ? `; did you mean --${near}?` : "";
 }
 
 /** Inserts the `--` that the user left out before another command line: `exec web ls -t`. */

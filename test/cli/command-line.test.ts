@@ -54,6 +54,7 @@ test("a mistyped command or flag exits with 2 and a suggestion", async () => {
     (await call(["echo", "--prefxi", "x"])).stderr,
     /unknown flag --prefxi; did you mean --prefix\?/,
   );
+  assert.match((await call(["echo", "--no-upper"])).stderr, /unknown flag --no-upper; use --upper=false/);
   assert.equal((await call(["echo", "--prefix"])).code, 2);
 });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  misspelledVariables,
   parseBoolean,
   parseChoice,
   parseDuration,
@@ -8,6 +9,22 @@ import {
   parsePercentage,
   parseWholeNumber,
 } from "../../src/cli/flag-values.ts";
+
+test("misspelledVariables() names variables that are almost a setting, and no others", () => {
+  const others = [
+    "NCKUBELET_URL",
+    "NCKUBELET_TOKEN",
+    "NCKUBELET_EXEC",
+    "NCKUBELET_PORT_443_TCP",
+    "LEADER_ELECT",
+  ];
+  const typed = ["NCKUBELET_LEADER_ELECT", "NCKUBELET_NO_LEADER_ELECT", "NCKUBELET_POLCY"];
+  const env = Object.fromEntries([...others, ...typed].map((name) => [name, "1"]));
+  assert.deepEqual(misspelledVariables(env, ["no-leader-elect", "policy", "server", "token-file"]), [
+    "NCKUBELET_LEADER_ELECT is no setting and has no effect; did you mean NCKUBELET_NO_LEADER_ELECT?",
+    "NCKUBELET_POLCY is no setting and has no effect; did you mean NCKUBELET_POLICY?",
+  ]);
+});
 
 test("parseDuration() needs a unit and a time that a timer can hold", () => {
   assert.deepEqual(["500ms", "10s", "1.5m", "2h"].map((text) => parseDuration("x", text)), [

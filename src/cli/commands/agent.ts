@@ -4,6 +4,7 @@ import { createLogger } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
 import { type Command, textFlag, UsageError } from "../command.ts";
 import { agentFlags, readAgentSettings } from "../config/config.ts";
+import { misspelledVariables } from "../flag-values.ts";
 
 export const agentCommand: Command = {
   flags: agentFlags,
@@ -18,6 +19,7 @@ export const agentCommand: Command = {
     const log = createLogger({ level: logLevel, format: logFormat, write: (line) => io.stderr(`${line}\n`) });
     closeInheritedDescriptors();
     log.info("starting", { version, node: settings.nodeName });
+    for (const warning of misspelledVariables(io.env, Object.keys(agentFlags))) log.warn(warning);
     if (settings.controllers === "scheduler") {
       log.warn(
         "with-scheduler runs only the scheduler: use with-controller, which runs all controllers of the cluster",

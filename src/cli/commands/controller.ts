@@ -10,7 +10,14 @@ import { createLogger, type Logger } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
 import { createSchedulerClient } from "../../scheduler/client.ts";
 import { type Command, type Flag, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
-import { parseBoolean, parseChoice, parseDuration, parseListen, variableName } from "../flag-values.ts";
+import {
+  misspelledVariables,
+  parseBoolean,
+  parseChoice,
+  parseDuration,
+  parseListen,
+  variableName,
+} from "../flag-values.ts";
 import { formatTable } from "../screen/screen.ts";
 
 const shortestGraceMs = 20_000;
@@ -109,6 +116,8 @@ async function runCommand(invocation: Invocation, io: Io, called: Called): Promi
   const { kubeconfig, server, explain: app, logLevel: level, logFormat: format } = settings;
   const log = createLogger({ level, format, write: (line) => io.stderr(`${line}\n`) });
   const { env, self, signal } = io;
+  const variables = [...Object.keys(flags), "controller-only", "controller-without"];
+  for (const warning of misspelledVariables(env, variables)) log.warn(warning);
   const access = await loadAccess({ kubeconfig, server, env, ...(app ? {} : { self, log, signal }) });
   const client = createSchedulerClient(access, { version });
   try {

@@ -39,6 +39,13 @@ test("the scheduler reads switches from variables and reports wrong values", asy
   assert.match(stderr, /--no-leader-elect "yes": use true or false/);
 });
 
+test("the scheduler warns about variables that are almost a setting", async () => {
+  const env = { NCKUBELET_LEADER_ELECT: "false" };
+  const words = ["scheduler", "--server", "http://127.0.0.1:9", "--listen", ""];
+  const { stderr } = await call(words, { env, signal: AbortSignal.abort() }).done;
+  assert.match(stderr, /NCKUBELET_LEADER_ELECT is no setting .* did you mean NCKUBELET_NO_LEADER_ELECT\?/);
+});
+
 test("a scheduler without an API server reports how to configure it", async () => {
   const { code, text } = await run();
   assert.equal(code, 1);
