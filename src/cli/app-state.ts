@@ -82,7 +82,7 @@ export async function waitForTriggeredRun(
   const name = nameOf(before);
   const hasRun = (now: NodeApp) => isSettled(now) && runOf(now) !== runOf(before);
   const after = await waitForApp(client, name, hasRun, { timeoutMs, signal });
-  if (!after) return { ok: false, text: `${fullName(name)} was deleted in the meantime` };
+  if (!after) return wasDeleted(name);
   if (!waitsForSchedule(after)) return describeState(after);
   if (!hasRun(after)) return { ok: false, text: `${fullName(name)} has not run yet` };
   const { lastExit, nextRun } = after.status ?? {};
@@ -151,11 +151,27 @@ export async function waitForStop(
 ): Promise<Outcome> {
   const name = nameOf(app);
   const after = await waitForApp(client, name, isStopped, { timeoutMs: stopTimeoutMs(app), signal, now });
-  if (after && !isStopped(after)) return { ...describeState(after), ok: false };
+  if (!after) return wasDeleted(name);
+  if (!isStopped(after)) return { ...describeState(after), ok: false };
   return {
     ok: true,
     text: `${fullName(name)} is stopped; 'nckubelet start ${shortName(name)}' starts it again`,
   };
+}
+
+/** Waits until an app that was asked to go is gone. */
+export async function waitForRemoval(
+  client: Pick<AgentClient, "find">,
+  app: NodeApp,
+  { signal, now }: { signal: AbortSignal; now?: () => number },
+): Promise<Outcome> {
+  const name = nameOf(app);
+  const left = await waitForApp(client, name, () => false, { timeoutMs: stopTimeoutMs(app), signal, now });
+  return left ? { ...describeState(left), ok: false } : { ok: true, text: `${fullName(name)} is deleted` };
+}
+
+export function wasDeleted(app: AppName): Outcome {
+  return { ok: false, text: `${fullName(app)} was deleted in the meantime` };
 }
 
 /** How long a stop may take: the app's grace period, and some time for the agent. */

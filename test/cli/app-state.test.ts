@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isSettled, waitForStop, waitUntilSteady } from "../../src/cli/app-state.ts";
+import { isSettled, waitForRemoval, waitForStop, waitUntilSteady } from "../../src/cli/app-state.ts";
 import { ncapp } from "../builders.ts";
 
 test("waitForStop() reports an app that still runs after its grace period as not stopped", async () => {
@@ -13,6 +13,30 @@ test("waitForStop() reports an app that still runs after its grace period as not
   assert.deepEqual(await wait(Infinity), { ok: false, text: "default/web is running (pid 7)" });
   now = 0;
   assert.match((await wait(10_000)).text, /^default\/web is stopped; 'nckubelet start web' starts it again$/);
+});
+
+test("waitForStop() does not call an app stopped that is gone", async () => {
+  const { signal } = new AbortController();
+  assert.deepEqual(await waitForStop({ find: async () => undefined }, ncapp({}), { signal }), {
+    ok: false,
+    text: "default/web was deleted in the meantime",
+  });
+});
+
+test("waitForRemoval() reports an app that is still there after its grace period", async () => {
+  const app = ncapp({ spec: { terminationGracePeriodSeconds: 5 }, status: { phase: "Stopping" } });
+  const { signal } = new AbortController();
+  let now = 0;
+  const wait = (find: () => Promise<typeof app | undefined>) =>
+    waitForRemoval({ find }, app, { signal, now: () => now });
+  assert.deepEqual(
+    await wait(async () => {
+      now += 10_000;
+      return app;
+    }),
+    { ok: false, text: "default/web is Stopping; see 'nckubelet describe web'" },
+  );
+  assert.deepEqual(await wait(async () => undefined), { ok: true, text: "default/web is deleted" });
 });
 
 test("waitUntilSteady() does not take a run that ends at once for running", async () => {

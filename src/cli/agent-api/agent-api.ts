@@ -48,7 +48,6 @@ export interface AgentClient {
   logs(app: AppName, options: LogOptions): AsyncGenerator<Uint8Array>;
 }
 
-/** Which lines of a log, as in `kubectl logs`. */
 /** What a put changed, or would change. */
 export interface PutOutcome {
   change: "created" | "configured" | "unchanged";
@@ -59,6 +58,7 @@ export interface PutOutcome {
   app: NodeApp;
 }
 
+/** Which lines of a log, as in `kubectl logs`. */
 export interface LogChoice {
   tailLines?: number;
   follow?: boolean;

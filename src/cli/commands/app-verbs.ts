@@ -6,10 +6,11 @@ import {
   isRunning,
   type Outcome,
   stopTimeoutMs,
-  waitForApp,
   waitForNewRun,
+  waitForRemoval,
   waitForStop,
   waitForTriggeredRun,
+  wasDeleted,
 } from "../app-state.ts";
 import { chooseApps, chooseFlags } from "../choose-apps.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
@@ -85,14 +86,9 @@ export const deleteCommand = verbCommand({
   done: "deleted",
   takesFiles: true,
   async ask(client, app) {
-    const timeoutMs = stopTimeoutMs(await client.get(app));
+    const before = await client.get(app);
     await client.remove(app);
-    return async (signal) => {
-      const remaining = await waitForApp(client, app, () => false, { timeoutMs, signal });
-      return remaining
-        ? { ...describeState(remaining), ok: false }
-        : { ok: true, text: `${fullName(app)} is deleted` };
-    };
+    return (signal) => waitForRemoval(client, before, { signal });
   },
 });
 
@@ -151,10 +147,6 @@ function report({ ok, text }: Outcome, io: Io): boolean {
   if (ok) io.stdout(`${text}\n`);
   else io.stderr(`nckubelet: ${text}\n`);
   return ok;
-}
-
-function wasDeleted(app: AppName): Outcome {
-  return { ok: false, text: `${fullName(app)} was deleted in the meantime` };
 }
 
 function joinErrors(errors: Error[]): Error {

@@ -6,6 +6,7 @@ import {
   hasEnded,
   isSettled,
   waitForApp,
+  waitForRemoval,
   waitForStop,
   waitUntilSteady,
 } from "../app-state.ts";
@@ -80,8 +81,9 @@ async function giveUp(
   const lines = app.status?.lastExit?.message;
   if (lines) io.stderr(lines.split("\n").map((line) => `  ${printable(line)}\n`).join(""));
   await client.remove(name);
-  await waitForApp(client, name, () => false, { timeoutMs: startTimeoutMs, signal: io.signal });
-  io.stderr(`nckubelet: ${fullName(name)} was removed; --keep keeps an app that cannot start\n`);
+  const { ok, text } = await waitForRemoval(client, app, { signal: io.signal });
+  const outcome = ok ? `${fullName(name)} was removed` : text;
+  io.stderr(`nckubelet: ${outcome}; --keep keeps an app that cannot start\n`);
   return 1;
 }
 
