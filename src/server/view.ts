@@ -13,8 +13,8 @@ export interface AgentView {
   node: string;
   startedAt: Date;
   size: NodeSize;
-  /** Whether caps can be enforced on this node, and if not why. */
-  limits: { enforced: boolean; message: string };
+  /** Whether caps can be enforced on this node, if not why, and whether apps with caps then do not start. */
+  limits: { enforced: boolean; strict: boolean; message: string };
   /** What starts the apps: the native launcher, or sh and why. */
   launcher(): LauncherState;
   sources(): { name: string; ready: boolean; message: string; since: Date }[];

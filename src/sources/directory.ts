@@ -25,7 +25,7 @@ import {
   unreadable,
 } from "./manifest-reading.ts";
 import {
-  countProblems,
+  counted,
   type LastKnown,
   type Source,
   type SourceHealth,
@@ -102,9 +102,9 @@ export function createDirectorySource(
     sink.replace([...good].flatMap(([path, apps]) => apps.map((app) => localApp(app, name, path))));
     sink.reportProblems(problems);
     if (late) return setHealth(false, late.problems[0]?.message ?? "");
-    const summary = problems.length > 0 && `${countProblems(problems)} in ${folder}`;
+    const summary = problems.length > 0 && `${counted(problems.length, "problem")} in ${folder}`;
     const skipped = nextReadings.values().reduce((sum, reading) => sum + reading.skipped, 0);
-    setHealth(true, (summary || `${good.size} files read`) + describeSkipped(skipped));
+    setHealth(true, (summary || `${counted(good.size, "file")} read`) + describeSkipped(skipped));
   };
 
   return {

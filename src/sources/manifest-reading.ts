@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { formatProblem, parseManifests } from "../api/manifest/manifest.ts";
 import { keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
-import type { DesiredApp, SourceProblem } from "./source.ts";
+import { counted, type DesiredApp, type SourceProblem } from "./source.ts";
 
 export interface ManifestReading {
   apps: NCApp[];
@@ -67,7 +67,7 @@ export function mergeWithLastGood(
 
 /** Describes the ignored objects of other kinds, as the end of a sentence; empty for none. */
 export function describeSkipped(count: number): string {
-  return count === 0 ? "" : `, ${count} ${count === 1 ? "object" : "objects"} of other kinds ignored`;
+  return count === 0 ? "" : `, ${counted(count, "object")} of other kinds ignored`;
 }
 
 /** Gives a local app a uid, which no API server does: derived from name and place, so that it survives restarts. */

@@ -15,7 +15,7 @@ import { sleep } from "../lib/sleep.ts";
 import { isoSeconds } from "../lib/time.ts";
 import { fileNameOf, readAppFiles, removeAppFile, writeAppFile } from "./app-files.ts";
 import {
-  countProblems,
+  counted,
   type DesiredApp,
   type LastKnown,
   type Source,
@@ -91,7 +91,7 @@ export function createSocketSource(
     sink.reportProblems(problems);
     setHealth(
       true,
-      problems.length === 0 ? "following the socket" : `${countProblems(problems)} in ${folder}`,
+      problems.length === 0 ? "following the socket" : `${counted(problems.length, "problem")} in ${folder}`,
     );
   };
   /** Drops the problems of an app's file after it was written or removed. */

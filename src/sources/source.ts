@@ -38,8 +38,9 @@ export interface SourceProblem {
   app?: string;
 }
 
-export function countProblems({ length }: SourceProblem[]): string {
-  return `${length} ${length === 1 ? "problem" : "problems"}`;
+/** Returns a number with its noun: `1 file`, `2 files`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 export interface SourceSink {

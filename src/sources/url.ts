@@ -22,7 +22,7 @@ import {
   readManifests,
 } from "./manifest-reading.ts";
 import {
-  countProblems,
+  counted,
   type LastKnown,
   type Source,
   type SourceHealth,
@@ -57,7 +57,7 @@ export function createUrlSource(
   };
 
   const summarize = (problems: SourceProblem[]) =>
-    problems.length > 0 ? `${countProblems(problems)} at ${origin}` : undefined;
+    problems.length > 0 ? `${counted(problems.length, "problem")} at ${origin}` : undefined;
 
   const readOnce = async (sink: SourceSink, signal: AbortSignal) => {
     try {
@@ -73,7 +73,10 @@ export function createUrlSource(
       [tag, problems] = [answer.tag, reading.problems];
       sink.replace(good.map((app) => localApp(app, name, origin)));
       sink.reportProblems(problems);
-      setHealth(true, (summarize(problems) ?? `${good.length} apps read`) + describeSkipped(reading.skipped));
+      setHealth(
+        true,
+        (summarize(problems) ?? `${counted(good.length, "app")} read`) + describeSkipped(reading.skipped),
+      );
     } catch (error) {
       if (signal.aborted) return;
       const message = `${origin}: ${describeError(error)}`;

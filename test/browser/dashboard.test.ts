@@ -203,7 +203,7 @@ test(
   "without apps the page shows the first command, and an agent that is gone leaves it dimmed",
   { skip },
   async () => {
-    const limits = { enforced: false, message: "no cgroup v2 hierarchy is writable" };
+    const limits = { enforced: false, strict: true, message: "no cgroup v2 hierarchy is writable" };
     const node = await serveSampleNode([], { limits });
     await using browser = await openPage();
     const { page } = browser;
@@ -241,7 +241,7 @@ test(
       await until(page, `!${caption}.includes("at")`);
     }
     await using node = await serveSampleNode(sampleApps, {
-      limits: { enforced: false, message: "no cgroups" },
+      limits: { enforced: false, strict: true, message: "no cgroups" },
     });
     await using browser = await openPage();
     const { page } = browser;

@@ -174,7 +174,7 @@ export async function serveSampleNode(apps: Sample[] = sampleApps, fields: Parti
     startedAt: new Date(Date.now() - 400 * 60_000),
     size: { cpus: 4, memoryBytes: 16 * gibibyte },
     launcher: () => ({ kind: "native", message: "/var/lib/nckubelet/launcher-0" }),
-    limits: { enforced: true, message: "enforced by cgroup v2" },
+    limits: { enforced: true, strict: true, message: "enforced by cgroup v2" },
     sources: () => [],
     problems: () => [],
     apps: () => views,

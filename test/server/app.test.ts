@@ -66,10 +66,11 @@ test("GET /apps lists NCApps with their status and without the values of their e
 });
 
 test("GET /status shows version, node, limits and sources", async () => {
-  const view = viewWith({ limits: { enforced: false, message: "no cgroup v2" } });
+  const view = viewWith({ limits: { enforced: false, strict: true, message: "no cgroup v2" } });
   const status = await (await serverWith({ view }).request("/status")).json() as Record<string, unknown>;
   assert.deepEqual([status.version, status.node, status.limits], ["1.2.3", "node-a", {
     enforced: false,
+    strict: true,
     message: "no cgroup v2",
   }]);
 });

@@ -57,7 +57,7 @@ export function viewWith(fields: Partial<AgentView> = {}): AgentView {
     node: "node-a",
     startedAt: new Date(0),
     size: { cpus: 4, memoryBytes: 1_000_000_000 },
-    limits: { enforced: true, message: "" },
+    limits: { enforced: true, strict: true, message: "" },
     launcher: () => ({ kind: "native", message: "/var/lib/nckubelet/launcher-0" }),
     sources: () => [],
     problems: () => [],

@@ -112,7 +112,7 @@ test("an app that is taken out of a file stops, whatever objects of other kinds 
   await writeFile(file, [namespace, manifest("one")].join("---\n"));
   await seen.see("one");
   assert.deepEqual(seen.problems(), []);
-  assert.equal(seen.source.health().message, "1 files read, 1 object of other kinds ignored");
+  assert.equal(seen.source.health().message, "1 file read, 1 object of other kinds ignored");
   await writeFile(file, namespace);
   await seen.see();
 });

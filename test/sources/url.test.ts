@@ -249,5 +249,5 @@ test("an app that is taken out of the text stops, whatever objects of other kind
   await seen.answerWith(text([config, manifest("one")].join("---\n")));
   await seen.see("one");
   assert.deepEqual(seen.problems(), []);
-  assert.equal(seen.source.health().message, "1 apps read, 1 object of other kinds ignored");
+  assert.equal(seen.source.health().message, "1 app read, 1 object of other kinds ignored");
 });

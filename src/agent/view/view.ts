@@ -73,6 +73,7 @@ export function createAgentView(parts: ViewParts): AgentView {
     size,
     limits: {
       enforced: !confinement.whyNoLimits,
+      strict: options.enforce === "strict",
       message: confinement.whyNoLimits || "enforced by cgroup v2",
     },
     launcher: () => parts.launcher.state,

@@ -80,7 +80,8 @@ export interface AgentStatus {
   node: string;
   startedAt: string;
   stateDir: string;
-  limits: { enforced: boolean; message: string };
+  /** `strict` is absent for agents of an earlier version. */
+  limits: { enforced: boolean; strict?: boolean; message: string };
   /** Undefined for agents that have only the sh launcher. */
   launcher?: { kind: "native" | "sh"; message: string };
   sources: { name: string; ready: boolean; message: string }[];

@@ -22,13 +22,15 @@ const mebibyte = 2 ** 20;
 
 /** Checks whether limits can be enforced: cgroup v2 with its controllers, and the permission to use it. */
 export async function checkCgroups(
-  { cgroupRoot }: { cgroupRoot?: string },
+  { cgroupRoot, enforce }: { cgroupRoot?: string; enforce?: "strict" | "best-effort" },
   { procRoot = "/proc", sysRoot = "/sys/fs/cgroup", uid = process.geteuid?.() ?? 0 } = {},
 ): Promise<Finding[]> {
   const check = "cgroup v2";
   const mountinfo = await readFile(join(procRoot, "self/mountinfo"), "utf8");
   const under = cgroupRoot === undefined ? undefined : resolve(cgroupRoot);
   const found = findMount(mountinfo, { sysRoot, under });
+  const noLimits = ({ message }: Pick<LocateFailure, "message">): Finding =>
+    enforce === "best-effort" ? { check, ...unlimited(message, true) } : { check, level: "problem", message };
   if (!found.ok) return [noLimits(found)];
   const { mount } = found;
   const own = uid === 0
@@ -45,13 +47,15 @@ export async function checkCgroups(
   if (!await canWrite(join(dir, "cgroup.subtree_control"))) {
     const message = `user ${uid} may not manage ${dir}: run the agent as root, or with ` +
       "systemd-run --user --scope -p Delegate=yes";
-    return [{ check, level: "problem", message }];
+    return [noLimits({ message })];
   }
   return [{ check, level: "ok", message: `${dir} offers ${needed.join(", ")}` }];
 }
 
-function noLimits({ message }: LocateFailure): Finding {
-  return { check: "cgroup v2", level: "problem", message };
+function unlimited(message: string, isBestEffort: boolean): Pick<Finding, "level" | "message"> {
+  return isBestEffort
+    ? { level: "warning", message: `apps start without caps: ${message}` }
+    : { level: "problem", message: `apps with caps cannot start: ${message}` };
 }
 
 /** Checks the programs that every start of an app needs; the native launcher needs fewer. */
@@ -117,9 +121,8 @@ export async function checkAgent(client: Pick<AgentClient, "status">): Promise<F
       ...(limits.enforced ? [] : [
         {
           check: "limits",
-          level: "problem",
-          message: `apps with caps cannot start: ${limits.message}`,
-        } as const,
+          ...unlimited(limits.message, limits.strict === false),
+        },
       ]),
       ...(launcher ? [describeLauncher(launcher)] : []),
       ...sources.filter(({ ready }) => !ready).map(({ name, message }): Finding => (

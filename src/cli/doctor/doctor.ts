@@ -21,6 +21,7 @@ const usedFlags = [
   "state-dir",
   "log-dir",
   "cgroup-root",
+  "enforce",
 ];
 const levels: Record<Finding["level"], { word: string; color: Color }> = {
   ok: { word: "OK", color: "green" },
@@ -43,7 +44,7 @@ export const doctorCommand: Command = {
       checkAgent(client),
       agent?.limits.enforced
         ? [{ check: "cgroup v2", level: "ok", message: "the agent enforces caps" } as const]
-        : checkCgroups(settings),
+        : checkCgroups({ ...settings, enforce: agent ? enforceOf(agent) : settings.enforce }),
       checkTools(),
       checkDisk({ ...settings, stateDir: agent?.stateDir ?? settings.stateDir }),
       checkApiServer(settings, agent),
@@ -58,6 +59,10 @@ export const doctorCommand: Command = {
     return findings.some(({ level }) => level === "problem") ? 1 : 0;
   },
 };
+
+function enforceOf({ limits }: Pick<AgentStatus, "limits">): AgentSettings["enforce"] {
+  return limits.strict === false ? "best-effort" : "strict";
+}
 
 /** Removes what the agent reports about limits if a check here found the same. */
 function withoutRepeats(findings: Finding[]): Finding[] {

@@ -197,6 +197,19 @@ test("problems that the agent reports are shown", async () => {
     "problem listen: --listen 127.0.0.1:10268: EADDRINUSE",
     "warning manifest: /etc/a.yaml: not YAML",
   ]);
+  const lenient = { ...status, limits: { ...status.limits, strict: false } };
+  assert.equal(
+    (await checkAgent({ status: async () => lenient })).map(line)[1],
+    "warning limits: apps start without caps: no cgroup v2",
+  );
+});
+
+test("under --enforce best-effort, a node without cgroup v2 is a warning", async () => {
+  using temp = tempFolder();
+  await mkdir(join(temp.path, "self"));
+  await writeFile(join(temp.path, "self/mountinfo"), "");
+  const [finding] = await checkCgroups({ enforce: "best-effort" }, { procRoot: temp.path });
+  assert.match(line(finding!), /^warning cgroup v2: apps start without caps: /);
 });
 
 test("doctor prints a line for each check, and fails if one does", async () => {
