@@ -74,7 +74,12 @@ export function quote(value: unknown): string {
 
 // Messages end up in logs and in status, so they never show a value that may be secret.
 function quoteOf(field: string, value: unknown): string {
-  return isSecret(field) ? hiddenValue : quote(value);
+  return isSecret(field) ? secretText(value) : quote(value);
+}
+
+/** The placeholder of a mirror is no secret, and the message is about it. */
+function secretText(value: unknown): string {
+  return value === hiddenValue ? hiddenValue : "(not shown)";
 }
 
 // Values of variables and headers, and any value in place of a list of them.
@@ -87,7 +92,7 @@ function fieldError(field: string, value: unknown, reason: FieldErrorReason, tex
     field,
     // The duplicate is the name, not the value.
     value: isSecret(field) && reason !== "FieldValueDuplicate"
-      ? hiddenValue
+      ? secretText(value)
       : short(withoutCredentials(value)),
     reason,
     message: field === "" ? text : `${field}: ${text}`,

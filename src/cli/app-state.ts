@@ -125,8 +125,8 @@ function isStopped(app: NodeApp): boolean {
   return app.status?.phase === "Stopped";
 }
 
-/** Describes the state of an app and, if that is a problem, which command shows more. */
-export function describeState(app: NodeApp): Outcome {
+/** Describes the state of an app and, if that is a problem, which command shows more, unless there will be nothing to show. */
+export function describeState(app: NodeApp, { goes = false } = {}): Outcome {
   const { phase = "Pending", reason, message, pid, nextRun } = app.status ?? {};
   const name = nameOf(app);
   const key = fullName(name);
@@ -137,10 +137,8 @@ export function describeState(app: NodeApp): Outcome {
   }
   const why = message || reason || "";
   const next = phase === "Failed" || phase === "BackOff" ? "logs" : "describe";
-  return {
-    ok: false,
-    text: `${key} is ${phase}${why && `: ${why}`}; see 'nckubelet ${next} ${shortName(name)}'`,
-  };
+  const hint = goes ? "" : `; see 'nckubelet ${next} ${shortName(name)}'`;
+  return { ok: false, text: `${key} is ${phase}${why && `: ${why}`}${hint}` };
 }
 
 /** Waits until an app that was asked to stop has stopped. */

@@ -153,6 +153,7 @@ const otherCommands: Record<string, string | undefined> = {
   inspect: "describe",
   show: "describe",
   kill: "stop",
+  stats: "top",
   create: "apply",
   check: "validate",
 };

@@ -168,7 +168,15 @@ test("flags may come before the command", async () => {
 });
 
 test("words of kubectl, docker and systemctl lead to the command of this program", async () => {
-  const meant = { list: "ps", get: "ps", status: "ps", rm: "delete", inspect: "describe", kill: "stop" };
+  const meant = {
+    list: "ps",
+    get: "ps",
+    status: "ps",
+    rm: "delete",
+    inspect: "describe",
+    kill: "stop",
+    stats: "top",
+  };
   for (const [word, command] of Object.entries(meant)) {
     const { code, stderr } = await callWith([word]).done;
     assert.deepEqual([code, stderr.split("\n")[0]], [

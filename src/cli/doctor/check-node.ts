@@ -134,7 +134,11 @@ export async function checkAgent(client: Pick<AgentClient, "status">): Promise<F
         { check: name, level: "problem", message }
       )),
       ...problems.map(({ message, origin }): Finding => (
-        { check: "manifest", level: "warning", message: origin ? `${origin}: ${message}` : message }
+        {
+          check: "manifest",
+          level: "warning",
+          message: origin && !message.startsWith(origin) ? `${origin}: ${message}` : message,
+        }
       )),
     ];
   } catch (error) {

@@ -76,7 +76,7 @@ async function giveUp(
   io: Io,
   { keep }: { keep: boolean },
 ): Promise<number> {
-  report(app, io);
+  io.stderr(`nckubelet: ${describeState(app, { goes: !keep }).text}\n`);
   if (keep) return 1;
   const lines = app.status?.lastExit?.message;
   if (lines) io.stderr(lines.split("\n").map((line) => `  ${printable(line)}\n`).join(""));

@@ -230,7 +230,10 @@ test("mistakes of users of Pods are answered with what to write", () => {
   );
   assert.match(message("{resources: {}}"), /spec\.resources: Unknown field: use cpuPCT and memPCT/);
   assert.match(message("{memPCT: 512Mi}"), /"512Mi": is an amount, but caps are shares of the node/);
-  assert.match(message("{env: [{name: A, value: 8080}]}"), /must be a string, not a number: quote it/);
+  assert.match(
+    message("{env: [{name: A, value: 8080}]}"),
+    /\(not shown\): must be a string, not a number: quote it/,
+  );
   assert.match(message("{env: [{name: A, value: true}]}"), /must be a string, not a boolean: quote it/);
   assert.match(read(app("a").replace("NCApp", "NcApp")).problems.join(), /did you mean kind: NCApp\?$/);
 });

@@ -180,6 +180,7 @@ describe("apply on a node with an agent", () => {
       refused.stderr,
       /is Pending: cpuPCT 20 cannot be enforced.*\nnckubelet: default\/capped was removed; --keep/,
     );
+    assert.doesNotMatch(refused.stderr, /; see 'nckubelet/, "there is nothing to see of an app that is gone");
     assert.match((await agent.command("ps", "capped")).stderr, /no app default\/capped/);
     assert.equal((await agent.command("run", capped, "--cpu", "20", "--keep")).code, 1);
     assert.match((await agent.command("ps", "capped")).stdout, /LimitsUnavailable|cannot be enforced/);

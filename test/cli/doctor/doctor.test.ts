@@ -174,7 +174,10 @@ test("problems that the agent reports are shown", async () => {
     stateDir: "/var/lib/nckubelet",
     limits: { enforced: false, message: "no cgroup v2" },
     sources: [{ name: "api-server", ready: false, message: "403 Forbidden" }],
-    problems: [{ message: "not YAML", origin: "/etc/a.yaml" }],
+    problems: [
+      { message: "not YAML", origin: "/etc/a.yaml" },
+      { message: "/etc/b.yaml:2: not YAML", origin: "/etc/b.yaml" },
+    ],
     checks: [
       { name: "source-api-server", ok: false, message: "403 Forbidden" },
       { name: "listen", ok: false, message: "--listen 127.0.0.1:10268: EADDRINUSE" },
@@ -196,6 +199,7 @@ test("problems that the agent reports are shown", async () => {
     "problem source api-server: 403 Forbidden",
     "problem listen: --listen 127.0.0.1:10268: EADDRINUSE",
     "warning manifest: /etc/a.yaml: not YAML",
+    "warning manifest: /etc/b.yaml:2: not YAML",
   ]);
   const lenient = { ...status, limits: { ...status.limits, strict: false } };
   assert.equal(
