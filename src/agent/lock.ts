@@ -8,13 +8,15 @@
  * Caveat: an agent in another pid namespace is invisible from here and counts as dead.
  */
 import { mkdir, readFile, readlink, rm, symlink } from "node:fs/promises";
-import { errorCode } from "../lib/files.ts";
+import { errorCode, explainFileError } from "../lib/files.ts";
 import { lockPath } from "../supervisor/layout.ts";
 import { isAlive, parseStat, readBootId } from "../supervisor/processes.ts";
 
 /** Locks the folder and returns the unlock function, or throws with the pid of the holder. The lock of a dead agent is replaced. */
 export async function lockState(stateDir: string): Promise<() => Promise<void>> {
-  await mkdir(stateDir, { recursive: true, mode: 0o711 });
+  await mkdir(stateDir, { recursive: true, mode: 0o711 }).catch((cause) => {
+    throw new Error(`--state-dir ${stateDir}: ${explainFileError(cause)}`, { cause });
+  });
   const path = lockPath({ stateDir });
   const self = parseStat(await readFile("/proc/self/stat", "utf8"));
   const own = `${await readBootId()} ${self?.pid} ${self?.startTime}`;

@@ -125,3 +125,10 @@ test("an agent that ends removes its own lock and no other's", async (t) => {
   await release();
   assert.equal(await state.read(), others);
 });
+
+test("a state folder that cannot be made is refused with its flag, in words", async () => {
+  await assert.rejects(
+    lockState("/dev/null/x"),
+    /^Error: --state-dir \/dev\/null\/x: a part of the path is not a folder$/,
+  );
+});

@@ -15,6 +15,8 @@ import { isSet, otherKind } from "./other-kind.ts";
 import { spec as specSchema } from "../schema/schema.ts";
 import type { NCApp } from "../types.ts";
 
+export { explainYAML } from "./yaml-error.ts";
+
 export type ManifestProblem = {
   /** The file or URL. */
   origin: string;

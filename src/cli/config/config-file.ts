@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { loadAll } from "js-yaml";
+import { loadAll, YAMLException } from "js-yaml";
 import { closest } from "../../lib/closest.ts";
-import { errorCode } from "../../lib/files.ts";
+import { errorCode, explainFileError } from "../../lib/files.ts";
 import { type FlagValues, UsageError } from "../command.ts";
 import { defaultConfig, settingNames } from "./agent-flags.ts";
 import type { Level } from "./setting-levels.ts";
@@ -28,7 +28,11 @@ export async function readConfigFile(
     if (named === undefined && ["ENOENT", "EACCES"].includes(errorCode(error))) {
       return { values: {}, folder: dirname(path) };
     }
-    throw new UsageError(`--config ${path}: ${errorCode(error)}`, { cause: error });
+    if (error instanceof YAMLException) {
+      const { explainYAML } = await import("../../api/manifest/manifest.ts");
+      throw new UsageError(`${path}:${(error.mark?.line ?? 0) + 1}: not YAML: ${explainYAML(error.reason)}`);
+    }
+    throw new UsageError(`--config ${path}: ${explainFileError(error)}`, { cause: error });
   }
 }
 

@@ -11,7 +11,7 @@ import { KubeConfig } from "@kubernetes/client-node";
 import { load } from "js-yaml";
 import { readFile } from "node:fs/promises";
 import { delimiter, dirname } from "node:path";
-import { errorCode } from "../../lib/files.ts";
+import { errorCode, explainFileError } from "../../lib/files.ts";
 
 export type Fields = Record<string, unknown>;
 
@@ -84,7 +84,7 @@ async function readKubeconfig(
     text = await read(path);
   } catch (cause) {
     if (mayBeMissing && errorCode(cause) === "ENOENT") return undefined;
-    throw new Error(`cannot read kubeconfig ${path}: ${(cause as Error).message}`, { cause });
+    throw new Error(`cannot read kubeconfig ${path}: ${explainFileError(cause)}`, { cause });
   }
   const fields = parseYaml(text, path);
   const config = new KubeConfig();

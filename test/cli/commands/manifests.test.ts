@@ -81,7 +81,7 @@ test("manifests reports in one line which servers it assumes if none answers, an
     "these manifests are for API servers 1.31 and later; for an older one, use --server-minor N or --kubeconfig FILE";
   const bare = await manifests([], { HOME });
   assert.ok(
-    bare.stderr.startsWith(`nckubelet: cannot read kubeconfig ${HOME}/.kube/config: ENOENT`),
+    bare.stderr.startsWith(`nckubelet: cannot read kubeconfig ${HOME}/.kube/config: no such file`),
     bare.stderr,
   );
   assert.ok(bare.stderr.endsWith(`: ${left}; ${noDeployment}\n`), bare.stderr);

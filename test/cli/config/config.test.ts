@@ -140,7 +140,14 @@ test("a config file that is named must exist; the default one need not", async (
   await readAgentSettings({}, {}, noFile);
   await assert.rejects(
     readAgentSettings({ config: "/etc/none.yaml" }, {}, noFile),
-    /--config \/etc\/none\.yaml: ENOENT/,
+    /--config \/etc\/none\.yaml: no such file$/,
+  );
+});
+
+test("a config file that is not YAML is refused with the line, in words", async () => {
+  await assert.rejects(
+    readAgentSettings({ config: "c.yaml" }, {}, async () => "sync-period: 5s\nlisten: [\n"),
+    /^UsageError: c\.yaml:3: not YAML: a bracket is not closed, or a line is not indented enough$/,
   );
 });
 

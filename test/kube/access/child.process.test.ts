@@ -45,7 +45,7 @@ test("a child process resolves the kubeconfig: with OIDC, after a rejection, aft
       assert.deepEqual(issuer.refreshes.map((form) => form.refresh_token), ["refresh-0", "refresh-1"]);
       await rm(at("config"));
       await waitFor("the failure is reported", async () => await token() === second && said.length > 0);
-      assert.match(said[0]!, /the last one stays in use.*cannot read kubeconfig .*ENOENT/);
+      assert.match(said[0]!, /the last one stays in use.*cannot read kubeconfig .*: no such file/);
       await replace(at("config"), kubeconfig("token: other"));
       await waitFor("the new kubeconfig is used", async () => await token() === "Bearer other");
     });
