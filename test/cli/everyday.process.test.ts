@@ -173,10 +173,15 @@ test("logs are read from the files while no agent runs", async () => {
   assert.match((await read("other")).stderr, /no agent is running at/);
 });
 
-test("doctor asks the running agent first: a standalone one needs no API server, whatever the flags say", async () => {
+test("doctor asks the running agent first: a standalone one needs no API server, unless a flag names one", async () => {
   await using agent = await startTestAgent();
   const { stdout } = await agent.command("doctor");
   assert.match(stdout, /^WARN +agent +the agent runs version 0\.0\.0-test/m);
   assert.match(stdout, /^OK +api server +not used: the agent runs standalone$/m);
   assert.ok(stdout.includes(` free at ${agent.stateDir}`), stdout);
+  const named = await agent.command("doctor", "--server", "http://127.0.0.1:9");
+  assert.match(
+    named.stdout,
+    /^FAIL +api server +GET http:\/\/127\.0\.0\.1:9\/version: nothing listens there/m,
+  );
 });

@@ -47,7 +47,11 @@ export const doctorCommand: Command = {
         : checkCgroups({ ...settings, enforce: agent ? enforceOf(agent) : settings.enforce }),
       checkTools(),
       checkDisk({ ...settings, stateDir: agent?.stateDir ?? settings.stateDir }),
-      checkApiServer(settings, agent),
+      // Who names a server wants to know about that one, such as before a node joins its cluster.
+      checkApiServer(
+        settings,
+        flags.kubeconfig === undefined && flags.server === undefined ? agent : undefined,
+      ),
     ])).flat());
     const paint = paintFor(io);
     const rows = findings.map(({ level, check, message }) => [levels[level].word, check, message]);
