@@ -9,20 +9,32 @@ export interface Outcome {
   text: string;
 }
 
-const pollMs = 100;
+/** What a wait needs of the agent. */
+type Watched = Pick<AgentClient, "find" | "watch">;
 
-/** Polls an app until it is done, the time is up or the signal aborts. Undefined if the app is gone. */
+/** How long to wait before an app is watched again, if the agent ended the watch. */
+const retryMs = 100;
+/** The longest wait that a timer supports. */
+const longestMs = 2 ** 31 - 1;
+
+/** Follows an app until it is done, the time is up or the signal aborts. Undefined if the app is gone. */
 export async function waitForApp(
-  client: Pick<AgentClient, "find">,
+  client: Watched,
   app: AppName,
   isDone: (app: NodeApp) => boolean,
   { timeoutMs, signal, now = Date.now }: { timeoutMs: number; signal: AbortSignal; now?: () => number },
 ): Promise<NodeApp | undefined> {
-  for (const giveUpAt = now() + timeoutMs;;) {
-    const found = await client.find(app);
-    if (!found || isDone(found) || now() >= giveUpAt || signal.aborted) return found;
-    await sleep(pollMs, signal);
+  const giveUpAt = now() + timeoutMs;
+  const within = AbortSignal.any([
+    signal,
+    AbortSignal.timeout(Math.min(Math.max(0, timeoutMs), longestMs)),
+  ]);
+  for (; !within.aborted; await sleep(retryMs, within)) {
+    for await (const found of client.watch(app, within)) {
+      if (!found || isDone(found) || now() >= giveUpAt) return found;
+    }
   }
+  return await client.find(app);
 }
 
 /** How long a run must last until a command takes it for running: a script with a mistake ends at once. */
@@ -30,7 +42,7 @@ const steadyMs = 1000;
 
 /** As waitForApp(), but what runs must be the same run for a moment. */
 export async function waitUntilSteady(
-  client: Pick<AgentClient, "find">,
+  client: Watched,
   app: AppName,
   isDone: (app: NodeApp) => boolean,
   { timeoutMs, signal, now = Date.now }: { timeoutMs: number; signal: AbortSignal; now?: () => number },
@@ -52,7 +64,7 @@ const newRunMs = 3000;
  * second as its last run may look unchanged. So the wait for its start is short, unless a new run shows for certain.
  */
 export async function waitForNewRun(
-  client: Pick<AgentClient, "find">,
+  client: Watched,
   app: AppName,
   before: NodeApp,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
@@ -75,7 +87,7 @@ export async function waitForNewRun(
 
 /** Waits for the run of an app with a schedule that was triggered, until it runs or has ended, and says how it is. */
 export async function waitForTriggeredRun(
-  client: Pick<AgentClient, "find">,
+  client: Watched,
   before: NodeApp,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
 ): Promise<Outcome> {
@@ -143,7 +155,7 @@ export function describeState(app: NodeApp, { goes = false } = {}): Outcome {
 
 /** Waits until an app that was asked to stop has stopped. */
 export async function waitForStop(
-  client: Pick<AgentClient, "find">,
+  client: Watched,
   app: NodeApp,
   { signal, now }: { signal: AbortSignal; now?: () => number },
 ): Promise<Outcome> {
@@ -159,7 +171,7 @@ export async function waitForStop(
 
 /** Waits until an app that was asked to go is gone. */
 export async function waitForRemoval(
-  client: Pick<AgentClient, "find">,
+  client: Watched,
   app: NodeApp,
   { signal, now }: { signal: AbortSignal; now?: () => number },
 ): Promise<Outcome> {

@@ -6,7 +6,7 @@ import { closest } from "../../lib/closest.ts";
 import { type AppName, fullName, nameOf } from "../app-name.ts";
 import type { Flag, Invocation, Io } from "../command.ts";
 import { defaultPaths, findSocket } from "../config/config.ts";
-import { AgentError, askAgent, streamFromAgent } from "./ask-agent.ts";
+import { AgentError, askAgent, jsonLines, streamFromAgent } from "./ask-agent.ts";
 
 export { NoAgentError } from "./ask-agent.ts";
 
@@ -40,6 +40,8 @@ export interface AgentClient {
   events(): Promise<NodeEvent[]>;
   find(app: AppName): Promise<NodeApp | undefined>;
   get(app: AppName): Promise<NodeApp>;
+  /** The app now and after each change, undefined when it is gone. May end earlier, such as when too many clients watch. */
+  watch(app: AppName, signal: AbortSignal): AsyncGenerator<NodeApp | undefined>;
   /** Stores an app; a dry run only says what that would change. */
   put(app: NCApp, options?: { dryRun?: boolean }): Promise<PutOutcome>;
   remove(app: AppName): Promise<void>;
@@ -137,6 +139,19 @@ export function createAgentClient(socket: string): AgentClient {
     events: async () => (await askAgent<{ items: NodeEvent[] }>(socket, "/events")).body.items,
     find,
     get: (app) => onApp(app, async () => (await askAgent<NodeApp>(socket, appPath(app))).body),
+    async *watch(app, signal) {
+      try {
+        const stream = streamFromAgent(socket, `${appPath(app)}?watch=true`, signal);
+        for await (const line of jsonLines(stream, signal)) {
+          const { type, object } = line as { type?: string; object?: NodeApp };
+          // An agent of an earlier version answers with the app, and ends the response.
+          yield type === undefined ? line as NodeApp : type === "DELETED" ? undefined : object;
+        }
+      } catch (error) {
+        if (!(error instanceof AgentError) || ![404, 429].includes(error.status)) throw error;
+        yield await find(app);
+      }
+    },
     async put(app, { dryRun = false } = {}) {
       const path = `${appPath(nameOf(app))}${dryRun ? "?dryRun=All" : ""}`;
       const { status, body } = await askAgent<NodeApp & { outcome?: Omit<PutOutcome, "app"> }>(socket, path, {

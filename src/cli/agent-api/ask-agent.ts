@@ -51,6 +51,21 @@ export function streamFromAgent(
   return streamBody(send(socketPath, path, { signal, stream: true }), `the agent at ${socketPath}`, signal);
 }
 
+/** Parses the lines of a stream as they come; a line that the signal cut off is left out. */
+export async function* jsonLines(
+  stream: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<unknown> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) yield JSON.parse(line);
+  }
+  if (rest !== "" && !signal.aborted) yield JSON.parse(rest);
+}
+
 /** Sends a request; throws an AgentError if the agent refuses it. */
 async function send(
   socketPath: string,

@@ -1,13 +1,13 @@
 /** The routes that show apps. */
 import type { Context } from "hono";
-import { apiVersion, listKind } from "../../api/names.ts";
+import { apiVersion, keyOf, listKind } from "../../api/names.ts";
 import { showSpec } from "../../api/shown-spec.ts";
 import { Refusal } from "../refusal.ts";
 import type { Services } from "../services.ts";
 import type { AgentView, AppView } from "../view.ts";
 import { flag, readQuery } from "./query.ts";
 import { sendStream } from "./stream.ts";
-import { watchApps } from "./watch.ts";
+import { watchApps, type WatchLine } from "./watch.ts";
 
 const ndjson = "application/x-ndjson";
 const encoder = new TextEncoder();
@@ -41,22 +41,32 @@ export function showStatus(context: Context, { view, stateDir }: Services): Resp
 export function listApps(context: Context, { view, followers }: Services): Response {
   const { watch = false } = readQuery<{ watch: boolean }>(context, { watch: flag });
   if (watch) {
-    return sendStream(context, (signal) => watchLines(view, signal), {
-      contentType: ndjson,
-      places: followers,
-    });
+    const lines = (signal: AbortSignal) => encodeLines(watchApps(view, signal));
+    return sendStream(context, lines, { contentType: ndjson, places: followers });
   }
   return context.json({ apiVersion, kind: listKind, metadata: {}, items: view.apps().map(appJSON) });
 }
 
-async function* watchLines(view: AgentView, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  for await (const { type, app } of watchApps(view, signal)) {
+async function* encodeLines(lines: AsyncIterable<WatchLine>): AsyncGenerator<Uint8Array> {
+  for await (const { type, app } of lines) {
     yield encoder.encode(`${JSON.stringify({ type, object: appJSON(app) })}\n`);
   }
 }
 
-export function showApp(context: Context, { view }: Services): Response {
-  return context.json(appJSON(requireApp(context, view)));
+/** One app as an NCApp; with `watch`, a line now and one per change, until it is deleted. */
+export function showApp(context: Context, { view, followers }: Services): Response {
+  const { watch = false } = readQuery<{ watch: boolean }>(context, { watch: flag });
+  const found = requireApp(context, view);
+  if (!watch) return context.json(appJSON(found));
+  const lines = (signal: AbortSignal) => encodeLines(watchOne(view, keyOf(found.app), signal));
+  return sendStream(context, lines, { contentType: ndjson, places: followers });
+}
+
+async function* watchOne(view: AgentView, key: string, signal: AbortSignal): AsyncGenerator<WatchLine> {
+  for await (const line of watchApps(view, signal, key)) {
+    yield line;
+    if (line.type === "DELETED") return;
+  }
 }
 
 export function listEvents(context: Context, { view }: Services): Response {

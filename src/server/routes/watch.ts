@@ -1,5 +1,6 @@
 /**
  * `GET /apps?watch=true`: every app, then every change, as one line of JSON each: `{"type":"ADDED","object":…}`.
+ * `GET /apps/NAMESPACE/NAME?watch=true`: the same of one app, until it is deleted.
  *
  * Guarantees: a client that reads slowly skips states in between, never the newest one of an app: the backlog is a set of keys,
  * and an object is built when it is sent. An app that was deleted and created again is reported as both.
@@ -12,12 +13,17 @@ export interface WatchLine {
   app: AppView;
 }
 
-/** Yields the lines of one watch until the signal aborts. */
-export async function* watchApps(view: AgentView, signal: AbortSignal): AsyncGenerator<WatchLine> {
+/** Yields the lines of one watch until the signal aborts; with `only`, those of the app with this key. */
+export async function* watchApps(
+  view: AgentView,
+  signal: AbortSignal,
+  only?: string,
+): AsyncGenerator<WatchLine> {
   const sent = new Map<string, AppView>();
-  const pending = new Set(view.apps().map(({ app }) => keyOf(app)));
+  const pending = new Set(only === undefined ? view.apps().map(({ app }) => keyOf(app)) : [only]);
   let wake = () => {};
   const unsubscribe = view.onChange((key) => {
+    if (only !== undefined && key !== only) return;
     pending.add(key);
     wake();
   });

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
+import { createAgentClient } from "../../../src/cli/agent-api/agent-api.ts";
 import { AgentError, askAgent, streamFromAgent } from "../../../src/cli/agent-api/ask-agent.ts";
 import { systemSocket } from "../../../src/cli/config/config.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -73,6 +74,32 @@ test("streamFromAgent() ends with its signal, and reports a connection that the 
       },
     );
   }));
+
+test("a watch of an app works with an agent that has no watch, or no place for it", async () => {
+  const states = async (socket: string) => {
+    const found: unknown[] = [];
+    const { signal } = new AbortController();
+    for await (
+      const app of createAgentClient(socket).watch({ namespace: "default", name: "web" }, signal)
+    ) found.push(app);
+    return found;
+  };
+  const watch = '{"type":"ADDED","object":{"kind":"NCApp"}}\n{"type":"DELETED","object":{}}\n';
+  await withSocket((_, response) => void response.end(watch), async (socket) => {
+    assert.deepEqual(await states(socket), [{ kind: "NCApp" }, undefined]);
+  });
+  await withSocket((_, response) => void response.end('{"kind":"NCApp"}'), async (socket) => {
+    assert.deepEqual(await states(socket), [{ kind: "NCApp" }], "an earlier version");
+  });
+  const full: RequestListener = ({ url }, response) =>
+    void response.writeHead(url?.endsWith("?watch=true") ? 429 : 200).end('{"kind":"NCApp"}');
+  await withSocket(full, async (socket) => {
+    assert.deepEqual(await states(socket), [{ kind: "NCApp" }], "too many clients");
+  });
+  await withSocket((_, response) => void response.writeHead(404).end("{}"), async (socket) => {
+    assert.deepEqual(await states(socket), [undefined], "gone");
+  });
+});
 
 test("askAgent() says how to start an agent, with and without a cluster", {
   skip: existsSync(systemSocket) && "the error names the agent of this machine instead",

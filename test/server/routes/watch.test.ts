@@ -33,7 +33,7 @@ function watchedAgent(apps: AppView[]) {
   return {
     services,
     listeners,
-    get: (query = "?watch=true") => serverWith(services).request(`/apps${query}`),
+    get: (query = "?watch=true", app = "") => serverWith(services).request(`/apps${app}${query}`),
     set(app: AppView) {
       known.set(keyOf(app.app), app);
       notify(keyOf(app.app));
@@ -76,6 +76,19 @@ test("a watch sends every app, then each change, as one line of JSON", async () 
     "DELETED b Running",
   ]);
   await reader.cancel();
+});
+
+test("a watch of one app sends its changes alone, and ends when it is deleted", async () => {
+  const agent = watchedAgent([named("a"), named("b")]);
+  const reader = readerOf(await agent.get("?watch=true", "/default/a"));
+  await reader.lines(1);
+  agent.set(named("b", "Failed"));
+  agent.set(named("a", "Failed"));
+  await reader.lines(2);
+  agent.remove("default/a");
+  assert.deepEqual(short(await reader.rest()), ["ADDED a Running", "MODIFIED a Failed", "DELETED a Failed"]);
+  assert.equal(agent.listeners.size, 0);
+  assert.equal((await agent.get("?watch=true", "/default/a")).status, 404);
 });
 
 test("a watch shows apps as the list does, without the values of their environment", async () => {
