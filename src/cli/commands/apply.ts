@@ -109,7 +109,9 @@ async function waitUntilReady(
     io.stderr(`nckubelet: ${keyOf(app)} was deleted in the meantime\n`);
     return false;
   }
-  const { ok, text } = describeState(after);
+  const { ok, text } = after.status?.reason === "Suspended"
+    ? { ok: true, text: `${keyOf(app)} is suspended, as its spec asks` }
+    : describeState(after);
   const isReady = ok && isDone(after);
   const late = ok && !isReady ? `, but not ready after ${timeoutMs / 1000} s` : "";
   if (isReady) io.stdout(`${text}\n`);

@@ -115,6 +115,11 @@ describe("apply on a node with an agent", () => {
       await apply(edit, "--wait"),
       /^default\/said configured; it restarts\ndefault\/said is running/,
     );
+    assert.match(
+      await apply({ ...edit, suspend: true }, "--wait"),
+      /^default\/said configured\ndefault\/said is suspended, as its spec asks\n$/,
+    );
+    await apply(edit, "--wait");
     await agent.command("stop", "said");
     assert.match(
       await apply(edit),
