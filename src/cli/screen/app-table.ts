@@ -1,10 +1,10 @@
 /** Apps as tables. Every column is defined once; the layouts list the columns of each command. */
-import { keyOf, ownerSet } from "../../api/names.ts";
+import { defaultNamespace, keyOf, ownerSet } from "../../api/names.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import type { NodeApp } from "../agent-api/agent-api.ts";
 import { type Paint, phaseColor, printableLine } from "./paint.ts";
 import { formatAge, formatTable } from "./table.ts";
-import { cutText } from "./text-width.ts";
+import { cutText, textWidth } from "./text-width.ts";
 
 type Cell = (app: NodeApp, now: number) => string;
 
@@ -80,10 +80,12 @@ export function appTable(
   { now, layout = "ps", wide = false, scope = "node", paint = (_, text) => text, width = 0 }: AppTableOptions,
 ): string[] {
   const { first, wide: more, last } = layouts[layout];
-  const titles = [...first, ...(wide ? more : []), ...last]
+  const wanted = [...first, ...(wide ? more : []), ...last]
     .filter((title) => (scopeOf[title] ?? scope) === scope)
     .filter((title) => title !== "SET" || apps.some(ownerSet));
-  const rows = apps.map((app) => cellsOf(app, now)).map((cells) => titles.map((title) => cells[title]));
+  const cells = apps.map((app) => cellsOf(app, now));
+  const titles = width > 0 && !wide ? withRoomForMessages(wanted, cells, width) : wanted;
+  const rows = cells.map((row) => titles.map((title) => row[title]));
   // Painted after cutting: colors have no width.
   const [header = "", ...lines] = formatTable([titles, ...rows]);
   const start = header.indexOf("PHASE");
@@ -95,6 +97,23 @@ export function appTable(
       return line.slice(0, start) + paint(phaseColor(phase), phase) + line.slice(end);
     }),
   ];
+}
+
+/** Columns that a narrow screen leaves out, so that the messages, which come last, are legible. */
+const lessNeeded: readonly Title[] = ["NAMESPACE", "PID", "AGE"];
+const legible = 24;
+
+function withRoomForMessages(titles: Title[], cells: Cells[], width: number): Title[] {
+  const longest = Math.min(legible, Math.max(0, ...cells.map(({ MESSAGE }) => textWidth(MESSAGE))));
+  const widthOf = (title: Title) => Math.max(title.length, ...cells.map((row) => textWidth(row[title]))) + 3;
+  const hasRoom = (shown: Title[]) =>
+    shown.filter((title) => title !== "MESSAGE").reduce((sum, title) => sum + widthOf(title), longest) <=
+      width;
+  return lessNeeded.reduce((shown, title) => {
+    const tells = title === "NAMESPACE" &&
+      cells.some((row) => !["", defaultNamespace].includes(row.NAMESPACE));
+    return longest === 0 || hasRoom(shown) || tells ? shown : shown.filter((other) => other !== title);
+  }, titles);
 }
 
 /** Cuts a line to the width of a screen; 0 leaves it whole. */
