@@ -43,7 +43,8 @@ export function parseInvocation(
     }
     return { flags: values, args: parsed.positionals };
   } catch (cause) {
-    throw new UsageError((cause as Error).message.split(". ")[0] ?? "", { cause });
+    const [message = ""] = (cause as Error).message.split(". ");
+    throw new UsageError(message.replace(/^Unknown option '(-.*)'$/, "unknown flag $1"), { cause });
   }
 }
 

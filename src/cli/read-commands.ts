@@ -5,7 +5,7 @@
 import { parseTime } from "../lib/time.ts";
 import { maxTailLines } from "../supervisor/logs/logs.ts";
 import type { LogChoice, LogOptions, NodeApp } from "./agent-api/agent-api.ts";
-import { type AppName, manyApps, oneApp } from "./app-name.ts";
+import { type AppName, manyApps } from "./app-name.ts";
 import { appChoice, chooseApps, chooseFlags, selectorFlag } from "./choose-apps.ts";
 import { type Command, type Flag, type Invocation, type Io, textFlag, UsageError } from "./command.ts";
 import { parseAge, parseDuration, parseWholeNumber } from "./flag-values.ts";
@@ -102,7 +102,7 @@ function psCommand({ program, scope, listFlags, connect }: AppOrigin): Command {
         const apps = (await reader.list()).filter(isChosen);
         return isForPrograms(format) ? apps : [...apps, ...(await reader.broken()).filter(isChosen)];
       };
-      const options = { scope, none: reader.none };
+      const options = { scope, none: noneOf(invocation, reader) };
       if (watch) await watchApps(list, io, { ...options, wide: format === "wide" });
       else io.stdout(formatApps(await list(), format, io, options));
       return 0;
@@ -121,11 +121,12 @@ function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin)
       interval: { kind: "text", value: "TIME", help: "How often to refresh.", default: interval },
       once: { kind: "switch", help: "Print once and exit, even on a terminal." },
       output: outputFlag,
+      selector: selectorFlag,
       ...listFlags,
     },
     examples: [
       `${program} top`,
-      `${program} top --interval 500ms`,
+      `${program} top --interval 500ms -l app=web`,
       `${program} top --once -o wide`,
       `${program} top -o json | jq -r '.items[0].metadata.name'`,
     ],
@@ -133,8 +134,10 @@ function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin)
       const everyMs = parseDuration("interval", textFlag(invocation, "interval") ?? interval);
       const once = invocation.flags.once === true;
       const format = outputFormat(invocation);
-      using reader = await connect(invocation, io);
-      const { none } = reader;
+      using all = await connect(invocation, io);
+      const isChosen = appChoice(invocation) ?? (() => true);
+      const none = noneOf(invocation, all);
+      const reader = { ...all, none, list: async () => (await all.list()).filter(isChosen) };
       if (isForPrograms(format)) {
         io.stdout(formatApps((await reader.list()).sort(byUsage), format, io, { scope, none }));
         return 0;
@@ -214,15 +217,27 @@ function logChoice(invocation: Invocation): LogChoice {
 
 function describeCommand({ program, appFlags, connect }: AppOrigin): Command {
   return {
-    operands: "APP",
-    flags: appFlags,
-    examples: [`${program} describe web`, `${program} describe -n shop web`],
+    operands: "APP...",
+    flags: { ...chooseFlags, ...appFlags },
+    examples: [
+      `${program} describe web`,
+      `${program} describe -n shop web`,
+      `${program} describe -l app=web`,
+    ],
     async run(invocation, io) {
-      using apps = await connect(invocation, io);
-      const app = await apps.get(oneApp(invocation, apps.namespace));
-      const lines = [...describeApp(app, Date.now(), paintFor(io)), ...await apps.events(app)];
-      io.stdout(`${lines.join("\n")}\n`);
+      using reader = await connect(invocation, io);
+      for (const [index, name] of (await chooseApps(invocation, reader)).entries()) {
+        const app = await reader.get(name);
+        const lines = [...describeApp(app, Date.now(), paintFor(io)), ...await reader.events(app)];
+        io.stdout(`${index > 0 ? "\n" : ""}${lines.join("\n")}\n`);
+      }
       return 0;
     },
   };
+}
+
+/** What to print if a list is empty. */
+function noneOf(invocation: Invocation, { none }: AppReader): string {
+  const selector = textFlag(invocation, "selector");
+  return selector === undefined ? none : `No app has the labels ${selector}.`;
 }

@@ -55,6 +55,7 @@ test("a mistyped command or flag exits with 2 and a suggestion", async () => {
     /unknown flag --prefxi; did you mean --prefix\?/,
   );
   assert.match((await call(["echo", "--no-upper"])).stderr, /unknown flag --no-upper; use --upper=false/);
+  assert.match((await call(["echo", "-x"])).stderr, /^nckubelet: unknown flag -x\n/);
   assert.equal((await call(["echo", "--prefix"])).code, 2);
 });
 

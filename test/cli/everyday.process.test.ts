@@ -58,6 +58,22 @@ describe("everyday commands", () => {
     assert.match((await agent.command("ps", "wbe")).stderr, /did you mean default\/web\?/);
   });
 
+  test("ps, top, describe and events take labels, and say if no app has them", async () => {
+    const shown = async (...words: string[]) =>
+      [...(await agent.command(...words, "-l", "app in (a,b)")).stdout.matchAll(
+        /^(?:default\/|Name: +)(\w+)/gm,
+      )]
+        .map(([, name]) => name!);
+    assert.deepEqual(await shown("describe"), ["a", "b"]);
+    assert.deepEqual((await shown("top", "--once")).sort(), ["a", "b"]);
+    assert.deepEqual([...new Set(await shown("events"))].sort(), ["a", "b"]);
+    for (const command of ["ps", "top"]) {
+      const { stdout } = await agent.command(command, "-l", "app=none");
+      assert.match(stdout, /^No app has the labels app=none\.$/m);
+    }
+    assert.match((await agent.command("describe", "-l", "app=none")).stderr, /no app has the labels/);
+  });
+
   test("ps --watch prints a line for each change where there is no terminal", async () => {
     const leave = new AbortController();
     const { output, done } = agent.begin(["ps", "--watch", "a"], { signal: leave.signal });
