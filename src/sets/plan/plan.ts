@@ -140,6 +140,7 @@ interface Judges {
 
 /**
  * Returns the revision that all apps have, if they are all available; undefined if there is none. Apps of lost nodes may have another.
+ * The failures that `maxFailed` tolerates do not count: otherwise the rollout would never end, and unrelated ones would stop it later.
  */
 function findStable({ set }: World, alive: readonly App[], judges: Judges): Revision | undefined {
   const { update, revisionOf, health, isUpdated } = judges;
@@ -147,9 +148,14 @@ function findStable({ set }: World, alive: readonly App[], judges: Judges): Revi
   if (!first) return set.spec.replicas === 0 ? update : undefined;
   const revision = revisionOf(first);
   const isStable = alive.every((app) =>
-    revisionOf(app) === revision && health(app).available && (revision !== update || isUpdated(app))
+    revisionOf(app) === revision && (revision !== update || isUpdated(app)) &&
+    (health(app).available || health(app).failed !== undefined)
   );
-  return isStable && !(revision === update && isHeld(set, update)) ? revision : undefined;
+  const failed = alive.filter((app) => health(app).failed !== undefined).length;
+  return isStable && failed < (set.spec.update?.maxFailed ?? 1) &&
+      !(revision === update && isHeld(set, update))
+    ? revision
+    : undefined;
 }
 
 /** Reports whether some apps must not get the revision yet, although there may be none at the moment: their nodes are lost, for one. */

@@ -300,6 +300,22 @@ test("maxFailed tolerates failures below it: they leave the budget, and a failin
   assert.equal(cluster.set.status?.failed, 3);
 });
 
+test("a rollout whose failures are tolerated has ended: later failures neither stop it nor roll it back", () => {
+  const cluster = rolling({ maxUnavailable: 2, maxFailed: 2, onFailure: "Rollback" });
+  cluster.changeNode("n0", { labels: { disk: "broken" } });
+  const patch = { spec: { shellFile: "/opt/bad.sh" } };
+  cluster.edit((spec) => ({ ...spec, overrides: [{ nodeSelector: { disk: "broken" }, patch }] }));
+  cluster.editApp({ shellFile: "/opt/v2.sh" });
+  cluster.settle();
+  assert.deepEqual([cluster.set.status?.failed, countOf(cluster, "/opt/v2.sh")], [1, 4]);
+  assert.equal(cluster.set.status?.stableRevision, cluster.set.status?.updateRevision);
+  const app = cluster.apps.get("web-n1")!;
+  cluster.apps.set("web-n1", { ...app, status: { ...app.status, phase: "BackOff", ready: false } });
+  cluster.see("web-n1");
+  step(cluster);
+  assert.deepEqual([cluster.set.status?.failed, conditionOf(cluster, "Stalled")?.status], [2, "False"]);
+});
+
 test("an app that hangs counts as failed after progressDeadlineSeconds", () => {
   const cluster = running({ progressDeadlineSeconds: 60 });
   cluster.editApp({ shellFile: "/opt/hung.sh" });
