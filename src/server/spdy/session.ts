@@ -241,10 +241,13 @@ export class SpdySession {
     }
   }
 
+  /** In turns: who has more to send waits behind the others. */
   #flushBlocked(): void {
-    const blocked = [...this.#blocked];
-    this.#blocked.clear();
-    for (const stream of blocked) this.#flush(stream);
+    for (const stream of [...this.#blocked]) {
+      if (this.#socket.writableNeedDrain) return;
+      this.#blocked.delete(stream);
+      this.#flush(stream);
+    }
   }
 
   /** Widens the windows once half of one was taken. */

@@ -9,6 +9,7 @@
  *   for the client. A frame that breaks a limit ends its connection; a stream too many is refused.
  * - Flow control works in both directions. The client's windows are honored from the first frame that mentions them, and
  *   WINDOW_UPDATE follows what readers take. A client that ignores windows, as Kubernetes' own does, is slowed down by TCP.
+ *   Streams that wait for the connection take turns.
  * - Each side closes its half of a stream on its own (FIN). RST_STREAM ends one stream, the end of the connection all of them.
  * - Pings are answered. A connection on which no data moves for four hours ends, and so does one whose client has vanished: also
  *   while it is not read, since it is pinged then.

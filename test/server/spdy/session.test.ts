@@ -250,3 +250,22 @@ test("the end of the connection ends every stream, also one that waits for its w
   assert.equal(await pair.session.closed.then((why) => why === undefined || why instanceof Error), true);
   assert.ok(stream.destroyed);
 });
+
+test("a stream that always has more to send does not keep another one waiting", async () => {
+  await using pair = await connected();
+  const [, other] = ["greedy", "other"].map((streamType) => pair.client.open({ streamType }));
+  const [greedy, modest] = [await pair.stream(0), await pair.stream(1)];
+  pair.socket.pause();
+  const most = 400;
+  let writes = 0;
+  const fill = () => {
+    while (writes < most && other!.length === 0) if (!greedy.write(Buffer.alloc(100_000, writes++))) return;
+  };
+  greedy.on("drain", fill);
+  fill();
+  await waitFor("the connection is full", () => pair.serverSocket.writableNeedDrain);
+  modest.write("hello");
+  pair.socket.resume();
+  await waitFor("the other stream", () => other!.length === 5);
+  assert.ok(writes < most, "it came only after everything else");
+});
