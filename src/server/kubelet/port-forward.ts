@@ -31,7 +31,12 @@ export function portForward(context: KubeletContext, services: KubeletServices):
 
 export async function servePortForward(
   socket: Duplex,
-  { limits, timeoutMs = pairMs }: { limits?: Partial<Limits>; timeoutMs?: number } = {},
+  { limits, timeoutMs = pairMs, closeMs = connectMs }: {
+    limits?: Partial<Limits>;
+    timeoutMs?: number;
+    /** How long a port may take to read the rest, once the client has left. */
+    closeMs?: number;
+  } = {},
 ): Promise<void> {
   const pairs = new Map<string, Pair>();
   const onStream = (stream: SpdyStream) => {
@@ -44,7 +49,7 @@ export async function servePortForward(
     if (!pair.data || !pair.error) return;
     clearTimeout(pair.timer);
     pairs.delete(key);
-    forward(port, pair.data, pair.error);
+    forward(port, pair.data, pair.error, closeMs);
   };
   const drop = (key: string) => {
     const pair = pairs.get(key);
@@ -73,7 +78,7 @@ export function parsePortHeaders(
 }
 
 /** Connects a pair of streams with a port of this node. */
-function forward(port: number, data: SpdyStream, error: SpdyStream): void {
+function forward(port: number, data: SpdyStream, error: SpdyStream, closeMs: number): void {
   error.resume();
   const target = connect({ port, host: "localhost", autoSelectFamily: true, allowHalfOpen: true });
   target.setTimeout(connectMs, () => target.destroy(new Error(`no answer in ${connectMs / 1000} s`)));
@@ -91,11 +96,15 @@ function forward(port: number, data: SpdyStream, error: SpdyStream): void {
     data.end();
     data.resume();
   });
-  data.once("close", () => closeSoon(target));
+  data.once("close", () => closeSoon(target, closeMs));
 }
 
-function closeSoon(target: Socket): void {
-  if (!target.destroyed) target.destroySoon();
+/** Sends the rest, but does not wait for a port that reads none of it. */
+function closeSoon(target: Socket, closeMs: number): void {
+  if (target.destroyed) return;
+  target.destroySoon();
+  const timer = setTimeout(() => target.destroy(), closeMs);
+  target.once("close", () => clearTimeout(timer));
 }
 
 function reasonOf(error: Error): string {

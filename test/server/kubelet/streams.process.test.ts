@@ -13,6 +13,7 @@ import { builtLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
 import { createTestLog } from "../../report/test-log.ts";
 import { enterable } from "../../supervisor/run/enterable-run.ts";
+import { servePortForward } from "../../../src/server/kubelet/port-forward.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { viewWith, web } from "../fake-agent.ts";
@@ -376,6 +377,40 @@ test("port-forward pairs streams by their id, passes both ways, half-closes, and
   client.socket.destroy();
   await once(sockets[50]!, "close");
   server.close();
+});
+
+test("port-forward keeps no connection to an app that reads nothing after its client has left", async () => {
+  const listen = async (options = {}) => {
+    const server = createServer(options).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const accepted = once(server, "connection") as Promise<[Socket]>;
+    return { port: (server.address() as AddressInfo).port, accepted, [Symbol.dispose]: () => server.close() };
+  };
+  using deaf = await listen({ pauseOnConnect: true });
+  using kubelet = await listen();
+  const client = new SpdyClient(connect(kubelet.port, "127.0.0.1"));
+  const served = servePortForward((await kubelet.accepted)[0], { closeMs: 100 });
+  const headers = { port: String(deaf.port), requestID: "0" };
+  client.open({ ...headers, streamType: "error" });
+  client.open({ ...headers, streamType: "data" }).write(Buffer.alloc(16_000_000));
+  const [app] = await deaf.accepted;
+  let [last, same] = [-1, 0];
+  await waitFor("nothing moves", () => {
+    const left = client.socket.writableLength;
+    same = left === last ? same + 1 : 0;
+    last = left;
+    return same > 20;
+  });
+  assert.ok(last > 0);
+  client.socket.destroy();
+  await served;
+  // A connection that is gone at its other end refuses what is written to it.
+  const failed = once(app, "error");
+  await waitFor("it is gone", () => {
+    app.write("x");
+    return app.destroyed;
+  }, 20_000);
+  await failed;
 });
 
 test("/run answers with the output of a command", { skip }, async () => {
