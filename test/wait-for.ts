@@ -2,7 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 
 /**
  * Waits until `look` returns something other than undefined or false, and returns it; fails with `what` when the time is over. Looks
- * take a fifth of the time at most: on a slow machine they would keep the CPU from what is waited for.
+ * take a fifth of the time at most: on a slow machine they would keep the CPU from what is waited for. The first ones follow each
+ * other quickly, since most states are there within milliseconds and unit tests wait thousands of times.
  */
 export async function waitFor<T>(
   what: string,
@@ -10,11 +11,11 @@ export async function waitFor<T>(
   timeoutMs = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs;
-  for (;;) {
+  for (let restMs = 1;; restMs = Math.min(20, 2 * restMs)) {
     const start = performance.now();
     const found = await look();
     if (found !== undefined && found !== false) return found;
     if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
-    await pause(Math.max(20, Math.min(1000, 4 * (performance.now() - start))));
+    await pause(Math.max(restMs, Math.min(1000, 4 * (performance.now() - start))));
   }
 }
