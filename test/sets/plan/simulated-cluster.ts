@@ -183,8 +183,7 @@ export class SimulatedCluster {
   }
 
   /** Plans and performs; a controller that is killed performs only the first `limit` writes, of which the status is the first. */
-  reconcile(limit = Infinity): Plan {
-    const planned = this.plan();
+  reconcile(limit = Infinity, planned = this.plan()): Plan {
     if (limit < 1) return planned;
     this.set = { ...this.set, status: planned.status };
     for (const action of planned.actions.slice(0, limit - 1)) this.#perform(action);
