@@ -20,7 +20,7 @@ const states: [string, TopState][] = [
   ["no apps", stateOf([])],
   ["no match", after(stateOf(manyApps(3)), "/", ..."nothing")],
   ["60 apps", after(stateOf(manyApps(60)), "<end>")],
-  ["200 apps", after(stateOf(manyApps(200)), "<page-down>", "<page-down>")],
+  ["120 apps", after(stateOf(manyApps(120)), "<page-down>", "<page-down>")],
   ["strange apps", stateOf(strange)],
   ["a cluster", stateOf(strange, { scope: "cluster", heading: [] })],
   ["a filter", after(stateOf(strange), "/", ..."日本語".repeat(40), "<backspace>")],
