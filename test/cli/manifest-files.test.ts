@@ -1,22 +1,20 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import process from "node:process";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { call } from "./call.ts";
+import { program } from "./own-program.ts";
 
 const manifest = `apiVersion: app.example.com/v1alpha1
 kind: NCApp
 metadata: {name: web}
 spec: {shellFile: /opt/web.sh, cpuPCT: 20}
 `;
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-const runtime = "deno" in process.versions ? ["run", "--allow-all", "--no-check", "--quiet", main] : [main];
 
 test("validate -f - reads standard input that is a socket", async () => {
   // What Node calls a pipe is a pair of sockets, which have no path to open.
-  const child = spawn(process.execPath, [...runtime, "validate", "-f", "-"], { stdio: "pipe" });
+  const [file = "", ...args] = [...program, "validate", "-f", "-"];
+  const child = spawn(file, args, { stdio: "pipe" });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => output += text);

@@ -7,16 +7,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { shellQuote } from "../../src/lib/shell.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { call } from "./call.ts";
+import { program } from "./own-program.ts";
 import { startTestAgent } from "./test-agent.ts";
 
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-const runtime = "deno" in process.versions ? ["run", "--allow-all", "--no-check", "--quiet", main] : [main];
-const program = [process.execPath, ...runtime];
 /** Keeps everything in the folder that it is started in. */
 const agentWords = [
   ...["agent", "--standalone", "--stop-apps-on-exit", "--listen", "", "--socket", "agent.sock"],

@@ -5,22 +5,19 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { shellQuote } from "../../../src/lib/shell.ts";
 import { builtLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
+import { program } from "../own-program.ts";
 import { startTestAgent, type TestAgent } from "../test-agent.ts";
 
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
-const runtime = "deno" in process.versions ? ["run", "--allow-all", "--no-check", "--quiet", main] : [main];
-
 function exec(agent: TestAgent, words: string[], input = "") {
-  return run(agent, [process.execPath, ...runtime, "exec", ...words], input);
+  return run(agent, [...program, "exec", ...words], input);
 }
 
 /** The same on a terminal, which script(1) creates. */
 function execOnTerminal(agent: TestAgent, words: string[], input: string) {
-  const command = [process.execPath, ...runtime, "exec", ...words].map(shellQuote).join(" ");
+  const command = [...program, "exec", ...words].map(shellQuote).join(" ");
   return run(agent, ["script", "-qec", command, "/dev/null"], input);
 }
 

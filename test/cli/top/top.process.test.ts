@@ -12,10 +12,7 @@ import { recordActions, serverWith, viewWith } from "../../server/fake-agent.ts"
 import { appWith } from "../../supervisor/fixtures.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
-
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
-const runtime = "deno" in process.versions ? [process.execPath, "run", "-A"] : [process.execPath];
-const program = [...runtime, main].join(" ");
+import { program, runtime } from "../own-program.ts";
 
 /** The real endpoint of an agent with 64 apps; `app-00` has the highest usage. */
 async function serveApps(folder: string) {
@@ -73,7 +70,7 @@ describe("top on a terminal", { skip: skipUnless("tmux") }, () => {
 
   const start = async (terminal: TmuxTerminal, before = "") => {
     await terminal.until(/ready\$/);
-    const top = `${before} exec ${program} top --interval 100ms --socket ${agent.socket}`;
+    const top = `${before} exec ${program.join(" ")} top --interval 100ms --socket ${agent.socket}`;
     const lines = [
       "stty -g > before",
       `sh -c 'echo $$ > pid; ${top}'`,
