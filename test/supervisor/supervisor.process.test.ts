@@ -13,16 +13,11 @@ import { statePath } from "../../src/supervisor/logs/log-parts.ts";
 import { readLog } from "../../src/supervisor/logs/read-log.ts";
 import { rotateIfNeeded } from "../../src/supervisor/logs/rotation.ts";
 import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
-import { launcherKinds, openTestLauncher } from "../harness/launcher.ts";
+import { openTestLauncher } from "../harness/launcher.ts";
 import { execInRun } from "../../src/supervisor/run/enter.ts";
-import { supervisorContract } from "./contract.ts";
 import { UnansweredError } from "../../src/supervisor/types.ts";
 import { createTestNode } from "./test-node.ts";
 import { waitFor } from "../wait-for.ts";
-
-for (const kind of launcherKinds) {
-  supervisorContract(kind, async () => createMarkerConfinement("this test uses markers"));
-}
 
 test("under strict enforcement an app with a cap that cannot be held is not started, and says why; one without a cap is", async () => {
   const why = "cgroup v1 holds controllers cpu, memory";
