@@ -14,6 +14,7 @@ import {
   type Lane,
   pick,
   planOf,
+  runsOf,
   type SuiteName,
   suiteNames,
   suiteOf,
@@ -192,6 +193,14 @@ test("suiteOf() decides by the suffix, then by the folder, and defaults to the u
     "test/kube/v1.2.test.ts": "unit",
   };
   for (const [file, suite] of Object.entries(suites)) assert.equal(suiteOf(file), suite, file);
+});
+
+test("runsOf() runs the program's tests on both runtimes, and those of the installer on Node alone", () => {
+  const runtimes = (only: string) => runsOf("process", only).map(({ title }) => title.split(" ")[3]);
+  assert.deepEqual(runtimes("lock.process"), ["Node", "Deno"]);
+  assert.deepEqual(runtimes("release.process"), ["Node"]);
+  const files = runsOf("process").map(({ command }) => command.filter((word) => word.endsWith(".test.ts")));
+  assert.deepEqual(files[1], files[0]!.filter((file) => !file.startsWith("test/install/")));
 });
 
 test("suiteOf() knows every suffix that a test file has", () => {

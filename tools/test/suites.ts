@@ -74,7 +74,7 @@ export function allowedCpus(status: string = readFileSync("/proc/self/status", "
 export const suiteParts: Record<SuiteName, string[]> = {
   unit: ["promtool", "compilers"],
   caps: ["guest"],
-  process: ["fuse", "compilers", "shells", "tmux"],
+  process: ["promtool", "fuse", "compilers", "shells", "tmux"],
   chaos: ["compilers"],
   cluster: ["control-plane", "compilers"],
   guest: ["guest", "compilers"],
@@ -93,12 +93,15 @@ export const programSuites: readonly SuiteName[] = ["process", "chaos", "cluster
 const suffixes: readonly SuiteName[] = ["caps", "install", "process", "systemd"];
 const folders: readonly SuiteName[] = ["browser", "chaos", "cluster", "guest"];
 
+/** Their tests run on Node alone: Deno runs the program, but neither the installer nor what checks and builds the program. */
+const nodeFolders = /^test\/(?:install|tools)\//;
+
 const minutes = 60_000;
 // Tests wait for processes more than they compute, so one at a time would leave a small machine idle.
 const jobs = Math.max(2, availableParallelism());
 
 /**
- * The runs of a suite: those that need no real part run on both runtimes. `only` picks files by a part of their path, or else
+ * The runs of a suite: those that need no real part run on both runtimes, except `nodeFolders`. `only` picks files by a part of their path, or else
  * tests by name; `among` limits the files.
  */
 export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[] {
@@ -110,11 +113,13 @@ export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[
     return [onNode(name, files, pattern, 30 * minutes, 20 * minutes, atOnce)];
   }
   // All groups of unit tests run at once: a part of them waits for deadlines at any time.
-  const modules = name === "unit" ? groupFiles(name, files, 2 * jobs) : files;
-  const atOnce = name === "unit" ? modules.length : jobs;
+  const atOnce = name === "unit" ? 2 * jobs : jobs;
+  const modules = (runtime: string, files: string[]) =>
+    name === "unit" ? groupFiles(`${name}-${runtime}`, files, atOnce) : files;
+  const onBoth = files.filter((file) => !nodeFolders.test(file));
   return [
-    onNode(name, modules, pattern, 10 * minutes, 2 * minutes, atOnce),
-    onDeno(name, modules, pattern, 10 * minutes, atOnce),
+    onNode(name, modules("node", files), pattern, 10 * minutes, 2 * minutes, atOnce),
+    ...(onBoth.length > 0 ? [onDeno(name, modules("deno", onBoth), pattern, 10 * minutes, atOnce)] : []),
   ];
 }
 
