@@ -1,7 +1,7 @@
 /** `/exec` and `/attach`: a command inside of an app, and the app's own output. */
 import { dirname } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { Readable as ReadableStream } from "node:stream";
+import { finished, Readable as ReadableStream } from "node:stream";
 import { keyOf } from "../../api/names.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { readLog } from "../../supervisor/logs/logs.ts";
@@ -73,8 +73,8 @@ async function connect(remote: RemoteStreams, command: ExecSession): Promise<voi
   const { session, streams: { stdin, stdout, stderr, resize } } = remote;
   if (stdin && command.stdin) {
     stdin.pipe(command.stdin);
-    // pipe() does not pass on a reset.
-    stdin.once("close", () => command.stdin?.end());
+    // pipe() does not pass on a reset, which may have come before the command was started.
+    finished(stdin, { writable: false }, () => command.stdin?.end());
     // A command that reads no more input must not keep the client from sending the rest.
     command.stdin.on("close", () => stdin.resume());
   }
@@ -97,7 +97,7 @@ function passOn(output: Readable | undefined, target: Writable | undefined) {
   if (target) {
     output.pipe(target, { end: false });
     // The command gets SIGPIPE, as in a pipe whose reader has left.
-    target.once("close", () => output.destroy());
+    finished(target, { readable: false }, () => output.destroy());
   }
   return {
     async drained(): Promise<void> {

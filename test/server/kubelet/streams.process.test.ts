@@ -106,6 +106,20 @@ test("an input that the client resets ends for the command, too", { skip }, asyn
   client.socket.destroy();
 });
 
+test("an input that the client resets before the command is started ends for it, too", { skip }, async () => {
+  await using kubelet = await running();
+  const path = kubelet.path(["sh", "-c", "cat; echo end"], "input=1&output=1");
+  const client = await askForStreams(kubelet.port, path);
+  assert.ok(client instanceof SpdyClient);
+  const [error, stdin, stdout] = ["error", "stdin", "stdout"].map((streamType) =>
+    client.open({ streamType })
+  );
+  client.send({ type: "reset", stream: stdin!.id, status: 5 });
+  await waitFor("the result", () => error!.ended, 20_000);
+  assert.equal(stdout!.text(), "end\n");
+  client.socket.destroy();
+});
+
 test("a command whose background process keeps its output open ends nevertheless", { skip }, async () => {
   await using kubelet = await running();
   const { streams } = await kubelet.exec(["sh", "-c", "sleep 600 & echo started $!"]);
