@@ -347,8 +347,6 @@ describe("apps as Pods", { skip: skipUnlessControllers(), timeout: 300_000 }, ()
         void delete metadata.ownerReferences![0]!.controller,
       "that keeps its owner from being deleted": ({ metadata }) =>
         void (metadata.ownerReferences![0]!.blockOwnerDeletion = true),
-      "that reserves a device": ({ spec }) =>
-        void (spec.resourceClaims = [{ name: "gpu", resourceClaimName: "gpu" }]),
       "without an owner": ({ metadata }) => void delete metadata.ownerReferences,
       "that cannot be deleted": ({ metadata }) => void (metadata.finalizers = ["example.com/stay"]),
     };

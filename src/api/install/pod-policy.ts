@@ -21,11 +21,11 @@ export function podValidations(
     {
       expression: whenCreated(
         "!has(object.spec.volumes) && !has(object.spec.initContainers) && !has(object.spec.ephemeralContainers) && " +
-          "!has(object.spec.imagePullSecrets) && !has(object.spec.resourceClaims) && size(object.spec.containers) == 1 && " +
+          "!has(object.spec.imagePullSecrets) && size(object.spec.containers) == 1 && " +
           "object.spec.containers.all(c, !has(c.env) && !has(c.envFrom) && !has(c.securityContext))",
       ),
       message:
-        "the Pod of an agent has one container, without volumes, variables, Secrets, devices and a security context",
+        "the Pod of an agent has one container, without volumes, variables, Secrets and a security context",
     },
     {
       expression: whenCreated(
