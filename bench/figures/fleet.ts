@@ -26,7 +26,7 @@ const appsPerNode = 20;
 const changesPerSecond = 50;
 /** How long a status may take after the last change, and a fleet until it is quiet. */
 const patienceMs = 10_000;
-const settleMs = 120_000;
+const settleMs = 300_000;
 /** Longer than the period of reports: the first usage of an app is reported that long after its start. */
 const quietMs = 12_000;
 /** Requests per agent and second of a quiet fleet: watches end after some minutes, and are opened again. */
@@ -154,6 +154,8 @@ async function measureFleet(scene: Scene): Promise<Measured> {
     scene,
     () => changeApps(client, { names, perSecond: changesPerSecond, patienceMs }),
   );
+  const [requests, cpu] = [sumOf(idle.requests) / idle.seconds, idle.apiServer / idle.seconds * 100];
+  say(`${how}: idle ${requests.toFixed(1)} requests/s, API server ${cpu.toFixed(0)}% of a core`);
   return { idle, busy: { ...changes, ...busy }, isQuiet };
 }
 
