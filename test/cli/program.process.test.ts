@@ -7,6 +7,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { shellQuote } from "../../src/lib/shell.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
@@ -161,4 +162,14 @@ test("output to a full disk is an error of one line", async () => {
   const [code] = await once(shell, "close");
   assert.equal(code, 1);
   assert.match(output, /^nckubelet: .*(?:ENOSPC|No space left).*\n$/);
+});
+
+test("tools/nckubelet keeps --env-file for the command: Node has a flag of that name, too", async () => {
+  const wrapper = fileURLToPath(new URL("../../tools/nckubelet", import.meta.url));
+  const child = spawn(wrapper, ["run", "/bin/true", "--env-file", "none.env"], { env, stdio: "pipe" });
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text) => stderr += text);
+  const [code] = await once(child, "close");
+  assert.match(stderr, /^nckubelet: --env-file none.env: no such file\n/);
+  assert.equal(code, 2);
 });

@@ -60,7 +60,8 @@ export async function makeExecutable(
     executable: node,
     disableExperimentalSEAWarning: true,
     useCodeCache: runner !== undefined,
-    execArgv: [...v8Flags, ...nodeFlags],
+    // Node looks for its own --env-file in all words up to the first `--`, also in those of the user.
+    execArgv: [...v8Flags, ...nodeFlags, "--"],
     // NODE_OPTIONS is for Node programs; this one has its own flags.
     execArgvExtension: "none",
   };
@@ -73,9 +74,13 @@ export async function makeExecutable(
   return runner !== undefined;
 }
 
-/** Node reports problems on standard error, such as a code cache made with other flags. */
+/**
+ * Node reports problems on standard error, such as a code cache made with other flags, or a file that is not there if it takes
+ * flags of the user for its own.
+ */
 async function checkExecutable([file = "", ...words]: string[]): Promise<void> {
-  const { code, stdout, stderr } = await runCommand(file, [...words, "version"], { timeoutMs: 60_000 });
+  const check = [...words, "help", "version", "--env-file=/none"];
+  const { code, stdout, stderr } = await runCommand(file, check, { timeoutMs: 60_000 });
   if (code !== 0 || stderr !== "") {
     throw new Error(`the new executable does not run as it should: exit code ${code}\n${stdout}${stderr}`);
   }
