@@ -7,15 +7,17 @@
  * living agent is never removed by another. A lock from before a power loss does not count: it names another boot.
  * Caveat: an agent in another pid namespace is invisible from here and counts as dead.
  */
-import { mkdir, readFile, readlink, rm, symlink } from "node:fs/promises";
-import { errorCode, explainFileError } from "../lib/files.ts";
+import { readFile, readlink, rm, symlink } from "node:fs/promises";
+import { ensureFolder, errorCode, explainFileError } from "../lib/files.ts";
 import { lockPath } from "../supervisor/layout.ts";
 import { isAlive, parseStat, readBootId } from "../supervisor/processes.ts";
 
 /** Locks the folder and returns the unlock function, or throws with the pid of the holder. The lock of a dead agent is replaced. */
 export async function lockState(stateDir: string): Promise<() => Promise<void>> {
-  await mkdir(stateDir, { recursive: true, mode: 0o711 }).catch((cause) => {
-    throw new Error(`--state-dir ${stateDir}: ${explainFileError(cause)}`, { cause });
+  await ensureFolder(stateDir, { mode: 0o711 }).catch((cause) => {
+    // The folders above exist by now: only the kernel's own, such as /proc, take no other.
+    const why = errorCode(cause) === "ENOENT" ? "no folder can be created there" : explainFileError(cause);
+    throw new Error(`--state-dir ${stateDir}: ${why}`, { cause });
   });
   const path = lockPath({ stateDir });
   const self = parseStat(await readFile("/proc/self/stat", "utf8"));

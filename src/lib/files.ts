@@ -71,11 +71,37 @@ export async function ensureFolder(path: string, { mode = 0o700 } = {}): Promise
   // Checked first: on Deno, mkdir would block the event loop while a mount hangs.
   const stat = await lstat(path).catch(async (error) => {
     if (errorCode(error) !== "ENOENT") throw error;
-    const created = await mkdir(path, { recursive: true, mode });
-    return created === undefined ? await lstat(path) : undefined;
+    return await makeFolders(path, mode) ? undefined : await lstat(path);
   });
-  if (stat && !stat.isDirectory()) throw new Error(`cannot use ${path}: not a folder`);
+  if (stat && !stat.isDirectory()) {
+    throw Object.assign(new Error(`cannot use ${path}: not a folder`), { code: "ENOTDIR" });
+  }
   return stat === undefined;
+}
+
+/**
+ * Creates a folder and those above it that are missing; returns whether it is new. Not by the `recursive` of Node's mkdir: in /proc,
+ * where nothing can be created, that tries forever, and it reports a read-only file system as a missing file.
+ */
+async function makeFolders(path: string, mode: number): Promise<boolean> {
+  try {
+    return await makeFolder(path, mode);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT" || dirname(path) === path) throw error;
+  }
+  await makeFolders(dirname(path), mode);
+  return await makeFolder(path, mode);
+}
+
+async function makeFolder(path: string, mode: number): Promise<boolean> {
+  try {
+    await mkdir(path, { mode });
+    return true;
+  } catch (error) {
+    // What exists may also be a link or a file: the caller looks.
+    if (errorCode(error) === "EEXIST") return false;
+    throw error;
+  }
 }
 
 /** Returns the errno name of a file system error, else its message. */

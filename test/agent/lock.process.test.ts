@@ -131,4 +131,8 @@ test("a state folder that cannot be made is refused with its flag, in words", as
     lockState("/dev/null/x"),
     /^Error: --state-dir \/dev\/null\/x: a part of the path is not a folder$/,
   );
+  await assert.rejects(
+    lockState("/proc/x"),
+    /^Error: --state-dir \/proc\/x: no folder can be created there$/,
+  );
 });

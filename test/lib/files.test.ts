@@ -31,6 +31,16 @@ test("writeFileAtomic() names the path when it cannot write", async () => {
   );
 });
 
+test("ensureFolder() creates the folders above, and fails at once where the kernel takes none", async () => {
+  using place = tempFolder();
+  const path = join(place.path, "a/b/c");
+  assert.equal(await ensureFolder(path), true);
+  assert.equal((await stat(path)).mode & 0o777, 0o700);
+  assert.equal(await ensureFolder(path), false);
+  await assert.rejects(ensureFolder("/proc/none/none"), (error) => errorCode(error) === "ENOENT");
+  await assert.rejects(ensureFolder("/dev/null"), (error) => errorCode(error) === "ENOTDIR");
+});
+
 test("readIfExists() follows no symlink, and fails for a file that exists but cannot be read", async () => {
   using place = tempFolder();
   await writeFile(join(place.path, "file"), "text");
