@@ -4,6 +4,8 @@
  * A warning or error that repeats within a minute is counted, not printed; the count comes with the next line that is printed
  * for it. Callers must not pass secrets: nothing is masked here.
  */
+import { explainFileError } from "./files.ts";
+
 export interface Logger {
   debug(message: string, fields?: Fields): void;
   info(message: string, fields?: Fields): void;
@@ -74,8 +76,20 @@ function describeFields(fields: Fields): Fields {
 /** Returns the messages of an error and of its causes, outermost first. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const cause = error.cause === undefined ? "" : describeError(error.cause);
-  return cause && !error.message.includes(cause) ? `${error.message}: ${cause}` : error.message;
+  const { message } = error;
+  if (error.cause === undefined) return fileErrorInWords(error) ?? message;
+  // The message may have said already what the number of a file system error means.
+  const isExplained = fileErrorInWords(error.cause) && message.includes(explainFileError(error.cause));
+  const cause = isExplained ? "" : describeError(error.cause);
+  return cause && !message.includes(cause) ? `${message}: ${cause}` : message;
+}
+
+/** Returns the path and the meaning of an error such as `ENOENT: no such file or directory, open 'x'`; undefined for others. */
+function fileErrorInWords(error: unknown): string | undefined {
+  const { syscall, path } = error as NodeJS.ErrnoException;
+  return syscall !== undefined && typeof path === "string"
+    ? `${path}: ${explainFileError(error)}`
+    : undefined;
 }
 
 function formatLine(format: LogFormat, time: Date, level: LogLevel, message: string, fields: Fields): string {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { createLogger, describeError, type LogOptions } from "../../src/lib/log.ts";
 
@@ -54,4 +55,17 @@ test("describeError() does not repeat a message", () => {
     "cannot read x: ENOENT",
   );
   assert.equal(describeError("text"), "text");
+});
+
+test("describeError() says what a file system error means, once, without the number's name", async () => {
+  const raw: Error = await readFile("/none/x").catch((error) => error);
+  assert.equal(describeError(raw), "/none/x: no such file");
+  assert.equal(
+    describeError(new Error("cannot read the token", { cause: raw })),
+    "cannot read the token: /none/x: no such file",
+  );
+  assert.equal(
+    describeError(new Error("--config /none/x: no such file", { cause: raw })),
+    "--config /none/x: no such file",
+  );
 });
