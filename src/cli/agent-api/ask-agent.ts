@@ -4,7 +4,7 @@
  * Every request ends: with a response, with an AgentError that carries the agent's message, or with an error that says why there
  * is no response and what to do. Only a followed log has no time limit.
  */
-import { existsSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { text as readText } from "node:stream/consumers";
 import { errorCode } from "../../lib/files.ts";
 import { systemSocket } from "../config/config.ts";
@@ -104,10 +104,27 @@ function explain(socketPath: string, cause: Error): Error {
     return new Error(`you may not use the agent's socket ${socketPath}: try again as root (sudo)`);
   }
   if (code !== "ENOENT" && code !== "ECONNREFUSED") return cause;
-  const isRootAgent = socketPath !== systemSocket && existsSync(systemSocket);
-  const next = isRootAgent
-    ? "the agent of this machine runs as root: try again with sudo"
-    : "start one with 'systemctl start nckubelet' or 'nckubelet agent' ('nckubelet agent --standalone' without a cluster), " +
-      "or name its socket with --socket";
-  return new NoAgentError(`no agent is running at ${socketPath}: ${next}`);
+  return new NoAgentError(`no agent is running at ${socketPath}: ${noAgentHint(socketPath)}`);
+}
+
+/** Says where to look for the agent, or how to start one. */
+export function noAgentHint(socketPath: string, accessTo: (path: string) => Access = accessToSocket): string {
+  const systemAgent = socketPath === systemSocket ? "none" : accessTo(systemSocket);
+  if (systemAgent === "denied") return "the agent of this machine runs as root: try again with sudo";
+  if (systemAgent === "allowed") {
+    return `the agent of this machine uses ${systemSocket}: name it with --socket`;
+  }
+  return "start one with 'systemctl start nckubelet' or 'nckubelet agent' ('nckubelet agent --standalone' without a cluster), " +
+    "or name its socket with --socket";
+}
+
+type Access = "none" | "denied" | "allowed";
+
+function accessToSocket(path: string): Access {
+  try {
+    accessSync(path, constants.W_OK);
+    return "allowed";
+  } catch (error) {
+    return errorCode(error) === "EACCES" ? "denied" : "none";
+  }
 }

@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createAgentClient } from "../../../src/cli/agent-api/agent-api.ts";
-import { AgentError, askAgent, streamFromAgent } from "../../../src/cli/agent-api/ask-agent.ts";
+import { AgentError, askAgent, noAgentHint, streamFromAgent } from "../../../src/cli/agent-api/ask-agent.ts";
 import { systemSocket } from "../../../src/cli/config/config.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
@@ -108,4 +108,12 @@ test("askAgent() says how to start an agent, with and without a cluster", {
     askAgent("/nowhere/none.sock", "/status"),
     /'nckubelet agent' \('nckubelet agent --standalone' without a cluster\)/,
   );
+});
+
+test("without an agent at the socket, the hint names the machine's own if the caller may use it, else sudo", () => {
+  const hint = (access: "none" | "denied" | "allowed") => noAgentHint("/tmp/other.sock", () => access);
+  assert.equal(hint("allowed"), `the agent of this machine uses ${systemSocket}: name it with --socket`);
+  assert.equal(hint("denied"), "the agent of this machine runs as root: try again with sudo");
+  assert.match(hint("none"), /^start one with /);
+  assert.match(noAgentHint(systemSocket, () => "allowed"), /^start one with /);
 });
