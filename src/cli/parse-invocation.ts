@@ -44,8 +44,27 @@ export function parseInvocation(
     return { flags: values, args: parsed.positionals };
   } catch (cause) {
     const [message = ""] = (cause as Error).message.split(". ");
-    throw new UsageError(message.replace(/^Unknown option '(-.*)'$/, "unknown flag $1"), { cause });
+    const [, unknownShort] = /^Unknown option '-(.*)'$/.exec(message) ?? [];
+    if (unknownShort !== undefined) throw new UsageError(`unknown flag -${unknownShort}`);
+    const [, typedFlag] =
+      /^Option '(?:-\w, )?(-\S+)(?: <value>)?' argument (?:missing|is ambiguous)/.exec(message) ?? [];
+    const flag = Object.entries(flags).find(([name, { short }]) =>
+      typedFlag === `--${name}` || typedFlag === `-${short}`
+    );
+    throw new UsageError(flag ? missingValue(...flag, words) : message, { cause });
   }
+}
+
+/** Says what a flag without its value needs. A value that starts with a dash, such as `--tail -1`, needs an equals sign. */
+function missingValue(name: string, { short, value, choices }: Flag, words: string[]): string {
+  const at = words.findIndex((word) => word === `--${name}` || word === `-${short}`);
+  const next = words[at + 1];
+  const use = next !== undefined
+    ? `write --${name}=${next} if ${JSON.stringify(next)} is the value`
+    : choices
+    ? `use ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`
+    : `use --${name} ${value ?? "VALUE"}`;
+  return `--${name} needs a value: ${use}`;
 }
 
 function suggest(unknown: string, flags: Record<string, Flag>): string {

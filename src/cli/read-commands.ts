@@ -205,7 +205,10 @@ function logChoice(invocation: Invocation): LogChoice {
     );
   }
   return {
-    tailLines: tail === "all" ? undefined : parseWholeNumber("tail", tail, { max: maxTailLines }),
+    // kubectl's default is -1.
+    tailLines: tail === "all" || tail === "-1"
+      ? undefined
+      : parseWholeNumber("tail", tail, { max: maxTailLines }),
     follow: invocation.flags.follow === true,
     sinceSeconds: since === undefined ? undefined : parseAge("since", since),
     sinceTime,

@@ -56,7 +56,27 @@ test("a mistyped command or flag exits with 2 and a suggestion", async () => {
   );
   assert.match((await call(["echo", "--no-upper"])).stderr, /unknown flag --no-upper; use --upper=false/);
   assert.match((await call(["echo", "-x"])).stderr, /^nckubelet: unknown flag -x\n/);
-  assert.equal((await call(["echo", "--prefix"])).code, 2);
+});
+
+test("a flag without its value exits with 2 and says what it needs", async () => {
+  const refused = async (...words: string[]) => {
+    const { code, stderr } = await callWith(words).done;
+    assert.equal(code, 2);
+    return stderr.split("\n")[0] ?? "";
+  };
+  assert.equal(
+    await refused("ps", "-o"),
+    "nckubelet: --output needs a value: use table, wide, json, yaml or name",
+  );
+  assert.equal(await refused("apply", "-f"), "nckubelet: --filename needs a value: use --filename FILE");
+  assert.equal(
+    await refused("logs", "web", "--tail", "-1"),
+    'nckubelet: --tail needs a value: write --tail=-1 if "-1" is the value',
+  );
+  assert.match(
+    await refused("ps", "-n", "-o", "json"),
+    /^nckubelet: --namespace needs a value: write --namespace=-o /,
+  );
 });
 
 test("a wrong command line exits with 2, a failure with 1 and its cause", async () => {
