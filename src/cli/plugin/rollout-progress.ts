@@ -18,6 +18,7 @@ const waitsForUser = ["Paused", "WaitingForPromotion", "WaitingForDeletion", "Na
 
 export function rolloutProgress(set: NCAppSet): Progress {
   const { updated = 0, available = 0, desired = 0, failed = 0, observedGeneration = 0 } = set.status ?? {};
+  const { stableRevision, updateRevision } = set.status ?? {};
   const counts = { updated, available, desired, failed };
   if (observedGeneration < (set.metadata.generation ?? 1)) {
     return { ...counts, state: "progressing", message: "waiting for the controller to see the change" };
@@ -29,6 +30,12 @@ export function rolloutProgress(set: NCAppSet): Progress {
   const { reason = "", ...progressing } = conditionOf(set, "Progressing") ?? {};
   const isComplete = reason === "RolloutComplete" || reason === "PartitionReached" && available >= desired;
   const state = isComplete ? "complete" : waitsForUser.includes(reason) ? "waiting" : "progressing";
+  // The controller counts a revision as stable when all other apps are available: it waits for nothing more.
+  if (state === "progressing" && failed > 0 && updated >= desired && stableRevision === updateRevision) {
+    const message =
+      `${available} of ${desired} apps are available, ${failed} failed, which maxFailed tolerates`;
+    return { ...counts, state: "complete", message };
+  }
   const standard = `${updated} of ${desired} apps are updated, ${available} are available`;
   return { ...counts, state, message: messageOf(progressing, standard) };
 }

@@ -54,6 +54,33 @@ for (
       "2 keep",
     ],
     [
+      "failures that are tolerated, after the end",
+      {
+        status: {
+          updated: 3,
+          available: 2,
+          failed: 1,
+          stableRevision: "web-new",
+          conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
+        },
+      },
+      "complete",
+      "2 of 3 apps are available, 1 failed, which maxFailed tolerates",
+    ],
+    [
+      "failures that are tolerated, before the end",
+      {
+        status: {
+          updated: 3,
+          available: 1,
+          failed: 1,
+          conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
+        },
+      },
+      "progressing",
+      "3 of 3 apps have web-new",
+    ],
+    [
       "a canary that waits",
       conditions(condition("Progressing", "False", "WaitingForPromotion", "the canary is available")),
       "waiting",
