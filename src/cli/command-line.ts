@@ -1,6 +1,7 @@
 /** From a command line to a running command, its help, or a message that says what to type instead. */
 import { closest } from "../lib/closest.ts";
 import { describeError } from "../lib/log.ts";
+import { ownValue } from "../lib/objects.ts";
 import { type Command, type Invocation, type Io, UsageError } from "./command.ts";
 import { parseInvocation } from "./parse-invocation.ts";
 
@@ -136,9 +137,12 @@ function find(commands: CommandTable, name: string): CommandEntry | undefined {
 
 function refuseCommand(name: string, commands: CommandTable, io: Io, program: string): number {
   const known = Object.keys(visibleCommands(commands));
-  const near = closest(name, known) ?? known.find((command) => command === otherCommands[name]);
   if (name.startsWith("-")) return refuse(io, program, `no command is given, only ${name}`, program);
-  const hint = near ? `; did you mean ${JSON.stringify(near)}?` : "";
+  const other = ownValue(otherCommands, name);
+  // kubectl has what only the agent's own commands do here.
+  const byKubectl = isNodeCommand(commands) ? undefined : ownValue(kubectlCommands, name);
+  const near = known.find((command) => command === other) ?? closest(name, known);
+  const hint = byKubectl ? `; use '${byKubectl}'` : near ? `; did you mean ${JSON.stringify(near)}?` : "";
   return refuse(io, program, `unknown command ${JSON.stringify(name)}${hint}`, program);
 }
 
@@ -156,7 +160,28 @@ const otherCommands: Record<string, string | undefined> = {
   stats: "top",
   create: "apply",
   check: "validate",
+  enable: "start",
+  disable: "stop",
 };
+
+/** What administrators do with NCApps by kubectl itself. */
+const kubectlCommands: Record<string, string> = {
+  apply: "kubectl apply -f FILE",
+  create: "kubectl apply -f FILE",
+  get: "kubectl get ncapp",
+  edit: "kubectl edit ncapp NAME",
+  delete: "kubectl delete ncapp NAME",
+  rm: "kubectl delete ncapp NAME",
+  explain: "kubectl explain ncapp.spec",
+  events: "kubectl events --for ncapp/NAME",
+  scale: "kubectl scale ncappset NAME --replicas=N",
+  stop: `kubectl patch ncapp NAME --type merge -p '{"spec":{"suspend":true}}'`,
+  start: `kubectl patch ncapp NAME --type merge -p '{"spec":{"suspend":false}}'`,
+};
+
+function isNodeCommand(commands: CommandTable): boolean {
+  return Object.hasOwn(commands, "agent");
+}
 
 function refuse(io: Io, program: string, message: string, helpOn: string): number {
   io.stderr(`${program}: ${message}\nSee '${helpOn} --help'.\n`);

@@ -14,6 +14,7 @@ import { type Flag, type Invocation, type Io, textFlag } from "../command.ts";
 import type { AppOrigin, AppReader } from "../read-commands.ts";
 import { describeEvents, printableLine, type ShownEvent } from "../screen/screen.ts";
 import { findPod } from "./app-pod.ts";
+import { explainMissingCRD } from "./set-objects.ts";
 
 export const clusterFlags: Record<string, Flag> = {
   kubeconfig: {
@@ -111,7 +112,7 @@ async function* streamLog(client: KubeClient, request: StreamRequest): AsyncGene
 }
 
 async function listApps(client: KubeClient, namespace: string | undefined): Promise<NCApp[]> {
-  return (await listAll<NCApp>(client, { resource: ncapps, namespace })).items;
+  return (await listAll<NCApp>(client, { resource: ncapps, namespace }).catch(explainMissingCRD)).items;
 }
 
 /** Lists the events of an app, oldest first. */

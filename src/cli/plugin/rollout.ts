@@ -79,7 +79,13 @@ export const rolloutCommand: Command = {
     const standard = client.access.namespace ?? defaultNamespace;
     const set = await readSet(
       client,
-      parseAppName(word, textFlag(invocation, "namespace"), standard, "a set"),
+      // kubectl rollout takes TYPE/NAME.
+      parseAppName(
+        word.replace(/^ncappsets?(\.app\.example\.com)?\//, ""),
+        textFlag(invocation, "namespace"),
+        standard,
+        "a set",
+      ),
     );
     return await verb.run({ client, set, invocation, io });
   },

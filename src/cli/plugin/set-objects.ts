@@ -30,11 +30,20 @@ export async function readSet(client: KubeClient, set: AppName): Promise<NCAppSe
     return await client.request<NCAppSet>({ path: setPath(set) });
   } catch (error) {
     if (!hasStatus(error, 404)) throw error;
-    const { items } = await listAll<NCAppSet>(client, { resource: ncappsets, namespace: set.namespace });
+    const list = listAll<NCAppSet>(client, { resource: ncappsets, namespace: set.namespace });
+    const { items } = await list.catch(explainMissingCRD);
     const near = closest(set.name, items.map(({ metadata }) => metadata.name));
     const next = near ? `did you mean ${near}?` : "'kubectl get ncappsets -A' lists all";
-    throw new Error(`no NCAppSet ${fullName(set)}; ${next}`, { cause: error });
+    throw new Error(`no NCAppSet ${fullName(set)}; ${next}`);
   }
+}
+
+/** A list has no 404 of its own: the API server does not know the resource. */
+export function explainMissingCRD(error: unknown): never {
+  if (!hasStatus(error, 404)) throw error;
+  throw new Error(
+    "this cluster has no NCApps: install their CRD with 'nckubelet manifests | kubectl apply -f -'",
+  );
 }
 
 export function setPath({ namespace, name }: AppName): string {

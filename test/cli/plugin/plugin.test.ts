@@ -46,7 +46,7 @@ function plugin(...words: string[]) {
 
 /** The same as a user who may not list events, or on a terminal. */
 async function pluginOf(
-  { mayListEvents = true, ...io }: Partial<Io> & { mayListEvents?: boolean },
+  { mayListEvents = true, hasCRD = true, ...io }: Partial<Io> & { mayListEvents?: boolean; hasCRD?: boolean },
   ...words: string[]
 ) {
   using temp = tempFolder();
@@ -54,6 +54,7 @@ async function pluginOf(
   let requests: FakeServer["requests"] = [];
   const output = await withServer(({ method, path, query }, response) => {
     const name = /\/namespaces\/shop\/ncapps\/(.+)$/.exec(path)?.[1];
+    if (!hasCRD) return refuse(response, 404, "NotFound", "404 page not found");
     if (path.endsWith("/ncapps")) return json(response, pageOf(path.includes("/shop/") ? apps : [], query));
     if (path.endsWith("/events") && !mayListEvents) {
       return refuse(
@@ -151,6 +152,22 @@ test("an unknown NCApp is an error of kubectl ncapp with a suggestion", async ()
   const { code, stderr } = await plugin("describe", "wb");
   assert.deepEqual([code, stderr], [1, "kubectl ncapp: no NCApp shop/wb; did you mean web?\n"]);
   assert.match((await plugin("ps", "--help")).stdout, /^Usage: kubectl ncapp ps /m);
+});
+
+test("without the CRD, kubectl ncapp says how to install it", async () => {
+  const { code, stderr } = await pluginOf({ hasCRD: false }, "ps");
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^kubectl ncapp: this cluster has no NCApps: install their CRD with 'nckubelet manifests \|/,
+  );
+});
+
+test("kubectl ncapp says which command of kubectl does what it does not", async () => {
+  const stop = await plugin("stop", "web");
+  assert.equal(stop.code, 2);
+  assert.match(stop.stderr, /^kubectl ncapp: unknown command "stop"; use 'kubectl patch ncapp NAME /);
+  assert.match((await plugin("delete", "web")).stderr, /use 'kubectl delete ncapp NAME'/);
 });
 
 test("kubectl ncapp lists page by page, also to find a suggestion", async () => {
