@@ -12,6 +12,7 @@ export interface Services {
   log: Logger;
   /** The agent's state folder, for commands that read it themselves. */
   stateDir: string;
+  logDir: string;
   /** The link that opens the dashboard; undefined while no loopback address is served. */
   dashboardURL(): string | undefined;
   /** How much of a log is kept, and so read, unless the app's annotations differ. */

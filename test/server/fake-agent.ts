@@ -99,6 +99,7 @@ export function servicesWith(fields: Partial<Services> = {}): Services {
     actions: recordActions(),
     counters: createAgentCounters(),
     log: silentLogger,
+    logDir: "/var/log/nckubelet",
     stateDir: "/var/lib/nckubelet",
     dashboardURL: () => "http://127.0.0.1:10268/#token=secret",
     logs: { maxBytes: 10 << 20, maxFiles: 5 },

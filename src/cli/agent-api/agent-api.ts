@@ -82,6 +82,8 @@ export interface AgentStatus {
   node: string;
   startedAt: string;
   stateDir: string;
+  /** Absent for agents of an earlier version. */
+  logDir?: string;
   /** `strict` is absent for agents of an earlier version. */
   limits: { enforced: boolean; strict?: boolean; message: string };
   /** Undefined for agents that have only the sh launcher. */

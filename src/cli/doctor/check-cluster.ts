@@ -44,7 +44,9 @@ export async function checkCluster(
   try {
     connection = await connectCluster(options);
   } catch (error) {
-    return [problem("api server", `${describeError(error)}; use --standalone to run without one`)];
+    const why = describeError(error);
+    const hint = why.includes("--standalone") ? "" : "; use --standalone to run without one";
+    return [problem("api server", `${why}${hint}`)];
   }
   using cluster = connection;
   const [access, [server, minor]] = [await checkFile(options.kubeconfig), await checkServer(cluster)];

@@ -46,7 +46,10 @@ export const doctorCommand: Command = {
         ? [{ check: "cgroup v2", level: "ok", message: "the agent enforces caps" } as const]
         : checkCgroups({ ...settings, enforce: agent ? enforceOf(agent) : settings.enforce }),
       checkTools(),
-      checkDisk({ ...settings, stateDir: agent?.stateDir ?? settings.stateDir }),
+      checkDisk({
+        stateDir: agent?.stateDir ?? settings.stateDir,
+        logDir: agent?.logDir ?? settings.logDir,
+      }),
       // Who names a server wants to know about that one, such as before a node joins its cluster.
       checkApiServer(
         settings,

@@ -13,12 +13,13 @@ const ndjson = "application/x-ndjson";
 const encoder = new TextEncoder();
 
 /** The agent, and a summary of its apps. */
-export function showStatus(context: Context, { view, stateDir }: Services): Response {
+export function showStatus(context: Context, { view, stateDir, logDir }: Services): Response {
   return context.json({
     version: view.version,
     node: view.node,
     startedAt: view.startedAt.toISOString(),
     stateDir,
+    logDir,
     size: view.size,
     usage: view.nodeUsage(),
     limits: view.limits,
