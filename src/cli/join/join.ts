@@ -4,7 +4,7 @@ import { readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { dump } from "js-yaml";
-import { errorCode, readIfExists, writeFileAtomic } from "../../lib/files.ts";
+import { errorCode, explainFileError, readIfExists, writeFileAtomic } from "../../lib/files.ts";
 import { connectCluster, readServerVersion } from "../cluster.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { defaultConfig, readAgentSettings } from "../config/config.ts";
@@ -111,10 +111,12 @@ async function kubeconfigText(invocation: Invocation, io: Io): Promise<string> {
     if (others.some((name) => textFlag(invocation, name) !== undefined)) {
       throw new UsageError("--kubeconfig has everything: remove the other flags");
     }
-    return await readFile(file, "utf8");
+    return await readNamed("kubeconfig", file);
   }
   if (!server) throw new UsageError("no API server is named: use --kubeconfig FILE or --server URL");
-  const token = tokenFile === undefined ? io.env.NCKUBELET_TOKEN : (await readFile(tokenFile, "utf8")).trim();
+  const token = tokenFile === undefined
+    ? io.env.NCKUBELET_TOKEN
+    : (await readNamed("token-file", tokenFile)).trim();
   if (token && !server.startsWith("https://")) {
     throw new UsageError(
       `--server ${server}: use https://, since a token must not be sent without encryption`,
@@ -135,10 +137,21 @@ async function kubeconfigText(invocation: Invocation, io: Io): Promise<string> {
   });
 }
 
+async function readNamed(flag: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    throw new UsageError(`--${flag} ${path}: ${explainFileError(cause)}`, { cause });
+  }
+}
+
 /** Returns the CA as PEM; undefined to trust the authorities of the system. */
 async function trustedCa(invocation: Invocation, server: string, io: Io): Promise<string | undefined> {
   const [file, pin] = ["ca-file", "ca-hash"].map((name) => textFlag(invocation, name));
-  const given = file === undefined ? undefined : await readFile(file, "utf8");
+  const given = file === undefined ? undefined : await readNamed("ca-file", file);
+  if (given !== undefined && !given.includes("-----BEGIN CERTIFICATE-----")) {
+    throw new UsageError(`--ca-file ${file}: has no certificate in PEM form`);
+  }
   if (pin === undefined) return given;
   if (!isPin(pin)) {
     throw new UsageError(`--ca-hash ${JSON.stringify(pin)}: use sha256: and 64 lowercase hex digits`);

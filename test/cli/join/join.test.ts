@@ -210,3 +210,17 @@ test("pinnedCertificates() returns only the pinned certificate", async (t) => {
     /the CA of x is not a PEM certificate/,
   );
 });
+
+test("a file that join cannot use is named with its flag", async (t) => {
+  const node = await createNode(t);
+  const server = "https://127.0.0.1:1";
+  await writeFile(join(node.dir, "token"), "secret");
+  await assert.rejects(
+    node.run({ server, "token-file": "/none/token" }),
+    /^UsageError: --token-file \/none\/token: no such file$/,
+  );
+  await assert.rejects(
+    node.run({ server, "ca-file": join(node.dir, "token") }),
+    /^UsageError: --ca-file .*token: has no certificate in PEM form$/,
+  );
+});
