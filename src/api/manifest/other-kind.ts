@@ -35,7 +35,13 @@ export function otherKind(
   const foreign = isForeignKind(name) && isForeignVersion(version) && typeof called === "string" &&
     called !== "";
   const near = typeof name === "string" && name !== kind && closest(name, [kind]);
-  const hint = foreign ? "; skipped" : near ? `; did you mean kind: ${near}?` : "";
+  const hint = foreign
+    ? "; skipped"
+    : near
+    ? `; did you mean kind: ${near}?`
+    : name === kind
+    ? `; did you mean apiVersion: ${apiVersion}?`
+    : "";
   return { message: `${what} is not an ${kind} of ${apiVersion}${hint}`, foreign };
 }
 

@@ -47,6 +47,10 @@ export const dataKey = "^[-._a-zA-Z0-9]+$";
 export const headerName = "^[-A-Za-z0-9!#$%&'*+.^_`|~]+$";
 /** The value of an HTTP header: one line. */
 export const headerValue = "^[^\\x00\\r\\n]*$";
+/** The path of an HTTP request, or nothing. */
+export const requestPath = "^(/[^\\x00-\\x20\\x7f]*)?$";
+/** A host name or address, or nothing. */
+export const host = "^[^\\x00-\\x20\\x7f/?#@]*$";
 
 /** Returns the message for a value that does not match the pattern. */
 export function explainMismatch(pattern: string, value: string): string {
@@ -81,6 +85,8 @@ const meaning: ReadonlyMap<string, string> = new Map([
   [dataKey, "must be letters, digits, '-', '_' and '.'"],
   [headerName, "must be a valid HTTP header name"],
   [headerValue, "must be one line"],
+  [requestPath, "must start with a slash and have no spaces"],
+  [host, "must be a host name or address, without scheme, port or path"],
 ]);
 
 function explainPathOrURL(value: string): string {

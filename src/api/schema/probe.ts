@@ -1,5 +1,5 @@
 import type { Schema } from "./schema-type.ts";
-import { headerName, headerValue, portName, withoutNUL } from "./patterns.ts";
+import { headerName, headerValue, host, portName, requestPath, withoutNUL } from "./patterns.ts";
 
 const probedPort = {
   description: "Port number, or the name of one of `ports`.",
@@ -38,13 +38,13 @@ const httpGetAction = {
       type: "string",
       description: "Path and query of the request.",
       default: "/",
-      pattern: "^(/[^\\x00-\\x20\\x7f]*)?$",
+      pattern: requestPath,
     },
     port: probedPort,
     host: {
       type: "string",
       description: "Host to connect to. Empty: the node itself.",
-      pattern: "^[^\\x00-\\x20\\x7f/?#@]*$",
+      pattern: host,
     },
     scheme: { type: "string", description: "HTTP or HTTPS.", enum: ["HTTP", "HTTPS"], default: "HTTP" },
     httpHeaders: {
@@ -73,7 +73,7 @@ const tcpSocketAction = {
     host: {
       type: "string",
       description: "Host to connect to. Empty: the node itself.",
-      pattern: "^[^\\x00-\\x20\\x7f/?#@]*$",
+      pattern: host,
     },
   },
 } as const satisfies Schema;

@@ -267,3 +267,17 @@ test("an NCAppSet is skipped, since it needs a cluster; validate checks it", () 
     "spec.replicas",
   ]]]);
 });
+
+test("an NCApp of another group is a problem with the apiVersion to use", () => {
+  const { problems } = parseManifests("apiVersion: apps/v1\nkind: NCApp\nmetadata: {name: c}\n", "x.yaml");
+  assert.match(problems.map(formatProblem).join(), /did you mean apiVersion: app\.example\.com\/v1alpha1\?$/);
+});
+
+test("no pattern of the schema is shown to users", () => {
+  const text = JSON.stringify({
+    ...appWith({ livenessProbe: { httpGet: { path: "health", port: 80, host: "http://x" } } }),
+  });
+  const shown = parseManifests(text, "x.json").problems.map(formatProblem).join("\n");
+  assert.match(shown, /httpGet\.path: .*must start with a slash and have no spaces/);
+  assert.match(shown, /httpGet\.host: .*must be a host name or address, without scheme, port or path/);
+});
