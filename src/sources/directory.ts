@@ -12,7 +12,7 @@ import { constants, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { maxManifestSize } from "../api/manifest/manifest.ts";
 import { FileTimeoutError, inLane, isRemoteFileSystem, whenItAnswers } from "../lib/deadlines/deadlines.ts";
-import { errorCode } from "../lib/files.ts";
+import { errorCode, explainFileError } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { steadyNow } from "../lib/time.ts";
 import {
@@ -78,7 +78,7 @@ export function createDirectorySource(
       if (signal.aborted) return;
       const message = error instanceof FileTimeoutError
         ? error.message
-        : `cannot list ${folder}: ${errorCode(error)}`;
+        : `cannot list ${folder}: ${folderErrors[errorCode(error)] ?? explainFileError(error)}`;
       setHealth(false, message);
       return sink.reportProblems([{ message, origin: folder }]);
     }
@@ -192,3 +192,9 @@ async function watchFolder(
     return undefined;
   }
 }
+
+/** What keeps a folder from being listed, where the words for files would mislead. */
+const folderErrors: Record<string, string | undefined> = {
+  ENOENT: "no such folder: create it, or correct --manifests",
+  ENOTDIR: "not a folder",
+};

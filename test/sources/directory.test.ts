@@ -176,6 +176,7 @@ test("a folder that cannot be listed any more removes nothing, and is well again
   await seen.see("one");
   await rename(seen.directory, `${seen.directory}-moved`);
   await waitFor("it is not ready", () => !seen.source.health().ready, 60_000);
+  assert.match(seen.source.health().message, /: no such folder: create it, or correct --manifests$/);
   assert.deepEqual(seen.names(), ["one"]);
   assert.equal(seen.problems().length, 1);
   await rename(`${seen.directory}-moved`, seen.directory);
