@@ -29,7 +29,9 @@ export interface AppList {
 /** Returns the names of the chosen apps, each once. A selector that matches no app is an error. */
 export async function chooseApps(invocation: Invocation, apps: AppList): Promise<AppName[]> {
   const isChosen = appChoice(invocation);
-  const names = isChosen ? await listNames(apps, isChosen) : manyApps(invocation, apps.namespace);
+  const names = isChosen
+    ? await listNames(apps, isChosen, textFlag(invocation, "selector"))
+    : manyApps(invocation, apps.namespace);
   return [...new Map(names.map((app) => [fullName(app), app])).values()];
 }
 
@@ -54,10 +56,16 @@ function readSelector(text: string): LabelSelector {
   }
 }
 
-async function listNames({ list, none }: AppList, isChosen: (app: NodeApp) => boolean): Promise<AppName[]> {
+async function listNames(
+  { list, none }: AppList,
+  isChosen: (app: NodeApp) => boolean,
+  selector = "",
+): Promise<AppName[]> {
   const apps = await list();
   const chosen = apps.filter(isChosen);
-  if (apps.length > 0 && chosen.length === 0) throw new Error("no app has the labels of --selector");
+  if (apps.length > 0 && chosen.length === 0) {
+    throw new Error(`no app has the labels ${selector}`);
+  }
   if (chosen.length === 0) throw new Error(none);
   return chosen.map(nameOf);
 }

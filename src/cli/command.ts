@@ -49,6 +49,8 @@ export interface Command {
   /** Added to that error: what to use instead. */
   operandHint?: string;
   flags: Record<string, Flag>;
+  /** Flags that programs with the same command have, as typed, and what to do here instead. */
+  otherFlags?: Record<string, string>;
   /** After this many operands, all words belong to another command line, even without `--`. */
   ownOperands?: number;
   examples: string[];

@@ -35,6 +35,12 @@ export async function readManifestFiles(
 ): Promise<ManifestFile[]> {
   const named = [...listFlag(invocation, "filename"), ...invocation.args];
   if (named.length === 0) throw new UsageError("no manifest is named: use -f FILE");
+  const url = named.find((path) => /^https?:\/\//.test(path));
+  if (url !== undefined) {
+    throw new UsageError(
+      `${url}: manifests are read from files; use curl -fsSL ${url} | nckubelet apply -f -`,
+    );
+  }
   if (named.filter(isInput).length > 1) {
     throw new UsageError("standard input can be read only once: use - only once");
   }

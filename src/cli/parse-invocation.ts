@@ -8,7 +8,7 @@ import { type Command, type Flag, type FlagValues, type Invocation, UsageError }
  * value: `--standalone=false` overrides the config file.
  */
 export function parseInvocation(
-  { flags: own, ownOperands }: Pick<Command, "flags" | "ownOperands">,
+  { flags: own, ownOperands, otherFlags = {} }: Pick<Command, "flags" | "ownOperands" | "otherFlags">,
   typed: string[],
 ): Invocation {
   const flags: Record<string, Flag> = {
@@ -29,7 +29,8 @@ export function parseInvocation(
     .map((word) => /^--([^=]+)/.exec(word)?.[1])
     .find((name) => name !== undefined && !Object.hasOwn(flags, name));
   if (unknown !== undefined) {
-    throw new UsageError(`unknown flag --${unknown}${suggest(unknown, flags)}`);
+    const other = ownValue(otherFlags, `--${unknown}`);
+    throw new UsageError(`unknown flag --${unknown}${other ? `: ${other}` : suggest(unknown, flags)}`);
   }
   const switchValues = readSwitchValues(beforeOperands, flags);
   // parseArgs does not support switches with a value.
@@ -45,7 +46,10 @@ export function parseInvocation(
   } catch (cause) {
     const [message = ""] = (cause as Error).message.split(". ");
     const [, unknownShort] = /^Unknown option '-(.*)'$/.exec(message) ?? [];
-    if (unknownShort !== undefined) throw new UsageError(`unknown flag -${unknownShort}`);
+    if (unknownShort !== undefined) {
+      const other = ownValue(otherFlags, `-${unknownShort}`);
+      throw new UsageError(`unknown flag -${unknownShort}${other ? `: ${other}` : ""}`);
+    }
     const [, typedFlag] =
       /^Option '(?:-\w, )?(-\S+)(?: <value>)?' argument (?:missing|is ambiguous)/.exec(message) ?? [];
     const flag = Object.entries(flags).find(([name, { short }]) =>

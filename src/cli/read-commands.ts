@@ -71,6 +71,15 @@ export function readCommands(origin: AppOrigin): ReadCommands {
   };
 }
 
+const all = "it lists the apps of all namespaces and phases";
+/** Those of kubectl get and docker ps; `kubectl ncapp` has -A itself. */
+const allAreListed: Record<string, string> = {
+  "-A": all,
+  "--all-namespaces": all,
+  "-a": all,
+  "--all": all,
+};
+
 /** Lists apps. With --watch a terminal shows them in place; elsewhere each change is a line. */
 function psCommand({ program, scope, listFlags, connect }: AppOrigin): Command {
   return {
@@ -80,6 +89,11 @@ function psCommand({ program, scope, listFlags, connect }: AppOrigin): Command {
       selector: selectorFlag,
       watch: { kind: "switch", short: "w", help: "Show changes until Ctrl-C." },
       output: outputFlag,
+    },
+    otherFlags: {
+      ...allAreListed,
+      "-q": "use -o name",
+      "--sort-by": "'top --once' sorts by usage; -o json is for programs",
     },
     examples: [
       `${program} ps`,

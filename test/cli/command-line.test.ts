@@ -58,6 +58,22 @@ test("a mistyped command or flag exits with 2 and a suggestion", async () => {
   assert.match((await call(["echo", "-x"])).stderr, /^nckubelet: unknown flag -x\n/);
 });
 
+test("what docker, kubectl and systemctl have is refused with what to use here", async () => {
+  const refused = async (...words: string[]) => (await callWith(words).done).stderr.split("\n")[0];
+  assert.match(await refused("ps", "-A") ?? "", /unknown flag -A: it lists the apps of all namespaces/);
+  assert.match(await refused("run", "-d", "./x.sh") ?? "", /unknown flag -d: run returns when the app runs/);
+  assert.match(
+    await refused("run", "--memory", "1g", "./x.sh") ?? "",
+    /unknown flag --memory: use --mem PERCENT/,
+  );
+  assert.match(await refused("disable", "web") ?? "", /unknown command "disable"; did you mean "stop"\?/);
+  assert.match(await refused("run", "./") ?? "", /\.\/ is a folder: name a script/);
+  assert.match(
+    await refused("apply", "-f", "https://example.com/x.yaml") ?? "",
+    /read from files; use curl -fsSL https:\/\/example\.com\/x\.yaml \| nckubelet apply -f -/,
+  );
+});
+
 test("a flag without its value exits with 2 and says what it needs", async () => {
   const refused = async (...words: string[]) => {
     const { code, stderr } = await callWith(words).done;

@@ -156,6 +156,7 @@ function nameFrom(script: string): string {
   const file = basename(script.replace(/[?#].*$/, ""));
   const name = file.replace(/\.[^.]*$/, "").toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
   if (isSafeName(name)) return name;
+  if (/(^|\/)\.{0,2}$/.test(script)) throw new UsageError(`${script} is a folder: name a script`);
   throw new UsageError(`${JSON.stringify(script)} cannot be the name of an app: choose one with --name`);
 }
 

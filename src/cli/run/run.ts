@@ -18,6 +18,26 @@ import { checkScript, manifestFlags, manifestOf } from "./run-manifest.ts";
 
 const startTimeoutMs = 15_000;
 
+const hasNoContainer = "an app is no container: it uses the files and ports of the node";
+const byMem = "use --mem PERCENT, a share of the node's memory";
+const detached = "run returns when the app runs; --attach prints its log until it ends";
+/** Those of docker run. */
+const otherFlags: Record<string, string> = {
+  "-d": detached,
+  "--detach": detached,
+  "-i": "use --attach for the output, or 'nckubelet exec APP -- sh' for a shell",
+  "-t": "use --attach for the output, or 'nckubelet exec APP -- sh' for a shell",
+  "--rm": "use 'nckubelet delete APP' when it has ended",
+  "-p": hasNoContainer,
+  "--publish": hasNoContainer,
+  "-v": hasNoContainer,
+  "--volume": hasNoContainer,
+  "-m": byMem,
+  "--memory": byMem,
+  "--cpus": "use --cpu PERCENT, a share of all CPUs of the node",
+  "-u": "use --user USER",
+};
+
 export const runCommand: Command = {
   operands: "SCRIPT [-- ARG...]",
   flags: {
@@ -26,6 +46,7 @@ export const runCommand: Command = {
     attach: { kind: "switch", short: "a", help: "Print its log until it ends; Ctrl-C stops it." },
     socket: socketFlag,
   },
+  otherFlags,
   examples: [
     "nckubelet run ./server.sh --cpu 20 --mem 10",
     "nckubelet run ./backup.sh --restart never --attach -- --full",
