@@ -11,9 +11,8 @@ import { createPods, type Pods } from "../report/pods/pods.ts";
 import { createReleases, createStatusReporter, type ReportedApp } from "../report/status/status.ts";
 import type { ServerObserver } from "../sources/api-server.ts";
 import { sourceNames } from "../sources/source.ts";
-import { hasStarted, holderOf } from "../supervisor/status.ts";
+import { hasStarted, holderOf, isPassing } from "../supervisor/status.ts";
 import type { SupervisedApp, Supervisor, SupervisorListener } from "../supervisor/supervisor.ts";
-import type { AppRecord } from "../supervisor/types.ts";
 import type { ApiServerConnection } from "./api-server-connection.ts";
 import type { Gate } from "./node/node.ts";
 import type { AgentOptions } from "./options.ts";
@@ -36,8 +35,8 @@ export interface ClusterReports extends SupervisorListener {
 const flushMs = 2000;
 /** Apps that appear together, such as the files of a folder, get their first mirrors together. */
 const firstMirrorMs = 200;
-/** Most starts take less: a report in the middle of one would slow it down, and be outdated when it arrives. */
-const startMs = 100;
+/** Most starts and stops take less: a report in the middle of one would slow it down, and be outdated when it arrives. */
+const passingMs = 100;
 /** When to ask again which apps an earlier agent did not release. */
 const leftoversRetryMs = 30_000;
 
@@ -177,10 +176,10 @@ export function createClusterReports(
     if (mirror) showPod(known, mirror, status);
   };
 
-  /** The keys of apps whose start may end before it is worth a report. */
-  const starting = new Set<string>();
-  const reportStart = (key: string) => {
-    const known = starting.delete(key) ? supervisor.get(key) : undefined;
+  /** The keys of apps whose state may pass before it is worth a report. */
+  const passing = new Set<string>();
+  const reportPassing = (key: string) => {
+    const known = passing.delete(key) ? supervisor.get(key) : undefined;
     if (known) report(known);
   };
 
@@ -211,9 +210,9 @@ export function createClusterReports(
     },
     changed(known) {
       const { key, record } = known;
-      if (record.source !== sourceNames.apiServer || !isStarting(record)) return report(known);
-      if (!starting.has(key)) void sleep(startMs, signal).then(() => reportStart(key));
-      starting.add(key);
+      if (record.source !== sourceNames.apiServer || !isPassing(known)) return report(known);
+      if (!passing.has(key)) void sleep(passingMs, signal).then(() => reportPassing(key));
+      passing.add(key);
     },
     event({ record: { app, source } }, event) {
       if (gate.why !== undefined) return;
@@ -230,7 +229,7 @@ export function createClusterReports(
     syncMirrors,
     pods,
     async close() {
-      starting.forEach(reportStart);
+      passing.forEach(reportPassing);
       await Promise.all([reporter, recorder, releases, pods].map((writer) => writer.flush(flushMs)));
       ending.abort();
       releases.close();
@@ -239,11 +238,6 @@ export function createClusterReports(
       recorder.close();
     },
   };
-}
-
-/** Reports whether a start is about to begin or under way. */
-function isStarting({ phase, reason }: AppRecord): boolean {
-  return phase === "Starting" || phase === "Pending" && reason === "";
 }
 
 /** Identifies an object of the API server; with its version only where that is known to be the server's newest. */

@@ -32,9 +32,21 @@ export interface StatusInput {
  * said before is about to be stopped, so it does not count.
  */
 export function isReady({ phase, run, app }: AppRecord): boolean {
-  if (run && run.hash !== runHash(app)) return false;
+  if (isOutdated({ run, app })) return false;
   const probed = app.spec.readinessProbe ?? app.spec.startupProbe;
   return phase === "Running" && (!probed || run?.ready === true);
+}
+
+function isOutdated({ run, app }: Pick<AppRecord, "run" | "app">): boolean {
+  return run !== undefined && run.hash !== runHash(app);
+}
+
+/** Reports whether the state of an app usually lasts milliseconds: a start or a stop under way, or a run whose caps are about to be known. */
+export function isPassing({ record, caps }: { record: AppRecord; caps?: CapsState }): boolean {
+  const { phase, reason } = record;
+  if (phase === "Running") return caps === undefined || isOutdated(record);
+  return phase === "Starting" || phase === "Stopping" ||
+    phase === "Pending" && (reason === "" || reason === "Stopped");
 }
 
 /** Reports whether the startup probe of an app that runs has passed, or it has none. */

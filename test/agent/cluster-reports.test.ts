@@ -5,14 +5,16 @@ import type { AgentOptions } from "../../src/agent/options.ts";
 import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { createStatusBoard } from "../../src/agent/view/view.ts";
+import type { NCAppStatus } from "../../src/api/types.ts";
 import { applyDefaults } from "../../src/api/validate/validate.ts";
 import { sourceNames } from "../../src/sources/source.ts";
+import type { CapsState } from "../../src/supervisor/confinement/confinement.ts";
 import type { SupervisedApp, Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord } from "../../src/supervisor/types.ts";
 import { ncapp } from "../builders.ts";
 import { FakeApi } from "../kube/fake-api.ts";
 import { withClient } from "../kube/fake-server.ts";
-import { recordWith } from "../supervisor/fixtures.ts";
+import { appWith, recordWith, runOf } from "../supervisor/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 
 test("an agent that starts releases moved apps that it does not have, except one whose record it cannot read", async () => {
@@ -38,7 +40,8 @@ test("an agent that starts releases moved apps that it does not have, except one
   assert.equal(holderOf("unreadable"), "node-a");
 });
 
-test("a start is reported when it is done; one that takes long, or that the agent leaves behind, as it is", async () => {
+/** Reports of apps without Pods; `bind` adds an app and returns what changes its record and caps. */
+function reportsOfApps() {
   const api = new FakeApi();
   const apps = new Map<string, SupervisedApp>();
   const supervisor = { get: (key: string) => apps.get(key), list: () => [], isOnHold: () => false };
@@ -51,33 +54,59 @@ test("a start is reported when it is done; one that takes long, or that the agen
       board: createStatusBoard({ meter: { latest: () => undefined }, bootId: "b" }),
     } as unknown as Parameters<typeof createClusterReports>[2],
   );
-  const phaseOf = (name: string) => api.get(ncappPath("default", name)).status?.phase;
+  const statusOf = (name: string): NCAppStatus | undefined => api.get(ncappPath("default", name)).status;
   const bind = (name: string) => {
     const app = api.add(ncapps, ncapp({ metadata: { name, uid: name }, spec: { nodeName: "node-a" } }));
     reports.observer.applied(app);
-    return (phase: AppRecord["phase"], reason: AppRecord["reason"]) => {
+    return (fields: Partial<AppRecord>, caps?: CapsState) => {
       const record = recordWith({
         app: { ...app, spec: applyDefaults(app.spec) },
         source: sourceNames.apiServer,
-        phase,
-        reason,
+        ...fields,
       });
-      const known = { key: `default/${name}`, record };
+      const known = { key: `default/${name}`, record, caps };
       apps.set(known.key, known);
       reports.changed(known);
     };
   };
+  return { api, reports, bind, statusOf, phaseOf: (name: string) => statusOf(name)?.phase };
+}
+
+test("a start is reported when it is done; one that takes long, or that the agent leaves behind, as it is", async () => {
+  const { api, reports, bind, phaseOf } = reportsOfApps();
   const quick = bind("quick");
-  quick("Pending", "");
-  quick("Starting", "Starting");
-  quick("Running", "Running");
+  quick({ phase: "Pending", reason: "" });
+  quick({ phase: "Starting", reason: "Starting" });
+  quick({ phase: "Running", reason: "Running" });
   await waitFor("it is reported", () => phaseOf("quick") === "Running");
   assert.equal(api.takeAsked().length, 1);
-  bind("slow")("Starting", "Starting");
+  bind("slow")({ phase: "Starting", reason: "Starting" });
   await waitFor("it is reported", () => phaseOf("slow") === "Starting");
-  bind("last")("Pending", "");
+  bind("last")({ phase: "Pending", reason: "" });
   await reports.close();
   assert.equal(phaseOf("last"), "Pending");
+});
+
+test("a restart is one report, with the caps of the new run; a stop that takes long is reported as it is", async () => {
+  const { api, reports, bind, statusOf, phaseOf } = reportsOfApps();
+  const capped: CapsState = { enforced: true };
+  const change = bind("web");
+  change({ phase: "Running", reason: "Running" }, capped);
+  await waitFor("it is reported", () => phaseOf("web") === "Running");
+  api.takeAsked();
+  const outdated = runOf(appWith(), { bootId: "b", hash: "before" });
+  change({ phase: "Running", reason: "Running", run: outdated }, capped);
+  change({ phase: "Stopping", reason: "Updated" }, capped);
+  change({ phase: "Pending", reason: "Stopped", restarts: 1 });
+  change({ phase: "Starting", reason: "Starting", restarts: 1 });
+  change({ phase: "Running", reason: "Running", restarts: 1 });
+  change({ phase: "Running", reason: "Running", restarts: 1 }, capped);
+  await waitFor("the new run is reported", () => statusOf("web")?.restarts === 1);
+  assert.deepEqual([api.takeAsked().length, phaseOf("web")], [1, "Running"]);
+  assert.ok(statusOf("web")?.conditions?.some(({ type }) => type === "LimitsEnforced"));
+  change({ phase: "Stopping", reason: "Updated", restarts: 1 }, capped);
+  await waitFor("the stop is reported", () => phaseOf("web") === "Stopping");
+  await reports.close();
 });
 
 test("an app has a Pod while this node holds it, and a local app if it has a mirror", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
-import { holderOf, isReady, statusOf, withTransitions } from "../../src/supervisor/status.ts";
+import { holderOf, isPassing, isReady, statusOf, withTransitions } from "../../src/supervisor/status.ts";
 import { appWith, killCounts, recordWith, runOf, start } from "./fixtures.ts";
 
 const measured = {
@@ -144,5 +144,28 @@ test("how a run of an earlier spec failed is not shown with the generation of th
     assert.deepEqual([status.phase, status.reason, status.message], ["Pending", "", ""]);
     const capped = { ...record, app: appWith({ shellFile: "/opt/v1.sh", cpuPCT: "5" }) };
     assert.equal(statusOf({ record: capped, ready: false }).phase, phase);
+  }
+});
+
+test("starts, stops and runs that are about to be replaced or measured pass; what may last does not", () => {
+  const app = appWith();
+  const caps = { enforced: true } as const;
+  const current = recordWith({ app, phase: "Running", reason: "Running", run: runOf(app) });
+  assert.ok(isPassing({ record: current }));
+  assert.ok(isPassing({ record: { ...current, run: runOf(app, { hash: "before" }) }, caps }));
+  const states = [
+    ["Pending", "", true],
+    ["Starting", "Starting", true],
+    ["Stopping", "Updated", true],
+    ["Pending", "Stopped", true],
+    ["Running", "Running", false],
+    ["Pending", "UnknownUser", false],
+    ["BackOff", "Error", false],
+    ["Failed", "Error", false],
+    ["Succeeded", "Completed", false],
+    ["Stopped", "Suspended", false],
+  ] as const;
+  for (const [phase, reason, passes] of states) {
+    assert.equal(isPassing({ record: { ...current, phase, reason }, caps }), passes, `${phase} ${reason}`);
   }
 });
