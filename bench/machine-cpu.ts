@@ -32,7 +32,7 @@ async function lookAround(ms: number): Promise<number> {
 }
 
 /** user, nice, system, irq, softirq of all CPUs, in seconds. */
-function readBusySeconds(): number {
+export function readBusySeconds(): number {
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = readFileSync("/proc/stat", "utf8")
     .split("\n", 1)[0]!.trim().split(/\s+/).slice(1).map(Number);
   return (user + nice + system + irq + softirq) / 100;

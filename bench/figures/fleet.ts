@@ -1,264 +1,179 @@
 /**
  * The load of a fleet on one real API server: hollow agents, which sync, watch, renew and report as real ones do, with apps that have
- * no processes (test/hollow). The fleets are measured with the selectable field, the small one also without it: then all
- * agents watch all apps. In the large fleet each change would go to 500 agents, which is more than two CPUs can do.
+ * no processes (test/hollow). Each fleet has a server of its own, which serves lists from its cache, as those of current clusters do.
+ * The small fleet is also measured without the selectable field: then all agents watch all apps. In the large fleet each change would go to 500 agents, which is more than two CPUs can do.
  *
- * Caveats: agents, API server and etcd share this machine, so times include waits for its CPUs; CPU time does not. What did not arrive
- * in time is counted.
+ * Caveats: agents, API server and etcd share this machine, so times include waits for its CPUs; CPU time hardly does. A rate of changes
+ * that the machine does not sustain has no percentiles, since they would depend on how long it was tried. The usage of hollow apps
+ * never changes, so an idle fleet reports none; of real apps it is at most 12 reports per app and hour (`requests`).
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { agentGroup, agentUser } from "../../src/api/names.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
-import type { Cluster } from "../../test/harness/cluster.ts";
 import { withControlPlane } from "../../test/harness/control-plane.ts";
 import { installCRD } from "../../test/harness/install-crd.ts";
 import { setSelectableFields } from "../../test/harness/selectable-fields.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";
 import { createApp, inParallel } from "../cluster-scene.ts";
-import { changeApps, type Changes } from "../fleet/changes.ts";
-import { countsSince, type Fleet, type RequestCounts, startFleet, sumOf } from "../fleet/fleet.ts";
-import { readCost } from "../process-cost.ts";
-import { percentile } from "../statistics.ts";
+import { type Changes, followApps } from "../fleet/changes.ts";
+import { createFleet, type Credentials } from "../fleet/fleet.ts";
+import { becomesQuiet, type Load, measureLoad, type Observed, windowMs } from "../fleet/load.ts";
+import { aboutApps, countsSince, type RequestCounts, sumOf } from "../fleet/requests.ts";
+import { describeFleets, isSustained, type Measured } from "../fleet/table.ts";
 
-const sizes = [100, 500];
+const small = { agents: 100, rates: [50] };
+/** Higher rates are tried until the machine does not sustain one. */
+const large = { agents: 500, rates: [10, 25, 50] };
 const appsPerNode = 20;
-const changesPerSecond = 50;
-/** How long a status may take after the last change, and a fleet until it is quiet. */
+/** Agents that start together. Many more would overload the server, so that it wastes its time with requests that time out. */
+const wave = 25;
+const startMs = 600_000;
+/** How long the last statuses may take, and a fleet until it is quiet. */
 const patienceMs = 10_000;
-const settleMs = 300_000;
-/** Longer than the period of reports: the first usage of an app is reported that long after its start. */
-const quietMs = 12_000;
-/** Requests per agent and second of a quiet fleet: watches end after some minutes, and are opened again. */
-const quietRate = 1 / 30;
+const quietMs = 240_000;
 
 export const fleet: Benchmark = {
   name: "fleet",
   about:
-    `Fleets of ${sizes.join(" and ")} hollow agents, ${appsPerNode} apps each, on one real API server: ` +
-    `idle, and with ${changesPerSecond} changes a second that restart an app. The peer is the small fleet without the selectable ` +
-    "field in the CRD. CPU in percent of one core.",
+    `Fleets of ${small.agents} and ${large.agents} hollow agents, ${appsPerNode} apps each, each fleet on a real API server of its own, ` +
+    "which serves lists from its cache, as with a current etcd: " +
+    "idle, and with changes that restart an app. The peer is the same fleet without the selectable field in the CRD; the limit is " +
+    "the same server with the same apps, and without agents. CPU in percent of one core. About ten minutes on two cores.",
   needs: ["control-plane"],
-  run: measure,
+  async run(context) {
+    const measured: Measured[] = [];
+    const failed: Figure[] = [];
+    for (const size of [small, large]) {
+      await measureFleet(size, context, (one) => measured.push(one)).catch(({ message }: Error) =>
+        failed.push({
+          figure: `${size.agents} agents`,
+          unit: "",
+          note: `the measurement ended early: ${message}`,
+        })
+      );
+    }
+    return [...describeFleets(measured, { patienceMs }), ...failed];
+  },
 };
 
-interface Load {
+interface Scene extends Observed {
+  client: KubeClient;
+  size: { agents: number; rates: number[] };
+  nodes: string[];
   seconds: number;
-  requests: RequestCounts;
-  /** CPU seconds. */
-  apiServer: number;
-  etcd: number;
+  say: (text: string) => void;
+  /** The apps that were changed so far: no app is changed twice. */
+  changed: number;
 }
 
-interface Measured {
-  idle: Load;
-  busy: Load & Changes;
-  /** Whether the fleet was quiet before the measurement. */
-  isQuiet: boolean;
-}
-
-async function measure({ long, say }: Context): Promise<Figure[]> {
-  const seconds = long ? 60 : 20;
-  const nodes = Array.from({ length: Math.max(...sizes) }, (_, at) => `hollow-${at}`);
+/** Measures a fleet with the selectable field, and the small one without it. */
+async function measureFleet(
+  size: Scene["size"],
+  { long, say }: Context,
+  keep: (measured: Measured) => void,
+): Promise<void> {
+  const nodes = Array.from({ length: size.agents }, (_, at) => `hollow-${at}`);
   const users = nodes.map((node) => ({ name: agentUser(node), groups: [agentGroup] }));
-  return await withControlPlane(async (cluster) => {
+  await withControlPlane(async (cluster) => {
     if (!cluster.has("selectable-fields")) throw new Error("this API server has no selectable fields");
     await installCRD(cluster);
-    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 40 });
-    const kubeconfigs = await Promise.all(
-      nodes.map(async (
-        node,
-      ): Promise<[string, string]> => [node, await cluster.kubeconfigFor(agentUser(node))]),
+    // More places than changes can queue up: they must not wait here.
+    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 500 });
+    const credentials = await Promise.all(
+      nodes.map(async (node): Promise<Credentials> => [node, await cluster.kubeconfigFor(agentUser(node))]),
     );
-    const measured = new Map<string, Measured | string>();
-    const keep = async (size: number, isSelected: boolean, agents: Fleet) => {
-      const scene = { cluster, client, agents, size, seconds, isSelected, say };
-      measured.set(
-        keyOf(size, isSelected),
-        await measureFleet(scene).catch(({ message }) => String(message)),
-      );
-    };
-    /** Runs a fleet during `use`. */
-    const withFleet = async (size: number, use: (agents: Fleet) => Promise<void>) => {
-      const agents = await startFleet(kubeconfigs.slice(0, size), Math.ceil(size / 125));
-      try {
-        await use(agents);
-      } finally {
-        await agents.stop();
-      }
-    };
-    const [small = 0, large = 0] = sizes;
+    const fleet = createFleet(Math.ceil(size.agents / 125));
+    const scene = { cluster, fleet, client, size, nodes, seconds: long ? 60 : 30, say, changed: 0 };
     try {
       await setSelectableFields(cluster, true);
-      say(`creating ${small * appsPerNode} apps`);
-      await createApps(client, nodes.slice(0, small));
-      await withFleet(small, async (agents) => {
-        await keep(small, true, agents);
-        // The server ends the watches, and the agents find that they cannot select any more.
-        await setSelectableFields(cluster, false);
-        await keep(small, false, agents);
-      });
-      await setSelectableFields(cluster, true);
-      say(`creating ${(large - small) * appsPerNode} apps`);
-      await createApps(client, nodes.slice(small));
-      await withFleet(large, (agents) => keep(large, true, agents));
+      say(`${size.agents} agents: creating ${size.agents * appsPerNode} apps`);
+      await createApps(client, nodes);
+      await becomesQuiet(scene, { agents: 0, patienceMs: quietMs / 4 });
+      const [without] = await measureLoad(scene, () => pause(windowMs));
+      const beforeStart = await fleet.requests();
+      await startInWaves(scene, credentials);
+      keep(await measure(scene, { isSelected: true, without, beforeStart }));
+      if (size !== small) return;
+      // The server ends the watches, and the agents find that they cannot select any more.
+      await setSelectableFields(cluster, false);
+      keep(await measure(scene, { isSelected: false, without }));
     } finally {
+      await fleet.stop();
       client.close();
     }
-    return [...sizes.flatMap((size) => describe(size, measured)), growth(measured)];
-  }, { users });
+  }, { users, listsFromCache: true });
 }
-
-const keyOf = (size: number, isSelected: boolean) =>
-  `${size} agents ${isSelected ? "with" : "without"} the selector`;
 
 async function createApps(client: KubeClient, nodes: string[]): Promise<void> {
   await inParallel(nodes.length * appsPerNode, 16, (at) => {
     const nodeName = nodes[at % nodes.length]!;
-    const name = appName(nodeName, Math.floor(at / nodes.length));
-    return createApp(client, name, { shellFile: "/bin/true", nodeName, terminationGracePeriodSeconds: 1 });
+    const spec = { shellFile: "/bin/true", nodeName, terminationGracePeriodSeconds: 1 };
+    return createApp(client, appName(nodes, at), spec);
   });
 }
 
-const appName = (node: string, at: number) => `${node}-app-${at}`;
+/** The names of apps, so that the first ones are on different nodes. */
+function appName(nodes: string[], at: number): string {
+  return `${nodes[at % nodes.length]}-app-${Math.floor(at / nodes.length) % appsPerNode}`;
+}
 
-interface Scene {
-  cluster: Cluster;
-  client: KubeClient;
-  agents: Fleet;
-  size: number;
-  seconds: number;
-  isSelected: boolean;
-  say: (text: string) => void;
+/** Starts the agents in waves; the next one starts when the apps of the last one are reported. */
+async function startInWaves({ fleet, say }: Scene, credentials: Credentials[]): Promise<void> {
+  const startedAt = Date.now();
+  for (let at = 0; at < credentials.length; at += wave) {
+    const agents = credentials.slice(at, at + wave);
+    await fleet.start(agents);
+    const apps = (at + agents.length) * appsPerNode;
+    // The last report of a start is that of its Pod.
+    const isReported = async () => ((await fleet.requests())["patch pods/status"] ?? 0) >= apps;
+    await waitFor(`${apps} apps are reported`, isReported, startedAt + startMs - Date.now());
+  }
+  say(`${credentials.length} agents: all apps run after ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
 }
 
 /** Measures a fleet once it is quiet. */
-async function measureFleet(scene: Scene): Promise<Measured> {
-  const { client, size, seconds, isSelected, say } = scene;
-  const how = keyOf(size, isSelected);
-  const startedAt = Date.now();
-  const isQuiet = await becomesQuiet(scene);
-  const settled = `${isQuiet ? "quiet" : "not quiet"} after ${
-    ((Date.now() - startedAt) / 1000).toFixed(0)
-  } s`;
-  say(`${how}: ${settled}; idle for ${seconds} s`);
-  const [idle] = await load(scene, () => pause(seconds * 1000));
-  say(`${how}: ${changesPerSecond} changes a second for ${seconds} s`);
-  // Spread over the nodes; no app twice, and other apps each time.
-  const first = isSelected ? 0 : appsPerNode / 2;
-  const names = Array.from({ length: changesPerSecond * seconds }, (_, at) => {
-    const app = first + Math.floor(at / size) % (appsPerNode / 2);
-    return appName(`hollow-${at % size}`, app);
-  });
-  const [busy, changes] = await load(
-    scene,
-    () => changeApps(client, { names, perSecond: changesPerSecond, patienceMs }),
-  );
+async function measure(
+  scene: Scene,
+  { isSelected, without, beforeStart }: { isSelected: boolean; without: Load; beforeStart?: RequestCounts },
+): Promise<Measured> {
+  const { fleet, size, seconds, say } = scene;
+  const how = `${size.agents} agents ${isSelected ? "with" : "without"} the selector`;
+  const settled = await becomesQuiet(scene, { agents: size.agents, patienceMs: quietMs });
+  say(`${how}: ${settled.quiet ? "quiet" : "not quiet"} after ${settled.seconds.toFixed(0)} s`);
+  const starts = beforeStart && aboutApps(countsSince(beforeStart, await fleet.requests()));
+  await using changer = await followApps(scene.client);
+  const [idle] = await measureLoad(scene, () => pause(seconds * 1000));
   const [requests, cpu] = [sumOf(idle.requests) / idle.seconds, idle.apiServer / idle.seconds * 100];
   say(`${how}: idle ${requests.toFixed(1)} requests/s, API server ${cpu.toFixed(0)}% of a core`);
-  return { idle, busy: { ...changes, ...busy }, isQuiet };
-}
-
-/** Waits until the agents send little but heartbeats for `quietMs`; false if that takes too long. */
-async function becomesQuiet({ agents, size }: Scene): Promise<boolean> {
-  const isOther = (kind: string) => !/ (leases|nodes)$/.test(kind);
-  const countOthers = async () =>
-    sumOf(Object.fromEntries(Object.entries(await agents.requests()).filter(([kind]) => isOther(kind))));
-  const most = size * quietRate * quietMs / 1000;
-  for (const end = Date.now() + settleMs; Date.now() < end;) {
-    const before = await countOthers();
-    await pause(quietMs);
-    if (await countOthers() - before <= most) return true;
+  const busy: Measured["busy"] = [];
+  for (const perSecond of size.rates) {
+    const names = Array.from({ length: perSecond * 20 }, () => appName(scene.nodes, scene.changed++));
+    const before = await fleet.requests();
+    const [load, changes] = await measureLoad(
+      scene,
+      () => changer.change({ names, perSecond, patienceMs }),
+    );
+    // The usage of the new runs is reported later.
+    await pause(windowMs);
+    const writes = aboutApps(countsSince(before, await fleet.requests()));
+    busy.push({ perSecond, load, changes, writes });
+    say(`${how}: ${describeProgress(perSecond, changes)}`);
+    if (!isSustained(changes)) break;
   }
-  return false;
-}
-
-async function load<T>({ cluster, agents }: Scene, work: () => Promise<T>): Promise<[Load, T]> {
-  const cpu = ({ pid = 0 }: { pid?: number }) => readCost(pid).cpuSeconds;
-  const read = async () => ({
-    at: Date.now(),
-    requests: await agents.requests(),
-    apiServer: cpu(cluster.apiServer),
-    etcd: cpu(cluster.etcd),
-  });
-  const before = await read();
-  const result = await work();
-  const after = await read();
-  return [{
-    seconds: (after.at - before.at) / 1000,
-    requests: countsSince(before.requests, after.requests),
-    apiServer: after.apiServer - before.apiServer,
-    etcd: after.etcd - before.etcd,
-  }, result];
-}
-
-function describe(size: number, measured: Map<string, Measured | string>): Figure[] {
-  const [selected, whole] = [measured.get(keyOf(size, true)), measured.get(keyOf(size, false))];
-  const row = (
-    figure: string,
-    unit: string,
-    pick: (measured: Measured) => number,
-    notes: string[] = [],
-  ): Figure => ({
-    figure: `${size} agents, ${figure}`,
-    ...(typeof selected === "object" && { ours: pick(selected) }),
-    unit,
-    ...(typeof whole === "object" && { peer: { what: "without the selector", value: pick(whole) } }),
-    ...(notes.length > 0 && { note: notes.join("; ") }),
-  });
-  const perHundred = (cpuSeconds: number, seconds: number) => cpuSeconds / seconds * 100 / (size / 100);
-  const time = (share: number) => ({ busy: { times } }: Measured) =>
-    times.length > 0 ? percentile(times, share) : Infinity;
-  return [
-    row("idle: requests", "requests/s", ({ idle }) => sumOf(idle.requests) / idle.seconds, [
-      ...typeof selected === "object" ? [`per agent and minute: ${perMinute(selected.idle, size)}`] : [],
-      ...[selected, whole].filter((one) => typeof one === "string").map((why) => `not measured: ${why}`),
-    ]),
-    row(
-      "idle: CPU of the API server per 100 nodes",
-      "%",
-      ({ idle }) => perHundred(idle.apiServer, idle.seconds),
-    ),
-    row("idle: CPU of etcd per 100 nodes", "%", ({ idle }) => perHundred(idle.etcd, idle.seconds)),
-    row("changes: requests", "requests/s", ({ busy }) => sumOf(busy.requests) / busy.seconds, [
-      "of the agents, without the changes themselves",
-    ]),
-    row(
-      "changes: CPU of the API server per 100 nodes",
-      "%",
-      ({ busy }) => perHundred(busy.apiServer, busy.seconds),
-    ),
-    row("changes: CPU of etcd per 100 nodes", "%", ({ busy }) => perHundred(busy.etcd, busy.seconds)),
-    row("apply → status Running, p50", "ms", time(0.5), [
-      ...typeof selected === "object" ? [describeChanges("with", selected)] : [],
-      ...typeof whole === "object" ? [describeChanges("without", whole)] : [],
-    ]),
-    row("apply → status Running, p99", "ms", time(0.99)),
-  ];
-}
-
-function perMinute({ requests, seconds }: Load, size: number): string {
-  return Object.entries(requests).map(([kind, made]) => `${(made / size / seconds * 60).toFixed(1)} ${kind}`)
-    .join(", ");
-}
-
-function describeChanges(how: string, { busy: { times, missing }, isQuiet }: Measured): string {
-  const late = `${missing} of ${times.length + missing} statuses not seen within ${patienceMs / 1000} s`;
-  return `${how} the selector, ${late}${
-    isQuiet ? "" : `, and the fleet was not quiet after ${settleMs / 1000} s`
-  }`;
-}
-
-/** How the cost of one agent grows with the fleet: 1 is linear growth of the whole. */
-function growth(measured: Map<string, Measured | string>): Figure {
-  const [small, large] = sizes.map((size) => {
-    const found = measured.get(keyOf(size, true));
-    return typeof found === "object" ? found.idle.apiServer / found.idle.seconds / size : NaN;
-  });
   return {
-    figure: `idle: CPU of the API server per agent, growth from ${sizes[0]} to ${sizes.at(-1)} agents`,
-    ...(small && large ? { ours: large / small } : {}),
-    unit: "times",
-    note: "includes what the API server does without any agent, which weighs less in a large fleet",
+    agents: size.agents,
+    apps: size.agents * appsPerNode,
+    isSelected,
+    settled,
+    without,
+    starts,
+    idle,
+    busy,
   };
+}
+
+function describeProgress(perSecond: number, { count, times, backlog, refused }: Changes): string {
+  return `${perSecond} changes/s: ${times.length} of ${count} arrived, ${backlog} not within a second, ${refused} refused`;
 }

@@ -2,81 +2,75 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { readCost } from "../process-cost.ts";
+import type { RequestCounts } from "./requests.ts";
 
-/** Requests by verb and resource, such as `update leases`. */
-export type RequestCounts = Record<string, number>;
+export type Credentials = [node: string, kubeconfig: string];
 
 export interface Fleet {
+  /** Starts agents for these nodes, spread over the processes; resolves when they run. */
+  start(agents: Credentials[]): Promise<void>;
   /** The requests of all agents so far. */
   requests(): Promise<RequestCounts>;
+  /** The CPU time of all agents so far. */
+  cpuSeconds(): number;
   stop(): Promise<void>;
 }
 
 /** How long a busy worker may take to end. */
 const stopMs = 10_000;
 
-/** Starts agents for the nodes, by their kubeconfigs, in this many processes; resolves when all run. */
-export async function startFleet(kubeconfigs: [node: string, file: string][], count: number): Promise<Fleet> {
+/** Creates a fleet without agents in this many processes. */
+export function createFleet(processes: number): Fleet {
   const program = fileURLToPath(new URL("./worker.ts", import.meta.url));
-  const share = Math.ceil(kubeconfigs.length / count);
-  const workers = Array.from({ length: count }, (_, at) => {
-    const own = kubeconfigs.slice(at * share, (at + 1) * share);
-    return fork(program, [JSON.stringify(own)]);
-  });
-  const stop = async () => {
-    await Promise.all(
-      workers.filter(({ connected }) => connected).map(async (worker) => {
-        const ended = once(worker, "exit");
-        worker.disconnect();
-        const timer = setTimeout(() => worker.kill("SIGKILL"), stopMs);
-        await ended;
-        clearTimeout(timer);
-      }),
-    );
-  };
-  try {
-    await Promise.all(workers.map(hear));
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  const workers = Array.from({ length: processes }, () => fork(program));
   return {
-    stop,
-    async requests() {
-      const counts = await Promise.all(workers.map(async (worker) => {
-        const answer = hear(worker);
-        worker.send("requests");
-        return await answer as RequestCounts;
+    async start(agents) {
+      await Promise.all(workers.map((worker, at) => {
+        const own = agents.filter((_, index) => index % workers.length === at);
+        return ask(worker, { start: own });
       }));
+    },
+    async requests() {
+      const counts = await Promise.all(workers.map((worker) => ask(worker, {}) as Promise<RequestCounts>));
       const sum: RequestCounts = {};
       for (const [kind, made] of counts.flatMap(Object.entries)) sum[kind] = (sum[kind] ?? 0) + made;
       return sum;
     },
+    cpuSeconds: () => workers.reduce((sum, { pid = 0 }) => sum + readCost(pid).cpuSeconds, 0),
+    async stop() {
+      await Promise.all(
+        workers.filter(({ connected }) => connected).map(async (worker) => {
+          const ended = once(worker, "exit");
+          worker.disconnect();
+          const timer = setTimeout(() => worker.kill("SIGKILL"), stopMs);
+          await ended;
+          clearTimeout(timer);
+        }),
+      );
+    },
   };
 }
 
-/** Returns the next message of a worker; throws if it ends before. */
-async function hear(worker: ChildProcess): Promise<unknown> {
+/** What a worker is told: to start agents, or nothing. It answers with the requests of its agents so far. */
+export interface Order {
+  start?: Credentials[];
+}
+
+/** Returns the answer of a worker; throws if it ends before. */
+async function ask(worker: ChildProcess, order: Order): Promise<unknown> {
   const listening = new AbortController();
   const { signal } = listening;
   try {
-    return await Promise.race([
+    const answer = Promise.race([
       once(worker, "message", { signal }).then(([message]) => message),
       once(worker, "exit", { signal }).then(([code]) => {
         throw new Error(`a process of the fleet ended with ${code}`);
       }),
     ]);
+    worker.send(order);
+    return await answer;
   } finally {
     listening.abort();
   }
-}
-
-/** Returns what was counted between two readings. Pure. */
-export function countsSince(before: RequestCounts, after: RequestCounts): RequestCounts {
-  const since = Object.entries(after).map(([kind, made]) => [kind, made - (before[kind] ?? 0)] as const);
-  return Object.fromEntries(since.filter(([, made]) => made > 0).sort(([, one], [, other]) => other - one));
-}
-
-export function sumOf(counts: RequestCounts): number {
-  return Object.values(counts).reduce((sum, made) => sum + made, 0);
 }

@@ -25,6 +25,7 @@ import {
   createServerCertificate,
 } from "./certificates.ts";
 import { Cluster, type User } from "./cluster.ts";
+import { currentEtcd } from "./current-etcd.ts";
 import { Daemon } from "./daemon.ts";
 import { freePort } from "./free-port.ts";
 import { parseVersion } from "./kubernetes-version.ts";
@@ -42,6 +43,8 @@ export type ControlPlaneOptions = {
   users?: User[];
   /** More flags for kube-apiserver. */
   apiServerFlags?: string[];
+  /** kube-apiserver serves lists from its cache, as with a current etcd: see `currentEtcd`. */
+  listsFromCache?: boolean;
   /** The maximum start time of kube-apiserver. */
   startTimeoutMs?: number;
 };
@@ -102,7 +105,10 @@ async function startIn(
   const { controllers, podScheduler = false } = options;
   const authority = await createAuthority(dir, "ca");
   const [client, peer, port] = [await freePort(), await freePort(), await freePort()];
-  const etcd = etcdDaemon(parts.etcd, dir, client, peer);
+  const program = options.listsFromCache
+    ? await currentEtcd(parts.etcd, join(dir, "current-etcd"))
+    : parts.etcd;
+  const etcd = etcdDaemon(program, dir, client, peer);
   const apiServer: Daemon = new Daemon({
     program: parts.apiServer,
     args: [
