@@ -218,6 +218,7 @@ export async function serveSampleNode(apps: Sample[] = sampleApps, fields: Parti
     counters: createAgentCounters(),
     log: silentLogger,
     stateDir: "/var/lib/nckubelet",
+    logDir: "/var/log/nckubelet",
     dashboardURL: () => undefined,
     logs: { maxBytes: 10 << 20, maxFiles: 5 },
     followers: { now: 0, most: 8, use: "follow a log or watch apps" },
