@@ -14,10 +14,10 @@ import { isAlive, parseStat, readBootId } from "../supervisor/processes.ts";
 
 /** Locks the folder and returns the unlock function, or throws with the pid of the holder. The lock of a dead agent is replaced. */
 export async function lockState(stateDir: string): Promise<() => Promise<void>> {
-  await ensureFolder(stateDir, { mode: 0o711 }).catch((cause) => {
-    // The folders above exist by now: only the kernel's own, such as /proc, take no other.
-    const why = errorCode(cause) === "ENOENT" ? "no folder can be created there" : explainFileError(cause);
-    throw new Error(`--state-dir ${stateDir}: ${why}`, { cause });
+  await ensureFolder(stateDir, { mode: 0o711 }).catch((error) => {
+    const why = errorCode(error) === "ENOENT" ? "no folder can be created there" : explainFileError(error);
+    // Without its cause, which says the same.
+    throw new Error(`--state-dir ${stateDir}: ${why}`);
   });
   const path = lockPath({ stateDir });
   const self = parseStat(await readFile("/proc/self/stat", "utf8"));

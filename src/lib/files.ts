@@ -90,7 +90,11 @@ async function makeFolders(path: string, mode: number): Promise<boolean> {
     if (errorCode(error) !== "ENOENT" || dirname(path) === path) throw error;
   }
   await makeFolders(dirname(path), mode);
-  return await makeFolder(path, mode);
+  return await makeFolder(path, mode).catch((error) => {
+    if (errorCode(error) !== "ENOENT") throw error;
+    // The folders above exist by now: only the kernel's own, such as /proc, take no other.
+    throw Object.assign(new Error(`${path}: no folder can be created there`), { code: "ENOENT" });
+  });
 }
 
 async function makeFolder(path: string, mode: number): Promise<boolean> {
