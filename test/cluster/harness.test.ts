@@ -5,6 +5,10 @@ import { readdir } from "node:fs/promises";
 import process from "node:process";
 import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { loadAccess } from "../../src/kube/access/access.ts";
+import { createKubeClient } from "../../src/kube/client/client.ts";
+import { namespaces } from "../../src/kube/resources.ts";
+import { streamList } from "../../src/kube/watch/stream-list.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { hasFeature, parseVersion } from "../harness/kubernetes-version.ts";
 import { skipUnless } from "../harness/parts.ts";
@@ -76,6 +80,24 @@ test("withControlPlane() starts a real cluster and leaves nothing behind", { ski
   });
   assert.deepEqual(await processesNaming(temp), []);
   assert.deepEqual(await readdir(temp), []);
+});
+
+test("with listsFromCache, a real server streams lists", { skip }, async (t) => {
+  await withControlPlane(async (cluster) => {
+    if (cluster.version.minor < 34) return t.skip("this API server does not stream lists");
+    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
+    const list = await streamList(client, {
+      resource: namespaces,
+      query: { watch: true, allowWatchBookmarks: true },
+      keep: () => true,
+      patience: { silenceMs: 30_000, dueMs: 60_000 },
+      signal: t.signal,
+    });
+    assert.ok(list.kind === "listed", JSON.stringify(list));
+    list.stream.stop();
+    client.close();
+    assert.ok(list.items.some(({ metadata }) => metadata.name === "default"));
+  }, { listsFromCache: true });
 });
 
 test("a control plane ends when the test process is killed", { skip }, async () => {
