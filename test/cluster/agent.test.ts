@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
+import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
@@ -43,7 +44,7 @@ async function apply(name: string, spec: object): Promise<void> {
 }
 
 async function get(name: string): Promise<NCApp> {
-  return JSON.parse((await cluster.kubectl(["get", "ncapp", name, "-o", "json"])).stdout);
+  return await cluster.get<NCApp>(ncappPath("default", name));
 }
 
 async function reach(name: string, what: string, isThere: (app: NCApp) => boolean): Promise<NCApp> {
@@ -220,8 +221,7 @@ test("a mirror shows a local app, and neither starts nor stops it; a copy of it 
     "1s",
   ];
   await using agent = await startAgentProcess(flags);
-  const isThere = async (name: string) =>
-    (await cluster.kubectl(["get", "ncapp", name], { allowFail: true })).code === 0;
+  const isThere = async (name: string) => await cluster.find(ncappPath("default", name)) !== undefined;
   await waitFor("the mirror is there", () => isThere("local"));
   const { status, metadata } = await reach(
     "local",

@@ -12,6 +12,7 @@ import {
   systemNamespace,
 } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
+import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
@@ -53,8 +54,7 @@ describe(
     };
     const running = (name: string) =>
       waitFor(`${name} runs`, async () => {
-        const { stdout } = await cluster.kubectl(["get", "ncapp", name, "-o", "json"]);
-        const { spec, status } = JSON.parse(stdout) as NCApp;
+        const { spec, status } = await cluster.get<NCApp>(ncappPath("default", name));
         const isUp = status?.phase === "Running" && status.pid !== undefined;
         return isUp && { node: spec.nodeName ?? "", pid: status.pid! };
       }, 60_000);

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
+import { ncappPath } from "../../src/kube/resources.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
@@ -46,11 +47,7 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
     const { code, stderr } = await agent.command("run", shellFile, ...words, "--socket", agent.socket);
     assert.equal(code, 0, stderr);
   };
-  const find = async (name: string, namespace = "default"): Promise<NCApp | undefined> => {
-    const words = ["-n", namespace, "get", "ncapp", name, "-o", "json"];
-    const { code, stdout } = await cluster.kubectl(words, { allowFail: true });
-    return code === 0 ? JSON.parse(stdout) : undefined;
-  };
+  const find = (name: string, namespace = "default") => cluster.find<NCApp>(ncappPath(namespace, name));
   const inPhase = (name: string, phase: string, isWanted: (app: NCApp) => boolean = () => true) =>
     waitFor(`${name} is shown as ${phase}`, async () => {
       const app = await find(name);

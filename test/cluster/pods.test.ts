@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { apiVersion, group, kind } from "../../src/api/names.ts";
 import type { NCAppSpec } from "../../src/api/types.ts";
+import { ncappPath } from "../../src/kube/resources.ts";
 import { stateOf as stateOfStatus } from "../../src/report/pods/pod-status.ts";
 import type { Pod } from "../../src/report/pods/pods.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
@@ -59,7 +60,11 @@ describe("apps as Pods", { skip: skipUnlessControllers(), timeout: 300_000 }, ()
         ...spec,
       },
     });
+  /** The paths of what tests wait for most. */
+  const paths = new Map([["pod", "/api/v1/namespaces/default/pods"], ["ncapp", ncappPath("default")]]);
   const get = async <T>(...words: string[]): Promise<T | undefined> => {
+    const path = words.length === 2 && paths.get(words[0]!);
+    if (path) return await cluster.find<T>(`${path}/${words[1]}`);
     const { stdout } = await cluster.kubectl(["get", ...words, "--ignore-not-found", "-o", "json"]);
     return stdout ? JSON.parse(stdout) : undefined;
   };

@@ -15,6 +15,7 @@ import {
   nodeFinalizer,
 } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
+import { ncappPath } from "../../src/kube/resources.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
@@ -63,8 +64,7 @@ describe("apps that take a while to stop", { skip: skipUnless("control-plane"), 
     const app = { apiVersion, kind, metadata, spec: { shellFile, args: [name], ...spec } };
     return cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
   };
-  const get = async (name: string) =>
-    JSON.parse((await cluster.kubectl(["get", "ncapp", name, "-o", "json"])).stdout) as NCApp;
+  const get = (name: string) => cluster.get<NCApp>(ncappPath("default", name));
   const patch = (name: string, change: object) =>
     cluster.kubectl(["patch", "ncapp", name, "--type=merge", "-p", JSON.stringify(change)]);
   const waitsFor = (name: string, condition: string) =>

@@ -8,6 +8,7 @@ import { agentGroup, agentUser, apiVersion, kind, schedulerGroup } from "../../s
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
+import { ncappPath } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { runController } from "../../src/controller/controller.ts";
 import { startAgentProcess } from "../agent-process.ts";
@@ -106,11 +107,11 @@ async function play(cluster: Cluster, { name, script, spec, isThere }: Scene): P
   const app: NCApp = { apiVersion, kind, metadata: { name }, spec: { shellFile, ...spec } };
   // As from a file, without kubectl's own annotations.
   await cluster.kubectl(["create", "-f", "-"], { input: JSON.stringify(app) });
-  await waitFor(name, async () => isThere((await read(cluster, name)).status ?? {}), patienceMs);
-}
-
-async function read(cluster: Cluster, name: string): Promise<NCApp> {
-  return JSON.parse((await cluster.kubectl(["get", "ncapp", name, "-o", "json"])).stdout);
+  await waitFor(
+    name,
+    async () => isThere((await cluster.get<NCApp>(ncappPath("default", name))).status ?? {}),
+    patienceMs,
+  );
 }
 
 async function show(cluster: Cluster, words: string): Promise<string> {

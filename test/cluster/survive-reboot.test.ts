@@ -8,6 +8,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { agentUser, apiVersion, kind } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
+import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { allowMirrors, installCRD } from "../harness/install-crd.ts";
@@ -38,8 +39,7 @@ test(
       await writeFile(shellFile, `#!/bin/sh\necho ${name} >>${folder}/starts\n${text}\n`, { mode: 0o755 });
       return JSON.stringify({ apiVersion, kind, metadata: { name }, spec: { shellFile, ...spec } });
     };
-    const ofServer = async (name: string): Promise<NCApp> =>
-      JSON.parse((await cluster.kubectl(["get", "ncapp", name, "-o", "json"])).stdout);
+    const ofServer = (name: string) => cluster.get<NCApp>(ncappPath("default", name));
 
     const kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
     await using agent = await startAgentProcess([
@@ -87,7 +87,7 @@ test(
     assert.equal(status?.lastExit?.reason, "NodeRebooted");
     await waitFor(
       "the mirror is there",
-      async () => (await cluster.kubectl(["get", "ncapp", "local"], { allowFail: true })).code === 0,
+      async () => await cluster.find(ncappPath("default", "local")) !== undefined,
       patienceMs,
     );
     const mirror = await reach("local", "Running", ofServer);

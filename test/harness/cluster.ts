@@ -2,7 +2,7 @@
 import { execFile, type ExecFileException } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
-import { request as httpsRequest } from "node:https";
+import { Agent, request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import process from "node:process";
 import { type Certificate, createClientCertificate } from "./certificates.ts";
@@ -63,6 +63,8 @@ export class Cluster {
   version: KubernetesVersion = { major: 0, minor: 0, gitVersion: "" };
   #parts: ClusterParts;
   #certificates = 0;
+  /** Tests ask hundreds of times: a connection each would cost client and server more than the request. */
+  #connections: Agent;
 
   constructor(parts: ClusterParts) {
     this.#parts = parts;
@@ -72,6 +74,7 @@ export class Cluster {
     this.apiServer = parts.apiServer;
     this.controllerManager = parts.controllerManager;
     this.podScheduler = parts.podScheduler;
+    this.#connections = new Agent({ keepAlive: true, ca: readFileSync(this.caFile) });
     this.adminToken = this.tokenFor("admin");
     this.kubeconfig = join(parts.dir, "admin.kubeconfig");
   }
@@ -152,15 +155,18 @@ export class Cluster {
     const { timeoutMs = 10_000 } = options;
     const headers = { ...(token && { authorization: `Bearer ${token}` }), "content-type": contentType };
     return new Promise((resolve, reject) => {
-      const ca = readFileSync(this.caFile);
       const request = httpsRequest(this.server + path, {
         method,
         headers,
-        ca,
-        agent: false,
+        agent: this.#connections,
         timeout: timeoutMs,
       });
-      request.on("error", reject);
+      request.on("error", (error: NodeJS.ErrnoException) => {
+        // The server ended while the connection was idle: it never saw the request.
+        const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+        if (isStale) this.request(path, options).then(resolve, reject);
+        else reject(error);
+      });
       request.on(
         "timeout",
         () => request.destroy(new Error(`${method} ${path}: no answer in ${timeoutMs} ms`)),
@@ -176,6 +182,24 @@ export class Cluster {
       });
       request.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body));
     });
+  }
+
+  /**
+   * Reads an object, or undefined if there is none. For tests that wait for a state: kubectl takes many times the CPU time, and
+   * `waitFor` looks the less often, the longer a look takes.
+   */
+  async find<T>(path: string): Promise<T | undefined> {
+    const { status, body } = await this.request(path);
+    if (status === 404) return undefined;
+    if (status !== 200) throw new Error(`GET ${path}: ${status} ${body}`);
+    return JSON.parse(body);
+  }
+
+  /** Reads an object that must be there. */
+  async get<T>(path: string): Promise<T> {
+    const found = await this.find<T>(path);
+    if (found === undefined) throw new Error(`GET ${path}: there is no such object`);
+    return found;
   }
 
   /** Compacts etcd to the current versions. A running API server still caches some of the older ones. */
@@ -196,6 +220,7 @@ export class Cluster {
   /** Stops the programs and removes every file of the control plane. */
   async stop(): Promise<void> {
     // Nothing needs saving, so there is no reason for a graceful stop.
+    this.#connections.destroy();
     const daemons = [this.podScheduler, this.controllerManager, this.apiServer, this.etcd];
     await Promise.all(daemons.map((daemon) => daemon?.kill("SIGKILL")));
     await rm(this.#parts.dir, { recursive: true, force: true });
