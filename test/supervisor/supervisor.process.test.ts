@@ -400,6 +400,8 @@ test("an app with a Secret restarts while the API server does not answer, also u
   const env = [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: "db", key: "password" } } }];
   await node.assign("app", { shellFile, env, backoffSeconds: 1 });
   const { run } = await node.reach("app", "Running");
+  // It is Running before its script has written its line.
+  await node.logHas("app", "got sesame\n");
   isDown = true;
   await node.restartAgent(async () => void process.kill(run!.main!.pid, "SIGKILL"));
   await node.reach("app", "Running", ({ restarts }) => restarts === 1);
