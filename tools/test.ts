@@ -23,9 +23,9 @@ import { checkout } from "./checkout.ts";
 import { changedTests } from "./test/changed.ts";
 import { collectFailures } from "./test/failures.ts";
 import { makeProgram } from "./test/program.ts";
+import { runLanes } from "./test/run-lanes.ts";
 import { endSuites, runSuite, type Suite } from "./test/run-suite.ts";
 import {
-  type Lane,
   planOf,
   programSuites,
   runsOf,
@@ -47,7 +47,9 @@ async function main(words: string[]): Promise<number> {
     return console.log("there is only one control plane at hand, the default"), 0;
   }
   if (needed.some((name) => programSuites.includes(name))) await makeProgram();
-  const results = await runLane(planOf(names), only, among);
+  // A suite runs on its runtimes side by side.
+  const run = (name: SuiteName) => Promise.all(runsOf(name, only, among).map(runOne));
+  const results = await runLanes(planOf(names), run, stopping.signal);
   const total = sumTotals(results.map(({ totals }) => totals));
   if (only !== undefined && total.passed + total.failed === 0) {
     throw new Error(`no test has ${JSON.stringify(only)} in its path or name`);
@@ -63,19 +65,6 @@ interface SuiteResult {
   line: string;
   totals: Totals;
   failures: string[];
-}
-
-/** Runs the steps of a lane one after the other; a suite runs on its runtimes side by side. */
-async function runLane(lane: Lane, only?: string, among?: string[]): Promise<SuiteResult[]> {
-  const results: SuiteResult[] = [];
-  for (const step of lane) {
-    if (stopping.signal.aborted) break;
-    const running = Array.isArray(step)
-      ? step.map((beside) => runLane(beside, only, among))
-      : runsOf(step, only, among).map(runOne);
-    results.push(...(await Promise.all<SuiteResult | SuiteResult[]>(running)).flat());
-  }
-  return results;
 }
 
 async function runOne(suite: Suite): Promise<SuiteResult> {

@@ -8,12 +8,14 @@ import { dependentsOf } from "../../tools/test/changed.ts";
 import { collectFailures } from "../../tools/test/failures.ts";
 import { divide } from "../../tools/test/groups.ts";
 import { createDenoReader, createNodeReader } from "../../tools/test/read-output.ts";
+import { runLanes } from "../../tools/test/run-lanes.ts";
 import {
   allowedCpus,
   cpusOf,
   type Lane,
   pick,
   planOf,
+  runsBesideCaps,
   runsOf,
   type SuiteName,
   suiteNames,
@@ -134,7 +136,8 @@ test("cpusOf() reserves a CPU for measurements while other suites run", () => {
   const lanes = planOf(suiteNames).find((step) => Array.isArray(step) && step.flat(9).includes("caps"));
   const [measured, ...others] = lanes as Lane[];
   assert.equal(measured![0], "caps", "only the suites of other lanes run next to it");
-  const beside = others.flat(9) as SuiteName[];
+  const beside = (others.flat(9) as SuiteName[]).filter(runsBesideCaps);
+  assert.ok(beside.length > 0);
   assert.deepEqual(beside.map((name) => cpusOf(name, [2, 3, 5])), beside.map(() => "3,5"));
   assert.equal(cpusOf("caps", [2, 3, 5]), "2");
   assert.deepEqual(["caps" as const, ...beside].map((name) => cpusOf(name, [0])), [
@@ -142,6 +145,33 @@ test("cpusOf() reserves a CPU for measurements while other suites run", () => {
     ...beside.map(() => undefined),
   ]);
   assert.equal(cpusOf("cluster", [0, 1]), undefined);
+});
+
+test("runLanes() runs lanes side by side, each in order, and nothing unpinned while caps measures", async () => {
+  const events: string[] = [];
+  const ends = new Map(suiteNames.map((name) => [name, Promise.withResolvers<void>()]));
+  const run = async (name: SuiteName) => {
+    events.push(name);
+    await ends.get(name)!.promise;
+    return [name];
+  };
+  /** Lets suites end, and returns those that started after that. */
+  const end = async (...names: SuiteName[]) => {
+    events.length = 0;
+    for (const name of names) ends.get(name)!.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    return [...events].sort();
+  };
+  const plan: Lane = ["unit", [["caps", "guest"], ["process", "cluster", "chaos"]], "install"];
+  const stopping = new AbortController();
+  const done = runLanes(plan, run, stopping.signal);
+  assert.deepEqual(await end("unit"), ["caps", "process", "unit"]);
+  assert.deepEqual(await end("process"), [], "a cluster would disturb the measurements");
+  assert.deepEqual(await end("caps"), ["cluster", "guest"]);
+  assert.deepEqual(await end("cluster"), ["chaos"], "a lane does not wait for another");
+  stopping.abort();
+  assert.deepEqual(await end("guest", "chaos"), []);
+  assert.deepEqual(await done, ["unit", "caps", "guest", "process", "cluster", "chaos"]);
 });
 
 test("allowedCpus() reads single CPUs and ranges", () => {

@@ -31,14 +31,14 @@ export const usualSuites: readonly SuiteName[] = suiteNames.filter((name) => nam
 export type Lane = (SuiteName | Lane[])[];
 
 /**
- * The order of the suites. Shares of a CPU are measured on a reserved CPU (see `cpusOf`), so that only pinned suites run next to
- * `caps`. Guests follow it, one at a time. More next to the process tests would make these miss their deadlines on two CPUs.
+ * The order of the suites: whatever needs a guest in a lane, one guest at a time, and all others in another, so that neither waits for
+ * the other. More next to the process tests would make these miss their deadlines on two CPUs. Shares of a CPU are measured on a
+ * reserved CPU (see `cpusOf`): suites that are not pinned wait for the end of `caps`, which is the first of its lane.
  */
 export function planOf(names: readonly SuiteName[]): Lane {
   const plan: Lane = [
     "unit",
-    [["caps", "guest"], ["process", "browser"]],
-    [["systemd"], ["cluster", "chaos"]],
+    [["caps", "guest", "systemd"], ["process", "browser", "cluster", "chaos"]],
     "install",
   ];
   const wanted = (lane: Lane): Lane =>
@@ -50,8 +50,13 @@ export function planOf(names: readonly SuiteName[]): Lane {
   return wanted(plan);
 }
 
-/** The suites that may run next to `caps`. */
+/** The suites that leave a CPU to `caps`, and later to the guests. */
 const pinned: readonly SuiteName[] = ["process", "browser"];
+
+/** Reports whether a suite may run while `caps` measures. */
+export function runsBesideCaps(name: SuiteName): boolean {
+  return name === "caps" || pinned.includes(name);
+}
 
 /** Returns the CPUs of a suite, in the format of taskset; suites that run next to `caps` leave it one. */
 export function cpusOf(name: SuiteName, cpus = allowedCpus()): string | undefined {
@@ -108,8 +113,8 @@ export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[
   const { files, pattern } = pick(testFiles(name).filter((file) => among?.includes(file) ?? true), only);
   if (files.length === 0) return [];
   if (name !== "unit" && name !== "process") {
-    // A guest uses a CPU all the time, and the process tests run next to it.
-    const atOnce = name === "guest" ? Math.ceil(jobs / 2) : jobs;
+    // A guest uses a CPU all the time, and other suites run next to it.
+    const atOnce = name === "guest" || name === "systemd" ? Math.ceil(jobs / 2) : jobs;
     return [onNode(name, files, pattern, 30 * minutes, 20 * minutes, atOnce)];
   }
   // All groups of unit tests run at once: a part of them waits for deadlines at any time.
