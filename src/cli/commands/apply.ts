@@ -103,7 +103,8 @@ async function waitUntilReady(
   const name = nameOf(app);
   if (restarts && before) await waitForNewRun(client, name, before, limits);
   const isDone = (now: NodeApp) =>
-    isSettled(now) && (now.status?.phase !== "Running" || now.status.ready === true);
+    isSettled(now) && showsSuspend(now, app.spec.suspend) &&
+    (now.status?.phase !== "Running" || now.status.ready === true);
   const after = await waitUntilSteady(client, name, isDone, limits);
   if (!after) {
     io.stderr(`nckubelet: ${keyOf(app)} was deleted in the meantime\n`);
@@ -117,4 +118,9 @@ async function waitUntilReady(
   if (isReady) io.stdout(`${text}\n`);
   else io.stderr(`nckubelet: ${text}${late}\n`);
   return isReady;
+}
+
+/** Reports whether the status follows this `suspend`: just after a change, it is still that of the spec before. */
+function showsSuspend({ status = {} }: NodeApp, suspend = false): boolean {
+  return suspend ? status.phase !== "Running" : status.reason !== "Suspended";
 }

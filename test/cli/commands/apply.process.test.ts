@@ -119,7 +119,7 @@ describe("apply on a node with an agent", () => {
       await apply({ ...edit, suspend: true }, "--wait"),
       /^default\/said configured\ndefault\/said is suspended, as its spec asks\n$/,
     );
-    await apply(edit, "--wait");
+    assert.match(await apply(edit, "--wait"), /^default\/said configured\ndefault\/said is running/);
     await agent.command("stop", "said");
     assert.match(
       await apply(edit),
