@@ -5,6 +5,7 @@
  *   launcher check requests     parses requests as the zygote does and starts nothing, for tests
  *   launcher check environments   parses the content of environment files, in place of requests
  *   launcher enter SESSION LEAF LOG ENVIRONMENT FOLDER USER COMMAND...   becomes a command inside of a run
+ *   launcher copy MARK LOG PIPE SOURCE   copies to the log in place of a launcher that was killed
  *
  * A request is its length, then the count of its fields (both 32 bits, little-endian), then the fields, each ended by NUL:
  * MARK KEEPER LEAF LOG ENVIRONMENT FOLDER USER COMMAND... The answer is 32 bits: a pid, or a negative error number.
@@ -14,13 +15,16 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -34,6 +38,11 @@
 #define NOT_FOUND 127
 #define SOFT_FILES 65536
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* What launchers and copiers have open, where others find it: the reading end of the pipe, and the log. */
+#define PIPE 0
+#define PIPE_LINK "/proc/self/fd/0"
+#define LOG 9
 
 /* Tests compile a launcher that is killed at one of these steps. */
 #ifdef CRASH_AT
@@ -94,6 +103,12 @@ static const char *join(struct text *to, const char *const *parts) {
   return to->bytes;
 }
 #define joined(to, ...) join(to, (const char *const[]){__VA_ARGS__, NULL})
+
+static void add_link(struct text *to, const char *path) {
+  ssize_t length = readlink(path, to->bytes + to->length, sizeof to->bytes - 1 - to->length);
+  if (length > 0) to->length += (size_t)length;
+  to->bytes[to->length] = '\0';
+}
 
 static bool write_all(int file, const void *from, size_t length) {
   for (const char *at = from; length > 0;) {
@@ -156,10 +171,12 @@ static bool read_own_stat(struct text *to) {
   return to->length > 0;
 }
 
-/* Claims the run, unless it has been claimed, canceled or removed; returns its exit mark. */
+/* Claims the run, unless it has been claimed, canceled or removed; returns its exit mark. The second line names its pipe. */
 static int claim(const struct run *run) {
   struct text path, stat;
   if (!read_own_stat(&stat)) _exit(SETUP_FAILED);
+  add_link(&stat, PIPE_LINK);
+  add(&stat, "\n");
   int file = open(joined(&path, run->mark, ".claim"), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) _exit(SETUP_FAILED);
   STEP(4);
@@ -418,78 +435,147 @@ static void set_title(const char *name, const char *of) {
   memcpy(title + length, of, strlen(of));
 }
 
-static _Noreturn void become_script(const struct run *run, bool inside, int log, int environment) {
+static int open_log(const char *path) { return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0640); }
+
+/* Opens the log where others find it; the copy goes to the same place. */
+static bool keep_log(const char *path) {
+  int log = open_log(path);
+  return log >= 0 && dup3(log, LOG, O_CLOEXEC) >= 0 && close(log) == 0;
+}
+
+/*
+ * Opens the pipe of a run. The app's end, which is returned, or a negative error number, also reads: so a launcher that is killed ends no app by SIGPIPE, and
+ * an app that opens /dev/stderr again never waits for a reader.
+ */
+static int open_pipe(void) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0 || dup2(ends[0], PIPE) < 0) return -errno;
+  close(ends[0]);
+  close(ends[1]);
+  int output = open(PIPE_LINK, O_RDWR | O_CLOEXEC);
+  return output < 0 ? -errno : output;
+}
+
+/* Copies output of the app to the log; returns how much there was, or -1 for none yet. What a full disk refuses is lost. */
+static ssize_t copy(void) {
+  char bytes[16384];
+  ssize_t got = read(PIPE, bytes, sizeof bytes);
+  if (got > 0) write_all(LOG, bytes, (size_t)got);
+  return got;
+}
+
+static _Noreturn void become_script(const struct run *run, bool inside, int output, int environment) {
   struct text stat;
+  struct user user;
   STEP(11);
   if (!inside && !enter_cgroup(run->leaf)) fail(run, "cannot enter ", run->leaf, "");
   setsid();
   if (!read_own_stat(&stat) || !write_mark(run, ".started", &stat)) _exit(SETUP_FAILED);
   STEP(12);
   set_defaults();
-  if (dup2(log, 1) < 0 || dup2(log, 2) < 0) _exit(SETUP_FAILED);
+  /* In the launcher 1 is /dev/null. */
+  if (dup2(1, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0) _exit(SETUP_FAILED);
+  /* Only its owner can open /dev/stderr. */
+  if (read_user(run->user, &user) && user.given && fchown(output, user.uid, user.gid) != 0)
+    give_up(CANNOT_EXECUTE, "cannot give the output to user ", run->user, strerror(errno));
   become_command(environment, run->folder, run->user, run->command);
 }
 
-/* Reaps children until the script has ended, or with script 0 until there are none. */
-static int reap(pid_t script, bool *terminated) {
-  sigset_t wanted;
-  sigemptyset(&wanted);
-  sigaddset(&wanted, SIGCHLD);
-  sigaddset(&wanted, SIGTERM);
-  for (;;) {
+static void read_signals(int signals, bool *terminated) {
+  struct signalfd_siginfo info;
+  while (read(signals, &info, sizeof info) == sizeof info)
+    if (info.ssi_signo == SIGTERM) *terminated = true;
+}
+
+/* Copies and reaps until the script has ended, or with script 0 until there is neither a child nor anybody who may write. */
+static int attend(pid_t script, int signals, bool *terminated) {
+  for (bool open = true;;) {
     int status;
     pid_t ended;
     while ((ended = waitpid(-1, &status, WNOHANG)) > 0)
       if (ended == script) return status;
-    if (ended < 0 && errno == ECHILD) return 0;
-    if (sigwaitinfo(&wanted, NULL) == SIGTERM) *terminated = true;
+    if (ended < 0 && !open) return 0;
+    struct pollfd events[] = {{.fd = signals, .events = POLLIN}, {.fd = open ? PIPE : -1, .events = POLLIN}};
+    do {
+      poll(events, 2, -1);
+      if (events[1].revents) open = copy() != 0;
+    } while (open && !events[0].revents);
+    read_signals(signals, terminated);
   }
 }
 
-static bool is_terminating(void) {
-  sigset_t pending;
-  return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
-}
-
 static _Noreturn void launch(const struct run *run, bool inside) {
-  /* With every signal blocked, only sigwaitinfo sees any. */
-  sigset_t every;
+  /* With every signal blocked, only the descriptor sees any. */
+  sigset_t every, wanted;
   sigfillset(&every);
   sigprocmask(SIG_SETMASK, &every, NULL);
   signal(SIGCHLD, SIG_DFL);
   setsid();
   umask(077);
   STEP(3);
+  int output = open_pipe();
   int mark = claim(run);
   STEP(5);
+  if (output < 0) fail(run, "cannot open ", "a pipe", strerror(-output));
   /* The pipes of the zygote are for nobody else. */
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0) fail(run, "cannot open ", "/dev/null", strerror(errno));
+  if (null < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0) fail(run, "cannot open ", "/dev/null", strerror(errno));
   set_title("nckubelet-launcher", run->mark);
   if (!inside && !enter_cgroup(run->keeper)) fail(run, "cannot enter ", run->keeper, "");
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   STEP(6);
 
-  int log = open(run->log, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0640);
-  if (log < 0) fail(run, "cannot open the log ", run->log, strerror(errno));
+  if (!keep_log(run->log)) fail(run, "cannot open the log ", run->log, strerror(errno));
   int environment = open(run->environment, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (environment < 0) fail(run, "cannot open the environment ", run->environment, strerror(errno));
+  sigemptyset(&wanted);
+  sigaddset(&wanted, SIGCHLD);
+  sigaddset(&wanted, SIGTERM);
+  int signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals < 0) fail(run, "cannot wait for ", "signals", strerror(errno));
   STEP(7);
   pid_t script = fork_into(run->leaf, &inside);
-  if (script == 0) become_script(run, inside, log, environment);
+  if (script == 0) become_script(run, inside, output, environment);
   STEP(8);
   if (script < 0) fail(run, "cannot start a process in ", run->leaf, strerror(errno));
-  close(log);
+  close(output);
   close(environment);
 
   bool terminated = false;
-  int status = reap(script, &terminated);
+  int status = attend(script, signals, &terminated);
+  /* Whoever sees the exit mark also sees what the script wrote. Others may write all the time: no more than a pipe can hold. */
+  for (int times = 0; times < 64 && copy() > 0; times++) {}
   STEP(9);
-  write_exit(run, mark, status, terminated || is_terminating());
+  read_signals(signals, &terminated);
+  write_exit(run, mark, status, terminated);
   STEP(10);
   /* What the script left behind is known by its parent, this process, even if it has left its cgroup, as after `su -`. */
-  reap(0, &terminated);
+  attend(0, signals, &terminated);
   _exit(0);
+}
+
+/* Copies until nobody may write any more, for the app with this process. The lock makes it the only one; the claim names it. */
+static int copy_in_place(int count, char **argument) {
+  if (count != 6) return 2;
+  struct text path, stat, link = {0};
+  sigset_t every;
+  sigfillset(&every);
+  sigprocmask(SIG_SETMASK, &every, NULL);
+  int mark = open(joined(&path, argument[2], ".claim"), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+  if (mark < 0 || flock(mark, LOCK_EX | LOCK_NB) != 0 || !keep_log(argument[3])) return SETUP_FAILED;
+  /* O_PATH opens nothing: what the process has there by now may be a device. */
+  int named = open(argument[5], O_PATH | O_CLOEXEC);
+  if (named < 0 || dup2(named, PIPE) < 0) return SETUP_FAILED;
+  add_link(&link, PIPE_LINK);
+  if (strcmp(link.bytes, argument[4]) != 0) return SETUP_FAILED;
+  /* Without a writer, an open that may wait would wait forever. */
+  int end = open(PIPE_LINK, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (end < 0 || dup2(end, PIPE) < 0 || fcntl(PIPE, F_SETFL, 0) != 0) return SETUP_FAILED;
+  close(end);
+  close(named);
+  if (read_own_stat(&stat)) write_all(mark, stat.bytes, stat.length);
+  while (copy() > 0) {}
+  return 0;
 }
 
 /* --- The zygote --- */
@@ -545,7 +631,8 @@ static int enter(int count, char **argument) {
   }
   set_defaults();
   if (*log) {
-    int file = open(log, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0640);
+    /* The pipe of the run, as its launcher has it, or the log itself. */
+    int file = strncmp(log, "/proc/", 6) == 0 ? open(log, O_RDWR | O_NOCTTY | O_CLOEXEC) : open_log(log);
     if (file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
   }
   int environment = open(argument[5], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -558,6 +645,7 @@ int main(int count, char **argument) {
   const char *mode = count > 1 ? argument[1] : "";
   syscall(SYS_close_range, 3U, ~0U, 0U);
   if (strcmp(mode, "enter") == 0) return enter(count, argument);
+  if (strcmp(mode, "copy") == 0) return copy_in_place(count, argument);
   if (strcmp(mode, "check") == 0 && count > 2)
     return serve(strcmp(argument[2], "requests") == 0 ? check_request : check_environment);
   if (strcmp(mode, "zygote") != 0) return 2;

@@ -1,8 +1,8 @@
 /**
  * Finds the processes of runs anywhere on the machine, whatever cgroup, session or environment they have moved to.
  *
- * A process belongs to a run if it is the script's own process, carries the marker of the run, has the app's log as its stdout
- * or stderr, or is a child of the run's launcher, which adopts orphans; and so does everything that such a process started, or that is in a session or process group that it leads. Once
+ * A process belongs to a run if it is the script's own process, carries the marker of the run, has the run's pipe or the app's log
+ * as its stdout or stderr, or is a child of the run's launcher, which adopts orphans; and so does everything that such a process started, or that is in a session or process group that it leads. Once
  * found, a process is remembered by pid and start time, also after its parent has ended. The run's exec processes and what they
  * started are apart. Every process can write any marker: one in the cgroup of a run belongs to that run, whatever its marker says,
  * and the marker of a run that has a cgroup counts only on processes of root and of the agent's user. Others cannot leave a cgroup.
@@ -39,6 +39,8 @@ export interface SeenProcess extends ProcessStat {
   isExec: boolean;
   /** The path of the app.log that it writes to; "" for none. */
   log: string;
+  /** The pipes that it writes to. */
+  pipes?: string[];
   /** When a scan saw it first, on a clock that never jumps. */
   seenAt: number;
 }
@@ -96,16 +98,17 @@ export class ProcessTable {
     return this.#related.get(launcher.pid)?.filter(({ parent }) => parent === launcher.pid) ?? [];
   }
 
-  /** The processes without a known run that write to the app's log; one that is older than the script is not of this run. */
-  #writersOf({ main, log }: Sought): SeenProcess[] {
-    const writers = this.#processes.filter(({ log, runId, marked }) =>
-      log !== "" && runId === "" && marked === ""
+  /** The processes without a known run that write to its pipe or its log; one that is older than the script is not of this run. */
+  #writersOf({ main, log, launcher }: Sought): SeenProcess[] {
+    const pipe = launcher?.pipe ?? "";
+    const writers = this.#processes.filter(({ log, pipes, runId, marked }) =>
+      (log !== "" || pipes?.includes(pipe)) && runId === "" && marked === ""
     );
     if (!main || !log || writers.length === 0) return [];
     const path = realPath(log);
-    return writers.filter((seen) =>
-      seen.log === path && Number(seen.startTime) >= Number(main.startTime) && this.#isHere(seen.pid)
-    );
+    const writesHere = (seen: SeenProcess) =>
+      seen.pipes?.includes(pipe) || seen.log === path && this.#isHere(seen.pid);
+    return writers.filter((seen) => Number(seen.startTime) >= Number(main.startTime) && writesHere(seen));
   }
 
   /** `leader` led the session of a script that may have ended: as long as a member lives, no other process gets this pid. */
@@ -198,13 +201,16 @@ async function inspect(seen: SeenProcess): Promise<void> {
   const variables = environment.split("\0");
   const valueOf = (name: string) =>
     variables.find((variable) => variable.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
-  seen.log =
-    [1, 2].map((fd) => linkOf(`/proc/${seen.pid}/fd/${fd}`)).find((path) => path.endsWith("/app.log")) ?? "";
+  const outputs = [1, 2].map((fd) => linkOf(`/proc/${seen.pid}/fd/${fd}`));
+  seen.log = outputs.find((path) => path.endsWith("/app.log")) ?? "";
+  seen.pipes = outputs.filter((path) => path.startsWith("pipe:"));
   // An exec process has its marker from the start, and that of the run once it has loaded the environment.
   const exec = valueOf(execMarker);
   seen.marked = exec || valueOf(runMarker);
   if (seen.marked) seen.user = userOf(seen.pid);
-  if (seen.marked || seen.log) seen.runId = runOfCgroup(cgroupOf(seen.pid), cgroupOf("self"));
+  if (seen.marked || seen.log || seen.pipes.length > 0) {
+    seen.runId = runOfCgroup(cgroupOf(seen.pid), cgroupOf("self"));
+  }
   seen.isExec = exec !== "" && (seen.runId === "" || exec === seen.runId);
 }
 
@@ -234,7 +240,8 @@ function seesOurMounts(pid: number): boolean {
   return ours !== "" && linkOf(`/proc/${pid}/ns/mnt`) === ours;
 }
 
-function linkOf(path: string): string {
+/** What a link in /proc names; "" if there is none. */
+export function linkOf(path: string): string {
   try {
     return readlinkSync(path);
   } catch {

@@ -15,6 +15,12 @@ export interface ProcessId {
   startTime: string;
 }
 
+/** The launcher of a run. */
+export interface LauncherId extends ProcessId {
+  /** The pipe that the run's processes write to, as /proc names it: `pipe:[INODE]`. Undefined if they write to the log itself. */
+  pipe?: string;
+}
+
 /** One run of an app's script, from the decision to start it until nothing of it is left. */
 export interface Run {
   id: string;
@@ -25,7 +31,7 @@ export interface Run {
   createdAt: number;
   startedAt?: number;
   main?: ProcessId;
-  launcher?: ProcessId;
+  launcher?: LauncherId;
   /** Its cgroup, "" for none. The run stays there even if later agents use another confinement. */
   leaf: string;
   /** The oldest process that lives on after the script has ended; the status shows it. */
@@ -126,8 +132,10 @@ export interface ScriptExit {
 export interface RunView {
   /** Who claimed this run: no one yet, the launcher, or an agent that canceled it. */
   claim: "none" | "launcher" | "cancelled";
-  launcher?: ProcessId;
+  launcher?: LauncherId;
   launcherAlive: boolean;
+  /** The copier that took over the log from a launcher that was killed; undefined if none lives. */
+  copier?: ProcessId;
   /** The machine was booted after the run started. */
   rebooted: boolean;
   started?: { at: number; main: ProcessId };
@@ -175,6 +183,7 @@ export type Effect =
   | { kind: "stopFile"; run: Run }
   | { kind: "terminate"; run: Run }
   | { kind: "kill"; run: Run }
+  | { kind: "copyLog"; run: Run }
   | { kind: "cleanUp"; run: Run }
   | { kind: "ensureCaps" }
   | { kind: "forget" };
@@ -192,7 +201,7 @@ export interface RunRef {
   runId: string;
   main?: ProcessId;
   /** Its launcher, which adopts what the script's processes leave behind. */
-  launcher?: ProcessId;
+  launcher?: LauncherId;
   /** The cgroup that the run was started in, "" for none; undefined for a run that the current confinement holds. */
   leaf?: string;
   /** The path of the app's log, which its processes write to. */

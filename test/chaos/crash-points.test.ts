@@ -99,6 +99,7 @@ function firstBy(first: string, whole: string, stateDir: string): Launcher {
       if (!served) process.kill(await native.pid(), "SIGKILL");
       served = true;
     },
+    copyCommand: (request) => native.copyCommand(request),
     enterCommand: (...words) => native.enterCommand(...words),
     close: () => native.close(),
   };

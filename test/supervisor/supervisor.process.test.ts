@@ -317,6 +317,7 @@ test("exec probes and stop files enter the app by the native launcher, where it 
       return {
         state: native.state,
         start: (request) => native.start(request),
+        copyCommand: (request) => native.copyCommand(request),
         enterCommand(entry, command, options) {
           const words = native.enterCommand(entry, command, options);
           assert.deepEqual(words.slice(0, 2), [native.state.message, "enter"]);

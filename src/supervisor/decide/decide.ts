@@ -14,6 +14,7 @@ import { reportInvalid } from "./merge-desired.ts";
 import { describeExit, outOfMemory, wasKilled, withLastExit } from "./exit.ts";
 import { countKills, ownKills, withPolicyCounted } from "./oom-kills.ts";
 import { stoppedMessage } from "./orders.ts";
+import { runsOf } from "../run-ref.ts";
 import { runHash } from "./run-hash.ts";
 import {
   decideConcurrentRun,
@@ -35,6 +36,7 @@ import {
   forget,
   isOver,
   mustWait,
+  needsCopier,
   requireRun,
   rest,
   secondMs,
@@ -82,7 +84,7 @@ export function decide(record: AppRecord, situation: Situation): Decision {
   const next = table[record.phase](finished.record, situation);
   return {
     ...next,
-    effects: [...finished.effects, ...next.effects],
+    effects: [...finished.effects, ...next.effects, ...copyLogs(record, next.record, situation)],
     events: [...reported.events, ...finished.events, ...next.events],
   };
 }
@@ -243,6 +245,16 @@ function finishOthers(record: AppRecord, situation: Situation): Decision {
     others: remaining.length > 0 ? remaining : undefined,
   });
   return decision(next, over.map((run): Effect => ({ kind: "cleanUp", run })), exits.map(exitEvent));
+}
+
+/** The runs whose launcher was killed need another process that copies their output to the log. */
+function copyLogs(before: AppRecord, after: AppRecord, { view, others: views = [] }: Situation): Effect[] {
+  const observed = [
+    { run: before.run, view },
+    ...views.map((view, at) => ({ run: before.others?.[at], view })),
+  ];
+  const ids = observed.filter(({ view }) => view && needsCopier(view)).map(({ run }) => run?.id);
+  return runsOf(after).filter(({ id }) => ids.includes(id)).map((run) => ({ kind: "copyLog", run }));
 }
 
 function reasonToStop(

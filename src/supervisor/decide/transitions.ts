@@ -10,6 +10,7 @@ import type {
   AppRecord,
   Effect,
   LastExit,
+  LauncherId,
   ProcessId,
   Run,
   RunnableApp,
@@ -45,7 +46,7 @@ export function start(
 export function started(
   record: AppRecord,
   run: Run,
-  { at, main, launcher }: { at: number; main?: ProcessId; launcher?: ProcessId },
+  { at, main, launcher }: { at: number; main?: ProcessId; launcher?: LauncherId },
 ): Decision {
   const next: AppRecord = {
     ...record,
@@ -215,6 +216,11 @@ function longestBackoffMs({ spec }: RunnableApp): number {
 /** Reports whether no process of the run lives and its exit status is final. */
 export function isOver(view: RunView): boolean {
   return view.processes.length === 0 && (view.exit !== undefined || !view.launcherAlive);
+}
+
+/** Reports whether processes of the run write to a pipe that nobody copies from: its launcher was killed. */
+export function needsCopier({ launcher, launcherAlive, copier, rebooted, processes }: RunView): boolean {
+  return launcher?.pipe !== undefined && !launcherAlive && !copier && !rebooted && processes.length > 0;
 }
 
 /** The record's run and its view, which the current phase requires. */

@@ -12,7 +12,15 @@ import type { Logger } from "../../lib/log.ts";
 import { StartError } from "../types.ts";
 import { encodeRequest, maxRequestBytes } from "./request.ts";
 import { shEntrance } from "./sh.ts";
-import type { EnterOptions, Entrance, Entry, Launcher, LauncherState, LaunchRequest } from "./types.ts";
+import type {
+  CopyRequest,
+  EnterOptions,
+  Entrance,
+  Entry,
+  Launcher,
+  LauncherState,
+  LaunchRequest,
+} from "./types.ts";
 import { Zygote } from "./zygote.ts";
 
 const attempts = 3;
@@ -66,6 +74,10 @@ export class NativeLauncher implements Launcher {
 
   enterCommand(entry: Entry, command: string[], options?: EnterOptions): string[] {
     return (this.#instead ?? nativeEntrance(this.#options.path)).enterCommand(entry, command, options);
+  }
+
+  copyCommand({ mark, log, pipe, source }: CopyRequest): string[] {
+    return [this.#options.path, "copy", mark, log, pipe, source];
   }
 
   close(): void {

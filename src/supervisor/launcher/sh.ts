@@ -25,6 +25,8 @@ export function createShLauncher(
       const words = entryCommand(entry, command);
       await spawnScript(script, [mark, keeper, entry.leaf, log, entry.environment, ...words]);
     },
+    // Its apps write to their logs themselves.
+    copyCommand: () => undefined,
     ...shEntrance,
     close() {},
   };

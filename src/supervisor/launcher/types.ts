@@ -30,6 +30,17 @@ export interface EnterOptions {
   onTerminal?: boolean;
 }
 
+/** What a copier needs to know. */
+export interface CopyRequest {
+  /** The path of the run's marks without their endings. */
+  mark: string;
+  log: string;
+  /** The pipe, as /proc names it. */
+  pipe: string;
+  /** The path of a descriptor in /proc that is the pipe, unless its process has changed it since. */
+  source: string;
+}
+
 /** Which launcher starts apps, and why. */
 export interface LauncherState {
   kind: "native" | "sh";
@@ -50,6 +61,8 @@ export interface Launcher extends Entrance {
    * the run, and the claim decides.
    */
   start(request: LaunchRequest): Promise<void>;
+  /** The command line of a copier, in place of a launcher that was killed; undefined if there is none. */
+  copyCommand(request: CopyRequest): string[] | undefined;
   /** Ends what belongs to the agent. Launchers and apps run on. */
   close(): void;
 }

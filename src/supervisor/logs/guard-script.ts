@@ -2,7 +2,8 @@
  * The guard's `sh`. It gets its table on stdin, one line `PATH<tab>BYTES` per log, and frees the oldest bytes of a log that uses
  * more disk space than that: they read as zeros, and the log keeps its length, so appending apps and readers go on.
  *
- * It ends when its link is gone, when no process has one of the logs as its stdout or stderr, or by SIGTERM: after the command that
+ * It ends when its link is gone, when no process has one of the logs as its stdout or stderr, or as 9, as native launchers do, or by
+ * SIGTERM: after the command that
  * it waits for, so that nothing is freed once it is gone. While there is an agent's lock it does nothing.
  */
 export const guardScript = `# Bounds the logs of apps while no agent runs. Started by nckubelet when it stops.
@@ -29,7 +30,7 @@ bound() {
   done
 }
 written() {
-  stat -L -c %d:%i /proc/[0-9]*/fd/[12] | grep -qxF -e "$(stat -c %d:%i "$@")"
+  stat -L -c %d:%i /proc/[0-9]*/fd/[129] | grep -qxF -e "$(stat -c %d:%i "$@")"
 }
 while [ -L "$link" ]; do
   if ! [ -L "$lock" ]; then

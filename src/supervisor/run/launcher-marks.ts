@@ -5,12 +5,14 @@ import { performance } from "node:perf_hooks";
 import { errorCode, readIfExistsSync, writeNew } from "../../lib/files.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { exitPlaceholder } from "../launcher/launcher.ts";
-import { isAlive, parseStat } from "../processes.ts";
-import type { ProcessId, RunView, ScriptExit } from "../types.ts";
+import { isAlive, parseStat, signalProcess } from "../processes.ts";
+import type { LauncherId, ProcessId, RunView, ScriptExit } from "../types.ts";
 
 export interface LauncherMarks {
   claim: RunView["claim"];
-  launcher?: ProcessId;
+  launcher?: LauncherId;
+  /** The last copier, which may have ended; see copy-log.ts. */
+  copier?: ProcessId;
   started?: { at: number; main: ProcessId };
   failure?: string;
   exit?: ScriptExit;
@@ -29,7 +31,7 @@ export function readMarks(mark: string): LauncherMarks {
   const main = parseStat(started ?? "");
   return {
     claim: claim === undefined ? "none" : claim === cancelled ? "cancelled" : "launcher",
-    launcher: processOf(claim),
+    ...readersOf(claim),
     started: main &&
       { at: writtenAt(`${mark}.started`), main: { pid: main.pid, startTime: main.startTime } },
     failure: failure?.trimEnd() || undefined,
@@ -54,16 +56,29 @@ export async function cancelRun(mark: string): Promise<void> {
   }
 }
 
-/** Waits until the launcher of a run whose script has ended exits, too; throws if it does not. */
+/**
+ * Waits until the launcher of a run whose script has ended exits, too, or what copies in its place. One that does not is killed: it
+ * waits for a log that hangs, or for a foreign process that has the pipe. Throws if the exit mark is yet to come.
+ */
 export async function waitForLauncher(mark: string, { timeoutMs = 5000 } = {}): Promise<void> {
-  const { launcher } = readMarks(mark);
-  const deadline = performance.now() + timeoutMs;
-  while (launcher && isAlive(launcher)) {
-    if (performance.now() > deadline) {
-      throw new Error(`the launcher of ${mark}, process ${launcher.pid}, does not exit`);
+  const { launcher, copier } = readMarks(mark);
+  for (const reader of [launcher, copier]) {
+    if (!reader || await hasExited(reader, timeoutMs)) continue;
+    if (reader === launcher && !readMarks(mark).exit) {
+      throw new Error(`the launcher of ${mark}, process ${reader.pid}, does not exit`);
     }
+    await signalProcess(reader, "SIGKILL");
+  }
+}
+
+/** Waits until a process has exited; false if it has not in time. */
+export async function hasExited(target: ProcessId, timeoutMs: number): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
+  while (isAlive(target)) {
+    if (performance.now() > deadline) return false;
     await sleep(10);
   }
+  return true;
 }
 
 export async function removeMarks(mark: string): Promise<void> {
@@ -118,8 +133,18 @@ function readClaim(path: string): string | undefined {
   }
 }
 
-function processOf(text: string | undefined): ProcessId | undefined {
-  const parsed = parseStat(text ?? "");
+/** A claim has a line for the launcher, the native one adds one for the pipe, and each copier one for itself. */
+function readersOf(claim = ""): Pick<LauncherMarks, "launcher" | "copier"> {
+  const [first = "", pipe = "", ...copiers] = claim.trimEnd().split("\n");
+  const launcher = processOf(first);
+  return {
+    launcher: launcher && pipe ? { ...launcher, pipe } : launcher,
+    copier: processOf(copiers.at(-1) ?? ""),
+  };
+}
+
+function processOf(line: string): ProcessId | undefined {
+  const parsed = parseStat(line);
   return parsed && { pid: parsed.pid, startTime: parsed.startTime };
 }
 

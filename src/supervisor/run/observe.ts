@@ -2,7 +2,7 @@
 import type { ConfinementOf } from "../confinement/confinement.ts";
 import type { RunRef } from "../types.ts";
 import { type Layout, logPath, markPath } from "../layout.ts";
-import { type LauncherMarks, readMarks } from "./launcher-marks.ts";
+import { hasExited, type LauncherMarks, readMarks } from "./launcher-marks.ts";
 import { isAlive } from "../processes.ts";
 import type { Run, RunView } from "../types.ts";
 import { withoutExecProcesses } from "./exec-processes.ts";
@@ -34,7 +34,7 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   const launcherAlive = mayLive && launcherLives(before, waitedMs);
   // The launcher's last act is to write the exit status: once it is gone, the marks are final and are read again. If the run was
   // not claimed at the first reading, no launcher was checked, so that reading stands.
-  const { claim, started, failure, exit } = mayLive && !launcherAlive ? readMarks(mark) : before;
+  const { claim, started, failure, exit, copier } = mayLive && !launcherAlive ? readMarks(mark) : before;
   const hasEnded = exit !== undefined || (!launcherAlive && !(main && listed.includes(main.pid)));
   // Exec processes matter only once the script has ended.
   const processes = hasEnded
@@ -46,10 +46,15 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
       list,
     })
     : listed;
+  // It has yet to copy what the last process wrote; then it exits, unless the log hangs.
+  if (exit && processes.length === 0 && launcher && launcherAlive) {
+    await hasExited(launcher, lastLinesMs);
+  }
   return {
     claim,
     launcher: before.launcher,
     launcherAlive,
+    copier: copier && !rebooted && isAlive(copier) ? copier : undefined,
     rebooted,
     started,
     failure,
@@ -61,6 +66,8 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
 
 /** A launcher writes its process into an empty claim, and starts the script, within this time, or never will. */
 const signingMs = 10_000;
+/** How long the end of a run is held up by a launcher that does not exit. */
+const lastLinesMs = 1000;
 
 function launcherLives({ launcher }: LauncherMarks, waitedMs: number): boolean {
   return launcher ? isAlive(launcher) : waitedMs < signingMs;

@@ -4,6 +4,7 @@
  * `launchRun` starts it, `observeRun` returns its state, the launcher's marks record what happened while no agent was running, and
  * `execInRun` runs commands beside its processes: exec probes, stop files and `nckubelet exec`.
  */
+export { startCopier } from "./copy-log.ts";
 export { execCommandLine, execInRun, type ExecResult } from "./enter.ts";
 export {
   type ExecSession,

@@ -1,7 +1,8 @@
 import type { Logger } from "../../lib/log.ts";
 import type { Entrance } from "../launcher/launcher.ts";
+import { outputPath } from "./copy-log.ts";
 import { execInRun } from "./enter.ts";
-import { folderOf, type Layout, logPath, runFolder, stopCopyPath } from "../layout.ts";
+import { folderOf, type Layout, logPath, markPath, runFolder, stopCopyPath } from "../layout.ts";
 import { keyOf } from "../../api/names.ts";
 import { prepareScript } from "../script/script.ts";
 import { readRunContext } from "./run-context.ts";
@@ -35,7 +36,7 @@ export async function runStopFile(
     const result = await execInRun(folder, command, {
       timeoutMs: Math.max(0, (run.stop?.deadline ?? 0) - now()),
       launcher,
-      log: logPath(layout, folderOf(record.app)),
+      log: outputPath(markPath(layout, run.id), logPath(layout, folderOf(record.app))),
       signal,
     });
     if (result.code !== 0) log.warn("stop file failed", { app, stopFile, ...result });

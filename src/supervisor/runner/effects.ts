@@ -17,6 +17,8 @@ export interface RunEffects {
   runStopFile: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<void>;
   terminate: (record: AppRecord, run: Run) => Promise<void>;
   kill: (record: AppRecord, run: Run) => Promise<void>;
+  /** Has the output of a run copied to its log, in place of a launcher that was killed. */
+  copyLog: (record: AppRecord, run: Run) => Promise<void>;
   cleanUp: (record: AppRecord, run: Run) => Promise<void>;
   /** Sets the caps again where they differ; the result says why if it cannot. */
   ensureCaps: (record: AppRecord) => Promise<CapsState>;

@@ -25,12 +25,13 @@ export function planQuickCheck(
   if (record.phase !== "Running" || record.others?.length || !view || view.processes.length === 0) {
     return undefined;
   }
-  const { launcher, launcherAlive, started, processes } = view;
+  const { launcher, launcherAlive, copier, started, processes } = view;
   const main = started && processes.includes(started.main.pid) ? started.main : undefined;
   // The kernel reports when the last process is gone. If exec processes stay, only the end of the survivor shows it.
   const survivor = main ?? { pid: record.run?.survivor ?? processes[0]!, startTime: "" };
   // A living launcher waits for its script, and writes a mark when it ends.
-  return { until: now + trustMs, processes: [launcher && launcherAlive ? launcher : survivor] };
+  const watched = launcher && launcherAlive ? [launcher] : copier ? [survivor, copier] : [survivor];
+  return { until: now + trustMs, processes: watched };
 }
 
 /** Reports whether the quick check finds no change. A clock that was set back makes it fail, too. */

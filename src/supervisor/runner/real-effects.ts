@@ -13,6 +13,7 @@ import {
   removeEnvironment,
   removeMarks,
   runStopFile,
+  startCopier,
   waitForLauncher,
 } from "../run/run.ts";
 import {
@@ -28,10 +29,15 @@ import {
 } from "../layout.ts";
 import { forgetLog, readTail } from "../logs/logs.ts";
 import { type RecordStore, saveRunRecord } from "../records/records.ts";
+import { keyOf } from "../../api/names.ts";
+import { signalProcess } from "../processes.ts";
 import type { RunEffects } from "./effects.ts";
 import { refOf, runsOf } from "../run-ref.ts";
 import { StartError } from "../types.ts";
 import type { AppRecord, Run, StartProblem } from "../types.ts";
+
+/** How long after the end of the last process a launcher may take to write its exit mark. */
+const exitMarkMs = 5000;
 
 export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot" | "saveRecord"> {
   confinementOf: ConfinementOf;
@@ -56,9 +62,25 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
       const ref = refOf(record, run, layout);
       return confinementOf(ref).terminate(ref);
     },
-    kill(record, run) {
+    async kill(record, run) {
       const ref = refOf(record, run, layout);
-      return confinementOf(ref).kill(ref);
+      await confinementOf(ref).kill(ref);
+      // With nothing left to wait for, only a log that hangs keeps a launcher from its exit mark.
+      const isLate = options.now() > (run.stop?.deadline ?? Infinity) + exitMarkMs;
+      if (isLate && ref.launcher && (await confinementOf(ref).processes(ref)).length === 0) {
+        await signalProcess(ref.launcher, "SIGKILL");
+      }
+    },
+    copyLog(record, run) {
+      const ref = { ...refOf(record, run, layout), log: logPath(layout, folderOf(record.app)) };
+      const deps = {
+        ...options,
+        mark: markPath(layout, run.id),
+        keep: (pid: number) => confinement.keep(pid),
+      };
+      return startCopier(ref, deps).catch((error) =>
+        options.log.warn("cannot copy the output of a run to its log", { app: keyOf(record.app), error })
+      );
     },
     cleanUp: (record, run) => cleanUpRun(refOf(record, run, layout), layout, confinementOf),
     ensureCaps: (record) => ensureCaps(record, layout, confinementOf).catch(notEnforced),

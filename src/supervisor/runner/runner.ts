@@ -271,6 +271,8 @@ export class AppRunner {
         return await deps.terminate(this.#record, effect.run);
       case "kill":
         return await deps.kill(this.#record, effect.run);
+      case "copyLog":
+        return await deps.copyLog(this.#record, effect.run);
       case "cancel":
         return await deps.cancel(effect.run);
       case "cleanUp":

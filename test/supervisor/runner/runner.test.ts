@@ -22,6 +22,7 @@ function runnerOf(record: AppRecord, given: Partial<RunnerDeps> = {}) {
     runStopFile: note("stopFile"),
     terminate: note("terminate"),
     kill: note("kill"),
+    copyLog: note("copyLog"),
     cleanUp: note("cleanUp"),
     ensureCaps: async () => ({ enforced: true }),
     forget: async () => {},
