@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -124,4 +124,30 @@ test("an agent with its logs on a mount that hangs starts and ends, and runs its
   assert.equal((await fetch(`${agent.url}/healthz`)).status, 200);
   // Deno has no status of a child that it has sent a signal to.
   assert.ok([0, null].includes(await agent.kill("SIGTERM")));
+});
+
+test("an app with output for a log that hangs stops, although nobody can copy it", { skip }, async () => {
+  using temp = tempFolder();
+  await using mount = await createHungMount(temp.path);
+  const [local, go, wrote] = ["local.sh", "go", "wrote"].map((name) => join(temp.path, name));
+  const body = `#!/bin/sh\nuntil [ -e ${go} ]; do sleep 0.05; done\necho line\n: >${wrote}\nexec sleep 600\n`;
+  await writeFile(local!, body, { mode: 0o755 });
+  const manifests = join(temp.path, "manifests");
+  await mkdir(manifests);
+  const app = join(manifests, "one.yaml");
+  await writeFile(app, manifest("one", { shellFile: local, terminationGracePeriodSeconds: 1 }));
+  await using agent = await startAgentProcess([
+    ...["--standalone", "--manifests", manifests],
+    ...["--log-dir", join(mount.path, "logs")],
+  ]);
+  const { run } = await reach(agent, "one", isRunning);
+  await mount.hang();
+  await writeFile(go!, "");
+  await waitFor("the app does not wait for its log", () => existsSync(wrote!));
+  await writeFile(app, manifest("one", { shellFile: local, suspend: true }));
+  await reach(agent, "one", ({ phase, run }) => phase === "Stopped" && run === undefined);
+  for (const { pid } of [run!.main!, run!.launcher!]) {
+    await waitFor("its processes are gone", () => !existsSync(`/proc/${pid}`));
+  }
+  mount.answer();
 });

@@ -66,6 +66,22 @@ test("a process that writes to the app's log is a member, unless it is older tha
   assert.deepEqual(elsewhere.membersOf(sought), [], "the same path in another mount namespace");
 });
 
+test("a process that writes to the run's pipe is a member, wherever it is mounted, unless it is older than the script", () => {
+  const launcher = { pid: 90, startTime: "45", pipe: "pipe:[7]" };
+  const sought = { ...run, log: "/dev/null", launcher };
+  const processes = [
+    seen(101, { pipes: ["pipe:[6]", "pipe:[7]"] }),
+    seen(102, { pipes: ["pipe:[6]"] }),
+    seen(103, { pipes: ["pipe:[7]"], startTime: "40" }),
+    seen(104, { pipes: ["pipe:[7]"], runId: "run-2" }),
+  ];
+  assert.deepEqual(pidsOf(new ProcessTable(processes, () => false).membersOf(sought)), [101]);
+  assert.deepEqual(
+    membersOf([seen(102, { pipes: ["pipe:[6]"] })], { ...run, log: "/dev/null" } as typeof run),
+    [],
+  );
+});
+
 test("the marker of a run with a cgroup counts on processes of root only: other users cannot have left it", () => {
   const processes = () => [
     seen(101, { marked: "run-1", user: 65_534 }),

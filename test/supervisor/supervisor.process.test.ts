@@ -7,7 +7,14 @@ import process from "node:process";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Caps, CapsState, Confinement } from "../../src/supervisor/confinement/types.ts";
-import { appsFolder, logFolder, logPath, recordPath, runFolder } from "../../src/supervisor/layout.ts";
+import {
+  appsFolder,
+  logFolder,
+  logPath,
+  markPath,
+  recordPath,
+  runFolder,
+} from "../../src/supervisor/layout.ts";
 import { readStat } from "../../src/supervisor/processes.ts";
 import { statePath } from "../../src/supervisor/logs/log-parts.ts";
 import { readLog } from "../../src/supervisor/logs/read-log.ts";
@@ -15,6 +22,7 @@ import { rotateIfNeeded } from "../../src/supervisor/logs/rotation.ts";
 import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
 import { openTestLauncher } from "../harness/launcher.ts";
 import { execInRun } from "../../src/supervisor/run/enter.ts";
+import { readMarks } from "../../src/supervisor/run/launcher-marks.ts";
 import { UnansweredError } from "../../src/supervisor/types.ts";
 import { createTestNode } from "./test-node.ts";
 import { waitFor } from "../wait-for.ts";
@@ -352,6 +360,77 @@ test("without cgroups, what a script hides before it ends is found by the log th
   node.supervisor.withdraw("default/hide");
   await node.gone("hide");
   assert.equal(readStat(run!.survivor!), undefined);
+});
+
+test("an app whose launcher is killed goes on writing: the agent or the next one has its output copied, and finds its strays", async () => {
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
+    launcher: "native",
+  });
+  const go = (round: number) => join(node.folder, `go-${round}`);
+  const rounds = [1, 2, 3, 4];
+  // More than fits into the pipe, then a line.
+  const write = (round: number) =>
+    `until [ -e ${
+      go(round)
+    } ]; do sleep 0.02; done; head -c 100000 /dev/zero; echo round $1 ${round} >/dev/stderr`;
+  const body = `echo "$1 $$"; ${rounds.map(write).join("\n")}; exec sleep 600`;
+  await node.script("body.sh", body);
+  const start = `sh ${node.folder}/body.sh`;
+  const shellFile = await node.script(
+    "app.sh",
+    `#!/bin/sh\n(env -i setsid ${start} stray &)\nexec ${start} main\n`,
+  );
+  const stopFile = await node.script(
+    "stop.sh",
+    `#!/bin/sh\necho stopping >/dev/stderr\nuntil [ -e ${go(5)} ]; do sleep 0.02; done\n`,
+  );
+  await node.assign("app", { shellFile, stopFile });
+  await node.reach("app", "Running");
+  const log = await waitFor("both write", async () => {
+    const log = await node.log("app");
+    return /^main/m.test(log) && /^stray/m.test(log) && log;
+  });
+  const stray = Number(/^stray (\d+)$/m.exec(log)![1]);
+  const mark = markPath(node.layout, node.record("app").run!.id);
+  const alive = (target: { pid: number } | undefined) => target && readStat(target.pid) !== undefined;
+  const end = async (target: { pid: number }) => {
+    process.kill(target.pid, "SIGKILL");
+    await waitFor("its end", () => !alive(target));
+  };
+  const passes = async (round: number) => {
+    await writeFile(go(round), "");
+    await waitFor(`round ${round}`, async () => {
+      void node.supervisor.tick();
+      const log = await node.log("app");
+      return ["main", "stray"].every((who) => log.includes(`round ${who} ${round}\n`));
+    });
+    const { copier } = readMarks(mark);
+    assert.equal(alive(copier), true, `round ${round}`);
+    await waitFor("no other copier", async () => {
+      const copiers = (await node.commandLines()).filter((line) => line.split("\0")[1] === "copy");
+      return copiers.length === 1;
+    });
+    return copier!;
+  };
+  await end(readMarks(mark).launcher!);
+  const first = await passes(1);
+  await end(first);
+  const second = await passes(2);
+  // The next agent uses the copier that it finds, and replaces one that was killed while there was none.
+  await node.restartAgent();
+  assert.deepEqual(await passes(3), second);
+  await node.restartAgent(() => end(second));
+  await passes(4);
+  assert.equal((await waitFor("it is known", () => node.supervisor.get("default/app"))).record.restarts, 0);
+  node.supervisor.withdraw("default/app");
+  const all = await waitFor("its last line", async () => {
+    const log = await node.log("app");
+    return log.endsWith("stopping\n") && log;
+  });
+  assert.equal(all.replaceAll(/[^\0]/g, "").length, 2 * rounds.length * 100_000, "nothing was lost");
+  await writeFile(go(5), "");
+  await node.gone("app");
+  assert.deepEqual([readStat(stray), await node.commandLines()], [undefined, []]);
 });
 
 for (const [from, to] of [["sh", "native"], ["native", "sh"]] as const) {

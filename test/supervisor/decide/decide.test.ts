@@ -5,7 +5,7 @@ import type { NCAppSpec } from "../../../src/api/types.ts";
 import type { Situation } from "../../../src/supervisor/decide/situation.ts";
 import { decide } from "../../../src/supervisor/decide/decide.ts";
 import { backoffMs } from "../../../src/supervisor/decide/transitions.ts";
-import type { AppRecord, Run } from "../../../src/supervisor/types.ts";
+import type { AppRecord, Run, RunView } from "../../../src/supervisor/types.ts";
 import { appWith, killCounts, recordWith, runOf, start, viewWith } from "../fixtures.ts";
 
 function situation(fields: Partial<Situation> = {}): Situation {
@@ -561,6 +561,23 @@ describe("an app that has ended", () => {
       const sameBoot = decide(running({ app }), situation({ view })).record;
       assert.equal(sameBoot.lastExit?.reason, code === 0 ? "Completed" : "Error");
     }
+  });
+
+  test("without its launcher has its output copied by another process, unless one does or it writes to the log itself", () => {
+    const launcher = { pid: 90, startTime: "6", pipe: "pipe:[7]" };
+    const killed = viewWith({ launcher, launcherAlive: false });
+    const copies = (view: RunView, others?: RunView[]) => {
+      const record = running({ others: others?.map((_, at) => runOf(appWith(), { id: `other-${at}` })) });
+      return decide(record, situation({ view, others })).effects
+        .flatMap((effect) => effect.kind === "copyLog" ? effect.run.id : []);
+    };
+    assert.deepEqual(copies(killed), ["run-1"]);
+    assert.deepEqual(copies(viewWith({ launcher })), []);
+    assert.deepEqual(copies({ ...killed, copier: { pid: 91, startTime: "6" } }), []);
+    assert.deepEqual(copies({ ...killed, launcher: { pid: 90, startTime: "6" } }), []);
+    assert.deepEqual(copies({ ...killed, rebooted: true }), []);
+    assert.deepEqual(copies({ ...killed, processes: [] }), []);
+    assert.deepEqual(copies(viewWith({ launcher }), [viewWith({ launcher }), killed]), ["other-1"]);
   });
 
   test("without an exit status is lost, not a success", () => {

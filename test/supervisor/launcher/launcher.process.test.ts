@@ -1,6 +1,10 @@
 /** What every launcher promises, run against each: sh, the native one, that with sanitizers, and that for arm64 in an emulator. */
 import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, statfsSync } from "node:fs";
 import { chmod, copyFile, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { test as runTest } from "node:test";
@@ -18,6 +22,11 @@ import {
 import { parseStat, readStat } from "../../../src/supervisor/processes.ts";
 import { builtLauncher, emulatedLauncher, sanitizedLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
+import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
+import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
+import { outputPath } from "../../../src/supervisor/run/copy-log.ts";
+import { canCollapse } from "../logs/can-collapse.ts";
+import { assertNumbers, readJoined } from "../logs/numbered-log.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
@@ -246,6 +255,83 @@ for (const [kind, find] of Object.entries(kinds)) {
     }
   });
 
+  for (const user of isRoot ? ["", "65534 65533"] : [""]) {
+    test(`an app${user && " of another user"} may open /dev/stdout and /dev/stderr again, and its log keeps all`, async () => {
+      await using run = await place();
+      const lines = [
+        "echo 1",
+        "echo 2 >/dev/stderr",
+        "echo 3 >/dev/stdout",
+        "echo 4 >>/dev/stderr",
+        "echo 5 >&2",
+      ];
+      const { exit } = await run.launch(["sh", "-ec", lines.join("\n")], { user });
+      assert.deepEqual([await run.readLog(), exit?.code], ["1\n2\n3\n4\n5\n", 0]);
+    });
+  }
+
+  test("whoever sees the exit mark sees the last line, of a pipe that was full, too", async () => {
+    await using run = await place();
+    const { exit } = await run.launch(["sh", "-c", "head -c 300000 /dev/zero | tr '\\0' x; echo; echo last"]);
+    const log = await run.readLog();
+    assert.deepEqual([log.length, log.endsWith("x\nlast\n"), exit?.code], [300_006, true, 0]);
+  });
+
+  runTest(
+    `${kind}: lines of several processes arrive once each while the log is rotated`,
+    { skip: skip || (canCollapse(tmpdir()) ? false : "this file system cannot collapse") },
+    async () => {
+      await using run = await place();
+      const [writers, each] = [4, 25_000];
+      // Whole lines of 100 bytes: writes of up to 4096 bytes to a pipe are not divided.
+      const write = (first: number) =>
+        `seq -f '%012.0f ${"x".repeat(86)}' ${first} ${first + each - 1} |
+        dd bs=4000 iflag=fullblock status=none &`;
+      const [first, ...others] = Array.from({ length: writers }, (_, index) => write(index * each + 1));
+      const gate = join(run.folder, "gate");
+      await prepareMarks(run.mark);
+      await run.start([
+        "sh",
+        "-c",
+        [first, `until [ -e '${gate}' ]; do sleep 0.01; done`, ...others, "wait"].join("\n"),
+      ]);
+      while (!readMarks(run.mark).exit) {
+        const { rotated, problem } = await rotateIfNeeded(run.log, { maxBytes: 2 ** 17, maxFiles: 200 });
+        assert.equal(problem, undefined);
+        if (rotated) await writeFile(gate, "");
+      }
+      await run.ended();
+      assert.ok((await listParts(run.log)).length > 1, "it was rotated");
+      const lines = (await readJoined(run.log)).trimEnd().split("\n").sort();
+      assertNumbers(lines.map((line) => `${line}\n`).join(""), writers * each);
+    },
+  );
+
+  runTest(`${kind}: a log on a full disk neither ends nor blocks its app, and grows again later`, {
+    skip,
+  }, async (t) => {
+    await using run = await place();
+    const disk = join(run.folder, "disk");
+    await mkdir(disk);
+    if (!isRoot || spawnSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", disk]).status !== 0) {
+      return t.skip("no file system can be mounted here");
+    }
+    using _disk = { [Symbol.dispose]: () => spawnSync("umount", ["-l", disk]) };
+    const [log, ballast, gate] = [join(disk, "log"), join(disk, "ballast"), join(run.folder, "gate")];
+    await writeFile(ballast, "x".repeat(100_000));
+    const body = `head -c 1000000 /dev/zero; : >'${gate}'-wrote
+      until [ -e '${gate}' ]; do sleep 0.01; done; echo last`;
+    await prepareMarks(run.mark);
+    await run.start(["sh", "-ec", body], {}, { log });
+    await waitFor("the app goes on", () => existsSync(`${gate}-wrote`));
+    await waitFor("all of it was read", () => statfsSync(disk).bavail === 0);
+    await rm(ballast);
+    await writeFile(gate, "");
+    const { exit } = await run.ended();
+    assert.equal(exit?.code, 0);
+    assert.match(await readFile(log, "latin1"), /\0last\n$/);
+  });
+
   test("an environment file that is damaged is loaded by nobody", async () => {
     for (
       const text of [
@@ -269,6 +355,47 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   if (isEmulated) continue;
+  test("an app whose launcher is killed runs on; one copier takes over its log, from its pipe only, until it ends", async () => {
+    await using run = await place();
+    await prepareMarks(run.mark);
+    const [gate, wrote] = ["gate", "wrote"].map((name) => join(run.folder, name));
+    // More than fits into the pipe.
+    const body = `echo first; until [ -e '${gate}' ]; do sleep 0.01; done
+      head -c 200000 /dev/zero; echo >'${wrote}'; until [ ! -e '${gate}' ]; do sleep 0.01; done; echo last >/dev/stderr`;
+    await run.start(["sh", "-c", body]);
+    await waitFor("its first line", async () => (await run.readLog()) === "first\n");
+    const { launcher, started } = readMarks(run.mark);
+    const pid = started!.main.pid;
+    using _end = { [Symbol.dispose]: () => readStat(pid) && process.kill(pid, "SIGKILL") };
+    process.kill(launcher!.pid, "SIGKILL");
+    await waitFor("its end", () => !readStat(launcher!.pid));
+    await writeFile(gate!, "");
+    const pipe = launcher!.pipe!;
+    // Not the pipe, and a pipe of nobody.
+    assert.equal(await run.copy(pipe, `/proc/${pid}/fd/0`), 125);
+    assert.equal(await run.copy("pipe:[1]", `/proc/${pid}/fd/1`), 125);
+    assert.deepEqual([readMarks(run.mark).copier, existsSync(wrote!)], [undefined, false]);
+    const copies = [0, 1, 2].map(() => run.copy(pipe, `/proc/${pid}/fd/1`));
+    await waitFor("it can write", () => existsSync(wrote!));
+    const { copier } = await waitFor("a copier", () => readMarks(run.mark).copier && readMarks(run.mark));
+    assert.deepEqual([await Promise.any(copies), readStat(copier!.pid)?.startTime], [125, copier!.startTime]);
+    await rm(gate!);
+    assert.deepEqual((await Promise.all(copies)).sort(), [0, 125, 125]);
+    assert.equal(await run.readLog(), `first\n${"\0".repeat(200_000)}last\n`);
+  });
+
+  test("a command that enters the run with the pipe of its launcher as its log may open /dev/stderr again", async () => {
+    await using run = await place();
+    await prepareMarks(run.mark);
+    await run.start(["sh", "-c", "echo first; exec sleep 600"]);
+    await waitFor("its first line", async () => (await run.readLog()) === "first\n");
+    const { launcher, started } = readMarks(run.mark);
+    using _end = { [Symbol.dispose]: () => process.kill(started!.main.pid, "SIGKILL") };
+    assert.equal(outputPath(run.mark, run.log), `/proc/${launcher!.pid}/fd/0`);
+    await run.enter(["sh", "-c", "echo second >/dev/stderr"], outputPath(run.mark, run.log));
+    await waitFor("its line", async () => (await run.readLog()) === "first\nsecond\n");
+  });
+
   test("without a cgroup the launcher stays until the last process that the script left behind has ended", async () => {
     await using run = await place();
     await prepareMarks(run.mark);
@@ -306,7 +433,17 @@ async function createPlace(helper: string | undefined) {
   const place = {
     folder,
     mark: mark!,
+    log: log!,
     environment: environment!,
+    /** Runs a copier; returns its exit status. */
+    async copy(pipe: string, source: string): Promise<number> {
+      const [file = "", ...args] = launcher.copyCommand({ mark: mark!, log: log!, pipe, source }) ?? [];
+      return (await once(spawn(file, args, { stdio: "ignore" }), "exit"))[0];
+    },
+    async enter(command: string[], output: string): Promise<void> {
+      const [file = "", ...args] = launcher.enterCommand(entry, command, { log: output });
+      assert.deepEqual(await once(spawn(file, args, { stdio: "ignore" }), "exit"), [0, null]);
+    },
     readLog: () => readFile(log!, "utf8"),
     start: (
       command: string[],

@@ -19,10 +19,27 @@ test("a run whose exit was not written yet has none", async () => {
   assert.deepEqual(readMarks(mark), {
     claim: "none",
     launcher: undefined,
+    copier: undefined,
     started: undefined,
     failure: undefined,
     exit: undefined,
   });
+});
+
+test("a claim names the launcher, its pipe if it has one, and the last copier", async () => {
+  using temp = tempFolder();
+  const mark = join(temp.path, "run-1");
+  const stat = (pid: number) => `${pid} (launcher) S 1 1 1 ${"0 ".repeat(15)}77 ${"0 ".repeat(30)}\n`;
+  const read = async (text: string) => {
+    await writeFile(`${mark}.claim`, text);
+    const { launcher, copier } = readMarks(mark);
+    return [launcher, copier];
+  };
+  const [launcher, copier] = [{ pid: 10, startTime: "77" }, { pid: 12, startTime: "77" }];
+  const pipe = "pipe:[5]";
+  assert.deepEqual(await read(stat(10)), [launcher, undefined]);
+  assert.deepEqual(await read(`${stat(10)}${pipe}\n`), [{ ...launcher, pipe }, undefined]);
+  assert.deepEqual(await read(`${stat(10)}${pipe}\n${stat(11)}${stat(12)}`), [{ ...launcher, pipe }, copier]);
 });
 
 test("listMarkedRuns() and removeMarks() know all files of a run", async () => {

@@ -32,6 +32,13 @@ test("if the launcher is gone, the quick check asks for the script's process", (
   assert.equal(looksUnchanged(orphan, now + minute, ({ pid }) => pid !== main.pid), false);
 });
 
+test("if the launcher is gone and a copier is there, the quick check asks for that, too", () => {
+  const copier = { pid: 13, startTime: "3" };
+  const copied = planQuickCheck(running, { ...view, launcherAlive: false, copier }, now)!;
+  assert.deepEqual(copied.processes, [main, copier]);
+  assert.equal(looksUnchanged(copied, now + minute, ({ pid }) => pid !== copier.pid), false);
+});
+
 test("a clock that was set back fails the quick check", () => {
   assert.equal(looksUnchanged(planQuickCheck(running, view, now)!, now - 1, everybody), false);
 });
