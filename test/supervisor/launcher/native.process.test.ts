@@ -78,6 +78,27 @@ test("a zygote that was killed is replaced for the next request", { skip }, asyn
   assert.equal(await place.readLog(), "ran\nran\nran\n");
 });
 
+test("whoever sees the exit mark sees all that the script wrote", { skip }, async () => {
+  // Killed right behind the exit mark.
+  using place = await createPlace(await crashingLauncher(10));
+  const gate = join(place.folder, "gate");
+  const mark = await place.start([
+    "sh",
+    "-c",
+    `until [ -e '${gate}' ]; do sleep 0.01; done; head -c 60000 /dev/zero; exit 7`,
+  ]);
+  const { launcher, started } = await waitFor("it has started", () => {
+    const marks = readMarks(mark);
+    return marks.started && marks;
+  });
+  process.kill(launcher!.pid, "SIGSTOP");
+  await writeFile(gate, "");
+  await waitFor("the script has ended", () => !readStat(started!.main.pid));
+  process.kill(launcher!.pid, "SIGCONT");
+  await waitFor("its end", () => !readStat(launcher!.pid));
+  assert.deepEqual([readMarks(mark).exit?.code, (await place.readLog()).length], [7, 60_000]);
+});
+
 test("requests at the same time share one zygote, and each gets its own answer", { skip }, async () => {
   using place = await createPlace(await builtLauncher());
   const marks = await Promise.all(Array.from({ length: 20 }, () => place.start()));
