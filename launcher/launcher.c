@@ -104,10 +104,13 @@ static const char *join(struct text *to, const char *const *parts) {
 }
 #define joined(to, ...) join(to, (const char *const[]){__VA_ARGS__, NULL})
 
-static void add_link(struct text *to, const char *path) {
-  ssize_t length = readlink(path, to->bytes + to->length, sizeof to->bytes - 1 - to->length);
-  if (length > 0) to->length += (size_t)length;
-  to->bytes[to->length] = '\0';
+/* As links in /proc name it, which are slow to read. */
+static void add_pipe(struct text *to) {
+  struct stat info;
+  if (fstat(PIPE, &info) != 0 || !S_ISFIFO(info.st_mode)) return;
+  add(to, "pipe:[");
+  add_number(to, (unsigned)info.st_ino);
+  add(to, "]");
 }
 
 static bool write_all(int file, const void *from, size_t length) {
@@ -175,7 +178,7 @@ static bool read_own_stat(struct text *to) {
 static int claim(const struct run *run) {
   struct text path, stat;
   if (!read_own_stat(&stat)) _exit(SETUP_FAILED);
-  add_link(&stat, PIPE_LINK);
+  add_pipe(&stat);
   add(&stat, "\n");
   int file = open(joined(&path, run->mark, ".claim"), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) _exit(SETUP_FAILED);
@@ -538,11 +541,12 @@ static _Noreturn void launch(const struct run *run, bool inside) {
   if (script == 0) become_script(run, inside, output, environment);
   STEP(8);
   if (script < 0) fail(run, "cannot start a process in ", run->leaf, strerror(errno));
-  close(output);
   close(environment);
 
   bool terminated = false;
   int status = attend(script, signals, &terminated);
+  /* Not before: the end of the pipe would wake this process once more for each script. */
+  close(output);
   /* Whoever sees the exit mark also sees what the script wrote. Others may write all the time: no more than a pipe can hold. */
   for (int times = 0; times < 64 && copy() > 0; times++) {}
   STEP(9);
@@ -557,7 +561,7 @@ static _Noreturn void launch(const struct run *run, bool inside) {
 /* Copies until nobody may write any more, for the app with this process. The lock makes it the only one; the claim names it. */
 static int copy_in_place(int count, char **argument) {
   if (count != 6) return 2;
-  struct text path, stat, link = {0};
+  struct text path, stat, name = {0};
   sigset_t every;
   sigfillset(&every);
   sigprocmask(SIG_SETMASK, &every, NULL);
@@ -566,8 +570,8 @@ static int copy_in_place(int count, char **argument) {
   /* O_PATH opens nothing: what the process has there by now may be a device. */
   int named = open(argument[5], O_PATH | O_CLOEXEC);
   if (named < 0 || dup2(named, PIPE) < 0) return SETUP_FAILED;
-  add_link(&link, PIPE_LINK);
-  if (strcmp(link.bytes, argument[4]) != 0) return SETUP_FAILED;
+  add_pipe(&name);
+  if (strcmp(name.bytes, argument[4]) != 0) return SETUP_FAILED;
   /* Without a writer, an open that may wait would wait forever. */
   int end = open(PIPE_LINK, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (end < 0 || dup2(end, PIPE) < 0 || fcntl(PIPE, F_SETFL, 0) != 0) return SETUP_FAILED;
