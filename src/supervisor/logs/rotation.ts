@@ -2,7 +2,7 @@
  * Keeps the log of an app within its limits while the app writes to it.
  *
  * Guarantees:
- * - The app keeps its open file and takes no part; it must have opened the file for append.
+ * - Whoever writes keeps its open file and takes no part; it must have opened the file for append.
  * - On ext4 and xfs no byte is lost or duplicated, even if the agent is killed at any point: it copies the head of the log to a new
  *   part, flushes the copy to the disk, writes down the cut, and only then lets the kernel remove the head.
  * - Parts are `maxBytes` long, rounded down to whole blocks, so a cut may split a line; the parts joined are the stream.
@@ -11,7 +11,7 @@
  *
  * Caveat: on other file systems (tmpfs, btrfs) the log is copied and truncated. What the app writes in the microseconds between the
  * last read and the truncation, milliseconds on remote file systems, is lost, and the result says `lossless: false`.
- * Caveat: a script that writes `> /dev/stderr` reopens its log and empties it, as every shell does with files.
+ * Caveat: under the sh launcher a script that writes `> /dev/stderr` reopens its log and empties it, as every shell does with files.
  */
 import { constants, lstat, open, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
