@@ -1,6 +1,6 @@
 import type { Evidence, Invariant, LineNotes } from "../evidence.ts";
 
-/** Every line that an app wrote successfully is in its log, once and in order. */
+/** Every line that an app wrote is in its log, once and in order; what was written while the disk of the logs was full may be lost. */
 export const logLines: Invariant = {
   name: "no log line lost or doubled",
   judge: (evidence) => evidence.nodes.flatMap((node) => judgeNode(node, evidence)),
@@ -17,7 +17,7 @@ function judgeNode(
     const runs = evidence.stories.filter((story) => story.uid === app.uid && story.node === node);
     return runs.flatMap(({ run }) => {
       const notes = evidence.lines.get(run);
-      const complaint = notes && compare(inLog.get(run) ?? [], notes, { mayLackOldest: logsWereFull });
+      const complaint = notes && compare(inLog.get(run) ?? [], notes, { mayLackLines: logsWereFull });
       return complaint ? [`${name} on ${node}, run ${run}: ${complaint}`] : [];
     });
   });
@@ -37,13 +37,12 @@ export function readLines(text: string): Map<string, number[]> {
 function compare(
   found: number[],
   notes: LineNotes,
-  { mayLackOldest }: { mayLackOldest: boolean },
+  { mayLackLines }: { mayLackLines: boolean },
 ): string | undefined {
   const outOfOrder = found.find((number, index) => index > 0 && number <= found[index - 1]!);
   if (outOfOrder !== undefined) return `line ${outOfOrder} is there twice, or out of order`;
-  const first = mayLackOldest ? found[0] ?? Infinity : 0;
   const there = new Set(found);
-  const lost = notes.wrote.filter((number) => number >= first && !there.has(number));
+  const lost = mayLackLines ? [] : notes.wrote.filter((number) => !there.has(number));
   return lost.length > 0
     ? `${lost.length} of ${notes.wrote.length} lines are lost, the first is ${lost[0]}`
     : undefined;
