@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -459,11 +460,30 @@ static int open_pipe(void) {
   return output < 0 ? -errno : output;
 }
 
+/* Says in the log what it lacks, as soon as it can be written to again; false if it still cannot. */
+static bool note_loss(size_t *lost, int why) {
+  struct text line;
+  if (*lost == 0) return true;
+  joined(&line, "\nnckubelet: up to ");
+  add_number(&line, (unsigned)*lost);
+  add(&line, " bytes of output are lost: ");
+  add(&line, strerror(why));
+  add(&line, "\n");
+  if (!write_all(LOG, line.bytes, line.length)) return false;
+  *lost = 0;
+  return true;
+}
+
 /* Copies output of the app to the log; returns how much there was, or -1 for none yet. What a full disk refuses is lost. */
 static ssize_t copy(void) {
+  static size_t lost;
+  static int why;
   char bytes[16384];
   ssize_t got = read(PIPE, bytes, sizeof bytes);
-  if (got > 0) write_all(LOG, bytes, (size_t)got);
+  if (!note_loss(&lost, why) || (got > 0 && !write_all(LOG, bytes, (size_t)got))) {
+    why = errno;
+    if (got > 0) lost += (size_t)got;
+  }
   return got;
 }
 
@@ -504,6 +524,8 @@ static int attend(pid_t script, int signals, bool *terminated) {
       if (events[1].revents) open = copy() != 0;
     } while (open && !events[0].revents);
     read_signals(signals, terminated);
+    /* A stop file that opens the pipe again sends a signal. */
+    open = open || copy() != 0;
   }
 }
 
@@ -636,8 +658,11 @@ static int enter(int count, char **argument) {
   set_defaults();
   if (*log) {
     /* The pipe of the run, as its launcher has it, or the log itself. */
-    int file = strncmp(log, "/proc/", 6) == 0 ? open(log, O_RDWR | O_NOCTTY | O_CLOEXEC) : open_log(log);
+    bool is_pipe = strncmp(log, "/proc/", 6) == 0;
+    int file = is_pipe ? open(log, O_RDWR | O_NOCTTY | O_CLOEXEC) : open_log(log);
     if (file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
+    /* The launcher no longer looks at a pipe that all processes of the app have closed. */
+    if (is_pipe) kill(atoi(log + 6), SIGCHLD);
   }
   int environment = open(argument[5], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (environment < 0) give_up(CANNOT_EXECUTE, "cannot open the environment ", argument[5], strerror(errno));

@@ -300,30 +300,37 @@ for (const [kind, find] of Object.entries(kinds)) {
     },
   );
 
-  runTest(`${kind}: a log on a full disk neither ends nor blocks its app, and grows again later`, {
-    skip,
-  }, async (t) => {
-    await using run = await place();
-    const disk = join(run.folder, "disk");
-    await mkdir(disk);
-    if (!isRoot || spawnSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", disk]).status !== 0) {
-      return t.skip("no file system can be mounted here");
-    }
-    using _disk = { [Symbol.dispose]: () => spawnSync("umount", ["-l", disk]) };
-    const [log, ballast, gate] = [join(disk, "log"), join(disk, "ballast"), join(run.folder, "gate")];
-    await writeFile(ballast, "x".repeat(100_000));
-    const body = `head -c 1000000 /dev/zero; : >'${gate}'-wrote
+  runTest(
+    `${kind}: a log on a full disk neither ends nor blocks its app; later it grows again, and says what it lacks`,
+    {
+      skip,
+    },
+    async (t) => {
+      await using run = await place();
+      const disk = join(run.folder, "disk");
+      await mkdir(disk);
+      if (!isRoot || spawnSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", disk]).status !== 0) {
+        return t.skip("no file system can be mounted here");
+      }
+      using _disk = { [Symbol.dispose]: () => spawnSync("umount", ["-l", disk]) };
+      const [log, ballast, gate] = [join(disk, "log"), join(disk, "ballast"), join(run.folder, "gate")];
+      await writeFile(ballast, "x".repeat(100_000));
+      const body = `head -c 1000000 /dev/zero; : >'${gate}'-wrote
       until [ -e '${gate}' ]; do sleep 0.01; done; echo last`;
-    await prepareMarks(run.mark);
-    await run.start(["sh", "-ec", body], {}, { log });
-    await waitFor("the app goes on", () => existsSync(`${gate}-wrote`));
-    await waitFor("all of it was read", () => statfsSync(disk).bavail === 0);
-    await rm(ballast);
-    await writeFile(gate, "");
-    const { exit } = await run.ended();
-    assert.equal(exit?.code, 0);
-    assert.match(await readFile(log, "latin1"), /\0last\n$/);
-  });
+      await prepareMarks(run.mark);
+      await run.start(["sh", "-ec", body], {}, { log });
+      await waitFor("the app goes on", () => existsSync(`${gate}-wrote`));
+      await waitFor("all of it was read", () => statfsSync(disk).bavail === 0);
+      await rm(ballast);
+      await writeFile(gate, "");
+      const { exit } = await run.ended();
+      assert.equal(exit?.code, 0);
+      assert.match(
+        await readFile(log, "latin1"),
+        /\0\nnckubelet: up to \d{6} bytes of output are lost: No space left on device\nlast\n$/,
+      );
+    },
+  );
 
   test("an environment file that is damaged is loaded by nobody", async () => {
     for (
@@ -388,6 +395,25 @@ for (const [kind, find] of Object.entries(kinds)) {
     assert.equal(outputPath(run.mark, run.log), `/proc/${launcher!.pid}/fd/0`);
     await run.enter(["sh", "-c", "echo second >/dev/stderr"], outputPath(run.mark, run.log));
     await waitFor("its line", async () => (await run.readLog()) === "first\nsecond\n");
+  });
+
+  test("a command that enters a run whose processes have closed their outputs is heard all the same", async () => {
+    await using run = await place();
+    await prepareMarks(run.mark);
+    await run.start(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"]);
+    const { launcher } = await waitFor("the end of the script", () => {
+      const marks = readMarks(run.mark);
+      return marks.exit && marks;
+    });
+    const pid = Number(await run.readLog());
+    using _end = { [Symbol.dispose]: () => process.kill(pid, "SIGKILL") };
+    await waitFor("the launcher has seen the end of the pipe, and sleeps", () => {
+      return readStat(launcher!.pid)?.state === "S";
+    });
+    // More than fits into the pipe.
+    const body = "head -c 200000 /dev/zero >/dev/stderr; echo stopped";
+    await run.enter(["sh", "-c", body], outputPath(run.mark, run.log));
+    await waitFor("its last line", async () => (await run.readLog()).endsWith("\0stopped\n"));
   });
 
   test("without a cgroup the launcher stays until the last process that the script left behind has ended", async () => {
