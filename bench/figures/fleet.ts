@@ -40,7 +40,7 @@ export const fleet: Benchmark = {
     `Fleets of ${small.agents} and ${large.agents} hollow agents, ${appsPerNode} apps each, each fleet on a real API server of its own, ` +
     "which serves lists from its cache, as with a current etcd: " +
     "idle, and with changes that restart an app. The peer is the same fleet without the selectable field in the CRD; the limit is " +
-    "the same server with the same apps, and without agents. CPU in percent of one core. About ten minutes on two cores.",
+    "the same server with the same apps, and without agents. CPU in percent of one core.",
   needs: ["control-plane"],
   async run(context) {
     const measured: Measured[] = [];
