@@ -49,7 +49,8 @@ const script = `check() {
 interface Request {
   path: string;
   label: string;
-  done: (answer: PathCheck | Error) => void;
+  /** Those who get the answer. */
+  asked: ((answer: PathCheck | Error) => void)[];
 }
 
 /** A shell serves one request at a time. */
@@ -90,7 +91,8 @@ export function createPathChecker(
     idle = { shell, timer };
   };
 
-  const serve = (shell: Shell, { path, label, done }: Request, onEnd: () => void) => {
+  const serve = (shell: Shell, { path, label, asked }: Request, onEnd: () => void) => {
+    const done = (answer: PathCheck | Error) => asked.forEach((tell) => tell(answer));
     const timer = setTimeout(() => {
       const entry = { shellLives: true };
       hung.set(path, entry);
@@ -141,8 +143,11 @@ export function createPathChecker(
           if (answer instanceof Error) reject(answer);
           else resolve(answer);
         };
-        if (known) return serve(takeShell(), { path, label, done }, () => {});
-        queue.push({ path, label, done });
+        if (known) return serve(takeShell(), { path, label, asked: [done] }, () => {});
+        // Apps that start together often have the same script.
+        const waiting = queue.find((request) => request.path === path && request.label === label);
+        if (waiting) return void waiting.asked.push(done);
+        queue.push({ path, label, asked: [done] });
         pump();
       });
     },

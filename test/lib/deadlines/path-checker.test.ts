@@ -45,3 +45,18 @@ test("checks at the same time get their own answers; a signal ends a check", asy
   assert.deepEqual(kinds.map(({ kind }) => kind), ["folder", "file", "other", "missing"]);
   await assert.rejects(check("/", "/", AbortSignal.abort(new Error("stopped"))), /stopped/);
 });
+
+test("checks of one path that wait share an answer; one that is ended does not end the others", async () => {
+  const { check } = createPathChecker({ idleMs: 1 });
+  const stopping = new AbortController();
+  const first = check("/", "/");
+  const ended = check("/etc/passwd", "passwd", stopping.signal);
+  const others = [1, 2].map(() => check("/etc/passwd", "passwd"));
+  stopping.abort(new Error("stopped"));
+  await assert.rejects(ended, /stopped/);
+  assert.deepEqual((await Promise.all([first, ...others])).map(({ kind }) => kind), [
+    "folder",
+    "file",
+    "file",
+  ]);
+});
