@@ -27,6 +27,8 @@ interface Known {
   lines: number;
   /** The file is from an earlier agent, which may have been killed in the middle of a line. */
   mayBeTorn: boolean;
+  /** The start of the first run of a new log: written with the next sample, or by the next check. */
+  unwritten: Sample[];
 }
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
@@ -54,8 +56,11 @@ export async function noteRun(
   { now = Date.now, signal, isNew = false }: NoteOptions & { signal?: AbortSignal; isNew?: boolean } = {},
 ): Promise<void> {
   if (isNew) {
-    forgetTimes(logPath);
-    return await inTurn(logPath, (known) => append(logPath, known, [{ time: now(), offset: 0, run }]));
+    const time = now();
+    const unwritten = [{ time, offset: 0, run }];
+    const known = { end: 0, checkedAt: time, lines: 0, mayBeTorn: false, unwritten };
+    logs.set(logPath, { known, work: Promise.resolve() });
+    return;
   }
   await using log = await openLogStream(logPath, { cutTimeoutMs, signal });
   const bounds = await log?.bounds();
@@ -86,13 +91,16 @@ export async function readSamples(logPath: string): Promise<Sample[]> {
       const { size } = await file.stat();
       const start = Math.max(0, size - maxBytes);
       const { buffer, bytesRead } = await file.read(new Uint8Array(size - start), { position: start });
-      return parseSamples(new TextDecoder("latin1").decode(buffer.subarray(0, bytesRead)));
+      const written = parseSamples(new TextDecoder("latin1").decode(buffer.subarray(0, bytesRead)));
+      return [...written, ...unwrittenOf(logPath)];
     } catch (error) {
-      if (errorCode(error) === "ENOENT") return [];
+      if (errorCode(error) === "ENOENT") return unwrittenOf(logPath);
       throw error;
     }
   }, { path: timesPath(logPath) });
 }
+
+const unwrittenOf = (logPath: string) => [...logs.get(logPath)?.known?.unwritten ?? []];
 
 /** Runs one operation per log at a time: a line appended while the file is written again would be lost. */
 function inTurn(logPath: string, work: (known: Known) => Promise<void>): Promise<void> {
@@ -106,7 +114,7 @@ function inTurn(logPath: string, work: (known: Known) => Promise<void>): Promise
 async function readKnown(logPath: string): Promise<Known> {
   const samples = await readSamples(logPath);
   const { offset = 0, time = 0 } = samples.at(-1) ?? {};
-  return { end: offset, checkedAt: time, lines: samples.length, mayBeTorn: true };
+  return { end: offset, checkedAt: time, lines: samples.length, mayBeTorn: true, unwritten: [] };
 }
 
 async function appendLength(
@@ -117,6 +125,7 @@ async function appendLength(
 ): Promise<void> {
   const end = base + size;
   const before = known.end;
+  if (end === before && known.unwritten.length > 0) await append(logPath, known, []);
   if (end !== before) {
     const written = Math.ceil(mtimeMs);
     // The clock of the file system may be another one, or was set since.
@@ -128,13 +137,15 @@ async function appendLength(
   known.checkedAt = now;
 }
 
-async function append(logPath: string, known: Known, samples: Sample[]): Promise<void> {
-  if (known.lines + samples.length > maxSamples + spareLines) return await rewrite(logPath, known, samples);
+async function append(logPath: string, known: Known, added: Sample[]): Promise<void> {
+  const samples = [...known.unwritten, ...added];
+  if (known.lines + samples.length > maxSamples + spareLines) return await rewrite(logPath, known, added);
   await inLane(dirname(dirname(logPath)), async () => {
     await using file = await open(timesPath(logPath), O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o640);
     await file.write(`${known.mayBeTorn ? "\n" : ""}${encodeSamples(samples)}`);
   }, { path: timesPath(logPath) });
   known.mayBeTorn = false;
+  known.unwritten = [];
   known.lines += samples.length;
   known.end = samples.at(-1)!.offset;
 }
@@ -151,6 +162,7 @@ async function rewrite(logPath: string, known: Known, added: Sample[] = []): Pro
     { path: timesPath(logPath) },
   );
   known.mayBeTorn = false;
+  known.unwritten = [];
   known.lines = left.length;
   known.end = samples.at(-1)?.offset ?? known.end;
 }

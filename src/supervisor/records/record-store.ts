@@ -8,7 +8,14 @@ import { createHash } from "node:crypto";
 import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { appKey } from "../../api/names.ts";
-import { ensureFolder, errorCode, readIfExists, writeFileAtomic, writeNew } from "../../lib/files.ts";
+import {
+  ensureFolder,
+  ensureFolderSync,
+  errorCode,
+  readIfExists,
+  writeFileAtomic,
+  writeNewSync,
+} from "../../lib/files.ts";
 import { describeError, type Logger } from "../../lib/log.ts";
 import { appFolder, appsFolder, folderOf, type Layout, recordPath } from "../layout.ts";
 import type { AppRecord } from "../types.ts";
@@ -51,13 +58,15 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
     },
     async save(record) {
       const folder = folderOf(record.app);
-      const write = () => writeFileAtomic(recordPath(layout, folder), encodeRecord(record));
-      const ensure = () => ensureFolder(appFolder(layout, folder));
-      if (!used.has(folder)) await ensure();
+      // A run does not outlive a power cut: a start that is forgotten then is made again.
+      const durable = record.phase !== "Starting" || record.scheduled !== undefined;
+      const write = () => writeFileAtomic(recordPath(layout, folder), encodeRecord(record), { durable });
+      const ensure = () => ensureFolderSync(appFolder(layout, folder));
+      if (!used.has(folder)) ensure();
       used.add(folder);
       await write().catch(async (error: Error) => {
         if (errorCode(error.cause) !== "ENOENT") throw error;
-        await ensure();
+        ensure();
         await write();
       });
     },
@@ -71,8 +80,8 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
 
 /** Saves a copy with the run, so that the app can be recovered from its run. */
 export async function saveRunRecord(runFolder: string, record: AppRecord): Promise<void> {
-  await ensureFolder(runFolder);
-  await writeNew(copyPath(runFolder), encodeRecord(record));
+  ensureFolderSync(runFolder);
+  writeNewSync(copyPath(runFolder), encodeRecord(record));
 }
 
 export async function replaceRunRecord(runFolder: string, record: AppRecord): Promise<void> {

@@ -22,7 +22,6 @@ import {
   logFolder,
   logPath,
   markPath,
-  marksFolder,
   runFolder,
   type RunLayout,
   scriptCopyPath,
@@ -104,7 +103,7 @@ export async function launchRun(
     });
   await allDone([
     deps.saveRecord(contextFolder).then(() => saveRunContext(contextFolder, context)),
-    ensureFolder(marksFolder(layout)).then(() => prepareMarks(mark)),
+    prepareMarks(mark),
     saveEnvironment(context.environment, environment).then(values.save),
     openLog(layout, folder, signal).then(noteStart),
   ]);

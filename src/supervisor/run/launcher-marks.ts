@@ -1,8 +1,9 @@
 /** The marks that launchers write, read back. See ../launcher/launcher-script.ts for how each one is written. */
 import { statSync, watch } from "node:fs";
 import { readdir, rm, symlink } from "node:fs/promises";
+import { dirname } from "node:path";
 import { performance } from "node:perf_hooks";
-import { errorCode, readIfExistsSync, writeNew } from "../../lib/files.ts";
+import { ensureFolderSync, errorCode, readIfExistsSync, writeNewSync } from "../../lib/files.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { exitPlaceholder } from "../launcher/launcher.ts";
 import { isAlive, parseStat, signalProcess } from "../processes.ts";
@@ -39,9 +40,15 @@ export function readMarks(mark: string): LauncherMarks {
   };
 }
 
+/** Reports whether the launcher of a run has started its script. */
+export function hasStarted(mark: string): boolean {
+  return readMarks(mark).started !== undefined;
+}
+
 /** Reserves space on disk for the exit status, before the launcher is spawned. */
 export async function prepareMarks(mark: string): Promise<void> {
-  await writeNew(`${mark}.exit`, exitPlaceholder);
+  ensureFolderSync(dirname(mark));
+  writeNewSync(`${mark}.exit`, exitPlaceholder);
 }
 
 /**
@@ -90,7 +97,10 @@ export async function listMarkedRuns(folder: string): Promise<string[]> {
   return [...new Set(runs)];
 }
 
-/** Calls back with the id of the run whose mark changed, undefined if unknown. The returned function ends the watch. */
+/**
+ * Calls back with the id of the run whose mark was written, undefined if unknown. The returned function ends the watch. A claim says
+ * nothing that leads to a decision, and a mark that was only created is still empty.
+ */
 export function watchMarks(
   folder: string,
   onMark: (runId: string | undefined) => void,
@@ -99,7 +109,10 @@ export function watchMarks(
   try {
     const watcher = watch(
       folder,
-      (_event, file) => onMark(file === null ? undefined : runOfMark(String(file))),
+      (event, file) => {
+        if (file === null) onMark(undefined);
+        else if (event === "change" && !file.endsWith(".claim")) onMark(runOfMark(file));
+      },
     ).on("error", onError);
     return () => watcher.close();
   } catch (error) {

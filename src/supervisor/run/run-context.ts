@@ -4,7 +4,7 @@
  */
 import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { errorCode, writeNew } from "../../lib/files.ts";
+import { errorCode, writeNewSync } from "../../lib/files.ts";
 import type { Entry } from "../launcher/launcher.ts";
 import { environmentPath, runFolder as folderOfRun, type RunLayout } from "../layout.ts";
 import { checkEnvironment } from "./run-environment.ts";
@@ -21,7 +21,7 @@ export class RunContextLostError extends Error {
 const contextFile = (runFolder: string) => join(runFolder, "inside.json");
 
 export async function saveRunContext(runFolder: string, context: RunContext): Promise<void> {
-  await writeNew(contextFile(runFolder), JSON.stringify(context));
+  writeNewSync(contextFile(runFolder), JSON.stringify(context));
 }
 
 /** Reads the context of a run; throws if the file cannot be of this run. */

@@ -11,15 +11,17 @@ import { lstatSync } from "node:fs";
 import { access, chmod, lstat, readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import process from "node:process";
-import { ensureFolder, errorCode, writeNew } from "../../lib/files.ts";
+import { ensureFolder, errorCode, writeNewSync } from "../../lib/files.ts";
 import { encodeEnvironment, type Environment } from "./environment.ts";
 import type { RunLayout } from "../layout.ts";
 
 export async function saveEnvironment(path: string, environment: Environment): Promise<void> {
   await openPrivateFolder(dirname(path));
-  await writeNew(path, encodeEnvironment(environment)).catch((cause) => {
+  try {
+    writeNewSync(path, encodeEnvironment(environment));
+  } catch (cause) {
     throw new Error(`cannot write the environment of the run to ${path}: ${errorCode(cause)}`, { cause });
-  });
+  }
 }
 
 /** Throws an error that says what to do unless the environment file of a run can be read. */

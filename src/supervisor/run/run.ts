@@ -17,7 +17,14 @@ export {
 } from "./exec-session.ts";
 export type { ResolveValue } from "./environment.ts";
 export { type Enforce, type LaunchDeps, launchRun } from "./launch.ts";
-export { cancelRun, listMarkedRuns, removeMarks, waitForLauncher, watchMarks } from "./launcher-marks.ts";
+export {
+  cancelRun,
+  hasStarted,
+  listMarkedRuns,
+  removeMarks,
+  waitForLauncher,
+  watchMarks,
+} from "./launcher-marks.ts";
 export { observeRun } from "./observe.ts";
 export { readLeaf, removeEnvironment, RunContextLostError } from "./run-context.ts";
 export { listEnvironments } from "./run-environment.ts";

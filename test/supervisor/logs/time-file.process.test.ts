@@ -9,6 +9,7 @@ import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
 import { maxSamples, parseSamples } from "../../../src/supervisor/log-times.ts";
 import { followLog, hasPreviousRun } from "../../../src/supervisor/logs/read-log.ts";
 import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
+import { readSamples } from "../../../src/supervisor/logs/time-file.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { createRandom } from "../../fuzz/random.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -48,6 +49,17 @@ test("the first run of a new log starts at its first byte, which is known withou
   const samples = parseSamples(readFileSync(join(log.folder, "app.times"), "latin1"));
   assert.deepEqual(samples[0], { time: morning, offset: 0, run: "r1-0000000000" });
   assert.equal(samples.at(-1)?.offset, 6);
+});
+
+test("the start of the first run is known at once, and written by the next check, even of a log without a line", async () => {
+  using log = createClockedLog();
+  const first = { time: morning, offset: 0, run: "r1-0000000000" };
+  await log.write("");
+  await noteRun(log.path, first.run, { now: log.now, isNew: true });
+  assert.deepEqual(await readSamples(log.path), [first]);
+  await log.check();
+  assert.deepEqual(parseSamples(readFileSync(join(log.folder, "app.times"), "latin1")), [first]);
+  assert.deepEqual(await readSamples(log.path), [first]);
 });
 
 test("with timestamps, every line has its time, across rotations and agents", async () => {

@@ -9,8 +9,10 @@ import {
   prepareMarks,
   readMarks,
   removeMarks,
+  watchMarks,
 } from "../../../src/supervisor/run/launcher-marks.ts";
 import { tempFolder } from "../../temp-folder.ts";
+import { waitFor } from "../../wait-for.ts";
 
 test("a run whose exit was not written yet has none", async () => {
   using temp = tempFolder();
@@ -68,4 +70,15 @@ test("an exit mark has the status, the signal where it is known, and whether SIG
   assert.deepEqual(await read("exit 192\nterminated\nsignal 64\n"), [192, 64, true]);
   assert.deepEqual(await read("exit 1\nsignal 65\n"), [1, undefined, undefined]);
   assert.deepEqual(await read("signal 9\n"), [undefined, undefined, undefined]);
+});
+
+test("a claim pokes nobody; a mark that is written does", async () => {
+  using temp = tempFolder();
+  const seen: (string | undefined)[] = [];
+  const stop = watchMarks(temp.path, (runId) => seen.push(runId), assert.ifError);
+  await writeFile(join(temp.path, "run-1.claim"), "1 (launcher)\n");
+  await writeFile(join(temp.path, "run-2.started"), "2 (sh)\n");
+  await waitFor("the mark is seen", () => seen.length > 0);
+  stop();
+  assert.deepEqual([...new Set(seen)], ["run-2"]);
 });
