@@ -8,11 +8,12 @@ import {
   execCommandLine,
   exitCodeOf,
   findScript,
+  hasStarted,
   noTerminal,
   terminalCommand,
 } from "../../supervisor/run/run.ts";
 import { appFileName } from "../../api/app-file-name.ts";
-import { recordPath, runFolder } from "../../supervisor/layout.ts";
+import { markPath, recordPath, runFolder } from "../../supervisor/layout.ts";
 import { decodeRecord } from "../../supervisor/records/records.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
 import { type AgentClient, appFlags, connectAgent } from "../agent-api/agent-api.ts";
@@ -54,7 +55,7 @@ export const execCommand: Command = {
       await client.get(name);
       throw new Error(`${key} has no record in ${stateDir}: name the agent's folder with --state-dir`);
     }
-    if (record.phase !== "Running" || !record.run) {
+    if (!record.run || !isRunning(record, stateDir)) {
       const why = record.message && ` (${record.message})`;
       const hint = record.stoppedAt ? "" : `; 'nckubelet start ${word}' starts it`;
       throw new Error(`${key} is ${record.phase}${why}, not running${hint}`);
@@ -69,6 +70,12 @@ export const execCommand: Command = {
     return await runAndWait(script ? terminalCommand(script, words) : words, { ...io, forward: !script });
   },
 };
+
+/** Reports whether the script has started. The agent saves that within seconds; the mark of the run says so at once. */
+function isRunning({ phase, run }: AppRecord, stateDir: string): boolean {
+  const mark = run && markPath({ stateDir, logDir: "" }, run.id);
+  return phase === "Running" || (phase === "Starting" && mark !== undefined && hasStarted(mark));
+}
 
 /** Returns the folder that was named, else that of the running agent, else that of the agent's config. */
 async function findStateDir({ flags }: Invocation, { env }: Io, client: AgentClient): Promise<string> {

@@ -89,6 +89,26 @@ export function decide(record: AppRecord, situation: Situation): Decision {
   };
 }
 
+/**
+ * Decides as far as one look at the app goes: what it shows of a script that has just started is enough for an app that runs.
+ * `isSettled` says that the last decision changed nothing. The log of a run that is over is read for its phase, so that needs
+ * another look.
+ */
+export function decideAll(record: AppRecord, situation: Situation): Decision & { isSettled: boolean } {
+  const first = decide(record, situation);
+  const { view } = situation;
+  const hasStarted = record.phase === "Starting" && first.record.phase === "Running";
+  if (!hasStarted || first.effects.length > 0 || (view && isOver(view))) {
+    return { ...first, isSettled: first.record === record };
+  }
+  const second = decide(first.record, situation);
+  return {
+    ...second,
+    events: [...first.events, ...second.events],
+    isSettled: second.record === first.record,
+  };
+}
+
 const table: Record<Phase, (record: AppRecord, situation: Situation) => Decision> = {
   Pending: decidePending,
   Starting: decideStarting,

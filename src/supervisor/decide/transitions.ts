@@ -40,7 +40,8 @@ export function start(
     retryAt: undefined,
     counted: { ...counted ?? { cgroup: "", processes: 0 }, policy: counted?.policy ?? app.spec.oomPolicy },
   };
-  return decision(next, [{ kind: "start", run }], events);
+  // Usually its mark comes first.
+  return { ...decision(next, [{ kind: "start", run }], events), wakeAt: now + secondMs };
 }
 
 export function started(

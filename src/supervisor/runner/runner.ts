@@ -7,7 +7,7 @@
 import { CleanUps } from "./clean-ups.ts";
 import type { CapsState } from "../confinement/confinement.ts";
 import {
-  decide,
+  decideAll,
   type Desired,
   isOver,
   mergeDesired,
@@ -51,6 +51,7 @@ export class AppRunner {
   #halted: HaltReason | undefined;
   #orders: { order: Order; saved: PromiseWithResolvers<void> }[] = [];
   #quickCheck: QuickCheck | undefined;
+  #isSaved = true;
 
   constructor(record: AppRecord, deps: RunnerDeps) {
     this.#record = record;
@@ -157,10 +158,12 @@ export class AppRunner {
     this.#start.close();
     this.#emptyWatch.close();
     await this.#loop.close();
+    if (!this.#isSaved) await this.#save(this.#record);
   }
 
   /** Returns whether a step is needed. Caps are checked each time, since nothing reports a change there. */
   async #runQuickCheck(): Promise<boolean> {
+    if (!this.#isSaved) await this.#save(this.#record);
     if (!this.#quickCheck || !looksUnchanged(this.#quickCheck, this.#deps.now())) return true;
     await this.#ensureCaps();
     return false;
@@ -173,9 +176,12 @@ export class AppRunner {
     await this.#applyProbeState();
     await this.#cleanUps.retry();
     const situation = await this.#observe();
-    const { record, effects, events, wakeAt } = decide(this.#record, situation);
+    const { record, effects, events, wakeAt, isSettled } = decideAll(this.#record, situation);
     const changed = record !== this.#record;
-    if (changed) await this.#save(record);
+    if (changed && isInMarks(this.#record, record, effects)) {
+      this.#record = record;
+      this.#isSaved = false;
+    } else if (changed) await this.#save(record);
     for (const event of events) this.#deps.onEvent(record, event);
     for (const effect of effects) {
       await this.#perform(effect);
@@ -184,10 +190,10 @@ export class AppRunner {
     }
     if (this.#loop.closed) return false;
     this.#emptyWatch.update(this.#record, situation.view);
-    if (changed || this.#problem) {
-      this.#deps.onChange(this.#record);
-      return true;
-    }
+    if (changed || this.#problem) this.#deps.onChange(this.#record);
+    // The launcher of a start writes a mark, which leads to the next step.
+    const awaitsMark = wakeAt !== undefined && record.phase === "Starting";
+    if (this.#problem || !isSettled && !awaitsMark) return true;
     if (wakeAt !== undefined) this.#loop.wakeAt(wakeAt);
     if (this.#cleanUps.done) this.#quickCheck = planQuickCheck(this.#record, situation.view, situation.now);
     return this.#next !== undefined || this.#orders.length > 0;
@@ -310,11 +316,22 @@ export class AppRunner {
   async #save(record: AppRecord): Promise<void> {
     await this.#deps.save(record);
     this.#record = record;
+    this.#isSaved = true;
   }
 
   get #key(): string {
     return keyOf(this.#record.app);
   }
+}
+
+/**
+ * Reports whether all that is new is that the run has started. The marks say so too, until the run ends: after a crash, the next
+ * agent finds the same. So the record is saved with the next change or check, and hundreds of starts at once do not wait for it. The
+ * time of a scheduled run is used up when it has started, which must outlive a power cut.
+ */
+function isInMarks(before: AppRecord, { phase, scheduled }: AppRecord, effects: Effect[]): boolean {
+  return before.phase === "Starting" && phase === "Running" && !scheduled &&
+    effects.every(({ kind }) => kind === "ensureCaps");
 }
 
 function isSameState(a: CapsState, b: CapsState | undefined): boolean {

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { annotations } from "../../../src/api/names.ts";
 import type { NCAppSpec } from "../../../src/api/types.ts";
 import type { Situation } from "../../../src/supervisor/decide/situation.ts";
-import { decide } from "../../../src/supervisor/decide/decide.ts";
+import { decide, decideAll } from "../../../src/supervisor/decide/decide.ts";
 import { backoffMs } from "../../../src/supervisor/decide/transitions.ts";
 import type { AppRecord, Run, RunView } from "../../../src/supervisor/types.ts";
 import { appWith, killCounts, recordWith, runOf, start, viewWith } from "../fixtures.ts";
@@ -662,4 +662,21 @@ test("the backoff doubles from 10 s to 300 s", () => {
     "never without a pause",
   );
   assert.equal(backoffMs(appWith({ backoffSeconds: 1, maxBackoffSeconds: 4 }), 9), 4000);
+});
+
+describe("one look at an app", () => {
+  const starting = () => recordWith({ phase: "Starting", reason: "Starting", run: runOf(appWith()) });
+
+  test("leads from a start to a settled app that runs", () => {
+    const decision = decideAll(starting(), situation({ view: viewWith() }));
+    assert.equal(decision.record.phase, "Running");
+    assert.deepEqual(kinds(decision), ["ensureCaps"]);
+    assert.deepEqual(decision.events.map(({ reason }) => reason), ["Started"]);
+    assert.equal(decision.isSettled, true);
+  });
+
+  test("is not enough for a script that has ended by now: its last lines are not read yet", () => {
+    const decision = decideAll(starting(), situation({ view: exited(3) }));
+    assert.deepEqual([decision.record.phase, decision.isSettled], ["Running", false]);
+  });
 });

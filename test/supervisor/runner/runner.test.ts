@@ -159,3 +159,41 @@ test("an app is not forgotten before all of its runs are cleaned up", async () =
   assert.deepEqual(done, ["cleanUp", "cleanUp", "cleanUp", "forget"]);
   await runner.close();
 });
+
+test("a start is saved before its launcher, and the run is looked at when a mark comes", async () => {
+  const done: string[] = [];
+  let looks = 0;
+  const { runner } = runnerOf(recordWith(), {
+    save: async ({ phase }) => void done.push(`save ${phase}`),
+    startRun: async () => void done.push("start"),
+    observe: async () => {
+      looks++;
+      return viewWith();
+    },
+  });
+  const isRunning = () => runner.record.phase === "Running";
+  runner.poke();
+  await waitFor("the launcher starts", () => done.includes("start"));
+  assert.equal(looks, 0);
+  runner.poke();
+  await waitFor("the app runs", isRunning);
+  assert.deepEqual(done, ["save Starting", "start"]);
+  await runner.close();
+});
+
+test("that an app runs is saved by the next check, and at the latest when its agent ends", async () => {
+  for (const flush of ["check", "close"] as const) {
+    const saved: string[] = [];
+    const { runner } = runnerOf(recordWith({ phase: "Starting", run: runOf(appWith()) }), {
+      save: async ({ phase }) => void saved.push(phase),
+    });
+    runner.poke();
+    await waitFor("the app runs", () => runner.record.phase === "Running");
+    assert.deepEqual(saved, []);
+    if (flush === "check") {
+      await waitFor("the record is saved", () => (runner.check(), saved.length > 0));
+    }
+    await runner.close();
+    assert.deepEqual(saved, ["Running"]);
+  }
+});
