@@ -4,7 +4,7 @@
  *   launcher zygote [PADDING]   forks a launcher for each request on standard input and answers on standard output
  *   launcher check requests     parses requests as the zygote does and starts nothing, for tests
  *   launcher check environments   parses the content of environment files, in place of requests
- *   launcher enter SESSION LEAF LOG ENVIRONMENT FOLDER USER COMMAND...   becomes a command inside of a run
+ *   launcher enter SESSION LEAF LOG PIPE SOURCE ENVIRONMENT FOLDER USER COMMAND...   becomes a command inside of a run
  *   launcher copy MARK LOG PIPE SOURCE   copies to the log in place of a launcher that was killed
  *
  * A request is its length, then the count of its fields (both 32 bits, little-endian), then the fields, each ended by NUL:
@@ -106,9 +106,9 @@ static const char *join(struct text *to, const char *const *parts) {
 #define joined(to, ...) join(to, (const char *const[]){__VA_ARGS__, NULL})
 
 /* As links in /proc name it, which are slow to read. */
-static void add_pipe(struct text *to) {
+static void add_pipe(struct text *to, int file) {
   struct stat info;
-  if (fstat(PIPE, &info) != 0 || !S_ISFIFO(info.st_mode)) return;
+  if (fstat(file, &info) != 0 || !S_ISFIFO(info.st_mode)) return;
   add(to, "pipe:[");
   add_number(to, (unsigned)info.st_ino);
   add(to, "]");
@@ -179,7 +179,7 @@ static bool read_own_stat(struct text *to) {
 static int claim(const struct run *run) {
   struct text path, stat;
   if (!read_own_stat(&stat)) _exit(SETUP_FAILED);
-  add_pipe(&stat);
+  add_pipe(&stat, PIPE);
   add(&stat, "\n");
   int file = open(joined(&path, run->mark, ".claim"), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) _exit(SETUP_FAILED);
@@ -580,25 +580,32 @@ static _Noreturn void launch(const struct run *run, bool inside) {
   _exit(0);
 }
 
+/* Opens the pipe with this name at a path in /proc, which may lead anywhere by now: O_PATH opens nothing, so that it can be compared. */
+static int open_if_pipe(const char *source, const char *pipe, int flags) {
+  struct text name = {0}, path;
+  int found = open(source, O_PATH | O_CLOEXEC), file = -1;
+  if (found < 0) return -1;
+  add_pipe(&name, found);
+  joined(&path, "/proc/self/fd/");
+  add_number(&path, (unsigned)found);
+  if (*pipe && strcmp(name.bytes, pipe) == 0) file = open(path.bytes, flags | O_NOCTTY | O_CLOEXEC);
+  close(found);
+  return file;
+}
+
 /* Copies until nobody may write any more, for the app with this process. The lock makes it the only one; the claim names it. */
 static int copy_in_place(int count, char **argument) {
   if (count != 6) return 2;
-  struct text path, stat, name = {0};
+  struct text path, stat;
   sigset_t every;
   sigfillset(&every);
   sigprocmask(SIG_SETMASK, &every, NULL);
   int mark = open(joined(&path, argument[2], ".claim"), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
   if (mark < 0 || flock(mark, LOCK_EX | LOCK_NB) != 0 || !keep_log(argument[3])) return SETUP_FAILED;
-  /* O_PATH opens nothing: what the process has there by now may be a device. */
-  int named = open(argument[5], O_PATH | O_CLOEXEC);
-  if (named < 0 || dup2(named, PIPE) < 0) return SETUP_FAILED;
-  add_pipe(&name);
-  if (strcmp(name.bytes, argument[4]) != 0) return SETUP_FAILED;
   /* Without a writer, an open that may wait would wait forever. */
-  int end = open(PIPE_LINK, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  int end = open_if_pipe(argument[5], argument[4], O_RDONLY | O_NONBLOCK);
   if (end < 0 || dup2(end, PIPE) < 0 || fcntl(PIPE, F_SETFL, 0) != 0) return SETUP_FAILED;
   close(end);
-  close(named);
   if (read_own_stat(&stat)) write_all(mark, stat.bytes, stat.length);
   while (copy() > 0) {}
   return 0;
@@ -647,8 +654,9 @@ static int serve(int32_t (*answer)(size_t)) {
 }
 
 static int enter(int count, char **argument) {
-  if (count < 9) return 2;
-  const char *session = argument[2], *leaf = argument[3], *log = argument[4], *folder = argument[6], *user = argument[7];
+  if (count < 11) return 2;
+  const char *session = argument[2], *leaf = argument[3], *log = argument[4], *pipe = argument[5], *source = argument[6];
+  const char *environment_file = argument[7], *folder = argument[8], *user = argument[9];
   if (*leaf && !enter_cgroup(leaf)) {
     struct text line;
     joined(&line, "nckubelet cannot enter ", leaf, "\n");
@@ -657,17 +665,18 @@ static int enter(int count, char **argument) {
   }
   set_defaults();
   if (*log) {
-    /* The pipe of the run, as its launcher has it, or the log itself. */
-    bool is_pipe = strncmp(log, "/proc/", 6) == 0;
-    int file = is_pipe ? open(log, O_RDWR | O_NOCTTY | O_CLOEXEC) : open_log(log);
+    /* The pipe of the run, if its launcher still has it, or the log itself. */
+    int file = open_if_pipe(source, pipe, O_RDWR);
+    bool is_pipe = file >= 0;
+    if (!is_pipe) file = open_log(log);
     if (file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
     /* The launcher no longer looks at a pipe that all processes of the app have closed. */
-    if (is_pipe) kill(atoi(log + 6), SIGCHLD);
+    if (is_pipe) kill(atoi(source + strlen("/proc/")), SIGCHLD);
   }
-  int environment = open(argument[5], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (environment < 0) give_up(CANNOT_EXECUTE, "cannot open the environment ", argument[5], strerror(errno));
+  int environment = open(environment_file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (environment < 0) give_up(CANNOT_EXECUTE, "cannot open the environment ", environment_file, strerror(errno));
   if (strcmp(session, "new-session") == 0) setsid();
-  become_command(environment, folder, user, argument + 8);
+  become_command(environment, folder, user, argument + 10);
 }
 
 int main(int count, char **argument) {

@@ -142,9 +142,16 @@ function describeBusy(
       ({ load }) => perHundred(load.apiServer, load, agents),
     ),
     of("CPU of etcd per 100 nodes", "%", {}, ({ load }) => perHundred(load.etcd, load, agents)),
-    of("CPU time of the API server per change", "ms", { note: "without what it uses for the idle fleet" }, (
-      one,
-    ) => (one.load.apiServer - idle.apiServer / idle.seconds * one.load.seconds) / takenOf(one) * 1000),
+    row(
+      `${agents} agents, ${busy.perSecond} changes/s`,
+      [busy, undefined],
+      {
+        what: "CPU time of the API server per change",
+        unit: "ms",
+        note: "without what it uses for the idle fleet",
+      },
+      ({ load }) => (load.apiServer - idle.apiServer / idle.seconds * load.seconds) / takenOf(busy) * 1000,
+    ),
     of("CPUs of this machine in use", "%", { note: describeShares(busy.load) }, ({ load }) => busyPCT(load)),
     of(`statuses that arrived within ${patienceMs / 1000} s`, "%", {
       better: "higher",

@@ -15,7 +15,7 @@ import { isAlive, parseStat, readBootId } from "../supervisor/processes.ts";
 /** Locks the folder and returns the unlock function, or throws with the pid of the holder. The lock of a dead agent is replaced. */
 export async function lockState(stateDir: string): Promise<() => Promise<void>> {
   await ensureFolder(stateDir, { mode: 0o711 }).catch((error) => {
-    const why = errorCode(error) === "ENOENT" ? "no folder can be created there" : explainFileError(error);
+    const why = folderErrors[errorCode(error)] ?? explainFileError(error);
     // Without its cause, which says the same.
     throw new Error(`--state-dir ${stateDir}: ${why}`);
   });
@@ -30,6 +30,12 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
   }
   return () => removeIf(path, own);
 }
+
+/** What keeps the folder from being used, where the words for files would mislead. */
+const folderErrors: Record<string, string | undefined> = {
+  ENOENT: "no folder can be created there",
+  ENOTDIR: "not a folder, or below a file; instead of a link, name the folder that it leads to",
+};
 
 /** Creates the lock with this target, or resolves to the pid of the living process that holds it. */
 async function acquire(path: string, own: string): Promise<number | undefined> {
@@ -58,7 +64,7 @@ async function createLink(path: string, target: string): Promise<boolean> {
     return true;
   } catch (cause) {
     if (errorCode(cause) === "EEXIST") return false;
-    throw new Error(`cannot create ${path}: ${errorCode(cause)}`, { cause });
+    throw new Error(`cannot create ${path}: ${explainFileError(cause)}`);
   }
 }
 

@@ -64,7 +64,7 @@ async function listNames(
   const apps = await list();
   const chosen = apps.filter(isChosen);
   if (apps.length > 0 && chosen.length === 0) {
-    throw new Error(`no app has the labels ${selector}`);
+    throw new Error(`no app matches --selector ${selector}`);
   }
   if (chosen.length === 0) throw new Error(none);
   return chosen.map(nameOf);

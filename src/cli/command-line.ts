@@ -142,7 +142,7 @@ function refuseCommand(name: string, commands: CommandTable, io: Io, program: st
   // kubectl has what only the agent's own commands do here.
   const byKubectl = isNodeCommand(commands) ? undefined : ownValue(kubectlCommands, name);
   const near = known.find((command) => command === other) ?? closest(name, known);
-  const hint = byKubectl ? `; use '${byKubectl}'` : near ? `; did you mean ${JSON.stringify(near)}?` : "";
+  const hint = byKubectl ? `; use: ${byKubectl}` : near ? `; did you mean ${JSON.stringify(near)}?` : "";
   return refuse(io, program, `unknown command ${JSON.stringify(name)}${hint}`, program);
 }
 

@@ -38,7 +38,7 @@ export async function readManifestFiles(
   const url = named.find((path) => /^https?:\/\//.test(path));
   if (url !== undefined) {
     throw new UsageError(
-      `${url}: manifests are read from files; use curl -fsSL ${url} | nckubelet apply -f -`,
+      `${url}: manifests are read from files; use curl -fsSL ${url}, and -f - to read its output`,
     );
   }
   if (named.filter(isInput).length > 1) {

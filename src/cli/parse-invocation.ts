@@ -61,9 +61,9 @@ export function parseInvocation(
 
 /** Says what a flag without its value needs. A value that starts with a dash, such as `--tail -1`, needs an equals sign. */
 function missingValue(name: string, { short, value, choices }: Flag, words: string[]): string {
-  const at = words.findIndex((word) => word === `--${name}` || word === `-${short}`);
-  const next = words[at + 1];
-  const use = next !== undefined
+  const at = words.findLastIndex((word) => word === `--${name}` || word === `-${short}`);
+  const next = at < 0 ? undefined : words[at + 1];
+  const use = next?.startsWith("-") && next !== "--"
     ? `write --${name}=${next} if ${JSON.stringify(next)} is the value`
     : choices
     ? `use ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`

@@ -72,12 +72,10 @@ export function readCommands(origin: AppOrigin): ReadCommands {
 }
 
 const all = "it lists the apps of all namespaces and phases";
-/** Those of kubectl get and docker ps; `kubectl ncapp` has -A itself. */
-const allAreListed: Record<string, string> = {
-  "-A": all,
-  "--all-namespaces": all,
-  "-a": all,
-  "--all": all,
+/** Flags of kubectl get and docker ps; `kubectl ncapp` has -A itself. */
+const listingFlags: Record<AppOrigin["scope"], Record<string, string>> = {
+  node: { "-A": all, "--all-namespaces": all, "-a": all, "--all": all },
+  cluster: { "-a": "use -A", "--all": "use -A" },
 };
 
 /** Lists apps. With --watch a terminal shows them in place; elsewhere each change is a line. */
@@ -91,7 +89,7 @@ function psCommand({ program, scope, listFlags, connect }: AppOrigin): Command {
       output: outputFlag,
     },
     otherFlags: {
-      ...allAreListed,
+      ...listingFlags[scope],
       "-q": "use -o name",
       "--sort-by": "'top --once' sorts by usage; -o json is for programs",
     },
@@ -138,6 +136,7 @@ function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin)
       selector: selectorFlag,
       ...listFlags,
     },
+    otherFlags: listingFlags[scope],
     examples: [
       `${program} top`,
       `${program} top --interval 500ms -l app=web`,

@@ -36,7 +36,7 @@ export async function writeFileAtomic(
     await rename(temporary, path);
   } catch (cause) {
     await rm(temporary, { force: true });
-    throw new Error(`cannot write ${path}: ${errorCode(cause)}`, { cause });
+    throw new Error(`cannot write ${path}: ${explainFileError(cause)}`, { cause });
   }
   if (durable) await syncFolder(dirname(path));
 }
@@ -129,7 +129,7 @@ async function makeFolders(path: string, mode: number): Promise<boolean> {
   await makeFolders(dirname(path), mode);
   return await makeFolder(path, mode).catch((error) => {
     if (errorCode(error) !== "ENOENT") throw error;
-    // The folders above exist by now: only the kernel's own, such as /proc, take no other.
+    // The folders above exist by now, unless a link leads nowhere: the kernel's own, such as /proc, take no other.
     throw Object.assign(new Error(`${path}: no folder can be created there`), { code: "ENOENT" });
   });
 }
@@ -145,7 +145,7 @@ async function makeFolder(path: string, mode: number): Promise<boolean> {
   }
 }
 
-/** Like `ensureFolder`, but synchronous, with the reasons and limits of `writeNewSync`. */
+/** Like `ensureFolder`, but synchronous, with the reasons and limits of `writeNewSync`: the folders above are the agent's own. */
 export function ensureFolderSync(path: string): void {
   const stat = fs.lstatSync(path, { throwIfNoEntry: false });
   if (!stat) fs.mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -160,7 +160,6 @@ export function errorCode(error: unknown): string {
 
 const fileErrors: Record<string, string | undefined> = {
   ENOENT: "no such file",
-  EACCES: "permission denied: try again as root (sudo)",
   EPERM: "not permitted, even for this user",
   EISDIR: "is a folder, not a file",
   ENOTDIR: "a part of the path is not a folder",
@@ -174,6 +173,10 @@ const fileErrors: Record<string, string | undefined> = {
 /** Returns what a file system error means, in words. */
 export function explainFileError(error: unknown): string {
   const code = errorCode(error);
+  // Root is refused by file systems of other machines, and has nobody to ask.
+  if (code === "EACCES") {
+    return `permission denied${process.geteuid?.() === 0 ? "" : ": try again as root (sudo)"}`;
+  }
   return fileErrors[code] ?? `cannot be used: ${code}`;
 }
 

@@ -4,7 +4,7 @@
  * A warning or error that repeats within a minute is counted, not printed; the count comes with the next line that is printed
  * for it. Callers must not pass secrets: nothing is masked here.
  */
-import { explainFileError } from "./files.ts";
+import { errorCode, explainFileError } from "./files.ts";
 
 export interface Logger {
   debug(message: string, fields?: Fields): void;
@@ -79,15 +79,18 @@ export function describeError(error: unknown): string {
   const { message } = error;
   if (error.cause === undefined) return fileErrorInWords(error) ?? message;
   // The message may have said already what the number of a file system error means.
-  const isExplained = fileErrorInWords(error.cause) && message.includes(explainFileError(error.cause));
+  const isExplained = fileErrorInWords(error.cause) &&
+    [explainFileError(error.cause), errorCode(error.cause)].some((text) => message.includes(text));
   const cause = isExplained ? "" : describeError(error.cause);
   return cause && !message.includes(cause) ? `${message}: ${cause}` : message;
 }
 
 /** Returns the path and the meaning of an error such as `ENOENT: no such file or directory, open 'x'`; undefined for others. */
 function fileErrorInWords(error: unknown): string | undefined {
-  const { syscall, path } = error as NodeJS.ErrnoException;
-  return syscall !== undefined && typeof path === "string"
+  if (!(error instanceof Error)) return undefined;
+  const { syscall, path, dest } = error as NodeJS.ErrnoException & { dest?: string };
+  // Of two paths, either may be the one that the error is about.
+  return syscall !== undefined && typeof path === "string" && dest === undefined
     ? `${path}: ${explainFileError(error)}`
     : undefined;
 }

@@ -10,7 +10,7 @@
  * Caveat: under the sh launcher, which adopts nothing, a process that has cleared its environment, closed the log, left the
  * session and lost its parent before the first scan is not found. So it is after the launcher was killed.
  */
-import { readFileSync, readlinkSync } from "node:fs";
+import { lstatSync, readFileSync, readlinkSync } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -39,7 +39,7 @@ export interface SeenProcess extends ProcessStat {
   isExec: boolean;
   /** The path of the app.log that it writes to; "" for none. */
   log: string;
-  /** The pipes that it writes to. */
+  /** The pipes that it writes to, and could read from, as an app could: others with the same number are not those of a run. */
   pipes?: string[];
   /** When a scan saw it first, on a clock that never jumps. */
   seenAt: number;
@@ -203,7 +203,9 @@ async function inspect(seen: SeenProcess): Promise<void> {
     variables.find((variable) => variable.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
   const outputs = [1, 2].map((fd) => linkOf(`/proc/${seen.pid}/fd/${fd}`));
   seen.log = outputs.find((path) => path.endsWith("/app.log")) ?? "";
-  seen.pipes = outputs.filter((path) => path.startsWith("pipe:"));
+  seen.pipes = outputs.filter((path, at) =>
+    path.startsWith("pipe:") && isOpenBothWays(`/proc/${seen.pid}/fd/${at + 1}`)
+  );
   // An exec process has its marker from the start, and that of the run once it has loaded the environment.
   const exec = valueOf(execMarker);
   seen.marked = exec || valueOf(runMarker);
@@ -238,6 +240,15 @@ function cgroupOf(pid: number | "self"): string {
 function seesOurMounts(pid: number): boolean {
   const ours = linkOf("/proc/self/ns/mnt");
   return ours !== "" && linkOf(`/proc/${pid}/ns/mnt`) === ours;
+}
+
+/** Numbers of pipes repeat within months. The ends that apps get can be read and written, which other pipes never are. */
+function isOpenBothWays(descriptor: string): boolean {
+  try {
+    return (lstatSync(descriptor).mode & 0o600) === 0o600;
+  } catch {
+    return false;
+  }
 }
 
 /** What a link in /proc names; "" if there is none. */

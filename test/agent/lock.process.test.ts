@@ -129,7 +129,7 @@ test("an agent that ends removes its own lock and no other's", async (t) => {
 test("a state folder that cannot be made is refused with its flag, in words", async () => {
   await assert.rejects(
     lockState("/dev/null/x"),
-    /^Error: --state-dir \/dev\/null\/x: a part of the path is not a folder$/,
+    /^Error: --state-dir \/dev\/null\/x: not a folder, or below a file; /,
   );
   await assert.rejects(
     lockState("/proc/x"),

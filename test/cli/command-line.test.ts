@@ -70,7 +70,7 @@ test("what docker, kubectl and systemctl have is refused with what to use here",
   assert.match(await refused("run", "./") ?? "", /\.\/ is a folder: name a script/);
   assert.match(
     await refused("apply", "-f", "https://example.com/x.yaml") ?? "",
-    /read from files; use curl -fsSL https:\/\/example\.com\/x\.yaml \| nckubelet apply -f -/,
+    /read from files; use curl -fsSL https:\/\/example\.com\/x\.yaml, and -f - to read its output/,
   );
 });
 

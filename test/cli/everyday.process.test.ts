@@ -71,7 +71,7 @@ describe("everyday commands", () => {
       const { stdout } = await agent.command(command, "-l", "app=none");
       assert.match(stdout, /^No app has the labels app=none\.$/m);
     }
-    assert.match((await agent.command("describe", "-l", "app=none")).stderr, /no app has the labels/);
+    assert.match((await agent.command("describe", "-l", "app=none")).stderr, /no app matches --selector/);
   });
 
   test("ps --watch prints a line for each change where there is no terminal", async () => {
@@ -93,7 +93,7 @@ describe("everyday commands", () => {
     ]);
     assert.equal((await agent.command("start", "--all")).stdout.match(/is running/g)?.length, 3);
     assert.match((await agent.command("stop", "--all", "web")).stderr, /name apps, or use --all, not both/);
-    assert.match((await agent.command("stop", "-l", "app=nobody")).stderr, /no app has the labels/);
+    assert.match((await agent.command("stop", "-l", "app=nobody")).stderr, /no app matches --selector/);
   });
 
   test("events and describe tell what happened, and describe ends with the log", async () => {

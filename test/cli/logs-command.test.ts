@@ -138,7 +138,7 @@ test("--selector and --all choose apps by their labels", async () => {
   assert.deepEqual(await chosen("--all"), ["default/web", "default/db", "shop/web"]);
   const none = await run("-l", "app=mail");
   assert.deepEqual([none.code, none.stdout], [1, ""]);
-  assert.match(none.stderr, /no app has the labels app=mail/);
+  assert.match(none.stderr, /no app matches --selector app=mail/);
   assert.match((await scene([]).run("--all")).stderr, /No apps on this node/);
 });
 

@@ -86,6 +86,7 @@ test("with listsFromCache, a real server streams lists", { skip }, async (t) => 
   await withControlPlane(async (cluster) => {
     if (cluster.version.minor < 34) return t.skip("this API server does not stream lists");
     const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
+    t.after(() => client.close());
     const list = await streamList(client, {
       resource: namespaces,
       query: { watch: true, allowWatchBookmarks: true },
@@ -95,7 +96,6 @@ test("with listsFromCache, a real server streams lists", { skip }, async (t) => 
     });
     assert.ok(list.kind === "listed", JSON.stringify(list));
     list.stream.stop();
-    client.close();
     assert.ok(list.items.some(({ metadata }) => metadata.name === "default"));
   }, { listsFromCache: true });
 });

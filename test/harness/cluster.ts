@@ -162,8 +162,9 @@ export class Cluster {
         timeout: timeoutMs,
       });
       request.on("error", (error: NodeJS.ErrnoException) => {
-        // The server ended while the connection was idle: it never saw the request.
-        const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+        // The server ended while the connection was idle, most likely.
+        const isStale = method === "GET" && request.reusedSocket &&
+          (error.code === "ECONNRESET" || error.code === "EPIPE");
         if (isStale) this.request(path, options).then(resolve, reject);
         else reject(error);
       });

@@ -50,7 +50,7 @@ export function planOf(names: readonly SuiteName[]): Lane {
   return wanted(plan);
 }
 
-/** The suites that leave a CPU to `caps`, and later to the guests. */
+/** The suites that leave a CPU to `caps`, and then to the first guests. */
 const pinned: readonly SuiteName[] = ["process", "browser"];
 
 /** Reports whether a suite may run while `caps` measures. */

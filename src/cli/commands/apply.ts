@@ -120,7 +120,11 @@ async function waitUntilReady(
   return isReady;
 }
 
-/** Reports whether the status follows this `suspend`: just after a change, it is still that of the spec before. */
-function showsSuspend({ status = {} }: NodeApp, suspend = false): boolean {
-  return suspend ? status.phase !== "Running" : status.reason !== "Suspended";
+/**
+ * Reports whether the status follows this `suspend`: just after a change, it is still that of the spec before. What has ended stays as
+ * it is, and so does an app without a script.
+ */
+function showsSuspend({ status: { phase, reason } = {} }: NodeApp, suspend = false): boolean {
+  if (!suspend) return reason !== "Suspended";
+  return ["Stopped", "Succeeded", "Failed"].some((end) => end === phase) || reason === "NoShellFile";
 }

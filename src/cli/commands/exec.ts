@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import process from "node:process";
 import { isatty } from "node:tty";
-import { errorCode, readIfExists } from "../../lib/files.ts";
+import { errorCode, explainFileError, readIfExists } from "../../lib/files.ts";
 import { cleanPath } from "../../lib/shell.ts";
 import { findEntrance } from "../../supervisor/launcher/launcher.ts";
 import {
@@ -97,7 +97,7 @@ async function readRecord(stateDir: string, { namespace, name }: AppName): Promi
         cause,
       });
     }
-    throw new Error(`cannot read ${path}: ${errorCode(cause)}`, { cause });
+    throw new Error(`cannot read ${path}: ${explainFileError(cause)}`, { cause });
   }
 }
 

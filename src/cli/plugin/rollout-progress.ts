@@ -18,7 +18,6 @@ const waitsForUser = ["Paused", "WaitingForPromotion", "WaitingForDeletion", "Na
 
 export function rolloutProgress(set: NCAppSet): Progress {
   const { updated = 0, available = 0, desired = 0, failed = 0, observedGeneration = 0 } = set.status ?? {};
-  const { stableRevision, updateRevision } = set.status ?? {};
   const counts = { updated, available, desired, failed };
   if (observedGeneration < (set.metadata.generation ?? 1)) {
     return { ...counts, state: "progressing", message: "waiting for the controller to see the change" };
@@ -30,14 +29,20 @@ export function rolloutProgress(set: NCAppSet): Progress {
   const { reason = "", ...progressing } = conditionOf(set, "Progressing") ?? {};
   const isComplete = reason === "RolloutComplete" || reason === "PartitionReached" && available >= desired;
   const state = isComplete ? "complete" : waitsForUser.includes(reason) ? "waiting" : "progressing";
-  // The controller counts a revision as stable when all other apps are available: it waits for nothing more.
-  if (state === "progressing" && failed > 0 && updated >= desired && stableRevision === updateRevision) {
+  if (state === "progressing" && hasOnlyToleratedFailures(set)) {
     const message =
       `${available} of ${desired} apps are available, ${failed} failed, which maxFailed tolerates`;
     return { ...counts, state: "complete", message };
   }
   const standard = `${updated} of ${desired} apps are updated, ${available} are available`;
   return { ...counts, state, message: messageOf(progressing, standard) };
+}
+
+/** Reports whether the controller waits for nothing but apps that failed, and tolerates these: then the revision is stable. */
+function hasOnlyToleratedFailures({ spec, status = {} }: NCAppSet): boolean {
+  const { updated = 0, available = 0, desired = 0, failed = 0, stableRevision, updateRevision } = status;
+  return failed > 0 && failed < (spec.update?.maxFailed ?? 1) && updated >= desired &&
+    available + failed >= desired && Boolean(stableRevision) && stableRevision === updateRevision;
 }
 
 /** Returns a bar of this many characters: updated and available, updated only, and not updated apps. */

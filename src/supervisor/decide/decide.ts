@@ -69,7 +69,7 @@ export {
 export { mergeOrder, type Order, refuseOrder } from "./orders.ts";
 export { totalKills } from "./oom-kills.ts";
 export { runHash } from "./run-hash.ts";
-export { isOver } from "./transitions.ts";
+export { isOver, needsCopier } from "./transitions.ts";
 export type { Situation } from "./situation.ts";
 export { statusPid } from "./status-pid.ts";
 

@@ -19,7 +19,15 @@ export { hasHelper } from "./helper.ts";
 export { exitPlaceholder } from "./launcher-script.ts";
 export { userField } from "./request.ts";
 export { createShLauncher, privilegeCommand, shEntrance } from "./sh.ts";
-export type { EnterOptions, Entrance, Entry, Launcher, LauncherState, LaunchRequest } from "./types.ts";
+export type {
+  EnterOptions,
+  Entrance,
+  Entry,
+  Launcher,
+  LauncherState,
+  LaunchRequest,
+  PipeRef,
+} from "./types.ts";
 
 /** Opens the best launcher that works here. */
 export async function openLauncher(

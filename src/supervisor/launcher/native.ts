@@ -119,7 +119,8 @@ export function nativeEntrance(path: string): Entrance {
       const { leaf, environment, workingDir, user } = entry;
       if (user === undefined || !isExecutable(path)) return shEntrance.enterCommand(entry, command, options);
       const session = options.onTerminal ? "same-session" : "new-session";
-      return [path, "enter", session, leaf, options.log ?? "", environment, workingDir, user, ...command];
+      const { log = "", output: { pipe = "", source = "" } = {} } = options;
+      return [path, "enter", session, leaf, log, pipe, source, environment, workingDir, user, ...command];
     },
   };
 }

@@ -23,22 +23,28 @@ export interface LaunchRequest {
   command: string[];
 }
 
+/** The pipe of a run. */
+export interface PipeRef {
+  /** As /proc names it. */
+  pipe: string;
+  /** The path of a descriptor in /proc that is the pipe, unless its process has changed it since. */
+  source: string;
+}
+
 export interface EnterOptions {
   /** The file that gets the output; none by default. */
   log?: string;
+  /** Gets the output in place of the file, if it is there. */
+  output?: PipeRef;
   /** The command has a terminal, and with it a session: it gets no new one. */
   onTerminal?: boolean;
 }
 
 /** What a copier needs to know. */
-export interface CopyRequest {
+export interface CopyRequest extends PipeRef {
   /** The path of the run's marks without their endings. */
   mark: string;
   log: string;
-  /** The pipe, as /proc names it. */
-  pipe: string;
-  /** The path of a descriptor in /proc that is the pipe, unless its process has changed it since. */
-  source: string;
 }
 
 /** Which launcher starts apps, and why. */

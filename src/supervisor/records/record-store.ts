@@ -58,8 +58,9 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
     },
     async save(record) {
       const folder = folderOf(record.app);
-      // A run does not outlive a power cut: a start that is forgotten then is made again.
-      const durable = record.phase !== "Starting" || record.scheduled !== undefined;
+      // A run does not outlive a power cut: a start that is forgotten then is made again, unless that must not be.
+      const mayRepeat = record.scheduled === undefined && record.app.spec.restartPolicy !== "Never";
+      const durable = record.phase !== "Starting" || !mayRepeat;
       const write = () => writeFileAtomic(recordPath(layout, folder), encodeRecord(record), { durable });
       const ensure = () => ensureFolderSync(appFolder(layout, folder));
       if (!used.has(folder)) ensure();

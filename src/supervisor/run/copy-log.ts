@@ -7,7 +7,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Launcher } from "../launcher/launcher.ts";
+import type { Launcher, PipeRef } from "../launcher/launcher.ts";
 import { linkOf, scanProcesses } from "../process-table.ts";
 import { isAlive } from "../processes.ts";
 import type { RunRef } from "../types.ts";
@@ -34,15 +34,17 @@ export async function startCopier(
   keep(copier.pid!);
 }
 
-/** Where a command that is part of the app writes: the pipe of the run, as whoever copies from it has it, or the log itself. */
-export function outputPath(mark: string, log: string): string {
+/** Where a command that is part of the app writes: the pipe of the run, as whoever copies from it has it; undefined for none. */
+export function findOutput(mark: string): PipeRef | undefined {
   const { launcher, copier } = readMarks(mark);
-  const reader = launcher?.pipe && [launcher, copier].find((each) => each && isAlive(each));
-  return reader ? `/proc/${reader.pid}/fd/0` : log;
+  const reader = [launcher, copier].find((each) => each && isAlive(each));
+  return launcher?.pipe && reader ? { pipe: launcher.pipe, source: `/proc/${reader.pid}/fd/0` } : undefined;
 }
 
 async function findPipe(run: RunRef, pipe: string): Promise<string | undefined> {
-  const members = (await scanProcesses()).membersOf(run);
-  return members.flatMap(({ pid }) => [1, 2].map((fd) => `/proc/${pid}/fd/${fd}`))
+  const members = (await scanProcesses()).membersOf(run).map(({ pid }) => pid);
+  // The script's own process first: others may end before the copier is there.
+  const pids = run.main && members.includes(run.main.pid) ? [run.main.pid, ...members] : members;
+  return pids.flatMap((pid) => [1, 2].map((fd) => `/proc/${pid}/fd/${fd}`))
     .find((path) => linkOf(path) === pipe);
 }

@@ -40,23 +40,24 @@ export async function execCommandLine(
 }
 
 /**
- * Executes a command in the run and waits for it to exit; after `timeoutMs` it is killed. Its output goes to `log`, or the first
+ * Executes a command in the run and waits for it to exit; after `timeoutMs` it is killed. Its output goes to the run's pipe or to `log`, or the first
  * `captureBytes` of it into the result; then a run that cannot be entered is an error. When `signal` aborts, the wait ends with an
  * error and the command continues; when `end` aborts, the command is killed.
  */
 export async function execInRun(
   runFolder: string,
   command: string[],
-  { timeoutMs, launcher = shEntrance, log, captureBytes = 0, signal: stopWaiting, end }: {
-    timeoutMs: number;
-    launcher?: Entrance;
-    log?: string;
-    captureBytes?: number;
-    signal?: AbortSignal;
-    end?: AbortSignal;
-  },
+  { timeoutMs, launcher = shEntrance, log, output: pipe, captureBytes = 0, signal: stopWaiting, end }:
+    & Pick<EnterOptions, "log" | "output">
+    & {
+      timeoutMs: number;
+      launcher?: Entrance;
+      captureBytes?: number;
+      signal?: AbortSignal;
+      end?: AbortSignal;
+    },
 ): Promise<ExecResult> {
-  const [file = "", ...args] = await commandLine(runFolder, command, launcher, { log });
+  const [file = "", ...args] = await commandLine(runFolder, command, launcher, { log, output: pipe });
   const env = { PATH: cleanPath, ...(log ? {} : { [execMarker]: basename(runFolder) }) };
   stopWaiting?.throwIfAborted();
   const output = captureBytes > 0 ? "pipe" : "ignore";

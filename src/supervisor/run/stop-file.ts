@@ -1,6 +1,6 @@
 import type { Logger } from "../../lib/log.ts";
 import type { Entrance } from "../launcher/launcher.ts";
-import { outputPath } from "./copy-log.ts";
+import { findOutput } from "./copy-log.ts";
 import { execInRun } from "./enter.ts";
 import { folderOf, type Layout, logPath, markPath, runFolder, stopCopyPath } from "../layout.ts";
 import { keyOf } from "../../api/names.ts";
@@ -36,7 +36,8 @@ export async function runStopFile(
     const result = await execInRun(folder, command, {
       timeoutMs: Math.max(0, (run.stop?.deadline ?? 0) - now()),
       launcher,
-      log: outputPath(markPath(layout, run.id), logPath(layout, folderOf(record.app))),
+      log: logPath(layout, folderOf(record.app)),
+      output: findOutput(markPath(layout, run.id)),
       signal,
     });
     if (result.code !== 0) log.warn("stop file failed", { app, stopFile, ...result });

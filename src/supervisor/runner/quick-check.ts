@@ -4,6 +4,7 @@
  * What a quick check cannot see is reported: a launcher writes marks, which are watched, and the kernel reports when a cgroup
  * becomes empty. Still, nothing is trusted for longer than `trustMs`.
  */
+import { needsCopier } from "../decide/decide.ts";
 import { pidExists } from "../processes.ts";
 import type { AppRecord, ProcessId, RunView } from "../types.ts";
 
@@ -25,6 +26,8 @@ export function planQuickCheck(
   if (record.phase !== "Running" || record.others?.length || !view || view.processes.length === 0) {
     return undefined;
   }
+  // Nothing reports a copier, or that none could be started.
+  if (needsCopier(view)) return undefined;
   const { launcher, launcherAlive, copier, started, processes } = view;
   const main = started && processes.includes(started.main.pid) ? started.main : undefined;
   // The kernel reports when the last process is gone. If exec processes stay, only the end of the survivor shows it.

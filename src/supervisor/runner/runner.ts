@@ -158,7 +158,11 @@ export class AppRunner {
     this.#start.close();
     this.#emptyWatch.close();
     await this.#loop.close();
-    if (!this.#isSaved) await this.#save(this.#record);
+    if (this.#isSaved) return;
+    // The marks say the same to the next agent.
+    await this.#save(this.#record).catch((error) =>
+      this.#deps.log.warn("cannot save that an app runs", { app: this.#key, error })
+    );
   }
 
   /** Returns whether a step is needed. Caps are checked each time, since nothing reports a change there. */
@@ -326,12 +330,12 @@ export class AppRunner {
 
 /**
  * Reports whether all that is new is that the run has started. The marks say so too, until the run ends: after a crash, the next
- * agent finds the same. So the record is saved with the next change or check, and hundreds of starts at once do not wait for it. The
- * time of a scheduled run is used up when it has started, which must outlive a power cut.
+ * agent finds the same. So the record is saved with the next change or check, and hundreds of starts at once do not wait for it. What
+ * must not run twice, even after a power cut, is saved at once: a scheduled run, and an app that never restarts.
  */
-function isInMarks(before: AppRecord, { phase, scheduled }: AppRecord, effects: Effect[]): boolean {
-  return before.phase === "Starting" && phase === "Running" && !scheduled &&
-    effects.every(({ kind }) => kind === "ensureCaps");
+function isInMarks(before: AppRecord, { phase, scheduled, run, app }: AppRecord, effects: Effect[]): boolean {
+  return before.phase === "Starting" && phase === "Running" && !scheduled && run?.survivor === undefined &&
+    app.spec.restartPolicy !== "Never" && effects.every(({ kind }) => kind === "ensureCaps");
 }
 
 function isSameState(a: CapsState, b: CapsState | undefined): boolean {

@@ -88,5 +88,5 @@ test("exec on a terminal gives the command a terminal of its own, with keys and 
   const inner = 'test -t 0 && test -t 1 && : </dev/tty && tty && read line && echo "got $line"; exit 5';
   const { code, stdout } = await execOnTerminal(agent, ["inside", "--", "sh", "-c", inner], "typed\n");
   assert.equal(code, 5);
-  assert.match(stdout, /pts\/\d+\s+(?:.*\s)?got typed/);
+  assert.match(stdout, /pts\/\d+\s+(?:.*\s+)?got typed/);
 });

@@ -166,8 +166,8 @@ test("without the CRD, kubectl ncapp says how to install it", async () => {
 test("kubectl ncapp says which command of kubectl does what it does not", async () => {
   const stop = await plugin("stop", "web");
   assert.equal(stop.code, 2);
-  assert.match(stop.stderr, /^kubectl ncapp: unknown command "stop"; use 'kubectl patch ncapp NAME /);
-  assert.match((await plugin("delete", "web")).stderr, /use 'kubectl delete ncapp NAME'/);
+  assert.match(stop.stderr, /^kubectl ncapp: unknown command "stop"; use: kubectl patch ncapp NAME /);
+  assert.match((await plugin("delete", "web")).stderr, /use: kubectl delete ncapp NAME$/m);
 });
 
 test("kubectl ncapp lists page by page, also to find a suggestion", async () => {

@@ -56,6 +56,7 @@ for (
     [
       "failures that are tolerated, after the end",
       {
+        spec: { update: { maxFailed: 2 } },
         status: {
           updated: 3,
           available: 2,
@@ -68,11 +69,41 @@ for (
       "2 of 3 apps are available, 1 failed, which maxFailed tolerates",
     ],
     [
-      "failures that are tolerated, before the end",
+      "more failures than are tolerated, after the end",
       {
         status: {
           updated: 3,
+          available: 2,
+          failed: 1,
+          stableRevision: "web-new",
+          conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
+        },
+      },
+      "progressing",
+      "3 of 3 apps have web-new",
+    ],
+    [
+      "tolerated failures while other apps of a stable revision start",
+      {
+        spec: { update: { maxFailed: 2 } },
+        status: {
+          updated: 3,
           available: 1,
+          failed: 1,
+          stableRevision: "web-new",
+          conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
+        },
+      },
+      "progressing",
+      "3 of 3 apps have web-new",
+    ],
+    [
+      "failures that are tolerated, before the end",
+      {
+        spec: { update: { maxFailed: 2 } },
+        status: {
+          updated: 3,
+          available: 2,
           failed: 1,
           conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
         },

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, statfsSync } from "node:fs";
-import { chmod, copyFile, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -11,7 +11,7 @@ import { test as runTest } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { cleanPath } from "../../../src/lib/shell.ts";
 import { encodeEnvironment } from "../../../src/supervisor/run/environment.ts";
-import { createShLauncher, type Launcher } from "../../../src/supervisor/launcher/launcher.ts";
+import { createShLauncher, type Launcher, type PipeRef } from "../../../src/supervisor/launcher/launcher.ts";
 import { NativeLauncher } from "../../../src/supervisor/launcher/native.ts";
 import {
   cancelRun,
@@ -24,7 +24,7 @@ import { builtLauncher, emulatedLauncher, sanitizedLauncher } from "../../harnes
 import { skipUnless } from "../../harness/parts.ts";
 import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
 import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
-import { outputPath } from "../../../src/supervisor/run/copy-log.ts";
+import { findOutput } from "../../../src/supervisor/run/copy-log.ts";
 import { canCollapse } from "../logs/can-collapse.ts";
 import { assertNumbers, readJoined } from "../logs/numbered-log.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -392,9 +392,21 @@ for (const [kind, find] of Object.entries(kinds)) {
     await waitFor("its first line", async () => (await run.readLog()) === "first\n");
     const { launcher, started } = readMarks(run.mark);
     using _end = { [Symbol.dispose]: () => process.kill(started!.main.pid, "SIGKILL") };
-    assert.equal(outputPath(run.mark, run.log), `/proc/${launcher!.pid}/fd/0`);
-    await run.enter(["sh", "-c", "echo second >/dev/stderr"], outputPath(run.mark, run.log));
+    const output = findOutput(run.mark);
+    assert.deepEqual(output, { pipe: launcher!.pipe, source: `/proc/${launcher!.pid}/fd/0` });
+    await run.enter(["sh", "-c", "echo second >/dev/stderr"], output);
     await waitFor("its line", async () => (await run.readLog()) === "first\nsecond\n");
+  });
+
+  test("a command that enters a run writes to the log if the pipe is not where it was, and to nothing else", async () => {
+    await using run = await place();
+    const other = join(run.folder, "other");
+    await writeFile(other, "untouched");
+    await using file = await open(other, "r+");
+    for (const source of [`/proc/${process.pid}/fd/${file.fd}`, "/proc/none/fd/0"]) {
+      await run.enter(["sh", "-c", "echo heard"], { pipe: "pipe:[1]", source });
+    }
+    assert.deepEqual([await readFile(other, "utf8"), await run.readLog()], ["untouched", "heard\nheard\n"]);
   });
 
   test("a command that enters a run whose processes have closed their outputs is heard all the same", async () => {
@@ -412,7 +424,7 @@ for (const [kind, find] of Object.entries(kinds)) {
     });
     // More than fits into the pipe.
     const body = "head -c 200000 /dev/zero >/dev/stderr; echo stopped";
-    await run.enter(["sh", "-c", body], outputPath(run.mark, run.log));
+    await run.enter(["sh", "-c", body], findOutput(run.mark));
     await waitFor("its last line", async () => (await run.readLog()).endsWith("\0stopped\n"));
   });
 
@@ -460,8 +472,8 @@ async function createPlace(helper: string | undefined) {
       const [file = "", ...args] = launcher.copyCommand({ mark: mark!, log: log!, pipe, source }) ?? [];
       return (await once(spawn(file, args, { stdio: "ignore" }), "exit"))[0];
     },
-    async enter(command: string[], output: string): Promise<void> {
-      const [file = "", ...args] = launcher.enterCommand(entry, command, { log: output });
+    async enter(command: string[], output: PipeRef | undefined): Promise<void> {
+      const [file = "", ...args] = launcher.enterCommand(entry, command, { log: log!, output });
       assert.deepEqual(await once(spawn(file, args, { stdio: "ignore" }), "exit"), [0, null]);
     },
     readLog: () => readFile(log!, "utf8"),

@@ -54,5 +54,7 @@ test("an app that does not run, has no processes, or has other runs gets no quic
   assert.equal(planQuickCheck({ ...running, phase: "Stopping" }, view, now), undefined);
   assert.equal(planQuickCheck(running, { ...view, processes: [] }, now), undefined);
   assert.equal(planQuickCheck(running, undefined, now), undefined);
+  const uncopied = { ...view, launcher: { ...view.launcher!, pipe: "pipe:[7]" }, launcherAlive: false };
+  assert.equal(planQuickCheck(running, uncopied, now), undefined);
   assert.equal(planQuickCheck({ ...running, others: [{}] } as AppRecord, view, now), undefined);
 });

@@ -197,3 +197,28 @@ test("that an app runs is saved by the next check, and at the latest when its ag
     assert.deepEqual(saved, ["Running"]);
   }
 });
+
+test("what the marks do not say, or must not happen twice, is saved as soon as the app runs", async () => {
+  const never = appWith({ restartPolicy: "Never" });
+  const daemon = { exit: { code: 0, at: start }, processes: [200] };
+  for (const [app, view] of [[never, {}], [appWith(), daemon]] as const) {
+    const saved: string[] = [];
+    const { runner } = runnerOf(recordWith({ app, phase: "Starting", run: runOf(app) }), {
+      save: async ({ phase }) => void saved.push(phase),
+      observe: async () => viewWith(view),
+    });
+    runner.poke();
+    await waitFor("the app runs", () => runner.record.phase === "Running");
+    assert.deepEqual(saved, ["Running"]);
+    await runner.close();
+  }
+});
+
+test("an agent ends although what is in the marks cannot be saved", async () => {
+  const { runner } = runnerOf(recordWith({ phase: "Starting", run: runOf(appWith()) }), {
+    save: () => Promise.reject(new Error("the disk is full")),
+  });
+  runner.poke();
+  await waitFor("the app runs", () => runner.record.phase === "Running");
+  await runner.close();
+});
