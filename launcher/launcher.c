@@ -510,7 +510,7 @@ static void read_signals(int signals, bool *terminated) {
     if (info.ssi_signo == SIGTERM) *terminated = true;
 }
 
-/* Copies and reaps until the script has ended, or with script 0 until there is neither a child nor anybody who may write. */
+/* Copies and reaps until the script has ended, or with script 0 until there is neither a child nor a process that may write. */
 static int attend(pid_t script, int signals, bool *terminated) {
   for (bool open = true;;) {
     int status;
@@ -593,7 +593,7 @@ static int open_if_pipe(const char *source, const char *pipe, int flags) {
   return file;
 }
 
-/* Copies until nobody may write any more, for the app with this process. The lock makes it the only one; the claim names it. */
+/* Copies until no process may write any more, for the app with this process. The lock makes it the only one; the claim names it. */
 static int copy_in_place(int count, char **argument) {
   if (count != 6) return 2;
   struct text path, stat;

@@ -52,7 +52,7 @@ export function createFleet(processes: number): Fleet {
   };
 }
 
-/** What a worker is told: to start agents, or nothing. It answers with the requests of its agents so far. */
+/** A request to a worker: agents to start, or none. It answers with the requests of its agents so far. */
 export interface Order {
   start?: Credentials[];
 }

@@ -173,7 +173,7 @@ const fileErrors: Record<string, string | undefined> = {
 /** Returns what a file system error means, in words. */
 export function explainFileError(error: unknown): string {
   const code = errorCode(error);
-  // Root is refused by file systems of other machines, and has nobody to ask.
+  // Network file systems may refuse root: sudo does not help there.
   if (code === "EACCES") {
     return `permission denied${process.geteuid?.() === 0 ? "" : ": try again as root (sudo)"}`;
   }

@@ -219,7 +219,7 @@ export function isOver(view: RunView): boolean {
   return view.processes.length === 0 && (view.exit !== undefined || !view.launcherAlive);
 }
 
-/** Reports whether processes of the run write to a pipe that nobody copies from: its launcher was killed. */
+/** Reports whether processes of the run write to a pipe that no process reads, since its launcher was killed. */
 export function needsCopier({ launcher, launcherAlive, copier, rebooted, processes }: RunView): boolean {
   return launcher?.pipe !== undefined && !launcherAlive && !copier && !rebooted && processes.length > 0;
 }

@@ -1,7 +1,7 @@
 /**
  * Who copies the output of a run to its log: its launcher and, once that was killed, a copier that the agent starts in its place.
  *
- * The processes of the run hold both ends of their pipe: while nobody copies, none of them is ended by SIGPIPE, and what they write
+ * The processes of the run hold both ends of their pipe: without a copier, none of them is ended by SIGPIPE, and what they write
  * waits in the pipe; once it is full, so do they. A copier outlives the agent, as a launcher does, and ends with the last process
  * that may write. It locks the claim of the run, so of two copiers one ends at once, and adds itself to the claim.
  */

@@ -7,6 +7,17 @@ const conditions = (...list: ReturnType<typeof condition>[]): SetChanges => ({
   status: { conditions: list },
 });
 
+/** All three apps are updated, and one has failed. */
+const failing = (status: SetChanges["status"], maxFailed: number): SetChanges => ({
+  spec: { update: { maxFailed } },
+  status: {
+    updated: 3,
+    failed: 1,
+    ...status,
+    conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
+  },
+});
+
 for (
   const [name, changes, state, message] of [
     [
@@ -55,59 +66,25 @@ for (
     ],
     [
       "failures that are tolerated, after the end",
-      {
-        spec: { update: { maxFailed: 2 } },
-        status: {
-          updated: 3,
-          available: 2,
-          failed: 1,
-          stableRevision: "web-new",
-          conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
-        },
-      },
+      failing({ available: 2, stableRevision: "web-new" }, 2),
       "complete",
       "2 of 3 apps are available, 1 failed, which maxFailed tolerates",
     ],
     [
       "more failures than are tolerated, after the end",
-      {
-        status: {
-          updated: 3,
-          available: 2,
-          failed: 1,
-          stableRevision: "web-new",
-          conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
-        },
-      },
+      failing({ available: 2, stableRevision: "web-new" }, 1),
       "progressing",
       "3 of 3 apps have web-new",
     ],
     [
       "tolerated failures while other apps of a stable revision start",
-      {
-        spec: { update: { maxFailed: 2 } },
-        status: {
-          updated: 3,
-          available: 1,
-          failed: 1,
-          stableRevision: "web-new",
-          conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
-        },
-      },
+      failing({ available: 1, stableRevision: "web-new" }, 2),
       "progressing",
       "3 of 3 apps have web-new",
     ],
     [
       "failures that are tolerated, before the end",
-      {
-        spec: { update: { maxFailed: 2 } },
-        status: {
-          updated: 3,
-          available: 2,
-          failed: 1,
-          conditions: [condition("Progressing", "True", "RolloutInProgress", "3 of 3 apps have web-new")],
-        },
-      },
+      failing({ available: 2 }, 2),
       "progressing",
       "3 of 3 apps have web-new",
     ],
