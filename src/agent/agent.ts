@@ -3,7 +3,7 @@
  * apps, follow the sources, report, serve, repeat the periodic work. It closes in reverse.
  */
 import { cpus, totalmem } from "node:os";
-import { sleep } from "../lib/sleep.ts";
+import { waitAtMost } from "../lib/sleep.ts";
 import { createAgentCounters } from "../server/counters.ts";
 import type { PortProblems } from "../server/listen/listen.ts";
 import type { AgentView } from "../server/view.ts";
@@ -182,9 +182,7 @@ export async function startAgent(
   opened.defer(async () => {
     stopping.abort();
     // A part that a hung mount blocks must not keep the agent from exiting.
-    const done = new AbortController();
-    await Promise.race([Promise.allSettled(running), sleep(5000, done.signal)]);
-    done.abort();
+    await waitAtMost(5000, Promise.allSettled(running));
   });
 
   const everything = opened.move();

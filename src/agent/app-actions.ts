@@ -5,7 +5,7 @@
 import { appKey, keyOf, splitAppKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { describeError } from "../lib/log.ts";
-import { sleep } from "../lib/sleep.ts";
+import { waitAtMost } from "../lib/sleep.ts";
 import type { ActionResult, AppActions } from "../server/services.ts";
 import type { Change, SocketSource } from "../sources/socket.ts";
 import { sourceNames } from "../sources/source.ts";
@@ -86,9 +86,7 @@ export function createAppActions(
       const resumed = await resume(key);
       if (!resumed.done) return { ...resumed, message: `spec.suspend is true: ${resumed.message}` };
     }
-    const done = new AbortController();
-    await Promise.race([supervisor.order(key, order), sleep(orderMs, done.signal)]);
-    done.abort();
+    await waitAtMost(orderMs, supervisor.order(key, order));
     return { done: true, app: supervisor.get(key)?.record.app };
   };
 

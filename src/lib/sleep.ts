@@ -17,6 +17,16 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** Waits until the work is done, but at most `ms`; returns whether it is. The work goes on. */
+export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const done = new AbortController();
+  try {
+    return await Promise.race([work.then(() => true), sleep(ms, done.signal).then(() => false)]);
+  } finally {
+    done.abort();
+  }
+}
+
 /** Calls `tick` every `ms` until the signal aborts, one call at a time. An error is logged and does not end the loop. */
 export async function repeat(
   ms: number | (() => number),

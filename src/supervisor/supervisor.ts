@@ -7,7 +7,7 @@
 import { chmod } from "node:fs/promises";
 import { FileTimeoutError, inLane } from "../lib/deadlines/deadlines.ts";
 import { ensureFolder } from "../lib/files.ts";
-import { sleep } from "../lib/sleep.ts";
+import { waitAtMost } from "../lib/sleep.ts";
 import { type AppProber, createAppProber, type ProbeFailures } from "./probes/probes.ts";
 import type { CapsState, Usage } from "./confinement/confinement.ts";
 import { type Desired, heldRecord, newRecord, type Order } from "./decide/decide.ts";
@@ -223,9 +223,7 @@ export class Supervisor {
         check();
       })
     );
-    const done = new AbortController();
-    await Promise.race([ended, sleep(timeoutMs, done.signal)]);
-    done.abort();
+    await waitAtMost(timeoutMs, ended);
   }
 
   /** Ends all runners. The apps run on, and the next agent adopts them. */

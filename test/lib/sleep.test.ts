@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sleep } from "../../src/lib/sleep.ts";
+import { sleep, waitAtMost } from "../../src/lib/sleep.ts";
 
 /** Waits for all that is due: promises, timers without a delay, and I/O. */
 async function settle(): Promise<void> {
@@ -34,4 +34,10 @@ test("sleep() does not start when its signal is already aborted", async () => {
   sleep(3_600_000, AbortSignal.abort()).then(() => ended = true);
   await settle();
   assert.equal(ended, true);
+});
+
+test("waitAtMost() says whether the work was done in time, passes its error on, and leaves no timer", async () => {
+  assert.equal(await waitAtMost(3_600_000, Promise.resolve()), true);
+  assert.equal(await waitAtMost(1, new Promise(() => {})), false);
+  await assert.rejects(waitAtMost(3_600_000, Promise.reject(new Error("failed"))), /^Error: failed$/);
 });

@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { describeError, type Logger } from "../../lib/log.ts";
-import { sleep } from "../../lib/sleep.ts";
+import { waitAtMost } from "../../lib/sleep.ts";
 import { malformed, Refusal, refusalStatus } from "../refusal.ts";
 import { type Accepted, type KubeletContext, type KubeletEnv, takePlace } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
@@ -91,9 +91,7 @@ export function createUpgrades(app: Hono<KubeletEnv>, log: Logger): Upgrades {
     },
     async close() {
       for (const socket of open.keys()) socket.destroy();
-      const done = new AbortController();
-      await Promise.race([Promise.all(open.values()), sleep(closeMs, done.signal)]);
-      done.abort();
+      await waitAtMost(closeMs, Promise.all(open.values()));
     },
   };
 }

@@ -1,6 +1,6 @@
 /** The server's side of one SPDY connection. spdy.ts has its guarantees and caveats. */
 import type { Duplex } from "node:stream";
-import { sleep } from "../../lib/sleep.ts";
+import { waitAtMost } from "../../lib/sleep.ts";
 import { encodeControl, encodeDataHead, type Frame, FrameReader, resetStatus } from "./frames.ts";
 import { HeaderReader, type Headers, HeaderWriter } from "./header-block.ts";
 import { SpdyError } from "./spdy-error.ts";
@@ -95,9 +95,7 @@ export class SpdySession {
   async end(): Promise<void> {
     if (this.#isOver) return;
     this.#control({ type: "goAway", lastStream: this.#lastStream, status: 0 });
-    const done = new AbortController();
-    await Promise.race([this.closed, sleep(this.#limits.lingerMs, done.signal)]);
-    done.abort();
+    await waitAtMost(this.#limits.lingerMs, this.closed);
     this.destroy();
   }
 

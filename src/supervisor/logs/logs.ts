@@ -8,6 +8,7 @@
  */
 import { isHung } from "../../lib/deadlines/deadlines.ts";
 import type { Logger } from "../../lib/log.ts";
+import { waitAtMost } from "../../lib/sleep.ts";
 import { folderOf, type Layout, logPath } from "../layout.ts";
 import { logPolicyOf } from "./log-policy.ts";
 import { forgetRotation, type LogLength, rotateIfNeeded, type RotationPolicy } from "./rotation.ts";
@@ -53,16 +54,20 @@ export async function checkLogs(
   }
 }
 
-/** Notes how long the logs are, for an agent that ends: the next one cannot know when their last lines were written. */
+/**
+ * Notes how long the logs are, for an agent that ends: the next one cannot know when their last lines were written. A rotation that
+ * has met a mount that hangs never ends, and is left alone.
+ */
 export async function noteLengths(
   apps: { key: string; record: AppRecord }[],
-  { layout, log, now }: Omit<CheckOptions, "logs">,
+  { layout, log, now, rotationMs = 5000 }: Omit<CheckOptions, "logs"> & { rotationMs?: number },
 ): Promise<void> {
   const anyLength = { maxBytes: Number.MAX_SAFE_INTEGER, maxFiles: 1 };
   for (const { key, record } of apps) {
     const path = logPath(layout, folderOf(record.app));
-    const { seen } = await rotateIfNeeded(path, anyLength);
-    if (isHung(layout.logDir)) return;
+    const rotation = rotateIfNeeded(path, anyLength);
+    if (!await waitAtMost(rotationMs, rotation) || isHung(layout.logDir)) return;
+    const { seen } = await rotation;
     if (seen) await noteTimes(path, seen, { key, rotated: false, log, now });
   }
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   access,
   appendFile,
+  mkdir,
   mkdtemp,
   readdir,
   readFile,
@@ -20,9 +21,13 @@ import {
   rotateIfNeeded,
   type Rotation,
 } from "../../../src/supervisor/logs/rotation.ts";
+import { noteLengths } from "../../../src/supervisor/logs/logs.ts";
 import { openState, readState } from "../../../src/supervisor/logs/rotation-state.ts";
+import { silentLogger } from "../../../src/lib/log.ts";
+import { logFolder, logPath } from "../../../src/supervisor/layout.ts";
 import { createHungMount, skipWithoutFuse } from "../../harness/hung-mount.ts";
 import { tempFolder } from "../../temp-folder.ts";
+import { appWith, recordWith } from "../fixtures.ts";
 import { canCollapse } from "./can-collapse.ts";
 import { assertNumbers, readJoined, writeNumbers } from "./numbered-log.ts";
 
@@ -371,4 +376,20 @@ test("a forgotten log is checked again, like one that this agent has never seen"
   assert.equal(await recreatesState(), false, "a short log whose state was seen is not opened again");
   forgetRotation(path);
   assert.equal(await recreatesState(), true);
+});
+
+test("an agent that ends does not wait for a rotation that a mount holds up", async () => {
+  const layout = { stateDir: root, logDir: await mkdtemp(join(root, "logs-")) };
+  const apps = [{ key: "default/web", record: recordWith({ app: appWith({}, { name: "web" }) }) }];
+  const path = logPath(layout, "default_web");
+  await mkdir(logFolder(layout, "default_web"));
+  await writeFile(path, "x".repeat(policy.maxBytes + block));
+  const reached = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<"unsupported">();
+  const collapse = () => (reached.resolve(), release.promise);
+  const rotation = rotateIfNeeded(path, policy, { collapse });
+  await reached.promise;
+  await noteLengths(apps, { layout, log: silentLogger, rotationMs: 1 });
+  release.resolve("unsupported");
+  assert.equal((await rotation).rotated, true);
 });
