@@ -26,3 +26,8 @@ export function newRunId(now: number): string {
 export function isRunId(name: string): boolean {
   return /^[0-9a-z]+-[0-9a-f]{10}$/.test(name);
 }
+
+/** Reports whether a start may be made again if a power cut loses it: not a scheduled run, nor that of an app that never restarts. */
+export function mayStartAgain({ scheduled, app }: AppRecord): boolean {
+  return scheduled === undefined && app.spec.restartPolicy !== "Never";
+}

@@ -18,6 +18,7 @@ import {
 } from "../../lib/files.ts";
 import { describeError, type Logger } from "../../lib/log.ts";
 import { appFolder, appsFolder, folderOf, type Layout, recordPath } from "../layout.ts";
+import { mayStartAgain } from "../run-ref.ts";
 import type { AppRecord } from "../types.ts";
 
 const version = 1;
@@ -58,9 +59,8 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
     },
     async save(record) {
       const folder = folderOf(record.app);
-      // A run does not outlive a power cut: a start that is forgotten then is made again, unless that must not be.
-      const mayRepeat = record.scheduled === undefined && record.app.spec.restartPolicy !== "Never";
-      const durable = record.phase !== "Starting" || !mayRepeat;
+      // A run does not outlive a power cut: most starts that are forgotten then are made again.
+      const durable = record.phase !== "Starting" || !mayStartAgain(record);
       const write = () => writeFileAtomic(recordPath(layout, folder), encodeRecord(record), { durable });
       const ensure = () => ensureFolderSync(appFolder(layout, folder));
       if (!used.has(folder)) ensure();

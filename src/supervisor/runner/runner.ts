@@ -22,7 +22,7 @@ import {
 import { EmptyWatch } from "./empty-watch.ts";
 import { looksUnchanged, planQuickCheck, type QuickCheck } from "./quick-check.ts";
 import type { RunnerDeps } from "./effects.ts";
-import { runsOf } from "../run-ref.ts";
+import { mayStartAgain, runsOf } from "../run-ref.ts";
 import { keyOf } from "../../api/names.ts";
 import { StartAttempt } from "./start-attempt.ts";
 import { StepLoop } from "./step-loop.ts";
@@ -331,11 +331,11 @@ export class AppRunner {
 /**
  * Reports whether all that is new is that the run has started. The marks say so too, until the run ends: after a crash, the next
  * agent finds the same. So the record is saved with the next change or check, and hundreds of starts at once do not wait for it. What
- * must not run twice, even after a power cut, is saved at once: a scheduled run, and an app that never restarts.
+ * must not run twice, even after a power cut, is saved at once.
  */
-function isInMarks(before: AppRecord, { phase, scheduled, run, app }: AppRecord, effects: Effect[]): boolean {
-  return before.phase === "Starting" && phase === "Running" && !scheduled && run?.survivor === undefined &&
-    app.spec.restartPolicy !== "Never" && effects.every(({ kind }) => kind === "ensureCaps");
+function isInMarks(before: AppRecord, record: AppRecord, effects: Effect[]): boolean {
+  return before.phase === "Starting" && record.phase === "Running" && mayStartAgain(record) &&
+    record.run?.survivor === undefined && effects.every(({ kind }) => kind === "ensureCaps");
 }
 
 function isSameState(a: CapsState, b: CapsState | undefined): boolean {
