@@ -14,7 +14,7 @@ import { validateNCApp } from "../../src/api/validate/validate.ts";
 import { appWith, badSpecs, goodSpecs } from "../api/samples.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
-import { allowMirrors, crdFolder, installCRD } from "../harness/install-crd.ts";
+import { allowMirrors, crdFolder, describesFields, installCRD } from "../harness/install-crd.ts";
 import { checkout, skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -32,6 +32,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
   before(async () => {
     cluster = await startControlPlane({ users });
     await installCRD(cluster);
+    await describesFields(cluster, "ncapp");
   });
 
   after(() => cluster?.stop());

@@ -7,7 +7,7 @@ import { withDefaults } from "../../src/api/validate/validate.ts";
 import { badSetSpecs, goodSetSpecs, setSpecWith, setWith } from "../api/set-samples.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
-import { installCRD } from "../harness/install-crd.ts";
+import { describesFields, installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 
 const sets = "/apis/app.example.com/v1alpha1/namespaces/default/ncappsets";
@@ -19,6 +19,7 @@ describe("the CRD of NCAppSets on a real API server", { skip: skipUnless("contro
     cluster = await startControlPlane();
     await installCRD(cluster);
     await cluster.kubectl(["wait", "--for=condition=established", "--timeout=30s", `crd/${setCrdName}`]);
+    await describesFields(cluster, "ncappset");
   });
 
   after(() => cluster?.stop());

@@ -20,6 +20,14 @@ export async function installCRD(
   await cluster.kubectl(["wait", "--for=condition=established", `--timeout=${timeoutS}s`, `crd/${crdName}`]);
 }
 
+/** Waits until the API server describes the fields of a kind: it does so some seconds after it serves the kind. */
+export async function describesFields(cluster: Cluster, resource: string): Promise<void> {
+  await waitFor(`kubectl explains ${resource}`, async () => {
+    const { code } = await cluster.kubectl(["explain", `${resource}.spec`], { allowFail: true });
+    return code === 0;
+  });
+}
+
 const agents = [agentGroup, agentAccounts].map((group) => `--group=${group}`);
 
 /** Lets all agents write mirrors in a namespace, as an admin would. */
