@@ -22,7 +22,7 @@ export interface StormApp {
   excused?: string;
 }
 
-/** Records that the storm is about to end an instance of the app. */
+/** Records that the storm is about to end an instance of the app, or has just ended it. */
 export function ask(app: StormApp, what: Ask["what"], now = uptime()): void {
   app.asks.push({ what, at: now });
 }

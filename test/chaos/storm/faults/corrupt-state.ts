@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fault } from "../fault.ts";
 import { decodeRecord } from "../../../../src/supervisor/records/record-store.ts";
+import type { AppRecord } from "../../../../src/supervisor/types.ts";
 
 const damages = ["emptied", "cut in half", "one bit flipped", "overwritten"] as const;
 
@@ -27,7 +28,7 @@ export const corruptState: Fault = {
       const path = join(node.stateDir, folder, entries[place % entries.length]!, "record.json");
       const text = await readFile(path, "utf8").catch(() => "");
       if (text === "") return;
-      const uid = uidIn(text);
+      const uid = recordIn(text)?.app.metadata.uid;
       const others = folder === "apps" ? "runs" : "apps";
       if (!(await recordedUids(join(node.stateDir, others))).includes(uid)) return;
       tell(`${path} is ${damage}; it was about uid ${uid}`);
@@ -67,15 +68,20 @@ async function harm(
 
 /** The apps that the readable records below a folder are about. */
 async function recordedUids(folder: string): Promise<(string | undefined)[]> {
+  return (await readRecords(folder)).map(({ app }) => app.metadata.uid);
+}
+
+/** The records below a folder that can be read. */
+export async function readRecords(folder: string): Promise<AppRecord[]> {
   const texts = (await readdir(folder)).map((entry) =>
     readFile(join(folder, entry, "record.json"), "utf8").catch(() => "")
   );
-  return (await Promise.all(texts)).map(uidIn).filter((uid) => uid !== undefined);
+  return (await Promise.all(texts)).map(recordIn).filter((record) => record !== undefined);
 }
 
-function uidIn(text: string): string | undefined {
+function recordIn(text: string): AppRecord | undefined {
   try {
-    return decodeRecord(text).app.metadata.uid;
+    return decodeRecord(text);
   } catch {
     return undefined;
   }
