@@ -116,6 +116,25 @@ test("the guard frees nothing while an agent holds the lock", async (t) => {
   await waitFor("the guard frees space", () => usedBytes(log) <= keepBytes + 4096);
 });
 
+test("each of hundreds of logs keeps what its own bound says, also if others are gone", async (t) => {
+  const { layout, log, go, table } = await openLog(t);
+  const size = 64 * 1024;
+  const logs = Array.from({ length: 300 }, (_, at) => {
+    return { at, path: join(layout.logDir, `log-${at}`), bound: at % 3 === 0 ? 8192 : 2 * size };
+  });
+  const there = logs.filter(({ at }) => at % 10 !== 0);
+  await Promise.all(there.map(({ path }) => writeFile(path, "x".repeat(size))));
+  await waitFor("the last log is too long", () => statSync(log).size > 2 * keepBytes);
+  rmSync(go);
+  const lines = logs.map(({ path, bound }) => `${path}\t${bound}\n`).join("");
+  await startGuard(layout, `${lines}${table}`, { pollSeconds });
+  t.after(() => endGuard(layout));
+  await waitFor("the logs are bounded", () => usedBytes(log) <= keepBytes + 4096);
+  for (const { path, bound } of there) {
+    assert.deepEqual([usedBytes(path), statSync(path).size], [Math.min(bound, size), size], path);
+  }
+});
+
 test("the guard ends when no process writes to a log any more, when its state is gone, and without a log", async (t) => {
   const dead = await openLog(t);
   await startGuard(dead.layout, dead.table, { pollSeconds });
