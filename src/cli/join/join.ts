@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { dump } from "js-yaml";
 import { errorCode, explainFileError, readIfExists, writeFileAtomic } from "../../lib/files.ts";
+import { hasStatus } from "../../kube/kube-error.ts";
 import { connectCluster, readServerVersion } from "../cluster.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { defaultConfig, readAgentSettings } from "../config/config.ts";
@@ -95,7 +96,11 @@ async function installKubeconfig(text: string, path: string, io: Io): Promise<st
     await writeFileAtomic(candidate, text);
     using cluster = await connectCluster({ kubeconfig: candidate, env: io.env });
     // The server refuses a wrong token or certificate even if anonymous users may read the version.
-    const { text: version } = await readServerVersion(cluster.client);
+    const { text: version } = await readServerVersion(cluster.client).catch((cause) => {
+      if (!hasStatus(cause, 401)) throw cause;
+      const what = "the token or the certificate is wrong, expired or of another cluster";
+      throw new Error(`the API server does not accept the credentials: ${what}`, { cause });
+    });
     await rename(candidate, path);
     return version;
   } finally {

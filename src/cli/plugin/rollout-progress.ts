@@ -20,7 +20,9 @@ export function rolloutProgress(set: NCAppSet): Progress {
   const { updated = 0, available = 0, desired = 0, failed = 0, observedGeneration = 0 } = set.status ?? {};
   const counts = { updated, available, desired, failed };
   if (observedGeneration < (set.metadata.generation ?? 1)) {
-    return { ...counts, state: "progressing", message: "waiting for the controller to see the change" };
+    const message = "waiting for the controller to see the change; if this takes long, check that one runs " +
+      "('nckubelet controller', or 'nckubelet agent --with-controller')";
+    return { ...counts, state: "progressing", message };
   }
   const stalled = conditionOf(set, "Stalled");
   if (stalled?.status === "True") {

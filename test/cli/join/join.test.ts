@@ -12,9 +12,9 @@ import { joinCommand, joinedSettings } from "../../../src/cli/join/join.ts";
 import { createAuthority, createServerCertificate } from "../../harness/certificates.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
-async function createNode(t: TestContext) {
+async function createNode(t: TestContext, { status = 200 } = {}) {
   const server = createServer((_, response) => {
-    response.setHeader("content-type", "application/json");
+    response.writeHead(status, { "content-type": "application/json" });
     response.end(JSON.stringify({ gitVersion: "v1.30.1", minor: "30", metadata: { uid: "cluster-2" } }));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -89,6 +89,14 @@ test("join changes nothing when the API server does not answer", async (t) => {
   await assert.rejects(node.run({ server: "http://127.0.0.1:1" }), /127\.0\.0\.1:1/);
   assert.deepEqual(await readdir(node.dir), ["config.yaml"]);
   assert.match(await readFile(node.config, "utf8"), /^standalone: true$/m);
+});
+
+test("join changes nothing and says why when the API server refuses the credentials", async (t) => {
+  const node = await createNode(t, { status: 401 });
+  const message =
+    /does not accept the credentials: the token or the certificate is wrong, expired or of another/;
+  await assert.rejects(node.run({ server: node.address }), message);
+  assert.deepEqual(await readdir(node.dir), ["config.yaml"]);
 });
 
 test("join sends no token without encryption", async (t) => {

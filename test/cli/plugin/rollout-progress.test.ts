@@ -26,7 +26,8 @@ for (
         status: { observedGeneration: 1, conditions: [condition("Progressing", "True", "RolloutComplete")] },
       },
       "progressing",
-      "waiting for the controller to see the change",
+      "waiting for the controller to see the change; if this takes long, check that one runs " +
+      "('nckubelet controller', or 'nckubelet agent --with-controller')",
     ],
     ["a set without a status", { status: { observedGeneration: undefined } }, "progressing", "waiting for"],
     [
