@@ -5,7 +5,7 @@
  * created or was given. The one exception is `cgroup.subtree_control` at the mount without systemd, where nothing else could
  * enable the controllers, and only if they are not enabled yet. Another call, from a new process or at any time, finds the same
  * root and changes nothing.
- * Caveat: a root can disappear: stopping the scope stops the apps and removes it. Then `openApp` fails with ENOENT, and the next call
+ * Caveat: a root can disappear: stopping the scope stops the apps and removes it. Then `createCgroup` fails with ENOENT, and the next call
  * creates a new root.
  */
 import { accessSync, constants, existsSync, readFileSync, rmdirSync } from "node:fs";

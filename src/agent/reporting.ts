@@ -19,8 +19,8 @@ export function reportChanges({ supervisor, meter, board, cluster, log }: Report
   if (cluster) supervisor.listen(cluster);
   supervisor.listen({
     changed(app) {
-      if (app.record.phase !== "Running" || meter.latest(app)) return;
-      meter.read(app.key).catch((error) => log.error("measuring failed", { app: app.key, error }));
+      if (app.record.phase !== "Running") return;
+      meter.begin(app).catch((error) => log.error("measuring failed", { app: app.key, error }));
     },
     event({ key }, { type, reason, message }) {
       const write = type === "Warning" ? log.warn : log.info;

@@ -30,15 +30,23 @@ export async function writeFileAtomic(
   content: string | Uint8Array,
   { mode = 0o600, durable = true } = {},
 ): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.${counter++}.tmp`);
+  const temporary = temporaryFor(path);
   try {
     await writeNew(temporary, content, { mode, durable: true });
     await rename(temporary, path);
   } catch (cause) {
     await rm(temporary, { force: true });
-    throw new Error(`cannot write ${path}: ${explainFileError(cause)}`, { cause });
+    throw cannotWrite(path, cause);
   }
   if (durable) await syncFolder(dirname(path));
+}
+
+function temporaryFor(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${process.pid}.${counter++}.tmp`);
+}
+
+function cannotWrite(path: string, cause: unknown): Error {
+  return new Error(`cannot write ${path}: ${explainFileError(cause)}`, { cause });
 }
 
 /** Creates a file that must not exist yet; `durable` fsyncs it before the function returns. */
@@ -65,11 +73,27 @@ export async function writeNew(
  * would cost five times as much. Only for the agent's own folders, which are on a local disk.
  */
 export function writeNewSync(path: string, content: string): void {
-  const file = openSync(path, newFile, 0o600);
   try {
-    for (let rest = bytesOf(content); rest.length > 0;) rest = rest.subarray(writeSync(file, rest));
-  } finally {
-    closeSync(file);
+    const file = openSync(path, newFile, 0o600);
+    try {
+      for (let rest = bytesOf(content); rest.length > 0;) rest = rest.subarray(writeSync(file, rest));
+    } finally {
+      closeSync(file);
+    }
+  } catch (cause) {
+    throw cannotWrite(path, cause);
+  }
+}
+
+/** Like `writeFileAtomic`, but with the reasons and limits of `writeNewSync`: after a power cut, the file may be empty or missing. */
+export function replaceSync(path: string, content: string): void {
+  const temporary = temporaryFor(path);
+  try {
+    writeNewSync(temporary, content);
+    fs.renameSync(temporary, path);
+  } catch (error) {
+    fs.rmSync(temporary, { force: true });
+    throw error;
   }
 }
 
@@ -145,11 +169,31 @@ async function makeFolder(path: string, mode: number): Promise<boolean> {
   }
 }
 
-/** Like `ensureFolder`, but synchronous, with the reasons and limits of `writeNewSync`: the folders above are the agent's own. */
-export function ensureFolderSync(path: string): void {
+/** Like `ensureFolder`, but synchronous, with the reasons and limits of `writeNewSync`. */
+export function ensureFolderSync(path: string, { mode = 0o700 } = {}): boolean {
   const stat = fs.lstatSync(path, { throwIfNoEntry: false });
-  if (!stat) fs.mkdirSync(path, { recursive: true, mode: 0o700 });
+  if (!stat) makeFoldersSync(path, mode);
   else if (!stat.isDirectory()) throw new Error(`cannot use ${path}: not a folder`);
+  return stat === undefined;
+}
+
+function makeFoldersSync(path: string, mode: number): void {
+  try {
+    return makeFolderSync(path, mode);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT" || dirname(path) === path) throw error;
+  }
+  ensureFolderSync(dirname(path), { mode });
+  makeFolderSync(path, mode);
+}
+
+/** Accepts a folder that another process has created at the same moment. */
+function makeFolderSync(path: string, mode: number): void {
+  try {
+    fs.mkdirSync(path, { mode });
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST" || !fs.lstatSync(path).isDirectory()) throw error;
+  }
 }
 
 /** Returns the errno name of a file system error, else its message. */

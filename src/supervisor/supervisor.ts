@@ -41,7 +41,7 @@ import {
 } from "./runner/runner.ts";
 import { keyOf } from "../api/names.ts";
 import { newRunId, refOf } from "./run-ref.ts";
-import type { AppEvent, AppRecord, HaltReason, Run, RunnableApp, RunRef } from "./types.ts";
+import type { AppEvent, AppRecord, HaltReason, RunnableApp, RunRef } from "./types.ts";
 
 export interface SupervisorOptions extends Omit<RunEffectsOptions, "now" | "launcher"> {
   /** The sh launcher by default. */
@@ -218,7 +218,11 @@ export class Supervisor {
     const halted = Promise.all([...this.#runners.values()].map((runner) => runner.halt(reason)));
     const ended = halted.then(() =>
       new Promise<void>((resolve) => {
-        const check = () => void (this.list().every(({ record }) => !record.run) && resolve());
+        const check = () => {
+          // At the first that runs: each of hundreds of apps that stop leads here.
+          for (const { record } of this.#runners.values()) if (record.run) return;
+          resolve();
+        };
         this.listen({ changed: check, event: () => {}, forgotten: check });
         check();
       })
@@ -293,10 +297,10 @@ export class Supervisor {
     const { layout, log } = this.#options;
     // Without a list per app: each of hundreds of starts leaves several marks.
     const poke = (runId: string | undefined) => {
-      const isOfRun = ({ id }: Run) => id === runId;
       for (const runner of this.#runners.values()) {
         const { run, others } = runner.record;
-        if (runId === undefined || run && isOfRun(run) || others?.some(isOfRun)) runner.poke();
+        const isIts = runId === undefined || run?.id === runId || others?.some(({ id }) => id === runId);
+        if (isIts) runner.poke();
       }
     };
     return watchMarks(

@@ -93,11 +93,11 @@ export function createHollowRuns(behave: Behave = () => ({}), now: () => number 
     thaw: nothing,
     async startRun({ app }, { id }) {
       const { startMs = 0, exit, problem } = behave(app);
-      if (problem) return problem;
+      if (problem) return { problem };
       const state: State = { startsAt: now() + startMs };
       if (exit) state.timer = setTimeout(() => end(id, exit.code), startMs + exit.afterMs);
       runs.set(id, state);
-      return undefined;
+      return {};
     },
     runStopFile: nothing,
     terminate: async (_, { id }) => end(id, 143),

@@ -106,8 +106,8 @@ export function createCgroupConfinement(
     whyNoLimits,
     async prepare(run, caps) {
       if (!existsSync(root.keeper)) await restoreRoot?.();
-      cgroups.openApp(root.root, run.folder);
-      cgroups.resetProtections(appDir(run.folder));
+      const isNew = cgroups.createCgroup(appDir(run.folder));
+      if (!isNew && root.controllers.length > 0) cgroups.resetProtections(appDir(run.folder));
       const state = await setCaps(run, caps);
       return { keeper: root.keeper, leaf: cgroups.openRun(appDir(run.folder), run.runId), caps: state };
     },

@@ -4,9 +4,9 @@
  * /etc/passwd and /etc/group come first and cost no process; other users are looked up through NSS.
  * Caveat: groups that a directory adds to a local user are not found.
  */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import process from "node:process";
-import { numericId, parseGroup, parsePasswd } from "./passwd.ts";
+import { type Account, type Group, numericId, parseGroup, parsePasswd } from "./passwd.ts";
 import { createNameService, type Member, type NameService } from "./nss.ts";
 import { StartError } from "../types.ts";
 
@@ -18,9 +18,10 @@ export interface Identity {
   home: string;
 }
 
+/** passwd(5) and group(5). */
 export interface Databases {
-  passwd: string;
-  group: string;
+  users: Account[];
+  groups: Group[];
 }
 
 /** What NSS found for names that are not in the files. */
@@ -112,18 +113,18 @@ function lookupFailed(kind: "User" | "Group", value: NameOrId) {
   };
 }
 
-function findUser({ passwd }: Databases, user: NameOrId) {
+function findUser({ users }: Databases, user: NameOrId) {
   const id = numericId(user);
-  return parsePasswd(passwd).find(({ name, uid }) => id === undefined ? name === user : uid === id);
+  return users.find(({ name, uid }) => id === undefined ? name === user : uid === id);
 }
 
 /** The id of a group; an id needs no entry. */
-function findGroup({ group }: Databases, wanted: NameOrId): number | undefined {
-  return numericId(wanted) ?? parseGroup(group).find(({ name }) => name === wanted)?.gid;
+function findGroup({ groups }: Databases, wanted: NameOrId): number | undefined {
+  return numericId(wanted) ?? groups.find(({ name }) => name === wanted)?.gid;
 }
 
-function groupsOf({ group }: Databases, user: string): number[] {
-  return parseGroup(group).filter(({ members }) => members.includes(user)).map(({ gid }) => gid);
+function groupsOf({ groups }: Databases, user: string): number[] {
+  return groups.filter(({ members }) => members.includes(user)).map(({ gid }) => gid);
 }
 
 function emptyAsUndefined(value: NameOrId | undefined): NameOrId | undefined {
@@ -133,9 +134,23 @@ function emptyAsUndefined(value: NameOrId | undefined): NameOrId | undefined {
 /** Shared by all starts, and so are its answers. */
 const systemNames = createNameService();
 
-/** Synchronous: each start reads them, and for small files in the page cache the thread pool would cost ten times as much. */
+/** Each start needs them, so they are parsed when they have changed. Synchronous: the thread pool would cost ten times as much. */
 async function readDatabases(): Promise<Databases> {
-  return { passwd: readFileSync("/etc/passwd", "utf8"), group: readFileSync("/etc/group", "utf8") };
+  return { users: readUsers(), groups: readGroups() };
+}
+
+const readUsers = parsedFile("/etc/passwd", parsePasswd);
+const readGroups = parsedFile("/etc/group", parseGroup);
+
+/** Returns a function that reads and parses a file, again only if another file is there or it was written since. */
+export function parsedFile<T>(path: string, parse: (text: string) => T): () => T {
+  let last: { version: string; value: T } | undefined;
+  return () => {
+    const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    const version = `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+    if (last?.version !== version) last = { version, value: parse(readFileSync(path, "utf8")) };
+    return last.value;
+  };
 }
 
 function ownIds(): { uid: number; gid: number } {

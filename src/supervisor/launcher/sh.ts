@@ -49,13 +49,19 @@ function enterCommand(
 /** A session of its own, so that `kill 0` in the script cannot reach the launcher; then the user, irrevocably. */
 export function privilegeCommand({ uid, gid, groups }: Identity, isRoot: boolean): string[] {
   const user = isRoot
-    ? ["--reuid", `${uid}`, "--regid", `${gid}`, "--groups", groups.join(","), ...dropInheritable()]
+    ? ["--reuid", `${uid}`, "--regid", `${gid}`, "--groups", groups.join(","), ...dropOwn()]
     : [];
   return ["setsid", "setpriv", ...user, "--no-new-privs"];
 }
 
-/** The setpriv option that drops the agent's inheritable capabilities. Each is named: a setpriv older than the kernel refuses `-all`. */
-export function dropInheritable(status: string = readFileSync("/proc/self/status", "utf8")): string[] {
+/** The agent's own capabilities never change: it neither drops nor gets any. */
+function dropOwn(): string[] {
+  return dropped ??= dropInheritable(readFileSync("/proc/self/status", "utf8"));
+}
+let dropped: string[] | undefined;
+
+/** The setpriv option that drops these inheritable capabilities. Each is named: a setpriv older than the kernel refuses `-all`. */
+export function dropInheritable(status: string): string[] {
   const set = BigInt(`0x${/^CapInh:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
   const names = Array.from({ length: 64 }, (_, bit) => bit).filter((bit) => (set >> BigInt(bit)) & 1n)
     .map((bit) => `-cap_${bit}`);

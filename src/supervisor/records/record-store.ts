@@ -13,6 +13,7 @@ import {
   ensureFolderSync,
   errorCode,
   readIfExists,
+  replaceSync,
   writeFileAtomic,
   writeNewSync,
 } from "../../lib/files.ts";
@@ -59,12 +60,15 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
     },
     async save(record) {
       const folder = folderOf(record.app);
+      const path = recordPath(layout, folder);
       // A run does not outlive a power cut: most starts that are forgotten then are made again.
       const durable = record.phase !== "Starting" || !mayStartAgain(record);
-      const write = () => writeFileAtomic(recordPath(layout, folder), encodeRecord(record), { durable });
+      const write = () => writeFileAtomic(path, encodeRecord(record), { durable });
       const ensure = () => ensureFolderSync(appFolder(layout, folder));
-      if (!used.has(folder)) ensure();
+      const isNew = !used.has(folder) && ensure();
       used.add(folder);
+      // Before the first record of an app there is none that a power cut could take.
+      if (isNew && !durable) return replaceSync(path, encodeRecord(record));
       await write().catch(async (error: Error) => {
         if (errorCode(error.cause) !== "ENOENT") throw error;
         ensure();
@@ -80,7 +84,7 @@ export function createRecordStore(layout: Layout, log: Logger, now: () => number
 }
 
 /** Saves a copy with the run, so that the app can be recovered from its run. */
-export async function saveRunRecord(runFolder: string, record: AppRecord): Promise<void> {
+export function saveRunRecord(runFolder: string, record: AppRecord): void {
   ensureFolderSync(runFolder);
   writeNewSync(copyPath(runFolder), encodeRecord(record));
 }

@@ -3,13 +3,20 @@
  *
  * User-fixable problems are StartErrors. The order matters in three places: the script is checked last of what the spec names, so that
  * it has little time to change; the caps are in force before anything of the app runs; and the launcher, which reads the files, comes
- * after all of them. The files themselves are written at the same time. If the start of the launcher fails, the caller cancels the
- * run, and the claim decides.
+ * after all of them. The log comes first of the files, since it may be on a mount that hangs. If the start of the launcher fails, the
+ * caller cancels the run, and the claim decides.
  */
 import { constants, open } from "node:fs/promises";
 import { checkPath, inLane } from "../../lib/deadlines/deadlines.ts";
 import { ensureFolder } from "../../lib/files.ts";
-import { type Caps, capsOf, type Confinement, describeCaps, hasCaps } from "../confinement/confinement.ts";
+import {
+  type Caps,
+  capsOf,
+  type CapsState,
+  type Confinement,
+  describeCaps,
+  hasCaps,
+} from "../confinement/confinement.ts";
 import { buildEnvironment, type ResolveValue } from "./environment.ts";
 import { keyOf } from "../../api/names.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -48,20 +55,20 @@ export interface LaunchDeps {
   isRoot: boolean;
   resolveValue: ResolveValue;
   /** Creates the folder of the run, with a copy of the app's record: a lost record is recovered from it. */
-  saveRecord: (runFolder: string) => Promise<void>;
+  saveRecord: (runFolder: string) => void;
   log: Logger;
   now?: () => number;
   /** Downloads a URL to a local file and checks its digest. */
   fetchScript: (url: string, sha256: string | undefined, signal: AbortSignal) => Promise<string>;
 }
 
-/** Starts a run; resolves when its launcher is started. */
+/** Starts a run; resolves with the state of its caps when its launcher is started. */
 export async function launchRun(
   app: RunnableApp,
   run: Run,
   deps: LaunchDeps,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<CapsState> {
   const { layout } = deps;
   const { spec } = app;
   const folder = folderOf(app);
@@ -83,12 +90,11 @@ export async function launchRun(
   });
   // After everything slow, so that there is little time to replace a local file that was checked.
   const script = await findScript(app, run, identity.gid, deps, signal);
-  const caps = capsOf(app);
   signal.throwIfAborted();
 
   const contextFolder = runFolder(layout, run.id);
   const [mark, log] = [markPath(layout, run.id), logPath(layout, folder)];
-  const { keeper, leaf } = await placeRun(folder, run, caps, deps);
+  const { keeper, leaf, caps } = await placeRun(folder, run, capsOf(app), deps);
   const context = {
     leaf,
     user: userField(identity, deps.isRoot),
@@ -101,21 +107,16 @@ export async function launchRun(
     noteRun(log, run.id, { now: deps.now, signal, isNew }).catch((error) => {
       deps.log.warn("cannot note where the output of a run starts", { app: keyOf(app), error });
     });
-  await allDone([
-    deps.saveRecord(contextFolder).then(() => saveRunContext(contextFolder, context)),
-    prepareMarks(mark),
-    saveEnvironment(context.environment, environment).then(values.save),
-    openLog(layout, folder, signal).then(noteStart),
-  ]);
+  await noteStart(await openLog(layout, folder, signal));
+  saveEnvironment(context.environment, environment);
+  await values.save();
+  deps.saveRecord(contextFolder);
+  saveRunContext(contextFolder, context);
+  prepareMarks(mark, contextFolder);
   signal.throwIfAborted();
   const command = [...script.command, ...(spec.args ?? [])];
   await deps.launcher.start({ mark, keeper, log, entry: context, command });
-}
-
-/** Like Promise.all, but waits for all of them even if one fails: the caller then removes what they wrote. */
-async function allDone(work: Promise<unknown>[]): Promise<void> {
-  await Promise.allSettled(work);
-  await Promise.all(work);
+  return caps;
 }
 
 async function findScript(

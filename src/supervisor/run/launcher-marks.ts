@@ -1,7 +1,7 @@
 /** The marks that launchers write, read back. See ../launcher/launcher-script.ts for how each one is written. */
-import { statSync, watch } from "node:fs";
+import { existsSync, renameSync, statSync, watch } from "node:fs";
 import { readdir, rm, symlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { ensureFolderSync, errorCode, readIfExistsSync, writeNewSync } from "../../lib/files.ts";
 import { sleep } from "../../lib/sleep.ts";
@@ -28,7 +28,8 @@ export function readMarks(mark: string): LauncherMarks {
   const exit = readIfExistsSync(`${mark}.exit`);
   const claim = readClaim(`${mark}.claim`);
   const started = readIfExistsSync(`${mark}.started`);
-  const failure = readIfExistsSync(`${mark}.failure`);
+  // Most runs have none, and an error costs more than the check.
+  const failure = existsSync(`${mark}.failure`) ? readIfExistsSync(`${mark}.failure`) : undefined;
   const main = parseStat(started ?? "");
   return {
     claim: claim === undefined ? "none" : claim === cancelled ? "cancelled" : "launcher",
@@ -45,10 +46,15 @@ export function hasStarted(mark: string): boolean {
   return readMarks(mark).started !== undefined;
 }
 
-/** Reserves space on disk for the exit status, before the launcher is spawned. */
-export async function prepareMarks(mark: string): Promise<void> {
+/**
+ * Reserves space on disk for the exit status, before the launcher is spawned. The file is written in the folder of the run and moved
+ * to the marks: a write there would look like that of a launcher.
+ */
+export function prepareMarks(mark: string, runFolder: string): void {
   ensureFolderSync(dirname(mark));
-  writeNewSync(`${mark}.exit`, exitPlaceholder);
+  const reserved = join(runFolder, "exit");
+  writeNewSync(reserved, exitPlaceholder);
+  renameSync(reserved, `${mark}.exit`);
 }
 
 /**

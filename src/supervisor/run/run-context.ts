@@ -20,7 +20,7 @@ export class RunContextLostError extends Error {
 
 const contextFile = (runFolder: string) => join(runFolder, "inside.json");
 
-export async function saveRunContext(runFolder: string, context: RunContext): Promise<void> {
+export function saveRunContext(runFolder: string, context: RunContext): void {
   writeNewSync(contextFile(runFolder), JSON.stringify(context));
 }
 

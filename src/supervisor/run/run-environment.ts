@@ -7,20 +7,21 @@
  * Caveat: if the folder is emptied, stop files, exec probes and `nckubelet exec` fail for running apps until their next start.
  * The environment is not read back from /proc: a program may have overwritten it there, as setproctitle does.
  */
-import { lstatSync } from "node:fs";
-import { access, chmod, lstat, readdir } from "node:fs/promises";
+import { chmodSync, lstatSync } from "node:fs";
+import { access, lstat, readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import process from "node:process";
-import { ensureFolder, errorCode, writeNewSync } from "../../lib/files.ts";
+import { ensureFolderSync, errorCode, writeNewSync } from "../../lib/files.ts";
 import { encodeEnvironment, type Environment } from "./environment.ts";
 import type { RunLayout } from "../layout.ts";
 
-export async function saveEnvironment(path: string, environment: Environment): Promise<void> {
-  await openPrivateFolder(dirname(path));
+/** Synchronous, since its folder is in memory or, as the socket is there, on a local disk. */
+export function saveEnvironment(path: string, environment: Environment): void {
+  openPrivateFolder(dirname(path));
   try {
     writeNewSync(path, encodeEnvironment(environment));
   } catch (cause) {
-    throw new Error(`cannot write the environment of the run to ${path}: ${errorCode(cause)}`, { cause });
+    throw new Error(`cannot keep the environment of the run: ${(cause as Error).message}`, { cause });
   }
 }
 
@@ -40,17 +41,16 @@ export async function listEnvironments({ privateDir }: RunLayout): Promise<strin
 }
 
 /** The parent may be writable by others, such as /tmp: a folder that another user created first is refused. */
-async function openPrivateFolder(path: string): Promise<void> {
-  // Synchronous, since it is in memory.
+function openPrivateFolder(path: string): void {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    await ensureFolder(dirname(path), { mode: 0o755 });
-    await ensureFolder(path);
+    ensureFolderSync(dirname(path), { mode: 0o755 });
+    ensureFolderSync(path);
   }
   const info = lstatSync(path);
   if (!isOurs(info)) {
     throw new Error(`cannot keep environments in ${path}: it belongs to user ${info.uid}: remove it`);
   }
-  if ((info.mode & 0o077) !== 0) await chmod(path, 0o700);
+  if ((info.mode & 0o077) !== 0) chmodSync(path, 0o700);
 }
 
 function isOurs({ uid }: { uid: number }): boolean {

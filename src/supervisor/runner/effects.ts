@@ -3,6 +3,11 @@ import type { Logger } from "../../lib/log.ts";
 import type { CapsState } from "../confinement/confinement.ts";
 import type { AppEvent, AppRecord, Run, RunView, StartProblem } from "../types.ts";
 
+export interface StartResult {
+  problem?: StartProblem;
+  caps?: CapsState;
+}
+
 export interface RunEffects {
   save: (record: AppRecord) => Promise<void>;
   /** The cgroup that a new run of the app gets. */
@@ -11,8 +16,8 @@ export interface RunEffects {
   /** Cancels a run whose launcher has not claimed it. */
   cancel: (run: Run) => Promise<void>;
   thaw: (record: AppRecord, run: Run) => Promise<void>;
-  /** Starts the launcher of a run; returns why it could not. */
-  startRun: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartProblem | undefined>;
+  /** Starts the launcher of a run; returns the state of its caps, or why it could not be started. */
+  startRun: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartResult>;
   /** Waits until the stop file exits; when the signal aborts, it is left running. */
   runStopFile: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<void>;
   terminate: (record: AppRecord, run: Run) => Promise<void>;

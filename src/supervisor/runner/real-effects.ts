@@ -31,7 +31,7 @@ import { forgetLog, readTail } from "../logs/logs.ts";
 import { type RecordStore, saveRunRecord } from "../records/records.ts";
 import { keyOf } from "../../api/names.ts";
 import { signalProcess } from "../processes.ts";
-import type { RunEffects } from "./effects.ts";
+import type { RunEffects, StartResult } from "./effects.ts";
 import { refOf, runsOf } from "../run-ref.ts";
 import { StartError } from "../types.ts";
 import type { AppRecord, Run, StartProblem } from "../types.ts";
@@ -129,26 +129,28 @@ function notEnforced(error: Error): CapsState {
   return { enforced: false, reason: "LimitsUnavailable", message: error.message };
 }
 
-/** Starts a run; returns the problem that the user or an operator has to fix. */
+/** Starts a run; a problem is one that the user or an operator has to fix. */
 async function startRun(
   record: AppRecord,
   run: Run,
   signal: AbortSignal,
   options: RunEffectsOptions,
-): Promise<StartProblem | undefined> {
+): Promise<StartResult> {
   const { layout, log } = options;
   try {
     const saveRecord = (folder: string) => saveRunRecord(folder, record);
-    await launchRun(record.app, run, { ...options, isRoot: process.getuid?.() === 0, saveRecord }, signal);
-    return undefined;
+    const deps = { ...options, isRoot: process.getuid?.() === 0, saveRecord };
+    return { caps: await launchRun(record.app, run, deps, signal) };
   } catch (error) {
     // A failed start must not run later: unless a launcher claimed it, it is canceled for good.
     await cancelRun(markPath(layout, run.id)).catch((cause) => log.warn("cannot cancel a run", { cause }));
-    if (signal.aborted) return undefined;
-    if (error instanceof FileTimeoutError) return { reason: "FileTimeout", message: error.message };
-    if (error instanceof StartError) return { reason: error.reason, message: error.message };
-    return { reason: "StartFailed", message: (error as Error).message };
+    return signal.aborted ? {} : { problem: problemOf(error as Error) };
   }
+}
+
+function problemOf(error: Error): StartProblem {
+  if (error instanceof FileTimeoutError) return { reason: "FileTimeout", message: error.message };
+  return { reason: error instanceof StartError ? error.reason : "StartFailed", message: error.message };
 }
 
 /** The last lines of a log for a status; none if the file system of the logs hangs, since the status matters more. */

@@ -45,6 +45,8 @@ export class AppRunner {
   #problem: StartProblem | undefined;
   #terminated: string | undefined;
   #caps: CapsState | undefined;
+  /** The app whose caps the last start has set. */
+  #capped: RunnableApp | undefined;
   #eviction: string | undefined;
   #probeFailure: { runId: string; message: string } | undefined;
   #probeState: RunProbeState | undefined;
@@ -271,7 +273,12 @@ export class AppRunner {
       case "start": {
         // The next step handles the problem, if there is one.
         using attempt = this.#start.begin();
-        this.#problem = await deps.startRun(this.#record, effect.run, attempt.signal);
+        const { problem, caps } = await deps.startRun(this.#record, effect.run, attempt.signal);
+        this.#problem = problem;
+        // Not beside another run: the caps of that one count, too.
+        const isCapped = caps?.enforced && !this.#record.others;
+        this.#capped = isCapped ? this.#record.app : undefined;
+        if (isCapped && !this.#caps?.enforced) this.#caps = caps;
         return;
       }
       case "stopFile":
@@ -295,6 +302,10 @@ export class AppRunner {
   }
 
   async #ensureCaps(): Promise<void> {
+    // They were in force before the script was started.
+    const isSet = this.#capped === this.#record.app;
+    this.#capped = undefined;
+    if (isSet) return;
     const caps = await this.#deps.ensureCaps(this.#record);
     if (isSameState(caps, this.#caps)) return;
     this.#caps = caps;

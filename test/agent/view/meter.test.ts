@@ -6,11 +6,15 @@ import type { Usage } from "../../../src/supervisor/confinement/types.ts";
 import type { SupervisedApp, Supervisor, SupervisorListener } from "../../../src/supervisor/supervisor.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { appWith } from "../../supervisor/fixtures.ts";
+import { waitFor } from "../../wait-for.ts";
 
 const idle: Usage = { cpuSeconds: 1, throttledSeconds: 0, memoryBytes: 512, processes: 1 };
 
 /** A meter for one app, whose counters are taken from a list, one after the other; undefined where it does not run. */
-function meterOf(readings: (Usage | undefined)[], { ownClock = false } = {}) {
+function meterOf(
+  readings: (Usage | undefined)[],
+  { ownClock = false, now }: { ownClock?: boolean; now?: () => number } = {},
+) {
   let seconds = 0;
   const soon: (() => void)[] = [];
   const run = { id: "r1", createdAt: 0 };
@@ -24,7 +28,7 @@ function meterOf(readings: (Usage | undefined)[], { ownClock = false } = {}) {
   const meter = createMeter({
     supervisor,
     size: { cpus: 1, memoryBytes: 1024 },
-    now: ownClock ? undefined : () => 10_000 * ++seconds,
+    now: ownClock ? undefined : now ?? (() => 10_000 * ++seconds),
     later: (_ms, work) => void soon.push(work),
   });
   meter.listen((key) => measured.push(key));
@@ -99,6 +103,60 @@ test("the first reading shows no rate: counters may be older than the run and th
   soon[0]!();
   while (measured.length < 2) await nextTurn();
   assert.deepEqual([latest()?.cpuPCT, soon.length], [20, 1]);
+});
+
+/** A run that this meter sees so long after its start. */
+const startedAgo = (ms: number) => ({ id: "r1", createdAt: 0, startedAt: Date.now() - ms });
+
+test("the first run of an app has a rate at its first reading", async () => {
+  const { meter, app, record, latest, soon } = meterOf([idle]);
+  record.run = startedAgo(0);
+  for (let time = 0; time < 2; time++) await meter.begin(app);
+  assert.deepEqual([latest(), meter.reading(app), soon.length], [undefined, undefined, 1]);
+  soon[0]!();
+  await waitFor("it is measured", latest);
+  assert.ok(Math.abs(latest()!.cpuPCT! - 10) < 0.1, `${latest()!.cpuPCT}`);
+  assert.equal(meter.reading(app)?.usage, idle);
+});
+
+test("the time before the start of a first run was seen counts for its rate", async () => {
+  const { meter, app, record, latest, soon } = meterOf([idle]);
+  record.run = startedAgo(1900);
+  await meter.begin(app);
+  soon[0]!();
+  await waitFor("it is measured", latest);
+  // One second of CPU time in 11.9 s.
+  assert.ok(latest()!.cpuPCT! < 8.5, `${latest()!.cpuPCT}`);
+});
+
+test("a first run is shown as it was read, even if that gives no rate yet", async () => {
+  let now = 0;
+  const { meter, app, record, latest } = meterOf([{ ...idle, cpuSeconds: 0.05 }], { now: () => now += 100 });
+  record.run = startedAgo(0);
+  await meter.begin(app);
+  await meter.readAll();
+  assert.deepEqual([latest()?.processes, latest()?.cpuPCT, meter.reading(app)], [1, undefined, undefined]);
+});
+
+test("counters that a first run cannot have alone give no rate", async () => {
+  const old = { ...idle, cpuSeconds: 120 };
+  const { meter, app, record, latest, soon } = meterOf([old, { ...old, cpuSeconds: 122 }]);
+  record.run = startedAgo(0);
+  await meter.begin(app);
+  soon[0]!();
+  await waitFor("it is measured", latest);
+  assert.equal(latest()?.cpuPCT, undefined);
+  await meter.readAll();
+  assert.equal(latest()?.cpuPCT, 20);
+});
+
+test("a run that is not the first, or did not just start, is measured at once", async () => {
+  for (const change of [{ lastExit: { code: 1 } }, { others: [] }, { run: startedAgo(5000) }]) {
+    const { meter, app, record, latest } = meterOf([idle]);
+    Object.assign(record, { run: startedAgo(0) }, change);
+    await meter.begin(app);
+    assert.deepEqual([latest()?.processes, latest()?.cpuPCT], [1, undefined]);
+  }
 });
 
 test("a machine whose clock is set between two readings shows no rate for time that did not pass", async () => {

@@ -12,6 +12,7 @@ import { nodeAddresses } from "../../../src/node/addresses.ts";
 import { prettyName } from "../../../src/node/facts.ts";
 import { parseCpuTimes, parseMemory, parsePressure, parseThreads } from "../../../src/node/proc.ts";
 import { findIdentity } from "../../../src/supervisor/identity/identity.ts";
+import { parseGroup, parsePasswd } from "../../../src/supervisor/identity/passwd.ts";
 import { parseStat } from "../../../src/supervisor/processes.ts";
 import { holds, type Session, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";
@@ -187,7 +188,7 @@ const systemTables: Target = {
       prettyName(text);
       const card = [{ address: "10.0.0.1", family: "IPv4" as const, internal: false }];
       holds(nodeAddresses({ eth0: card, lo: [] }, text, text).length === 1, "the one address is lost");
-      noNaN(findIdentity({ passwd: text, group: text }, "www", "staff"));
+      noNaN(findIdentity({ users: parsePasswd(text), groups: parseGroup(text) }, "www", "staff"));
     },
   }),
 };

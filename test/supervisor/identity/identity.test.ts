@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
+import { rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
-import { findIdentity, resolveIdentity } from "../../../src/supervisor/identity/identity.ts";
+import { findIdentity, parsedFile, resolveIdentity } from "../../../src/supervisor/identity/identity.ts";
 import type { NameService } from "../../../src/supervisor/identity/nss.ts";
+import { parseGroup, parsePasswd } from "../../../src/supervisor/identity/passwd.ts";
+import { tempFolder } from "../../temp-folder.ts";
 
 const databases = {
-  passwd: "root:x:0:0:root:/root:/bin/bash\nweb:x:1001:1002:Web:/srv/web:/bin/sh\n1234:x:77:77::/:/bin/sh\n",
-  group: "root:x:0:\nwebbers:x:1002:\nssl:x:50:web,other\nadm:x:4:other\n",
+  users: parsePasswd(
+    "root:x:0:0:root:/root:/bin/bash\nweb:x:1001:1002:Web:/srv/web:/bin/sh\n1234:x:77:77::/:/bin/sh\n",
+  ),
+  groups: parseGroup("root:x:0:\nwebbers:x:1002:\nssl:x:50:web,other\nadm:x:4:other\n"),
 };
 const read = async () => databases;
 
@@ -132,9 +138,24 @@ test("an NSS error prevents the start, also by id", async () => {
 });
 
 test("a line without an id is neither a user nor a group, and never root", () => {
-  const broken = { passwd: "web:x:::Web:/srv/web:/bin/sh\n", group: "adm:x::web\n" };
+  const broken = { users: parsePasswd("web:x:::Web:/srv/web:/bin/sh\n"), groups: parseGroup("adm:x::web\n") };
   assert.throws(() => findIdentity(broken, "web"), { reason: "UnknownUser" });
-  assert.throws(() => findIdentity({ ...broken, passwd: databases.passwd }, "web", "adm"), {
+  assert.throws(() => findIdentity({ ...broken, users: databases.users }, "web", "adm"), {
     reason: "UnknownGroup",
   });
+});
+
+test("a file is parsed again when it was written or replaced, and only then", async () => {
+  using temp = tempFolder();
+  const path = join(temp.path, "passwd");
+  let parsed = 0;
+  const read = parsedFile(path, (text) => (parsed++, text));
+  await writeFile(path, "one");
+  assert.deepEqual([read(), read(), parsed], ["one", "one", 1]);
+  await writeFile(path, "longer");
+  assert.deepEqual([read(), read(), parsed], ["longer", "longer", 2]);
+  // As useradd does it.
+  await writeFile(`${path}+`, "second");
+  await rename(`${path}+`, path);
+  assert.deepEqual([read(), read(), parsed], ["second", "second", 3]);
 });

@@ -161,16 +161,14 @@ test("the name service of this machine agrees with its files", {
   const [passwd, group] = await Promise.all(
     ["/etc/passwd", "/etc/group"].map((path) => readFile(path, "utf8")),
   );
-  const files = { passwd: passwd ?? "", group: group ?? "" };
-  const none = { read: async () => ({ passwd: "", group: "" }), self: { uid: 0, gid: 0 } };
+  const files = { users: parsePasswd(passwd ?? ""), groups: parseGroup(group ?? "") };
+  const none = { read: async () => ({ users: [], groups: [] }), self: { uid: 0, gid: 0 } };
   const sorted = <T extends { groups: number[] }>(found: T): T => ({
     ...found,
     groups: found.groups.toSorted(),
   });
-  const users = parsePasswd(files.passwd).map(({ name }) => name);
-  const members = parseGroup(files.group).flatMap(({ members }) => members).filter((name) =>
-    users.includes(name)
-  );
+  const users = files.users.map(({ name }) => name);
+  const members = files.groups.flatMap(({ members }) => members).filter((name) => users.includes(name));
   for (const user of new Set(["root", ...users.slice(-1), ...members.slice(0, 1)])) {
     const fromFiles = findIdentity(files, user);
     assert.deepEqual(sorted(await resolveIdentity(user, undefined, none)), sorted(fromFiles));

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { existsSync, statfsSync } from "node:fs";
 import { chmod, copyFile, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { test as runTest } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
@@ -59,7 +59,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   test("a run that was canceled is not started by a later launcher", async () => {
     await using run = await place();
-    await prepareMarks(run.mark);
+    prepareMarks(run.mark, dirname(run.mark));
     await cancelRun(run.mark);
     await run.start(["sh", "-c", "echo ran"]);
     await run.launchAnother();
@@ -79,12 +79,12 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   test("the launcher writes why it cannot enter a cgroup", async () => {
     await using run = await place();
-    await prepareMarks(run.mark);
+    prepareMarks(run.mark, dirname(run.mark));
     await run.start(["true"], { leaf: "/no/such/cgroup" });
     const failure = await waitFor("the mark", () => readMarks(run.mark).failure);
     assert.equal(failure, "cannot enter /no/such/cgroup");
     await using other = await place();
-    await prepareMarks(other.mark);
+    prepareMarks(other.mark, dirname(other.mark));
     await other.start(["true"], {}, { keeper: "/no/such/keeper" });
     assert.equal(
       await waitFor("the mark", () => readMarks(other.mark).failure),
@@ -108,7 +108,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   test("the launcher adds to the exit status that SIGTERM reached it, too", async () => {
     await using run = await place();
-    await prepareMarks(run.mark);
+    prepareMarks(run.mark, dirname(run.mark));
     await run.start(["/bin/sh", "-c", "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done"]);
     await waitFor("it handles SIGTERM", async () => (await run.readLog()).includes("ready"));
     const { launcher, started } = readMarks(run.mark);
@@ -120,7 +120,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   test("the exit mark needs no more bytes than were reserved for it", async () => {
     await using run = await place();
-    await prepareMarks(run.mark);
+    prepareMarks(run.mark, dirname(run.mark));
     const reserved = (await readFile(`${run.mark}.exit`)).length;
     await run.start(["/bin/sh", "-c", "echo ready; while :; do sleep 0.01; done"]);
     await waitFor("it runs", async () => (await run.readLog()).includes("ready"));
@@ -134,7 +134,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   test("an exit mark that was replaced meanwhile, as by a copy of the state folder, gets the status", async () => {
     await using run = await place();
-    await prepareMarks(run.mark);
+    prepareMarks(run.mark, dirname(run.mark));
     const gate = join(run.folder, "gate");
     await run.start(["/bin/sh", "-c", `until [ -e '${gate}' ]; do sleep 0.01; done; exit 7`]);
     await waitFor("it has started", () => readMarks(run.mark).started);
@@ -220,7 +220,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   if (!isEmulated) {
     test("waitForLauncher() waits until the launcher has written its last mark", async () => {
       await using run = await place();
-      await prepareMarks(run.mark);
+      prepareMarks(run.mark, dirname(run.mark));
       const gate = join(run.folder, "gate");
       await run.start(["/bin/sh", "-c", `until [ -e '${gate}' ]; do sleep 0.01; done`]);
       await waitFor("it has started", () => readMarks(run.mark).started);
@@ -247,7 +247,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   test("a log or an environment that cannot be opened is named in the failure mark", async () => {
     for (const [what, change] of [["log", { log: "/no/log" }], ["environment", {}]] as const) {
       await using run = await place();
-      await prepareMarks(run.mark);
+      prepareMarks(run.mark, dirname(run.mark));
       const environment = what === "environment" ? { environment: "/no/environment" } : {};
       await run.start(["true"], environment, change);
       const failure = await waitFor("the mark", () => readMarks(run.mark).failure);
@@ -282,7 +282,7 @@ for (const [kind, find] of Object.entries(kinds)) {
         dd bs=4000 iflag=fullblock status=none &`;
       const [first, ...others] = Array.from({ length: writers }, (_, index) => write(index * each + 1));
       const gate = join(run.folder, "gate");
-      await prepareMarks(run.mark);
+      prepareMarks(run.mark, dirname(run.mark));
       await run.start([
         "sh",
         "-c",
@@ -317,7 +317,7 @@ for (const [kind, find] of Object.entries(kinds)) {
       await writeFile(ballast, "x".repeat(100_000));
       const body = `head -c 1000000 /dev/zero; : >'${gate}'-wrote
       until [ -e '${gate}' ]; do sleep 0.01; done; echo last`;
-      await prepareMarks(run.mark);
+      prepareMarks(run.mark, dirname(run.mark));
       await run.start(["sh", "-ec", body], {}, { log });
       await waitFor("the app goes on", () => existsSync(`${gate}-wrote`));
       await waitFor("all of it was read", () => statfsSync(disk).bavail === 0);
@@ -357,7 +357,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   if (isEmulated) continue;
   test("an app whose launcher is killed runs on; one copier takes over its log, from its pipe only, until it ends", async () => {
     await using run = await place();
-    await prepareMarks(run.mark);
+    prepareMarks(run.mark, dirname(run.mark));
     const [gate, alone, wrote] = ["gate", "alone", "wrote"].map((name) => join(run.folder, name));
     // More than fits into the pipe.
     const body = `echo first; until [ -e '${gate}' ]; do sleep 0.01; done
@@ -387,7 +387,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   test("a command that enters the run with the pipe of its launcher as its log may open /dev/stderr again", async () => {
     await using run = await place();
-    await prepareMarks(run.mark);
+    prepareMarks(run.mark, dirname(run.mark));
     await run.start(["sh", "-c", "echo first; exec sleep 600"]);
     await waitFor("its first line", async () => (await run.readLog()) === "first\n");
     const { launcher, started } = readMarks(run.mark);
@@ -411,7 +411,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   test("a command that enters a run whose processes have closed their outputs is heard all the same", async () => {
     await using run = await place();
-    await prepareMarks(run.mark);
+    prepareMarks(run.mark, dirname(run.mark));
     await run.start(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"]);
     const { launcher } = await waitFor("the end of the script", () => {
       const marks = readMarks(run.mark);
@@ -430,7 +430,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   test("without a cgroup the launcher stays until the last process that the script left behind has ended", async () => {
     await using run = await place();
-    await prepareMarks(run.mark);
+    prepareMarks(run.mark, dirname(run.mark));
     const pidFile = join(run.folder, "pid");
     const hide = `(env -i setsid sh -c 'echo $$ >${pidFile}; exec sleep 300' >/dev/null 2>&1 &)`;
     await run.start(["sh", "-c", `${hide}; while [ ! -s ${pidFile} ]; do sleep 0.01; done; exit 3`]);
@@ -499,14 +499,14 @@ async function createPlace(helper: string | undefined) {
       return marks;
     },
     async launch(command: string[], change?: Partial<typeof entry>) {
-      await prepareMarks(mark!);
+      prepareMarks(mark!, dirname(mark!));
       await place.start(command, change);
       return await place.ended();
     },
     /** By the time that a later run has ended, an earlier launcher has done what it does. */
     async launchAnother() {
       const other = `${mark}-other`;
-      await prepareMarks(other);
+      prepareMarks(other, dirname(other));
       await launcher.start({ mark: other, keeper: "", log: "/dev/null", entry, command: ["sleep", "0.1"] });
       await waitFor("its end", () => readMarks(other).exit);
     },

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { chmod, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
@@ -53,7 +53,7 @@ async function createPlace(...paths: string[]) {
     /** Starts a run; returns the path of its marks. */
     async start(command: string[] = ["sh", "-c", "echo ran"], keeper = ""): Promise<string> {
       const mark = join(folder, `run-${++runs}`);
-      await prepareMarks(mark);
+      prepareMarks(mark, dirname(mark));
       const entry = { leaf: "", user: "", privileges: ["setsid"], workingDir: "/", environment };
       await launcher.start({ mark, keeper, log, entry, command });
       return mark;

@@ -33,7 +33,7 @@ async function enterable() {
   const folder = temp.path;
   const environment = join(folder, "environment");
   await writeFile(environment, "");
-  await saveRunContext(folder, { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 0, environment });
+  saveRunContext(folder, { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 0, environment });
   return { folder, environment, [Symbol.dispose]: temp.remove };
 }
 
@@ -53,7 +53,7 @@ test("a cgroup that cannot be entered throws: it says nothing about the app", as
   await using run = await enterable();
   await rm(join(run.folder, "inside.json"));
   const leaf = join("/none", basename(run.folder));
-  await saveRunContext(run.folder, {
+  saveRunContext(run.folder, {
     leaf,
     privileges: ["setsid"],
     workingDir: "/",

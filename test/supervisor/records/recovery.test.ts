@@ -26,7 +26,7 @@ test("an app with several runs and no record is recovered from the newest, which
     const runs = ids.map((id, index) => runOf(app, { id, createdAt: start + index }));
     for (const [index, run] of runs.entries()) {
       const record = recordWith({ app, phase: "Starting", run, others: runs.slice(0, index) });
-      await saveRunRecord(runFolder(layout, run.id), record);
+      saveRunRecord(runFolder(layout, run.id), record);
     }
   }
   const store = createRecordStore(layout, silentLogger);
@@ -45,7 +45,7 @@ for (const lost of ["state file", "copy with the run"]) {
     const record = recordWith({ app, phase: "Running", run: runOf(app, { id: "run-a" }) });
     const store = createRecordStore(layout, silentLogger);
     await store.save(record);
-    await saveRunRecord(runFolder(layout, "run-a"), record);
+    saveRunRecord(runFolder(layout, "run-a"), record);
     const path = lost === "state file"
       ? recordPath(layout, folderOf(app))
       : runFolder(layout, "run-a/record.json");

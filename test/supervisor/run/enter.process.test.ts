@@ -29,7 +29,7 @@ test("the context of a run is accepted only if it can be of this run", async (t)
   const context: RunContext = { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 1, environment };
   for (const leaf of ["", `/sys/fs/cgroup/nckubelet/default_web/${runId}`]) {
     await rm(join(folder, "inside.json"), { force: true });
-    await saveRunContext(folder, { ...context, leaf });
+    saveRunContext(folder, { ...context, leaf });
     assert.deepEqual([await readLeaf(folder), (await readRunContext(folder)).gid], [leaf, 1]);
   }
   const strange = [

@@ -11,7 +11,7 @@ export async function enterable(leafIn = "") {
   const environment = join(folder, "environment");
   await writeFile(environment, "export APP='web'\n");
   const leaf = leafIn && join(leafIn, runId);
-  await saveRunContext(folder, {
+  saveRunContext(folder, {
     leaf,
     user: "",
     privileges: ["setsid"],

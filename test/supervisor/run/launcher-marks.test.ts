@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { exitPlaceholder } from "../../../src/supervisor/launcher/launcher-script.ts";
 import {
@@ -17,7 +17,7 @@ import { waitFor } from "../../wait-for.ts";
 test("a run whose exit was not written yet has none", async () => {
   using temp = tempFolder();
   const mark = join(temp.path, "run-1");
-  await prepareMarks(mark);
+  prepareMarks(mark, dirname(mark));
   assert.deepEqual(readMarks(mark), {
     claim: "none",
     launcher: undefined,
@@ -48,7 +48,7 @@ test("listMarkedRuns() and removeMarks() know all files of a run", async () => {
   using temp = tempFolder();
   const folder = join(temp.path, "marks");
   await mkdir(folder);
-  await prepareMarks(join(folder, "run-1"));
+  prepareMarks(join(folder, "run-1"), folder);
   await cancelRun(join(folder, "run-1"));
   assert.deepEqual(await listMarkedRuns(folder), ["run-1"]);
   await removeMarks(join(folder, "run-1"));
@@ -72,10 +72,12 @@ test("an exit mark has the status, the signal where it is known, and whether SIG
   assert.deepEqual(await read("signal 9\n"), [undefined, undefined, undefined]);
 });
 
-test("a claim pokes nobody; a mark that is written does", async () => {
+test("a claim and the reserved exit mark poke nobody; a mark that is written does", async () => {
   using temp = tempFolder();
+  using runs = tempFolder();
   const seen: (string | undefined)[] = [];
   const stop = watchMarks(temp.path, (runId) => seen.push(runId), assert.ifError);
+  prepareMarks(join(temp.path, "run-1"), runs.path);
   await writeFile(join(temp.path, "run-1.claim"), "1 (launcher)\n");
   await writeFile(join(temp.path, "run-2.started"), "2 (sh)\n");
   await waitFor("the mark is seen", () => seen.length > 0);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
+import type { CapsState } from "../../../src/supervisor/confinement/confinement.ts";
 import type { RunnerDeps } from "../../../src/supervisor/runner/effects.ts";
 import { AppRunner } from "../../../src/supervisor/runner/runner.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";
@@ -18,7 +19,10 @@ function runnerOf(record: AppRecord, given: Partial<RunnerDeps> = {}) {
     observe: async () => viewWith(),
     cancel: async ({ id }) => void done.push(`cancel ${id}`),
     thaw: note("thaw"),
-    startRun: async (_, { id }) => void done.push(`start ${id}`),
+    startRun: async (_, { id }) => {
+      done.push(`start ${id}`);
+      return {};
+    },
     runStopFile: note("stopFile"),
     terminate: note("terminate"),
     kill: note("kill"),
@@ -60,7 +64,7 @@ test("the wait for a launcher counts from its spawn, however long the start took
     now: () => now,
     startRun: async () => {
       now += 60_000;
-      return undefined;
+      return {};
     },
     observe: async (_record, _run, waitedMs = Infinity) => {
       looks.push(waitedMs);
@@ -98,7 +102,10 @@ for (const end of ["halt", "close"] as const) {
     const launches: boolean[] = [];
     const { runner } = runnerOf(recordWith(), {
       save: () => gate.pass(),
-      startRun: async (_record, _run, signal) => void launches.push(signal.aborted),
+      startRun: async (_record, _run, signal) => {
+        launches.push(signal.aborted);
+        return {};
+      },
     });
     runner.poke();
     await gate.reached;
@@ -165,7 +172,10 @@ test("a start is saved before its launcher, and the run is looked at when a mark
   let looks = 0;
   const { runner } = runnerOf(recordWith(), {
     save: async ({ phase }) => void done.push(`save ${phase}`),
-    startRun: async () => void done.push("start"),
+    startRun: async () => {
+      done.push("start");
+      return {};
+    },
     observe: async () => {
       looks++;
       return viewWith();
@@ -178,6 +188,56 @@ test("a start is saved before its launcher, and the run is looked at when a mark
   runner.poke();
   await waitFor("the app runs", isRunning);
   assert.deepEqual(done, ["save Starting", "start"]);
+  await runner.close();
+});
+
+test("caps that a start has set are not set again when the script runs, unless the app has changed since", async () => {
+  for (const change of [false, true]) {
+    let [starts, sets] = [0, 0];
+    const { runner } = runnerOf(recordWith(), {
+      startRun: async () => {
+        starts++;
+        return { caps: { enforced: true } };
+      },
+      ensureCaps: async () => {
+        sets++;
+        return { enforced: true };
+      },
+    });
+    runner.poke();
+    await waitFor("the launcher starts", () => starts > 0);
+    if (change) runner.assign({ app: appWith({ cpuPCT: "7" }), source: "manifest" });
+    else runner.poke();
+    await waitFor("the app runs", () => runner.record.phase === "Running");
+    assert.deepEqual([runner.caps, sets], [{ enforced: true }, change ? 1 : 0]);
+    runner.check();
+    await waitFor("the next check sets them", () => sets === (change ? 2 : 1));
+    await runner.close();
+  }
+});
+
+test("a start whose caps are not in force yet is checked when the script runs", async () => {
+  let sets = 0;
+  const pending: CapsState = { enforced: false, reason: "ResizePending", message: "uses more" };
+  const states: CapsState[] = [{ enforced: true }, pending];
+  const { runner, done } = runnerOf(recordWith(), {
+    startRun: async (_, { id }) => {
+      done.push(`start ${id}`);
+      return { caps: states.shift() };
+    },
+    // The first launcher fails: nobody sees its caps.
+    observe: async () =>
+      states.length > 0 ? viewWith({ failure: "no", started: undefined, processes: [] }) : viewWith(),
+    ensureCaps: async () => {
+      sets++;
+      return pending;
+    },
+    now: () => start + 3_600_000 * done.length,
+  });
+  runner.poke();
+  await waitFor("the app runs", () => runner.record.phase === "Running");
+  await waitFor("its caps are set", () => sets > 0);
+  assert.deepEqual(runner.caps, pending);
   await runner.close();
 });
 
