@@ -115,7 +115,7 @@ function firstRunMs({ run, others, lastExit }: AppRecord): number | undefined {
   return !others && !lastExit && ranMs >= 0 && ranMs < minRateMs ? ranMs : undefined;
 }
 
-/** Reports whether nobody has read this: it stands for the start of a first run. */
+/** Reports whether a reading is not the kernel's but the assumed one at the start of a first run. */
 function isAssumed({ time }: Reading): boolean {
   return time === undefined;
 }

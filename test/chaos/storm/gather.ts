@@ -3,11 +3,12 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { instanceName } from "../../../src/cli/config/config.ts";
 import { runOfMark } from "../../../src/supervisor/run/launcher-marks.ts";
-import { decodeRecord } from "../../../src/supervisor/records/record-store.ts";
+import { runsOf } from "../../../src/supervisor/run-ref.ts";
 import type { Evidence, LineNotes, NodeEvidence, Trace } from "./evidence.ts";
 import type { Fleet } from "./fleet.ts";
 import { findLive } from "./live.ts";
 import type { StormNode } from "./node.ts";
+import { readRecords } from "./records.ts";
 import { readWitness } from "./witness.ts";
 import type { Workload } from "./workload.ts";
 
@@ -105,17 +106,8 @@ async function findTraces(node: JudgedNode): Promise<Trace[]> {
 }
 
 async function knownRuns(appsFolder: string): Promise<Set<string>> {
-  const runs = new Set<string>();
-  for (const folder of await list(appsFolder)) {
-    const text = await readFile(join(appsFolder, folder, "record.json"), "utf8").catch(() => "");
-    try {
-      const { run, others = [] } = decodeRecord(text);
-      for (const { id } of run ? [run, ...others] : others) runs.add(id);
-    } catch {
-      // The file was damaged on purpose, or is being replaced.
-    }
-  }
-  return runs;
+  const records = await readRecords(appsFolder).catch(() => []);
+  return new Set(records.flatMap(runsOf).map(({ id }) => id));
 }
 
 async function findLaunchers(marksFolder: string): Promise<string[]> {

@@ -72,7 +72,7 @@ test("an exit mark has the status, the signal where it is known, and whether SIG
   assert.deepEqual(await read("signal 9\n"), [undefined, undefined, undefined]);
 });
 
-test("a claim and the reserved exit mark poke nobody; a mark that is written does", async () => {
+test("a claim and the reserved exit mark lead to no callback; a mark that is written does", async () => {
   using temp = tempFolder();
   using runs = tempFolder();
   const seen: (string | undefined)[] = [];

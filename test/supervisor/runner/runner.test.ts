@@ -225,7 +225,7 @@ test("a start whose caps are not in force yet is checked when the script runs", 
       done.push(`start ${id}`);
       return { caps: states.shift() };
     },
-    // The first launcher fails: nobody sees its caps.
+    // The first launcher fails, so its caps are never checked.
     observe: async () =>
       states.length > 0 ? viewWith({ failure: "no", started: undefined, processes: [] }) : viewWith(),
     ensureCaps: async () => {

@@ -2,8 +2,7 @@ import { readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fault } from "../fault.ts";
-import { decodeRecord } from "../../../../src/supervisor/records/record-store.ts";
-import type { AppRecord } from "../../../../src/supervisor/types.ts";
+import { readRecords, recordIn } from "../records.ts";
 
 const damages = ["emptied", "cut in half", "one bit flipped", "overwritten"] as const;
 
@@ -68,21 +67,5 @@ async function harm(
 
 /** The apps that the readable records below a folder are about. */
 async function recordedUids(folder: string): Promise<(string | undefined)[]> {
-  return (await readRecords(folder)).map(({ app }) => app.metadata.uid);
-}
-
-/** The records below a folder that can be read. */
-export async function readRecords(folder: string): Promise<AppRecord[]> {
-  const texts = (await readdir(folder)).map((entry) =>
-    readFile(join(folder, entry, "record.json"), "utf8").catch(() => "")
-  );
-  return (await Promise.all(texts)).map(recordIn).filter((record) => record !== undefined);
-}
-
-function recordIn(text: string): AppRecord | undefined {
-  try {
-    return decodeRecord(text);
-  } catch {
-    return undefined;
-  }
+  return (await readRecords(folder)).map(({ app }) => app.metadata.uid).filter((uid) => uid !== undefined);
 }

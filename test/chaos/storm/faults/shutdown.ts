@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fault } from "../fault.ts";
 import { ask } from "../ledger.ts";
-import { readRecords } from "./corrupt-state.ts";
+import { readRecords } from "../records.ts";
 
 /** Where OpenRC says that the machine goes down. The storm has a /run of its own. */
 const openrc = "/run/openrc";
