@@ -38,7 +38,7 @@ export const fleet: Benchmark = {
   name: "fleet",
   about:
     `Fleets of ${small.agents} and ${large.agents} hollow agents, ${appsPerNode} apps each, each fleet on a real API server of its own, ` +
-    "which serves lists from its cache (Debian's etcd, made to report a current version: record 15): " +
+    "which serves lists from its cache: " +
     "idle, and with changes that restart an app. The peer is the same fleet without the selectable field in the CRD; the limit is " +
     "the same server with the same apps, and without agents. CPU in percent of one core.",
   needs: ["control-plane"],
@@ -103,7 +103,7 @@ async function measureFleet(
       await fleet.stop();
       client.close();
     }
-  }, { users, listsFromCache: true });
+  }, { users });
 }
 
 async function createApps(client: KubeClient, nodes: string[]): Promise<void> {

@@ -82,9 +82,12 @@ test("withControlPlane() starts a real cluster and leaves nothing behind", { ski
   assert.deepEqual(await readdir(temp), []);
 });
 
-test("with listsFromCache, a real server streams lists", { skip }, async (t) => {
+test("a real server streams lists", { skip }, async (t) => {
   await withControlPlane(async (cluster) => {
-    if (cluster.version.minor < 34) return t.skip("this API server does not stream lists");
+    const { etcdserver } = await (await fetch(`${cluster.etcdUrl}/version`)).json() as { etcdserver: string };
+    // API servers do not rely on the progress requests of an older etcd.
+    const outdated = /^3\.(?:4\.(?:\d|[12]\d|30)|5\.(?:\d|1[0-2]))$/.test(etcdserver);
+    if (cluster.version.minor < 34 || outdated) return t.skip("this API server does not stream lists");
     const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     t.after(() => client.close());
     const list = await streamList(client, {
@@ -97,7 +100,7 @@ test("with listsFromCache, a real server streams lists", { skip }, async (t) => 
     assert.ok(list.kind === "listed", JSON.stringify(list));
     list.stream.stop();
     assert.ok(list.items.some(({ metadata }) => metadata.name === "default"));
-  }, { listsFromCache: true });
+  });
 });
 
 test("a control plane ends when the test process is killed", { skip }, async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { after, describe, test } from "node:test";
@@ -10,7 +10,10 @@ import { fileURLToPath } from "node:url";
 import { guestKind, inGuest } from "../harness/guest.ts";
 import { asTree, runTestsInGuest } from "../harness/guest-tests.ts";
 import { checkout, findGuest, skipUnless } from "../harness/parts.ts";
+import { machineId } from "../harness/kernels.ts";
 import { processesNaming, waitUntilNoProcess } from "../harness/processes.ts";
+import { tryKernel } from "../harness/try-kernels.ts";
+import { bootUserModeLinux } from "../harness/user-mode-linux.ts";
 import { tempFolder } from "../temp-folder.ts";
 
 const skip = skipUnless("guest");
@@ -66,6 +69,67 @@ describe("inGuest()", { skip }, () => {
     assert.notEqual((await processesNaming(`${temp}/nckubelet-test-`)).length, 0);
     holder.kill("SIGKILL");
     await waitUntilNoProcess(`${temp}/nckubelet-test-`);
+  });
+});
+
+describe("a guest that dies", { skip: notUml }, () => {
+  const boot = async (init: string, options: { linux?: string; silenceMs?: number }) => {
+    const guest = findGuest();
+    if (!("kernel" in guest)) throw new Error("no kernel");
+    const { linux = guest.kernel.linux, silenceMs } = options;
+    const kernel = { ...guest.kernel, linux };
+    return bootUserModeLinux({
+      kernel,
+      root: { folder: "/" },
+      init,
+      memory: "256M",
+      timeoutMs: 110_000,
+      silenceMs,
+    });
+  };
+
+  test("fails at once when its kernel panics, with the panic and its last lines", async () => {
+    await assert.rejects(
+      boot("/no/such/init", {}),
+      /^Error: the guest panicked: Kernel panic - not syncing: Requested init \/no\/such\/init failed .*; its last lines:\n[^]*Call Trace/,
+    );
+    assert.deepEqual(await processesNaming(temp), []);
+  });
+
+  test("fails when a running kernel says nothing any more", async () => {
+    const init = join(temp, "silent-init");
+    await writeFile(init, "#!/bin/sh\necho now it sleeps >/dev/console\nexec sleep 600\n", { mode: 0o755 });
+    await assert.rejects(
+      boot(init, { silenceMs: 5000 }),
+      /^Error: the guest hangs: it said nothing for 5 s; its last lines:\n[^]*now it sleeps/,
+    );
+    await rm(init);
+    assert.deepEqual(await processesNaming(temp), []);
+  });
+
+  test("fails when its kernel never says anything", async () => {
+    const linux = join(temp, "hanging-kernel");
+    await writeFile(linux, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
+    await assert.rejects(
+      boot("/init", { linux, silenceMs: 500 }),
+      /^Error: the guest hangs: it said nothing for 0.5 s; its last lines:/,
+    );
+    await rm(linux);
+    assert.deepEqual(await processesNaming(temp), []);
+  });
+
+  test("is the verdict on a kernel that is tried", async () => {
+    const linux = join(temp, "panicking-kernel");
+    await writeFile(linux, "#!/bin/sh\necho 'Kernel panic - not syncing: on purpose'; kill -ABRT $$\n", {
+      mode: 0o755,
+    });
+    const verdict = await tryKernel({ version: "1.0", linux, modules: temp, folder: temp });
+    assert.deepEqual(verdict, {
+      machine: machineId(),
+      features: [],
+      problem: "the guest panicked: Kernel panic - not syncing: on purpose",
+    });
+    await rm(linux);
   });
 });
 

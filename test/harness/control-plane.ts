@@ -5,7 +5,7 @@
  * Guarantees: ready means that /readyz is ok and the namespace "default" exists. Each control plane has its own
  * ports, folder, keys and data; several run in parallel. All programs die with the test process, however that
  * ends. `stop` leaves no process and no file. A restarted program has the same address and data.
- * Works with the API server that `install-parts.sh` builds (1.20) and with current ones: see `findControlPlane`.
+ * Works with current versions and with the one that `install-parts.sh` builds (1.20): see `findControlPlane`.
  * Caveats: no kubelet; without `controllers` nothing collects garbage, creates service accounts or updates nodes. With
  * them, the garbage collector discovers a new CRD within 30 s.
  * About 550 MB of memory each. A test process that is killed leaves its temporary folder.
@@ -25,7 +25,6 @@ import {
   createServerCertificate,
 } from "./certificates.ts";
 import { Cluster, type User } from "./cluster.ts";
-import { currentEtcd } from "./current-etcd.ts";
 import { Daemon } from "./daemon.ts";
 import { freePort } from "./free-port.ts";
 import { parseVersion } from "./kubernetes-version.ts";
@@ -43,8 +42,6 @@ export type ControlPlaneOptions = {
   users?: User[];
   /** More flags for kube-apiserver. */
   apiServerFlags?: string[];
-  /** kube-apiserver serves lists from its cache, as with a current etcd: see `currentEtcd`. */
-  listsFromCache?: boolean;
   /** The maximum start time of kube-apiserver. */
   startTimeoutMs?: number;
 };
@@ -105,10 +102,7 @@ async function startIn(
   const { controllers, podScheduler = false } = options;
   const authority = await createAuthority(dir, "ca");
   const [client, peer, port] = [await freePort(), await freePort(), await freePort()];
-  const program = options.listsFromCache
-    ? await currentEtcd(parts.etcd, join(dir, "current-etcd"))
-    : parts.etcd;
-  const etcd = etcdDaemon(program, dir, client, peer);
+  const etcd = etcdDaemon(parts.etcd, dir, client, peer);
   const apiServer: Daemon = new Daemon({
     program: parts.apiServer,
     args: [

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The first process of a User-Mode Linux guest: see guest.ts. It gets its job folder as $nckubelet_job, a
-# parameter of the kernel that the kernel hands on as environment.
+# The first process of a User-Mode Linux guest: see guest.ts. It gets its job folder as $nckubelet_job and the folder of its modules
+# as $nckubelet_modules: parameters of the kernel, which hands them on as environment.
 #
 # The root is the host's file system, read-only, with a memory overlay on top: the guest sees the machine's
 # files, and what it writes is gone with it. Only the job folder and the share are written through.
@@ -11,7 +11,8 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 if [ "$1" != inside ]; then
   mount -t proc proc /proc
-  busybox insmod "/usr/lib/uml/modules/$(uname -r)/kernel/fs/overlayfs/overlay.ko"
+  # shellcheck disable=SC2154 # The kernel sets it.
+  busybox insmod "$nckubelet_modules/$(uname -r)/kernel/fs/overlayfs/overlay.ko"
   mount -t tmpfs -o mode=755 tmpfs /mnt
   mkdir /mnt/upper /mnt/work /mnt/root
   mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work overlay /mnt/root
@@ -42,7 +43,9 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 echo "+cpu +memory +pids +io" >/sys/fs/cgroup/cgroup.subtree_control
 busybox ip link set lo up
 busybox hostname guest
-unset nckubelet_job mem umid uml_dir quiet TERM
+unset nckubelet_job nckubelet_modules mem umid uml_dir quiet TERM
+# A kernel that hangs is known by its silence: see user-mode-linux.ts.
+while sleep 10; do echo "the guest runs"; done >/dev/console &
 
 # Output goes over a serial line: unlike a file in the job folder, it is on the host at once, so that it is
 # whole even when the guest is cut off. The script itself sees a pipe, not a terminal.

@@ -15,7 +15,7 @@ import { compileCache } from "../../tools/test/program.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { putGuestProgram } from "./guest-program.ts";
 import { type GuestOptions, inGuest } from "./guest.ts";
-import { checkout, skipUnless } from "./parts.ts";
+import { checkout, skipUnlessKernel } from "./parts.ts";
 
 /** Options of the tests. */
 export type GuestTestsOptions = Omit<GuestOptions, "share"> & {
@@ -26,7 +26,7 @@ export type GuestTestsOptions = Omit<GuestOptions, "share"> & {
 /** Registers one test that runs the files (paths from the checkout) in one guest, with a subtest per result. */
 export function runTestsInGuest(files: string[], options: GuestTestsOptions = {}): void {
   const name = `in a guest: ${files.map((file) => relative(checkout, join(checkout, file))).join(", ")}`;
-  test(name, { skip: skipUnless("guest") }, (t) => replayGuest(t, files, options));
+  test(name, { skip: skipUnlessKernel(options.features ?? []) }, (t) => replayGuest(t, files, options));
 }
 
 // A test that hangs fails by its name, before the whole guest ends at its limit.

@@ -6,19 +6,22 @@
  * back; it ends at its time limit, with every process it started. Guests may run in parallel.
  * In User-Mode Linux (`guestKind()` is "uml") it sees this machine's files, and all that it writes stays in the
  * guest's memory, except below /share. /tmp, /var/tmp and /run start empty.
- * Caveats: User-Mode Linux has one CPU and is slow to start processes (about 50 ms; Node 1-2 s), so do much
- * in one guest and do not measure time; procps cannot show start times there (`ps -o pid,args` works). Where
+ * A guest that panics or hangs is an error with its last lines: see user-mode-linux.ts.
+ * Caveats: User-Mode Linux has one CPU and is slow to start processes (6.1: about 50 ms, Node 1-2 s; 7.2: 6 ms, Node 0.3 s), so do
+ * much in one guest and do not measure time; procps cannot show start times there (`ps -o pid,args` works). Where
  * the machine itself has a delegated cgroup v2 hierarchy the script runs on it directly ("direct") and then its
  * files are real: write to a temporary folder.
  */
 import { chmod, copyFile, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { tempFolder } from "../temp-folder.ts";
 import { runInCgroup, type ScriptResult } from "./delegated-cgroup.ts";
+import type { Kernel, KernelFeature } from "./kernels.ts";
 import { cacheDir, checkout, findGuest } from "./parts.ts";
 import { quote } from "./shell-quote.ts";
-import { bootUserModeLinux } from "./user-mode-linux.ts";
+import { bootUserModeLinux, guestError } from "./user-mode-linux.ts";
 
 /** Options of a guest. */
 export type GuestOptions = {
@@ -34,6 +37,8 @@ export type GuestOptions = {
   hide?: string[];
   /** A host folder that the script may write to: `$SHARE` in the script, /share in User-Mode Linux. */
   share?: string;
+  /** What its kernel must have: see `skipUnlessKernel`. User-Mode Linux only. */
+  features?: KernelFeature[];
 };
 
 /** Returns "direct" if this machine has a delegated cgroup v2 hierarchy, else "uml". */
@@ -43,9 +48,9 @@ export function guestKind(): "uml" | "direct" {
 
 /** Runs the bash script in a guest and returns its exit code and its output (both streams in order). */
 export async function inGuest(script: string, options: GuestOptions = {}): Promise<ScriptResult> {
-  const guest = foundGuest();
-  const { timeoutMs = 120_000, cwd = checkout } = options;
-  if (guest.kind === "uml") return inUserModeLinux(guest.linux, script, { ...options, timeoutMs, cwd });
+  const { timeoutMs = 120_000, cwd = checkout, features } = options;
+  const guest = foundGuest(features);
+  if (guest.kind === "uml") return inUserModeLinux(guest.kernel, script, { ...options, timeoutMs });
   const env = { ...options.env, PATH: guestPath, ...(options.share && { SHARE: options.share }) };
   return runInCgroup(script, guest.cgroup, { cwd, env, timeoutMs });
 }
@@ -53,9 +58,14 @@ export async function inGuest(script: string, options: GuestOptions = {}): Promi
 const guestPath =
   `${checkout}/node_modules/.bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
 
-type UmlRun = GuestOptions & { timeoutMs: number; cwd: string };
+type UmlRun = GuestOptions & { timeoutMs: number; silenceMs?: number };
 
-async function inUserModeLinux(linux: string, script: string, options: UmlRun): Promise<ScriptResult> {
+/** Runs the bash script in User-Mode Linux with this kernel. */
+export async function inUserModeLinux(
+  kernel: Kernel,
+  script: string,
+  options: UmlRun,
+): Promise<ScriptResult> {
   using temp = tempFolder();
   const job = temp.path;
   const init = join(job, "init");
@@ -63,29 +73,27 @@ async function inUserModeLinux(linux: string, script: string, options: UmlRun): 
   await chmod(init, 0o755);
   await writeFile(join(job, "script"), script);
   await writeFile(join(job, "settings"), await settings(options));
-  const { memory = "1024M", timeoutMs } = options;
-  const parameters = [`nckubelet_job=${job}`];
-  const booted = await bootUserModeLinux({
-    linux,
+  const { memory = "1024M", timeoutMs, silenceMs } = options;
+  const { output, console, timedOut } = await bootUserModeLinux({
+    kernel,
     root: { folder: "/" },
     init,
     memory,
-    parameters,
+    parameters: [`nckubelet_job=${job}`, `nckubelet_modules=${kernel.modules}`],
     timeoutMs,
+    silenceMs,
   });
-  if (booted.timedOut) return { code: 124, output: booted.output, timedOut: true };
-  const code = await readFile(join(job, "code"), "utf8").catch((cause) => {
-    const told = `${booted.output}\n${booted.console}`.trim().slice(-4000);
-    throw new Error(`the guest halted without an exit code; it said:\n${told}`, { cause });
-  });
-  return { code: Number(code), output: booted.output, timedOut: false };
+  if (timedOut) return { code: 124, output, timedOut };
+  const code = await readFile(join(job, "code"), "utf8").catch(() => undefined);
+  if (code === undefined) throw guestError("the guest halted without an exit code", `${output}\n${console}`);
+  return { code: Number(code), output, timedOut };
 }
 
 // Shell that guest-init.sh reads.
-async function settings(options: UmlRun): Promise<string> {
+async function settings({ cwd = checkout, ...options }: UmlRun): Promise<string> {
   // A folder with files that the guest needs cannot start empty; it is part of the overlay.
   const needed = await Promise.all(
-    [checkout, options.cwd, cacheDir()].map((path) => realpath(path).catch(() => path)),
+    [checkout, cwd, cacheDir()].map((path) => realpath(path).catch(() => path)),
   );
   const emptied = ["/tmp", "/var/tmp"].filter((dir) =>
     !needed.some((path) => `${path}/`.startsWith(`${dir}/`))
@@ -98,7 +106,7 @@ async function settings(options: UmlRun): Promise<string> {
     ...options.env,
   };
   return [
-    `cwd=${quote(options.cwd)}`,
+    `cwd=${quote(cwd)}`,
     `share=${quote(options.share ? await realpath(options.share) : "")}`,
     `fresh_dirs=${quote([...emptied, ...(options.hide ?? [])].join(" "))}`,
     ...Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`),
@@ -106,8 +114,8 @@ async function settings(options: UmlRun): Promise<string> {
   ].join("\n");
 }
 
-function foundGuest() {
-  const guest = findGuest();
+function foundGuest(features?: KernelFeature[]) {
+  const guest = findGuest(process.env, features);
   if ("missing" in guest) throw new Error(guest.missing);
   return guest;
 }

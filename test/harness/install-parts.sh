@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs the real parts that the tests run against, on a Debian 12 machine as root:
-#   control-plane  etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl; of a current version too, if
-#                  ../shared/kubernetes-VERSION next to the checkout has it
-#   guest          User-Mode Linux and a static busybox
+#   control-plane  etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl: those that KUBEBUILDER_ASSETS
+#                  names, else those in the cache, else a download from Kubernetes' release site, else control-plane-oldest
+#   control-plane-oldest
+#                  the same, built from Debian's source package
+#   guest          User-Mode Linux, of Debian testing and of Debian 12, each booted once, and a static busybox
 #   systemd-guest  disks with Debian for User-Mode Linux to boot, one with systemd, one with OpenRC
 #   chromium       a browser for the dashboard's tests
 #   promtool       Prometheus' own checker of metrics and rules
@@ -12,19 +14,20 @@
 #   tmux           a terminal, for screens with keys
 # Usage: install-parts.sh [PART...]; without an argument: control-plane and guest.
 #
-# Guarantees: a second run does nothing and prints nothing. What is built lands in the cache folder by one
-# rename, so a cut run leaves no half part. Two runs at once wait for each other. The machine's apt sources
-# stay as they are, and no daemon is installed: etcd, Go and Prometheus are unpacked, not installed.
-# Caveat: the API server is built from Debian's source package, which takes minutes on a small machine.
-# Where KUBEBUILDER_ASSETS names a folder with kube-apiserver and etcd, that is used and nothing is built.
+# Guarantees: a second run does nothing, and prints nothing but which control plane it found. What is built lands in the cache folder
+# by one rename, so a cut run leaves no half part. Two runs at once wait for each other. The machine's apt sources
+# stay as they are, and no daemon is installed: etcd, Go, Prometheus and kernels are unpacked, not installed.
+# Caveat: Debian's Kubernetes is built from source, which takes minutes on a small machine.
 set -euo pipefail
 
 CACHE=${NCKUBELET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nckubelet}
+CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+NODE=$CHECKOUT/node_modules/.bin/node
 # Part of the paths in parts.ts too: raise both when the recipe changes.
 CONTROL_PLANE=$CACHE/control-plane-1.20.2-4
+# The version in download-kubernetes.ts too.
 CURRENT_VERSION=1.36.4
 CURRENT_CONTROL_PLANE=$CACHE/control-plane-$CURRENT_VERSION
-CURRENT_SOURCE=$(dirname "${BASH_SOURCE[0]}")/../../../shared/kubernetes-$CURRENT_VERSION
 SYSTEMD_DISK=$CACHE/systemd-bookworm-3.img
 OPENRC_DISK=$CACHE/openrc-bookworm-1.img
 # Part of the path in tools/build/launcher.ts too.
@@ -32,15 +35,13 @@ MUSL_ARM64=$CACHE/musl-arm64-1.2.3
 PROMTOOL_FILE=$CACHE/promtool-bookworm-1
 KUBERNETES_VERSION=1.20.2
 KUBERNETES_PROGRAMS=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
+PARTS="control-plane control-plane-oldest guest systemd-guest chromium promtool fuse compilers shells tmux"
 
 main() {
   local part
   [ $# -gt 0 ] || set -- control-plane guest
   for part in "$@"; do
-    case $part in
-      control-plane | guest | systemd-guest | chromium | promtool | fuse | compilers | shells | tmux) ;;
-      *) fail "unknown part \"$part\": use control-plane, guest, systemd-guest, chromium, promtool, fuse, compilers, shells or tmux" 2 ;;
-    esac
+    [[ " $PARTS " == *" $part "* ]] || fail "unknown part \"$part\": use one of $PARTS" 2
   done
   mkdir -p "$CACHE"
   for part in "$@"; do
@@ -48,6 +49,7 @@ main() {
     flock -n 9 || { say "$part: waiting for another run that installs it" && flock 9; }
     case $part in
       control-plane) install_control_plane ;;
+      control-plane-oldest) build_control_plane ;;
       guest) install_guest ;;
       systemd-guest)
         install_guest
@@ -65,24 +67,58 @@ main() {
 }
 
 install_control_plane() {
+  local name reason
   need_packages control-plane openssl:openssl setpriv:util-linux
   if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
-    local name
     for name in kube-apiserver etcd; do
       [ -x "$KUBEBUILDER_ASSETS/$name" ] || fail "control-plane: KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS has no $name"
     done
-    return
+    say "control-plane: the one in KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS"
+  elif [ -x "$CURRENT_CONTROL_PLANE/kube-apiserver" ]; then
+    [ -x "$CURRENT_CONTROL_PLANE/etcd" ] || install_etcd "$CURRENT_CONTROL_PLANE"
+    say "control-plane: Kubernetes $CURRENT_VERSION, from the cache"
+  elif reason=$(download_control_plane); then
+    say "control-plane: Kubernetes $CURRENT_VERSION, downloaded from Kubernetes' release site"
+  else
+    build_control_plane
+    say "control-plane: Kubernetes $KUBERNETES_VERSION, built from Debian's source, because $CURRENT_VERSION $reason"
   fi
-  unpack_current_control_plane
+}
+
+# Prints the reason if it fails.
+download_control_plane() (
+  WORK=$(mktemp -d "$CACHE/build.XXXXXX")
+  trap 'rm -rf "$WORK"' EXIT
+  "$NODE" "$CHECKOUT/test/harness/download-kubernetes.ts" "$WORK/out" 9>&- || exit 1
+  install_etcd "$WORK/out" 1>&2 || { echo "has no etcd here" && exit 1; }
+  rm -rf "$CURRENT_CONTROL_PLANE"
+  mv "$WORK/out" "$CURRENT_CONTROL_PLANE"
+)
+
+# install_etcd DIR puts an etcd there. API servers rely on 3.4.31, 3.5.13 and newer to serve lists from their cache; Debian 12's is older.
+# Unpacked, not installed: the package would start an etcd on the machine, and enable it for every boot.
+install_etcd() (
+  WORK=$(mktemp -d "$CACHE/build.XXXXXX")
+  trap 'rm -rf "$WORK"' EXIT
+  for suite in testing own; do
+    (unpack control-plane "$WORK/$suite" "$suite" etcd-server) || continue
+    "$WORK/$suite/usr/bin/etcd" --version >/dev/null || continue
+    mv "$WORK/$suite/usr/bin/etcd" "$1/etcd"
+    exit
+  done
+  fail "control-plane: no etcd of Debian runs here"
+)
+
+# Builds Debian's Kubernetes, if it is not there.
+build_control_plane() {
   [ ! -x "$CONTROL_PLANE/kube-apiserver" ] || return 0
-  need_packages control-plane make:make rsync:rsync dpkg-source:dpkg-dev
+  need_packages control-plane openssl:openssl setpriv:util-linux make:make rsync:rsync dpkg-source:dpkg-dev
   WORK=$(mktemp -d "$CACHE/build.XXXXXX")
   trap 'rm -rf "$WORK"' EXIT
   mkdir "$WORK/out"
 
-  # Unpacked, not installed: the package would start an etcd on the machine, and enable it for every boot.
   say "control-plane: fetching etcd and Go"
-  unpack control-plane "$WORK/root" etcd-server golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev
+  unpack control-plane "$WORK/root" own etcd-server golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev
   cp "$WORK/root/usr/bin/etcd" "$WORK/out/"
 
   say "control-plane: fetching the source of Kubernetes $KUBERNETES_VERSION"
@@ -92,45 +128,21 @@ install_control_plane() {
   mv "$WORK/out" "$CONTROL_PLANE"
   rm -rf "$WORK"
   trap - EXIT
-  say "control-plane: ready in $CONTROL_PLANE"
 }
 
-# The tests need no current control plane: they run on the built one too.
-unpack_current_control_plane() {
-  local file
-  [ ! -x "$CURRENT_CONTROL_PLANE/kube-apiserver" ] && [ -d "$CURRENT_SOURCE" ] || return 0
-  need_packages control-plane xz:xz-utils
-  WORK=$(mktemp -d "$CACHE/build.XXXXXX")
-  trap 'rm -rf "$WORK"' EXIT
-  mkdir "$WORK/out"
-  say "control-plane: unpacking Kubernetes $CURRENT_VERSION"
-  for file in "$CURRENT_SOURCE"/*.xz; do xz -dc "$file" >"$WORK/out/$(basename "$file" .xz)"; done
-  unpack control-plane "$WORK/root" etcd-server
-  cp "$WORK/root/usr/bin/etcd" "$WORK/out/"
-  chmod 755 "$WORK"/out/*
-  rm -rf "$CURRENT_CONTROL_PLANE"
-  mv "$WORK/out" "$CURRENT_CONTROL_PLANE"
-  rm -rf "$WORK"
-  trap - EXIT
-  say "control-plane: ready in $CURRENT_CONTROL_PLANE"
-}
-
-# The deb-src entries are the machine's own entries with another type, read from a private folder.
+# The deb-src entries are the machine's own entries with another type.
 fetch_kubernetes_source() {
-  local target=$1 private=$1.apt file
-  mkdir -p "$target" "$private/parts" "$private/lists/partial" "$private/cache/archives/partial"
+  local target=$1 log=$1.log file
+  mkdir -p "$target" "$target.apt/parts"
   for file in /etc/apt/sources.list.d/*.sources; do
-    [ ! -f "$file" ] || sed 's/^Types:.*/Types: deb-src/' "$file" >"$private/parts/$(basename "$file")"
+    [ ! -f "$file" ] || sed 's/^Types:.*/Types: deb-src/' "$file" >"$target.apt/parts/$(basename "$file")"
   done
   for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-    [ ! -f "$file" ] || sed -n 's/^deb \(.*\)/deb-src \1/p' "$file" >"$private/parts/$(basename "$file" .list).list"
+    [ ! -f "$file" ] || sed -n 's/^deb \(.*\)/deb-src \1/p' "$file" >"$target.apt/parts/$(basename "$file" .list).list"
   done
-  local options=(-q -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$private/parts"
-    -o "Dir::State::lists=$private/lists" -o "Dir::Cache=$private/cache" -o APT::Sandbox::User=root)
-  # A third-party entry may have no sources and fail; only the download below must succeed.
-  apt-get "${options[@]}" update >"$private/log" 2>&1 || true
-  (cd "$target" && apt-get "${options[@]}" source kubernetes >>"$private/log" 2>&1) ||
-    fail_with_log "$private/log" "control-plane: cannot fetch Debian's source package kubernetes; set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd"
+  use_private_apt "$target.apt" "$log"
+  (cd "$target" && private_apt source kubernetes >>"$log" 2>&1) ||
+    fail_with_log "$log" "control-plane: cannot fetch Debian's source package kubernetes; set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd"
   grep -q "$KUBERNETES_VERSION-" <<<"$(echo "$target"/*.dsc)" ||
     fail "control-plane: this Debian has $(basename "$target"/*.dsc), the recipe here is for $KUBERNETES_VERSION; set KUBEBUILDER_ASSETS"
 }
@@ -167,23 +179,46 @@ END
   cp -L "${KUBERNETES_PROGRAMS[@]/#/$tree/_output/bin/}" "$out/"
 }
 
+# A kernel may boot on one CPU and panic on another, so each is booted once, and the tests take the newest that works.
 install_guest() {
+  local suite
   [ "$(uname -m)" = x86_64 ] || fail "guest: User-Mode Linux runs on x86_64 only, this is $(uname -m)"
-  need_packages guest linux.uml:user-mode-linux busybox:busybox-static setpriv:util-linux
+  need_packages guest busybox:busybox-static setpriv:util-linux
+  for suite in testing bookworm; do
+    [ -x "$CACHE/uml-$suite-1/linux" ] || unpack_kernel "$suite" "$CACHE/uml-$suite-1" || true
+  done
+  "$NODE" "$CHECKOUT/test/harness/try-kernels.ts" 9>&- | sed "s/^/install-parts: guest: /" ||
+    fail "guest: no User-Mode Linux works on this machine"
 }
+
+unpack_kernel() (
+  WORK=$(mktemp -d "$CACHE/build.XXXXXX")
+  trap 'rm -rf "$WORK"' EXIT
+  say "guest: fetching User-Mode Linux of Debian $1"
+  unpack guest "$WORK/root" "$1" user-mode-linux libc6
+  mkdir -p "$WORK/out/lib"
+  mv "$WORK/root/usr/bin/linux.uml" "$WORK/out/linux"
+  mv "$WORK/root/usr/lib/uml/modules" "$WORK/out/"
+  # That of a newer Debian needs its own libc.
+  if ! "$WORK/out/linux" --version >/dev/null 2>&1; then
+    unpack guest "$WORK/tools" own patchelf
+    find "$WORK/root" \( -name libc.so.6 -o -name ld-linux-x86-64.so.2 \) -type f -exec cp {} "$WORK/out/lib/" \;
+    "$WORK/tools/usr/bin/patchelf" --set-interpreter "$2/lib/ld-linux-x86-64.so.2" --set-rpath "$2/lib" "$WORK/out/linux"
+  fi
+  rm -rf "$2"
+  mv "$WORK/out" "$2"
+)
 
 # install_disk DISK INIT makes a Debian with that init system, if it is not there.
 install_disk() {
-  local disk=$1 init=$2 mirror
+  local disk=$1 init=$2
   [ ! -e "$disk" ] || return 0
   need_packages systemd-guest debootstrap:debootstrap mkfs.ext4:e2fsprogs
   [ "$(id -u)" = 0 ] || fail "systemd-guest: debootstrap needs root"
-  # shellcheck disable=SC2016 # apt-get reads it
-  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' | head -n 1)
   WORK=$(mktemp -d "$CACHE/debootstrap.XXXXXX")
   trap 'rm -rf "$WORK"' EXIT
   say "systemd-guest: debootstrap of Debian bookworm with $init (about a minute)"
-  "bootstrap_$init" "$WORK/root" "$mirror" >"$WORK/log" 2>&1 9>&- ||
+  "bootstrap_$init" "$WORK/root" "$(debian_mirror)" >"$WORK/log" 2>&1 9>&- ||
     fail_with_log "$WORK/log" "systemd-guest: debootstrap failed"
   prepare_root "$WORK/root"
   "prepare_$init" "$WORK/root"
@@ -216,15 +251,14 @@ install_promtool() {
   WORK=$(mktemp -d "$CACHE/build.XXXXXX")
   trap 'rm -rf "$WORK"' EXIT
   say "promtool: fetching Prometheus"
-  unpack promtool "$WORK/root" prometheus
+  unpack promtool "$WORK/root" own prometheus
   mv "$WORK/root/usr/bin/promtool" "$PROMTOOL_FILE"
   rm -rf "$WORK"
   trap - EXIT
   say "promtool: ready in $PROMTOOL_FILE"
 }
 
-# musl for arm64 is unpacked: Debian's compiler for arm64 comes with headers for glibc only. The package lists for arm64 are
-# read into a private folder, so the machine's own architectures stay as they are.
+# musl for arm64 is unpacked: Debian's compiler for arm64 comes with headers for glibc only.
 install_compilers() {
   need_packages compilers gcc:gcc musl-gcc:musl-tools aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
     qemu-aarch64-static:qemu-user-static
@@ -232,12 +266,10 @@ install_compilers() {
   WORK=$(mktemp -d "$CACHE/build.XXXXXX")
   trap 'rm -rf "$WORK"' EXIT
   say "compilers: fetching musl for arm64"
-  mkdir -p "$WORK/lists/partial" "$WORK/cache/archives/partial" "$WORK/root"
-  local options=(-q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::State::lists=$WORK/lists"
-    -o "Dir::Cache=$WORK/cache" -o APT::Sandbox::User=root -o Acquire::Languages=none)
-  # A third-party entry may have no arm64 and fail; only the download below must succeed.
-  apt-get "${options[@]}" update >"$WORK/log" 2>&1 || true
-  (cd "$WORK" && apt-get "${options[@]}" download musl-dev:arm64 >>"$WORK/log" 2>&1) ||
+  mkdir -p "$WORK/root" "$WORK/apt"
+  ln -s /etc/apt/sources.list.d "$WORK/apt/parts"
+  use_private_apt "$WORK/apt" "$WORK/log" -o Dir::Etc::sourcelist=/etc/apt/sources.list -o APT::Architecture=arm64 -o APT::Architectures=arm64
+  (cd "$WORK" && private_apt download musl-dev:arm64 >>"$WORK/log" 2>&1) ||
     fail_with_log "$WORK/log" "compilers: cannot download musl-dev for arm64"
   dpkg-deb -x "$WORK"/musl-dev_*_arm64.deb "$WORK/root"
   mv "$WORK/root" "$MUSL_ARM64"
@@ -315,17 +347,42 @@ need_packages() {
   rm -f "$log"
 }
 
-# unpack PART DIR PACKAGE... puts the files of Debian packages under DIR, without installing them.
+# unpack PART DIR SUITE PACKAGE... puts the files of Debian packages under DIR, without installing them. SUITE is that of Debian's
+# archive, or "own" for what the machine installs from.
 unpack() {
-  local part=$1 dir=$2 log=$2.log deb
-  shift 2
+  local part=$1 dir=$2 suite=$3 log=$2.log deb
+  shift 3
   command -v apt-get >/dev/null || fail "$part: there is no apt-get here; $(instead_of "$part")"
-  fresh_package_lists
-  mkdir -p "$dir/.debs"
-  (cd "$dir/.debs" && apt-get -q -o APT::Sandbox::User=root download "$@") >"$log" 2>&1 ||
-    fail_with_log "$log" "$part: cannot download $*"
+  mkdir -p "$dir/.debs" "$dir.apt/parts"
+  if [ "$suite" = own ]; then
+    fresh_package_lists
+    PRIVATE=(-q -o APT::Sandbox::User=root)
+  else
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(debian_mirror) $suite main" >"$dir.apt/parts/debian.list"
+    use_private_apt "$dir.apt" "$log"
+  fi
+  (cd "$dir/.debs" && private_apt download "$@") >>"$log" 2>&1 || fail_with_log "$log" "$part: cannot download $* of Debian ($suite)"
   for deb in "$dir"/.debs/*.deb; do dpkg-deb -x "$deb" "$dir"; done
-  rm -r "$dir/.debs"
+  rm -r "$dir/.debs" "$dir.apt"
+}
+
+# use_private_apt DIR LOG OPTION... lets private_apt use the sources in DIR/parts, with lists and a cache of its own: the machine's stay
+# as they are. A third-party entry may lack an index and fail; only the download that follows must succeed.
+use_private_apt() {
+  local dir=$1 log=$2
+  shift 2
+  mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+  PRIVATE=(-q -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$dir/parts" -o "Dir::State::lists=$dir/lists"
+    -o "Dir::Cache=$dir/cache" -o APT::Sandbox::User=root -o Acquire::Languages=none "$@")
+  private_apt update >"$log" 2>&1 || true
+}
+
+private_apt() { apt-get "${PRIVATE[@]}" "$@"; }
+
+# The mirror that the machine gets Debian from.
+debian_mirror() {
+  # shellcheck disable=SC2016 # apt-get reads it
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1
 }
 
 instead_of() {

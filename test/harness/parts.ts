@@ -10,6 +10,7 @@ import { basename, delimiter, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { findDelegatedCgroup } from "./delegated-cgroup.ts";
+import { chooseKernel, type Kernel, type KernelFeature, listKernels } from "./kernels.ts";
 
 /** The parts that a test may need: see `install-parts.sh`. */
 export type Part =
@@ -36,10 +37,10 @@ export type ControlPlaneParts = {
 };
 
 /** User-Mode Linux, or the cgroup of this machine in which guest scripts run directly. */
-export type GuestParts = { kind: "uml"; linux: string } | { kind: "direct"; cgroup: string };
+export type GuestParts = { kind: "uml"; kernel: Kernel } | { kind: "direct"; cgroup: string };
 
 /** User-Mode Linux and the disk images of a Debian with systemd and of one with OpenRC. */
-export type SystemdGuestParts = { linux: string; disks: Record<InitSystem, string> };
+export type SystemdGuestParts = { kernel: Kernel; disks: Record<InitSystem, string> };
 
 /** What starts the services of a Debian machine. */
 export type InitSystem = "systemd" | "openrc";
@@ -125,8 +126,10 @@ export function findControlPlane(env = process.env, version = ""): ControlPlaneP
     : { apiServer, etcd, kubectl, controllerManager, scheduler };
 }
 
-/** This machine where it has a delegated cgroup v2, else User-Mode Linux; `NCKUBELET_GUEST=uml|direct` decides. */
-export function findGuest(env = process.env): GuestParts | Missing {
+/**
+ * This machine where it has a delegated cgroup v2, else User-Mode Linux with these features; `NCKUBELET_GUEST=uml|direct` decides.
+ */
+export function findGuest(env = process.env, features: KernelFeature[] = []): GuestParts | Missing {
   const cgroup = env.NCKUBELET_GUEST === "uml" ? undefined : findDelegatedCgroup();
   if (cgroup) return { kind: "direct", cgroup };
   if (env.NCKUBELET_GUEST === "direct") {
@@ -134,23 +137,42 @@ export function findGuest(env = process.env): GuestParts | Missing {
       missing: "guest: NCKUBELET_GUEST=direct, but this machine has no delegated cgroup v2 hierarchy",
     };
   }
-  const linux = onPath("linux.uml", env);
-  if (!linux) return missing("guest", "no linux.uml on the PATH");
-  if (!existsSync(umlModules)) return missing("guest", `no kernel modules in ${umlModules}`);
+  const kernel = findKernel(env, features);
+  if ("missing" in kernel) return missing("guest", kernel.missing);
   const tool = ["busybox", "bash", "setpriv", "unshare"].find((name) => !onPath(name, env));
-  return tool ? missing("guest", `no ${tool} on the PATH`) : { kind: "uml", linux };
+  return tool ? missing("guest", `no ${tool} on the PATH`) : { kind: "uml", kernel };
+}
+
+/**
+ * Returns a value for the `skip` option of a guest test that needs a kernel with these features: why no kernel that has them works
+ * here, or false. Unlike a missing part, that is no error with `CI=true` as long as some kernel works.
+ */
+export function skipUnlessKernel(features: KernelFeature[], env = process.env): string | false {
+  const skip = skipUnless("guest", env);
+  if (skip || features.length === 0) return skip;
+  const found = findGuest(env, features);
+  return "missing" in found ? found.missing : false;
 }
 
 /** User-Mode Linux, and Debians with systemd and with OpenRC for it to boot. */
 export function findSystemdGuest(env = process.env): SystemdGuestParts | Missing {
-  const linux = onPath("linux.uml", env);
-  if (!linux) return missing("systemd-guest", "no linux.uml on the PATH");
+  const kernel = findKernel(env);
+  if ("missing" in kernel) return missing("systemd-guest", kernel.missing);
   const disks = {
     systemd: join(cacheDir(env), "systemd-bookworm-3.img"),
     openrc: join(cacheDir(env), "openrc-bookworm-1.img"),
   };
   const absent = Object.values(disks).find((disk) => !existsSync(disk));
-  return absent ? missing("systemd-guest", `no disk ${absent}`) : { linux, disks };
+  return absent ? missing("systemd-guest", `no disk ${absent}`) : { kernel, disks };
+}
+
+/**
+ * The newest kernel in the cache that works on this machine and has the features. `NCKUBELET_KERNEL` is the start of its version; what
+ * that kernel may lack runs on another.
+ */
+function findKernel(env: NodeJS.ProcessEnv, features: KernelFeature[] = []): Kernel | Missing {
+  const version = features.length > 0 ? "" : env.NCKUBELET_KERNEL;
+  return chooseKernel(listKernels(cacheDir(env)), { version, features });
 }
 
 /** The browser that `CHROMIUM` names, else the one of the machine. */
@@ -196,8 +218,6 @@ export function cacheDir(env = process.env): string {
   return env.NCKUBELET_CACHE ||
     join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache"), "nckubelet");
 }
-
-const umlModules = "/usr/lib/uml/modules";
 
 function missing(part: Part, what: string): Missing {
   return { missing: `${part}: ${what}; run test/harness/install-parts.sh ${part} as root on Debian 12` };

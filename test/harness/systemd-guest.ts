@@ -15,7 +15,7 @@ import { tempFolder } from "../temp-folder.ts";
 import type { ScriptResult } from "./delegated-cgroup.ts";
 import { findSystemdGuest, type InitSystem, type SystemdGuestParts } from "./parts.ts";
 import { quote } from "./shell-quote.ts";
-import { bootUserModeLinux } from "./user-mode-linux.ts";
+import { bootUserModeLinux, guestError } from "./user-mode-linux.ts";
 
 /** Options of a boot. */
 export type BootOptions = {
@@ -62,7 +62,7 @@ export async function createMachine({ init = "systemd" }: { init?: InitSystem } 
 }
 
 async function boot(
-  { linux, disks }: SystemdGuestParts,
+  { kernel, disks }: SystemdGuestParts,
   init: InitSystem,
   dir: string,
   script: string,
@@ -74,21 +74,21 @@ async function boot(
   await copyFile(fileURLToPath(new URL("systemd-guest-init.sh", import.meta.url)), join(job, "init"));
   await writeFile(join(job, "script"), script);
   await writeFile(join(job, "settings"), await settings(options));
-  const booted = await bootUserModeLinux({
-    linux,
+  const { output, console, timedOut } = await bootUserModeLinux({
+    kernel,
     root: { base: disks[init], changes: join(dir, "disk") },
     init: init === "systemd" ? "/lib/systemd/systemd" : "/sbin/init",
     memory: options.memory ?? "1024M",
-    parameters: [`nckubelet_job=${job}`],
+    // Its own lines show that it lives before and after the job.
+    parameters: [`nckubelet_job=${job}`, "systemd.show_status=1"],
     timeoutMs: options.timeoutMs ?? 180_000,
   });
+  if (timedOut) return { code: 124, output, timedOut };
   const code = await readFile(join(job, "code"), "utf8").catch(() => undefined);
-  if (code !== undefined && !booted.timedOut) {
-    return { code: Number(code), output: booted.output, timedOut: false };
+  if (code === undefined) {
+    throw guestError("the machine halted without an exit code", `${output}\n${console}`);
   }
-  if (booted.timedOut) return { code: 124, output: booted.output, timedOut: true };
-  const told = `${booted.output}\n${booted.console}`.trim().slice(-4000);
-  throw new Error(`the machine halted without an exit code; it said:\n${told}`);
+  return { code: Number(code), output, timedOut };
 }
 
 // Shell that systemd-guest-init.sh reads.
