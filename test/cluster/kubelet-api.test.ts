@@ -101,8 +101,10 @@ async function commandLine(pid: number): Promise<string> {
 const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
 test("kubectl logs reads and follows the log of an app", { skip }, async () => {
-  const { stdout } = await cluster.kubectl(["logs", "web", "--tail=2"]);
-  assert.match(stdout, /^tick \d+\ntick \d+\n$/);
+  await waitFor("two lines", async () => {
+    const { stdout } = await cluster.kubectl(["logs", "web", "--tail=2"]);
+    return /^tick \d+\ntick \d+\n$/.test(stdout);
+  });
   assert.equal((await cluster.kubectl(["logs", "web", "--limit-bytes=3", "-c", "app"])).stdout, "tic");
   await using following = kubectl("logs", "-f", "--tail=1", "web");
   await waitFor("new lines", () => following.text().split("\n").length > 4);

@@ -203,6 +203,12 @@ export class Cluster {
     return found;
   }
 
+  /** The version of its etcd, such as "3.5.30". */
+  async etcdVersion(): Promise<string> {
+    const response = await fetch(`${this.#parts.etcdUrl}/version`);
+    return (await response.json() as { etcdserver: string }).etcdserver;
+  }
+
   /** Compacts etcd to the current versions. A running API server still caches some of the older ones. */
   async compact(): Promise<void> {
     const ask = async (path: string, body: object): Promise<{ header: { revision: string } }> => {
