@@ -29,5 +29,10 @@ export const allowedSkips: Record<string, string> = {
 
 /** Reports whether a test with this name (and reason) may be skipped with CI=true. */
 export function maySkip(name: string): boolean {
-  return Object.keys(allowedSkips).some((text) => name.includes(text));
+  return whyAllowed(name) !== undefined;
+}
+
+/** Returns why such a test may be skipped; undefined if it may not. */
+export function whyAllowed(name: string): string | undefined {
+  return Object.entries(allowedSkips).find(([text]) => name.includes(text))?.[1];
 }

@@ -18,7 +18,7 @@ export function collectFailures(): { hear(line: string): void; lines: string[] }
       }
       const begins = inErrors ? / => \S+:\d+:\d+$/.test(line) : /^ *FAIL {2}/.test(line);
       if (begins) left = maxLines;
-      else if (!inErrors && !line.startsWith(" ".repeat(8))) left = 0;
+      else if (!inErrors && line !== "" && !line.startsWith(" ".repeat(8))) left = 0;
       if (left-- > 0 && line.trim() !== "") lines.push(line);
     },
   };

@@ -1,11 +1,12 @@
 /**
- * The reporter of the test runs: a line per file, another for each test that took long, was skipped, has diagnostics or failed, and
- * the totals at the end. The output of a file is shown only if it failed. On SIGINT it names the tests that are still open, and the
- * totals are those of the tests that ended.
+ * The reporter of the test runs: a line for the runner per test as soon as it ends, a failure with its message at once, a line per
+ * file, and the totals at the end. The output of a file is shown only if it failed. On SIGINT it names the tests that are still open,
+ * and the totals are those of the tests that ended.
  */
 import { relative, resolve } from "node:path";
 import process from "node:process";
 import { inspect } from "node:util";
+import { countOwnTime, type EndedTest, joinNames } from "./ended-test.ts";
 import { formatTotals, type Totals } from "./totals.ts";
 
 interface TestEvent {
@@ -13,9 +14,15 @@ interface TestEvent {
   data: {
     name: string;
     nesting: number;
+    /** Unique in the process that runs `entryFile`. */
+    testId: number;
+    parentId: number;
+    /** The file that the process runs: it imports `file`, or is the same. Missing in events about a whole file. */
+    entryFile?: string;
     file?: string;
     message: string;
     skip?: string | boolean;
+    todo?: string | boolean;
     details: {
       duration_ms: number;
       passed?: boolean;
@@ -27,23 +34,21 @@ interface TestEvent {
   };
 }
 
-/** A test or suite that has started and not ended. */
-const keyOf = ({ file, nesting, name }: TestEvent["data"]) => `${file}:${nesting}:${name}`;
-
 type Counts = { passed: number; failed: number; cancelled: number; skipped: number; todo: number };
 
-const longMs = 1000;
+/** What begins a line with an `EndedTest` as JSON. */
+export const endedMark = "#test ";
+
 const maxErrorLines = 40;
 const maxLineLength = 300;
 
 /** The reporter that `--test-reporter` loads. */
 export default async function* reporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const printed = new Map<string, string>();
-  const path: string[] = [];
   let empty = 0;
-  const open = new Map<string, string>();
-  const paths = new Map<string, string[]>();
+  const open = new Map<string, { names: string[]; file: string }>();
   const counted: Totals = { passed: 0, failed: 0, skipped: 0 };
+  const ownTime = countOwnTime();
   for await (const { type, data } of source) {
     const file = data?.file ? relative(process.cwd(), data.file) : "";
     switch (type) {
@@ -51,42 +56,33 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
       case "test:stderr":
         printed.set(file, (printed.get(file) ?? "") + data.message);
         break;
-      // Unlike test:start and test:pass, these two come at once, also while an earlier file is still running.
+      // Unlike test:start, test:pass and test:fail, these two come at once, also while an earlier file is still running.
       case "test:dequeue": {
-        const names = (paths.get(file) ?? []).slice(0, data.nesting);
-        paths.set(file, [...names, data.name]);
-        open.set(keyOf(data), [...names, data.name].join(" > "));
+        const names = [...open.get(keyOf(data, data.parentId))?.names ?? [], data.name];
+        open.set(keyOf(data), { names, file });
         break;
       }
-      case "test:complete":
+      case "test:complete": {
+        const { names = [data.name] } = open.get(keyOf(data)) ?? {};
         open.delete(keyOf(data));
-        if (isFile(data) || data.details.type === "suite") break;
-        counted[data.skip ? "skipped" : data.details.passed ? "passed" : "failed"]++;
+        if (isFile(data)) break;
+        const test = asEnded(data, names, file);
+        test.ownMs = ownTime(keyOf(data), keyOf(data, data.parentId), data.details.duration_ms);
+        if (test.counts) counted[test.result]++;
+        yield `${endedMark}${asciiJson(test)}\n`;
+        if (test.result === "failed") yield* describeFailure(data, names, file);
         break;
+      }
       case "test:interrupted":
         // No summary follows.
-        for (const [key, name] of open) {
-          yield `  open  ${name}  (${relative(process.cwd(), key.split(":")[0]!)})\n`;
-        }
+        for (const { names, file } of open.values()) yield `  open  ${joinNames(names)}  (${file})\n`;
         yield `${formatTotals({ ...counted, failed: counted.failed + 1 })}\n`;
         break;
-      case "test:start":
-        path.length = data.nesting;
-        path.push(data.name);
-        break;
-      case "test:pass":
-        if (data.skip) {
-          yield `  skip  ${path.join(" > ")}: ${data.skip === true ? "no reason given" : data.skip}\n`;
-        } else if (data.details.duration_ms > longMs) {
-          yield `  ok    ${path.join(" > ")}  ${seconds(data.details)}\n`;
-        }
-        path.length = data.nesting;
-        break;
       case "test:fail":
-        path.length = data.nesting;
-        yield* describeFailure(data, [...path, data.name], file);
         // A file that failed before its first test counts as a test, and has no summary.
-        if (isFile(data)) yield indent(printed.get(file) ?? "");
+        if (!isFile(data)) break;
+        yield* describeFailure(data, [data.name], file);
+        yield indent(printed.get(file) ?? "");
         break;
       case "test:diagnostic":
         // Summaries without a file repeat the totals.
@@ -106,9 +102,34 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
   }
 }
 
+function keyOf({ entryFile, testId }: TestEvent["data"], id = testId): string {
+  return `${entryFile ?? ""}:${id}`;
+}
+
+/** Its own time is yet to be set. */
+function asEnded({ skip, todo, details }: TestEvent["data"], names: string[], file: string): EndedTest {
+  const left = skip || todo;
+  return {
+    name: joinNames(names),
+    file,
+    result: left ? "skipped" : details.passed ? "passed" : "failed",
+    reason: typeof left === "string" ? left : undefined,
+    ownMs: 0,
+    counts: details.type !== "suite",
+  };
+}
+
 /** Reports whether an event is about a whole file. */
 function isFile({ name, file }: TestEvent["data"]): boolean {
   return resolve(name) === file;
+}
+
+/** In ASCII: some readers of lines take U+2028 for the end of one. */
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\x7f-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 function describeFile({ counts, duration_ms }: TestEvent["data"], file: string): string {
@@ -121,7 +142,7 @@ function describeFile({ counts, duration_ms }: TestEvent["data"], file: string):
 function* describeFailure({ details }: TestEvent["data"], path: string[], file: string): Generator<string> {
   const { error } = details;
   if (error?.failureType === "subtestsFailed") return;
-  yield `  FAIL  ${path.join(" > ")}  (${file})\n`;
+  yield `  FAIL  ${joinNames(path)}  (${file})\n`;
   const cause = error?.cause ?? error;
   const text = cause instanceof Error ? cause.stack ?? cause.message : inspect(cause);
   yield indent(text.split("\n").slice(0, maxErrorLines).map(cut).join("\n"));

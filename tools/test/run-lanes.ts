@@ -3,17 +3,16 @@ import { type Lane, runsBesideCaps, type SuiteName } from "./suites.ts";
 
 /**
  * Runs a lane with `run` for each suite, and returns all results. A suite that would disturb the measurements of `caps` waits for its
- * end; it must be in another lane than `caps`, or after it. Starts nothing more once the signal aborts.
+ * end; it must be in another lane than `caps`, or after it. `run` may wait before it starts a suite, and
+ * decides whether it still does.
  */
 export async function runLanes<T>(
   plan: Lane,
   run: (name: SuiteName) => Promise<T[]>,
-  signal: AbortSignal,
 ): Promise<T[]> {
   let measuring: Promise<unknown> = Promise.resolve();
   const runSuite = async (name: SuiteName): Promise<T[]> => {
     if (!runsBesideCaps(name)) await measuring;
-    if (signal.aborted) return [];
     const results = run(name);
     if (name === "caps") measuring = results.catch(() => {});
     return await results;

@@ -12,18 +12,32 @@ import { once } from "node:events";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { maySkip } from "./allowed-skips.ts";
+import type { EndedTest } from "./ended-test.ts";
 import { findLeftovers, runMark } from "./leftovers.ts";
+import { endGroup } from "./process-group.ts";
 import type { Reading } from "./read-output.ts";
 import type { Totals } from "./totals.ts";
 
 /** A command that runs tests. */
 export interface Suite {
+  name: string;
+  runtime: "Node" | "Deno";
+  /** Names both. */
   title: string;
   command: string[];
   env?: Record<string, string>;
   timeoutMs: number;
-  /** Reads a line of output. The last lines that are not shown at once are shown if the suite breaks. */
+  /** Reads a line of output. */
   read: (line: string) => Reading;
+}
+
+/** Hears of a running suite. */
+export interface SuiteListener {
+  /** A line that nobody may miss: of a failure, mostly. */
+  print(line: string): void;
+  /** A line for one who watches. */
+  tell(line: string): void;
+  ended(test: EndedTest): void;
 }
 
 const keptLines = 30;
@@ -32,7 +46,8 @@ const interruptMs = 10_000;
 const running = new Set<ChildProcess>();
 
 /** Runs a suite and returns its totals. */
-export async function runSuite(suite: Suite, print: (line: string) => void): Promise<Totals> {
+export async function runSuite(suite: Suite, listener: SuiteListener): Promise<Totals> {
+  const { print } = listener;
   const [file = "", ...args] = suite.command;
   const run = randomUUID();
   const child = spawn(file, args, {
@@ -54,9 +69,11 @@ export async function runSuite(suite: Suite, print: (line: string) => void): Pro
   const read = (line: string) => {
     const reading = suite.read(line);
     totals = reading.totals ?? totals;
-    if (reading.skipped !== undefined) skipped.push(reading.skipped);
-    if (reading.shown) print(line);
-    else if (!reading.totals && unseen.push(line) > keptLines) unseen.shift();
+    if (reading.ended) listener.ended(reading.ended);
+    if (reading.ended?.result === "skipped") skipped.push(describeSkip(reading.ended));
+    if (reading.shown === "always") print(line);
+    else if (reading.shown === "watched") listener.tell(line);
+    else if (reading.shown === "broken" && unseen.push(line) > keptLines) unseen.shift();
   };
   createInterface({ input: child.stdout }).on("line", read);
   createInterface({ input: child.stderr }).on("line", read);
@@ -84,15 +101,12 @@ export async function runSuite(suite: Suite, print: (line: string) => void): Pro
   return { ...result, failed: result.failed + leftovers.length + forbidden.length + (explained ? 0 : 1) };
 }
 
+/** Describes a skipped test by its name and the reason, as far as there is one. */
+export function describeSkip({ name, reason }: EndedTest): string {
+  return reason === undefined ? name : `${name}: ${reason}`;
+}
+
 /** Ends the running suites. */
 export function endSuites(signal: NodeJS.Signals): void {
   for (const child of running) endGroup(child, signal);
-}
-
-function endGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-child.pid!, signal);
-  } catch {
-    // It already ended.
-  }
 }

@@ -84,7 +84,7 @@ export const suiteParts: Record<SuiteName, string[]> = {
   cluster: ["control-plane", "compilers"],
   guest: ["guest", "compilers"],
   systemd: ["systemd-guest"],
-  browser: ["chromium"],
+  browser: ["chromium", "compilers"],
   install: ["systemd-guest"],
 };
 
@@ -166,6 +166,8 @@ function onNode(
   atOnce: number,
 ): Suite {
   return {
+    name,
+    runtime: "Node",
     title: `${name} tests on Node ${process.versions.node}`,
     command: [
       ...heldTo(cpusOf(name)),
@@ -195,6 +197,8 @@ function onDeno(
   atOnce: number,
 ): Suite {
   return {
+    name,
+    runtime: "Deno",
     title: `${name} tests on Deno`,
     command: [
       ...heldTo(cpusOf(name)),

@@ -1,0 +1,25 @@
+/** The control plane that `--kubernetes` asks for. */
+import { basename } from "node:path";
+import process from "node:process";
+import { controlPlaneFolders } from "../../test/harness/parts.ts";
+
+/** The first version that every agent supports; it has a part of its own. */
+const oldest = "1.20";
+
+/** Returns the part that has this version. */
+export function controlPlanePart(version?: string): string {
+  return version === "oldest" || version?.startsWith(oldest) ? "control-plane-oldest" : "control-plane";
+}
+
+/** Returns the folder of a version; undefined if "oldest" is what the tests run on anyway. Throws if there is none. */
+export function findVersion(
+  version: string,
+  folders = controlPlaneFolders(),
+  env = process.env,
+): string | undefined {
+  const chosen = version === "oldest"
+    ? folders.at(-1)
+    : folders.find((folder) => basename(folder).startsWith(`control-plane-${version}`));
+  if (!chosen) throw new Error(`no control plane ${version}: there are ${folders.join(", ") || "none"}`);
+  return version === "oldest" && chosen === (env.KUBEBUILDER_ASSETS || folders[0]) ? undefined : chosen;
+}
