@@ -24,7 +24,7 @@ export function needsOf(name: SuiteName, controlPlane = "control-plane"): Need[]
  * waits for what the suites beside it need, and the rest waits for its end. A control plane is last, since it can take minutes on all
  * CPUs to build one.
  */
-export function orderNeeds(plan: Lane, needs: (name: SuiteName) => Need[] = needsOf): NeedOrder {
+export function orderNeeds(plan: Lane, needs = (name: SuiteName) => needsOf(name)): NeedOrder {
   const suites = inOrderOfStart(plan);
   const all = [...new Set(suites.flatMap(needs))];
   const isLong = (need: Need) => need.startsWith("control-plane");
