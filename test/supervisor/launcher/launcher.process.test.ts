@@ -31,11 +31,15 @@ import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
 const kinds = { native: builtLauncher, sh: undefined, sanitized: sanitizedLauncher, arm64: emulatedLauncher };
-const skip = skipUnless("compilers");
+const skipAll = skipUnless("compilers");
+const skipEmulated = skipAll || await skipUnlessEmulated();
 const isRoot = process.getuid?.() === 0;
 
 for (const [kind, find] of Object.entries(kinds)) {
   const isNative = find !== undefined;
+  // QEMU's user mode shows other start times than the kernel, and has no subreapers.
+  const isEmulated = kind === "arm64";
+  const skip = isEmulated ? skipEmulated : skipAll;
   const test = (name: string, fn: () => Promise<void>) => runTest(`${kind}: ${name}`, { skip }, fn);
   const place = async () => await createPlace(find && await find());
 
@@ -215,8 +219,6 @@ for (const [kind, find] of Object.entries(kinds)) {
     });
   }
 
-  // QEMU's user mode shows other start times than the kernel, and has no subreapers.
-  const isEmulated = kind === "arm64";
   if (!isEmulated) {
     test("waitForLauncher() waits until the launcher has written its last mark", async () => {
       await using run = await place();
@@ -443,6 +445,19 @@ for (const [kind, find] of Object.entries(kinds)) {
     process.kill(left!.pid, "SIGKILL");
     await waitForLauncher(run.mark);
   });
+}
+
+/** Like `skipUnless`: the compilers of this machine alone are no compilers for arm64. */
+async function skipUnlessEmulated(): Promise<string | false> {
+  try {
+    await emulatedLauncher();
+    const { error } = spawnSync("qemu-aarch64-static", ["--version"]);
+    if (error) throw error;
+    return false;
+  } catch (error) {
+    if (process.env.CI === "true") throw error;
+    return `${(error as Error).message}; run test/harness/install-parts.sh compilers as root on Debian 12`;
+  }
 }
 
 async function createPlace(helper: string | undefined) {

@@ -13,7 +13,7 @@ import { findProgram } from "../real-programs/find-program.ts";
 import { createTestNode, type TestNode } from "../test-node.ts";
 
 const createNode = () => createTestNode(createMarkerConfinement("this test uses markers"));
-const isRoot = process.getuid?.() === 0;
+const skip = process.getuid?.() !== 0 && "only root can run an app as another user";
 
 /** Runs a script to its end and returns its log, with the node's folder as `~`. */
 async function outputOf(node: TestNode, shellFile: string, spec: object = {}): Promise<string> {
@@ -78,7 +78,7 @@ test("the shebang runs a Python script with the line ends of Windows, which find
 });
 
 test("a repaired copy is readable only for those who can read the script, and is removed with its run", {
-  skip: !isRoot,
+  skip,
 }, async () => {
   await using node = await createNode();
   const secret = await node.script("secret.sh", "#!/bin/sh\r\necho ran\r\n");
@@ -97,7 +97,7 @@ test("a repaired copy is readable only for those who can read the script, and is
 test(
   "other users cannot read a repaired copy, even if the script in its private folder is readable for all",
   {
-    skip: !isRoot,
+    skip,
   },
   async () => {
     await using node = await createNode();
