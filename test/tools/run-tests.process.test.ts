@@ -65,7 +65,7 @@ test("in a pipe a run says each step in a line, shows failures, and ends with wh
   has(/^ +\d+\.\d s {2}unit on Node: a slow one > its subtest {2}\(test\/unit\.test\.ts\)$/);
   has(/^ +\d+\.\d s {2}unit on Deno: a slow one > its subtest {2}\(test\/unit\.test\.ts\)$/);
   has(/^ +2 {2}guest: there is none$/);
-  has(whyNotInstall() ? /^missing parts are not installed: / : /^== installed compilers \(\d+\.\d s\)$/);
+  has(whyNotInstall() ? /^missing parts are not installed: / : /^== part compilers is there \(\d+\.\d s\)$/);
 });
 
 test("on a terminal a run shows what is under way, and after Ctrl-C nothing of that is left", {
@@ -84,7 +84,7 @@ test("on a terminal a run shows what is under way, and after Ctrl-C nothing of t
   await terminal.type(`cd ${small.path} && ${node} tools/test.ts unit guest; echo code $?`, "Enter");
   const live = await terminal.until(/^unit tests on Node .* 1 test {2}\d:\d\d {2}test\/unit\.test\.ts$/m);
   if (!whyNotInstall()) {
-    assert.match(live, /^== installed compilers /m);
+    assert.match(live, /^== part compilers is there .*: compilers: fetching$/m);
     // The guest is installed while the unit tests run.
     await terminal.until(/^installing guest .* \d:\d\d {2}guest: fetching$/m);
   }

@@ -14,6 +14,9 @@ export interface Progress {
   history: History;
 }
 
+/** What ends before that was there, mostly, and says nothing about the next time. */
+const installMs = 2000;
+
 /** Runs a suite; `whole` says that none of its tests is left out, so that it compares with other runs. */
 export async function runWithProgress(
   suite: Suite,
@@ -64,16 +67,16 @@ export async function installWithProgress(
       signal,
       hear(message) {
         step.newest = message;
-        if (!screen.live) screen.print(message);
+        if (!screen.live) screen.print(`install-parts: ${message}`);
       },
     }));
   if (signal.aborted) return;
   const ms = performance.now() - step.startedMs;
   if (errors) screen.print([`cannot install ${part}; tests that need it are skipped:`, ...errors].join("\n"));
-  // A part that is there says nothing.
   if (errors || step.newest === undefined) return;
-  screen.print(`== installed ${part} (${seconds(ms)})`);
-  history.set(title, { ms });
+  // A live line is gone now, and its last message may say which version it is.
+  screen.print(`== part ${part} is there (${seconds(ms)})${screen.live ? `: ${step.newest}` : ""}`);
+  if (ms >= installMs) history.set(title, { ms });
 }
 
 function stepNow(title: string, expectedMs?: number, tests?: Step["tests"]): Step {
