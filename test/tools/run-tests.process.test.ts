@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { checkout } from "../../tools/checkout.ts";
 import { whyNotInstall } from "../../tools/test/install-part.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { waitUntilNoProcess } from "../harness/processes.ts";
 import { openTmux } from "../harness/tmux.ts";
 import { tempFolder } from "../temp-folder.ts";
 
@@ -38,6 +39,19 @@ const environment = (path: string) => ({
   NCKUBELET_CACHE: join(path, "cache"),
 });
 
+function runIn(path: string, env: Record<string, string>) {
+  const { status, stdout, stderr } = spawnSync(node, ["tools/test.ts", "unit"], {
+    cwd: path,
+    env: { ...environment(path), ...env },
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+  const lines = stdout.trimEnd().split("\n");
+  const has = (pattern: RegExp) =>
+    assert.ok(lines.some((line) => pattern.test(line)), `${pattern}\n${stdout}`);
+  return { status, stdout, stderr, lines, has };
+}
+
 test("in a pipe a run says each step in a line, shows failures, and ends with what was slow, what was not run and the totals", () => {
   const unit = `import { test } from "node:test";
     test("a slow one", async (t) => {
@@ -46,15 +60,7 @@ test("in a pipe a run says each step in a line, shows failures, and ends with wh
     test("a test that breaks", () => { throw new Error("it broke"); });
     test("a test without its part", { skip: "guest: there is none" }, () => {});`;
   using small = smallCheckout({ "test/unit.test.ts": unit });
-  const { status, stdout, stderr } = spawnSync(node, ["tools/test.ts", "unit"], {
-    cwd: small.path,
-    env: environment(small.path),
-    encoding: "utf8",
-    timeout: 60_000,
-  });
-  const lines = stdout.trimEnd().split("\n");
-  const has = (pattern: RegExp) =>
-    assert.ok(lines.some((line) => pattern.test(line)), `${pattern}\n${stdout}`);
+  const { status, stdout, stderr, lines, has } = runIn(small.path, {});
   assert.deepEqual([status, stderr], [1, ""], stdout);
   assert.doesNotMatch(stdout, /[\x00-\x09\x0b-\x1f]/);
   assert.equal(lines.at(-1), "4 passed, 2 failed, 2 skipped");
@@ -66,6 +72,22 @@ test("in a pipe a run says each step in a line, shows failures, and ends with wh
   has(/^ +\d+\.\d s {2}unit on Deno: a slow one > its subtest {2}\(test\/unit\.test\.ts\)$/);
   has(/^ +2 {2}guest: there is none$/);
   has(whyNotInstall() ? /^missing parts are not installed: / : /^== part compilers is there \(\d+\.\d s\)$/);
+});
+
+test("with CI=true a skip fails that nobody allowed; a process that is left behind always fails, and is killed", async () => {
+  const unit = `import { spawn } from "node:child_process";
+    import { test } from "node:test";
+    test("a test that leaves a process", () => {
+      spawn("tail", ["-f", import.meta.filename], { detached: true, stdio: "ignore" }).unref();
+    });
+    test("a test without its part", { skip: "guest: there is none" }, () => {});
+    test("has no admission policies", { skip: true }, () => {});`;
+  using small = smallCheckout({ "test/unit.test.ts": unit });
+  const { status, lines, has } = runIn(small.path, { CI: "true" });
+  assert.deepEqual([status, lines.at(-1)], [1, "2 passed, 4 failed, 4 skipped"], lines.join("\n"));
+  has(/^FAIL {2}left behind: process \d+, tail -f \S+unit\.test\.ts$/);
+  has(/^FAIL {2}skipped with CI=true, and not in \S+: a test without its part: guest: there is none$/);
+  await waitUntilNoProcess(join(small.path, "test/unit.test.ts"));
 });
 
 test("on a terminal a run shows what is under way, and after Ctrl-C nothing of that is left", {
