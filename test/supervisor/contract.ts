@@ -495,7 +495,7 @@ export function supervisorContract(
 
   test(
     "an app runs as its own user, with that user's groups only and no way to more",
-    { skip: !isRoot },
+    { skip: !isRoot && "only root can run an app as another user" },
     async () => {
       await using node = await createNode();
       const shellFile = await node.script(

@@ -59,18 +59,25 @@ test("in a pipe a run says each step in a line, shows failures, and ends with wh
     });
     test("a test that breaks", () => { throw new Error("it broke"); });
     test("a test without its part", { skip: "guest: there is none" }, () => {});`;
-  using small = smallCheckout({ "test/unit.test.ts": unit });
+  const group = `import { describe, it } from "node:test";
+    describe("a group", { skip: "cluster: there is none" }, () => it("is never reported", () => {}));`;
+  using small = smallCheckout({
+    "test/unit.test.ts": unit,
+    "test/group.test.ts": group,
+    "test/empty.test.ts": "",
+  });
   const { status, stdout, stderr, lines, has } = runIn(small.path, {});
   assert.deepEqual([status, stderr], [1, ""], stdout);
   assert.doesNotMatch(stdout, /[\x00-\x09\x0b-\x1f]/);
-  assert.equal(lines.at(-1), "4 passed, 2 failed, 2 skipped");
+  assert.equal(lines.at(-1), "4 passed, 2 failed, 4 skipped");
   has(/^== unit tests on Node [\d.]+$/);
-  has(/^== unit tests on Deno: 2 passed, 1 failed, 1 skipped \(\d+\.\d s\)$/);
+  has(/^== unit tests on Deno: 2 passed, 1 failed, 2 skipped \(\d+\.\d s\)$/);
   has(/^ {2}FAIL {2}a test that breaks {2}\(test\/unit\.test\.ts\)$/);
   has(/^ {8}Error: it broke$/);
   has(/^ +\d+\.\d s {2}unit on Node: a slow one > its subtest {2}\(test\/unit\.test\.ts\)$/);
   has(/^ +\d+\.\d s {2}unit on Deno: a slow one > its subtest {2}\(test\/unit\.test\.ts\)$/);
   has(/^ +2 {2}guest: there is none$/);
+  has(/^ +2 {2}cluster: there is none$/);
   has(whyNotInstall() ? /^missing parts are not installed: / : /^== part compilers is there \(\d+\.\d s\)$/);
 });
 

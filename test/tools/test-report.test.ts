@@ -54,7 +54,7 @@ test("skipReasons() groups skipped tests by reason, for Deno by that of the same
     `      3  ${guest}`,
     "      2  no promtool",
     "      1  runs on Node; esbuild's package does not run on Deno  (the bundle is ASCII, and more)",
-    "      1  no reason given by unit on Deno  (b)",
+    "      1  no reason given: b",
   ]);
 });
 

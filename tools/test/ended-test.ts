@@ -9,7 +9,7 @@ export interface EndedTest {
   reason?: string;
   /** How long it took without its subtests, so that no time is counted twice. */
   ownMs: number;
-  /** Whether totals count it: a `describe` of Node is no test. */
+  /** Whether totals count it: a `describe` of Node is no test, unless all of it was skipped. */
   counts: boolean;
 }
 

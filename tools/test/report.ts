@@ -49,11 +49,13 @@ export function skipReasons(results: SuiteResult[]): string[] {
   const skipped = withTwins(results).filter(({ test }) => test.result === "skipped");
   const groups = Map.groupBy(
     skipped,
-    ({ run, test, twin }) =>
-      test.reason ?? twin?.reason ?? whyAllowed(test.name) ?? `no reason given by ${run}`,
+    ({ test, twin }) =>
+      test.reason ?? twin?.reason ?? whyAllowed(test.name) ?? `no reason given: ${test.name}`,
   );
   return [...groups].sort(([, a], [, b]) => b.length - a.length).map(([reason, group]) => {
-    const name = group.length === 1 ? `  (${group[0]!.test.name})` : "";
+    const name = group.length === 1 && !reason.endsWith(group[0]!.test.name)
+      ? `  (${group[0]!.test.name})`
+      : "";
     return `${String(group.length).padStart(7)}  ${reason}${name}`;
   });
 }
