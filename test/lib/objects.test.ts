@@ -1,15 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { mergePatch } from "../../src/lib/objects.ts";
 import { applyMergePatch } from "../kube/fake-api.ts";
+import { runs } from "../properties.ts";
 
 test("mergePatch() returns a patch that turns any object into any other, and undefined for equal ones", () => {
-  for (let round = 0; round < 2000; round++) {
-    const [from, to] = [randomObject(3), randomObject(3)];
-    const patch = mergePatch(from, to);
-    assert.deepEqual(applyMergePatch(from, patch ?? {}), to, JSON.stringify({ from, to, patch }));
-    assert.equal(mergePatch(to, structuredClone(to)), undefined);
-  }
+  fc.assert(
+    fc.property(anyObject(3), anyObject(3), (from, to) => {
+      const patch = mergePatch(from, to);
+      assert.deepEqual(applyMergePatch(from, patch ?? {}), to, JSON.stringify(patch));
+      assert.equal(mergePatch(to, structuredClone(to)), undefined);
+    }),
+    runs(2000),
+  );
 });
 
 test("mergePatch() names only the fields that differ", () => {
@@ -25,19 +29,16 @@ test("mergePatch() treats undefined as absent", () => {
   assert.equal(mergePatch({}, { a: undefined }), undefined);
 });
 
-function randomObject(depth: number): Record<string, unknown> {
-  const object: Record<string, unknown> = {};
-  for (const field of ["a", "b", "c", "constructor"]) {
-    if (Math.random() < 0.6) object[field] = randomValue(depth);
-  }
-  return object;
+/** An object with some of a few fields, so that two of them have fields in common. */
+function anyObject(depth: number): fc.Arbitrary<Record<string, unknown>> {
+  const value = anyValue(depth);
+  const fields = { a: value, b: value, c: value, constructor: value };
+  return fc.record(fields, { requiredKeys: [], noNullPrototype: true });
 }
 
-function randomValue(depth: number): unknown {
-  const kind = Math.floor(Math.random() * (depth > 0 ? 5 : 3));
-  if (kind === 0) return Math.floor(Math.random() * 3);
-  if (kind === 1) return ["x", "y", ""][Math.floor(Math.random() * 3)];
-  if (kind === 2) return Math.random() < 0.5;
-  if (kind === 3) return [randomObject(depth - 1), Math.floor(Math.random() * 2)];
-  return randomObject(depth - 1);
+function anyValue(depth: number): fc.Arbitrary<unknown> {
+  const plain = [fc.nat(2), fc.constantFrom("x", "y", ""), fc.boolean()];
+  if (depth === 0) return fc.oneof(...plain);
+  const object = anyObject(depth - 1);
+  return fc.oneof(...plain, fc.tuple(object, fc.nat(1)), object);
 }

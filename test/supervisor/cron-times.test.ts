@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
+import fc from "fast-check";
 import { nextRun } from "../../src/supervisor/cron-times.ts";
+import { runs } from "../properties.ts";
 
 /** The next three times, in UTC. */
 function three(expression: string, zone: string, after: string): string[] {
@@ -95,20 +97,19 @@ for (
   });
 }
 
-test("the next time is always later, and nothing due lies between, in 300 random cases", () => {
-  let seed = 7;
-  const random = (below: number) => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) % below;
-  for (let round = 0; round < 300; round++) {
-    const expression = `${random(60)} ${random(24)} * * ${random(7)}`;
-    const zone = ["UTC", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia"][random(4)]!;
-    const after = Date.UTC(2026, 0, 1) + random(400) * 86_400_000 + random(86_400_000);
-    const next = nextRun(expression, zone, after) ?? assert.fail(expression);
-    assert.ok(
-      next > after && next - after <= 15 * 86_400_000,
-      `${expression} ${zone} ${new Date(after).toISOString()}`,
-    );
+test("the next time is always later, and nothing due lies between, whatever the schedule, the zone and the day", () => {
+  const expression = fc.tuple(fc.nat(59), fc.nat(23), fc.nat(6))
+    .map(([minute, hour, weekday]) => `${minute} ${hour} * * ${weekday}`);
+  const zone = fc.constantFrom("UTC", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia");
+  const time = fc.date({ min: new Date("2026-01-01"), max: new Date("2027-02-05"), noInvalidDate: true });
+  const later = (expression: string, zone: string, time: Date) => {
+    const after = time.getTime();
+    const next = nextRun(expression, zone, after) ?? assert.fail("it never comes");
+    assert.ok(next > after && next - after <= 15 * 86_400_000, new Date(next).toISOString());
     assert.equal(nextRun(expression, zone, next - 1000), next);
-  }
+  };
+  // The time zones are those of the runtime.
+  fc.assert(fc.property(expression, zone, time, later), runs(300, 300));
 });
 
 test("a schedule of every second costs about as much as one of every minute", () => {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { filters } from "../../../src/scheduler/filters/filters.ts";
 import { Heap } from "../../../src/scheduler/queue/heap.ts";
 import { SchedulingQueue } from "../../../src/scheduler/queue/queue.ts";
-import { seededRandom } from "../../../src/scheduler/place/choose-node.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
+import { runs } from "../../properties.ts";
 import { waitFor } from "../../wait-for.ts";
 
 /** The events that help an app which these filters refused. */
@@ -25,15 +26,18 @@ function createQueue() {
 }
 
 test("a heap stays ordered as items are added and removed", () => {
-  const random = seededRandom(1);
-  const heap = new Heap<{ value: number }>((a, b) => a.value < b.value);
-  const kept = Array.from({ length: 500 }, () => ({ value: random() }));
-  for (const item of kept) heap.push(item);
-  const removed = new Set(kept.filter(() => random() < 0.3));
-  for (const item of removed) assert.ok(heap.remove(item));
-  const expected = kept.filter((item) => !removed.has(item)).sort((a, b) => a.value - b.value);
-  assert.deepEqual(Array.from({ length: heap.size }, () => heap.pop()), expected);
-  assert.equal(heap.pop(), undefined);
+  const item = fc.record({ value: fc.integer(), isRemoved: fc.boolean() }, { noNullPrototype: true });
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 500, size: "max" }), (items) => {
+      const heap = new Heap<{ value: number }>((a, b) => a.value < b.value);
+      for (const item of items) heap.push(item);
+      for (const item of items.filter(({ isRemoved }) => isRemoved)) assert.ok(heap.remove(item));
+      const expected = items.filter(({ isRemoved }) => !isRemoved).sort((a, b) => a.value - b.value);
+      assert.deepEqual(Array.from({ length: heap.size }, () => heap.pop()), expected);
+      assert.equal(heap.pop(), undefined);
+    }),
+    runs(40),
+  );
 });
 
 test("the highest priority comes first, then the oldest app", () => {

@@ -5,7 +5,6 @@
  * A failure prints the seed and the shortest list of steps that shows it.
  */
 import assert from "node:assert/strict";
-import process from "node:process";
 import { test } from "node:test";
 import fc from "fast-check";
 import { setLabels } from "../../../src/api/names.ts";
@@ -13,12 +12,9 @@ import type { NCAppSetSpec } from "../../../src/api/types.ts";
 import { healthOf } from "../../../src/sets/plan/health.ts";
 import { isOwn } from "../../../src/sets/plan/plan.ts";
 import type { Action, App } from "../../../src/sets/types.ts";
+import { runs } from "../../properties.ts";
 import { SimulatedCluster } from "./simulated-cluster.ts";
 
-// The planner computes and calls nothing of the runtime but a hash: Deno needs to see it work, not to search for rare worlds again.
-const runs = Number(process.env.PROPERTY_RUNS ?? ("deno" in process.versions ? 20 : 150));
-// Fixed, so that a change is judged by the same worlds as the code before it; PROPERTY_SEED and PROPERTY_RUNS search in others.
-const seed = Number(process.env.PROPERTY_SEED ?? 20261117);
 const limit = { timeout: 300_000 };
 
 type Step =
@@ -280,7 +276,7 @@ test("the budget is never exceeded, only own apps are changed, and everything se
       const before = cluster.set.status;
       assert.deepEqual(cluster.plan().status, before);
     }),
-    { numRuns: runs, seed, verbose: false },
+    runs(150),
   );
 });
 
@@ -312,7 +308,7 @@ test("a revision that fails reaches at most maxUnavailable + maxFailed apps", li
         assert.deepEqual(cluster.plan().actions, []);
       },
     ),
-    { numRuns: runs, seed },
+    runs(150),
   );
 });
 
@@ -352,7 +348,7 @@ test(
         assert.deepEqual(cluster.plan().actions, []);
         assert.deepEqual(cluster.plan().status, cluster.set.status);
       }),
-      { numRuns: Math.ceil(runs / 2), seed },
+      runs(75),
     );
   },
 );
@@ -379,7 +375,7 @@ test("before its promotion a revision reaches only canaries, whatever joins and 
         else assert.ok(reached.every(({ spec }) => spec.nodeName === "n1"));
       }
     }),
-    { numRuns: runs, seed },
+    runs(150),
   );
 });
 
@@ -404,6 +400,6 @@ test("a change of caps alone is rolled out without touching anything else", limi
         );
       },
     ),
-    { numRuns: Math.ceil(runs / 3), seed },
+    runs(50),
   );
 });
