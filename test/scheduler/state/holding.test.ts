@@ -1,15 +1,16 @@
 /** Who holds an app, and when the finalizer goes: single cases, then many random worlds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { nodeFinalizer } from "../../../src/api/names.ts";
 import type { NCApp, NCAppStatus } from "../../../src/api/types.ts";
 import { statusDelta } from "../../../src/report/status/delta.ts";
 import { releasePatch } from "../../../src/report/status/release.ts";
-import { seededRandom } from "../../../src/scheduler/place/choose-node.ts";
 import { nextHoldStep, type NodeFate } from "../../../src/scheduler/state/holding.ts";
 import { readApp } from "../../../src/scheduler/state/read-app.ts";
 import { holderOf } from "../../../src/supervisor/status.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";
+import { mostly, runs } from "../../properties.ts";
 import { ncapp } from "../sample-cluster.ts";
 import { createTestCluster } from "../test-cluster.ts";
 
@@ -103,27 +104,32 @@ test("a lost or removed agent keeps neither a deleted nor a moved app", () => {
 });
 
 test("in random worlds, share and ports are used wherever the app is bound or may still run", () => {
-  for (let seed = 1; seed <= 5; seed++) {
-    const random = seededRandom(seed);
-    const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!;
-    const nodes = ["a", "b", "c"];
+  const nodes = ["a", "b", "c"];
+  // A move, a report of an agent, a release, a deletion, or its end.
+  const step = fc.record({
+    name: fc.constantFrom("p", "q", "r", "s", "t"),
+    move: fc.oneof(fc.constant("stay"), fc.constantFrom(...nodes, undefined)),
+    report: fc.constantFrom("as before", "holds", "released"),
+    isDeleted: mostly(false, 10, fc.constant(true)),
+    isGone: mostly(false, 8, fc.constant(true)),
+  });
+  const property = fc.property(fc.array(step, { maxLength: 100, size: "max" }), (steps) => {
     const { cluster } = createTestCluster(nodes);
     const known = new Map<string, NCApp>();
-    for (let step = 0; step < 100; step++) {
-      const name = pick(["p", "q", "r", "s", "t"]);
+    for (const [number, { name, move, report, ...step }] of steps.entries()) {
       const before = known.get(name);
-      if (before && random() < 0.08) {
+      if (before && step.isGone) {
         known.delete(name);
         cluster.apps.remove(`default/${name}`, before.metadata.uid!);
       } else {
-        // A move, a report of an agent, a release, or a deletion.
-        const nodeName = random() < 0.5 ? pick([...nodes, undefined]) : before?.spec.nodeName;
-        const holder = before ? pick([before.status?.nodeName, nodeName ?? "", ""]) : nodeName ?? "";
-        const isDeleted = before?.metadata.deletionTimestamp !== undefined || random() < 0.1;
+        const nodeName = move === "stay" ? before?.spec.nodeName : move;
+        const holders = { "as before": before?.status?.nodeName, holds: nodeName ?? "", released: "" };
+        const holder = before ? holders[report] : nodeName ?? "";
+        const isDeleted = before?.metadata.deletionTimestamp !== undefined || step.isDeleted;
         const generation = (before?.metadata.generation ?? 0) + 1;
         const status = { nodeName: holder, observedGeneration: generation, restarts: 0 };
         const app = ncapp(name, { cpuPCT: 7, nodeName, ports: [{ port: name.charCodeAt(0) }] }, status, {
-          uid: before?.metadata.uid ?? `${name}-${step}`,
+          uid: before?.metadata.uid ?? `${name}-${number}`,
           generation,
           ...(isDeleted ? { deletionTimestamp } : {}),
         });
@@ -136,7 +142,7 @@ test("in random worlds, share and ports are used wherever the app is bound or ma
         for (const [app, { spec, status, metadata }] of known) {
           const isStopped = metadata.deletionTimestamp !== undefined && status?.nodeName === "";
           const isHeld = status?.nodeName === name || spec.nodeName === name && !isStopped;
-          const where = `seed ${seed}, step ${step}: ${app} on ${name}`;
+          const where = `step ${number}: ${app} on ${name}`;
           assert.ok(!isHeld || used.has(`default/${app}`), `${where} uses nothing`);
           const isLeaving = node.leaving.has(`default/${app}`);
           assert.ok(isHeld || isLeaving || !used.has(`default/${app}`), `${where} uses a share`);
@@ -145,22 +151,30 @@ test("in random worlds, share and ports are used wherever the app is bound or ma
         assert.equal(node.ports.size, used.size);
       }
     }
-  }
+  });
+  fc.assert(property, runs(30));
 });
 
 test("in random worlds of users, agents and a scheduler, no app runs twice or outlives its object, and deletions end", () => {
-  for (let seed = 1; seed <= 100; seed++) {
-    const world = createWorld(seed);
-    for (let step = 0; step < 60; step++) world.step();
-    world.settle();
-  }
+  const step = fc.oneof(
+    { weight: 30, arbitrary: fc.constantFrom<Step[]>("scheduler", "agent a", "agent b") },
+    { weight: 9, arbitrary: fc.constantFrom<Step[]>("unbind", "bind to a", "bind to b") },
+    { weight: 1, arbitrary: fc.constant<Step>("delete") },
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60, size: "max" }), (steps) => {
+      const world = createWorld();
+      for (const step of steps) world.perform(step);
+      world.settle();
+    }),
+    runs(400),
+  );
 });
 
+type Step = "scheduler" | "agent a" | "agent b" | "unbind" | "bind to a" | "bind to b" | "delete";
+
 /** One app, two agents that run it by the real decisions, and a scheduler; each step one of them acts on the object as it is. */
-function createWorld(seed: number) {
-  const random = seededRandom(seed);
-  const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!;
-  const nodes = ["a", "b"];
+function createWorld() {
   const running = new Set<string>();
   let app: NCApp | undefined = ncapp("web", {}, undefined, { generation: 1 });
   const change = (next: Partial<NCApp>) => {
@@ -170,11 +184,8 @@ function createWorld(seed: number) {
     app = { ...app!, ...next, metadata: { ...metadata, generation: generation + (isNewer ? 1 : 0) } };
     if (metadata.deletionTimestamp && !metadata.finalizers?.length) app = undefined;
   };
-  const user = () => {
-    if (!app) return;
-    if (random() < 0.1) return change({ metadata: { ...app.metadata, deletionTimestamp } });
-    change({ spec: { ...app.spec, nodeName: pick([...nodes, undefined]) } });
-  };
+  const remove = () => app && change({ metadata: { ...app.metadata, deletionTimestamp } });
+  const bind = (nodeName: string | undefined) => app && change({ spec: { ...app.spec, nodeName } });
   const agent = (node: string) => {
     const isBound = app?.spec.nodeName === node;
     const holder = app?.status?.nodeName;
@@ -201,20 +212,26 @@ function createWorld(seed: number) {
     if (step?.kind === "finalizers") change({ metadata: { ...app.metadata, finalizers: step.finalizers } });
   };
   const check = () => {
-    assert.ok(running.size <= 1, `seed ${seed}: it runs on ${[...running]}`);
-    if (!app) assert.equal(running.size, 0, `seed ${seed}: it is gone and runs on ${[...running]}`);
+    assert.ok(running.size <= 1, `it runs on ${[...running]}`);
+    if (!app) assert.equal(running.size, 0, `it is gone and runs on ${[...running]}`);
   };
-  const step = () => {
-    // A bind by the scheduler has the finalizer: users do not delete an app between their own bind and its next step.
-    pick([() => (user(), scheduler()), scheduler, () => agent("a"), () => agent("b")])();
-    check();
+  // A bind by the scheduler has the finalizer: users do not delete an app between their own bind and its next step.
+  const steps: Record<Step, () => void> = {
+    "bind to a": () => (bind("a"), scheduler()),
+    "bind to b": () => (bind("b"), scheduler()),
+    unbind: () => (bind(undefined), scheduler()),
+    delete: () => (remove(), scheduler()),
+    scheduler,
+    "agent a": () => agent("a"),
+    "agent b": () => agent("b"),
   };
+  const perform = (step: Step) => (steps[step](), check());
   const settle = () => {
-    if (app && !app.metadata.deletionTimestamp) change({ metadata: { ...app.metadata, deletionTimestamp } });
+    if (app && !app.metadata.deletionTimestamp) remove();
     for (let round = 0; round < 4; round++) {
       for (const act of [() => agent("a"), () => agent("b"), scheduler]) (act(), check());
     }
-    assert.equal(app, undefined, `seed ${seed}: its deletion does not end: ${JSON.stringify(app)}`);
+    assert.equal(app, undefined, `its deletion does not end: ${JSON.stringify(app)}`);
   };
-  return { step, settle };
+  return { perform, settle };
 }
