@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import {
   addSample,
   createLogTimes,
@@ -9,7 +10,7 @@ import {
   type Sample,
   thinOut,
 } from "../../src/supervisor/log-times.ts";
-import { createRandom, type Random } from "../fuzz/random.ts";
+import { mostly, runs } from "../properties.ts";
 
 const now = 1_000_000;
 const [runA, runB, runC] = ["a-0000000000", "b-1111111111", "c-2222222222"];
@@ -122,20 +123,36 @@ test("thinOut() bounds samples and runs, and makes old times coarser first", () 
   assert.deepEqual(runs.at(-2), restarts.at(-2));
 });
 
-/** An app that writes lines at random times, and an agent that samples at most 10 s after each; the clock may be set wrong. */
-function randomWorld(random: Random, { clockSteps }: { clockSteps: boolean }) {
+interface Round {
+  lines: { afterMs: number; bytes: number }[];
+  idleMs: number;
+  /** By how much the clock is wrong from now on; undefined: as before. */
+  wrongByMs?: number;
+}
+
+/** An app that writes lines at any time, and an agent that samples at most 10 s after each; the clock may be set wrong. */
+const world = (wrongByMs: fc.Arbitrary<number | undefined>) => {
+  const line = fc.record({ afterMs: fc.nat(1999), bytes: fc.integer({ min: 1, max: 200 }) });
+  const round = fc.record({
+    lines: fc.array(line, { maxLength: 4 }),
+    idleMs: mostly(0, 5, fc.nat(3_600_000)),
+    wrongByMs,
+  });
+  return fc.array(round, { maxLength: 200, size: "max" });
+};
+
+function happen(rounds: Round[]) {
   const lines: { offset: number; time: number }[] = [];
   const samples: Sample[] = [];
   let [clock, step, offset, sampled] = [1_000_000, 0, 0, 0];
-  for (let round = 0; round < 200; round++) {
-    const written = random.oneIn(3) ? 0 : random.below(5);
-    for (let i = 0; i < written; i++) {
-      clock += random.below(2000);
+  for (const round of rounds) {
+    for (const { afterMs, bytes } of round.lines) {
+      clock += afterMs;
       lines.push({ offset, time: clock });
-      offset += 1 + random.below(200);
+      offset += bytes;
     }
-    if (random.oneIn(20)) clock += random.below(3_600_000);
-    if (clockSteps && random.oneIn(60)) step = random.pick([0, -999_000, 7_200_000, -7_200_000]);
+    clock += round.idleMs;
+    step = round.wrongByMs ?? step;
     // As the agent does: by the time of the last write.
     const time = lines.at(-1)?.time ?? clock;
     if (offset > sampled) addSample(samples, at(Math.max(0, time + step), offset));
@@ -145,37 +162,47 @@ function randomWorld(random: Random, { clockSteps }: { clockSteps: boolean }) {
 }
 
 test("in random worlds, every line gets a time from its writing to 10 s later", () => {
-  for (let seed = 0; seed < 100; seed++) {
-    const { lines, samples, clock } = randomWorld(createRandom(`times ${seed}`), { clockSteps: false });
+  const property = fc.property(world(fc.constant(undefined)), (rounds) => {
+    const { lines, samples, clock } = happen(rounds);
     const times = createLogTimes(parseSamples(encodeSamples(samples)), [], clock);
     for (const { offset, time } of lines) {
       const found = times.timeAt(offset)!;
-      assert.ok(
-        found >= time && found <= time + 10_000,
-        `seed ${seed}, byte ${offset}: ${found} for ${time}`,
-      );
+      assert.ok(found >= time && found <= time + 10_000, `byte ${offset}: ${found} for ${time}`);
     }
-  }
+  });
+  fc.assert(property, runs(100));
 });
 
 test("in random worlds with a clock that is set wrong, times never decrease, and since agrees with the times shown", () => {
-  for (let seed = 0; seed < 100; seed++) {
-    const random = createRandom(`steps ${seed}`);
-    const { lines, samples, clock, end } = randomWorld(random, { clockSteps: true });
-    const start = random.oneIn(2) ? 0 : random.below(end);
-    const left = thinOut(samples, start, random.pick([128, 1000]));
+  const wrongByMs = mostly<number | undefined>(
+    undefined,
+    2,
+    fc.constantFrom(0, -999_000, 7_200_000, -7_200_000),
+  );
+  const asked = fc.record({
+    /** The removed part of the log. */
+    removed: mostly(0, 50, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
+    most: fc.constantFrom(128, 1000),
+    /** How far from the time of each line to ask, in turn. */
+    shifts: fc.array(fc.constantFrom(0, -1, 1), { minLength: 1 }),
+  });
+  const property = fc.property(world(wrongByMs), asked, (rounds, { removed, most, shifts }) => {
+    const { lines, samples, clock, end } = happen(rounds);
+    const start = Math.floor(removed * end);
+    const left = thinOut(samples, start, most);
     const times = createLogTimes(left, [at(clock, end + 1)], clock);
     const shown = lines.filter(({ offset }) => offset >= start)
       .map(({ offset }) => ({ offset, time: times.timeAt(offset)! }));
     shown.forEach(({ time }, i) => {
-      assert.ok(time <= clock, `seed ${seed}: from the future`);
-      assert.ok(i === 0 || time >= shown[i - 1]!.time, `seed ${seed}: line ${i} is before the one above`);
+      assert.ok(time <= clock, "from the future");
+      assert.ok(i === 0 || time >= shown[i - 1]!.time, `line ${i} is before the one above`);
     });
-    for (const since of [0, clock, ...shown.map(({ time }) => time + random.below(3) - 1)]) {
+    for (const since of [0, clock, ...shown.map(({ time }, i) => time + shifts[i % shifts.length]!)]) {
       const from = times.offsetAt(since);
       for (const { offset, time } of shown) {
-        assert.equal(offset >= from, time >= since, `seed ${seed}: byte ${offset}, since ${since}`);
+        assert.equal(offset >= from, time >= since, `byte ${offset}, since ${since}`);
       }
     }
-  }
+  });
+  fc.assert(property, runs(100));
 });
