@@ -7,7 +7,7 @@
 import process from "node:process";
 import { seededRandom } from "../../src/scheduler/place/choose-node.ts";
 import { chooseNode } from "../../src/scheduler/place/choose-node.ts";
-import { mixedApps, mixedNodes } from "../../test/scheduler/sample-cluster.ts";
+import { mixedApps, mixedNodes } from "../../test/scheduler/mixed-cluster.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";
 import { growthPerUnit } from "../statistics.ts";
 
