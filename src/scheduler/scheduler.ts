@@ -21,9 +21,9 @@ import { runLoop } from "./loop.ts";
 import { createSchedulerMetrics, type SchedulerMetrics } from "./metrics.ts";
 import { createLossKeeper, createNodeFates, createObservedClock } from "./node-loss/node-loss.ts";
 import { isOverQuota } from "./namespaces/namespaces.ts";
-import { seededRandom } from "./place/place.ts";
 import { SchedulingQueue } from "./queue/queue.ts";
 import { schedulerRights } from "./rights.ts";
+import { seededRandom } from "./seeded-random.ts";
 import { ClusterState, type NodeLiveness } from "./state/state.ts";
 import type { Policy, SchedulerApp } from "./types.ts";
 import {

@@ -5,10 +5,11 @@ import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
 import { decodeRecord, encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
+import { createRandom } from "../random.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { startBystander } from "./bystander.ts";
-import { createRandom, writeDamaged } from "./damage.ts";
+import { writeDamaged } from "./damage.ts";
 
 const rounds = 10;
 const ghosts = 89;

@@ -9,9 +9,9 @@
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import type { Part } from "../harness/parts.ts";
+import { createRandom, deriveSeed } from "../random.ts";
 import { asBytes, mutateBytes } from "./mutate-bytes.ts";
 import { mutateTree } from "./mutate-tree.ts";
-import { createRandom } from "./random.ts";
 
 /** A parser, or several that read the same bytes. */
 export interface Target {
@@ -76,7 +76,7 @@ export function oneLine(text: string, what: string, maxLength = 400): void {
 /** Returns the input of a case. */
 export function makeInput(target: Target, seed: number, number: number): Uint8Array {
   const { name, maxBytes = 65_536, treesOnly = false } = target;
-  const random = createRandom(`${seed}/${name}/${number}`);
+  const random = createRandom(deriveSeed(seed, name, number));
   const material = materialOf(target);
   const sample = random.pick(material.samples);
   if (random.oneIn(50)) return Buffer.from(sample, "latin1");

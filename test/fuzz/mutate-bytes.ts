@@ -4,7 +4,7 @@
  * Bytes travel as text of one character per byte (latin1): text has the operations that this needs.
  */
 import { Buffer } from "node:buffer";
-import type { Random } from "./random.ts";
+import type { Random } from "../random.ts";
 
 /** Material to combine a sample with. */
 export interface Material {

@@ -2,7 +2,7 @@
  * Changes a JSON sample as a value, not as text: another type, a missing or doubled field, a strange key, deep nesting. What comes
  * out is valid JSON, so that it reaches the code behind the parser.
  */
-import type { Random } from "./random.ts";
+import type { Random } from "../random.ts";
 
 /** Returns a changed copy of the JSON text, or undefined if it is not JSON. Of several JSON lines, one is changed. */
 export function mutateTree(random: Random, text: string): string | undefined {

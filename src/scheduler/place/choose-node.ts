@@ -75,17 +75,6 @@ export function fits(app: SchedulerApp, node: NodeEntry, now: number): boolean {
   return true;
 }
 
-/** Returns a generator of random numbers from 0 to 1 that depend on the seed alone (mulberry32). For ties, not for secrets. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** The weights of `loadScores` by policy: looking them up by name for each node costs more than scoring it. */
 const loadWeights: Record<Policy, readonly number[]> = {
   spread: loadScores.map(({ weights }) => weights.spread),

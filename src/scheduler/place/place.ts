@@ -12,7 +12,7 @@ import { chooseNode, type PlaceOptions } from "./choose-node.ts";
 import { preempt, type Preemption } from "./preempt.ts";
 import { formatRefusals } from "./refusals.ts";
 
-export { fits, seededRandom } from "./choose-node.ts";
+export { fits } from "./choose-node.ts";
 export { type Preemption, victimsOn } from "./preempt.ts";
 
 export type PlacementDecision =

@@ -1,7 +1,7 @@
 /** The shape of a fault, and what it may act on. */
 import type { EventRing } from "./events.ts";
 import type { Fleet } from "./fleet.ts";
-import type { Random } from "./random.ts";
+import type { Random } from "../../random.ts";
 import type { Workload } from "./workload.ts";
 import type { World } from "./world.ts";
 

@@ -3,7 +3,7 @@
  *
  * Faults are dealt like cards: all come once before any comes again, so that even a short storm tries all of them.
  */
-import { createRandom, deriveSeed } from "./random.ts";
+import { createRandom, deriveSeed } from "../../random.ts";
 
 export interface Card {
   name: string;

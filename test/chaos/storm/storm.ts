@@ -20,7 +20,7 @@ import { type KindName, mountVariable } from "./kinds.ts";
 import { findLive } from "./live.ts";
 import { startFleet } from "./fleet.ts";
 import { planRound, type RoundShape } from "./plan.ts";
-import { createRandom } from "./random.ts";
+import { createRandom } from "../../random.ts";
 import type { Summary } from "./report.ts";
 import { calm, judgeRest } from "./rest.ts";
 import { createTally } from "./tally.ts";

@@ -24,6 +24,7 @@ import {
   waitUntilEmpty,
   watchEmpty,
 } from "../../../cgroups/mod.ts";
+import { createRandom, type Random } from "../../random.ts";
 import { endApp, exitOf, firstLine, joinCommand, makeApp, NODE, startRun, testRoot } from "./cgroups-app.ts";
 
 /** Double-forks into its own session, and forks on. */
@@ -177,7 +178,7 @@ test("10,000 fuzzed names change nothing outside of the root", async (t) => {
   const dir = await makeApp(t, "fuzz");
   const parent = await testRoot();
   const outside = snapshot(parent, dir);
-  const random = seeded(20_261_116);
+  const random = createRandom(20_261_116);
   let made = 0;
   for (let count = 0; count < 10_000; count++) {
     const name = fuzzName(random);
@@ -210,7 +211,7 @@ function snapshot(dir: string, without: string): string[] {
 }
 
 /** Returns a name as in a careless or hostile manifest. */
-function fuzzName(random: () => number): string {
+function fuzzName(random: Random): string {
   const parts = [
     "a",
     "web",
@@ -241,13 +242,7 @@ function fuzzName(random: () => number): string {
     "\u202e",
     "0",
   );
-  const length = 1 + Math.floor(random() * 4);
-  return Array.from({ length }, () => parts[Math.floor(random() * parts.length)]).join("");
-}
-
-/** Returns the same numbers each time, so that failures can be repeated. */
-function seeded(seed: number): () => number {
-  return () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+  return Array.from({ length: random.integer(1, 4) }, () => random.pick(parts)).join("");
 }
 
 async function until(condition: () => boolean): Promise<void> {

@@ -11,7 +11,7 @@ import { followLog, hasPreviousRun } from "../../../src/supervisor/logs/read-log
 import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
 import { readSamples } from "../../../src/supervisor/logs/time-file.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
-import { createRandom } from "../../fuzz/random.ts";
+import { createRandom } from "../../random.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { appWith, recordWith } from "../fixtures.ts";
 import { createClockedLog, morning, stampedLines } from "./log-clock.ts";
@@ -21,7 +21,7 @@ const second = 1000;
 const lineOf = (number: number) => `${number} ${"z".repeat(number % 180)}\n`;
 
 /** Writes lines for some hours, with rotations, and agents that are stopped and killed. */
-async function busyLog(seed: string) {
+async function busyLog(seed: number) {
   const random = createRandom(seed);
   const log = createClockedLog();
   const written: { time: number; line: string }[] = [];
@@ -63,7 +63,7 @@ test("the start of the first run is known at once, and written by the next check
 });
 
 test("with timestamps, every line has its time, across rotations and agents", async () => {
-  const { log, written } = await busyLog("stamps");
+  const { log, written } = await busyLog(1);
   using _log = log;
   assert.equal((await listParts(log.path)).length, 3);
   const stamped = stampedLines(await log.read({ timestamps: true }));
@@ -77,11 +77,11 @@ test("with timestamps, every line has its time, across rotations and agents", as
 });
 
 test("since a time, no line is missing and none is more than 10 s too old", async () => {
-  const { log, written } = await busyLog("since");
+  const { log, written } = await busyLog(2);
   using _log = log;
   const all = stampedLines(await log.read({ timestamps: true }));
   const left = written.slice(-all.length);
-  const random = createRandom("boundaries");
+  const random = createRandom(3);
   const times = Array.from({ length: 60 }, () => random.pick(left).time + random.below(3) - 1);
   for (const time of [0, left[0]!.time, ...times, left.at(-1)!.time, left.at(-1)!.time + 20 * second]) {
     const sinceTime = new Date(time);

@@ -1,6 +1,6 @@
 import type { Fault } from "../fault.ts";
 import type { Member } from "../member.ts";
-import type { Random } from "../random.ts";
+import type { Random } from "../../../random.ts";
 import type { World } from "../world.ts";
 
 /** SIGSTOP, and SIGCONT after up to eight seconds: the program exists, and does not answer. */

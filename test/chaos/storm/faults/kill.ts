@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fault } from "../fault.ts";
 import type { Member } from "../member.ts";
-import type { Random } from "../random.ts";
+import type { Random } from "../../../random.ts";
 import type { World } from "../world.ts";
 
 /** `kill -9`, and a restart after up to four seconds. */

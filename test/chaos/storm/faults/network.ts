@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Listener } from "../listener.ts";
 import type { Fault } from "../fault.ts";
-import type { Random } from "../random.ts";
+import type { Random } from "../../../random.ts";
 import type { World } from "../world.ts";
 
 /** Cuts all connections once. */

@@ -1,9 +1,16 @@
-/** Choices that are the same for the same seed. */
-import { seededRandom } from "../../../src/scheduler/place/choose-node.ts";
+/**
+ * Choices that are the same for the same seed: for fuzzers and storms, which change what they find as they go on. What decides
+ * without effects is tested by properties, which also shrink a failure: see properties.ts.
+ */
+import { seededRandom } from "../src/scheduler/seeded-random.ts";
 
 export interface Random {
+  /** An integer from 0 up to, but not including, `count`; 0 if that is 0. */
+  below(count: number): number;
   /** An integer from `least` to `most`, inclusive. */
   integer(least: number, most: number): number;
+  /** True with a probability of 1 in `n`. */
+  oneIn(n: number): boolean;
   pick<T>(list: readonly T[]): T;
   /** A new list in another order. */
   shuffle<T>(list: readonly T[]): T[];
@@ -12,17 +19,19 @@ export interface Random {
 /** Creates a random source. */
 export function createRandom(seed: number): Random {
   const next = seededRandom(seed);
-  const integer = (least: number, most: number) => least + Math.floor(next() * (most - least + 1));
+  const below = (count: number) => Math.floor(next() * count);
   return {
-    integer,
+    below,
+    integer: (least, most) => least + below(most - least + 1),
+    oneIn: (n) => below(n) === 0,
     pick(list) {
       if (list.length === 0) throw new Error("cannot pick from an empty list");
-      return list[integer(0, list.length - 1)]!;
+      return list[below(list.length)]!;
     },
     shuffle(list) {
       const order = [...list];
       for (let last = order.length - 1; last > 0; last--) {
-        const other = integer(0, last);
+        const other = below(last + 1);
         [order[last], order[other]] = [order[other]!, order[last]!];
       }
       return order;
