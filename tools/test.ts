@@ -17,6 +17,7 @@
  * The exit code is 1 if anything failed.
  */
 import process from "node:process";
+import { controlPlaneFolders } from "../test/harness/parts.ts";
 import { checkout } from "./checkout.ts";
 import { changedTests } from "./test/changed.ts";
 import { controlPlanePart, findVersion } from "./test/choose-control-plane.ts";
@@ -88,8 +89,9 @@ function makerOfNeeds(): (need: Need) => Promise<void> {
   };
 }
 
-/** Makes the tests run on this control plane; returns why not, if they do so anyway. */
+/** Makes the tests run on this control plane; returns why not, if they do so anyway. Without any, each test says what is missing. */
 function useControlPlane(version: string): string | undefined {
+  if (controlPlaneFolders().length === 0) return undefined;
   const folder = findVersion(version);
   if (!folder) return "the oldest control plane at hand is the default";
   process.env.KUBEBUILDER_ASSETS = folder;
@@ -115,7 +117,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 process.on("exit", () => screen.close());
 
 const code = await main(process.argv.slice(2)).catch((error: Error) => {
-  screen.print(`test: ${error.message}`);
+  screen.close();
+  console.error(`test: ${error.message}`);
   return 2;
 });
 screen.close();

@@ -52,7 +52,7 @@ test("findVersion() finds a control plane by its version, and the oldest only if
   assert.equal(findVersion("oldest", folders.slice(1), { KUBEBUILDER_ASSETS: "/newer" }), folders[1]);
   assert.equal(findVersion("1.20", folders.slice(1), {}), folders[1], "who names a version gets it");
   assert.throws(() => findVersion("1.30", folders, {}), /no control plane 1\.30: .*1\.36\.4.*1\.20\.2-4/);
-  assert.throws(() => findVersion("oldest", [], {}), /no control plane oldest: there are none/);
+  assert.throws(() => findVersion("oldest", folders.slice(0, 1), {}), /no control plane oldest: .*1\.36\.4/);
 });
 
 test("a queue makes one need after the other, and nothing while a measurement runs", async () => {

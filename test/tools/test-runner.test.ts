@@ -225,12 +225,12 @@ test("suiteOf() decides by the suffix, then by the folder, and defaults to the u
   for (const [file, suite] of Object.entries(suites)) assert.equal(suiteOf(file), suite, file);
 });
 
-test("runsOf() runs the program's tests on both runtimes, and those of the installer on Node alone", () => {
+test("runsOf() runs the program's tests on both runtimes, and those of the installer and the tools on Node alone", () => {
   const runtimes = (only: string) => runsOf("process", only).map(({ title }) => title.split(" ")[3]);
   assert.deepEqual(runtimes("lock.process"), ["Node", "Deno"]);
   assert.deepEqual(runtimes("release.process"), ["Node"]);
   const files = runsOf("process").map(({ command }) => command.filter((word) => word.endsWith(".test.ts")));
-  assert.deepEqual(files[1], files[0]!.filter((file) => !file.startsWith("test/install/")));
+  assert.deepEqual(files[1], files[0]!.filter((file) => !/^test\/(?:install|tools)\//.test(file)));
 });
 
 test("suiteOf() knows every suffix that a test file has", () => {

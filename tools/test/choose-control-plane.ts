@@ -11,15 +11,17 @@ export function controlPlanePart(version?: string): string {
   return version === "oldest" || version?.startsWith(oldest) ? "control-plane-oldest" : "control-plane";
 }
 
-/** Returns the folder of a version; undefined if "oldest" is what the tests run on anyway. Throws if there is none. */
+/**
+ * Returns the folder of a version; undefined if that is "oldest", and what the tests run on anyway. Throws if it is not there, so that
+ * nothing passes because it could not be installed.
+ */
 export function findVersion(
   version: string,
   folders = controlPlaneFolders(),
   env = process.env,
 ): string | undefined {
-  const chosen = version === "oldest"
-    ? folders.at(-1)
-    : folders.find((folder) => basename(folder).startsWith(`control-plane-${version}`));
+  const start = `control-plane-${version === "oldest" ? oldest : version}`;
+  const chosen = folders.find((folder) => basename(folder).startsWith(start));
   if (!chosen) throw new Error(`no control plane ${version}: there are ${folders.join(", ") || "none"}`);
   return version === "oldest" && chosen === (env.KUBEBUILDER_ASSETS || folders[0]) ? undefined : chosen;
 }

@@ -3,8 +3,7 @@ import { type Lane, runsBesideCaps, type SuiteName } from "./suites.ts";
 
 /**
  * Runs a lane with `run` for each suite, and returns all results. A suite that would disturb the measurements of `caps` waits for its
- * end; it must be in another lane than `caps`, or after it. `run` may wait before it starts a suite, and
- * decides whether it still does.
+ * end; it must be in another lane than `caps`, or after it. `run` may wait before it starts a suite, and decides whether it still does.
  */
 export async function runLanes<T>(
   plan: Lane,
