@@ -1,10 +1,11 @@
 /**
  * A real Chromium for tests, driven by playwright-core.
  *
- * Each page has a browser with an empty profile of its own, which asks nobody but the page's own server. Waits end, but late: a
- * machine that is busy with other tests may need a minute for what takes a second.
+ * Each page has an empty profile of its own, and asks nobody but its own server. Pages that are open at the same time share a
+ * browser, since each start of one takes a second. Waits end, but late: a machine that is busy with other tests may need a minute
+ * for what takes a second.
  */
-import { chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { findChromium, skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -31,16 +32,11 @@ const flags = [
 /** Why there is no browser here, or false. */
 export const noBrowser: string | false = skipUnless("chromium");
 
-/** Opens a page and keeps what it asked for and complained about; at the end of the block the browser closes. */
+/** Opens a page and keeps what it asked for and complained about; at the end of the block the page closes. */
 export async function openPage(options: PageOptions = {}) {
-  if ("missing" in found) throw new Error(found.missing);
-  const browser = await chromium.launch({
-    executablePath: found.path,
-    headless: true,
-    args: flags,
-    timeout: patienceMs,
-  });
-  const page = await browser.newPage({ viewport: { width: 1100, height: 720 }, ...options });
+  const browser = await takeBrowser();
+  const context = await browser.newContext({ viewport: { width: 1100, height: 720 }, ...options });
+  const page = await context.newPage();
   page.setDefaultTimeout(patienceMs);
   const asked: string[] = [];
   const complaints: string[] = [];
@@ -49,7 +45,33 @@ export async function openPage(options: PageOptions = {}) {
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
   page.on("pageerror", (error) => void complaints.push(error.message));
-  return { page, asked, complaints, [Symbol.asyncDispose]: () => browser.close() };
+  const close = async () => {
+    await context.close();
+    await leaveBrowser();
+  };
+  return { page, asked, complaints, [Symbol.asyncDispose]: close };
+}
+
+let [shared, pages]: [Promise<Browser> | undefined, number] = [undefined, 0];
+
+/** Returns the browser of all pages; the first starts it. */
+function takeBrowser(): Promise<Browser> {
+  if ("missing" in found) throw new Error(found.missing);
+  pages++;
+  return shared ??= chromium.launch({
+    executablePath: found.path,
+    headless: true,
+    args: flags,
+    timeout: patienceMs,
+  });
+}
+
+/** The last page closes the browser. */
+async function leaveBrowser(): Promise<void> {
+  if (--pages > 0) return;
+  const browser = shared;
+  shared = undefined;
+  await (await browser)?.close();
 }
 
 /** Waits until an expression holds in the page. Playwright's own way would have the page evaluate text, which it must not. */
