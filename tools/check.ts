@@ -2,8 +2,8 @@
  * Runs the static checks: format, lint, types, imports, versions, generated files, shell scripts, sizes.
  *
  * Usage: node tools/check.ts [STEP]...
- * Prints a line for each step, followed by its problems. All steps run; the exit code is 1 if any failed. With CI=true a step
- * that cannot run is a failure.
+ * Prints a line for each step, followed by its problems. All steps run, side by side; the exit code is 1 if any failed. With
+ * CI=true a step that cannot run is a failure.
  */
 import process from "node:process";
 import { type Finding, steps } from "./check/steps.ts";
@@ -15,11 +15,15 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 
-for (const [name, step] of Object.entries(steps)) {
-  if (names.length > 0 && !names.includes(name)) continue;
-  const start = performance.now();
-  const finding: Finding = await step().catch((error: Error) => ({ wrong: error.message }));
-  const time = `${((performance.now() - start) / 1000).toFixed(1)}s`;
+const running = Object.entries(steps)
+  .filter(([name]) => names.length === 0 || names.includes(name))
+  .map(async ([name, step]) => {
+    const start = performance.now();
+    const finding: Finding = await step().catch((error: Error) => ({ wrong: error.message }));
+    return { name, finding, time: `${((performance.now() - start) / 1000).toFixed(1)}s` };
+  });
+for (const step of running) {
+  const { name, finding, time } = await step;
   if (!finding) console.log(`ok    ${name} ${time}`);
   else if ("wrong" in finding) console.log(`FAIL  ${name} ${time}\n${finding.wrong.trimEnd()}`);
   else console.log(`skip  ${name}: ${finding.skipped}`);
