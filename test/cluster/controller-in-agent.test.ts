@@ -12,6 +12,8 @@ import {
   systemNamespace,
 } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
+import { loadAccess } from "../../src/kube/access/access.ts";
+import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
@@ -20,12 +22,14 @@ import { installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
+import { endLease } from "./end-lease.ts";
 
 describe(
   "controllers within the agent",
   { skip: skipUnless("control-plane"), timeout: 240_000 },
   () => {
     let cluster: Cluster;
+    let admin: KubeClient;
     const temp = tempFolder();
     const folder = temp.path;
     let shellFile = "";
@@ -33,6 +37,7 @@ describe(
     before(async () => {
       cluster = await startControlPlane();
       await installCRD(cluster);
+      admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
       shellFile = join(folder, "app.sh");
       await writeFile(shellFile, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
       // Agents by their names, not by their group, as docs/scheduler.md recommends.
@@ -44,6 +49,7 @@ describe(
       }
     });
     after(async () => {
+      admin?.close();
       await cluster?.stop();
       temp.remove();
     });
@@ -139,6 +145,7 @@ describe(
       const { pid } = await running("steady");
 
       await agents[first].kill("SIGKILL");
+      await endLease(admin, { namespace: systemNamespace, name: schedulerLease });
       // Its Lease is fresh for another 40 s: until then only this keeps apps away.
       await cluster.kubectl(["cordon", first]);
       await apply("next");

@@ -20,6 +20,7 @@ import { startControlPlane } from "../harness/control-plane.ts";
 import { installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
+import { endLease } from "./end-lease.ts";
 import { addNode, type FakeNode } from "./fake-nodes.ts";
 import { type SchedulerCommand, startCommand } from "./scheduler-command.ts";
 
@@ -101,6 +102,9 @@ describe("nckubelet controller", { skip: skipUnless("control-plane"), timeout: 2
     assert.equal(await holder(setsLease), await identityOf(one));
 
     await one.kill();
+    for (const name of [schedulerLease, setsLease]) {
+      await endLease(admin, { namespace: systemNamespace, name });
+    }
     await isScheduled("second");
     await isRolledOut("PATCH", "6");
     assert.equal(await holder(), await identityOf(two));

@@ -9,7 +9,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { agentGroup, agentUser, apiVersion, kind } from "../../src/api/names.ts";
+import { agentGroup, agentLease, agentUser, apiVersion, kind, leaseNamespace } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
@@ -21,12 +21,12 @@ import { installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
+import { endLease } from "./end-lease.ts";
 import { startSchedulerCommand } from "./scheduler-command.ts";
 import { watchStories } from "./watch-stories.ts";
 
 const nodes = ["node-1", "node-2", "node-3"];
 const names = ["a", "b", "c", "d", "e", "f"];
-const graceSeconds = 20;
 /** Three apps fill a node, so two nodes just fit all six. */
 const share = "30";
 
@@ -68,8 +68,6 @@ test(
       await startSchedulerCommand([
         "--kubeconfig",
         await cluster.kubeconfigFor("nckubelet-scheduler"),
-        "--node-monitor-grace-period",
-        `${graceSeconds}s`,
       ]),
     );
     const stories = opened.use(await watchStories(admin));
@@ -91,8 +89,8 @@ test(
         shellFile,
         cpuPCT: share,
         memPCT: share,
-        terminationGracePeriodSeconds: 5,
-        tolerations: [{ ...unreachable, tolerationSeconds: 5 }],
+        terminationGracePeriodSeconds: 3,
+        tolerations: [{ ...unreachable, tolerationSeconds: 1 }],
       };
       const body = { apiVersion, kind, metadata: { name }, spec };
       await admin.request({ method: "POST", path: ncappPath("default"), body });
@@ -105,6 +103,7 @@ test(
     const lost = agents.get("node-1")!;
     await lost.kill("SIGKILL");
     const killedAt = Date.now();
+    await endLease(admin, { namespace: leaseNamespace, name: agentLease("node-1") });
     const left = first.filter(({ spec }) => spec.nodeName === "node-1");
     const moved = await waitFor("the apps of the lost node run elsewhere", async () => {
       const items = await apps();
