@@ -49,12 +49,9 @@ describe("a node among real controllers", { skip: skipUnlessControllers(), timeo
       users: [...defaultUsers, ...names.map((name) => ({ name: agentUser(name), groups: [agentGroup] }))],
       controllers: ["--node-monitor-grace-period=4s", "--node-monitor-period=1s", "--node-eviction-rate=10"],
       podScheduler: true,
+      prepare: installCRD,
     });
     opened.defer(() => cluster.stop());
-    await installCRD(cluster);
-    // The garbage collector looks for new resources every 30 s, and when it starts.
-    await cluster.controllerManager?.kill("SIGKILL");
-    await cluster.controllerManager?.start();
     admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     opened.defer(() => admin.close());
     // While no other Node is ready, the controllers do not taint one with NoExecute.
@@ -295,9 +292,11 @@ describe("a node among real controllers", { skip: skipUnlessControllers(), timeo
       await cluster.kubectl(["create", "namespace", "unscheduled"]);
       for (const name of ["polite", "stubborn"]) await createApp(name, "unscheduled");
       for (const name of ["polite", "stubborn"]) await waitsUntilReady(name, "unscheduled");
-      await cluster.kubectl(["delete", "namespace", "unscheduled", "--timeout=60s"]);
+      const unscheduled = cluster.kubectl(["delete", "namespace", "unscheduled", "--timeout=60s"]);
       for (const name of ["polite", "stubborn"]) await hasStopped(name);
       assert.match(await readFile(journal, "utf8"), /^polite ends$/m);
+      // From here on no scheduler could help: the namespace controller looks again after 8 s and finds nothing that is left.
+      for (const name of ["polite", "stubborn"]) await isGone("-n", "unscheduled", "ncapp", name);
 
       const kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
       opened.use(await startSchedulerCommand(["--kubeconfig", kubeconfig]));
@@ -312,6 +311,7 @@ describe("a node among real controllers", { skip: skipUnlessControllers(), timeo
         [],
         "the finalizer kept the namespace until its app had stopped",
       );
+      await unscheduled;
       assert.equal(agent.log().match(/level=error/g), null, agent.log());
     });
   });

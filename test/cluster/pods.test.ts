@@ -31,9 +31,12 @@ describe("apps as Pods", { skip: skipUnlessControllers(), timeout: 300_000 }, ()
   let folder = "";
 
   before(async () => {
-    cluster = await startControlPlane({ controllers: [], apiServerFlags: ["--allow-privileged=true"] });
+    cluster = await startControlPlane({
+      controllers: [],
+      apiServerFlags: ["--allow-privileged=true"],
+      prepare: installCRD,
+    });
     opened.defer(() => cluster.stop());
-    await installCRD(cluster);
     await allowPods(cluster);
     folder = opened.use(tempFolder()).path;
     proxy = opened.use(await startRecordingProxy(cluster, `nckubelet:${node}`));

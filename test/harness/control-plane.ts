@@ -6,8 +6,7 @@
  * ports, folder, keys and data; several run in parallel. All programs die with the test process, however that
  * ends. `stop` leaves no process and no file. A restarted program has the same address and data.
  * Works with current versions and with the one that `install-parts.sh` builds (1.20): see `findControlPlane`.
- * Caveats: no kubelet; without `controllers` nothing collects garbage, creates service accounts or updates nodes. With
- * them, the garbage collector discovers a new CRD within 30 s.
+ * Caveats: no kubelet; without `controllers` nothing collects garbage, creates service accounts or updates nodes.
  * About 550 MB of memory each. A test process that is killed leaves its temporary folder.
  */
 import { randomBytes } from "node:crypto";
@@ -36,6 +35,11 @@ export type ControlPlaneOptions = {
   version?: string;
   /** Starts kube-controller-manager with these flags added; may be empty. See `skipUnlessControllers`. */
   controllers?: string[];
+  /**
+   * Called before the controllers start, such as `installCRD`: their garbage collector looks for new resources when it starts and
+   * then every 30 s.
+   */
+  prepare?: (cluster: Cluster) => Promise<void>;
   /** Starts kube-scheduler, which binds Pods. */
   podScheduler?: boolean;
   /** Users with a token, besides "admin". */
@@ -142,6 +146,7 @@ async function startIn(
     await etcd.start();
     await apiServer.start();
     cluster.version = parseVersion((await cluster.request("/version")).body);
+    await options.prepare?.(cluster);
     await Promise.all([cluster.controllerManager?.start(), cluster.podScheduler?.start()]);
     return cluster;
   } catch (error) {
