@@ -62,10 +62,7 @@ test(
   { skip },
   async () => {
     await using _agent = await startAgentProcess([
-      "--kubeconfig",
-      kubeconfig,
-      "--node-name",
-      "node-a",
+      ...["--kubeconfig", kubeconfig, "--node-name", "node-a", "--report-period", "1s"],
     ]);
     const shellFile = await script("tree.sh", "#!/bin/sh\n(setsid sleep 600 &)\necho up\nexec sleep 600\n");
     await apply("tree", { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 5 });
@@ -296,7 +293,9 @@ test(
   "an app that is unbound, or bound to another node, ends here; of the latter the agent writes only that it let it go",
   { skip },
   async () => {
-    await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
+    await using agent = await startAgentProcess([
+      ...["--kubeconfig", kubeconfig, "--node-name", "node-a", "--report-period", "1s"],
+    ]);
     // It ends slowly, so that the former agent would have something to report.
     const shellFile = await script(
       "leaving.sh",
