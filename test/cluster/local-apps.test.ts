@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
-import { ncappPath } from "../../src/kube/resources.ts";
+import { ncappPath, nodes, resourcePath } from "../../src/kube/resources.ts";
+import type { Node } from "../../src/node/node-object.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
@@ -78,38 +79,6 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
     await inPhase("job", "Succeeded", (app) => app.metadata.uid !== metadata.uid);
   });
 
-  test("a deleted mirror of an idle app comes back with its status, and no request follows", async () => {
-    await using agent = await start("--sync-period", "1s");
-    const bad = await script("bad.sh", "echo no luck; exit 3");
-    // The result of the command does not matter here.
-    await agent.command(
-      "run",
-      bad,
-      "--name",
-      "bad",
-      "--restart",
-      "never",
-      "--keep",
-      "--socket",
-      agent.socket,
-    );
-    const { metadata } = await inPhase("bad", "Failed");
-    await cluster.kubectl(["delete", "ncapp", "bad"]);
-    const { status } = await inPhase("bad", "Failed", (app) => app.metadata.uid !== metadata.uid);
-    assert.equal(status?.lastExit?.code, 3);
-
-    const asked = () => requests(agent, "ncapps", "ncapps/status", "events");
-    const renewals = () => requests(agent, "leases");
-    const renewed = async () => {
-      const before = await renewals();
-      await waitFor("the Leases are renewed", async () => await renewals() >= before + 2);
-    };
-    await renewed();
-    const before = await asked();
-    await renewed();
-    assert.equal(await asked(), before);
-  });
-
   test("an agent of one namespace mirrors local apps of that namespace only, and moves its mirrors along", async () => {
     await cluster.kubectl(["create", "namespace", "edge"]);
     await allowMirrors(cluster, "edge");
@@ -126,57 +95,100 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
     await waitFor("the mirror goes with its app", async () => await find("own", "edge") === undefined);
   });
 
-  test("a node with a broken disk is not ready, gets no more apps, keeps running ones, and recovers", async () => {
-    await using agent = await startAgentProcess([
-      "--kubeconfig",
-      cluster.kubeconfig,
-      "--node-name",
-      "node-c",
-      "--with-scheduler",
-      "--sync-period",
-      "1s",
-    ]);
-    const shellFile = await script("steady.sh", "exec sleep 600");
-    const apply = (name: string) => {
-      const metadata = { name };
-      const spec = { shellFile, nodeSelector: { "kubernetes.io/hostname": "node-c" } };
-      const app = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata, spec };
-      return cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
-    };
-    const nodeIs = (status: string) =>
-      waitFor(`the node is ${status}`, async () => {
-        const { stdout } = await cluster.kubectl(["get", "node", "node-c"], { allowFail: true });
-        return new RegExp(`^node-c +${status} `, "m").test(stdout);
-      }, patienceMs);
-    const cmdlineOf = (pid: number) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-    await nodeIs("Ready");
-    await apply("steady");
-    const { status } = await inPhase("steady", "Running", ({ status }) => status?.pid !== undefined);
+  // Both wait for what an agent does every 10 s, and each has a node of its own.
+  describe("while not much happens", { concurrency: true }, () => {
+    test("a deleted mirror of an idle app comes back with its status, and no request follows", async () => {
+      await using agent = await start("--sync-period", "1s");
+      const bad = await script("bad.sh", "echo no luck; exit 3");
+      // The result of the command does not matter here.
+      await agent.command(
+        "run",
+        bad,
+        "--name",
+        "bad",
+        "--restart",
+        "never",
+        "--keep",
+        "--socket",
+        agent.socket,
+      );
+      const { metadata } = await inPhase("bad", "Failed");
+      await cluster.kubectl(["delete", "ncapp", "bad"]);
+      const { status } = await inPhase("bad", "Failed", (app) => app.metadata.uid !== metadata.uid);
+      assert.equal(status?.lastExit?.code, 3);
 
-    const logs = join(agent.folder, "log");
-    await rename(logs, `${logs}-away`);
-    await nodeIs("NotReady");
-    const { stdout } = await cluster.kubectl(["describe", "node", "node-c"]);
-    assert.match(stdout, /Ready +False .* AgentNotReady +disk: \S+\/log cannot be written to: ENOENT/);
-    await apply("later");
-    const later = await waitFor("it finds no place", async () => {
-      const app = await find("later");
-      return app?.status?.message?.includes("1 not ready") && app;
+      const asked = () => requests(agent, "ncapps", "ncapps/status", "events");
+      const renewals = () => requests(agent, "leases");
+      const renewed = async () => {
+        const before = await renewals();
+        await waitFor("the Leases are renewed", async () => await renewals() >= before + 2);
+      };
+      await renewed();
+      const before = await asked();
+      await renewed();
+      assert.equal(await asked(), before);
     });
-    assert.equal(later.spec.nodeName, undefined);
-    const kept = await find("steady");
-    assert.deepEqual([kept?.spec.nodeName, kept?.status?.phase, kept?.status?.pid, kept?.status?.restarts], [
-      "node-c",
-      "Running",
-      status!.pid,
-      0,
-    ]);
-    assert.match(await cmdlineOf(status!.pid!), /^sleep/);
 
-    await rename(`${logs}-away`, logs);
-    await nodeIs("Ready");
-    await inPhase("later", "Running");
-    assert.match(await cmdlineOf(status!.pid!), /^sleep/);
-    await cluster.kubectl(["delete", "ncapp", "steady", "later"]);
+    describe("a node with a broken disk", { concurrency: 1 }, () => {
+      let agent: AgentProcess;
+      let pid: number | undefined;
+
+      before(async () => {
+        agent = await startAgentProcess([
+          ...["--kubeconfig", cluster.kubeconfig, "--node-name", "node-c", "--with-scheduler"],
+          ...["--sync-period", "1s"],
+        ]);
+      });
+      after(() => agent?.[Symbol.asyncDispose]());
+
+      const apply = async (name: string) => {
+        const shellFile = await script("steady.sh", "exec sleep 600");
+        const metadata = { name };
+        const spec = { shellFile, nodeSelector: { "kubernetes.io/hostname": "node-c" } };
+        const app = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata, spec };
+        await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
+      };
+      const nodeIs = (status: string) =>
+        waitFor(`the node is ${status}`, async () => {
+          const node = await cluster.find<Node>(resourcePath(nodes, { name: "node-c" }));
+          const ready = node?.status?.conditions?.find(({ type }) => type === "Ready");
+          if ((ready?.status === "True") !== (status === "Ready")) return false;
+          const { stdout } = await cluster.kubectl(["get", "node", "node-c"]);
+          return new RegExp(`^node-c +${status} `, "m").test(stdout);
+        }, patienceMs);
+      const cmdline = () => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+
+      test("is not ready, gets no more apps and keeps running ones", async () => {
+        await nodeIs("Ready");
+        await apply("steady");
+        pid = (await inPhase("steady", "Running", ({ status }) => status?.pid !== undefined)).status?.pid;
+
+        const logs = join(agent.folder, "log");
+        await rename(logs, `${logs}-away`);
+        await nodeIs("NotReady");
+        const { stdout } = await cluster.kubectl(["describe", "node", "node-c"]);
+        assert.match(stdout, /Ready +False .* AgentNotReady +disk: \S+\/log cannot be written to: ENOENT/);
+        await apply("later");
+        const later = await waitFor("it finds no place", async () => {
+          const app = await find("later");
+          return app?.status?.message?.includes("1 not ready") && app;
+        });
+        assert.equal(later.spec.nodeName, undefined);
+        const { spec, status } = (await find("steady"))!;
+        assert.deepEqual([spec.nodeName, status?.phase, status?.pid, status?.restarts], [
+          ...["node-c", "Running", pid, 0],
+        ]);
+        assert.match(await cmdline(), /^sleep/);
+      });
+
+      test("recovers, gets apps again and has kept the running ones", async () => {
+        const logs = join(agent.folder, "log");
+        await rename(`${logs}-away`, logs);
+        await nodeIs("Ready");
+        await inPhase("later", "Running");
+        assert.match(await cmdline(), /^sleep/);
+        await cluster.kubectl(["delete", "ncapp", "steady", "later"]);
+      });
+    });
   });
 });
