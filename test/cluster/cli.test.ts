@@ -4,8 +4,9 @@ import { crdName } from "../../src/api/names.ts";
 import { call } from "../cli/call.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { testJoining } from "./install-join.ts";
 
-test("doctor and manifests work with a real API server", {
+test("doctor, manifests and install.sh work with a real API server", {
   skip: skipUnless("control-plane"),
 }, async (context) => {
   await withControlPlane(async (cluster) => {
@@ -52,5 +53,10 @@ test("doctor and manifests work with a real API server", {
           : /^WARN +crd +it is older .* store spec\.\w+, .* and \d+ more: nckubelet manifests/m,
       );
     });
+
+    await context.test(
+      "install.sh joins a real API server, and refuses input that the server would refuse",
+      () => testJoining(cluster),
+    );
   });
 });

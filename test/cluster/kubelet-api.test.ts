@@ -1,4 +1,4 @@
-/** The kubelet API with a real API server and its own kubectl. */
+/** What an agent serves to others, with a real API server and its own kubectl: the kubelet API, and its own by TLS. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
@@ -21,6 +21,7 @@ import { allowPods, installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
+import { monitorUser, testTlsListener } from "./tls-listener.ts";
 
 const skip = skipUnless("control-plane");
 const noScript = skip || (!existsSync("/usr/bin/script") && "no script(1) here");
@@ -33,7 +34,7 @@ let kubeletPort = 0;
 
 before(async () => {
   if (skip) return;
-  cluster = resources.use(await startControlPlane({ users: [...defaultUsers, ...readers] }));
+  cluster = resources.use(await startControlPlane({ users: [...defaultUsers, ...readers, monitorUser] }));
   await installCRD(cluster);
   await allowPods(cluster);
   const kubeconfig = await cluster.kubeconfigFor(agentUser("node-a"));
@@ -317,4 +318,10 @@ test(
     assert.equal(await can("get", "configmaps/other"), "no");
     assert.equal(await can("list", "configmaps"), "no");
   },
+);
+
+test(
+  "off loopback, RBAC decides what users may read of the node, and the agent asks with its own rights",
+  { skip },
+  () => testTlsListener(cluster),
 );

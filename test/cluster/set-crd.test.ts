@@ -1,4 +1,4 @@
-/** The CRD of NCAppSets on a real API server, which must decide as the local validator does. */
+/** NCAppSets on a real API server without their controller: the CRD, which must decide as the local validator does, and `rollout`. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setCrdName } from "../../src/api/names.ts";
@@ -9,6 +9,7 @@ import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { describesFields, installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { testRollout } from "./rollout.ts";
 
 const sets = "/apis/app.example.com/v1alpha1/namespaces/default/ncappsets";
 
@@ -50,10 +51,10 @@ describe("the CRD of NCAppSets on a real API server", { skip: skipUnless("contro
   });
 
   test("kubectl scales a set, lists it with its columns, and explains it", async () => {
-    const set = setWith(setSpecWith({ replicas: 3 }), { name: "web" });
+    const set = setWith(setSpecWith({ replicas: 3 }), { name: "scaled" });
     await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(set) });
-    await cluster.kubectl(["scale", "ncappset/web", "--replicas=7"]);
-    assert.equal(JSON.parse((await cluster.request(`${sets}/web`)).body).spec.replicas, 7);
+    await cluster.kubectl(["scale", "ncappset/scaled", "--replicas=7"]);
+    assert.equal(JSON.parse((await cluster.request(`${sets}/scaled`)).body).spec.replicas, 7);
     const { stdout } = await cluster.kubectl(["get", "ncas"]);
     assert.deepEqual(stdout.split("\n")[0]!.trim().split(/\s+/), [
       ...["NAME", "DESIRED", "UPDATED", "READY", "FAILED", "REVISION", "AGE"],
@@ -82,4 +83,6 @@ describe("the CRD of NCAppSets on a real API server", { skip: skipUnless("contro
     );
     assert.equal((await patch({ paused: true })).status, 200);
   });
+
+  describe("kubectl ncapp rollout", () => testRollout(() => cluster));
 });

@@ -2,8 +2,8 @@
  * Mirrors of local apps at a real API server, as an agent with the shipped roles: without and with the right to write mirrors.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import { agentGroup, agentUser } from "../../src/api/names.ts";
+import { after, before, test } from "node:test";
+import { agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
@@ -14,9 +14,7 @@ import type { ServerApp } from "../../src/report/mirrors/mirror-plan.ts";
 import { createMirrors } from "../../src/report/mirrors/mirrors.ts";
 import { createStatusReporter } from "../../src/report/status/status.ts";
 import type { Cluster } from "../harness/cluster.ts";
-import { startControlPlane } from "../harness/control-plane.ts";
-import { allowMirrors, installCRD } from "../harness/install-crd.ts";
-import { skipUnless } from "../harness/parts.ts";
+import { allowMirrors } from "../harness/install-crd.ts";
 import { createTestLog } from "../report/test-log.ts";
 
 const names = ["node-1", "node-2"];
@@ -27,16 +25,13 @@ const local = (name: string, spec: NCApp["spec"] = {}): NCApp => ({
   spec: { shellFile: "/opt/run.sh", cpuPCT: "20", env: [{ name: "TOKEN", value: "secret" }], ...spec },
 });
 
-describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, () => {
+export function testMirrors(shared: () => Cluster): void {
   let cluster: Cluster;
   let admin: KubeClient;
   const clients = new Map<string, KubeClient>();
 
   before(async () => {
-    cluster = await startControlPlane({
-      users: names.map((name) => ({ name: agentUser(name), groups: [agentGroup] })),
-    });
-    await installCRD(cluster);
+    cluster = shared();
     admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     for (const name of names) {
       clients.set(
@@ -46,9 +41,8 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
     }
   });
 
-  after(async () => {
+  after(() => {
     for (const client of [admin, ...clients.values()]) client?.close();
-    await cluster?.stop();
   });
 
   const setUp = (node: string, log = silentLogger) => {
@@ -153,4 +147,4 @@ describe("mirrors at a real API server", { skip: skipUnless("control-plane") }, 
     await two.sync();
     await assert.rejects(read("web-node-2"), { status: 404 });
   });
-});
+}

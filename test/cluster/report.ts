@@ -2,8 +2,8 @@
  * Status reports and events at a real API server, as an agent with the shipped roles and no more.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import { agentGroup, agentUser, apiVersion, kind } from "../../src/api/names.ts";
+import { after, before, test } from "node:test";
+import { agentUser, apiVersion, kind } from "../../src/api/names.ts";
 import type { Reason } from "../../src/api/reasons.ts";
 import type { NCApp, NCAppStatus } from "../../src/api/types.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
@@ -14,9 +14,6 @@ import { createEventRecorder } from "../../src/report/events/events.ts";
 import { createStatusReporter, type ReportedApp } from "../../src/report/status/status.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import type { Cluster } from "../harness/cluster.ts";
-import { startControlPlane } from "../harness/control-plane.ts";
-import { installCRD } from "../harness/install-crd.ts";
-import { skipUnless } from "../harness/parts.ts";
 
 const agent = agentUser("node-1");
 const running: NCAppStatus = {
@@ -36,24 +33,22 @@ const running: NCAppStatus = {
   }],
 };
 
-describe("reports to a real API server", { skip: skipUnless("control-plane") }, () => {
+export function testReports(shared: () => Cluster): void {
   let cluster: Cluster;
   let client: KubeClient;
   let admin: KubeClient;
   const requests: RequestReport[] = [];
 
   before(async () => {
-    cluster = await startControlPlane({ users: [{ name: agent, groups: [agentGroup] }] });
-    await installCRD(cluster);
+    cluster = shared();
     const access = await loadAccess({ kubeconfig: await cluster.kubeconfigFor(agent) });
     admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     client = createKubeClient(access, { onRequest: (report) => requests.push(report) });
   });
 
-  after(async () => {
+  after(() => {
     client?.close();
     admin?.close();
-    await cluster?.stop();
   });
 
   const create = (name: string): Promise<NCApp> => {
@@ -207,13 +202,15 @@ describe("reports to a real API server", { skip: skipUnless("control-plane") }, 
     });
     assert.deepEqual([first.length, new Set(first)], [1000, new Set(["patch ncapps/status 200"])]);
     const later = await counted(async () => {
-      for (const app of apps) reporter.report(refTo(app), { ...running, cpuPCT: "1.4", memoryBytes: 12_345 });
+      for (const app of apps) {
+        reporter.report(refTo(app), { ...running, cpuPCT: "1.4", memoryBytes: 12_345 });
+      }
       await reporter.flush(10_000);
     });
     assert.deepEqual(later, []);
     reporter.close();
   });
-});
+}
 
 function refTo({ metadata }: NCApp): ReportedApp & { resourceVersion: string } {
   const { namespace, name, uid, resourceVersion } = metadata;

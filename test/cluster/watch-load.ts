@@ -1,16 +1,13 @@
 /** What an agent asks of the API server, and what its watch brings, after nothing but `kubectl apply -f crd/`. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { after, before, describe, test } from "node:test";
+import { after, before, test } from "node:test";
 import { agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import type { Cluster } from "../harness/cluster.ts";
-import { startControlPlane } from "../harness/control-plane.ts";
-import { installCRD } from "../harness/install-crd.ts";
-import { skipUnless } from "../harness/parts.ts";
 import { type RecordedRequest, startRecordingProxy } from "../harness/recording-proxy.ts";
 import { startHollowAgents } from "../hollow/hollow-agents.ts";
 import { waitFor } from "../wait-for.ts";
@@ -18,19 +15,15 @@ import { waitFor } from "../wait-for.ts";
 const others = 1000;
 const node = "node-a";
 
-describe("the load of an agent", { skip: skipUnless("control-plane"), timeout: 300_000 }, () => {
+export function testWatchLoad(shared: () => Cluster): void {
   let cluster: Cluster;
   let admin: KubeClient;
 
   before(async () => {
-    cluster = await startControlPlane();
-    await installCRD(cluster);
+    cluster = shared();
     admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 40 });
   });
-  after(async () => {
-    admin?.close();
-    await cluster?.stop();
-  });
+  after(() => admin?.close());
 
   const create = (name: string, nodeName: string) =>
     admin.request({
@@ -67,7 +60,10 @@ describe("the load of an agent", { skip: skipUnless("control-plane"), timeout: 3
     const watches = () => ofApps().filter(isWatch);
     const bytes = () => Buffer.byteLength(watches().flatMap(eventsOf).join(""));
     // The first measurement is reported a moment after the start; then nothing of the app changes for minutes.
-    await waitFor("the usage came back", () => watches().some(({ body }) => body.includes('"cpuPCT":"0.0"')));
+    await waitFor(
+      "the usage came back",
+      () => watches().some(({ body }) => body.includes('"cpuPCT":"0.0"')),
+    );
 
     const before = bytes();
     await Promise.all(names.map((name) => change(name, "changed")));
@@ -84,9 +80,11 @@ describe("the load of an agent", { skip: skipUnless("control-plane"), timeout: 3
     assert.ok(watches().flatMap(eventsOf).every((line) => line.includes('"name":"own"')));
     assert.equal(ofApps().filter(({ query }) => !selectsNode(query)).length, 0);
     const answered = ofApps().filter(({ status }) => status === 200);
-    assert.ok(answered.filter((request) => !isWatch(request)).every(({ body }) => !body.includes("other-")));
+    assert.ok(
+      answered.filter((request) => !isWatch(request)).every(({ body }) => !body.includes("other-")),
+    );
   });
-});
+}
 
 function isWatch({ query }: RecordedRequest): boolean {
   return query.get("watch") === "true";

@@ -2,12 +2,11 @@
  * The Node object and the Leases at a real API server, as an agent with the shipped roles and no more.
  */
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, before, test } from "node:test";
 import type { Meter } from "../../src/agent/view/meter.ts";
 import { createNode } from "../../src/agent/node/node.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
-import { agentGroup, agentUser, leaseNamespace } from "../../src/api/names.ts";
+import { agentUser, leaseNamespace } from "../../src/api/names.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
 import type { RequestReport } from "../../src/kube/client/exchange.ts";
@@ -21,8 +20,6 @@ import { parsePublished } from "../../src/node/published.ts";
 import { createUsageReader, type NodeUsage } from "../../src/node/usage.ts";
 import type { Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { Cluster } from "../harness/cluster.ts";
-import { startControlPlane } from "../harness/control-plane.ts";
-import { checkout, skipUnless } from "../harness/parts.ts";
 import { identity } from "../node/samples.ts";
 import { appWith, recordWith, runOf } from "../supervisor/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
@@ -30,17 +27,14 @@ import { waitFor } from "../wait-for.ts";
 const minute = 60_000;
 const names = ["node-1", "node-2", "node-3", "node-4"];
 
-describe("the node at a real API server", { skip: skipUnless("control-plane") }, () => {
+export function testNode(shared: () => Cluster): void {
   let cluster: Cluster;
   let admin: KubeClient;
   const clients = new Map<string, KubeClient>();
   const requests: RequestReport[] = [];
 
   before(async () => {
-    cluster = await startControlPlane({
-      users: names.map((name) => ({ name: agentUser(name), groups: [agentGroup] })),
-    });
-    await cluster.kubectl(["apply", "-f", join(checkout, "crd", "rbac.yaml")]);
+    cluster = shared();
     admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     for (const name of names) {
       const access = await loadAccess({ kubeconfig: await cluster.kubeconfigFor(agentUser(name)) });
@@ -48,9 +42,8 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     }
   });
 
-  after(async () => {
+  after(() => {
     for (const client of [admin, ...clients.values()]) client?.close();
-    await cluster?.stop();
   });
 
   const usage = createUsageReader({ diskPath: "/" });
@@ -103,7 +96,10 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     });
     assert.deepEqual(asked, Array(4).fill("get nodes 200"));
     time += 2 * minute;
-    assert.deepEqual(await counted(() => agent.registerOnce()), ["get nodes 200", "patch nodes/status 200"]);
+    assert.deepEqual(await counted(() => agent.registerOnce()), [
+      "get nodes 200",
+      "patch nodes/status 200",
+    ]);
   });
 
   test("kubectl describe shows memory pressure until it ends", async () => {
@@ -117,7 +113,10 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
     await agent.observeOnce();
     await agent.registerOnce();
     const { stdout } = await cluster.kubectl(["describe", "node", "node-1"]);
-    assert.match(stdout, /MemoryPressure +True .* InsufficientMemory +10 of \d+ MiB of memory are available/);
+    assert.match(
+      stdout,
+      /MemoryPressure +True .* InsufficientMemory +10 of \d+ MiB of memory are available/,
+    );
     measured = { ...measured, memoryAvailableBytes: measured.memoryTotalBytes };
     for (let times = 0; times < 2; times++) {
       await agent.observeOnce();
@@ -268,4 +267,4 @@ describe("the node at a real API server", { skip: skipUnless("control-plane") },
       status: 403,
     });
   });
-});
+}

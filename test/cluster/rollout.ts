@@ -1,7 +1,7 @@
 /** `kubectl ncapp rollout` on a real API server. The test does what the controller would: it writes revisions and the status. */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import { annotations, apiVersion, setAnnotations, setCrdName, setKind } from "../../src/api/names.ts";
+import { after, before, test } from "node:test";
+import { annotations, apiVersion, setAnnotations, setKind } from "../../src/api/names.ts";
 import type { NCAppSet } from "../../src/api/types.ts";
 import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
@@ -9,9 +9,6 @@ import { createKubeClient, type KubeClient } from "../../src/kube/client/client.
 import { controllerRevisions, ncappsets, resourcePath } from "../../src/kube/resources.ts";
 import { call } from "../cli/call.ts";
 import type { Cluster } from "../harness/cluster.ts";
-import { startControlPlane } from "../harness/control-plane.ts";
-import { installCRD } from "../harness/install-crd.ts";
-import { skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
 
 const labels = { app: "web" };
@@ -20,16 +17,14 @@ const template = (shellFile: string, more: object = {}) => ({
   spec: { shellFile, ...more },
 });
 
-describe("kubectl ncapp rollout", { skip: skipUnless("control-plane"), timeout: 120_000 }, () => {
+export function testRollout(shared: () => Cluster): void {
   let cluster: Cluster;
   let client: KubeClient;
   const at = { namespace: "default", name: "web" };
   const path = resourcePath(ncappsets, at);
 
   before(async () => {
-    cluster = await startControlPlane();
-    await installCRD(cluster);
-    await cluster.kubectl(["wait", "--for=condition=established", "--timeout=30s", `crd/${setCrdName}`]);
+    cluster = shared();
     client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
     const set = await client.request<NCAppSet>({
       method: "POST",
@@ -63,17 +58,20 @@ describe("kubectl ncapp rollout", { skip: skipUnless("control-plane"), timeout: 
       });
     }
   });
-  after(async () => {
-    client?.close();
-    await cluster?.stop();
-  });
+  after(() => client?.close());
 
   const read = () => client.request<NCAppSet>({ path });
   /** Writes a status as the controller does. */
   const report = async (updated: number, reason: string) => {
     const { metadata: { generation } } = await read();
     const time = "2026-11-17T00:00:00Z";
-    const condition = { type: "Progressing", status: "True", reason, message: "", lastTransitionTime: time };
+    const condition = {
+      type: "Progressing",
+      status: "True",
+      reason,
+      message: "",
+      lastTransitionTime: time,
+    };
     const status = {
       observedGeneration: generation,
       desired: 2,
@@ -126,4 +124,4 @@ describe("kubectl ncapp rollout", { skip: skipUnless("control-plane"), timeout: 
     assert.equal(spec.template.metadata.annotations, undefined);
     assert.deepEqual([spec.replicas, spec.update?.canary?.count], [2, 1]);
   });
-});
+}
