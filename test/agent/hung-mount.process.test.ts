@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { closeSync, existsSync, openSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import type { AppRecord } from "../../src/supervisor/types.ts";
+import type { NCAppStatus } from "../../src/api/types.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { createHungMount, skipWithoutFuse } from "../harness/hung-mount.ts";
 import { tempFolder } from "../temp-folder.ts";
@@ -19,25 +19,27 @@ function manifest(name: string, spec: object): string {
   return JSON.stringify({ apiVersion, kind, metadata: { name }, spec: { backoffSeconds: 1, ...spec } });
 }
 
-/** The record of an app, once it satisfies the condition. */
+/**
+ * The status of an app, once it satisfies the condition. It comes from the agent itself: the record on disk may follow a period
+ * later.
+ */
 function reach(
   agent: AgentProcess,
   name: string,
-  wanted: (record: AppRecord) => boolean,
-): Promise<AppRecord> {
-  let last: AppRecord | undefined;
+  wanted: (status: NCAppStatus) => boolean,
+): Promise<NCAppStatus> {
+  let last: NCAppStatus | undefined;
   return waitFor(`${name} changes as expected`, async () => {
-    const text = await readFile(join(agent.folder, "state/apps", `default_${name}`, "record.json"), "utf8")
-      .catch(() => "");
-    last = text ? JSON.parse(text.split("\n")[1] ?? "") : undefined;
+    const answer = await fetch(`${agent.url}/apps/default/${name}`);
+    last = (await answer.json() as { status?: NCAppStatus }).status;
     return last && wanted(last) ? last : undefined;
   }).catch((error) => {
     throw new Error(`${error.message}; it is ${JSON.stringify(last)}`);
   });
 }
 
-const isRunning = ({ phase, run }: AppRecord) => phase === "Running" && run?.main !== undefined;
-const isWaiting = ({ phase, reason }: AppRecord) => phase === "Pending" && reason === "FileTimeout";
+const isRunning = ({ phase, pid }: NCAppStatus) => phase === "Running" && pid !== undefined;
+const isWaiting = ({ phase, reason }: NCAppStatus) => phase === "Pending" && reason === "FileTimeout";
 
 test(
   "apps and manifests on a mount that hangs delay no other app, and start when it answers",
@@ -70,16 +72,16 @@ test(
     assert.equal(applied.code, 0, applied.stderr);
 
     const first = await reach(agent, "healthy", isRunning);
-    process.kill(first.run!.main!.pid, "SIGKILL");
+    process.kill(first.pid!, "SIGKILL");
     await reach(agent, "healthy", ({ lastExit }) => lastExit !== undefined);
     for (const [i, name] of onMount.entries()) {
       const { message } = await reach(agent, name, isWaiting);
       assert.match(
-        message,
+        message!,
         i % 2 ? /^spec\.workingDir: ".*mount": no answer/ : /^spec\.shellFile: ".*app\.sh": no/,
       );
     }
-    await reach(agent, "healthy", (record) => isRunning(record) && record.restarts === 1);
+    await reach(agent, "healthy", (status) => isRunning(status) && status.restarts === 1);
     const ready = await fetch(`${agent.url}/readyz`);
     assert.equal(ready.status, 503);
     assert.match(
@@ -108,9 +110,9 @@ test("an agent with its logs on a mount that hangs starts and ends, and runs its
     ...["--log-dir", join(mount.path, "logs")],
   ]);
   const { message } = await reach(agent, "one", isWaiting);
-  assert.match(message, /mount\/logs\/default_one\/app\.log: no answer from its file system within 5 s$/);
+  assert.match(message!, /mount\/logs\/default_one\/app\.log: no answer from its file system within 5 s$/);
   mount.answer();
-  const { run } = await reach(agent, "one", isRunning);
+  const { pid } = await reach(agent, "one", isRunning);
   // The agent looks at every process that may write to the log of an app.
   const foreign = openSync(join(temp.path, "app.log"), "w");
   const bystander = spawn("sleep", ["600"], { env: {}, stdio: ["ignore", foreign, "ignore"] });
@@ -118,7 +120,7 @@ test("an agent with its logs on a mount that hangs starts and ends, and runs its
   closeSync(foreign);
 
   await mount.hang();
-  process.kill(run!.main!.pid, "SIGKILL");
+  process.kill(pid!, "SIGKILL");
   await reach(agent, "one", ({ lastExit }) => lastExit !== undefined);
   await reach(agent, "one", isWaiting);
   assert.equal((await fetch(`${agent.url}/healthz`)).status, 200);
@@ -135,19 +137,25 @@ test("an app with output for a log that hangs stops, although nobody can copy it
   const manifests = join(temp.path, "manifests");
   await mkdir(manifests);
   const app = join(manifests, "one.yaml");
-  await writeFile(app, manifest("one", { shellFile: local, terminationGracePeriodSeconds: 1 }));
+  const spec = { shellFile: local, terminationGracePeriodSeconds: 1 };
+  await writeFile(app, manifest("one", spec));
   await using agent = await startAgentProcess([
     ...["--standalone", "--manifests", manifests],
     ...["--log-dir", join(mount.path, "logs")],
   ]);
-  const { run } = await reach(agent, "one", isRunning);
+  const { pid: script } = await reach(agent, "one", isRunning);
+  const launcher = parentOf(script!);
   await mount.hang();
   await writeFile(go!, "");
   await waitFor("the app does not wait for its log", () => existsSync(wrote!));
-  await writeFile(app, manifest("one", { shellFile: local, suspend: true }));
-  await reach(agent, "one", ({ phase, run }) => phase === "Stopped" && run === undefined);
-  for (const { pid } of [run!.main!, run!.launcher!]) {
+  await writeFile(app, manifest("one", { ...spec, suspend: true }));
+  await reach(agent, "one", ({ phase, pid }) => phase === "Stopped" && pid === undefined);
+  for (const pid of [script, launcher]) {
     await waitFor("its processes are gone", () => !existsSync(`/proc/${pid}`));
   }
   mount.answer();
 });
+
+function parentOf(pid: number): number {
+  return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+}
