@@ -17,6 +17,7 @@ import {
   planOf,
   runsBesideCaps,
   runsOf,
+  runsOnDeno,
   type SuiteName,
   suiteNames,
   suiteOf,
@@ -225,12 +226,14 @@ test("suiteOf() decides by the suffix, then by the folder, and defaults to the u
   for (const [file, suite] of Object.entries(suites)) assert.equal(suiteOf(file), suite, file);
 });
 
-test("runsOf() runs the program's tests on both runtimes, and those of the installer and the tools on Node alone", () => {
-  const runtimes = (only: string) => runsOf("process", only).map(({ title }) => title.split(" ")[3]);
-  assert.deepEqual(runtimes("lock.process"), ["Node", "Deno"]);
-  assert.deepEqual(runtimes("release.process"), ["Node"]);
+test("what touches the runtime runs on Node and Deno, and the rest on Node alone", () => {
+  const both = ["supervisor/contract-native.process", "cli/apps.process", "lib/sleep", "new-folder/new"];
+  const one = ["supervisor/contract-sh.process", "install/release.process", "api/percent", "cli/top/update"];
+  for (const name of [...both, ...one]) {
+    assert.equal(runsOnDeno(`test/${name}.test.ts`), both.includes(name), name);
+  }
   const files = runsOf("process").map(({ command }) => command.filter((word) => word.endsWith(".test.ts")));
-  assert.deepEqual(files[1], files[0]!.filter((file) => !/^test\/(?:install|tools)\//.test(file)));
+  assert.deepEqual(files[1], files[0]!.filter(runsOnDeno));
 });
 
 test("suiteOf() knows every suffix that a test file has", () => {

@@ -98,16 +98,32 @@ export const programSuites: readonly SuiteName[] = ["process", "chaos", "cluster
 const suffixes: readonly SuiteName[] = ["caps", "install", "process", "systemd"];
 const folders: readonly SuiteName[] = ["browser", "chaos", "cluster", "guest"];
 
-/** Their tests run on Node alone: Deno runs the program, but neither the installer nor what checks and builds the program. */
-const nodeFolders = /^test\/(?:install|tools)\//;
+/**
+ * What runs on Node alone; everything else, a new folder too, runs on both. Deno runs what touches the runtime: files, sockets,
+ * processes, streams, crypto and timers, which is `lib`, `kube`, `server`, `cgroups`, `sources`, `supervisor`, `node`, `agent` and
+ * the commands. Nothing is lost, since Deno checks the types of all files and runs the same code inside of the agents and commands of
+ * the process tests.
+ */
+const nodeOnly = new RegExp(`^test/(?:${
+  [
+    // Decides from values; what it sends and gets passes through `kube`, which runs on both.
+    ...["api", "bench", "chaos", "controller", "hollow", "report", "scheduler", "sets", "sync"],
+    ...["cli/plugin", "cli/screen", "cli/top"],
+    // Checks and builds the program, and never runs on Deno.
+    ...["install", "tools"],
+    // Its subject is another program: shells, promtool, Java, or the launchers in C and sh.
+    ...["cli/completion", "server/monitoring", "supervisor/contract-sh", "supervisor/launcher/launcher"],
+    "supervisor/real-programs",
+  ].join("|")
+})[/.]`);
 
 const minutes = 60_000;
 // Tests wait for processes more than they compute, so one at a time would leave a small machine idle.
 const jobs = Math.max(2, availableParallelism());
 
 /**
- * The runs of a suite: those that need no real part run on both runtimes, except `nodeFolders`. `only` picks files by a part of their path, or else
- * tests by name; `among` limits the files.
+ * The runs of a suite: those that need no real part run on both runtimes, except `nodeOnly`. `only` picks files by a part of their
+ * path, or else tests by name; `among` limits the files.
  */
 export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[] {
   const { files, pattern } = pick(testFiles(name).filter((file) => among?.includes(file) ?? true), only);
@@ -121,11 +137,16 @@ export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[
   const atOnce = name === "unit" ? 2 * jobs : jobs;
   const modules = (runtime: string, files: string[]) =>
     name === "unit" ? groupFiles(`${name}-${runtime}`, files, atOnce) : files;
-  const onBoth = files.filter((file) => !nodeFolders.test(file));
+  const onBoth = files.filter(runsOnDeno);
   return [
     onNode(name, modules("node", files), pattern, 10 * minutes, 2 * minutes, atOnce),
     ...(onBoth.length > 0 ? [onDeno(name, modules("deno", onBoth), pattern, 10 * minutes, atOnce)] : []),
   ];
+}
+
+/** Reports whether a test file runs on Deno, too. */
+export function runsOnDeno(file: string): boolean {
+  return !nodeOnly.test(file);
 }
 
 /** The test files of a suite. */
