@@ -58,7 +58,7 @@ export function exec(context: KubeletContext, services: KubeletServices): Respon
   const { command, tty, streams: types } = readCommandQuery(new URL(context.req.url));
   if (command.length === 0) throw new Refusal(400, "query parameter command: Required value");
   return acceptStreams(context, remoteCommandProtocols, services, async (socket) => {
-    const remote = await openRemoteStreams(socket, types);
+    const remote = await openRemoteStreams(socket, types, { limits: services.streamLimits });
     if (!remote) return;
     const input = types.includes("stdin");
     const options = { launcher: services.launcher, terminal: tty, input };
@@ -120,7 +120,7 @@ export function attach(context: KubeletContext, services: KubeletServices): Resp
   const { namespace = "default", name } = found.app.metadata;
   const { view, runOf } = services;
   return acceptStreams(context, remoteCommandProtocols, services, async (socket) => {
-    const remote = await openRemoteStreams(socket, types);
+    const remote = await openRemoteStreams(socket, types, { limits: services.streamLimits });
     if (!remote) return;
     const { session, streams: { stdin, stdout, resize } } = remote;
     stdin?.resume();

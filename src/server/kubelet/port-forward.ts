@@ -26,7 +26,13 @@ interface Pair {
 
 export function portForward(context: KubeletContext, services: KubeletServices): Response {
   requireApp(context, services);
-  return acceptStreams(context, portForwardProtocols, services, (socket) => servePortForward(socket));
+  const options = { limits: services.streamLimits };
+  return acceptStreams(
+    context,
+    portForwardProtocols,
+    services,
+    (socket) => servePortForward(socket, options),
+  );
 }
 
 export async function servePortForward(

@@ -4,6 +4,7 @@ import type { Entrance } from "../../supervisor/launcher/launcher.ts";
 import type { RotationPolicy } from "../../supervisor/logs/logs.ts";
 import type { AuthenticateToken, AuthorizeUser } from "../access.ts";
 import type { Places } from "../services.ts";
+import type { Limits } from "../spdy/spdy.ts";
 import type { AgentView } from "../view.ts";
 
 export interface KubeletServices {
@@ -18,6 +19,8 @@ export interface KubeletServices {
   authenticate: AuthenticateToken;
   authorize: AuthorizeUser;
   places: KubeletPlaces;
+  /** Limits of a client's connection with streams that differ from the usual ones. */
+  streamLimits?: Partial<Limits>;
 }
 
 /** How many clients may do the same at once. */

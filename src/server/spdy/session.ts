@@ -19,6 +19,8 @@ export interface Limits {
   idleMs: number;
   /** How long the client may take to close the connection after the last stream. */
   lingerMs: number;
+  /** How often a client is asked for a sign of life while its connection is not read. */
+  pausedPingMs: number;
 }
 
 export const defaultLimits: Limits = {
@@ -29,6 +31,7 @@ export const defaultLimits: Limits = {
   // As the kubelet's streaming-connection-idle-timeout.
   idleMs: 4 * 3_600_000,
   lingerMs: 5000,
+  pausedPingMs: 5000,
 };
 
 export interface SessionOptions {
@@ -43,8 +46,6 @@ export interface SessionOptions {
 const initialWindow = 65_536;
 const maxWindow = 0x7fffffff;
 const maxFrameBytes = 32_768;
-/** How often a client is asked for a sign of life while its connection is not read. */
-const pausedPingMs = 5000;
 
 export class SpdySession {
   /** Resolves when the connection is over: to why, or to undefined if the client closed it. */
@@ -271,7 +272,10 @@ export class SpdySession {
     if (!isFull) return void this.#socket.resume();
     this.#socket.pause();
     // A connection that is not read does not notice that its client has left; one that is written to does.
-    this.#pinging = setInterval(() => this.#control({ type: "ping", id: this.#pings += 2 }), pausedPingMs);
+    this.#pinging = setInterval(
+      () => this.#control({ type: "ping", id: this.#pings += 2 }),
+      this.#limits.pausedPingMs,
+    );
     this.#pinging.unref();
   }
 

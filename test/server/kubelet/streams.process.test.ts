@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { appendFileSync, existsSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { nativeEntrance } from "../../../src/supervisor/launcher/native.ts";
+import { readStat } from "../../../src/supervisor/processes.ts";
 import { builtLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
 import { createTestLog } from "../../report/test-log.ts";
@@ -22,6 +23,8 @@ import { askForStreams, openStreams, startKubelet } from "./stream-client.ts";
 
 const skip = skipUnless("compilers");
 const outputs = ["error", "stdout", "stderr"];
+/** The usual period would make each client that vanishes take 10 s. */
+const streamLimits = { pausedPingMs: 100 };
 
 /** A kubelet API with one app that can be entered. */
 async function running() {
@@ -29,6 +32,7 @@ async function running() {
   const kubelet = await startKubelet({
     runOf: () => ({ id: run.runId, folder: run.folder }),
     launcher: nativeEntrance(await builtLauncher()),
+    streamLimits,
   });
   const path = (words: string[], query = "output=1&error=1") =>
     `/exec/default/web/app?${words.map((word) => `command=${encodeURIComponent(word)}`).join("&")}&${query}`;
@@ -170,7 +174,7 @@ test("what a command starts when it is told to end is ended, too", { skip }, asy
   await waitFor("it runs", () => streams.stdout!.text() === "ready\n");
   client.socket.destroy();
   const pid = await waitFor("the last one", () => readFile(file, "utf8").catch(() => undefined));
-  await waitFor("nothing is left", () => !existsSync(`/proc/${pid.trim()}`));
+  await waitFor("nothing is left", () => readStat(Number(pid)) === undefined);
 });
 
 test("commands end when the listener is closed", { skip }, async () => {
@@ -403,7 +407,7 @@ test("port-forward keeps no connection to an app that reads nothing after its cl
   using deaf = await listen({ pauseOnConnect: true });
   using kubelet = await listen();
   const client = new SpdyClient(connect(kubelet.port, "127.0.0.1"));
-  const served = servePortForward((await kubelet.accepted)[0], { closeMs: 100 });
+  const served = servePortForward((await kubelet.accepted)[0], { closeMs: 100, limits: streamLimits });
   const headers = { port: String(deaf.port), requestID: "0" };
   client.open({ ...headers, streamType: "error" });
   client.open({ ...headers, streamType: "data" }).write(Buffer.alloc(16_000_000));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { shEntrance } from "../../../src/supervisor/launcher/launcher.ts";
 import { nativeEntrance } from "../../../src/supervisor/launcher/native.ts";
-import { pidExists } from "../../../src/supervisor/processes.ts";
+import { readStat } from "../../../src/supervisor/processes.ts";
 import { startExecSession } from "../../../src/supervisor/run/exec-session.ts";
 import { builtLauncher, launcherKinds } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
@@ -87,14 +87,14 @@ for (const kind of launcherKinds) {
               stubborn.replaceAll("$", "\\$")
             }" & sleep 600 & echo $! >>${pids}; echo $$ >>${pids}; wait`,
           ],
-          { launcher: await open(), terminal, input: true },
+          { launcher: await open(), terminal, input: true, graceMs: 300 },
         );
         session.stdout.resume();
         session.stderr?.resume();
         const found = await numbersIn(pids, 3);
         session.end();
         await session.exited;
-        await waitFor("nothing is left", () => found.every((pid) => !pidExists({ pid, startTime: "" })));
+        await waitFor("nothing is left", () => found.every((pid) => readStat(pid) === undefined));
       },
     );
   }
