@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { lstatSync, statfsSync } from "node:fs";
+import { statfsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { readStat } from "../../src/supervisor/processes.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
@@ -72,5 +73,5 @@ while :; do echo more; sleep 0.1; done\n`;
 
   await rm(join(manifests, "app.json"));
   await waitFor("the app is gone", async () => await status() === undefined);
-  assert.equal(lstatSync(`/proc/${before.pid}`, { throwIfNoEntry: false }), undefined);
+  assert.equal(readStat(before.pid), undefined);
 });

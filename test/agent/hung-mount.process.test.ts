@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { NCAppStatus } from "../../src/api/types.ts";
+import { readStat } from "../../src/supervisor/processes.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { createHungMount, skipWithoutFuse } from "../harness/hung-mount.ts";
 import { tempFolder } from "../temp-folder.ts";
@@ -144,18 +145,14 @@ test("an app with output for a log that hangs stops, although nobody can copy it
     ...["--log-dir", join(mount.path, "logs")],
   ]);
   const { pid: script } = await reach(agent, "one", isRunning);
-  const launcher = parentOf(script!);
+  const { parent: launcher } = readStat(script!)!;
   await mount.hang();
   await writeFile(go!, "");
   await waitFor("the app does not wait for its log", () => existsSync(wrote!));
   await writeFile(app, manifest("one", { ...spec, suspend: true }));
   await reach(agent, "one", ({ phase, pid }) => phase === "Stopped" && pid === undefined);
-  for (const pid of [script, launcher]) {
-    await waitFor("its processes are gone", () => !existsSync(`/proc/${pid}`));
+  for (const pid of [script!, launcher]) {
+    await waitFor("its processes are gone", () => readStat(pid) === undefined);
   }
   mount.answer();
 });
-
-function parentOf(pid: number): number {
-  return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
-}

@@ -9,6 +9,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { shellQuote } from "../../src/lib/shell.ts";
+import { readStat } from "../../src/supervisor/processes.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { call } from "./call.ts";
@@ -69,7 +70,7 @@ async function withAgent(words: string[], use: (agent: RunningAgent) => Promise<
 }
 
 function isThere(pid: number): boolean {
-  return pid > 0 && existsSync(`/proc/${pid}`);
+  return pid > 0 && readStat(pid) !== undefined;
 }
 
 test("an agent with relative folders keeps them where it was started", async () => {
