@@ -111,9 +111,11 @@ const nodeOnly = new RegExp(`^test/(?:${
     ...["cli/plugin", "cli/screen", "cli/top"],
     // Checks and builds the program, and never runs on Deno.
     ...["install", "tools"],
-    // Its subject is another program: shells, promtool, Java, or the launchers in C and sh.
+    // Its subject is another program: shells and their scripts, promtool, Java, or the launchers in C and sh.
     ...["cli/completion", "server/monitoring", "supervisor/contract-sh", "supervisor/launcher/launcher"],
-    "supervisor/real-programs",
+    ...["supervisor/logs/guard.process", "supervisor/real-programs", "supervisor/script/windows-scripts"],
+    // Its subject is the text of commands. Others call commands as processes, with their streams, signals and terminals.
+    ...["cli/commands/apply", "cli/everyday"],
   ].join("|")
 })[/.]`);
 
