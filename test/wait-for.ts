@@ -17,7 +17,7 @@ export async function waitFor<T>(
     const found = await look();
     if (found !== undefined && found !== false) return found;
     const now = performance.now();
-    if (now - startedAt > timeoutMs) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
+    if (now - startedAt > timeoutMs) throw new Error(`waited ${timeoutMs} ms for: ${what}`);
     await pause(Math.max(restMs, Math.min(500, (now - startedAt) / 50), Math.min(1000, 4 * (now - start))));
   }
 }
