@@ -3,7 +3,7 @@
 # as $nckubelet_modules: parameters of the kernel, which hands them on as environment.
 #
 # The root is the host's file system, read-only, with a memory overlay on top: the guest sees the machine's
-# files, and what it writes is gone with it. Only the job folder and the share are written through.
+# files, and what it writes is gone with it. Only the job folder, the share and the compile cache are written through.
 #
 # No busybox before /proc is ours: busybox runs its applets through /proc/self/exe, and in the host's /proc
 # that is the User-Mode Linux executable itself.
@@ -34,16 +34,18 @@ mount -t tmpfs -o mode=755 tmpfs /run
 mkdir /run/job
 # shellcheck disable=SC2154 # The kernel sets it.
 mount -t hostfs -o "$nckubelet_job" job /run/job
-# Sets cwd, fresh_dirs, share and the environment of the script.
+# Sets cwd, fresh_dirs, share, compile_cache and the environment of the script.
 . /run/job/settings
 # shellcheck disable=SC2154 # The settings set it.
 for dir in $fresh_dirs; do mount -t tmpfs -o mode=1777 tmpfs "$dir"; done
 [ -z "$share" ] || mount -t hostfs -o "$share" share /share
+# shellcheck disable=SC2154 # The settings set it.
+[ -z "$compile_cache" ] || mount -t hostfs -o "$compile_cache" cache "$compile_cache"
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 echo "+cpu +memory +pids +io" >/sys/fs/cgroup/cgroup.subtree_control
 busybox ip link set lo up
 busybox hostname guest
-unset nckubelet_job nckubelet_modules mem umid uml_dir quiet TERM
+unset nckubelet_job nckubelet_modules mem umid uml_dir quiet seccomp TERM
 # A kernel that hangs is known by its silence: see user-mode-linux.ts.
 while sleep 10; do echo "the guest runs"; done >/dev/console &
 

@@ -8,6 +8,7 @@ export type ReportedTest = {
   name: string;
   nesting: number;
   passed: boolean;
+  durationMs: number;
   skip?: string | boolean;
   todo?: string | boolean;
   error?: { message: string; stack?: string; onlyBySubtests: boolean };
@@ -19,7 +20,7 @@ type TestEventData = {
   nesting: number;
   skip?: string | boolean;
   todo?: string | boolean;
-  details: { error?: Error & { failureType?: string } };
+  details: { duration_ms: number; error?: Error & { failureType?: string } };
 };
 
 /** The reporter that `--test-reporter` loads. */
@@ -30,8 +31,8 @@ export default async function* guestReporter(source: AsyncIterable<TestEvent>): 
 }
 
 function reported(type: string, { name, nesting, skip, todo, details }: TestEventData): ReportedTest {
-  const passed = type === "test:pass";
-  if (passed || !details.error) return { name, nesting, passed, skip, todo };
+  const result = { name, nesting, passed: type === "test:pass", durationMs: details.duration_ms, skip, todo };
+  if (result.passed || !details.error) return result;
   // node:test wraps the error of the test.
   const cause = details.error.cause instanceof Error ? details.error.cause : details.error;
   const error = {
@@ -39,5 +40,5 @@ function reported(type: string, { name, nesting, skip, todo, details }: TestEven
     stack: cause.stack,
     onlyBySubtests: details.error.failureType === "subtestsFailed",
   };
-  return { name, nesting, passed, skip, todo, error };
+  return { ...result, error };
 }

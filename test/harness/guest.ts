@@ -5,14 +5,14 @@
  * the checkout's Node first on the PATH, and the checkout as its folder. Its exit code and whole output come
  * back; it ends at its time limit, with every process it started. Guests may run in parallel.
  * In User-Mode Linux (`guestKind()` is "uml") it sees this machine's files, and all that it writes stays in the
- * guest's memory, except below /share. /tmp, /var/tmp and /run start empty.
+ * guest's memory, except in the share and in the compile cache. /tmp, /var/tmp and /run start empty.
  * A guest that panics or hangs is an error with its last lines: see user-mode-linux.ts.
  * Caveats: User-Mode Linux has one CPU and is slow to start processes (6.1: about 50 ms, Node 1-2 s; 7.2: 6 ms, Node 0.3 s), so do
  * much in one guest and do not measure time; procps cannot show start times there (`ps -o pid,args` works). Where
  * the machine itself has a delegated cgroup v2 hierarchy the script runs on it directly ("direct") and then its
  * files are real: write to a temporary folder.
  */
-import { chmod, copyFile, readFile, realpath, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -37,6 +37,8 @@ export type GuestOptions = {
   hide?: string[];
   /** A host folder that the script may write to: `$SHARE` in the script, /share in User-Mode Linux. */
   share?: string;
+  /** A folder that is the compile cache of each Node in this and in later guests; it has the same path in a guest. */
+  compileCache?: string;
   /** What its kernel must have: see `skipUnlessKernel`. User-Mode Linux only. */
   features?: KernelFeature[];
 };
@@ -48,10 +50,16 @@ export function guestKind(): "uml" | "direct" {
 
 /** Runs the bash script in a guest and returns its exit code and its output (both streams in order). */
 export async function inGuest(script: string, options: GuestOptions = {}): Promise<ScriptResult> {
-  const { timeoutMs = 120_000, cwd = checkout, features } = options;
+  const { timeoutMs = 120_000, cwd = checkout, features, compileCache } = options;
+  if (compileCache) await mkdir(compileCache, { recursive: true });
   const guest = foundGuest(features);
   if (guest.kind === "uml") return inUserModeLinux(guest.kernel, script, { ...options, timeoutMs });
-  const env = { ...options.env, PATH: guestPath, ...(options.share && { SHARE: options.share }) };
+  const env = {
+    ...options.env,
+    PATH: guestPath,
+    ...(options.share && { SHARE: options.share }),
+    ...cacheVariable(options),
+  };
   return runInCgroup(script, guest.cgroup, { cwd, env, timeoutMs });
 }
 
@@ -103,15 +111,21 @@ async function settings({ cwd = checkout, ...options }: UmlRun): Promise<string>
     PATH: guestPath,
     CGROUP_ROOT: "/sys/fs/cgroup",
     SHARE: "/share",
+    ...cacheVariable(options),
     ...options.env,
   };
   return [
     `cwd=${quote(cwd)}`,
     `share=${quote(options.share ? await realpath(options.share) : "")}`,
+    `compile_cache=${quote(options.compileCache ?? "")}`,
     `fresh_dirs=${quote([...emptied, ...(options.hide ?? [])].join(" "))}`,
     ...Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`),
     "",
   ].join("\n");
+}
+
+function cacheVariable({ compileCache }: GuestOptions): Record<string, string> {
+  return compileCache ? { NODE_COMPILE_CACHE: compileCache } : {};
 }
 
 function foundGuest(features?: KernelFeature[]) {

@@ -1,12 +1,14 @@
 /**
- * Runs test files of the checkout on one Debian machine with systemd, as one test of this process; the tests inside are
- * reported as diagnostics. The program is at /share/nckubelet.
+ * Runs test files of the checkout on one Debian machine with systemd, as one test of this process with a subtest per result. The program is
+ * at /share/nckubelet.
  */
-import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { mkdir } from "node:fs/promises";
 import { test } from "node:test";
+import { compileCache } from "../../tools/test/program.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { putGuestProgram } from "./guest-program.ts";
+import { replayReport, reporterFlags } from "./guest-report.ts";
 import { checkout, skipUnless } from "./parts.ts";
 import { inSystemdGuest } from "./systemd-guest.ts";
 
@@ -16,16 +18,19 @@ export function runTestsInSystemdGuest(name: string, files: string[], { timeoutM
     set -e
     mkdir -p '${checkout}'
     mount -r -t hostfs -o '${checkout}' checkout '${checkout}'
+    mount -t hostfs -o '${compileCache}' cache '${compileCache}'
     cd '${checkout}'
     ldconfig
-    exec node_modules/.bin/node --test --test-isolation=none ${files.map((file) => `'${file}'`).join(" ")}`;
+    exec node_modules/.bin/node --test --test-isolation=none ${reporterFlags} ${
+    files.map((file) => `'${file}'`).join(" ")
+  }`;
   test(name, { skip: skipUnless("systemd-guest") }, async (t) => {
     const share = tempFolder(t).path;
     await putGuestProgram(share);
-    const env = { NODE_COMPILE_CACHE: "/var/tmp/nckubelet-compile-cache" };
-    const { code, output } = await inSystemdGuest(script, { files: nodeLibraries(), share, env, timeoutMs });
-    assert.equal(code, 0, output);
-    for (const [line] of output.matchAll(/^✔ .*$/gm)) t.diagnostic(line);
+    await mkdir(compileCache, { recursive: true });
+    const env = { NODE_COMPILE_CACHE: compileCache };
+    const result = await inSystemdGuest(script, { files: nodeLibraries(), share, env, timeoutMs });
+    await replayReport(t, share, result);
   });
 }
 

@@ -54,7 +54,7 @@ test("an app keeps its process and its limits through 10 restarts of the agent's
   writeFileSync("/opt/web.sh", "#!/bin/sh\nwhile :; do sleep 1; done\n", { mode: 0o755 });
   writeFileSync(
     `${manifests}/web.json`,
-    manifestOf("web", { shellFile: "/opt/web.sh", cpuPCT: 20, memPCT: 10 }),
+    manifestOf("web", { shellFile: "/opt/web.sh", cpuPCT: 20, memPCT: 10, backoffSeconds: 0 }),
   );
   systemctl("start", "nckubelet");
   const first = await waitFor("web runs", async () => {
@@ -112,7 +112,7 @@ test("a larger reserve kills no app: the cap of all apps together follows what t
     return await waitFor("web runs", web, 120_000);
   };
   writeFileSync("/opt/web.sh", "#!/bin/sh\nhead -c 100M /dev/zero >/dev/shm/web\nexec sleep 600\n");
-  writeFileSync(`${manifests}/web.json`, manifestOf("web", { shellFile: "/opt/web.sh" }));
+  writeFileSync(`${manifests}/web.json`, manifestOf("web", { shellFile: "/opt/web.sh", backoffSeconds: 0 }));
   systemctl("start", "nckubelet");
   const before = await waitFor("web has its memory", async () => {
     const found = await web();
