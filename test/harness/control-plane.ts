@@ -167,6 +167,8 @@ function etcdDaemon(program: string, dir: string, client: number, peer: number):
       `--listen-peer-urls=${peerUrl}`,
       `--initial-advertise-peer-urls=${peerUrl}`,
       `--initial-cluster=default=${peerUrl}`,
+      // The data outlives a killed etcd, but need not outlive the machine.
+      "--unsafe-no-fsync",
     ],
     logFile: join(dir, "etcd.log"),
     isReady: () => fetch(`${url}/health`).then((response) => response.ok, () => false),
