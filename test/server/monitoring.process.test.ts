@@ -1,7 +1,6 @@
 /** Holds docs/monitoring against what an agent and the controllers really serve. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { load } from "js-yaml";
