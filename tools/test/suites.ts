@@ -108,7 +108,7 @@ const nodeOnly = new RegExp(`^test/(?:${
   [
     // Decides from values; what it sends and gets passes through `kube`, which runs on both.
     ...["api", "bench", "chaos", "controller", "hollow", "report", "scheduler", "sets", "sync"],
-    ...["cli/plugin", "cli/screen", "cli/top"],
+    ...["cli/plugin", "cli/screen", "cli/top", "supervisor/cron-times", "supervisor/decide"],
     // Checks and builds the program, and never runs on Deno.
     ...["install", "tools"],
     // Its subject is another program: shells and their scripts, promtool, Java, or the launchers in C and sh.
