@@ -1,3 +1,3 @@
 import { runTestsInGuest } from "../harness/guest-tests.ts";
 
-runTestsInGuest(["test/chaos/storm/inside/starved.ts"], { timeoutMs: 400_000 });
+runTestsInGuest(["test/chaos/storm/inside/starved.ts"], { program: true, timeoutMs: 400_000 });

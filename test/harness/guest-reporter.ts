@@ -14,10 +14,15 @@ export type ReportedTest = {
   error?: { message: string; stack?: string; onlyBySubtests: boolean };
 };
 
+/** A diagnostic message of the test before it. */
+export type Note = { note: string };
+
 type TestEvent = { type: string; data: TestEventData };
 type TestEventData = {
   name: string;
   nesting: number;
+  file?: string;
+  message: string;
   skip?: string | boolean;
   todo?: string | boolean;
   details: { duration_ms: number; error?: Error & { failureType?: string } };
@@ -26,8 +31,14 @@ type TestEventData = {
 /** The reporter that `--test-reporter` loads. */
 export default async function* guestReporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const { type, data } of source) {
-    if (type === "test:pass" || type === "test:fail") yield JSON.stringify(reported(type, data)) + "\n";
+    if (type === "test:pass" || type === "test:fail") yield asLine(reported(type, data));
+    // Those without a file are the totals.
+    else if (type === "test:diagnostic" && data.file) yield asLine({ note: data.message });
   }
+}
+
+function asLine(line: ReportedTest | Note): string {
+  return `${JSON.stringify(line)}\n`;
 }
 
 function reported(type: string, { name, nesting, skip, todo, details }: TestEventData): ReportedTest {

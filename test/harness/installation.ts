@@ -3,13 +3,16 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFile, copyFile, realpath, rm } from "node:fs/promises";
+import { appendFile, copyFile, mkdir, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { assembleRelease } from "../../tools/release/assemble.ts";
+import { compileCache } from "../../tools/test/program.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { builtExecutable } from "./built-executable.ts";
-import { checkout, type InitSystem, skipUnless } from "./parts.ts";
+import { replayReport, reporterFlags } from "./guest-report.ts";
+import { type InitSystem, skipUnless } from "./parts.ts";
+import { mountCheckout } from "./systemd-guest-tests.ts";
 import { createMachine } from "./systemd-guest.ts";
 
 /** Registers a test that boots one machine once for each of the files in test/guest/inside and runs the file there. */
@@ -17,14 +20,15 @@ export function testInstallation(name: string, init: InitSystem, files: string[]
   test(name, { skip: skipUnless("systemd-guest") }, async (t) => {
     const share = tempFolder(t).path;
     await fillShare(share);
+    await mkdir(compileCache, { recursive: true });
     const machine = await createMachine({ init });
     t.after(() => machine.remove());
 
     for (const file of files) {
       const halt = file === files.at(-1) ? "sudden" : "orderly";
-      const { code, output } = await machine.boot(inside(file, init), { share, halt, timeoutMs: 900_000 });
-      assert.equal(code, 0, output);
-      for (const [line] of output.matchAll(/^✔ .*$/gm)) t.diagnostic(line);
+      const result = await machine.boot(inside(file, init), { share, halt, timeoutMs: 900_000 });
+      await replayReport(t, share, result);
+      assert.equal(result.code, 0, "the next boot needs what this one left");
     }
   });
 }
@@ -35,8 +39,8 @@ function inside(file: string, init: InitSystem): string {
   const library = init === "systemd" ? "" : "cp /share/libatomic.so.1 /usr/lib/x86_64-linux-gnu/";
   return `
     ${library}
-    mkdir -p '${checkout}' && mount -r -t hostfs -o '${checkout}' checkout '${checkout}' && cd '${checkout}' || exit 1
-    LD_LIBRARY_PATH=/share exec node_modules/.bin/node --test --test-isolation=none test/guest/inside/${file}`;
+    ${mountCheckout} || exit 1
+    LD_LIBRARY_PATH=/share exec node_modules/.bin/node --test --test-isolation=none ${reporterFlags} test/guest/inside/${file}`;
 }
 
 /** Two releases, a web server for them, and the library that Node needs and a minimal Debian lacks. */

@@ -12,15 +12,19 @@ import { replayReport, reporterFlags } from "./guest-report.ts";
 import { checkout, skipUnless } from "./parts.ts";
 import { inSystemdGuest } from "./systemd-guest.ts";
 
+/** Shell that enters the checkout, read-only but for the compile cache of all guests. */
+export const mountCheckout = [
+  `mkdir -p '${checkout}'`,
+  `mount -r -t hostfs -o '${checkout}' checkout '${checkout}'`,
+  `mount -t hostfs -o '${compileCache}' cache '${compileCache}'`,
+  `export NODE_COMPILE_CACHE='${compileCache}'`,
+  `cd '${checkout}'`,
+].join(" && ");
+
 /** Registers a test called `name` that runs the files (paths from the checkout) one after the other as root on a new machine. */
 export function runTestsInSystemdGuest(name: string, files: string[], { timeoutMs = 600_000 } = {}): void {
   const script = `
-    set -e
-    mkdir -p '${checkout}'
-    mount -r -t hostfs -o '${checkout}' checkout '${checkout}'
-    mount -t hostfs -o '${compileCache}' cache '${compileCache}'
-    cd '${checkout}'
-    ldconfig
+    ${mountCheckout} && ldconfig || exit 1
     exec node_modules/.bin/node --test --test-isolation=none ${reporterFlags} ${
     files.map((file) => `'${file}'`).join(" ")
   }`;
@@ -28,8 +32,7 @@ export function runTestsInSystemdGuest(name: string, files: string[], { timeoutM
     const share = tempFolder(t).path;
     await putGuestProgram(share);
     await mkdir(compileCache, { recursive: true });
-    const env = { NODE_COMPILE_CACHE: compileCache };
-    const result = await inSystemdGuest(script, { files: nodeLibraries(), share, env, timeoutMs });
+    const result = await inSystemdGuest(script, { files: nodeLibraries(), share, timeoutMs });
     await replayReport(t, share, result);
   });
 }

@@ -220,7 +220,7 @@ test("suiteOf() decides by the suffix, then by the folder, and defaults to the u
     "test/guest/agent.test.ts": "guest",
     "test/guest/cgroups-cpu.caps.test.ts": "caps",
     "test/guest/install-openrc.install.test.ts": "install",
-    "test/guest/systemd.systemd.test.ts": "systemd",
+    "test/guest/agent.systemd.test.ts": "systemd",
     "test/kube/v1.2.test.ts": "unit",
   };
   for (const [file, suite] of Object.entries(suites)) assert.equal(suiteOf(file), suite, file);

@@ -41,10 +41,11 @@ function manifestOf(name: string, spec: object): string {
 }
 
 function installService(): void {
+  // The agent searches for strays with a sync, but not again for 30 s: the first one shall come when `su` has moved them.
   mkdirSync(manifests, { recursive: true });
   writeFileSync(
     "/etc/systemd/system/nckubelet.service",
-    `[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/share/nckubelet agent --standalone --manifests ${manifests}\n`,
+    `[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/share/nckubelet agent --standalone --sync-period 5s --manifests ${manifests}\n`,
   );
   systemctl("daemon-reload");
 }

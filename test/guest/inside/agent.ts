@@ -2,6 +2,7 @@
  * The whole agent on a real cgroup v2 kernel: caps hold, are resized live, outlive the agent, and OOM kills are reported correctly.
  */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { join } from "node:path";
@@ -16,7 +17,15 @@ const folder = temp.path;
 let agent: AgentProcess;
 
 before(async () => {
-  agent = await startAgentProcess(["--standalone", "--manifests", folder, "--report-period", "2s"]);
+  agent = await startAgentProcess([
+    "--standalone",
+    "--manifests",
+    folder,
+    "--sync-period",
+    "1s",
+    "--report-period",
+    "2s",
+  ]);
 });
 
 after(async () => {
@@ -185,10 +194,12 @@ test("memory that an app leaves behind at its end counts against its cap in the 
 });
 
 test("shrinking memory below the usage kills nothing: it is pending until it fits", async () => {
-  const go = join(folder, "release");
+  // Above its new cap, the kernel delays every process that the app starts, by seconds: the shell waits and frees by itself.
+  const go = join(agent.folder, "release");
+  execFileSync("mkfifo", [go]);
   const shellFile = await script(
     "holder.sh",
-    `#!/bin/sh\nhead -c 60000000 /dev/urandom >/dev/shm/held\necho held\nwhile [ ! -e ${go} ]; do sleep 0.2; done\nrm /dev/shm/held\nexec sleep 600\n`,
+    `#!/bin/sh\nhead -c 60000000 /dev/urandom >/dev/shm/held\necho held\nread -r _ <${go}\n: >/dev/shm/held\nexec sleep 600\n`,
   );
   await apply("holder", { shellFile, memPCT: 40 });
   const { status } = await reach("holder", "Running", isRunning);
@@ -200,7 +211,7 @@ test("shrinking memory below the usage kills nothing: it is pending until it fit
   const limitsOf = ({ status }: NCApp) => status?.conditions?.find(({ type }) => type === "LimitsEnforced");
   const waiting = await reach("holder", "ResizePending", (app) => limitsOf(app)?.reason === "ResizePending");
   assert.deepEqual([limitsOf(waiting)?.status, waiting.status?.pid], ["False", status?.pid]);
-  await writeFile(go, "");
+  await writeFile(go, "\n");
   const done = await reach("holder", "enforced", (app) => limitsOf(app)?.status === "True");
   assert.deepEqual([done.status?.pid, done.status?.oomKills], [status?.pid, 0]);
   await remove("holder");

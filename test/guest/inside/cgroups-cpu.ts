@@ -58,7 +58,7 @@ async function assertShares(t: TestContext, apps: [cap: number, script: string][
     startRun(dir, script);
     started.push({ dir, cap });
   }
-  const measured = await assertMeasured(started, 10_500);
+  const measured = await assertMeasured(started, 8_000);
   t.diagnostic(started.map(({ cap }, at) => `${cap}: ${measured[at]!.toFixed(2)}`).join(", "));
 }
 

@@ -39,7 +39,7 @@ before(async () => {
   await writeFile(join(folder, "witness"), "");
   agent = await startAgentProcess([
     ...["--standalone", "--manifests", join(folder, "manifests"), "--node-name", "guest"],
-    ...["--report-period", "2s"],
+    ...["--sync-period", "1s", "--report-period", "2s"],
   ]);
   sources = {
     stormId,
