@@ -58,7 +58,8 @@ async function assertShares(t: TestContext, apps: [cap: number, script: string][
     startRun(dir, script);
     started.push({ dir, cap });
   }
-  const measured = await assertMeasured(started, 8_000);
+  // The edges of a window cut a period of 100 ms and a tick of 10 ms: at a cap of 5 percent no more than 3.4 percent of the usage.
+  const measured = await assertMeasured(started, 9_000);
   t.diagnostic(started.map(({ cap }, at) => `${cap}: ${measured[at]!.toFixed(2)}`).join(", "));
 }
 
