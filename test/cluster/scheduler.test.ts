@@ -118,8 +118,12 @@ describe(
         const app = await get(name);
         return isThere(app) ? app : undefined;
       }, timeoutMs);
-    const bound = (name: string, timeoutMs?: number) =>
-      reach(name, "bound", ({ spec }) => Boolean(spec.nodeName), timeoutMs);
+    const bound = (name: string) => reach(name, "bound", ({ spec }) => Boolean(spec.nodeName));
+    const isGone = (name: string) =>
+      waitFor(`${name} is gone`, async () => {
+        const { items } = await listAll<NCApp>(admin, { resource: ncapps });
+        return !items.some(({ metadata }) => metadata.name === name);
+      });
     const eventOf = (name: string, reason: string) =>
       waitFor(`${name}: event ${reason}`, async () => {
         const { items } = await admin.request<{ items: KubeEvent[] }>({ path: resourcePath(events) });
@@ -385,11 +389,6 @@ describe(
       await lost.die();
       const deleteApp = (name: string) =>
         admin.request({ method: "DELETE", path: ncappPath("default", name) });
-      const isGone = (name: string) =>
-        waitFor(`${name} is gone`, async () => {
-          const { items } = await listAll<NCApp>(admin, { resource: ncapps });
-          return !items.some(({ metadata }) => metadata.name === name);
-        });
       await deleteApp("goes");
       const unknown = await reach("moves", "Unknown", ({ status }) => status?.phase === "Unknown");
       assert.deepEqual([unknown.spec.nodeName, unknown.status?.reason, unknown.status?.ready], [
@@ -503,6 +502,7 @@ describe(
         /pinned to it: default\/pinned \(spec.nodeName was set by [^)]+\); use --force/,
       );
       await remove("pinned");
+      await isGone("pinned");
       const drained = await drain();
       const moved = `default/${places[0] === "node-a" ? "one" : "two"}`;
       assert.deepEqual(drained, {

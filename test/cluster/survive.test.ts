@@ -61,7 +61,7 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
     const body = { apiVersion, kind, metadata: { name }, spec: { nodeName: "node-a", ...spec } };
     assert.equal((await cluster.request(path, { method: "POST", body })).status, 201);
   };
-  const read = async (): Promise<NCApp[]> => JSON.parse((await cluster.request(path)).body).items;
+  const read = async () => (await cluster.get<{ items: NCApp[] }>(path)).items;
 
   /** Waits until the server's status of every app matches the node. */
   const converged = () =>

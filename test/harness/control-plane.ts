@@ -2,8 +2,8 @@
  * A real control plane for tests: etcd and kube-apiserver on loopback, with RBAC, tokens and certificates, and on request
  * kube-controller-manager and kube-scheduler.
  *
- * Guarantees: ready means that /readyz is ok and the namespace "default" exists. Each control plane has its own
- * ports, folder, keys and data; several run in parallel. All programs die with the test process, however that
+ * Guarantees: ready means that /readyz is ok, the namespace "default" exists and all custom resources are served. Each control
+ * plane has its own ports, folder, keys and data; several run in parallel. All programs die with the test process, however that
  * ends. `stop` leaves no process and no file. A restarted program has the same address and data.
  * Works with current versions and with the one that `install-parts.sh` builds (1.20): see `findControlPlane`.
  * Caveats: no kubelet; without `controllers` nothing collects garbage, creates service accounts or updates nodes.
@@ -270,10 +270,23 @@ async function hasControllers(cluster: Cluster): Promise<boolean> {
   return status === 200;
 }
 
+type CustomResourceDefinition = {
+  spec: { group: string; names: { plural: string }; versions: { name: string }[] };
+};
+
 async function isReady(cluster: Cluster): Promise<boolean> {
   try {
-    const answers = [await cluster.request("/readyz"), await cluster.request("/api/v1/namespaces/default")];
-    return answers.every((answer) => answer.status === 200);
+    const isOk = async (path: string) => (await cluster.request(path)).status === 200;
+    if (!await isOk("/readyz") || !await isOk("/api/v1/namespaces/default")) return false;
+    // A restarted server is ready before it serves the resources of the CRDs that it has.
+    const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const { items } = await cluster.get<{ items: CustomResourceDefinition[] }>(crds);
+    for (const { spec: { group, names, versions } } of items) {
+      for (const { name } of versions) {
+        if (!await isOk(`/apis/${group}/${name}/${names.plural}?limit=1`)) return false;
+      }
+    }
+    return true;
   } catch {
     return false;
   }
