@@ -131,8 +131,9 @@ export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[
   const { files, pattern } = pick(testFiles(name).filter((file) => among?.includes(file) ?? true), only);
   if (files.length === 0) return [];
   if (name !== "unit" && name !== "process") {
-    // A guest uses a CPU all the time, and other suites run next to it.
-    const atOnce = name === "guest" || name === "systemd" ? Math.ceil(jobs / 2) : jobs;
+    // A guest uses a CPU all the time, and other suites run next to it. Cluster tests mostly wait, for each other's programs.
+    const factor = name === "guest" || name === "systemd" ? 0.5 : name === "cluster" ? 2 : 1;
+    const atOnce = Math.ceil(factor * jobs);
     return [onNode(name, files, pattern, 30 * minutes, 20 * minutes, atOnce)];
   }
   // All groups of unit tests run at once: a part of them waits for deadlines at any time.
