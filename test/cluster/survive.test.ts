@@ -102,6 +102,12 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
   };
 
   const lists = () => requests('resource="ncapps"', 'verb="list"', 'code="200"');
+  /** Returns the number of watches that began with a list, since the API server started: servers since 1.34 have them. */
+  const streamedLists = async (): Promise<number> =>
+    (await cluster.request("/metrics")).body.split("\n")
+      .filter((line) => line.startsWith("apiserver_watch_list_duration_seconds_count{"))
+      .filter((line) => line.includes('resource="ncapps"'))
+      .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 
   const assertUntouched = async () => {
     const starts = (await readFile(join(folder, "starts"), "utf8")).trim().split("\n").sort();
@@ -161,6 +167,13 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
 
   test("after a compaction the agent lists exactly once", async () => {
     const before = await lists();
+    // A compaction keeps the newest version, and that is the agent's if one of its apps was the last thing to change.
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "newest" } };
+    const { status } = await cluster.request("/api/v1/namespaces/default/configmaps", {
+      method: "POST",
+      body,
+    });
+    assert.equal(status, 201);
     await cluster.apiServer.kill("SIGKILL");
     await endJob();
     await cluster.compact();
@@ -173,7 +186,7 @@ describe("an agent whose API server dies again and again", { skip: skipUnless("c
       async () => (await fetch(`${agent.url}/apps/default/late`)).ok,
       patienceMs,
     );
-    assert.equal(await lists() - before, 1);
+    assert.equal(await lists() - before + await streamedLists(), 1);
     await cluster.request(`${path}/late`, { method: "DELETE" });
     await assertUntouched();
   });
