@@ -31,7 +31,8 @@ function reach(
 ): Promise<NCAppStatus> {
   let last: NCAppStatus | undefined;
   return waitFor(`${name} changes as expected`, async () => {
-    const answer = await fetch(`${agent.url}/apps/default/${name}`);
+    const signal = AbortSignal.timeout(60_000);
+    const answer = await fetch(`${agent.url}/apps/default/${name}`, { signal });
     last = (await answer.json() as { status?: NCAppStatus }).status;
     return last && wanted(last) ? last : undefined;
   }).catch((error) => {
