@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { test, type TestContext } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   ensureLimits,
   limitsFor,
@@ -16,6 +16,7 @@ import {
   waitUntilEmpty,
   watchEmpty,
 } from "../../../cgroups/mod.ts";
+import { waitFor } from "../../wait-for.ts";
 import { exitOf, firstLine, makeApp, MIB, NODE, startRun } from "./cgroups-app.ts";
 
 const guestIsOwn = process.env["CGROUP_ROOT"] === "/sys/fs/cgroup";
@@ -27,21 +28,25 @@ test("an allocator is killed at the cap with its whole group, 20 times of 20, an
   const dir = await makeApp(t, "greedy", { memPCT: 4, oomPolicy: "Group" });
   const neighbor = await makeApp(t, "neighbor", { memPCT: 4 });
   const { child: innocent } = startRun(neighbor, "exec sleep 1000");
-  let ends = 0;
-  const watched = watchEmpty(dir, () => ends++);
-  t.after(() => watched.close());
+  const gate = makeFifo();
 
   for (let time = 1; time <= 20; time++) {
     const before = readStats(dir)!.memory!;
-    const endsBefore = ends;
     const { child, leaf } = startRun(
       dir,
-      `sleep 1000 & sleep 1000 & ${ALLOCATE_200_MIB}; sleep 1000`,
+      `read -r _ < ${gate}; sleep 1000 & sleep 1000 & ${ALLOCATE_200_MIB}; sleep 1000`,
       `run${time}`,
     );
+    // A watch reports only the end of what it has seen alive.
+    await waitFor("the app is in its cgroup", () => listProcesses(leaf).length > 0);
+    const { promise: ended, resolve: onEmpty } = Promise.withResolvers<void>();
+    const watched = watchEmpty(dir, onEmpty, { persistent: true });
+    t.after(() => watched.close());
+    await writeFile(gate, "\n");
     assert.deepEqual(await exitOf(child), [null, "SIGKILL"], `time ${time}`);
     assert.ok(await waitUntilEmpty(leaf, { timeoutMs: 30_000 }), `time ${time}: a process survived`);
-    await until(() => ends > endsBefore);
+    await ended;
+    watched.close();
     const stats = readStats(dir)!.memory!;
     assert.equal(stats.kills.groups! - before.kills.groups!, 1, `time ${time}`);
     assert.ok(
@@ -90,7 +95,7 @@ test("a cap that shrinks below the usage waits for the app, and kills nothing", 
   assert.deepEqual(listProcesses(dir).sort(), before);
 
   release();
-  await until(() => readStats(dir)!.memory!.currentBytes < 60 * MIB);
+  await waitFor("the memory is free", () => readStats(dir)!.memory!.currentBytes < 60 * MIB);
   const done = await ensureLimits(dir, limits(6));
   assert.equal(done.pending, undefined);
   assert.deepEqual(verifyLimits(dir, limits(6)), []);
@@ -165,19 +170,20 @@ test("a value that the kernel rejects is an error that names file, value and err
 
 /** Starts an app with a child that holds `mib` MiB until `release`. */
 async function holdMemory(t: TestContext, dir: string, mib: number) {
-  const fifo = join(mkdtempSync(join(tmpdir(), "hold-")), "fifo");
-  execFileSync("mkfifo", [fifo]);
+  const fifo = makeFifo();
   // The holder fills its buffer, then waits for a reader of the fifo that never reads.
   const hold = `dd if=/dev/zero of=${fifo} bs=${mib}M count=1 2> /dev/null`;
   const { child } = startRun(dir, `exec 9<> ${fifo}; ${hold} & echo $!; wait; exec sleep 1000`);
   const holder = Number(await firstLine(child));
-  await until(() => readStats(dir)!.memory!.currentBytes > mib * MIB);
+  await waitFor("the memory is held", () => readStats(dir)!.memory!.currentBytes > mib * MIB);
   t.after(() => exitOf(child));
   return { child, release: () => process.kill(holder, "SIGKILL") };
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(20);
+function makeFifo(): string {
+  const path = join(mkdtempSync(join(tmpdir(), "hold-")), "fifo");
+  execFileSync("mkfifo", [path]);
+  return path;
 }
 
 function limits(memPCT: number) {

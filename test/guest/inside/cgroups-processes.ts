@@ -25,6 +25,7 @@ import {
   watchEmpty,
 } from "../../../cgroups/mod.ts";
 import { createRandom, type Random } from "../../random.ts";
+import { waitFor } from "../../wait-for.ts";
 import { endApp, exitOf, firstLine, joinCommand, makeApp, NODE, startRun, testRoot } from "./cgroups-app.ts";
 
 /** Double-forks into its own session, and forks on. */
@@ -246,5 +247,5 @@ function fuzzName(random: Random): string {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(20);
+  await waitFor(String(condition), condition);
 }
