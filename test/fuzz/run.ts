@@ -27,6 +27,8 @@ const hangMs = 15_000;
 const mostGrownBytes = 24 << 20;
 /** Shrinking takes time, and a few findings are enough. */
 const mostHangs = 3;
+/** The workers by the number of their job. They stay for the next target: loading modules takes longer than thousands of cases. */
+const workers = new Map<number, Worker>();
 
 const { values } = parseArgs({
   options: {
@@ -61,6 +63,7 @@ async function main(): Promise<number> {
     if (missing) console.log(`skip  ${target.name.padEnd(18)} ${missing}`);
     else found += await fuzz(target, seed);
   }
+  for (const worker of workers.values()) await worker.terminate();
   console.log(found === 0 ? "nothing found" : `${found} found; seed ${seed}`);
   return found === 0 ? 0 : 1;
 }
@@ -73,7 +76,7 @@ async function fuzz(target: Target, seed: number): Promise<number> {
   const share = Math.ceil((to - from) / Number(values.jobs));
   const parts = Array.from({ length: Math.ceil((to - from) / share) }, (_, at) => from + at * share);
   const outcomes = await Promise.all(
-    parts.map((start) => fuzzPart(target, seed, start, Math.min(to, start + share))),
+    parts.map((start, job) => fuzzPart(job, target, seed, start, Math.min(to, start + share))),
   );
   const findings = outcomes.flatMap(({ findings }) => findings);
   const cpuMs = outcomes.reduce((sum, outcome) => sum + outcome.cpuMs, 0);
@@ -85,10 +88,10 @@ async function fuzz(target: Target, seed: number): Promise<number> {
 }
 
 /** Runs cases `from` to `to`; if a case ends a worker, another continues after that case. */
-async function fuzzPart(target: Target, seed: number, from: number, to: number) {
+async function fuzzPart(job: number, target: Target, seed: number, from: number, to: number) {
   const findings: Finding[] = [];
   for (let next = from; next < to && findings.length < mostHangs;) {
-    const outcome = await runWorker({ target: target.name, seed, from: next, to });
+    const outcome = await runWorker(job, { target: target.name, seed, from: next, to });
     if (!("diedAt" in outcome)) {
       const { grownBytes, cpuMs } = outcome;
       if (to - next > 1000 && grownBytes > mostGrownBytes) {
@@ -114,9 +117,10 @@ function report(finding: Finding): void {
 
 type Outcome = Done | { diedAt: number; how: string };
 
-function runWorker(work: Omit<Work, "current">): Promise<Outcome> {
+function runWorker(job: number, work: Omit<Work, "current">): Promise<Outcome> {
   const current = new Int32Array(new SharedArrayBuffer(4)).fill(work.from - 1);
-  const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: { ...work, current } });
+  const worker = workers.get(job) ?? new Worker(new URL("./worker.ts", import.meta.url));
+  workers.set(job, worker);
   return new Promise((resolve) => {
     let seen = { number: -1, since: performance.now() };
     const watchdog = setInterval(() => {
@@ -124,22 +128,20 @@ function runWorker(work: Omit<Work, "current">): Promise<Outcome> {
       // Its modules are being loaded, which is slow on a busy machine, and no case.
       if (number < work.from) return;
       if (number !== seen.number) seen = { number, since: performance.now() };
-      else if (performance.now() - seen.since > hangMs) {
-        end({ diedAt: number, how: `does not end in ${hangMs} ms` });
-      }
+      else if (performance.now() - seen.since > hangMs) void die(`does not end in ${hangMs} ms`);
     }, 250);
     const end = (outcome: Outcome) => {
       clearInterval(watchdog);
-      worker.terminate().then(() => resolve(outcome));
+      worker.off("message", end).off("error", fail);
+      resolve(outcome);
     };
-    worker.on("message", end);
-    worker.on(
-      "error",
-      (error) =>
-        end({
-          diedAt: Math.max(work.from, Atomics.load(current, 0)),
-          how: `ended its thread: ${(error as Error).stack}`,
-        }),
-    );
+    const die = async (how: string) => {
+      workers.delete(job);
+      await worker.terminate();
+      end({ diedAt: Math.max(work.from, Atomics.load(current, 0)), how });
+    };
+    const fail = (error: unknown) => die(`ended its thread: ${(error as Error).stack}`);
+    worker.on("message", end).on("error", fail);
+    worker.postMessage({ ...work, current });
   });
 }

@@ -1,11 +1,11 @@
 /**
- * Runs a part of a target's cases in a separate thread. Before each case it stores the case number where the main thread sees it,
- * so that a case that never ends is known by its number when the thread is terminated.
+ * Runs parts of the targets' cases in a separate thread, one after the other. Before each case it stores the case number where the
+ * main thread sees it, so that a case that never ends is known by its number when the thread is terminated.
  */
 import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort } from "node:worker_threads";
 import { useDirectFiles } from "./direct-files.ts";
 import { makeInput, runCase } from "./engine.ts";
 import type { Finding } from "./found.ts";
@@ -33,10 +33,13 @@ export interface Done {
 /** A few examples of each kind of problem are enough. */
 const mostFindings = 20;
 
-if (parentPort) parentPort.postMessage(await work(workerData as Work));
+const port = parentPort;
+if (port) {
+  useDirectFiles();
+  port.on("message", async (part: Work) => port.postMessage(await work(part)));
+}
 
 async function work({ target: name, seed, from, to, current }: Work): Promise<Done> {
-  useDirectFiles();
   const target = targetNamed(name);
   const session = await target.open();
   const findings: Finding[] = [];
