@@ -90,7 +90,7 @@ test(
         cpuPCT: share,
         memPCT: share,
         terminationGracePeriodSeconds: 3,
-        tolerations: [{ ...unreachable, tolerationSeconds: 1 }],
+        tolerations: [{ ...unreachable, tolerationSeconds: 5 }],
       };
       const body = { apiVersion, kind, metadata: { name }, spec };
       await admin.request({ method: "POST", path: ncappPath("default"), body });
