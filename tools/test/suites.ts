@@ -106,7 +106,7 @@ const folders: readonly SuiteName[] = ["browser", "chaos", "cluster", "guest"];
 const nodeOnly = new RegExp(`^test/(?:${
   [
     // Decides from values; what it sends and gets passes through `kube`, which runs on both.
-    ...["api", "bench", "chaos", "controller", "hollow", "report", "scheduler", "sets", "sync"],
+    ...["api", "bench", "chaos", "controller", "fuzz", "hollow", "report", "scheduler", "sets", "sync"],
     ...["cli/plugin", "cli/screen", "cli/top", "supervisor/cron-times", "supervisor/decide"],
     // Checks and builds the program, and never runs on Deno.
     ...["install", "tools"],
@@ -133,16 +133,15 @@ export function runsOf(name: SuiteName, only?: string, among?: string[]): Suite[
     // A guest uses a CPU all the time, and other suites run next to it. Cluster tests mostly wait, for each other's programs.
     const factor = name === "guest" || name === "systemd" ? 0.5 : name === "cluster" ? 2 : 1;
     const atOnce = Math.ceil(factor * jobs);
-    return [onNode(name, files, pattern, 30 * minutes, 20 * minutes, atOnce)];
+    return [onNode(name, files, atOnce, pattern, 30 * minutes, 20 * minutes)];
   }
   // All groups of unit tests run at once: a part of them waits for deadlines at any time.
-  const atOnce = name === "unit" ? 2 * jobs : jobs;
-  const modules = (runtime: string, files: string[]) =>
-    name === "unit" ? groupFiles(`${name}-${runtime}`, files, atOnce) : files;
+  const groups = (runtime: string, files: string[], count: number): [modules: string[], atOnce: number] =>
+    name === "unit" ? [groupFiles(`${name}-${runtime}`, files, count), count] : [files, jobs];
   const onBoth = files.filter(runsOnDeno);
   return [
-    onNode(name, modules("node", files), pattern, 10 * minutes, 2 * minutes, atOnce),
-    ...(onBoth.length > 0 ? [onDeno(name, modules("deno", onBoth), pattern, 10 * minutes, atOnce)] : []),
+    onNode(name, ...groups("node", files, 4 * jobs), pattern, 10 * minutes, 2 * minutes),
+    ...(onBoth.length > 0 ? [onDeno(name, ...groups("deno", onBoth, 2 * jobs), pattern, 10 * minutes)] : []),
   ];
 }
 
@@ -183,10 +182,10 @@ function heldTo(cpus: string | undefined): string[] {
 function onNode(
   name: SuiteName,
   files: string[],
+  atOnce: number,
   pattern: string | undefined,
   timeoutMs: number,
   testTimeoutMs: number,
-  atOnce: number,
 ): Suite {
   return {
     name,
@@ -215,9 +214,9 @@ function onNode(
 function onDeno(
   name: SuiteName,
   files: string[],
+  atOnce: number,
   pattern: string | undefined,
   timeoutMs: number,
-  atOnce: number,
 ): Suite {
   return {
     name,
