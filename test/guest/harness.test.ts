@@ -129,9 +129,10 @@ describe("a guest that dies", { skip: notUml }, () => {
     await writeFile(linux, "#!/bin/sh\necho 'Kernel panic - not syncing: on purpose'; kill -ABRT $$\n", {
       mode: 0o755,
     });
-    const verdict = await tryKernel({ version: "1.0", linux, modules: temp, folder: temp });
+    const verdict = await tryKernel({ version: "1.0", linux, modules: temp, parameters: [], folder: temp });
     assert.deepEqual(verdict, {
-      machine: machineId(),
+      machine: machineId(temp),
+      parameters: [],
       features: [],
       problem: "the guest panicked: Kernel panic - not syncing: on purpose",
     });

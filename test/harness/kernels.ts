@@ -18,13 +18,20 @@ export type Kernel = {
   linux: string;
   /** The folder with a folder of modules for its version. */
   modules: string;
+  /** The kernel parameters that it needs on this machine. */
+  parameters: string[];
 };
 
 /** What not every kernel has. */
 export type KernelFeature = "cgroup-v1-memory";
 
-/** What a trial showed. */
-export type Verdict = { machine: string; features: KernelFeature[]; problem?: string };
+/** What a trial showed: the parameters that it works with and what it has then, or why it works with none. */
+export type Verdict = {
+  machine: string;
+  parameters: string[];
+  features: KernelFeature[];
+  problem?: string;
+};
 
 /** A kernel in the cache; without a verdict it was not tried on this machine. */
 export type Candidate = Kernel & { folder: string; verdict?: Verdict };
@@ -36,7 +43,9 @@ export function listKernels(cache: string): Candidate[] {
     const modules = join(folder, "modules");
     const version = existsSync(modules) ? readdirSync(modules)[0] : undefined;
     if (version === undefined) return [];
-    return [{ version, linux: join(folder, "linux"), modules, folder, verdict: readVerdict(folder) }];
+    const verdict = readVerdict(folder);
+    const { parameters = [] } = verdict ?? {};
+    return [{ version, linux: join(folder, "linux"), modules, parameters, folder, verdict }];
   }).sort((a, b) => b.version.localeCompare(a.version, undefined, { numeric: true }));
 }
 
@@ -68,16 +77,19 @@ export function verdictFile(folder: string): string {
   return join(folder, "verdict.json");
 }
 
-/** Names what decides whether a kernel works: the CPU and the kernel of this machine. */
-export function machineId(cpuinfo: string = readFileSync("/proc/cpuinfo", "utf8")): string {
+/**
+ * Names what decides whether a kernel works: the CPU and the kernel of this machine, and the folder, whose path is in the executable of
+ * a kernel with its own libc.
+ */
+export function machineId(folder: string, cpuinfo: string = readFileSync("/proc/cpuinfo", "utf8")): string {
   const lines = cpuinfo.split("\n").filter((line) => /^(?:model name|flags)\s*:/.test(line)).slice(0, 2);
-  return createHash("sha256").update([...lines, release()].join("\n")).digest("hex").slice(0, 16);
+  return createHash("sha256").update([...lines, release(), folder].join("\n")).digest("hex").slice(0, 16);
 }
 
 function readVerdict(folder: string): Verdict | undefined {
   try {
     const verdict: Verdict = JSON.parse(readFileSync(verdictFile(folder), "utf8"));
-    return verdict.machine === machineId() ? verdict : undefined;
+    return verdict.machine === machineId(folder) ? verdict : undefined;
   } catch {
     return undefined;
   }

@@ -110,8 +110,7 @@ function kernelCommand({ kernel, root, init, memory, parameters = [] }: Boot, di
     "quiet",
     // In 7.2, mappings of io_uring break fork: Node hangs, or the kernel panics. Older kernels have no io_uring to disable.
     "sysctl.kernel.io_uring_disabled=2",
-    // Since 6.16: programs hand their system calls over by a signal, not by ptrace, which costs half the CPU time.
-    "seccomp=auto",
+    ...kernel.parameters,
     ...parameters,
   ];
 }

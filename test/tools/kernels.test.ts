@@ -12,11 +12,12 @@ import {
 } from "../harness/kernels.ts";
 import { tempFolder } from "../temp-folder.ts";
 
-const works: Verdict = { machine: "here", features: [] };
+const works: Verdict = { machine: "here", parameters: [], features: [] };
 const candidate = (version: string, verdict?: Verdict): Candidate => ({
   version,
   linux: `/cache/${version}/linux`,
   modules: `/cache/${version}/modules`,
+  parameters: [],
   folder: `/cache/${version}`,
   verdict,
 });
@@ -65,11 +66,19 @@ describe("listKernels()", () => {
       writeFileSync(join(cache, name, "linux"), "");
       writeFileSync(verdictFile(join(cache, name)), verdict);
     };
-    add("uml-a", "6.9.1", JSON.stringify({ ...works, machine: machineId() }));
+    add(
+      "uml-a",
+      "6.9.1",
+      JSON.stringify({ ...works, machine: machineId(join(cache, "uml-a")), parameters: ["a=b"] }),
+    );
     add("uml-b", "6.10.2", JSON.stringify(works));
     add("uml-c", "7.0.0", "{");
-    const found = listKernels(cache).map(({ version, verdict }) => [version, verdict?.features]);
-    assert.deepEqual(found, [["7.0.0", undefined], ["6.10.2", undefined], ["6.9.1", []]]);
+    const found = listKernels(cache).map(({ version, parameters, verdict }) => [
+      version,
+      parameters,
+      verdict?.features,
+    ]);
+    assert.deepEqual(found, [["7.0.0", [], undefined], ["6.10.2", [], undefined], ["6.9.1", ["a=b"], []]]);
   });
 
   test("finds none where there is no cache", () => {
@@ -77,8 +86,9 @@ describe("listKernels()", () => {
   });
 });
 
-test("machineId() differs by the flags of the CPU", () => {
+test("machineId() differs by the flags of the CPU and by the folder", () => {
   const cpu = (flags: string) => `model name\t: A\nflags\t\t: ${flags}\n`;
-  assert.notEqual(machineId(cpu("fpu")), machineId(cpu("fpu amx_tile")));
-  assert.equal(machineId(cpu("fpu")), machineId(cpu("fpu") + cpu("fpu amx_tile")));
+  assert.notEqual(machineId("/a", cpu("fpu")), machineId("/a", cpu("fpu amx_tile")));
+  assert.notEqual(machineId("/a", cpu("fpu")), machineId("/b", cpu("fpu")));
+  assert.equal(machineId("/a", cpu("fpu")), machineId("/a", cpu("fpu") + cpu("fpu amx_tile")));
 });

@@ -5,7 +5,6 @@
 export const allowedSkips: Record<string, string> = {
   "what is served is what the page's files say": "runs on Node; esbuild's package does not run on Deno",
   "the bundle is ASCII": "runs on Node; esbuild's package does not run on Deno",
-  "promtool accepts the rules": "runs on Node; promtool does all the work",
   "memory that was freed between parts in use goes back to the system":
     "runs on Node, which can call malloc_trim",
   "useDirectFiles() reaches modules that were loaded before": "runs on Node, as the fuzzer does",

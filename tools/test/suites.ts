@@ -31,14 +31,14 @@ export const usualSuites: readonly SuiteName[] = suiteNames.filter((name) => nam
 export type Lane = (SuiteName | Lane[])[];
 
 /**
- * The order of the suites: whatever needs a guest in a lane, one guest at a time, and all others in another, so that neither waits for
- * the other. More next to the process tests would make these miss their deadlines on two CPUs. Shares of a CPU are measured on a
+ * The order of the suites: whatever needs a guest in a lane, one guest at a time, and others in another that takes as long. More next
+ * to the process tests would make these miss their deadlines on two CPUs. Shares of a CPU are measured on a
  * reserved CPU (see `cpusOf`): suites that are not pinned wait for the end of `caps`, which is the first of its lane.
  */
 export function planOf(names: readonly SuiteName[]): Lane {
   const plan: Lane = [
     "unit",
-    [["caps", "guest", "systemd", "install"], ["process", "browser", "cluster", "chaos"]],
+    [["caps", "guest", "systemd", "install", "chaos"], ["process", "browser", "cluster"]],
   ];
   const wanted = (lane: Lane): Lane =>
     lane.flatMap((step): Lane => {
