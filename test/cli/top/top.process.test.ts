@@ -83,13 +83,14 @@ describe("top on a terminal", { skip: skipUnless("tmux") }, () => {
 
   test("it sorts, scrolls, finds and quits, and leaves the terminal as it was", async () => {
     await using terminal = await openTmux({ columns: 80, rows: 24 });
-    const first = await start(terminal);
+    await start(terminal);
+    // The last line of the screen: all others are drawn by then.
+    const first = await terminal.until(/^q quit /m);
     assert.match(
       first,
       /^64 apps, 60 running; total [\d.]+% CPU, [\d.]+% memory; by CPU\nnode edge-7, agent 1\.2\.3, up 120m$/m,
     );
     assert.match(first, /^ +APP +PHASE +CPU▼ +MEM +MiB +RESTARTS +AGE$/m);
-    assert.match(first, /^q quit /m);
     await terminal.type("End");
     await terminal.until(/^> default\/app-53/m);
     await terminal.type("Home", "Down", "PageDown");
