@@ -18,7 +18,7 @@ export function runs(count: number, onDeno = Math.ceil(count / 8)): { numRuns: n
   return { numRuns: Number(PROPERTY_RUNS ?? (isDeno ? onDeno : count)), seed: Number(PROPERTY_SEED) };
 }
 
-/** A value that is the usual one, except in so many percent of all cases; it shrinks to the usual one. */
+/** The usual value, or in `percent` of all cases a rare one, which shrinks to the usual one. */
 export function mostly<T>(usual: T, percent: number, rare: fc.Arbitrary<T>): fc.Arbitrary<T> {
   return fc.oneof(
     { withCrossShrink: true },

@@ -39,7 +39,7 @@ const screen = openScreen();
 const progress = { screen, history: openHistory() };
 /** Aborted by a signal: no other suite starts, and what runs ends with all its processes. */
 const stopping = new AbortController();
-/** The suites that nobody started, each with the reason. */
+/** The suites that were not started, each with the reason. */
 const leftOut: string[] = [];
 
 async function main(words: string[]): Promise<number> {

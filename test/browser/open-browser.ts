@@ -1,7 +1,7 @@
 /**
  * A real Chromium for tests, driven by playwright-core.
  *
- * Each page has an empty profile of its own, and asks nobody but its own server. Pages that are open at the same time share a
+ * Each page has an empty profile of its own, and sends requests to its own server only. Pages that are open at the same time share a
  * browser, since each start of one takes a second. Waits end, but late: a machine that is busy with other tests may need a minute
  * for what takes a second.
  */

@@ -141,7 +141,7 @@ test("locateRoot() detects whether this machine is hybrid", async (t) => {
   const isHybrid = mountinfo.includes(" - cgroup2 ") &&
     /^(cpu|memory|pids)\t[1-9]/m.test(readFileSync("/proc/cgroups", "utf8"));
   if (!isHybrid) return t.skip("this machine is not hybrid");
-  // Another user is told first that nothing is delegated to it.
+  // For another user, the first problem is that nothing is delegated to it.
   const found = await locateRoot({ uid: 0 });
   assert.equal(!found.ok && found.reason, "hybrid");
 });
