@@ -37,12 +37,13 @@ export interface AgentProcess extends AsyncDisposable {
 /** Starts an agent with these flags on temporary folders; at the end of the block it stops with all its apps. */
 export async function startAgentProcess(
   flags: string[],
-  { openLoopback = true } = {},
+  { openLoopback = true, stateDir }: { openLoopback?: boolean; stateDir?: string } = {},
 ): Promise<AgentProcess> {
   const temp = tempFolder();
   const folder = temp.path;
+  const state = stateDir ?? join(folder, "state");
   const socket = join(folder, "agent.sock");
-  const own = ["--state-dir", join(folder, "state"), "--log-dir", join(folder, "log"), "--socket", socket];
+  const own = ["--state-dir", state, "--log-dir", join(folder, "log"), "--socket", socket];
   // Several agents of a test share the machine's ports.
   const quiet = ["--kubelet-listen", ""];
   // Most tests ask it over HTTP.
@@ -82,7 +83,7 @@ export async function startAgentProcess(
     },
     async reboot() {
       await agent.kill("SIGKILL");
-      await killApps(folder);
+      await killApps(folder, state);
       const bootId = join(folder, "boot-id");
       await writeFile(bootId, `${randomUUID()}\n`);
       wrapper = ["unshare", "--mount", "sh", "-c", `mount --bind "$0" ${bootIdFile} && exec "$@"`, bootId];
@@ -113,8 +114,8 @@ export async function startAgentProcess(
 }
 
 /** All processes of the agent's apps at once: the launchers first, so that they write down no exit. */
-async function killApps(folder: string): Promise<void> {
-  const runs = await readdir(join(folder, "state", "runs"));
+async function killApps(folder: string, state: string): Promise<void> {
+  const runs = await readdir(join(state, "runs"));
   const table = await scanProcesses();
   const launchers = await processesNaming(folder);
   const apps = runs.flatMap((runId) => [...table.membersOf({ runId }), ...table.execsOf({ runId })])

@@ -28,7 +28,7 @@ test(
 
     const shellFile = join(folder, "app.sh");
     await writeFile(shellFile, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
-    await using agent = await startAgentProcess(["--standalone", "--state-dir", join(disk, "state")]);
+    await using agent = await startAgentProcess(["--standalone"], { stateDir: join(disk, "state") });
     const command = (...words: string[]) => agent.command(...words, "--socket", agent.socket);
     const { code, stderr } = await command("run", shellFile, "--name", "app");
     assert.equal(code, 0, stderr);

@@ -121,7 +121,7 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
       const renewals = () => requests(agent, "leases");
       const renewed = async () => {
         const before = await renewals();
-        await waitFor("the Leases are renewed", async () => await renewals() >= before + 2);
+        await waitFor("a Lease is renewed", async () => await renewals() > before);
       };
       await renewed();
       const before = await asked();
