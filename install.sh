@@ -639,13 +639,11 @@ main() {
   esac
   # The agent first: it would restart the apps.
   if [ -d "$root/run/systemd/system" ]; then remove_from_systemd; else remove_from_openrc; fi
-  # Without it, what the agent left to bound the logs ends.
-  rm -f "$root$state/log-guard"
   stop_apps
   remove_cgroups
   remove_environments
   remove_folder "$root/run/nckubelet"
-  rm -rf "$root"/usr/local/bin/.nckubelet-install.* "$root/run/nckubelet-install.lock"
+  rm -rf "$root"/usr/local/bin/.nckubelet-install.* "$root"/usr/local/bin/nckubelet-launcher-* "$root/run/nckubelet-install.lock"
   if [ "$purge" = yes ]; then
     for folder in $kept; do remove_folder "$root$folder"; done
     rm -rf "$root/var/log/nckubelet.log" "$root/etc/systemd/system/nckubelet.service.d"

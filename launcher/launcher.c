@@ -8,7 +8,7 @@
  *   launcher copy MARK LOG PIPE SOURCE   copies to the log in place of a launcher that was killed
  *
  * A request is its length, then the count of its fields (both 32 bits, little-endian), then the fields, each ended by NUL:
- * MARK KEEPER LEAF LOG ENVIRONMENT FOLDER USER COMMAND... The answer is 32 bits: a pid, or a negative error number.
+ * MARK KEEPER LEAF LOG ENVIRONMENT FOLDER USER COMMAND..., where LOG is a folder. The answer is 32 bits: a pid, or a negative error number.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -29,6 +30,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* linux/sched.h, since Linux 5.7. */
@@ -38,12 +40,16 @@
 #define CANNOT_EXECUTE 126
 #define NOT_FOUND 127
 #define SOFT_FILES 65536
+/* What an app's log may take, unless its agent says otherwise; src/supervisor/logs/log-policy.ts has the same. */
+#define USUAL_BYTES (10ULL << 20)
+#define USUAL_FILES 5
+#define MIN_BYTES 65536
+#define MAX_FILES 1000
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* What launchers and copiers have open, where others find it: the reading end of the pipe, and the log. */
+/* Where launchers and copiers have the reading end of the pipe, so that others find it. */
 #define PIPE 0
 #define PIPE_LINK "/proc/self/fd/0"
-#define LOG 9
 
 /* Tests compile a launcher that is killed at one of these steps. */
 #ifdef CRASH_AT
@@ -91,13 +97,15 @@ static void add(struct text *to, const char *from) {
   to->bytes[to->length] = '\0';
 }
 
-static void add_number(struct text *to, unsigned number) {
-  char digits[12], *start = digits + sizeof digits;
-  *--start = '\0';
+static void add_digits(struct text *to, uint64_t number, int least) {
+  char digits[24], *end = digits + sizeof digits - 1, *start = end;
+  *end = '\0';
   do *--start = (char)('0' + number % 10);
-  while (number /= 10);
+  while ((number /= 10) || end - start < least);
   add(to, start);
 }
+
+static void add_number(struct text *to, unsigned number) { add_digits(to, number, 1); }
 
 static const char *join(struct text *to, const char *const *parts) {
   for (to->length = 0; *parts; parts++) add(to, *parts);
@@ -415,6 +423,294 @@ static _Noreturn void become_command(int environment, const char *folder, const 
   execute(command, variables);
 }
 
+/* --- The log --- */
+
+/*
+ * A log is a folder of parts, `app.log.START`, each named by the position of its first byte in all that the app wrote. The one with
+ * the highest number grows; the link `app.log` leads to it. Beside each part is its index, `app.times.START`, one sample a second at
+ * most. Whoever writes holds the lock of the folder, so a part that has a successor never changes, and readers need no lock.
+ */
+static struct {
+  const char *path;
+  int folder, part, index;
+  /* The position of the part's first byte, and how long its index is. */
+  uint64_t start, index_bytes;
+  /* The time of the last sample of this process; 0 for none in this part. */
+  uint64_t sampled;
+  uint64_t max_bytes, max_files;
+} app_log = {.folder = -1, .part = -1, .index = -1};
+
+/* All bytes from this position to that of the next sample were written at this time, in milliseconds, or in the second after it. */
+struct sample { uint64_t time, position; };
+/* In a time: a run starts here. */
+#define RUN_STARTS (1ULL << 63)
+
+#define LINK "app.log"
+#define PART "app.log."
+#define INDEX "app.times."
+#define START_DIGITS 16
+
+struct parts { uint64_t count, bytes, oldest, newest, newest_bytes; };
+
+/* As many digits as JavaScript can count. */
+static bool read_digits(const char **at, uint64_t *to) {
+  const char *start = *at;
+  for (*to = 0; **at >= '0' && **at <= '9' && *at - start < START_DIGITS; (*at)++) *to = *to * 10 + (uint64_t)(**at - '0');
+  return *at > start && *to <= 1ULL << 53;
+}
+
+static bool read_start(const char *name, const char *kind, uint64_t *to) {
+  size_t length = strlen(kind);
+  const char *at = name + length;
+  return strncmp(name, kind, length) == 0 && read_digits(&at, to) && at == name + length + START_DIGITS && *at == '\0';
+}
+
+static const char *name_file(struct text *to, const char *kind, uint64_t start) {
+  joined(to, kind);
+  add_digits(to, start, START_DIGITS);
+  return to->bytes;
+}
+
+static struct parts list_parts(void) {
+  /* As the kernel has it: the C library would need a heap. */
+  struct entry { uint64_t inode, next; unsigned short length; unsigned char type; char name[]; };
+  _Alignas(struct entry) char entries[4096];
+  struct parts found = {.oldest = UINT64_MAX};
+  lseek(app_log.folder, 0, SEEK_SET);
+  for (long got; (got = syscall(SYS_getdents64, app_log.folder, entries, sizeof entries)) > 0;) {
+    for (char *at = entries; at < entries + got; at += ((struct entry *)at)->length) {
+      const char *name = ((struct entry *)at)->name;
+      uint64_t start;
+      struct stat info;
+      bool is_part = read_start(name, PART, &start);
+      if ((!is_part && !read_start(name, INDEX, &start)) || fstatat(app_log.folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      found.bytes += (uint64_t)info.st_size;
+      if (!is_part) continue;
+      if (start < found.oldest) found.oldest = start;
+      if (found.count++ > 0 && start < found.newest) continue;
+      found.newest = start;
+      found.newest_bytes = (uint64_t)info.st_size;
+    }
+  }
+  return found;
+}
+
+/* The index first: what a crash leaves is a part, which the next one finds. */
+static void remove_part(uint64_t start) {
+  struct text name;
+  unlinkat(app_log.folder, name_file(&name, INDEX, start), 0);
+  STEP(18);
+  unlinkat(app_log.folder, name_file(&name, PART, start), 0);
+}
+
+/* On a full disk the oldest lines go first; false if that is not why, or if there are none but those of the last part. */
+static bool make_space(void) {
+  if (errno != ENOSPC && errno != EDQUOT) return false;
+  struct parts parts = list_parts();
+  bool found = parts.count > 1;
+  if (found) remove_part(parts.oldest);
+  else errno = ENOSPC;
+  return found;
+}
+
+static bool append(int file, const void *from, size_t length) {
+  for (const char *at = from; length > 0;) {
+    ssize_t written = write(file, at, length);
+    if (written < 0 && make_space()) continue;
+    if (written <= 0) return false;
+    at += written;
+    length -= (size_t)written;
+  }
+  return true;
+}
+
+/* Whoever makes a limit smaller keeps the last part that is too large for it, until others follow. */
+static void remove_old_parts(void) {
+  for (;;) {
+    struct parts parts = list_parts();
+    bool too_much = parts.count > 2 && parts.bytes > app_log.max_files * app_log.max_bytes;
+    if (parts.count < 2 || (parts.count <= app_log.max_files && !too_much)) return;
+    remove_part(parts.oldest);
+  }
+}
+
+/* `BYTES FILES`, where the agent has written them: they may change at any time. */
+static void read_limits(void) {
+  char text[64];
+  const char *at = text;
+  uint64_t bytes, files;
+  int file = openat(app_log.folder, ".limits", O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  text[file < 0 ? 0 : read_all(file, text, sizeof text - 1)] = '\0';
+  if (file >= 0) close(file);
+  bool valid = read_digits(&at, &bytes) && *at++ == ' ' && read_digits(&at, &files) && *at == '\n' && bytes >= MIN_BYTES && files > 0 &&
+               files <= MAX_FILES;
+  app_log.max_bytes = valid ? bytes : USUAL_BYTES;
+  app_log.max_files = valid ? files : USUAL_FILES;
+}
+
+/* Whether the link leads to this part: no other has been started behind it. */
+static bool is_last(void) {
+  struct text name;
+  char link[64];
+  ssize_t length = readlinkat(app_log.folder, LINK, link, sizeof link);
+  name_file(&name, PART, app_log.start);
+  return length == (ssize_t)name.length && memcmp(link, name.bytes, name.length) == 0;
+}
+
+static bool make_last(bool next) {
+  struct text name;
+  name_file(&name, PART, app_log.start);
+  do unlinkat(app_log.folder, ".app.log", 0);
+  while (symlinkat(name.bytes, app_log.folder, ".app.log") != 0 && make_space());
+  if (next) STEP(14);
+  return renameat(app_log.folder, ".app.log", app_log.folder, LINK) == 0;
+}
+
+static int open_file(const char *kind, uint64_t start) {
+  struct text name;
+  int file, flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+  do file = openat(app_log.folder, name_file(&name, kind, start), flags, 0640);
+  while (file < 0 && make_space());
+  return file;
+}
+
+/* A sample that a crash or a full disk has cut is removed. */
+static void open_index(void) {
+  struct stat info;
+  app_log.index = open_file(INDEX, app_log.start);
+  app_log.index_bytes = app_log.index >= 0 && fstat(app_log.index, &info) == 0 ? (uint64_t)info.st_size : 0;
+  uint64_t torn = app_log.index_bytes % sizeof(struct sample);
+  if (torn > 0 && ftruncate(app_log.index, (off_t)(app_log.index_bytes - torn)) == 0) app_log.index_bytes -= torn;
+}
+
+/*
+ * Opens the part that grows, or the one after it; the first if there is none. The link comes first: others that write see it, and
+ * write no more to a part that is followed by another. If it leads nowhere after a crash, they open the last part again.
+ */
+static bool open_part(bool next) {
+  struct parts parts = list_parts();
+  if (app_log.part >= 0) close(app_log.part);
+  if (app_log.index >= 0) close(app_log.index);
+  app_log.start = parts.newest + (next ? parts.newest_bytes : 0);
+  app_log.sampled = 0;
+  app_log.part = app_log.index = -1;
+  if (!is_last() && !make_last(next)) return false;
+  if (next) STEP(15);
+  app_log.part = open_file(PART, app_log.start);
+  if (app_log.part < 0) return false;
+  if (next) STEP(16);
+  open_index();
+  if (next) STEP(17);
+  read_limits();
+  remove_old_parts();
+  return true;
+}
+
+static void add_sample(uint64_t position, uint64_t flags) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t time = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+  /* A clock that was set back is no reason to wait. */
+  if (!flags && time >= app_log.sampled && time - app_log.sampled < 1000) return;
+  struct sample sample = {time | flags, position};
+  app_log.sampled = time;
+  if (flags == 0) {
+    uint64_t before = app_log.max_files;
+    read_limits();
+    if (app_log.max_files < before) remove_old_parts();
+    close(app_log.index);
+    open_index();
+  }
+  if (append(app_log.index, &sample, sizeof sample)) app_log.index_bytes += sizeof sample;
+}
+
+/* Locks the log; its folder is opened again if somebody has removed it. */
+static bool lock_log(void) {
+  for (;;) {
+    struct stat info;
+    if (app_log.folder >= 0) {
+      flock(app_log.folder, LOCK_EX);
+      if (fstat(app_log.folder, &info) == 0 && info.st_nlink > 0) return true;
+      close(app_log.folder);
+    }
+    mkdir(app_log.path, 0750);
+    app_log.folder = open(app_log.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (app_log.folder < 0) return false;
+  }
+}
+
+static bool open_log(const char *path, bool starts) {
+  struct stat info;
+  app_log.path = path;
+  if (!lock_log()) return false;
+  bool opened = open_part(false) && fstat(app_log.part, &info) == 0;
+  int problem = errno;
+  if (opened && starts) add_sample(app_log.start + (uint64_t)info.st_size, RUN_STARTS);
+  flock(app_log.folder, LOCK_UN);
+  errno = problem;
+  return opened;
+}
+
+/* How much of the output this part takes: whole lines, unless one is longer than what there is room for. */
+static size_t fitting(const char *bytes, size_t length, uint64_t used) {
+  uint64_t room = used < app_log.max_bytes ? app_log.max_bytes - used : 0;
+  if (length <= room) return length;
+  const char *last = memrchr(bytes, '\n', (size_t)room);
+  return last ? (size_t)(last - bytes) + 1 : 0;
+}
+
+static bool write_log(const char *bytes, size_t length) {
+  struct stat info;
+  bool done = lock_log();
+  if (!done) return false;
+  while (done && length > 0) {
+    if (!is_last() || fstat(app_log.part, &info) != 0 || info.st_nlink == 0)
+      done = open_part(false) && fstat(app_log.part, &info) == 0;
+    if (!done) break;
+    add_sample(app_log.start + (uint64_t)info.st_size, 0);
+    size_t fits = fitting(bytes, length, (uint64_t)info.st_size + app_log.index_bytes);
+    if (fits == 0 && info.st_size > 0) {
+      done = open_part(true);
+      continue;
+    }
+    if (fits == 0) fits = length;
+    done = append(app_log.part, bytes, fits);
+    bytes += fits;
+    length -= fits;
+  }
+  int problem = errno;
+  flock(app_log.folder, LOCK_UN);
+  errno = problem;
+  return done;
+}
+
+/* Says in the log what it lacks, as soon as it can be written to again; false if it still cannot. */
+static bool note_loss(size_t *lost, int why) {
+  struct text line;
+  if (*lost == 0) return true;
+  joined(&line, "\nnckubelet: up to ");
+  add_digits(&line, *lost, 1);
+  add(&line, " bytes of output are lost: ");
+  add(&line, strerror(why));
+  add(&line, "\n");
+  if (!write_log(line.bytes, line.length)) return false;
+  *lost = 0;
+  return true;
+}
+
+/* Copies output of the app to the log; returns how much there was, or -1 for none yet. What a full disk refuses is lost. */
+static ssize_t copy(void) {
+  static size_t lost;
+  static int why;
+  char bytes[16384];
+  ssize_t got = read(PIPE, bytes, sizeof bytes);
+  if (!note_loss(&lost, why) || (got > 0 && !write_log(bytes, (size_t)got))) {
+    why = errno;
+    if (got > 0) lost += (size_t)got;
+  }
+  return got;
+}
+
 /* --- The launcher --- */
 
 /* Forks into a cgroup if the kernel can, so that the child needs no move, which is slow; sets whether it did. */
@@ -439,14 +735,6 @@ static void set_title(const char *name, const char *of) {
   memcpy(title + length, of, strlen(of));
 }
 
-static int open_log(const char *path) { return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0640); }
-
-/* Opens the log where others find it; the copy goes to the same place. */
-static bool keep_log(const char *path) {
-  int log = open_log(path);
-  return log >= 0 && dup3(log, LOG, O_CLOEXEC) >= 0 && close(log) == 0;
-}
-
 /*
  * Opens the pipe of a run. The app's end, which is returned, or a negative error number, also reads: so a launcher that is killed ends no app by SIGPIPE, and
  * an app that opens /dev/stderr again never waits for a reader.
@@ -458,33 +746,6 @@ static int open_pipe(void) {
   close(ends[1]);
   int output = open(PIPE_LINK, O_RDWR | O_CLOEXEC);
   return output < 0 ? -errno : output;
-}
-
-/* Says in the log what it lacks, as soon as it can be written to again; false if it still cannot. */
-static bool note_loss(size_t *lost, int why) {
-  struct text line;
-  if (*lost == 0) return true;
-  joined(&line, "\nnckubelet: up to ");
-  add_number(&line, (unsigned)*lost);
-  add(&line, " bytes of output are lost: ");
-  add(&line, strerror(why));
-  add(&line, "\n");
-  if (!write_all(LOG, line.bytes, line.length)) return false;
-  *lost = 0;
-  return true;
-}
-
-/* Copies output of the app to the log; returns how much there was, or -1 for none yet. What a full disk refuses is lost. */
-static ssize_t copy(void) {
-  static size_t lost;
-  static int why;
-  char bytes[16384];
-  ssize_t got = read(PIPE, bytes, sizeof bytes);
-  if (!note_loss(&lost, why) || (got > 0 && !write_all(LOG, bytes, (size_t)got))) {
-    why = errno;
-    if (got > 0) lost += (size_t)got;
-  }
-  return got;
 }
 
 static _Noreturn void become_script(const struct run *run, bool inside, int output, int environment) {
@@ -536,7 +797,7 @@ static _Noreturn void launch(const struct run *run, bool inside) {
   sigprocmask(SIG_SETMASK, &every, NULL);
   signal(SIGCHLD, SIG_DFL);
   setsid();
-  umask(077);
+  umask(027);
   STEP(3);
   int output = open_pipe();
   int mark = claim(run);
@@ -550,7 +811,7 @@ static _Noreturn void launch(const struct run *run, bool inside) {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   STEP(6);
 
-  if (!keep_log(run->log)) fail(run, "cannot open the log ", run->log, strerror(errno));
+  if (!open_log(run->log, true)) fail(run, "cannot open the log ", run->log, strerror(errno));
   int environment = open(run->environment, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (environment < 0) fail(run, "cannot open the environment ", run->environment, strerror(errno));
   sigemptyset(&wanted);
@@ -601,7 +862,7 @@ static int copy_in_place(int count, char **argument) {
   sigfillset(&every);
   sigprocmask(SIG_SETMASK, &every, NULL);
   int mark = open(joined(&path, argument[2], ".claim"), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-  if (mark < 0 || flock(mark, LOCK_EX | LOCK_NB) != 0 || !keep_log(argument[3])) return SETUP_FAILED;
+  if (mark < 0 || flock(mark, LOCK_EX | LOCK_NB) != 0 || !open_log(argument[3], false)) return SETUP_FAILED;
   /* Without a writer, an open that may wait would wait forever. */
   int end = open_if_pipe(argument[5], argument[4], O_RDONLY | O_NONBLOCK);
   if (end < 0 || dup2(end, PIPE) < 0 || fcntl(PIPE, F_SETFL, 0) != 0) return SETUP_FAILED;
@@ -609,6 +870,24 @@ static int copy_in_place(int count, char **argument) {
   if (read_own_stat(&stat)) write_all(mark, stat.bytes, stat.length);
   while (copy() > 0) {}
   return 0;
+}
+
+/* Returns a pipe that a new process copies to the log, until nobody may write to it any more. */
+static int start_copier(const char *log) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  pid_t copier = fork();
+  if (copier == 0) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (dup2(ends[0], PIPE) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || close(ends[1]) != 0) _exit(SETUP_FAILED);
+    umask(027);
+    setsid();
+    if (!open_log(log, false)) _exit(SETUP_FAILED);
+    while (copy() > 0) {}
+    _exit(0);
+  }
+  close(ends[0]);
+  return copier < 0 ? -1 : ends[1];
 }
 
 /* --- The zygote --- */
@@ -665,10 +944,10 @@ static int enter(int count, char **argument) {
   }
   set_defaults();
   if (*log) {
-    /* The pipe of the run, if its launcher still has it, or the log itself. */
+    /* The pipe of the run, if its launcher or a copier still has it. */
     int file = open_if_pipe(source, pipe, O_RDWR);
     bool is_pipe = file >= 0;
-    if (!is_pipe) file = open_log(log);
+    if (!is_pipe) file = start_copier(log);
     if (file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
     /* The launcher no longer looks at a pipe that all processes of the app have closed. */
     if (is_pipe) kill(atoi(source + strlen("/proc/")), SIGCHLD);

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { scanProcesses } from "../src/supervisor/process-table.ts";
+import { builtLauncher } from "./harness/launcher.ts";
 import { processesNaming } from "./harness/processes.ts";
 import { tempFolder } from "./temp-folder.ts";
 import { waitFor } from "./wait-for.ts";
@@ -109,6 +110,7 @@ export async function startAgentProcess(
       temp.remove();
     },
   };
+  if (!process.env.NCKUBELET_BIN) await builtLauncher();
   await agent.start();
   return agent;
 }

@@ -1,10 +1,9 @@
 /**
  * Builds `dist/nckubelet`, one executable that needs no Node on its target.
  *
- * Usage: node tools/build.ts [--arch amd64|arm64] [--with deno] [--only launcher] [--need launcher]
+ * Usage: node tools/build.ts [--arch amd64|arm64] [--with deno] [--only launcher]
  *   --arch ARCH   build for that architecture, as dist/nckubelet-ARCH; default: this machine, as dist/nckubelet
- *   --only launcher   compile the native launcher only, for a checkout: dist/launcher-ARCH
- *   --need launcher   fail if no compiler for the native launcher is installed, as for a release
+ *   --only launcher   compile the launcher only, for a checkout: dist/launcher-ARCH
  *   --with deno   also build with `deno compile`, as dist/nckubelet-deno, if denort is available
  */
 import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
@@ -23,9 +22,9 @@ import { checkout } from "./checkout.ts";
 const dist = join(checkout, "dist");
 
 async function main(words: string[]): Promise<void> {
-  const { arch, suffix, withDeno, onlyLauncher, needLauncher } = readRequest(words);
+  const { arch, suffix, withDeno, onlyLauncher } = readRequest(words);
   await mkdir(dist, { recursive: true });
-  const launcher = await buildLauncher(arch, needLauncher || onlyLauncher);
+  const launcher = await buildLauncher(arch);
   if (onlyLauncher) return;
   const work = await mkdtemp(join(dist, ".work-"));
   try {
@@ -44,7 +43,6 @@ interface Request {
   suffix: string;
   withDeno: boolean;
   onlyLauncher: boolean;
-  needLauncher: boolean;
 }
 
 function readRequest(words: string[]): Request {
@@ -54,7 +52,6 @@ function readRequest(words: string[]): Request {
       arch: { type: "string" },
       with: { type: "string" },
       only: { type: "string" },
-      need: { type: "string" },
     },
   });
   const { arch = hostArchitecture(), with: extra = "" } = values;
@@ -64,40 +61,28 @@ function readRequest(words: string[]): Request {
   if (extra !== "" && extra !== "deno") {
     throw new Error(`--with ${JSON.stringify(extra)}: only deno can be added`);
   }
-  for (const name of ["only", "need"] as const) {
-    const part = values[name];
-    if (part !== undefined && part !== "launcher") {
-      throw new Error(`--${name} ${JSON.stringify(part)}: only launcher can be named`);
-    }
+  if (values.only !== undefined && values.only !== "launcher") {
+    throw new Error(`--only ${JSON.stringify(values.only)}: only launcher can be named`);
   }
   return {
     arch,
     suffix: values.arch ? `-${arch}` : "",
     withDeno: extra === "deno",
     onlyLauncher: values.only !== undefined,
-    needLauncher: values.need !== undefined,
   };
 }
 
-/** Compiles the native launcher; undefined without a compiler: the program then starts apps with sh. */
-async function buildLauncher(arch: Architecture, isNeeded: boolean): Promise<string | undefined> {
+async function buildLauncher(arch: Architecture): Promise<string> {
   const output = join(dist, `launcher-${arch}`);
   const compiler = await compileLauncher(arch, output);
-  if (compiler) {
-    console.log(`${await describe(output)} for ${arch}, by ${compiler}`);
-    return output;
-  }
-  const why = `no compiler for the native launcher for ${arch}: test/harness/install-parts.sh compilers`;
-  if (isNeeded) throw new Error(why);
-  console.log(`${why}; this build starts apps with sh`);
-  await rm(output, { force: true });
-  return undefined;
+  console.log(`${await describe(output)} for ${arch}, by ${compiler}`);
+  return output;
 }
 
 async function buildByNode(
   { bundle, launcher, arch, work, output }: {
     bundle: string;
-    launcher: string | undefined;
+    launcher: string;
     arch: Architecture;
     work: string;
     output: string;

@@ -14,6 +14,7 @@ import { instanceName } from "../src/cli/config/config.ts";
 import { appTable } from "../src/cli/screen/app-table.ts";
 import { createLogger, describeError } from "../src/lib/log.ts";
 import { version } from "../src/lib/version.ts";
+import { currentLauncher } from "./build/launcher.ts";
 import { layOut, type Screen } from "./demo/screen.ts";
 
 const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -35,6 +36,7 @@ try {
 }
 
 async function runDemo(): Promise<void> {
+  await currentLauncher();
   const notes: string[] = [];
   const note = (line: string) => void (isTerminal ? notes.push(line) : console.log(line));
   const agent = await startAgent({

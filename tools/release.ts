@@ -24,7 +24,7 @@ async function main(words: string[]): Promise<void> {
   const executables: Partial<Record<Architecture, string>> = {};
   for (const arch of architectures) {
     process.stdout.write(
-      await must(process.execPath, ["tools/build.ts", "--arch", arch, "--need", "launcher"], {
+      await must(process.execPath, ["tools/build.ts", "--arch", arch], {
         cwd: checkout,
       }),
     );

@@ -88,8 +88,8 @@ function launcherKB(agentFolder: string): { each: number; count: number } {
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {
       const words = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
-      // The native launcher names its marks there, the sh launcher its script.
-      if (!words[1]?.startsWith(agentFolder) || !/\/launcher-\w+\.sh$|\/marks\//.test(words[1])) continue;
+      // It names its marks there.
+      if (!words[1]?.startsWith(agentFolder) || !words[1].includes("/marks/")) continue;
       const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
       sizes.push(Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1]));
     } catch {

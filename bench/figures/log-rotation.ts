@@ -1,17 +1,24 @@
 /**
- * 200 MB of numbered lines written at full speed under rotation at 1 MiB, with followers: every number must be there once, in the parts
- * joined and for each follower, or there is no figure. The limit is the same lines written without rotation and followers.
+ * 200 MB of numbered lines written at full speed by an app whose launcher rotates its log at 1 MiB, with followers: every number must
+ * be there once, in the parts joined and for each follower, or there is no figure. The limit is the same lines written to a file
+ * without a launcher and followers.
  */
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
+import { silentLogger } from "../../src/lib/log.ts";
+import { cleanPath } from "../../src/lib/shell.ts";
+import { ZygoteLauncher } from "../../src/supervisor/launcher/launcher.ts";
 import { listParts } from "../../src/supervisor/logs/log-parts.ts";
 import { followLog, readLog } from "../../src/supervisor/logs/read-log.ts";
-import { rotateIfNeeded } from "../../src/supervisor/logs/rotation.ts";
-import { createNumberCheck, writeNumbers } from "../../test/supervisor/logs/numbered-log.ts";
+import { prepareMarks, readMarks } from "../../src/supervisor/run/launcher-marks.ts";
+import { builtLauncher } from "../../test/harness/launcher.ts";
+import { createNumberCheck, numberLines, setLimits } from "../../test/supervisor/logs/log-files.ts";
 import { tempFolder } from "../../test/temp-folder.ts";
+import { waitFor } from "../../test/wait-for.ts";
 import type { Benchmark, Figure } from "../benchmark.ts";
 
 const megabytes = 200;
@@ -31,10 +38,10 @@ async function measure(): Promise<Figure[]> {
   using temp = tempFolder();
   const folder = temp.path;
   const plain = performance.now();
-  await writeNumbers(join(folder, "plain"), count);
+  execFileSync("sh", ["-c", `${numberLines(count)} >'${folder}/plain'`]);
   const plainSeconds = (performance.now() - plain) / 1000;
   await rm(join(folder, "plain"));
-  return describe(await rotateAll(join(folder, "app.log"), folder), plainSeconds);
+  return describe(await rotateAll(folder), plainSeconds);
 }
 
 interface Rotated {
@@ -43,28 +50,31 @@ interface Rotated {
   parts: number;
 }
 
-async function rotateAll(path: string, folder: string): Promise<Rotated> {
-  await writeNumbers(path, 1);
+async function rotateAll(folder: string): Promise<Rotated> {
+  const [log, environment, mark, gate] = ["log", "environment", "run-1", "gate"].map((name) =>
+    join(folder, name)
+  );
+  await mkdir(log!);
+  await setLimits(log!, 2 ** 20, 1000);
+  await writeFile(environment!, `export PATH='${cleanPath}'\n`);
+  const launcher = new ZygoteLauncher({ path: await builtLauncher(), log: silentLogger });
+  prepareMarks(mark!, dirname(mark!));
+  const script = `until [ -e '${gate}' ]; do sleep 0.01; done; ${numberLines(count)}`;
+  const entry = { leaf: "", user: "", workingDir: "/", environment: environment! };
+  await launcher.start({ mark: mark!, keeper: "", log: log!, entry, command: ["sh", "-c", script] });
+  await waitFor("its log", async () => (await listParts(log!)).length > 0);
   const started = performance.now();
   const cpu = process.cpuUsage();
-  let isWriting = true;
-  let writtenSeconds = 0;
-  const writing = writeNumbers(path, count - 1, 2).finally(() => {
-    isWriting = false;
-    writtenSeconds = (performance.now() - started) / 1000;
-  });
   const signal = new AbortController().signal;
-  const following = Array.from({ length: followers }, () => check(followLog(folder, { signal })));
-  for (let rotated = true; isWriting || rotated;) {
-    const result = await rotateIfNeeded(path, { maxBytes: 2 ** 20, maxFiles: 10_000 });
-    assert.deepEqual({ ...result, rotated: true }, { rotated: true, lossless: true, droppedBytes: 0 });
-    ({ rotated } = result);
-  }
-  await writing;
+  const following = Array.from({ length: followers }, () => check(followLog(log!, { signal })));
+  await writeFile(gate!, "");
+  await waitFor("its end", () => readMarks(mark!).exit, 600_000);
+  const writtenSeconds = (performance.now() - started) / 1000;
   await Promise.all(following);
   const { user, system } = process.cpuUsage(cpu);
-  await check(readLog(folder));
-  return { writtenSeconds, cpuSeconds: (user + system) / 1e6, parts: (await listParts(path)).length };
+  await check(readLog(log!));
+  launcher.close();
+  return { writtenSeconds, cpuSeconds: (user + system) / 1e6, parts: (await listParts(log!)).length };
 }
 
 function describe({ writtenSeconds, cpuSeconds, parts }: Rotated, plainSeconds: number): Figure[] {
@@ -78,7 +88,7 @@ function describe({ writtenSeconds, cpuSeconds, parts }: Rotated, plainSeconds: 
       note: `every line once in ${parts} parts and for each of ${followers} followers`,
     },
     {
-      figure: "CPU to rotate, follow and check 100 MB of log",
+      figure: "CPU to follow and check 100 MB of log",
       ours: cpuSeconds / megabytes * 100,
       unit: "s",
       note: `the ${followers} followers and the check of every line are in it`,

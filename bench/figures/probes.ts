@@ -103,8 +103,7 @@ async function measureKinds(
       ours: Math.max(0, exec.withChildren - none.withChildren) * exec.seconds / execs * 1000,
       unit: "ms",
       limit: { what: "fork and exec of the command alone", value: startMs },
-      note:
-        "the command runs in the app's cgroup, as its user, in its environment: a shell, setsid, setpriv and a shell come before it",
+      note: "the command runs in the app's cgroup, as its user, in its environment",
     },
   ];
 }

@@ -148,18 +148,13 @@ export async function startAgent(
   }, opened);
   opened.defer(() => kubelet.close());
 
-  let isNodeStopping = false;
-  opened.defer(async () => {
-    await supervisor.close();
-    if (!isNodeStopping) await supervisor.leaveGuard();
-  });
+  opened.defer(() => supervisor.close());
   await supervisor.restore();
   // An app at rest does not change again: what an earlier agent could not report would never be reported.
   reportAll();
   void disk.refresh().then(() => readiness.update());
   opened.defer(async () => {
-    isNodeStopping = await isShuttingDown(log);
-    if (isNodeStopping) {
+    if (await isShuttingDown(log)) {
       const timeoutMs = supervisor.longestGraceMs + options.stopTimeoutMs;
       log.info("the node is shutting down: stopping all apps", { longest: `${timeoutMs / 1000} s` });
       await allowStopTime(timeoutMs, options);

@@ -18,7 +18,7 @@ import type { Services } from "../server/services.ts";
 import type { AgentOptions } from "./options.ts";
 
 export interface ListenerParts
-  extends Omit<Services, "followers" | "readers" | "logs" | "stateDir" | "logDir" | "dashboardURL"> {
+  extends Omit<Services, "followers" | "readers" | "stateDir" | "logDir" | "dashboardURL"> {
   /** Reviews tokens that no file lists. */
   client?: KubeClient;
   /** Filled with the ports that are not open. */
@@ -59,9 +59,9 @@ export async function openListeners(
     const url = found.find((address) => address.startsWith("http:"));
     return url && `${url}/${local ? `#token=${local.token}` : ""}`;
   };
-  const { stateDir, logDir, logs } = options;
+  const { stateDir, logDir } = options;
   const serve = (listener: Listener) =>
-    createServerApp(listener, { ...parts, stateDir, logDir, logs, dashboardURL, ...places() });
+    createServerApp(listener, { ...parts, stateDir, logDir, dashboardURL, ...places() });
   let isStarting = true;
   const onOpen = (address: string) => {
     found.push(address);

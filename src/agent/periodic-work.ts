@@ -8,7 +8,6 @@ import type { ClusterReports } from "./cluster-reports.ts";
 import type { AgentOptions } from "./options.ts";
 import { returnMemory } from "./return-memory.ts";
 import {
-  createIdleApps,
   type DiskCheck,
   type HistoryKeeper,
   type Meter,
@@ -31,13 +30,10 @@ export interface PeriodicParts {
   readiness: Readiness;
 }
 
-const logCheckMs = 10_000;
-
 /** Starts the periodic work; each promise resolves after the signal aborts. */
 export function startPeriodicWork(parts: PeriodicParts, signal: AbortSignal): Promise<void>[] {
   const { options, supervisor, sync, cluster, counters, meter, history, node, disk, readiness } = parts;
   const { log, syncPeriodMs, reportPeriodMs } = options;
-  const isIdle = createIdleApps(supervisor, meter);
 
   const syncAll = async () => {
     const { sources, complete } = counters.syncs.time(() => sync.reconcile());
@@ -56,7 +52,6 @@ export function startPeriodicWork(parts: PeriodicParts, signal: AbortSignal): Pr
     repeat(syncPeriodMs, signal, syncAll, log),
     repeat(reportPeriodMs, signal, () => meter.readAll(), log),
     repeat(samplePeriodMs, signal, sample, log),
-    repeat(logCheckMs, signal, () => supervisor.checkLogs(isIdle), log),
     returnMemory(signal, log),
   ];
 }

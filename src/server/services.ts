@@ -1,7 +1,6 @@
 /** What the routes work with, the same behind every listener. The agent provides it. */
 import type { NCApp } from "../api/types.ts";
 import type { Logger } from "../lib/log.ts";
-import type { RotationPolicy } from "../supervisor/logs/logs.ts";
 import type { AgentCounters } from "./counters.ts";
 import type { AgentView } from "./view.ts";
 
@@ -15,8 +14,6 @@ export interface Services {
   logDir: string;
   /** The link that opens the dashboard; undefined while no loopback address is served. */
   dashboardURL(): string | undefined;
-  /** How much of a log is kept, and so read, unless the app's annotations differ. */
-  logs: RotationPolicy;
   /** Followed logs and watches of this listener: each holds a connection until its client leaves. */
   followers: Places;
   /** Logs that clients of this listener read at the moment. */

@@ -15,7 +15,7 @@ export interface AgentView {
   size: NodeSize;
   /** Whether caps can be enforced on this node, if not why, and whether apps with caps then do not start. */
   limits: { enforced: boolean; strict: boolean; message: string };
-  /** What starts the apps: the native launcher, or sh and why. */
+  /** Whether apps can start, and why not. */
   launcher(): LauncherState;
   sources(): { name: string; ready: boolean; message: string; since: Date }[];
   problems(): SourceProblem[];

@@ -6,8 +6,8 @@
  *   <state>/marks/<run>.{claim,started,failure,exit}   what the launcher writes; one folder, so that one watch serves all apps
  *   <state>/copies/<run>/{script,stop-file}       normalized copies of the run's scripts, for the group that it runs as
  *   <state>/scripts/                              downloaded scripts
- *   <state>/agent.lock, <state>/log-guard         links that name the process of the agent, or of the guard that it left
- *   <logs>/<namespace>_<name>/app.log
+ *   <state>/agent.lock                            a link that names the process of the agent
+ *   <logs>/<namespace>_<name>/                    the log of an app, see logs/log-parts.ts
  *   <private>/<run>                               environment of a run with the values of Secrets, in memory
  *   <private>/.values-<namespace>_<name>          values of Secrets and ConfigMaps that the app was last started with
  */
@@ -44,6 +44,5 @@ export const stopCopyPath = (layout: Layout, runId: string) => join(copiesFolder
 export const environmentPath = (layout: RunLayout, runId: string) => join(layout.privateDir, runId);
 export const valuesPath = (layout: RunLayout, folder: string) => join(layout.privateDir, `.values-${folder}`);
 export const lockPath = (layout: Pick<Layout, "stateDir">) => join(layout.stateDir, "agent.lock");
-export const guardPath = (layout: Layout) => join(layout.stateDir, "log-guard");
 export const logFolder = (layout: Layout, folder: string) => join(layout.logDir, folder);
 export const logPath = (layout: Layout, folder: string) => join(logFolder(layout, folder), "app.log");

@@ -1,21 +1,19 @@
 /**
  * Finds the processes of runs anywhere on the machine, whatever cgroup, session or environment they have moved to.
  *
- * A process belongs to a run if it is the script's own process, carries the marker of the run, has the run's pipe or the app's log
- * as its stdout or stderr, or is a child of the run's launcher, which adopts orphans; and so does everything that such a process started, or that is in a session or process group that it leads. Once
- * found, a process is remembered by pid and start time, also after its parent has ended. The run's exec processes and what they
+ * A process belongs to a run if it is the script's own process, carries the marker of the run, has the run's pipe as its stdout or
+ * stderr, or is a child of the run's launcher, which adopts orphans; and so does everything that such a process started, or that is in a
+ * session or process group that it leads. Once found, a process is remembered by pid and start time, also after its parent has ended. The run's exec processes and what they
  * started are apart. Every process can write any marker: one in the cgroup of a run belongs to that run, whatever its marker says,
  * and the marker of a run that has a cgroup counts only on processes of root and of the agent's user. Others cannot leave a cgroup.
  * Cost: one small read per process of the machine, and three more for each new one.
- * Caveat: under the sh launcher, which adopts nothing, a process that has cleared its environment, closed the log, left the
- * session and lost its parent before the first scan is not found. So it is after the launcher was killed.
+ * Caveat: after the launcher was killed, a process that has cleared its environment, closed its outputs, left the session and lost its
+ * parent before the first scan is not found.
  */
 import { lstatSync, readFileSync, readlinkSync } from "node:fs";
-import { readdir, realpath } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { readdir } from "node:fs/promises";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
-import { inLane } from "../lib/deadlines/deadlines.ts";
 import { sleep } from "../lib/sleep.ts";
 import {
   execMarker,
@@ -37,27 +35,22 @@ export interface SeenProcess extends ProcessStat {
   user?: number;
   /** It is an exec process of the run whose marker it carries. */
   isExec: boolean;
-  /** The path of the app.log that it writes to; "" for none. */
-  log: string;
   /** The pipes that it writes to, and could read from, as an app could: others with the same number are not those of a run. */
   pipes?: string[];
   /** When a scan saw it first, on a clock that never jumps. */
   seenAt: number;
 }
 
-type Sought = Pick<RunRef, "runId" | "main" | "launcher" | "log" | "leaf">;
+type Sought = Pick<RunRef, "runId" | "main" | "launcher" | "leaf">;
 
 /** All processes of the machine at one moment, without kernel threads and this process. */
 export class ProcessTable {
   readonly #processes: SeenProcess[];
-  readonly #isHere: typeof seesOurMounts;
   /** By pid: the children of that process, and the members of the session and the process group that it leads. */
   readonly #related = new Map<number, SeenProcess[]>();
 
-  /** `isHere` reports whether a process has our mounts: in another mount namespace the path of a log is another file. */
-  constructor(processes: SeenProcess[], isHere: typeof seesOurMounts = seesOurMounts) {
+  constructor(processes: SeenProcess[]) {
     this.#processes = processes;
-    this.#isHere = isHere;
     for (const seen of processes) {
       for (const pid of new Set([seen.parent, seen.session, seen.group])) {
         if (pid <= 1 || pid === seen.pid) continue;
@@ -98,17 +91,13 @@ export class ProcessTable {
     return this.#related.get(launcher.pid)?.filter(({ parent }) => parent === launcher.pid) ?? [];
   }
 
-  /** The processes without a known run that write to its pipe or its log; one that is older than the script is not of this run. */
-  #writersOf({ main, log, launcher }: Sought): SeenProcess[] {
-    const pipe = launcher?.pipe ?? "";
-    const writers = this.#processes.filter(({ log, pipes, runId, marked }) =>
-      (log !== "" || pipes?.includes(pipe)) && runId === "" && marked === ""
+  /** The processes without a known run that write to its pipe; one that is older than the script is not of this run. */
+  #writersOf({ main, launcher }: Sought): SeenProcess[] {
+    const pipe = launcher?.pipe;
+    if (!main || !pipe) return [];
+    return this.#processes.filter(({ pipes, runId, marked, startTime }) =>
+      pipes?.includes(pipe) && runId === "" && marked === "" && Number(startTime) >= Number(main.startTime)
     );
-    if (!main || !log || writers.length === 0) return [];
-    const path = realPath(log);
-    const writesHere = (seen: SeenProcess) =>
-      seen.pipes?.includes(pipe) || seen.log === path && this.#isHere(seen.pid);
-    return writers.filter((seen) => Number(seen.startTime) >= Number(main.startTime) && writesHere(seen));
   }
 
   /** `leader` led the session of a script that may have ended: as long as a member lives, no other process gets this pid. */
@@ -191,7 +180,7 @@ function remember(stat: ProcessStat, now: number): SeenProcess {
   const isSame = known?.startTime === stat.startTime;
   return isSame ? Object.assign(known, stat) : {
     ...stat,
-    ...{ runId: "", marked: "", isExec: false, log: "", seenAt: now },
+    ...{ runId: "", marked: "", isExec: false, seenAt: now },
   };
 }
 
@@ -202,7 +191,6 @@ async function inspect(seen: SeenProcess): Promise<void> {
   const valueOf = (name: string) =>
     variables.find((variable) => variable.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
   const outputs = [1, 2].map((fd) => linkOf(`/proc/${seen.pid}/fd/${fd}`));
-  seen.log = outputs.find((path) => path.endsWith("/app.log")) ?? "";
   seen.pipes = outputs.filter((path, at) =>
     path.startsWith("pipe:") && isOpenBothWays(`/proc/${seen.pid}/fd/${at + 1}`)
   );
@@ -210,7 +198,7 @@ async function inspect(seen: SeenProcess): Promise<void> {
   const exec = valueOf(execMarker);
   seen.marked = exec || valueOf(runMarker);
   if (seen.marked) seen.user = userOf(seen.pid);
-  if (seen.marked || seen.log || seen.pipes.length > 0) {
+  if (seen.marked || seen.pipes.length > 0) {
     seen.runId = runOfCgroup(cgroupOf(seen.pid), cgroupOf("self"));
   }
   seen.isExec = exec !== "" && (seen.runId === "" || exec === seen.runId);
@@ -236,12 +224,6 @@ function cgroupOf(pid: number | "self"): string {
   }
 }
 
-/** Asks only /proc: the log itself may be on a mount that hangs. */
-function seesOurMounts(pid: number): boolean {
-  const ours = linkOf("/proc/self/ns/mnt");
-  return ours !== "" && linkOf(`/proc/${pid}/ns/mnt`) === ours;
-}
-
 /** Numbers of pipes repeat within months. The ends that apps get can be read and written, which other pipes never are. */
 function isOpenBothWays(descriptor: string): boolean {
   try {
@@ -258,21 +240,4 @@ export function linkOf(path: string): string {
   } catch {
     return "";
   }
-}
-
-/** The folders of all logs, as links in /proc name them. */
-const realFolders = new Map<string, string>();
-
-/** The path of a log as links in /proc name it. The first call asks for its folder, in the lane, and does not wait. */
-function realPath(log: string): string {
-  const logs = dirname(dirname(log));
-  const known = realFolders.get(logs) ?? logs;
-  if (!realFolders.has(logs)) {
-    realFolders.set(logs, logs);
-    inLane(logs, () => realpath(logs)).then(
-      (path) => realFolders.set(logs, path),
-      () => realFolders.delete(logs),
-    );
-  }
-  return join(known, relative(logs, log));
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { RunRef } from "./types.ts";
-import { folderOf, type Layout, logPath } from "./layout.ts";
+import { folderOf } from "./layout.ts";
 import type { AppRecord, Run } from "./types.ts";
 
 /** All runs of an app: its current run first, then the concurrent ones. */
@@ -8,13 +8,8 @@ export function runsOf({ run, others = [] }: AppRecord): Run[] {
   return run ? [run, ...others] : others;
 }
 
-export function refOf(
-  { app }: Pick<AppRecord, "app">,
-  { id, main, launcher, leaf }: Run,
-  layout: Layout,
-): RunRef {
-  const folder = folderOf(app);
-  return { folder, runId: id, main, launcher, leaf, log: logPath(layout, folder) };
+export function refOf({ app }: Pick<AppRecord, "app">, { id, main, launcher, leaf }: Run): RunRef {
+  return { folder: folderOf(app), runId: id, main, launcher, leaf };
 }
 
 /** Returns an id that no other run has on any machine. */

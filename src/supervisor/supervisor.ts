@@ -11,7 +11,6 @@ import { waitAtMost } from "../lib/sleep.ts";
 import { type AppProber, createAppProber, type ProbeFailures } from "./probes/probes.ts";
 import type { CapsState, Usage } from "./confinement/confinement.ts";
 import { type Desired, heldRecord, newRecord, type Order } from "./decide/decide.ts";
-import { createShLauncher, type Launcher } from "./launcher/launcher.ts";
 import { appsFolder, folderOf, marksFolder, runsFolder } from "./layout.ts";
 import {
   createRecordStore,
@@ -21,14 +20,7 @@ import {
   recoverRecords,
   removeLeftovers,
 } from "./records/records.ts";
-import {
-  checkLogs,
-  endGuard,
-  guardTable,
-  noteLengths,
-  type RotationPolicy,
-  startGuard,
-} from "./logs/logs.ts";
+import { LimitFiles, type LogLimits } from "./logs/logs.ts";
 import { watchMarks } from "./run/run.ts";
 import { readBootId } from "./processes.ts";
 import {
@@ -43,11 +35,9 @@ import { keyOf } from "../api/names.ts";
 import { newRunId, refOf } from "./run-ref.ts";
 import type { AppEvent, AppRecord, HaltReason, RunnableApp, RunRef } from "./types.ts";
 
-export interface SupervisorOptions extends Omit<RunEffectsOptions, "now" | "launcher"> {
-  /** The sh launcher by default. */
-  launcher?: Launcher;
+export interface SupervisorOptions extends Omit<RunEffectsOptions, "now" | "limitFiles"> {
   /** How large logs may get, unless the app sets its own limit. */
-  logs: RotationPolicy;
+  logs: LogLimits;
   now?: () => number;
   /** Wraps the effects of the runners, for tests that break one. */
   decorate?: (deps: RunnerDeps) => RunnerDeps;
@@ -82,13 +72,11 @@ export class Supervisor {
   #halted: HaltReason | undefined;
 
   constructor(options: SupervisorOptions) {
-    const { launcher = createShLauncher({ stateDir: options.layout.stateDir, why: "as the caller asked" }) } =
-      options;
-    this.#options = { now: Date.now, ...options, launcher };
+    this.#options = { now: Date.now, ...options, limitFiles: new LimitFiles(options) };
     this.#lost = new LostApps(options.layout, options.log);
     this.#prober = createAppProber({
       layout: options.layout,
-      launcher,
+      launcher: options.launcher,
       find: (key) => this.#runners.get(key),
       onUnhealthy: (key, message) =>
         this.#emit(this.get(key), { type: "Warning", reason: "Unhealthy", message }),
@@ -101,7 +89,8 @@ export class Supervisor {
 
   /** Adopts what earlier agents left: records, living processes, marks. Removes runs without a record. */
   async restore(): Promise<void> {
-    const { layout, confinement, confinementOf, log, now, decorate = (deps) => deps } = this.#options;
+    const { layout, confinement, confinementOf, limitFiles, log, now, decorate = (deps) => deps } =
+      this.#options;
     // The users of apps must reach downloaded scripts, which are public; everything else below is private.
     await ensureFolder(layout.stateDir, { mode: 0o711 });
     await chmod(layout.stateDir, 0o711);
@@ -121,8 +110,7 @@ export class Supervisor {
     const cleanUp = (run: RunRef) => cleanUpRun(run, layout, confinementOf);
     await removeLeftovers(records, { layout, confinement, confinementOf, log, cleanUp, holds });
     await this.#lost.find(records.map(({ app }) => app), holds.keys());
-    await endGuard(layout);
-    await this.checkLogs();
+    for (const { app } of records.filter(({ run }) => run)) await limitFiles.write(app);
     this.#stopWatching = this.#watchMarks();
     for (const { record } of this.#runners.values()) this.#prober.follow(record);
     await Promise.all([...this.#runners.values()].map((runner) => runner.adopt()));
@@ -196,13 +184,8 @@ export class Supervisor {
   async readUsage(key: string): Promise<Usage | undefined> {
     const record = this.#runners.get(key)?.record;
     if (!record?.run || !["Running", "Stopping"].includes(record.phase)) return undefined;
-    const run = refOf(record, record.run, this.#options.layout);
+    const run = refOf(record, record.run);
     return await this.#options.confinementOf(run).usage(run);
-  }
-
-  /** Notes how far logs have grown, and rotates those that are too large. Apps that are idle wrote nothing. */
-  async checkLogs(isIdle: (app: SupervisedApp) => boolean = () => false): Promise<void> {
-    await checkLogs(this.list().filter((app) => !isIdle(app)), this.#options);
   }
 
   /** The longest grace period of an app that runs. */
@@ -236,18 +219,6 @@ export class Supervisor {
     this.#stopWatching();
     this.#prober.close();
     await Promise.all([...this.#runners.values()].map((runner) => runner.close()));
-    await noteLengths(this.list(), this.#options);
-  }
-
-  /** Leaves a guard behind for the logs of apps that run on, for an agent that ends after close(). */
-  async leaveGuard(): Promise<void> {
-    const { layout, logs, confinement, log } = this.#options;
-    const table = guardTable(this.list().map(({ record }) => record), layout, logs);
-    try {
-      await startGuard(layout, table, { keep: (pid) => confinement.keep(pid) });
-    } catch (error) {
-      log.warn("cannot bound the logs of apps while no agent runs", { error });
-    }
   }
 
   #addRunner(record: AppRecord): AppRunner {
@@ -285,6 +256,7 @@ export class Supervisor {
 
   #changed(record: AppRecord): void {
     this.#prober.follow(record);
+    this.#options.limitFiles.update(record.app);
     const app = this.#describe(record);
     for (const listener of this.#listeners) listener.changed(app);
   }

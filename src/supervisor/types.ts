@@ -17,7 +17,7 @@ export interface ProcessId {
 
 /** The launcher of a run. */
 export interface LauncherId extends ProcessId {
-  /** The pipe that the run's processes write to, as /proc names it: `pipe:[INODE]`. Undefined if they write to the log itself. */
+  /** The pipe that the run's processes write to, as /proc names it: `pipe:[INODE]`. Undefined until the claim has it. */
   pipe?: string;
 }
 
@@ -204,6 +204,4 @@ export interface RunRef {
   launcher?: LauncherId;
   /** The cgroup that the run was started in, "" for none; undefined for a run that the current confinement holds. */
   leaf?: string;
-  /** The path of the app's log, which its processes write to. */
-  log?: string;
 }

@@ -12,6 +12,7 @@ import { ncapp } from "../server/local-agent.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { noBrowser, openPage, until } from "./open-browser.ts";
 import { manySampleApps, sampleApps, serveSampleNode } from "./sample-node.ts";
+import { firstPart } from "../supervisor/logs/log-files.ts";
 
 const skip = noBrowser;
 const card = (key: string) =>
@@ -93,7 +94,7 @@ suite("the dashboard", { concurrency: 2 }, () => {
     using temp = tempFolder();
     const folder = temp.path;
     const evil = `<img src=x onerror="window.hacked = true"><script>window.hacked = true</script>`;
-    const logFile = join(folder, "app.log");
+    const logFile = firstPart(folder);
     await writeFile(logFile, `${evil}\n\u001b[31mred\u001b[0m\n`);
     const [first] = sampleApps;
     await using node = await serveSampleNode([{
@@ -262,7 +263,7 @@ suite("the dashboard", { concurrency: 2 }, () => {
     { skip },
     async () => {
       using temp = tempFolder();
-      const logFile = join(temp.path, "app.log");
+      const logFile = firstPart(temp.path);
       await writeFile(logFile, `started\nERROR no route ${"x".repeat(500)}\nserved\nanother error\n`);
       const event = {
         type: "Warning" as const,

@@ -11,10 +11,10 @@ import { chooseConfinement } from "../../src/agent/choose-confinement.ts";
 import { instanceName } from "../../src/cli/config/config.ts";
 import type { RunnerDeps } from "../../src/supervisor/runner/effects.ts";
 import { Supervisor } from "../../src/supervisor/supervisor.ts";
-import { type LauncherKind, openTestLauncher } from "../harness/launcher.ts";
+import { openTestLauncher } from "../harness/launcher.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 
-const [folder = "", shellFile = "", at = "0", work = "cycle", kind = "sh"] = process.argv.slice(2);
+const [folder = "", shellFile = "", at = "0", work = "cycle"] = process.argv.slice(2);
 const effects = [
   "save",
   "startRun",
@@ -52,7 +52,7 @@ const { confinement, confinementOf } = await chooseConfinement({
   size: { cpus: 1, memoryBytes: 2 ** 30 },
   log,
 });
-const launcher = await openTestLauncher(kind as LauncherKind, `${folder}/state`);
+const launcher = await openTestLauncher(`${folder}/state`);
 const supervisor = new Supervisor({
   launcher,
   layout: { stateDir: `${folder}/state`, logDir: `${folder}/log`, privateDir: `${folder}/private` },

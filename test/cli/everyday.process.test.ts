@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { startTestAgent, type TestAgent } from "./test-agent.ts";
+import { firstPart } from "../supervisor/logs/log-files.ts";
 
 const forever = "echo up; exec sleep 600";
 
@@ -179,7 +180,7 @@ test("logs are read from the files while no agent runs", async () => {
   using temp = tempFolder();
   const logDir = join(temp.path, "log");
   await mkdir(join(logDir, "default_web"), { recursive: true });
-  await writeFile(join(logDir, "default_web", "app.log"), "one\ntwo\n");
+  await writeFile(firstPart(join(logDir, "default_web")), "one\ntwo\n");
   await using agent = await startTestAgent();
   const env = { NCKUBELET_SOCKET: join(temp.path, "none.sock"), NCKUBELET_LOG_DIR: logDir };
   const read = (...words: string[]) => agent.begin(["logs", ...words], { env }).done;

@@ -1,24 +1,14 @@
-/** The native launcher for tests, compiled when its source has changed. */
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+/** The launcher for tests, compiled when its source has changed. */
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import type { Logger } from "../../src/lib/log.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { installHelper } from "../../src/supervisor/launcher/helper.ts";
-import { createShLauncher, type Launcher, openLauncher } from "../../src/supervisor/launcher/launcher.ts";
-import { compileLauncher, compileVariant, sanitizers } from "../../tools/build/launcher.ts";
-import { type Architecture, hostArchitecture } from "../../tools/build/node-binary.ts";
-import { checkout } from "./parts.ts";
-
-export const launcherKinds = ["native", "sh"] as const;
-export type LauncherKind = typeof launcherKinds[number];
+import { type Launcher, openLauncher } from "../../src/supervisor/launcher/launcher.ts";
+import { compiled, compileVariant, currentLauncher, sanitizers } from "../../tools/build/launcher.ts";
 
 /** Returns the path of the launcher for an architecture; call it on the host before a guest needs it. */
-export async function builtLauncher(arch: Architecture = hostArchitecture()): Promise<string> {
-  return await compiled(`launcher-${arch}`, async (path) => {
-    if (!await compileLauncher(arch, path)) throw new Error(`no compiler for the launcher for ${arch}`);
-  });
-}
+export const builtLauncher = currentLauncher;
 
 /** Returns the path of the launcher with sanitizers. */
 export function sanitizedLauncher(): Promise<string> {
@@ -39,26 +29,10 @@ export async function emulatedLauncher(): Promise<string> {
 }
 
 /** Opens a launcher as an agent with this state folder does. */
-export async function openTestLauncher(
-  kind: LauncherKind,
-  stateDir: string,
-  log: Logger = silentLogger,
-): Promise<Launcher> {
-  if (kind === "sh") return createShLauncher({ stateDir, why: "the test asks for it" });
+export async function openTestLauncher(stateDir: string, log: Logger = silentLogger): Promise<Launcher> {
   const content = readFileSync(await builtLauncher());
   const install = (folder: string) => installHelper(folder, { readOwn: () => content });
   const launcher = await openLauncher({ stateDir, log, install });
   if (launcher.state.kind !== "native") throw new Error(launcher.state.message);
   return launcher;
-}
-
-async function compiled(name: string, compile: (path: string) => Promise<void>): Promise<string> {
-  const folder = join(checkout, "dist");
-  const path = join(folder, name);
-  const source = join(checkout, "launcher/launcher.c");
-  if (!existsSync(path) || statSync(path).mtimeMs < statSync(source).mtimeMs) {
-    await mkdir(folder, { recursive: true });
-    await compile(path);
-  }
-  return path;
 }

@@ -10,8 +10,8 @@ import { type RunningAgent, startAgent } from "../../src/agent/agent.ts";
 import { connectApiServer } from "../../src/agent/api-server-connection.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import type { RequestReport } from "../../src/kube/client/client.ts";
+import { fakeLauncher } from "../fake-launcher.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import { createShLauncher } from "../../src/supervisor/launcher/launcher.ts";
 import { type Behave, createHollowRuns } from "./hollow-runs.ts";
 
 export type { Behave, HollowRun } from "./hollow-runs.ts";
@@ -102,7 +102,6 @@ async function startHollow(
     syncPeriodMs: 10_000,
     reportPeriodMs: 10_000,
     maxApps: 1000,
-    // Apps of a hollow agent end with it, so there is nothing whose log would need a guard.
     stopAppsOnExit: true,
     stopTimeoutMs: 1000,
     env: {},
@@ -110,7 +109,7 @@ async function startHollow(
     ...options,
   }, {
     confine: async () => confined,
-    launchBy: async () => createShLauncher({ stateDir, why: "it starts nothing" }),
+    launchBy: async () => fakeLauncher,
     decorate,
     connect: (options, count) =>
       connectApiServer(options, (report) => {

@@ -34,7 +34,7 @@ async function writeRun(
   const folder = join(machine.root, state, "runs", run.id);
   await mkdir(folder, { recursive: true });
   const environment = `/run/elsewhere/private-1234/${run.id}`;
-  const inside = { leaf: run.leaf, privileges: ["setsid"], workingDir: "/", gid: 0, environment };
+  const inside = { leaf: run.leaf, user: "", workingDir: "/", gid: 0, environment };
   await writeFile(join(folder, "inside.json"), JSON.stringify(inside));
   await mkdir(join(machine.root, dirname(environment)), { recursive: true });
   for (const path of [environment, join(dirname(environment), ".values-default_web")]) {
@@ -108,7 +108,6 @@ for (const shell of shells) {
     const app = await startProcess(t, ":");
     const leaf = `/sys/fs/cgroup/nckubelet.slice/other.scope/default_web/${first}`;
     await writeRun(machine, "srv/my state", { id: first, leaf, pids: [app.pid] });
-    await symlink("the guard of the logs", join(machine.root, "srv/my state/log-guard"));
 
     const { code, stdout, stderr } = await uninstall();
     assert.deepEqual([code, stderr, await ending(app)], [0, "", "SIGTERM"]);

@@ -102,7 +102,6 @@ export function servicesWith(fields: Partial<Services> = {}): Services {
     logDir: "/var/log/nckubelet",
     stateDir: "/var/lib/nckubelet",
     dashboardURL: () => "http://127.0.0.1:10268/#token=secret",
-    logs: { maxBytes: 10 << 20, maxFiles: 5 },
     followers: { now: 0, most: 2, use: "follow a log or watch apps" },
     readers: { now: 0, most: 2, use: "read a log" },
     ...fields,

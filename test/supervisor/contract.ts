@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { test as runTest, type TestFn, type TestOptions } from "node:test";
+import { test } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import type { Confinement } from "../../src/supervisor/confinement/types.ts";
 import { closeInheritedDescriptors, inheritedDescriptors } from "../../src/lib/inherited-descriptors.ts";
@@ -17,21 +17,15 @@ import { readRunContext } from "../../src/supervisor/run/run-context.ts";
 import { recordPath, runFolder } from "../../src/supervisor/layout.ts";
 import { encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { waitFor } from "../wait-for.ts";
-import type { LauncherKind } from "../harness/launcher.ts";
 import { createTestNode, type TestConfinement, type TestNode } from "./test-node.ts";
 
 closeInheritedDescriptors();
 const forever = "#!/bin/sh\necho up\nwhile :; do sleep 1; done\n";
 
 /** Registers the tests of the contract. */
-export function supervisorContract(
-  launcher: LauncherKind,
-  makeConfinement: () => Promise<Confinement | TestConfinement>,
-): void {
+export function supervisorContract(makeConfinement: () => Promise<Confinement | TestConfinement>): void {
   const isRoot = process.getuid?.() === 0;
-  const createNode = async () => await createTestNode(await makeConfinement(), { launcher });
-  const test = (name: string, ...rest: [fn: TestFn] | [options: TestOptions, fn: TestFn]) =>
-    void runTest(`${launcher}: ${name}`, ...rest as [TestOptions, TestFn]);
+  const createNode = async () => await createTestNode(await makeConfinement());
 
   test("a script runs with its arguments, a clean environment, umask 022 and no descriptor of the agent", async () => {
     await using node = await createNode();

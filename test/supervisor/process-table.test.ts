@@ -9,13 +9,13 @@ const run = { runId: "run-1", main: { pid: 100, startTime: "50" } };
 function seen(pid: number, fields: Partial<SeenProcess> = {}): SeenProcess {
   const identity = { pid, startTime: "60", parent: 1, group: pid, session: pid };
   const rest = { state: "S", isKernelThread: false, cpuSeconds: 0, seenAt: 0 };
-  return { ...identity, ...rest, runId: "", marked: "", isExec: false, log: "", ...fields };
+  return { ...identity, ...rest, runId: "", marked: "", isExec: false, ...fields };
 }
 
 const main = () => seen(100, { startTime: "50", parent: 90 });
 const pidsOf = (processes: SeenProcess[]) => processes.map(({ pid }) => pid).sort((a, b) => a - b);
 const membersOf = (processes: SeenProcess[], sought = run, inside: SeenProcess[] = []) =>
-  pidsOf(new ProcessTable(processes, () => true).membersOf(sought, inside));
+  pidsOf(new ProcessTable(processes).membersOf(sought, inside));
 
 test("a script's descendants are members of its run, in whatever session they are", () => {
   const others = [seen(1, { parent: 0 }), seen(90), seen(300)];
@@ -56,31 +56,17 @@ test("a process that was found once is remembered when its parent has ended", ()
   assert.deepEqual(membersOf([{ ...child, parent: 1 }]), [101]);
 });
 
-test("a process that writes to the app's log is a member, unless it is older than the script or of another run", () => {
-  const sought = { ...run, log: "/dev/null" };
-  const writer = (pid: number, fields: Partial<SeenProcess> = {}) =>
-    seen(pid, { log: "/dev/null", ...fields });
-  const processes = [writer(101), writer(102, { startTime: "40" }), writer(103, { runId: "run-2" })];
-  assert.deepEqual(membersOf(processes, sought), [101]);
-  assert.deepEqual(membersOf([seen(104, { log: "/elsewhere/app.log" })], sought), []);
-  const elsewhere = new ProcessTable([writer(101)], () => false);
-  assert.deepEqual(elsewhere.membersOf(sought), [], "the same path in another mount namespace");
-});
-
-test("a process that writes to the run's pipe is a member, wherever it is mounted, unless it is older than the script", () => {
+test("a process that writes to the run's pipe is a member, unless it is older than the script", () => {
   const launcher = { pid: 90, startTime: "45", pipe: "pipe:[7]" };
-  const sought = { ...run, log: "/dev/null", launcher };
+  const sought = { ...run, launcher };
   const processes = [
     seen(101, { pipes: ["pipe:[6]", "pipe:[7]"] }),
     seen(102, { pipes: ["pipe:[6]"] }),
     seen(103, { pipes: ["pipe:[7]"], startTime: "40" }),
     seen(104, { pipes: ["pipe:[7]"], runId: "run-2" }),
   ];
-  assert.deepEqual(pidsOf(new ProcessTable(processes, () => false).membersOf(sought)), [101]);
-  assert.deepEqual(
-    membersOf([seen(102, { pipes: ["pipe:[6]"] })], { ...run, log: "/dev/null" } as typeof run),
-    [],
-  );
+  assert.deepEqual(pidsOf(new ProcessTable(processes).membersOf(sought)), [101]);
+  assert.deepEqual(membersOf([seen(102, { pipes: ["pipe:[6]"] })]), []);
 });
 
 test("the marker of a run with a cgroup counts on processes of root only: other users cannot have left it", () => {

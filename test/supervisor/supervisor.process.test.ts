@@ -7,23 +7,14 @@ import process from "node:process";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Caps, CapsState, Confinement } from "../../src/supervisor/confinement/types.ts";
-import {
-  appsFolder,
-  logFolder,
-  logPath,
-  markPath,
-  recordPath,
-  runFolder,
-} from "../../src/supervisor/layout.ts";
+import { appsFolder, logFolder, markPath, recordPath, runFolder } from "../../src/supervisor/layout.ts";
 import { readStat } from "../../src/supervisor/processes.ts";
-import { statePath } from "../../src/supervisor/logs/log-parts.ts";
 import { readLog } from "../../src/supervisor/logs/read-log.ts";
-import { rotateIfNeeded } from "../../src/supervisor/logs/rotation.ts";
 import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
 import { openTestLauncher } from "../harness/launcher.ts";
-import { execInRun } from "../../src/supervisor/run/enter.ts";
 import { readMarks } from "../../src/supervisor/run/launcher-marks.ts";
 import { UnansweredError } from "../../src/supervisor/types.ts";
+import { listLog } from "./logs/log-files.ts";
 import { createTestNode } from "./test-node.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -139,18 +130,26 @@ test("an app is measured until it has stopped", async () => {
   assert.equal(await node.supervisor.readUsage("default/app"), undefined);
 });
 
-test("nothing is remembered of the log of an app that was forgotten", async () => {
-  await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
-  await node.assign("app", { shellFile: await node.script("app.sh", "echo ran\n"), restartPolicy: "Never" });
-  await node.reach("app", "Succeeded");
-  for (let round = 0; round < 2; round++) await node.supervisor.checkLogs();
-  node.supervisor.withdraw("default/app");
-  await node.gone("app");
-  await mkdir(logFolder(node.layout, "default_app"));
-  const path = logPath(node.layout, "default_app");
-  await writeFile(path, "another\n");
-  await rotateIfNeeded(path, { maxBytes: 2 ** 20, maxFiles: 5 });
-  assert.equal(existsSync(statePath(path)), true);
+test("the limits of a log change while its app runs, and go back to the usual ones", async () => {
+  const logs = { maxBytes: 10 * 2 ** 20, maxFiles: 5 };
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), { logs });
+  const shellFile = await node.script("app.sh", "#!/bin/sh\nwhile :; do seq 5000; sleep 0.05; done\n");
+  const partsBecome = (what: string, holds: (sizes: number[]) => boolean) =>
+    waitFor(what, async () => {
+      const parts = await listLog(logFolder(node.layout, "default_app"));
+      return holds(parts.map(({ text }) => text.length));
+    });
+  await node.assign("app", { shellFile });
+  await partsBecome("one large part", ([size = 0]) => size > 200_000);
+  const annotations = { "app.example.com/log-max-size": "64Ki", "app.example.com/log-max-files": "2" };
+  await node.assign("app", { shellFile }, { annotations });
+  await partsBecome(
+    "two small parts",
+    (sizes) => sizes.length === 2 && sizes.every((size) => size <= 65_536),
+  );
+  await node.assign("app", { shellFile });
+  await partsBecome("a large part again", (sizes) => sizes.at(-1)! > 200_000);
+  assert.equal(node.record("app").restarts, 0);
 });
 
 test("the output of the run before is known after updates and under the next agent", async () => {
@@ -288,10 +287,8 @@ test("without cgroups, a process that has cleared its environment and left the s
   assert.equal(readStat(pid), undefined);
 });
 
-test("without cgroups, what a script hides before it ends at once is counted and stopped under the native launcher", async () => {
-  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
-    launcher: "native",
-  });
+test("without cgroups, what a script hides before it ends at once is counted and stopped", async () => {
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
   const pidFile = join(node.folder, "pid");
   const hidden = `env -i setsid sh -c 'echo $$ >${pidFile}; exec sleep 600' >/dev/null 2>&1 &`;
   const shellFile = await node.script("hide.sh", `#!/bin/sh\n(${hidden})\nexit 0\n`);
@@ -317,22 +314,22 @@ test("without cgroups, what a script hides before it ends at once is counted and
   assert.equal(readStat(pid), undefined);
 });
 
-test("exec probes and stop files enter the app by the native launcher, where it starts apps", async () => {
+test("exec probes and stop files enter the app by the launcher", async () => {
   const entered: string[] = [];
   await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
-    launcher: async (stateDir) => {
-      const native = await openTestLauncher("native", stateDir);
+    launchBy: async (stateDir) => {
+      const real = await openTestLauncher(stateDir);
       return {
-        state: native.state,
-        start: (request) => native.start(request),
-        copyCommand: (request) => native.copyCommand(request),
+        state: real.state,
+        start: (request) => real.start(request),
+        copyCommand: (request) => real.copyCommand(request),
         enterCommand(entry, command, options) {
-          const words = native.enterCommand(entry, command, options);
-          assert.deepEqual(words.slice(0, 2), [native.state.message, "enter"]);
+          const words = real.enterCommand(entry, command, options);
+          assert.deepEqual(words.slice(0, 2), [real.state.message, "enter"]);
           entered.push(command.at(-1)!);
           return words;
         },
-        close: () => native.close(),
+        close: () => real.close(),
       };
     },
   });
@@ -348,24 +345,8 @@ test("exec probes and stop files enter the app by the native launcher, where it 
   assert.deepEqual([...new Set(entered)], ["probe", stopFile]);
 });
 
-test("without cgroups, what a script hides before it ends is found by the log that it writes to, also under the sh launcher", async () => {
-  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
-    launcher: "sh",
-  });
-  const hidden = "env -i setsid sh -c 'echo $$; exec sleep 600' &";
-  const shellFile = await node.script("hide.sh", `#!/bin/sh\n(${hidden})\nsleep 1\n`);
-  await node.assign("hide", { shellFile });
-  const { run } = await node.reach("hide", "Running", ({ run }) => run?.survivor !== undefined);
-  assert.equal(await node.logHas("hide", `${run!.survivor}`), `${run!.survivor}\n`);
-  node.supervisor.withdraw("default/hide");
-  await node.gone("hide");
-  assert.equal(readStat(run!.survivor!), undefined);
-});
-
 test("an app whose launcher is killed goes on writing: the agent or the next one has its output copied, and finds its strays", async () => {
-  await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
-    launcher: "native",
-  });
+  await using node = await createTestNode(createMarkerConfinement("this test uses markers"));
   const go = (round: number) => join(node.folder, `go-${round}`);
   const rounds = [1, 2, 3, 4];
   // More than fits into the pipe, then a line.
@@ -432,41 +413,6 @@ test("an app whose launcher is killed goes on writing: the agent or the next one
   await node.gone("app");
   assert.deepEqual([readStat(stray), await node.commandLines()], [undefined, []]);
 });
-
-for (const [from, to] of [["sh", "native"], ["native", "sh"]] as const) {
-  test(`an agent with the ${to} launcher takes over apps of the ${from} launcher: none is touched, each can be entered and stopped`, async () => {
-    await using node = await createTestNode(createMarkerConfinement("this test uses markers"), {
-      launcher: from,
-    });
-    const [said, end] = [join(node.folder, "said"), join(node.folder, "end")];
-    const stopFile = await node.script("stop.sh", `#!/bin/sh\necho "$NCAPP_NAME" >>${said}\n`);
-    const body = `#!/bin/sh\nwhile [ ! -e ${end} ]; do sleep 0.05; done\nexit 7\n`;
-    const shellFile = await node.script("app.sh", body);
-    for (const name of ["one", "two"]) {
-      await node.assign(name, { shellFile, stopFile, restartPolicy: "Never" });
-      await node.reach(name, "Running");
-    }
-    const before = ["one", "two"].map((name) => node.record(name).run);
-    await node.restartAgent(undefined, undefined, to);
-    for (let look = 0; look < 3; look++) await node.supervisor.tick();
-    for (const [index, name] of ["one", "two"].entries()) {
-      const { run, restarts } = await node.reach(name, "Running");
-      assert.deepEqual([run?.id, run?.main, restarts], [before[index]?.id, before[index]?.main, 0]);
-      const { output } = await execInRun(runFolder(node.layout, run!.id), ["sh", "-c", "echo $NCAPP_NAME"], {
-        timeoutMs: 60_000,
-        captureBytes: 100,
-        launcher: node.launcher,
-      });
-      assert.equal(output, `${name}\n`);
-    }
-    node.supervisor.withdraw("default/one");
-    await node.gone("one");
-    assert.equal(await readFile(said, "utf8"), "one\n");
-    await writeFile(end, "");
-    assert.equal((await node.reach("two", "Failed")).lastExit?.code, 7);
-    await node.liveRuns(0);
-  });
-}
 
 test("an app with a Secret restarts while the API server does not answer, also under a new agent", async () => {
   let isDown = false;

@@ -15,7 +15,7 @@ import { listMarkedRuns, waitForLauncher } from "../../src/supervisor/run/launch
 import { isAlive } from "../../src/supervisor/processes.ts";
 import { Supervisor, type SupervisorOptions } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord, Phase } from "../../src/supervisor/types.ts";
-import { type LauncherKind, openTestLauncher } from "../harness/launcher.ts";
+import { openTestLauncher } from "../harness/launcher.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { appWith } from "./fixtures.ts";
@@ -30,8 +30,8 @@ export interface TestConfinement {
 
 export async function createTestNode(
   given: Confinement | TestConfinement,
-  { launcher: kind = "sh", ...options }: Partial<Omit<SupervisorOptions, "launcher">> & {
-    launcher?: LauncherKind | ((stateDir: string) => Promise<Launcher>);
+  { launchBy = openTestLauncher, ...options }: Partial<SupervisorOptions> & {
+    launchBy?: (stateDir: string) => Promise<Launcher>;
   } = {},
 ) {
   let held = "confinementOf" in given ? given : { confinement: given, confinementOf: () => given };
@@ -45,9 +45,7 @@ export async function createTestNode(
     logDir: join(folder, "log"),
     privateDir: join(folder, "private"),
   };
-  const openLauncher = (next = kind) =>
-    typeof next === "string" ? openTestLauncher(next, layout.stateDir) : next(layout.stateDir);
-  let launcher = await openLauncher();
+  let launcher = await launchBy(layout.stateDir);
   const open = async () => {
     const supervisor = new Supervisor({
       layout,
@@ -135,13 +133,12 @@ export async function createTestNode(
     async restartAgent(
       whileDown: () => Promise<void> = async () => {},
       next: TestConfinement = held,
-      nextKind?: LauncherKind,
     ): Promise<void> {
       await node.supervisor.close();
       launcher.close();
       await whileDown();
       held = next;
-      launcher = await openLauncher(nextKind);
+      launcher = await launchBy(layout.stateDir);
       node.supervisor = await open();
     },
     isAlive,

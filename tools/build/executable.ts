@@ -35,8 +35,7 @@ const nodeFlags = ["--disable-warning=ExperimentalWarning", "--disable-warning=D
 /** What an executable is made of. */
 export interface ExecutableParts {
   bundle: string;
-  /** The native launcher; an executable without one starts apps with sh. */
-  launcher?: string;
+  launcher: string;
   node: string;
   /** The command prefix for a program of that architecture; empty for this machine's own, undefined if it cannot run here. */
   runner: string[] | undefined;
@@ -52,11 +51,11 @@ export async function makeExecutable(
   // Relative names, since they become part of the executable.
   await copyFile(bundle, join(work, "nckubelet.cjs"));
   await copyFile(join(dirname(bundle), asideFile), join(work, asideFile));
-  if (launcher) await copyFile(launcher, join(work, "launcher"));
+  await copyFile(launcher, join(work, "launcher"));
   const config = {
     main: "nckubelet.cjs",
     output: "nckubelet",
-    assets: { [asideFile]: asideFile, ...(launcher ? { launcher: "launcher" } : {}) },
+    assets: { [asideFile]: asideFile, launcher: "launcher" },
     executable: node,
     disableExperimentalSEAWarning: true,
     useCodeCache: runner !== undefined,

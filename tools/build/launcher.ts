@@ -2,9 +2,9 @@
  * Compiles the native launcher, launcher/launcher.c: one static file, by the first compiler that is there. musl gives 34 kB; glibc
  * works too, and takes 700.
  */
-import { existsSync } from "node:fs";
-import { rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { checkout } from "../checkout.ts";
 import { must, runCommand } from "../command.ts";
@@ -14,8 +14,23 @@ const source = join(checkout, "launcher/launcher.c");
 const machines: Record<Architecture, string> = { amd64: "x86_64", arm64: "aarch64" };
 const warnings = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"];
 
-/** Compiles the launcher for an architecture; returns the compiler, or undefined if there is none. */
-export async function compileLauncher(arch: Architecture, output: string): Promise<string | undefined> {
+/** Returns the path of the launcher in `dist`, compiled anew if its source has changed. */
+export async function currentLauncher(arch: Architecture = hostArchitecture()): Promise<string> {
+  return await compiled(`launcher-${arch}`, (path) => compileLauncher(arch, path));
+}
+
+/** Compiles a file in `dist`, unless it is newer than the source of the launcher; returns its path. */
+export async function compiled(name: string, compile: (path: string) => Promise<unknown>): Promise<string> {
+  const path = join(checkout, "dist", name);
+  if (!existsSync(path) || statSync(path).mtimeMs < statSync(source).mtimeMs) {
+    await mkdir(dirname(path), { recursive: true });
+    await compile(path);
+  }
+  return path;
+}
+
+/** Compiles the launcher for an architecture; returns the compiler. */
+export async function compileLauncher(arch: Architecture, output: string): Promise<string> {
   for (const [compiler = "", ...flags] of compilersFor(arch)) {
     const version = await runCommand(compiler, ["--version"], { timeoutMs: 60_000 });
     if (version.code !== 0 && compiler !== "zig") continue;
@@ -31,7 +46,9 @@ export async function compileLauncher(arch: Architecture, output: string): Promi
     // A compiler without a C library for that architecture is no compiler for it.
     if (code !== 127 && !/cannot find|No such file/.test(stderr)) throw new Error(`${compiler}: ${stderr}`);
   }
-  return undefined;
+  throw new Error(
+    `no C compiler for the launcher for ${arch}: install gcc with the C library's headers, such as build-essential or musl-tools`,
+  );
 }
 
 /** Flags that end the launcher at the first wrong access. */

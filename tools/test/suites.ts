@@ -110,9 +110,9 @@ const nodeOnly = new RegExp(`^test/(?:${
     ...["cli/plugin", "cli/screen", "cli/top", "supervisor/cron-times", "supervisor/decide"],
     // Checks and builds the program, and never runs on Deno.
     ...["install", "tools"],
-    // Its subject is another program: shells and their scripts, promtool, Java, or the launchers in C and sh.
-    ...["cli/completion", "server/monitoring", "supervisor/contract-sh", "supervisor/launcher/launcher"],
-    ...["supervisor/logs/guard.process", "supervisor/real-programs", "supervisor/script/windows-scripts"],
+    // Its subject is another program: shells and their scripts, promtool, Java, or the launcher.
+    ...["cli/completion", "server/monitoring", "supervisor/launcher/launcher"],
+    ...["supervisor/logs/launcher-log", "supervisor/real-programs", "supervisor/script/windows-scripts"],
     // Its subject is the text of commands. Others call commands as processes, with their streams, signals and terminals.
     ...["cli/commands/apply", "cli/everyday"],
   ].join("|")

@@ -36,12 +36,11 @@ export async function openKubelet(
   { client, view, supervisor, launcher, ports, pods }: KubeletParts,
   onPort: (port: number) => void,
 ): Promise<{ close(): Promise<void> }> {
-  const { kubeletListen: address = "", nodeName: node, stateDir, logDir, logs, log } = options;
+  const { kubeletListen: address = "", nodeName: node, stateDir, logDir, log } = options;
   const { tlsCertFile: certFile, tlsKeyFile: keyFile } = options;
   const app = createKubeletApp({
     view,
     log,
-    logs,
     pods,
     launcher,
     runOf(namespace, name) {

@@ -138,22 +138,3 @@ function isComparable(
 function runLater(ms: number, work: () => void): void {
   setTimeout(work, ms).unref();
 }
-
-/**
- * Returns a function that reports whether an app used no CPU between its last two calls, and so cannot have written a line: checking
- * hundreds of logs costs more than everything else on a quiet node. An app that was not measured in between counts as busy.
- */
-export function createIdleApps(
-  supervisor: Pick<Supervisor, "listen">,
-  { reading }: Pick<Meter, "reading">,
-): (app: SupervisedApp) => boolean {
-  const readings = new Map<string, Reading>();
-  supervisor.listen({ changed() {}, event() {}, forgotten: ({ key }) => void readings.delete(key) });
-  return (app) => {
-    const [before, now] = [readings.get(app.key), reading(app)];
-    if (now) readings.set(app.key, now);
-    else readings.delete(app.key);
-    return before !== undefined && now !== undefined && now !== before &&
-      now.usage.cpuSeconds === before.usage.cpuSeconds;
-  };
-}

@@ -26,7 +26,7 @@ import type { StatusBoard } from "./status-board.ts";
 
 export { createDiskCheck, type DiskCheck } from "./disk-check.ts";
 export { createHistory, type HistoryKeeper, samplePeriodMs, takeSample } from "./history.ts";
-export { createIdleApps, createMeter, type Meter } from "./meter.ts";
+export { createMeter, type Meter } from "./meter.ts";
 export { createNodeReadiness, type Readiness } from "./readiness.ts";
 export { createStatusBoard, type StatusBoard } from "./status-board.ts";
 

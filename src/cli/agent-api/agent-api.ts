@@ -86,8 +86,7 @@ export interface AgentStatus {
   logDir?: string;
   /** `strict` is absent for agents of an earlier version. */
   limits: { enforced: boolean; strict?: boolean; message: string };
-  /** Undefined for agents that have only the sh launcher. */
-  launcher?: { kind: "native" | "sh"; message: string };
+  launcher: { kind: "native" | "none"; message: string };
   sources: { name: string; ready: boolean; message: string }[];
   problems: { message: string; origin?: string; app?: string }[];
   checks: { name: string; ok: boolean; message: string }[];

@@ -1,5 +1,4 @@
 /** The checks of the node itself. They change nothing. */
-import { execFile } from "node:child_process";
 import { access, constants, readFile, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
@@ -8,7 +7,7 @@ import { errorCode } from "../../lib/files.ts";
 import { version } from "../../lib/version.ts";
 import { cleanPath } from "../../lib/shell.ts";
 import { hasHelper } from "../../supervisor/launcher/launcher.ts";
-import type { AgentClient } from "../agent-api/agent-api.ts";
+import type { AgentClient, AgentStatus } from "../agent-api/agent-api.ts";
 
 /** One line of `nckubelet doctor`. The message of a problem says how to fix it. */
 export interface Finding {
@@ -58,26 +57,21 @@ function unlimited(message: string, isBestEffort: boolean): Pick<Finding, "level
     : { level: "problem", message: `apps with caps cannot start: ${message}` };
 }
 
-/** Checks the programs that every start of an app needs; the native launcher needs fewer. */
-export async function checkTools(path: string = cleanPath, isNative = hasHelper()): Promise<Finding[]> {
-  const tools = isNative ? ["sh", "cat"] : ["sh", "cat", "setsid", "setpriv"];
-  const places = await Promise.all(tools.map((tool) => findProgram(tool, path)));
-  const missing = tools.filter((_, index) => places[index] === undefined);
+/** Checks the programs that apps need: the launcher of this program, and sh. */
+export async function checkTools(path: string = cleanPath, isBuilt = hasHelper()): Promise<Finding[]> {
   const check = "programs";
-  if (missing.length > 0) {
-    const message = `${missing.join(", ")} not found in ${path}: install util-linux and coreutils`;
+  if (!isBuilt) {
+    const message = `this program was built without a launcher for ${process.arch}, so no app can start`;
     return [{ check, level: "problem", message }];
   }
-  // BusyBox has a setpriv that cannot change users.
-  if (places[3] && !(await helpOf(places[3])).includes("--reuid")) {
-    const message = `${places[3]} cannot change users: install setpriv of util-linux`;
-    return [{ check, level: "problem", message }];
+  if (await findProgram("sh", path) === undefined) {
+    return [{ check, level: "problem", message: `sh not found in ${path}: install a shell` }];
   }
   if (await findProgram("script", path) === undefined) {
     const message = "script not found, so exec has no terminal: install util-linux (Debian: bsdutils)";
     return [{ check, level: "warning", message }];
   }
-  return [{ check, level: "ok", message: `${tools.join(", ")} and script are installed` }];
+  return [{ check, level: "ok", message: "sh and script are installed" }];
 }
 
 export async function checkDisk(
@@ -124,7 +118,7 @@ export async function checkAgent(client: Pick<AgentClient, "status">): Promise<F
           ...unlimited(limits.message, limits.strict === false),
         },
       ]),
-      ...(launcher ? [describeLauncher(launcher)] : []),
+      describeLauncher(launcher),
       ...sources.filter(({ ready }) => !ready).map(({ name, message }): Finding => (
         { check: `source ${name}`, level: "problem", message }
       )),
@@ -146,12 +140,11 @@ export async function checkAgent(client: Pick<AgentClient, "status">): Promise<F
   }
 }
 
-function describeLauncher({ kind, message }: { kind: "native" | "sh"; message: string }): Finding {
-  return kind === "native" ? { check: "launcher", level: "ok", message: `native: ${message}` } : {
-    check: "launcher",
-    level: "warning",
-    message: `sh starts the apps, at three times the cost: ${message}`,
-  };
+function describeLauncher({ kind, message }: AgentStatus["launcher"]): Finding {
+  const check = "launcher";
+  return kind === "native"
+    ? { check, level: "ok", message }
+    : { check, level: "problem", message: `no app can start: ${message}` };
 }
 
 async function findProgram(name: string, path: string): Promise<string | undefined> {
@@ -160,12 +153,6 @@ async function findProgram(name: string, path: string): Promise<string | undefin
     if (await access(file, constants.X_OK).then(() => true, () => false)) return file;
   }
   return undefined;
-}
-
-function helpOf(program: string): Promise<string> {
-  return new Promise((resolve) => {
-    execFile(program, ["--help"], { timeout: 5000 }, (_, stdout, stderr) => resolve(stdout + stderr));
-  });
 }
 
 /** Returns the folder, or its closest parent that exists. */

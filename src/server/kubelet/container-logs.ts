@@ -17,7 +17,7 @@ export function readLogQuery(url: URL): Partial<LogQuery> {
 }
 
 export function sendContainerLog(context: KubeletContext, services: KubeletServices): Promise<Response> {
-  const { view, logs, places: { followers, readers } } = services;
+  const { view, places: { followers, readers } } = services;
   const query = readLogQuery(new URL(context.req.url));
   const found = requireContainer(context, services);
   const key = keyOf(found.app);
@@ -25,5 +25,5 @@ export function sendContainerLog(context: KubeletContext, services: KubeletServi
   const hasEnded = () => ["Succeeded", "Failed"].includes(view.app(namespace, name)?.status.phase ?? "");
   // A Pod that has ended writes nothing more: the next run of its app is another Pod.
   const endOf = (signal: AbortSignal) => abortWhen(view, key, hasEnded, signal);
-  return sendLines(context, found, query, { view, logs, followers, readers }, endOf);
+  return sendLines(context, found, query, { view, followers, readers }, endOf);
 }

@@ -1,7 +1,6 @@
 /** What the kubelet API works with. The agent provides it. */
 import type { Logger } from "../../lib/log.ts";
 import type { Entrance } from "../../supervisor/launcher/launcher.ts";
-import type { RotationPolicy } from "../../supervisor/logs/logs.ts";
 import type { AuthenticateToken, AuthorizeUser } from "../access.ts";
 import type { Places } from "../services.ts";
 import type { Limits } from "../spdy/spdy.ts";
@@ -14,8 +13,6 @@ export interface KubeletServices {
   /** The run that commands enter, while the app runs. */
   runOf(namespace: string, name: string): { id: string; folder: string } | undefined;
   launcher: Entrance;
-  /** How much of a log is kept, and so read, unless the app's annotations differ. */
-  logs: RotationPolicy;
   authenticate: AuthenticateToken;
   authorize: AuthorizeUser;
   places: KubeletPlaces;

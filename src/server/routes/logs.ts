@@ -2,13 +2,7 @@ import type { Context } from "hono";
 import { dirname } from "node:path";
 import { keyOf, splitAppKey } from "../../api/names.ts";
 import { sleep } from "../../lib/sleep.ts";
-import {
-  hasPreviousRun,
-  logPolicyOf,
-  maxTailLines,
-  readLog,
-  type ReadLogOptions,
-} from "../../supervisor/logs/logs.ts";
+import { hasPreviousRun, maxTailLines, readLog, type ReadLogOptions } from "../../supervisor/logs/logs.ts";
 import { Refusal } from "../refusal.ts";
 import { requireApp } from "./apps.ts";
 import { flag, readQuery, time, wholeNumber } from "./query.ts";
@@ -52,10 +46,9 @@ export async function sendLines(
   context: Context,
   { app, logFile }: Pick<AppView, "app" | "logFile">,
   query: Partial<LogQuery>,
-  { view, logs, followers, readers }: Pick<Services, "view" | "logs" | "followers" | "readers">,
+  { view, followers, readers }: Pick<Services, "view" | "followers" | "readers">,
   endOf?: (signal: AbortSignal) => AbortSignal,
 ): Promise<Response> {
-  const { maxBytes, maxFiles } = logPolicyOf(app, logs).policy;
   const folder = dirname(logFile);
   const options = chooseLines(query, Date.now());
   const { namespace, name } = splitAppKey(keyOf(app));
@@ -66,12 +59,7 @@ export async function sendLines(
   const read = (signal: AbortSignal) =>
     readAppLog(
       folder,
-      {
-        ...options,
-        maxBytes: maxBytes * maxFiles,
-        signal,
-        until: options.follow ? endOf?.(signal) : undefined,
-      },
+      { ...options, signal, until: options.follow ? endOf?.(signal) : undefined },
       exists,
     );
   const contentType = "text/plain; charset=utf-8";

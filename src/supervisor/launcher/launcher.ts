@@ -2,23 +2,24 @@
  * Starts the launchers of runs and enters runs.
  *
  * A launcher is one small process per run that outlives the agent: it claims the run, starts the script in its cgroup as its user,
- * and writes down how it ended. There are two, with one contract: the native one (launcher/launcher.c, forked by a zygote, for the
- * price of fork and exec) and the sh one (launcher-script.ts), which needs nothing but sh, setsid, setpriv and cat. Both leave the
- * same marks and read the same files, so agents adopt each other's runs whichever launcher they use.
+ * copies its output to the log, and writes down how it ended. It is a program of its own (launcher/launcher.c, installed by helper.ts),
+ * forked by a zygote (zygote.ts) for the price of fork and exec.
+ *
+ * Guarantees: a zygote that has ended is replaced for the next request. A request whose answer is lost is sent again: the launcher
+ * that claims the run first starts it, and any other ends without a trace, so it is never started twice.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { getSystemErrorName } from "node:util";
+import { errorCode } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
+import { StartError } from "../types.ts";
 import { findHelper, type Helper, installHelper } from "./helper.ts";
-import { nativeEntrance, NativeLauncher } from "./native.ts";
-import { createShLauncher, shEntrance } from "./sh.ts";
-import type { Entrance, Launcher } from "./types.ts";
+import { encodeRequest, maxRequestBytes } from "./request.ts";
+import type { CopyRequest, EnterOptions, Entrance, Entry, Launcher, LaunchRequest } from "./types.ts";
 import { Zygote } from "./zygote.ts";
 
 export { hasHelper } from "./helper.ts";
-export { exitPlaceholder } from "./launcher-script.ts";
 export { userField } from "./request.ts";
-export { createShLauncher, privilegeCommand, shEntrance } from "./sh.ts";
 export type {
   EnterOptions,
   Entrance,
@@ -29,7 +30,9 @@ export type {
   PipeRef,
 } from "./types.ts";
 
-/** Opens the best launcher that works here. */
+const attempts = 3;
+
+/** Opens the launcher of this program. One that cannot be executed refuses every start, and says why. */
 export async function openLauncher(
   { stateDir, log, install = installHelper }: {
     stateDir: string;
@@ -37,36 +40,128 @@ export async function openLauncher(
     install?: (stateDir: string) => Promise<Helper>;
   },
 ): Promise<Launcher> {
-  const fallback = (why: string) => createShLauncher({ stateDir, why });
   const helper = await install(stateDir);
-  if (helper.path === undefined) return fallback(`no native launcher: ${helper.why}`);
+  if (helper.path === undefined) {
+    log.error("no app can start", { why: helper.why });
+    return noLauncher(helper.why);
+  }
   // Checked again for each zygote: the file may have been changed or removed since.
   const startZygote = async () => {
     const again = await install(stateDir);
     if (again.path === undefined) throw new Error(again.why);
     return await Zygote.start(again.path);
   };
-  const native = new NativeLauncher({ path: helper.path, log, fallback, startZygote });
-  try {
-    await native.pid();
-    return native;
-  } catch (error) {
-    native.close();
-    const why = `cannot execute ${helper.path}: ${(error as Error).message}`;
-    log.warn("starting apps with sh", { why });
-    return fallback(why);
-  }
+  return new ZygoteLauncher({ path: helper.path, log, startZygote });
 }
 
 /** Returns what enters the runs of the agent with this state folder, for programs other than the agent. */
 export async function findEntrance(stateDir: string): Promise<Entrance> {
-  const { path } = await findHelper(stateDir);
-  return path !== undefined && await canExecute(path) ? nativeEntrance(path) : shEntrance;
+  const helper = await findHelper(stateDir);
+  return helper.path === undefined ? noLauncher(helper.why) : entranceOf(helper.path);
 }
 
-/** The state folder may be on a file system without execution. With no request to check, the helper only exits. */
-async function canExecute(path: string): Promise<boolean> {
-  const child = spawn(path, ["check", "requests"], { stdio: "ignore", timeout: 10_000 });
-  const [code] = await once(child, "exit").catch(() => []) as [code?: number | null];
-  return code === 0;
+/** Enters runs by the program at this path. */
+export function entranceOf(path: string): Entrance {
+  return {
+    enterCommand({ leaf, environment, workingDir, user }, command, options = {}) {
+      const session = options.onTerminal ? "same-session" : "new-session";
+      const { log = "", output: { pipe = "", source = "" } = {} } = options;
+      return [path, "enter", session, leaf, log, pipe, source, environment, workingDir, user, ...command];
+    },
+  };
+}
+
+export interface ZygoteLauncherOptions {
+  path: string;
+  log: Logger;
+  startZygote?: (path: string) => Promise<Zygote>;
+}
+
+export class ZygoteLauncher implements Launcher {
+  readonly #options: ZygoteLauncherOptions;
+  #zygote: Promise<Zygote> | undefined;
+  #pid: number | undefined;
+
+  constructor(options: ZygoteLauncherOptions) {
+    this.#options = options;
+  }
+
+  get state() {
+    return { kind: "native", message: this.#options.path } as const;
+  }
+
+  /** The pid of the zygote that serves the next request. */
+  async pid(): Promise<number> {
+    return (await this.#open()).pid;
+  }
+
+  async start(request: LaunchRequest): Promise<void> {
+    const bytes = encodeRequest(request);
+    if (!bytes) {
+      const message = `the command is longer than ${maxRequestBytes} bytes, which no program can get`;
+      throw new StartError("LaunchFailed", message);
+    }
+    for (let attempt = 1;; attempt++) {
+      try {
+        const answer = await (await this.#open()).request(bytes);
+        if (answer > 0) return;
+        throw new StartError("LaunchFailed", `cannot fork a launcher: ${getSystemErrorName(answer)}`);
+      } catch (error) {
+        if (error instanceof StartError) throw error;
+        this.#options.log.warn("the launcher failed", { attempt, error });
+        if (attempt < attempts) continue;
+        const message = `${this.#options.path} fails: ${errorCode(error)}`;
+        throw new StartError("LaunchFailed", message, { cause: error });
+      }
+    }
+  }
+
+  enterCommand(entry: Entry, command: string[], options?: EnterOptions): string[] {
+    const { path } = this.#options;
+    // Somebody may have removed the file: the zygote still has it.
+    const file = this.#pid === undefined || existsSync(path) ? path : `/proc/${this.#pid}/exe`;
+    return entranceOf(file).enterCommand(entry, command, options);
+  }
+
+  copyCommand({ mark, log, pipe, source }: CopyRequest): string[] {
+    return [this.#options.path, "copy", mark, log, pipe, source];
+  }
+
+  close(): void {
+    this.#zygote?.then((zygote) => zygote.close(), () => {});
+    this.#zygote = undefined;
+  }
+
+  /** Returns the zygote that all requests share, or a new one if it has ended. */
+  async #open(): Promise<Zygote> {
+    const { path, startZygote = Zygote.start } = this.#options;
+    const opened = this.#zygote ??= startZygote(path);
+    const forget = () => {
+      // Another request may have replaced it meanwhile.
+      if (this.#zygote === opened) this.#zygote = undefined;
+    };
+    try {
+      const zygote = await opened;
+      this.#pid = zygote.pid;
+      if (zygote.end === undefined) return zygote;
+    } catch (error) {
+      forget();
+      throw error;
+    }
+    forget();
+    return await this.#open();
+  }
+}
+
+/** In place of a launcher that cannot be had. What runs already is not affected. */
+function noLauncher(why: string): Launcher {
+  return {
+    state: { kind: "none", message: why },
+    start: () => Promise.reject(new StartError("LaunchFailed", `no app can start: ${why}`)),
+    enterCommand() {
+      throw new Error(why);
+    },
+    copyCommand: () => undefined,
+    close() {},
+  };
 }

@@ -14,7 +14,7 @@ export function userField({ uid, gid, groups }: Identity, isRoot: boolean): stri
 
 /** Encodes a request; undefined if it is too long. */
 export function encodeRequest({ mark, keeper, log, entry, command }: LaunchRequest): Uint8Array | undefined {
-  const { leaf, environment, workingDir, user = "" } = entry;
+  const { leaf, environment, workingDir, user } = entry;
   return encodeFields([mark, keeper, leaf, log, environment, workingDir, user, ...command]);
 }
 

@@ -1,13 +1,11 @@
-/** What a launcher gets and does. launcher.ts tells the story; native.ts and sh.ts are the two implementations. */
+/** What a launcher gets and does; launcher.ts tells the story. */
 
 /** How commands enter a run: in its cgroup, as its user, with its environment, in its folder. */
 export interface Entry {
   /** The cgroup of the run; "" for none. */
   leaf: string;
-  /** `UID GID GROUP...` for the native launcher; "" for the agent's own user, undefined for runs that older agents started. */
-  user?: string;
-  /** The command prefix that changes session and user, for the sh launcher. */
-  privileges: string[];
+  /** `UID GID GROUP...`; "" for the agent's own user. */
+  user: string;
   workingDir: string;
   /** The path of its environment file. */
   environment: string;
@@ -18,6 +16,7 @@ export interface LaunchRequest {
   mark: string;
   /** The cgroup of launchers; "" for none. */
   keeper: string;
+  /** The folder of the log. */
   log: string;
   entry: Entry;
   command: string[];
@@ -32,9 +31,9 @@ export interface PipeRef {
 }
 
 export interface EnterOptions {
-  /** The file that gets the output; none by default. */
+  /** The folder of the log that gets the output; none by default. */
   log?: string;
-  /** Gets the output in place of the file, if it is there. */
+  /** Where the output goes on its way to the log, if it is there. */
   output?: PipeRef;
   /** The command has a terminal, and with it a session: it gets no new one. */
   onTerminal?: boolean;
@@ -44,12 +43,13 @@ export interface EnterOptions {
 export interface CopyRequest extends PipeRef {
   /** The path of the run's marks without their endings. */
   mark: string;
+  /** The folder of the log. */
   log: string;
 }
 
-/** Which launcher starts apps, and why. */
+/** Whether apps can start: the path of the launcher, or why there is none. */
 export interface LauncherState {
-  kind: "native" | "sh";
+  kind: "native" | "none";
   message: string;
 }
 

@@ -1,10 +1,9 @@
-/** Finds lines in the stream of a log, and leaves out its holes. */
+/** Finds lines in the stream of a log. */
 import { Buffer } from "node:buffer";
 import type { LogStream } from "./log-stream.ts";
 
 const chunkBytes = 65_536;
 const newline = 10;
-const zeros = Buffer.alloc(4096);
 
 /**
  * Returns where the last `count` lines start, between `start` and `end`; `start` if there are fewer. An unfinished line at the end
@@ -59,37 +58,4 @@ export async function readRange(log: LogStream, start: number, end: number): Pro
     position = piece.position + piece.bytes.length;
   }
   return Buffer.concat(pieces);
-}
-
-export interface Segment {
-  /** Where it starts in the piece. */
-  from: number;
-  bytes: Uint8Array;
-}
-
-/**
- * Returns what a piece has besides runs of zeros that are as long as a block, which no app writes to a log: they are holes. After a
- * piece that ended in one, the hole may continue.
- */
-export function withoutHoles(
-  piece: Uint8Array,
-  startsInHole: boolean,
-): { segments: Segment[]; endsInHole: boolean } {
-  const all = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
-  const endOfZeros = (from: number) => {
-    let end = from;
-    while (all[end] === 0) end++;
-    return end;
-  };
-  const segments: Segment[] = [];
-  const keep = (from: number, to: number) => {
-    if (to > from) segments.push({ from, bytes: all.subarray(from, to) });
-  };
-  let from = startsInHole ? endOfZeros(0) : 0;
-  for (let hole: number; (hole = all.indexOf(zeros, from)) >= 0;) {
-    keep(from, hole);
-    from = endOfZeros(hole);
-  }
-  keep(from, all.length);
-  return { segments, endsInHole: from === all.length && from > 0 };
 }

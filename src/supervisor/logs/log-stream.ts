@@ -1,25 +1,28 @@
 /**
- * A log as one stream of bytes, whichever files hold it at the moment. Rotations do not change positions in it.
- *
- * Readers and rotations need no lock and may be different processes: see rotation-state.ts.
- * All reads are in the lane of the log folder, which may be on a mount that hangs: then they throw a FileTimeoutError.
+ * A log as one stream of bytes, whichever files hold it. All reads are in the lane of the log folder, which may be on a mount that
+ * hangs: then they throw a FileTimeoutError.
  */
-import { constants, type FileHandle, open, stat } from "node:fs/promises";
+import { constants, type FileHandle, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { closeInLane, inLane, openInLane } from "../../lib/deadlines/deadlines.ts";
 import { errorCode } from "../../lib/files.ts";
-import { sleep } from "../../lib/sleep.ts";
+import { type Sample, sampleMs, samplesBackward, samplesIn } from "./log-index.ts";
 import { listParts, type Part } from "./log-parts.ts";
-import { openStateToRead, readState, type RotationState } from "./rotation-state.ts";
 
 export interface LogStream {
   /** Undefined when the log is gone. */
   bounds(): Promise<LogBounds | undefined>;
   /**
    * Returns up to `length` bytes from the position on; none at the end. If that position was removed, it reads from the oldest byte
-   * that remains, or from the start of a log that was truncated. Undefined when the log is gone or was replaced.
+   * that remains. Undefined when the log is gone or was replaced.
    */
   read(position: number, length: number): Promise<LogPiece | undefined>;
+  /** When the bytes of a piece were written; never empty. */
+  samplesOf(piece: LogPiece): Promise<Sample[]>;
+  /** Returns the first position whose byte may have been written at this time or later; the end if there is none. */
+  positionSince(time: number): Promise<number>;
+  /** Returns where the run before the last one wrote; undefined if nothing of it is left. */
+  previousRun(): Promise<{ start: number; end: number } | undefined>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -27,130 +30,116 @@ export interface LogBounds {
   /** The position of the oldest byte that remains. */
   start: number;
   end: number;
-  /** The position of the first byte of `app.log`. */
-  base: number;
-  /** Where each file ends and when it was last changed, oldest first. */
-  files: { offset: number; time: number }[];
 }
 
+/** Bytes of one part. */
 export interface LogPiece {
   position: number;
   bytes: Uint8Array;
-  /** When `app.log` was last changed, before the read. */
-  mtimeMs: number;
 }
 
-export interface LogStreamOptions {
-  /** How long to wait for the end of a cut: its agent may have been killed. */
-  cutTimeoutMs?: number;
-  /** Ends waits and retries: from then on every result is undefined, as for a log that is gone. */
-  signal?: AbortSignal;
-  read?: typeof readState;
-}
+const maxPiece = 262_144;
+/** A part that was removed since it was listed is found missing once or twice, not more often. */
+const tries = 8;
 
-const retryMs = { first: 5, longest: 100 };
-/** Files that are still missing after this many reads are gone for good. */
-const missingTries = 8;
-
-/** Opens a log; undefined if there is none. */
+/** Opens a log; undefined if there is none. Once the signal has aborted, every result is undefined, as for a log that is gone. */
 export async function openLogStream(
-  logPath: string,
-  { cutTimeoutMs = 30_000, signal, read = readState }: LogStreamOptions = {},
+  logFolder: string,
+  signal?: AbortSignal,
 ): Promise<LogStream | undefined> {
-  const logs = dirname(dirname(logPath));
-  const reading = <T>(operation: () => Promise<T>) => inLane(logs, operation, { path: logPath });
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const log = await openInLane(logs, logPath, flags).catch((error) => {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw error;
-  });
-  if (!log) return undefined;
-  const { ino } = await reading(() => log.stat()).catch(async (error) => {
-    await closeInLane(logs, log);
-    throw error;
-  });
-  let stateFile: Promise<FileHandle | undefined> = Promise.resolve(undefined);
-  let stuckAt: number | undefined;
+  const logs = dirname(logFolder);
+  const reading = <T>(operation: () => Promise<T>) => inLane(logs, operation, { path: logFolder });
+  const parts = () => reading(() => listParts(logFolder));
+  const identity = () => reading(() => stat(logFolder).then(({ ino }) => ino, () => undefined));
+  const folder = await identity();
+  if (folder === undefined || (await parts()).length === 0) return undefined;
 
-  async function currentState(): Promise<RotationState> {
-    stateFile = stateFile.then((file) => file ?? openStateToRead(logs, logPath));
-    const file = await stateFile;
-    return file ? await reading(() => read(file)) ?? { seq: -1, base: 0 } : { seq: 0, base: 0 };
-  }
-  async function awaitCut(): Promise<RotationState> {
-    const deadline = Date.now() + cutTimeoutMs;
-    for (let waitMs = retryMs.first;; waitMs = Math.min(2 * waitMs, retryMs.longest)) {
-      const state = await currentState();
-      if ((!state.cutting && state.seq >= 0) || state.seq === stuckAt || signal?.aborted) return state;
-      if (Date.now() > deadline) stuckAt = state.seq;
-      await sleep(waitMs, signal);
-    }
-  }
-  /** Runs `use` again until no cut interfered. Undefined when the log is gone or the signal has aborted. */
-  async function withoutCut<T>(use: (base: number) => Promise<T>): Promise<T | undefined> {
-    for (let missing = 0; missing < missingTries;) {
-      const { seq, base } = await awaitCut();
-      if (signal?.aborted) return undefined;
-      const result = await use(base).catch((error) => error as Error);
-      if ((await currentState()).seq !== seq) continue;
-      if (!(result instanceof Error)) return result;
-      if (errorCode(result) !== "ENOENT") throw result;
-      // A part was removed to free space on a full disk, or the folder of the log was removed.
-      await sleep(Math.min(retryMs.first * 2 ** missing++, retryMs.longest), signal);
-    }
-    return undefined;
-  }
-  return {
-    bounds: () =>
-      withoutCut(async (base) => {
-        const parts = await reading(() => listParts(logPath));
-        const { size, mtimeMs } = await reading(() => log.stat());
-        const start = startOf(parts, base);
-        let offset = start;
-        const files = [...parts.reverse(), { size, mtimeMs }]
-          .map((file) => ({ offset: offset += file.size, time: Math.ceil(file.mtimeMs) }));
-        return { start, end: base + size, base, files };
-      }),
-    read: (position, length) =>
-      withoutCut((base) =>
-        reading(async () => {
-          const now = await stat(logPath).catch(() => undefined);
-          if (now?.ino !== ino) return undefined;
-          const from = position > base + now.size ? base : position;
-          const piece = from < base ? await readParts(logPath, base, from, length) : undefined;
-          return { mtimeMs: now.mtimeMs, ...piece ?? await readAt(log, base, Math.max(base, from), length) };
-        })
-      ),
-    async [Symbol.asyncDispose]() {
-      const state = await stateFile;
-      await Promise.all([log, ...state ? [state] : []].map((file) => closeInLane(logs, file)));
-    },
+  let opened: { path: string; file: FileHandle } | undefined;
+  const close = async () => {
+    const { file } = opened ?? {};
+    opened = undefined;
+    if (file) await closeInLane(logs, file);
   };
-}
-
-function startOf(parts: Part[], base: number): number {
-  return base - parts.reduce((sum, part) => sum + part.size, 0);
-}
-
-async function readParts(logPath: string, base: number, position: number, length: number) {
-  const parts = await listParts(logPath);
-  let start = startOf(parts, base);
-  const wanted = Math.max(position, start);
-  for (const { path, size } of parts.reverse()) {
-    if (wanted < start + size) {
-      await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-      return await readAt(file, start, wanted, Math.min(length, start + size - wanted));
-    }
-    start += size;
+  async function open({ path }: Part): Promise<FileHandle> {
+    if (opened?.path === path) return opened.file;
+    await close();
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    opened = { path, file: await openInLane(logs, path, flags) };
+    return opened.file;
   }
-  return undefined;
-}
+  async function readFrom(position: number, length: number): Promise<LogPiece | undefined> {
+    const all = await parts();
+    const number = Math.max(0, all.findLastIndex(({ start }) => start <= position));
+    const [part, next] = [all[number], all[number + 1]];
+    if (!part) return undefined;
+    const from = Math.max(position, part.start);
+    const most = Math.min(length, maxPiece, (next?.start ?? Infinity) - from);
+    const file = await open(part);
+    const { buffer, bytesRead } = await reading(() =>
+      file.read(new Uint8Array(most), { position: from - part.start })
+    );
+    if (bytesRead > 0 || length === 0) return { position: from, bytes: buffer.subarray(0, bytesRead) };
+    if (next) return await readFrom(next.start, length);
+    // Somebody has removed the parts that were there: what is shorter now starts again.
+    const { size } = await reading(() => file.stat());
+    if (from > part.start + size) return await readFrom(all[0]!.start, length);
+    return { position: from, bytes: new Uint8Array() };
+  }
+  /** The samples of all parts, the newest first. */
+  async function* samples(all: Part[]): AsyncGenerator<Sample> {
+    const blocks = samplesBackward(all);
+    try {
+      for (let next; !(next = await reading(() => blocks.next())).done;) yield* next.value;
+    } finally {
+      await reading(() => blocks.return(undefined));
+    }
+  }
 
-/** Reads from a file whose first byte is at `start` of the stream. */
-async function readAt(file: FileHandle, start: number, position: number, length: number) {
-  if (length === 0) return { position, bytes: new Uint8Array() };
-  const { buffer, bytesRead } = await file.read(new Uint8Array(Math.min(length, 262_144)), {
-    position: position - start,
-  });
-  return { position, bytes: buffer.subarray(0, bytesRead) };
+  return {
+    async bounds() {
+      const all = await parts();
+      const last = all.at(-1);
+      if (!last || await identity() !== folder) return undefined;
+      const info = await reading(() => stat(last.path).catch(() => undefined));
+      return { start: all[0]!.start, end: last.start + (info?.size ?? 0) };
+    },
+    async read(position, length) {
+      for (let attempt = 1;; attempt++) {
+        try {
+          return !signal?.aborted && await identity() === folder
+            ? await readFrom(position, length)
+            : undefined;
+        } catch (error) {
+          if (errorCode(error) !== "ENOENT") throw error;
+          if (attempt === tries) return undefined;
+        }
+      }
+    },
+    async samplesOf({ position, bytes }) {
+      const part = (await parts()).findLast(({ start }) => start <= position);
+      const found = part ? await reading(() => samplesIn(part, position, position + bytes.length)) : [];
+      if (found[0] && found[0].position <= position) return found;
+      // Its index is gone: the part was complete when it was last changed.
+      const info = part && await reading(() => stat(part.path).catch(() => undefined));
+      return [{ time: Math.floor(info?.mtimeMs ?? 0), position, isStart: false }, ...found];
+    },
+    async positionSince(time) {
+      let since = Infinity;
+      for await (const { time: written, position } of samples(await parts())) {
+        if (written + sampleMs <= time) break;
+        since = position;
+      }
+      return since;
+    },
+    async previousRun() {
+      const all = await parts();
+      const starts: number[] = [];
+      for await (const { isStart, position } of samples(all)) {
+        if (isStart && starts.push(position) === 2) break;
+      }
+      const [end, start = all[0]?.start ?? 0] = starts;
+      return end === undefined || (starts.length === 1 && end <= start) ? undefined : { start, end };
+    },
+    [Symbol.asyncDispose]: close,
+  };
 }

@@ -1,24 +1,18 @@
 /**
- * Reads the log of an app, across rotations: its last lines, all of it, the lines since a time, those of the previous run, or what the
+ * Reads the log of an app, across its parts: its last lines, all of it, the lines since a time, those of the previous run, or what the
  * app writes next. The options combine as those of `kubectl logs`.
  *
  * Guarantees: a rotation makes a reader neither lose nor repeat a line. If a slow reader's next bytes were removed, it continues with
- * the oldest that remain. A read starts with a whole line.
- * An app can make its log as long as the file system allows, without writing a byte (ftruncate). So at most the last `maxBytes` are
- * read, blocks of zeros are left out, and every read ends with its signal.
+ * the oldest that remain. A read starts with a whole line, and ends with its signal.
  * Files stay open until the iteration ends: a caller that stops early must call return(), as `for await` does.
- *
- * Times are those of ../log-times.ts: never before a line was written, and at most 10 s after it while an agent runs.
  */
 import { Buffer } from "node:buffer";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { inLane, isRemoteFileSystem } from "../../lib/deadlines/deadlines.ts";
 import { createLineStamps } from "./line-stamps.ts";
-import { firstLine, lastLines, nextLine, readRange, type Segment, withoutHoles } from "./log-lines.ts";
-import { type LogBounds, type LogStream, openLogStream } from "./log-stream.ts";
-import { createLogTimes, type LogTimes, previousRun } from "../log-times.ts";
+import { firstLine, lastLines, nextLine, readRange } from "./log-lines.ts";
+import { type LogBounds, type LogPiece, type LogStream, openLogStream } from "./log-stream.ts";
 import { createWaiter, type WaiterOptions } from "./log-waiter.ts";
-import { readSamples } from "./time-file.ts";
 
 export interface ReadLogOptions {
   /** The number of lines to start with, counted from the end; all lines if absent. */
@@ -35,8 +29,6 @@ export interface ReadLogOptions {
   timestamps?: boolean;
   /** End after this many bytes, even within a line. Times count. */
   limitBytes?: number;
-  /** The most that is read, counted from the end; all if absent. */
-  maxBytes?: number;
   signal?: AbortSignal;
   waiting?: WaiterOptions;
 }
@@ -54,16 +46,13 @@ export async function* readLog(
   { now = Date.now }: ReadLogDeps = {},
 ): AsyncGenerator<Uint8Array> {
   const { timestamps = false, limitBytes = Infinity, signal } = options;
-  const logPath = join(logFolder, "app.log");
-  await using log = await openLogStream(logPath, { signal });
+  await using log = await openLogStream(logFolder, signal);
   if (!log) return;
-  const loadTimes = async () =>
-    createLogTimes(await readSamples(logPath), (await log.bounds())?.files ?? [], now());
-  const stamps = timestamps ? createLineStamps(loadTimes, now) : undefined;
+  const stamps = timestamps ? createLineStamps(now) : undefined;
   let left = limitBytes;
   if (left === 0) return;
-  for await (const { position, bytes, mtimeMs } of readSegments(log, logFolder, options, loadTimes)) {
-    const text = stamps ? await stamps.stamp(position, bytes, mtimeMs) : bytes;
+  for await (const piece of readPieces(log, logFolder, options)) {
+    const text = stamps ? stamps.stamp(piece, await log.samplesOf(piece)) : piece.bytes;
     yield text.length > left ? text.subarray(0, left) : text;
     left -= text.length;
     if (left <= 0) return;
@@ -79,71 +68,55 @@ export function followLog(
   return readLog(logFolder, { ...options, follow: true }, deps);
 }
 
-/** Reports whether the log knows of a run before the current or last one. */
+/** Reports whether the log still has something of a run before the current or last one. */
 export async function hasPreviousRun(logFolder: string): Promise<boolean> {
-  return previousRun(await readSamples(join(logFolder, "app.log"))) !== undefined;
+  await using log = await openLogStream(logFolder);
+  return await log?.previousRun() !== undefined;
 }
 
 /** Returns the last lines as text, for a status. A last line longer than `maxBytes` is cut at its start. */
 export async function readTail(logFolder: string, { tailLines = 10, maxBytes = 2048 } = {}): Promise<string> {
-  await using log = await openLogStream(join(logFolder, "app.log"));
+  await using log = await openLogStream(logFolder);
   const bounds = await log?.bounds();
   if (!log || !bounds) return "";
   const { start, end } = bounds;
   const first = Math.max(start, end - maxBytes);
   const found = await lastLines(log, first, end, tailLines);
   const from = found > first ? found : await firstLine(log, first, end);
-  const text = Buffer.from(await readRange(log, from, end)).toString("utf8");
-  // A hole before the last lines.
-  return text.replace(/^\0+/, "").replace(/\r?\n$/, "");
+  return Buffer.from(await readRange(log, from, end)).toString("utf8").replace(/\r?\n$/, "");
 }
 
-interface PlacedSegment {
-  position: number;
-  bytes: Uint8Array;
-  mtimeMs: number;
-}
-
-/** Yields what the options choose of a log, without holes, with its positions. */
-async function* readSegments(
+/** Yields what the options choose of a log. */
+async function* readPieces(
   log: LogStream,
   logFolder: string,
   options: ReadLogOptions,
-  loadTimes: () => Promise<LogTimes>,
-): AsyncGenerator<PlacedSegment> {
-  const { maxBytes = Infinity, previous = false, until, waiting } = options;
+): AsyncGenerator<LogPiece> {
+  const { previous = false, until, waiting } = options;
   const { signal = new AbortController().signal } = options;
   const follow = options.follow === true && !previous;
   const canWatch = follow && !(await inLane(dirname(logFolder), () => isRemoteFileSystem(logFolder)));
   using waiter = createWaiter(logFolder, { canWatch, ...waiting });
   const bounds = await log.bounds();
-  const range = bounds && await chooseRange(log, logFolder, bounds, options, loadTimes);
+  const range = bounds && await chooseRange(log, bounds, options);
   if (!range) return;
   const wake = AbortSignal.any(until ? [signal, until] : [signal]);
   let { position } = range;
   let end = follow ? Infinity : range.end;
-  let inHole = false;
   while (!signal.aborted && position < end) {
-    if (end === Infinity && until?.aborted) {
-      end = (await log.bounds())?.end ?? position;
-      continue;
-    }
     const piece = await log.read(position, Math.min(readBytes, end - position));
     if (!piece) return;
+    if (end === Infinity && until?.aborted) {
+      end = (await log.bounds())?.end ?? position;
+      // It may have been aborted after the read.
+      continue;
+    }
     // Older bytes may have been removed meanwhile: then the piece starts later than asked for.
     const bytes = piece.bytes.subarray(0, Math.max(0, end - piece.position));
     position = piece.position + bytes.length;
     if (bytes.length > 0) {
       waiter.gotData();
-      const { segments, endsInHole } = withoutHoles(bytes, inHole);
-      inHole = endsInHole;
-      const placed = (segment: Segment) => ({
-        ...piece,
-        ...segment,
-        position: piece.position + segment.from,
-      });
-      yield* segments.map(placed);
-      if (segments.length === 0) position = Math.max(position, ((await log.bounds())?.end ?? 0) - maxBytes);
+      yield { position: piece.position, bytes };
     } else if (end === Infinity) {
       await waiter.wait(wake);
     } else {
@@ -155,19 +128,17 @@ async function* readSegments(
 /** Returns where to start and, without follow, where to end; undefined if there is nothing to read. */
 async function chooseRange(
   log: LogStream,
-  logFolder: string,
   bounds: LogBounds,
-  { tailLines, sinceTime, previous = false, maxBytes = Infinity }: ReadLogOptions,
-  loadTimes: () => Promise<LogTimes>,
+  { tailLines, sinceTime, previous = false }: ReadLogOptions,
 ): Promise<{ position: number; end: number } | undefined> {
-  const run = previous ? previousRun(await readSamples(join(logFolder, "app.log"))) : undefined;
+  const run = previous ? await log.previousRun() : undefined;
   if (previous && !run) return undefined;
   const end = Math.min(bounds.end, run?.end ?? Infinity);
-  const start = Math.max(bounds.start, end - maxBytes, run?.start ?? -Infinity);
+  const start = Math.max(bounds.start, run?.start ?? -Infinity);
   const found = tailLines === undefined ? start : await lastLines(log, start, end, tailLines);
   // A run starts with a line of its own, even if the one before it did not finish its last.
   const tail = found > start || start === run?.start ? found : await firstLine(log, start, end);
   if (sinceTime === undefined) return { position: tail, end };
-  const since = (await loadTimes()).offsetAt(sinceTime.getTime());
+  const since = await log.positionSince(sinceTime.getTime());
   return { position: since <= tail ? tail : await nextLine(log, since, end), end };
 }

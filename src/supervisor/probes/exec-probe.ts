@@ -8,7 +8,7 @@ const keptOutput = 1024;
 /** Runs the command once, for `timeoutMs` at most. Throws only if the node could not run it. */
 export async function probeExec(
   command: string[],
-  { runFolder, launcher }: { runFolder: string; launcher?: Entrance },
+  { runFolder, launcher }: { runFolder: string; launcher: Entrance },
   timeoutMs: number,
 ): Promise<ProbeResult> {
   try {

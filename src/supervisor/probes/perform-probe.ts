@@ -12,7 +12,7 @@ import { probeTcp } from "./tcp-probe.ts";
 export interface ProbedApp {
   ports: DefaultedSpec["ports"];
   runFolder: string;
-  launcher?: Entrance;
+  launcher: Entrance;
 }
 
 type Perform<M extends Mechanism> = (

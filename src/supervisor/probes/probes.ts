@@ -38,7 +38,7 @@ export type ProbeFailures = Readonly<Partial<Record<ProbeKind, number>>>;
 export function createAppProber(
   { layout, launcher, find, onUnhealthy }: {
     layout: Layout;
-    launcher?: Entrance;
+    launcher: Entrance;
     find: (key: string) => ProbeObserver | undefined;
     /** One probe failed, whether or not it reached a threshold. */
     onUnhealthy: (key: string, message: string) => void;

@@ -11,7 +11,7 @@ import process from "node:process";
 import { findEntry } from "../../../cgroups/mod.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { cleanPath } from "../../lib/shell.ts";
-import { type EnterOptions, type Entrance, shEntrance } from "../launcher/launcher.ts";
+import type { EnterOptions, Entrance } from "../launcher/launcher.ts";
 import { execMarker } from "../processes.ts";
 import { requireRunContext } from "./run-context.ts";
 
@@ -33,7 +33,7 @@ const cannotEnterCode = 126;
 export async function execCommandLine(
   runFolder: string,
   command: string[],
-  { launcher = shEntrance, onTerminal }: { launcher?: Entrance; onTerminal?: boolean } = {},
+  { launcher, onTerminal }: { launcher: Entrance; onTerminal?: boolean },
 ): Promise<string[]> {
   const words = await commandLine(runFolder, command, launcher, { onTerminal });
   return ["/usr/bin/env", `${execMarker}=${basename(runFolder)}`, ...words];
@@ -47,11 +47,11 @@ export async function execCommandLine(
 export async function execInRun(
   runFolder: string,
   command: string[],
-  { timeoutMs, launcher = shEntrance, log, output: pipe, captureBytes = 0, signal: stopWaiting, end }:
+  { timeoutMs, launcher, log, output: pipe, captureBytes = 0, signal: stopWaiting, end }:
     & Pick<EnterOptions, "log" | "output">
     & {
       timeoutMs: number;
-      launcher?: Entrance;
+      launcher: Entrance;
       captureBytes?: number;
       signal?: AbortSignal;
       end?: AbortSignal;

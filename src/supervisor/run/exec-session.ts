@@ -2,7 +2,7 @@
  * A command that somebody runs inside of an app and talks to, by pipes or on a terminal: `nckubelet exec`, and kubectl's exec.
  *
  * The terminal is made by script(1), since Node cannot make one: on the caller's own, the app's user could inject keystrokes
- * (TIOCSTI). It is part of util-linux, like setsid and setpriv, but some systems leave it out.
+ * (TIOCSTI). It is part of util-linux, but some systems leave it out.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

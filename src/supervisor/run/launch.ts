@@ -6,7 +6,6 @@
  * after all of them. The log comes first of the files, since it may be on a mount that hangs. If the start of the launcher fails, the
  * caller cancels the run, and the claim decides.
  */
-import { constants, open } from "node:fs/promises";
 import { checkPath, inLane } from "../../lib/deadlines/deadlines.ts";
 import { ensureFolder } from "../../lib/files.ts";
 import {
@@ -21,20 +20,18 @@ import { buildEnvironment, type ResolveValue } from "./environment.ts";
 import { keyOf } from "../../api/names.ts";
 import type { Logger } from "../../lib/log.ts";
 import { resolveIdentity } from "../identity/identity.ts";
-import { type Launcher, privilegeCommand, userField } from "../launcher/launcher.ts";
+import { type Launcher, userField } from "../launcher/launcher.ts";
 import {
   environmentPath,
   folderOf,
-  type Layout,
   logFolder,
-  logPath,
   markPath,
   runFolder,
   type RunLayout,
   scriptCopyPath,
   valuesPath,
 } from "../layout.ts";
-import { noteRun } from "../logs/logs.ts";
+import type { LimitFiles } from "../logs/logs.ts";
 import { openLastValues } from "./last-values.ts";
 import { prepareMarks } from "./launcher-marks.ts";
 import { type RunContext, saveRunContext } from "./run-context.ts";
@@ -60,6 +57,7 @@ export interface LaunchDeps {
   now?: () => number;
   /** Downloads a URL to a local file and checks its digest. */
   fetchScript: (url: string, sha256: string | undefined, signal: AbortSignal) => Promise<string>;
+  limitFiles: LimitFiles;
 }
 
 /** Starts a run; resolves with the state of its caps when its launcher is started. */
@@ -93,21 +91,18 @@ export async function launchRun(
   signal.throwIfAborted();
 
   const contextFolder = runFolder(layout, run.id);
-  const [mark, log] = [markPath(layout, run.id), logPath(layout, folder)];
+  const [mark, log] = [markPath(layout, run.id), logFolder(layout, folder)];
   const { keeper, leaf, caps } = await placeRun(folder, run, capsOf(app), deps);
   const context = {
     leaf,
     user: userField(identity, deps.isRoot),
-    privileges: privilegeCommand(identity, deps.isRoot),
     workingDir,
     gid: identity.gid,
     environment: environmentPath(layout, run.id),
   } satisfies RunContext;
-  const noteStart = (isNew: boolean) =>
-    noteRun(log, run.id, { now: deps.now, signal, isNew }).catch((error) => {
-      deps.log.warn("cannot note where the output of a run starts", { app: keyOf(app), error });
-    });
-  await noteStart(await openLog(layout, folder, signal));
+  // Not by the launcher: the mount may hang.
+  const isNew = await inLane(layout.logDir, () => ensureFolder(log, { mode: 0o750 }), { path: log, signal });
+  await deps.limitFiles.write(app, { isNew });
   saveEnvironment(context.environment, environment);
   await values.save();
   deps.saveRecord(contextFolder);
@@ -156,15 +151,4 @@ async function placeRun(folder: string, run: Run, caps: Caps, { confinement, enf
     );
   }
   return place;
-}
-
-/** Creates the log, owned by the agent, before a shell appends to it; a planted symlink is refused. Returns whether its folder is new. */
-async function openLog(layout: Layout, folder: string, signal: AbortSignal): Promise<boolean> {
-  const path = logPath(layout, folder);
-  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-  return await inLane(layout.logDir, async () => {
-    const isNew = await ensureFolder(logFolder(layout, folder), { mode: 0o750 });
-    await using _log = await open(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o640);
-    return isNew;
-  }, { path, signal });
 }

@@ -1,11 +1,13 @@
-/** The marks that launchers write, read back. See ../launcher/launcher-script.ts for how each one is written. */
+/**
+ * The marks that launchers write (launcher/launcher.c), read back. Each is one short write; a reader that finds an empty one waits for
+ * the next notification.
+ */
 import { existsSync, renameSync, statSync, watch } from "node:fs";
 import { readdir, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { ensureFolderSync, errorCode, readIfExistsSync, writeNewSync } from "../../lib/files.ts";
 import { sleep } from "../../lib/sleep.ts";
-import { exitPlaceholder } from "../launcher/launcher.ts";
 import { isAlive, parseStat, signalProcess } from "../processes.ts";
 import type { LauncherId, ProcessId, RunView, ScriptExit } from "../types.ts";
 
@@ -21,6 +23,8 @@ export interface LauncherMarks {
 
 const kinds = ["claim", "started", "failure", "exit"] as const;
 const cancelled = "cancelled";
+/** What the agent writes into the exit mark beforehand: longer than any status, so that the status needs no more disk space. */
+export const exitPlaceholder = "running\n".padEnd(32, "\n");
 
 /** Reads all marks of a run. An empty mark is being written and counts as missing. */
 export function readMarks(mark: string): LauncherMarks {
@@ -152,7 +156,7 @@ function readClaim(path: string): string | undefined {
   }
 }
 
-/** A claim has a line for the launcher, the native one adds one for the pipe, and each copier one for itself. */
+/** A claim has a line for the launcher, one for its pipe, and one for each copier. */
 function readersOf(claim = ""): Pick<LauncherMarks, "launcher" | "copier"> {
   const [first = "", pipe = "", ...copiers] = claim.trimEnd().split("\n");
   const launcher = processOf(first);

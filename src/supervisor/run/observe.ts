@@ -1,7 +1,7 @@
 /** Observes a run: what its launcher wrote, and which of its processes live. */
 import type { ConfinementOf } from "../confinement/confinement.ts";
 import type { RunRef } from "../types.ts";
-import { type Layout, logPath, markPath } from "../layout.ts";
+import { type Layout, markPath } from "../layout.ts";
 import { hasExited, type LauncherMarks, readMarks } from "./launcher-marks.ts";
 import { isAlive } from "../processes.ts";
 import type { Run, RunView } from "../types.ts";
@@ -21,9 +21,8 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   const mark = markPath(deps.layout, run.id);
   const before = readMarks(mark);
   const main = before.started?.main ?? run.main;
-  const log = logPath(deps.layout, folder);
   const launcher = before.launcher ?? run.launcher;
-  const ref: RunRef = { folder, runId: run.id, main, launcher, leaf: run.leaf, log };
+  const ref: RunRef = { folder, runId: run.id, main, launcher, leaf: run.leaf };
   const confinement = deps.confinementOf(ref);
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";

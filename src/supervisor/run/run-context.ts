@@ -28,12 +28,10 @@ export function saveRunContext(runFolder: string, context: RunContext): void {
 export async function readRunContext(runFolder: string): Promise<RunContext> {
   const path = contextFile(runFolder);
   const context: RunContext = JSON.parse(await readFile(path, "utf8"));
-  const { leaf, user, privileges, workingDir, environment } = context ?? {};
+  const { leaf, user, workingDir, environment } = context ?? {};
   const isLeaf = leaf === "" ||
     (typeof leaf === "string" && leaf === join("/", leaf) && basename(leaf) === basename(runFolder));
-  const hasPaths = typeof workingDir === "string" && typeof environment === "string";
-  const isUser = user === undefined || typeof user === "string";
-  if (isLeaf && isUser && Array.isArray(privileges) && hasPaths) return context;
+  if (isLeaf && [user, workingDir, environment].every((field) => typeof field === "string")) return context;
   throw new Error(`${path} is damaged: it does not say how this run was started`);
 }
 

@@ -2,7 +2,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { Entrance } from "../launcher/launcher.ts";
 import { findOutput } from "./copy-log.ts";
 import { execInRun } from "./enter.ts";
-import { folderOf, type Layout, logPath, markPath, runFolder, stopCopyPath } from "../layout.ts";
+import { folderOf, type Layout, logFolder, markPath, runFolder, stopCopyPath } from "../layout.ts";
 import { keyOf } from "../../api/names.ts";
 import { prepareScript } from "../script/script.ts";
 import { readRunContext } from "./run-context.ts";
@@ -36,7 +36,7 @@ export async function runStopFile(
     const result = await execInRun(folder, command, {
       timeoutMs: Math.max(0, (run.stop?.deadline ?? 0) - now()),
       launcher,
-      log: logPath(layout, folderOf(record.app)),
+      log: logFolder(layout, folderOf(record.app)),
       output: findOutput(markPath(layout, run.id)),
       signal,
     });

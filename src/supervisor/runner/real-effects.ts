@@ -19,15 +19,13 @@ import {
 import {
   copiesFolder,
   folderOf,
-  type Layout,
   logFolder,
-  logPath,
   markPath,
   runFolder,
   type RunLayout,
   valuesPath,
 } from "../layout.ts";
-import { forgetLog, readTail } from "../logs/logs.ts";
+import { readTail } from "../logs/logs.ts";
 import { type RecordStore, saveRunRecord } from "../records/records.ts";
 import { keyOf } from "../../api/names.ts";
 import { signalProcess } from "../processes.ts";
@@ -53,17 +51,17 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
       observeRun(folderOf(app), run, { layout, confinementOf, bootId, waitedMs }),
     cancel: (run) => cancelRun(markPath(layout, run.id)),
     thaw(record, run) {
-      const ref = refOf(record, run, layout);
+      const ref = refOf(record, run);
       return confinementOf(ref).thaw(ref);
     },
     startRun: (record, run, signal) => startRun(record, run, signal, options),
     runStopFile: (record, run, signal) => runStopFile(record, run, { ...options, signal }),
     terminate(record, run) {
-      const ref = refOf(record, run, layout);
+      const ref = refOf(record, run);
       return confinementOf(ref).terminate(ref);
     },
     async kill(record, run) {
-      const ref = refOf(record, run, layout);
+      const ref = refOf(record, run);
       await confinementOf(ref).kill(ref);
       // With nothing left to wait for, only a log that hangs keeps a launcher from its exit mark.
       const isLate = options.now() > (run.stop?.deadline ?? Infinity) + exitMarkMs;
@@ -72,7 +70,7 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
       }
     },
     copyLog(record, run) {
-      const ref = { ...refOf(record, run, layout), log: logPath(layout, folderOf(record.app)) };
+      const ref = { ...refOf(record, run), log: logFolder(layout, folderOf(record.app)) };
       const deps = {
         ...options,
         mark: markPath(layout, run.id),
@@ -82,12 +80,12 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
         options.log.warn("cannot copy the output of a run to its log", { app: keyOf(record.app), error })
       );
     },
-    cleanUp: (record, run) => cleanUpRun(refOf(record, run, layout), layout, confinementOf),
-    ensureCaps: (record) => ensureCaps(record, layout, confinementOf).catch(notEnforced),
+    cleanUp: (record, run) => cleanUpRun(refOf(record, run), layout, confinementOf),
+    ensureCaps: (record) => ensureCaps(record, confinementOf).catch(notEnforced),
     forget: (record) => forget(record, options, store),
     logTail: (record) => logTail(logFolder(layout, folderOf(record.app)), options),
     onEmpty(record, run, callback) {
-      const ref = refOf(record, run, layout);
+      const ref = refOf(record, run);
       return confinementOf(ref).onEmpty(ref, callback);
     },
   };
@@ -112,12 +110,8 @@ export async function cleanUpRun(
 }
 
 /** Sets the caps once for all runs that share an app cgroup. They are enforced if they are for every run. */
-async function ensureCaps(
-  record: AppRecord,
-  layout: Layout,
-  confinementOf: ConfinementOf,
-): Promise<CapsState> {
-  const runs = new Map(runsOf(record).map((run) => [dirname(run.leaf), refOf(record, run, layout)]));
+async function ensureCaps(record: AppRecord, confinementOf: ConfinementOf): Promise<CapsState> {
+  const runs = new Map(runsOf(record).map((run) => [dirname(run.leaf), refOf(record, run)]));
   const states: CapsState[] = [];
   for (const run of runs.values()) {
     states.push(await confinementOf(run).ensureCaps(run, capsOf(record.app)));
@@ -166,13 +160,13 @@ async function logTail(folder: string, { log }: RunEffectsOptions): Promise<stri
 
 async function forget(
   record: AppRecord,
-  { layout, confinement }: RunEffectsOptions,
+  { layout, confinement, limitFiles }: RunEffectsOptions,
   store: RecordStore,
 ): Promise<void> {
   const folder = folderOf(record.app);
   await confinement.removeApp(folder);
   await rm(valuesPath(layout, folder), { force: true });
   await inLane(layout.logDir, () => rm(logFolder(layout, folder), { recursive: true, force: true }));
-  forgetLog(logPath(layout, folder));
+  limitFiles.forget(folder);
   await store.remove(record);
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createIdleApps, createMeter } from "../../../src/agent/view/meter.ts";
+import { createMeter } from "../../../src/agent/view/meter.ts";
 import type { Usage } from "../../../src/supervisor/confinement/types.ts";
-import type { SupervisedApp, Supervisor, SupervisorListener } from "../../../src/supervisor/supervisor.ts";
+import type { SupervisedApp, Supervisor } from "../../../src/supervisor/supervisor.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { appWith } from "../../supervisor/fixtures.ts";
 import { waitFor } from "../../wait-for.ts";
@@ -166,30 +166,4 @@ test("a machine whose clock is set between two readings shows no rate for time t
   clock.setBack(-10_000);
   await meter.readAll();
   assert.equal(latest()?.cpuPCT, undefined);
-});
-
-const readingOf = (cpuSeconds: number) => {
-  return { at: 0, usage: { ...idle, cpuSeconds } };
-};
-
-test("an app is idle if it used no CPU between two readings, and not where there are no two", () => {
-  let reading: ReturnType<typeof readingOf> | undefined;
-  let listener: SupervisorListener | undefined;
-  const isIdle = createIdleApps({ listen: (added) => listener = added }, { reading: () => reading });
-  const { app } = meterOf([]);
-  const see = (cpuSeconds: number | undefined) => {
-    reading = cpuSeconds === undefined ? undefined : readingOf(cpuSeconds);
-    return isIdle(app);
-  };
-  assert.equal(see(undefined), false, "it was never measured");
-  assert.equal(see(1), false, "it was measured once");
-  assert.equal(isIdle(app), false, "it was not measured since then");
-  assert.equal(see(1), true);
-  assert.equal(see(1.01), false, "it worked");
-  assert.equal(see(1.01), true);
-  assert.equal(see(0), false, "another run has started");
-  assert.equal(see(undefined), false, "it does not run");
-  assert.equal(see(0), false, "readings from before it stopped do not count");
-  listener!.forgotten(app);
-  assert.equal(see(0), false, "another app has the name");
 });

@@ -70,13 +70,11 @@ async function readNotes(folder: string): Promise<Map<string, LineNotes>> {
   return notes;
 }
 
-/** Oldest part first: `app.log.3`, `.2`, `.1`, then `app.log`. */
+/** Oldest part first. */
 async function readAppLogs(logDir: string): Promise<Map<string, string>> {
   const logs = new Map<string, string>();
   for (const folder of await list(logDir)) {
-    const parts = (await list(join(logDir, folder))).filter((name) => /^app\.log(\.\d+)?$/.test(name));
-    const number = (name: string) => Number(name.slice("app.log.".length) || 0);
-    parts.sort((a, b) => number(b) - number(a));
+    const parts = (await list(join(logDir, folder))).filter((name) => /^app\.log\.\d+$/.test(name)).sort();
     const texts = parts.map((name) => readFile(join(logDir, folder, name), "utf8").catch(() => ""));
     logs.set(appOf(folder), (await Promise.all(texts)).join(""));
   }

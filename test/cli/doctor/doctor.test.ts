@@ -12,6 +12,7 @@ import {
   checkTools,
   type Finding,
 } from "../../../src/cli/doctor/check-node.ts";
+import type { AgentStatus } from "../../../src/cli/agent-api/agent-api.ts";
 import { version } from "../../../src/lib/version.ts";
 import { type Answer, json, refuse, withServer } from "../../kube/fake-server.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -158,9 +159,9 @@ test("the checks of the node find its cgroups, programs and disks", async () => 
   assert.match(await checkWith(mount("cgroup"), ""), /^problem cgroup v2: only cgroup v1 is mounted/);
   assert.match(
     (await checkTools(folder, false)).map(line).join(),
-    /^problem programs: sh, cat, setsid, setpriv not found/,
+    /^problem programs: this program was built without a launcher for \w+, so no app can start/,
   );
-  assert.match((await checkTools(folder, true)).map(line).join(), /^problem programs: sh, cat not found/);
+  assert.match((await checkTools(folder, true)).map(line).join(), /^problem programs: sh not found/);
   const disk = await checkDisk({ stateDir: join(folder, "not/yet"), logDir: folder });
   assert.deepEqual(disk.map(({ check }) => check), ["disk for state", "disk for logs"]);
   assert.match(disk[0]!.message, new RegExp(`free at ${folder}`));
@@ -173,6 +174,7 @@ test("problems that the agent reports are shown", async () => {
     startedAt: "",
     stateDir: "/var/lib/nckubelet",
     limits: { enforced: false, message: "no cgroup v2" },
+    launcher: { kind: "native" as const, message: "/state/launcher-0" },
     sources: [{ name: "api-server", ready: false, message: "403 Forbidden" }],
     problems: [
       { message: "not YAML", origin: "/etc/a.yaml" },
@@ -184,18 +186,19 @@ test("problems that the agent reports are shown", async () => {
       { name: "sync", ok: true, message: "last sync 1 s ago" },
     ],
   };
-  const launched = async (launcher: { kind: "native" | "sh"; message: string }) =>
+  const launched = async (launcher: AgentStatus["launcher"]) =>
     (await checkAgent({ status: async () => ({ ...status, launcher }) })).map(line)
       .filter((text) => text.includes("launcher"));
   assert.deepEqual(await launched({ kind: "native", message: "/state/launcher-0" }), [
-    "ok launcher: native: /state/launcher-0",
+    "ok launcher: /state/launcher-0",
   ]);
-  assert.deepEqual(await launched({ kind: "sh", message: "no native launcher: EACCES" }), [
-    "warning launcher: sh starts the apps, at three times the cost: no native launcher: EACCES",
+  assert.deepEqual(await launched({ kind: "none", message: "cannot execute it: EACCES" }), [
+    "problem launcher: no app can start: cannot execute it: EACCES",
   ]);
   assert.deepEqual((await checkAgent({ status: async () => status })).map(line), [
     `warning agent: the agent runs version 0.0.1, this is ${version}: restart the agent`,
     "problem limits: apps with caps cannot start: no cgroup v2",
+    "ok launcher: /state/launcher-0",
     "problem source api-server: 403 Forbidden",
     "problem listen: --listen 127.0.0.1:10268: EADDRINUSE",
     "warning manifest: /etc/a.yaml: not YAML",

@@ -13,10 +13,11 @@ import { appWith } from "../../supervisor/fixtures.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { program, runtime } from "../own-program.ts";
+import { firstPart } from "../../supervisor/logs/log-files.ts";
 
 /** The real endpoint of an agent with 64 apps; `app-00` has the highest usage. */
 async function serveApps(folder: string) {
-  const logFile = join(folder, "app.log");
+  const logFile = firstPart(folder);
   await writeFile(logFile, Array.from({ length: 100 }, (_, n) => `line ${n} of the log\n`).join(""));
   const views = Array.from({ length: 64 }, (_, n): AppView => ({
     app: appWith({ shellFile: `/opt/app-${n}/run.sh`, cpuPCT: 20, memPCT: 10 }, {

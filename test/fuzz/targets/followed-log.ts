@@ -20,6 +20,7 @@ import type { Services } from "../../../src/server/services.ts";
 import { servicesWith, viewWith, web } from "../../server/fake-agent.ts";
 import { holds } from "../engine.ts";
 import { scratchFolder } from "./scratch.ts";
+import { firstPart } from "../../supervisor/logs/log-files.ts";
 
 export interface FollowedLog {
   /** An agent whose app `default/web` writes the log. */
@@ -39,7 +40,7 @@ const patienceMs = 10_000;
 /** Creates a log of two lines. */
 export function createFollowedLog(): FollowedLog {
   const folder = scratchFolder("followed");
-  const logFile = join(folder, "app.log");
+  const logFile = firstPart(folder);
   writeFileSync(logFile, "one\ntwo\n");
   const shown = { ...web, logFile };
   const app = (namespace: string, name: string) =>

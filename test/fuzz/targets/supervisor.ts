@@ -2,10 +2,8 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
-import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { crc32 } from "node:zlib";
 import { showURL } from "../../../src/api/shown-spec.ts";
 import { validateNCApp } from "../../../src/api/validate/validate.ts";
 import { describeMetadataAddress } from "../../../src/lib/special-addresses.ts";
@@ -17,22 +15,15 @@ import {
   nextHop,
   parseScriptURL,
 } from "../../../src/supervisor/script/fetch-rules.ts";
-import { statePath } from "../../../src/supervisor/logs/log-parts.ts";
-import { parseBytes, parseCount } from "../../../src/supervisor/logs/log-policy.ts";
-import { readTail } from "../../../src/supervisor/logs/read-log.ts";
-import { readState } from "../../../src/supervisor/logs/rotation-state.ts";
-import {
-  createLogTimes,
-  encodeSamples,
-  parseSamples,
-  previousRun,
-  thinOut,
-} from "../../../src/supervisor/log-times.ts";
+import { decodeSamples } from "../../../src/supervisor/logs/log-index.ts";
+import { parseBytes, parseCount } from "../../../src/supervisor/logs/log-limits.ts";
+import { readLog, type ReadLogOptions, readTail } from "../../../src/supervisor/logs/read-log.ts";
 import { readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
 import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
 import { headBytes, isShell, readHead, repairText } from "../../../src/supervisor/script/script-text.ts";
 import { prepareScript } from "../../../src/supervisor/script/script.ts";
 import { recordWith, runOf } from "../../supervisor/fixtures.ts";
+import { firstPart } from "../../supervisor/logs/log-files.ts";
 import { Broken, holds, oneLine, type Session, type Target } from "../engine.ts";
 import { textOf } from "./decode.ts";
 import { scratchFolder } from "./scratch.ts";
@@ -69,72 +60,51 @@ function check(text: string): void {
   }
 }
 
-/** A rotation state as it is on disk. */
-function sealed(json: string): string {
-  return `${json}\n${crc32(json).toString(16)}`.padEnd(256);
-}
-
-const state = JSON.stringify({ seq: 3, base: 4096, cutting: { bytes: 4096, from: 0, size: 9000 } });
-const logState: Target = {
-  name: "log-state",
-  covers: ["readState"],
-  samples: [sealed(state), "", "\n0"],
-  maxBytes: 512,
-  open: () => ({
-    async run(input) {
-      const sealed = Buffer.from(input).toString("latin1").split("\n")[0] ?? "";
-      for (const bytes of [input, Buffer.from(`${sealed}\n${crc32(sealed).toString(16)}`, "latin1")]) {
-        const file = {
-          read: async (buffer: Uint8Array) => {
-            buffer.set(bytes.subarray(0, buffer.length));
-            return { bytesRead: Math.min(bytes.length, buffer.length) };
-          },
-        };
-        const read = await readState(file as unknown as FileHandle);
-        if (read === undefined) continue;
-        holds(
-          Number.isSafeInteger(read.seq) && Number.isSafeInteger(read.base),
-          "a state without numbers was taken",
-        );
-      }
-    },
-  }),
-};
-
 const logTimes: Target = {
   name: "log-times",
-  covers: ["parseSamples", "encodeSamples", "createLogTimes", "thinOut", "previousRun"],
+  covers: ["decodeSamples", "samplesIn", "samplesBackward", "createLineStamps"],
   samples: [
-    "1794900000000 0 lx1-0123456789\n1794900010000 4096\n1794900020000 8192 lx2-0123456789\n1794900030000 9000\n",
-    "1794900010000 4096\n1794900000000 5000\n1 6000\n1794900020000 100\n1794900030000 200\n",
-    "1794900010000 40961794900020000 5000\n\n",
+    encodeSamples([[1_794_900_000_000, 0, true], [1_794_900_010_000, 4], [1_794_900_020_000, 8, true]]),
+    encodeSamples([[1_794_900_010_000, 4], [1_794_900_000_000, 5], [1, 9], [1_794_900_020_000, 2]]),
+    encodeSamples([[1_794_900_010_000, 4]]).slice(0, 11),
   ],
-  tokens: ["\n", " ", "0", "1794900025000", "9007199254740993", "lx3-0123456789", "-1", "\0"],
   maxBytes: 4096,
-  open: () => ({
-    run(input) {
-      const samples = parseSamples(textOf(input));
-      holds(
-        isDeepStrictEqual(parseSamples(encodeSamples(samples)), samples),
-        "samples read back differently",
-      );
-      const now = 1_794_900_025_000;
-      const kept = thinOut(samples, samples[input.length % 7]?.offset ?? 0);
-      holds(kept.length <= samples.length, "samples were added");
-      const { timeAt, offsetAt } = createLogTimes(kept, [], now);
-      let last = -Infinity;
-      for (const { offset, time } of kept) {
-        const found = timeAt(offset - 1) ?? last;
-        holds(found >= last && found <= now, `the time ${found} after ${last}`);
-        last = found;
-        const isSince = (timeAt(offset) ?? Infinity) >= time;
-        holds(isSince === offset >= offsetAt(time), "since does not agree with the times shown");
-      }
-      const run = previousRun(samples);
-      holds(run === undefined || run.start <= run.end, "a run ends before it starts");
-    },
-  }),
+  open(): Session {
+    const folder = scratchFolder("times");
+    const text = "one\ntwo\nthree\n";
+    writeFileSync(firstPart(folder), text);
+    return {
+      async run(input) {
+        const index = Buffer.from(textOf(input), "latin1");
+        writeFileSync(firstPart(folder).replace("app.log", "app.times"), index);
+        holds(decodeSamples(index).length === Math.floor(index.length / 16), "a whole sample was not read");
+        const now = 1_794_900_025_000;
+        const read = async (options: ReadLogOptions) => {
+          let all = "";
+          for await (const piece of readLog(folder, options, { now: () => now })) all += Buffer.from(piece);
+          return all;
+        };
+        const stamped = (await read({ timestamps: true })).trimEnd().split("\n");
+        holds(stamped.map((line) => line.slice(31)).join("\n") === text.trimEnd(), "a line is lost");
+        const times = stamped.map((line) => Date.parse(line.slice(0, 30)));
+        holds(times.every((time, i) => time <= now && time >= (times[i - 1] ?? 0)), `times of ${stamped}`);
+        for (const options of [{ previous: true }, { sinceTime: new Date(now - 10_000) }]) {
+          holds(text.includes(await read(options)), "lines that the log does not have");
+        }
+      },
+      close: () => rmSync(folder, { recursive: true }),
+    };
+  },
 };
+
+function encodeSamples(samples: [time: number, position: number, isStart?: boolean][]): string {
+  const bytes = Buffer.alloc(16 * samples.length);
+  for (const [i, [time, position, isStart]] of samples.entries()) {
+    bytes.writeBigUInt64LE(BigInt(time) | (isStart ? 1n << 63n : 0n), 16 * i);
+    bytes.writeBigUInt64LE(BigInt(position), 16 * i + 8);
+  }
+  return bytes.toString("latin1");
+}
 
 const marks: Target = {
   name: "marks",
@@ -323,18 +293,19 @@ const appFiles: Target = {
 
 const tails: Target = {
   name: "log-tail",
-  covers: ["readTail", "openLogView"],
+  covers: ["readTail", "openLogStream"],
   samples: ["one\ntwo\nthree\n", "no end", "\n\n\n", "\u00fc\u4e2d\n".repeat(700), "x".repeat(3000)],
   tokens: ["\n", "\r\n", "\0"],
   maxBytes: 8192,
   open(): Session {
-    // One log without a rotation state, and one whose start was cut off.
+    // One log that is whole, and one whose first parts are gone.
     const folders = [scratchFolder("log"), scratchFolder("log")] as const;
-    writeFileSync(statePath(join(folders[1], "app.log")), sealed(JSON.stringify({ seq: 3, base: 4096 })));
+    const files = [firstPart(folders[0]), firstPart(folders[1]).replace(/0{4}$/, "4096")] as const;
     return {
       async run(input) {
-        const folder = folders[input.length % 2 === 0 ? 0 : 1];
-        writeFileSync(join(folder, "app.log"), input);
+        const number = input.length % 2 === 0 ? 0 : 1;
+        const folder = folders[number];
+        writeFileSync(files[number], input);
         const tail = await readTail(folder, { tailLines: 3, maxBytes: 200 });
         // A cut inside a character leaves a part of it.
         const whole = tail.replace(/^\ufffd+/, "");
@@ -352,7 +323,6 @@ const tails: Target = {
 
 export const supervisorTargets: readonly Target[] = [
   records,
-  logState,
   logTimes,
   marks,
   script,

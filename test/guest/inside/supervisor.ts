@@ -20,7 +20,7 @@ function useMarkers(): TestConfinement {
   return { confinement: markers, confinementOf };
 }
 
-supervisorContract("native", () => confineBelow("supervisor-test"));
+supervisorContract(() => confineBelow("supervisor-test"));
 
 const script = "#!/bin/sh\nsetsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' &\nexit 0\n";
 

@@ -6,11 +6,12 @@ import type { NCAppStatus } from "../../../src/api/types.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { viewWith, web } from "../fake-agent.ts";
 import { kubeletWith } from "./fake-kubelet.ts";
+import { firstPart } from "../../supervisor/logs/log-files.ts";
 
 /** The kubelet API with one app, whose log and status the test writes. */
 function withLog(folder: string) {
   mkdirSync(join(folder, "default_web"));
-  const logFile = join(folder, "default_web", "app.log");
+  const logFile = firstPart(join(folder, "default_web"));
   writeFileSync(logFile, "one\n");
   const listeners = new Set<(key: string) => void>();
   let status: NCAppStatus = { phase: "Running" };

@@ -8,7 +8,7 @@ import {
 import type { AuthorizeUser, User } from "../../../src/server/access.ts";
 import { splitAppKey } from "../../../src/api/names.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
-import { shEntrance } from "../../../src/supervisor/launcher/launcher.ts";
+import { fakeLauncher } from "../../fake-launcher.ts";
 import { viewWith } from "../fake-agent.ts";
 
 /** Which subresources of the node a user may use, by verb. */
@@ -50,8 +50,7 @@ export function kubeletServices(fields: Partial<KubeletServices> = {}): KubeletS
       podList: () => [],
     },
     runOf: () => undefined,
-    launcher: shEntrance,
-    logs: { maxBytes: 10 << 20, maxFiles: 5 },
+    launcher: fakeLauncher,
     authenticate: async (token) => people[token]?.user ?? (token === "late" ? "unavailable" : "unknown"),
     authorize: authorizeByRights,
     places: defaultPlaces(),

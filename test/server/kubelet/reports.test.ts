@@ -9,6 +9,7 @@ import { calmUsage } from "../../node/samples.ts";
 import { viewWith, web } from "../fake-agent.ts";
 import { noPromtool, promtool } from "../promtool.ts";
 import { kubeletWith } from "./fake-kubelet.ts";
+import { firstPart } from "../../supervisor/logs/log-files.ts";
 
 const measured: AppView = {
   ...web,
@@ -90,7 +91,7 @@ test("/pods and /runningpods list the Pods; /healthz says ok", async () => {
 
 test("/containerLogs sends the log of the app that the Pod stands for, as kubectl asks for it", async () => {
   using temp = tempFolder();
-  const logFile = join(temp.path, "default_web", "app.log");
+  const logFile = firstPart(join(temp.path, "default_web"));
   await mkdir(join(temp.path, "default_web"));
   await writeFile(logFile, "one\ntwo\nthree\n");
   const app = { ...web, logFile };

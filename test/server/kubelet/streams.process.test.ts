@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { nativeEntrance } from "../../../src/supervisor/launcher/native.ts";
+import { entranceOf } from "../../../src/supervisor/launcher/launcher.ts";
 import { readStat } from "../../../src/supervisor/processes.ts";
 import { builtLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
@@ -20,6 +20,7 @@ import { waitFor } from "../../wait-for.ts";
 import { viewWith, web } from "../fake-agent.ts";
 import { SpdyClient } from "../spdy/client.ts";
 import { askForStreams, openStreams, startKubelet } from "./stream-client.ts";
+import { firstPart } from "../../supervisor/logs/log-files.ts";
 
 const skip = skipUnless("compilers");
 const outputs = ["error", "stdout", "stderr"];
@@ -31,7 +32,7 @@ async function running() {
   const run = await enterable();
   const kubelet = await startKubelet({
     runOf: () => ({ id: run.runId, folder: run.folder }),
-    launcher: nativeEntrance(await builtLauncher()),
+    launcher: entranceOf(await builtLauncher()),
     streamLimits,
   });
   const path = (words: string[], query = "output=1&error=1") =>
@@ -320,7 +321,7 @@ test("200 commands run at once, within bounded memory, and end with their client
 
 test("attach follows what the app writes from now on, and ends with its run", { skip }, async () => {
   using temp = tempFolder();
-  const logFile = join(temp.path, "default_web", "app.log");
+  const logFile = firstPart(join(temp.path, "default_web"));
   await mkdir(join(temp.path, "default_web"));
   await writeFile(logFile, "before\n");
   const listeners: ((key: string) => void)[] = [];

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import { join } from "node:path";
 import { test } from "node:test";
 import { createServerApp } from "../../../src/server/app.ts";
 import { defaultBounds } from "../../../src/server/listen/bounded-server.ts";
@@ -9,6 +8,7 @@ import { isLoopbackHost, listenOnPort } from "../../../src/server/listen/listen.
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { servicesWith, viewWith, web } from "../fake-agent.ts";
+import { firstPart } from "../../supervisor/logs/log-files.ts";
 
 const clients = 1000;
 const head = "GET /apps HTTP/1.1\r\nhost: localhost\r\n";
@@ -36,7 +36,7 @@ const ways: ((socket: Socket) => void)[] = [
 test(`${clients} slow clients of ${ways.length} kinds do not keep others from being served`, async () => {
   using temp = tempFolder();
   const folder = temp.path;
-  const logFile = join(folder, "app.log");
+  const logFile = firstPart(folder);
   await writeFile(logFile, `${"x".repeat(1023)}\n`.repeat(4096));
   const view = viewWith({ app: () => ({ ...web, logFile }) });
   const readers = { now: 0, most: clients, use: "read a log" };

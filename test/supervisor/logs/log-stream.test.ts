@@ -1,107 +1,134 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdtemp, rm, unlink } from "node:fs/promises";
+import { join } from "node:path";
 import { after, test } from "node:test";
-import type { Collapse } from "../../../src/supervisor/logs/collapse.ts";
-import { rotateIfNeeded } from "../../../src/supervisor/logs/rotation.ts";
-import { openLogStream } from "../../../src/supervisor/logs/log-stream.ts";
+import fc from "fast-check";
+import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
+import { type LogStream, openLogStream } from "../../../src/supervisor/logs/log-stream.ts";
+import { readLog, type ReadLogOptions } from "../../../src/supervisor/logs/read-log.ts";
 import { tempFolder } from "../../temp-folder.ts";
+import { createLog } from "./log-files.ts";
 
 const root = tempFolder({ after }).path;
+const newLog = async () => createLog(await mkdtemp(join(root, "case-")));
+const text = (bytes?: Uint8Array) => Buffer.from(bytes ?? []).toString();
 
-const content = Array.from({ length: 40_000 }, (_, i) => `${i}\n`).join("");
-const unsupported: Collapse = () => Promise.resolve("unsupported");
+const content = Array.from({ length: 4000 }, (_, i) => `${i}\n`).join("");
 
-async function newLog(): Promise<string> {
-  const path = join(await mkdtemp(join(root, "case-")), "app.log");
-  await writeFile(path, content);
-  return path;
+async function logInParts(): Promise<{ log: Awaited<ReturnType<typeof newLog>>; stream: LogStream }> {
+  const log = await newLog();
+  for (let at = 0; at < content.length; at += 4096) {
+    if (at > 0) await log.rotate();
+    await log.write(content.slice(at, at + 4096));
+  }
+  return { log, stream: (await openLogStream(log.folder))! };
 }
 
-for (const [how, collapse] of [["collapsed", undefined], ["truncated", unsupported]] as const) {
-  test(`a position means the same byte before, while and after the log is ${how}`, async () => {
-    const path = await newLog();
-    await using log = (await openLogStream(path))!;
-    let isRotating = true;
-    const rotation = rotateIfNeeded(path, { maxBytes: 16_384, maxFiles: 100 }, { collapse }).finally(() =>
-      isRotating = false
-    );
-    for (let last = false; !last;) {
-      last = !isRotating;
-      for (let position = 0; position < content.length; position += 9973) {
-        const piece = await log.read(position, 50);
-        assert.equal(piece?.position, position);
-        assert.ok(piece.bytes.length > 0);
-        assert.equal(
-          Buffer.from(piece.bytes).toString(),
-          content.slice(position, position + piece.bytes.length),
-        );
-      }
-      const { start, end, files } = (await log.bounds())!;
-      assert.deepEqual([start, end, files.at(-1)!.offset], [0, content.length, content.length]);
+test("a position means the same byte, however many parts follow", async () => {
+  const { log, stream: opened } = await logInParts();
+  await using stream = opened;
+  for (let round = 0; round < 2; round++) {
+    for (let position = 0; position < content.length; position += 997) {
+      const piece = (await stream.read(position, 50))!;
+      assert.equal(piece.position, position);
+      assert.ok(piece.bytes.length > 0);
+      assert.equal(text(piece.bytes), content.slice(position, position + piece.bytes.length));
     }
-    assert.equal((await rotation).problem, undefined);
-  });
-}
-
-test("a read that a cut interfered with is repeated", async () => {
-  const path = await newLog();
-  await rotateIfNeeded(path, { maxBytes: 2 ** 30, maxFiles: 2 });
-  const states = [{ seq: 2, base: 0 }, { seq: 4, base: 1000 }, { seq: 4, base: 1000 }, {
-    seq: 4,
-    base: 1000,
-  }];
-  await using log = (await openLogStream(path, { read: () => Promise.resolve(states.shift()) }))!;
-  const piece = await log.read(1005, 10);
-  assert.equal(Buffer.from(piece!.bytes).toString(), content.slice(5, 15));
+    await log.rotate();
+    await log.write("more\n");
+  }
 });
 
-test("a read waits for the end of a cut, and for a valid state", async () => {
-  const path = await newLog();
-  await rotateIfNeeded(path, { maxBytes: 2 ** 30, maxFiles: 2 });
-  const cutting = { bytes: 1000, from: 0, size: 5000 };
-  const states = [{ seq: 2, base: 0, cutting }, undefined, { seq: 3, base: 1000 }, { seq: 3, base: 1000 }];
-  await using log = (await openLogStream(path, { read: () => Promise.resolve(states.shift()) }))!;
-  assert.equal(Buffer.from((await log.read(1005, 10))!.bytes).toString(), content.slice(5, 15));
-});
-
-test("a read waits for an unfinished cut until a timeout, and only once", async () => {
-  const path = await newLog();
-  await rotateIfNeeded(path, { maxBytes: 2 ** 30, maxFiles: 2 });
-  const state = { seq: 2, base: 0, cutting: { bytes: 1000, from: 0, size: 5000 } };
-  let reads = 0;
-  const read = () => Promise.resolve((reads++, state));
-  await using log = (await openLogStream(path, { cutTimeoutMs: 10, read }))!;
-  assert.equal((await log.read(0, 10))?.bytes.length, 10);
-  const before = reads;
-  assert.equal((await log.read(0, 10))?.bytes.length, 10);
-  assert.equal(reads - before, 2);
-});
-
-test("a read at the end returns no bytes, and one beyond it starts again at the log itself", async () => {
-  const path = await newLog();
-  await using log = (await openLogStream(path))!;
-  const { position, bytes } = (await log.read(content.length, 10))!;
+test("a read at the end returns no bytes; what is longer than the log starts again", async () => {
+  const { stream: opened } = await logInParts();
+  await using stream = opened;
+  const { position, bytes } = (await stream.read(content.length, 10))!;
   assert.deepEqual([position, bytes.length], [content.length, 0]);
-  assert.equal((await log.read(content.length + 1, 10))?.position, 0);
+  assert.equal((await stream.read(content.length + 1, 10))?.position, 0);
 });
 
-test("if the oldest part was removed, a read continues with the next", async () => {
-  const path = await newLog();
-  await rotateIfNeeded(path, { maxBytes: 8192, maxFiles: 3 });
-  await using log = (await openLogStream(path))!;
-  const { start, end } = (await log.bounds())!;
-  assert.equal(end, content.length);
-  const piece = await log.read(5, 10);
-  assert.equal(piece?.position, start);
-  assert.equal(Buffer.from(piece.bytes).toString(), content.slice(start, start + 10));
+test("where parts were removed, a read continues with the next", async () => {
+  const { log, stream: opened } = await logInParts();
+  await using stream = opened;
+  await log.trim(3);
+  const [first, second] = await listParts(log.folder);
+  assert.deepEqual(await stream.bounds(), { start: first!.start, end: content.length });
+  assert.equal((await stream.read(5, 10))?.position, first!.start);
+  await stream.read(first!.start, 10);
+  await unlink(second!.path);
+  const [, next] = await listParts(log.folder);
+  assert.equal((await stream.read(second!.start + 7, 10))?.position, next!.start);
 });
 
-test("a log whose folder is removed after opening is gone", { timeout: 30_000 }, async () => {
-  const path = await newLog();
-  await using log = (await openLogStream(path))!;
-  await rm(dirname(path), { recursive: true });
-  assert.equal(await log.bounds(), undefined);
-  assert.equal(await log.read(0, 10), undefined);
+test("a log whose folder is removed after opening is gone, also if there is another in its place", async () => {
+  const { log, stream: opened } = await logInParts();
+  await using stream = opened;
+  await rm(log.folder, { recursive: true });
+  assert.deepEqual([await stream.bounds(), await stream.read(0, 10)], [undefined, undefined]);
+});
+
+test("lines since a time are never too few, and too many by a second at most; their times are right to a second", async () => {
+  const second = 1000;
+  /** What a launcher does: a line, written so long after the one before it, perhaps in a new part or by a new run. */
+  const line = fc.record({
+    after: fc.oneof(fc.integer({ min: 0, max: 1500 }), fc.integer({ min: 0, max: 60_000 })),
+    isRotated: fc.boolean(),
+    isStart: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 30 }), fc.nat(), async (lines, seed) => {
+      const log = await newLog();
+      let [now, sampled] = [1_700_000_000_000, -Infinity];
+      const written: { at: number; text: string }[] = [];
+      for (const { after, isRotated, isStart } of lines) {
+        now += after;
+        if (isRotated && written.length > 0) {
+          await log.rotate();
+          sampled = -Infinity;
+        }
+        const isDue = isStart || now - sampled >= second;
+        const text = `${written.length}\n`;
+        await log.write(text, isDue ? now : undefined, { isStart });
+        if (isDue) sampled = now;
+        written.push({ at: now, text });
+      }
+      const read = async (options: ReadLogOptions) => {
+        let all = "";
+        for await (const piece of readLog(log.folder, options, { now: () => now })) all += text(piece);
+        return all.split(/(?<=\n)/);
+      };
+      for (const [i, stamped] of (await read({ timestamps: true })).entries()) {
+        const { at, text } = written[i]!;
+        assert.equal(stamped.slice(31), text);
+        const early = at - Date.parse(stamped.slice(0, 30));
+        assert.ok(early >= 0 && early <= second, `line ${i} is ${early} ms early`);
+      }
+      const since = written[0]!.at + seed % (now - written[0]!.at + 1);
+      const [first = ""] = await read({ sinceTime: new Date(since) });
+      const shown = written.slice(first === "" ? written.length : Number(first));
+      assert.ok(
+        written.filter(({ at }) => at >= since).every((line) => shown.includes(line)),
+        "none is missing",
+      );
+      assert.ok(shown.every(({ at }) => at > since - 2 * second), "none is older");
+      const starts = lines.flatMap(({ isStart }, i) => isStart ? [i] : []);
+      const [previous, current] = starts.length > 1 ? starts.slice(-2) : [0, starts[0] ?? 0];
+      const expected = written.slice(previous, current).map(({ text }) => text);
+      assert.deepEqual((await read({ previous: true })).filter(Boolean), expected);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test("a part without its index has the time of its last change, and one that is cut is read up to there", async () => {
+  const log = await newLog();
+  await log.write("one\n", 1_700_000_000_000);
+  const [part] = await listParts(log.folder);
+  await using stream = (await openLogStream(log.folder))!;
+  const piece = (await stream.read(0, 10))!;
+  assert.deepEqual((await stream.samplesOf(piece)).map(({ time }) => time), [1_700_000_000_000]);
+  await unlink(part!.indexPath);
+  const [sample] = await stream.samplesOf(piece);
+  assert.ok(Math.abs(sample!.time - Date.now()) < 60_000);
 });

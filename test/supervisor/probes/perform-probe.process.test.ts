@@ -15,9 +15,14 @@ import { createAppProber } from "../../../src/supervisor/probes/probes.ts";
 import { saveRunContext } from "../../../src/supervisor/run/run-context.ts";
 import { runFolder } from "../../../src/supervisor/layout.ts";
 import { performProbe } from "../../../src/supervisor/probes/perform-probe.ts";
+import { entranceOf } from "../../../src/supervisor/launcher/launcher.ts";
+import { fakeLauncher } from "../../fake-launcher.ts";
+import { builtLauncher } from "../../harness/launcher.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { appWith, recordWith, runOf } from "../fixtures.ts";
+
+const entrance = async () => entranceOf(await builtLauncher());
 
 const probe: DefaultedProbe = {
   exec: { command: ["true"] },
@@ -33,14 +38,18 @@ async function enterable() {
   const folder = temp.path;
   const environment = join(folder, "environment");
   await writeFile(environment, "");
-  saveRunContext(folder, { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 0, environment });
+  saveRunContext(folder, { leaf: "", user: "", workingDir: "/", gid: 0, environment });
   return { folder, environment, [Symbol.dispose]: temp.remove };
 }
 
 test("the exit code of a command decides, and a lost environment is the app's failure, since a restart fixes it", async () => {
   await using run = await enterable();
-  const ask = (command: string[]) =>
-    performProbe({ ...probe, exec: { command } }, { ports: undefined, runFolder: run.folder });
+  const ask = async (command: string[]) =>
+    await performProbe({ ...probe, exec: { command } }, {
+      ports: undefined,
+      runFolder: run.folder,
+      launcher: await entrance(),
+    });
   assert.deepEqual(await ask(["echo", "fine"]), { ok: true, message: "fine" });
   assert.deepEqual(await ask(["false"]), { ok: false, message: 'command "false" ended with status 1' });
   await rm(run.environment);
@@ -55,12 +64,12 @@ test("a cgroup that cannot be entered throws: it says nothing about the app", as
   const leaf = join("/none", basename(run.folder));
   saveRunContext(run.folder, {
     leaf,
-    privileges: ["setsid"],
+    user: "",
     workingDir: "/",
     gid: 0,
     environment: run.environment,
   });
-  const asked = performProbe(probe, { ports: undefined, runFolder: run.folder });
+  const asked = performProbe(probe, { ports: undefined, runFolder: run.folder, launcher: await entrance() });
   await assert.rejects(asked, { message: `nckubelet cannot enter ${leaf}` });
 });
 
@@ -68,7 +77,10 @@ test("an unreadable inside.json throws: it says nothing about the app", async ()
   await using run = await enterable();
   await rm(join(run.folder, "inside.json"));
   await mkdir(join(run.folder, "inside.json"));
-  await assert.rejects(performProbe(probe, { ports: undefined, runFolder: run.folder }), /EISDIR/);
+  await assert.rejects(
+    performProbe(probe, { ports: undefined, runFolder: run.folder, launcher: await entrance() }),
+    /EISDIR/,
+  );
 });
 
 test("an agent that is out of descriptors throws and blames no app", async () => {
@@ -78,7 +90,7 @@ test("an agent that is out of descriptors throws and blames no app", async () =>
   const { port } = server.address() as AddressInfo;
   const runtime = "deno" in process.versions ? ["run", "-A", "--no-check"] : [];
   const script = fileURLToPath(new URL("without-descriptors.ts", import.meta.url));
-  const child = [process.execPath, ...runtime, script, run.folder, String(port)];
+  const child = [process.execPath, ...runtime, script, run.folder, String(port), await builtLauncher()];
   try {
     const { stdout } = await promisify(execFile)("/bin/sh", [
       "-c",
@@ -108,6 +120,7 @@ test("a probe that ended with its run is reported neither for the app nor for th
     const [failed, unhealthy]: string[][] = [[], []];
     const prober = createAppProber({
       layout,
+      launcher: fakeLauncher,
       find: () => ({ record: now, failProbe: (runId) => failed!.push(runId), setProbeState: () => {} }),
       onUnhealthy: (_key, message) => unhealthy!.push(message),
     });

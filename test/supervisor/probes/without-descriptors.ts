@@ -1,12 +1,13 @@
 /**
  * Performs one probe of each mechanism in a process that is out of descriptors, and prints the results.
- * Arguments: the folder of a run, a port that is open.
+ * Arguments: the folder of a run, a port that is open, the path of the launcher.
  */
 import { openSync } from "node:fs";
 import process from "node:process";
+import { entranceOf } from "../../../src/supervisor/launcher/launcher.ts";
 import { performProbe } from "../../../src/supervisor/probes/perform-probe.ts";
 
-const [runFolder = "", port = ""] = process.argv.slice(2);
+const [runFolder = "", port = "", path = ""] = process.argv.slice(2);
 const times = {
   initialDelaySeconds: 0,
   periodSeconds: 10,
@@ -22,7 +23,7 @@ const probes = [
 const probeAll = () =>
   Promise.all(
     probes.map((probe) =>
-      performProbe({ ...times, ...probe }, { ports: undefined, runFolder }).then(
+      performProbe({ ...times, ...probe }, { ports: undefined, runFolder, launcher: entranceOf(path) }).then(
         ({ ok }) => String(ok),
         (error) => `thrown: ${error.message}`,
       )

@@ -13,20 +13,20 @@ import {
   RunContextLostError,
   saveRunContext,
 } from "../../../src/supervisor/run/run-context.ts";
-import { shEntrance } from "../../../src/supervisor/launcher/launcher.ts";
-import { nativeEntrance } from "../../../src/supervisor/launcher/native.ts";
+import { entranceOf } from "../../../src/supervisor/launcher/launcher.ts";
 import { readStat } from "../../../src/supervisor/processes.ts";
-import { builtLauncher, launcherKinds } from "../../harness/launcher.ts";
+import { builtLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
+import { readJoined } from "../logs/log-files.ts";
 import { enterable } from "./enterable-run.ts";
 
 test("the context of a run is accepted only if it can be of this run", async (t) => {
   const folder = tempFolder(t).path;
   const runId = basename(folder);
   const environment = join(folder, "environment");
-  const context: RunContext = { leaf: "", privileges: ["setsid"], workingDir: "/", gid: 1, environment };
+  const context: RunContext = { leaf: "", user: "", workingDir: "/", gid: 1, environment };
   for (const leaf of ["", `/sys/fs/cgroup/nckubelet/default_web/${runId}`]) {
     await rm(join(folder, "inside.json"), { force: true });
     saveRunContext(folder, { ...context, leaf });
@@ -37,7 +37,7 @@ test("the context of a run is accepted only if it can be of this run", async (t)
       ...context,
       leaf,
     })),
-    { ...context, privileges: "sh" },
+    { ...context, user: 7 },
     { ...context, workingDir: undefined },
     { ...context, environment: undefined },
     null,
@@ -52,98 +52,89 @@ test("the context of a run is accepted only if it can be of this run", async (t)
 
 const timeoutMs = 60_000;
 
-for (const kind of launcherKinds) {
-  const skip = kind === "native" && skipUnless("compilers");
-  const open = async () => kind === "native" ? nativeEntrance(await builtLauncher()) : shEntrance;
+const skip = skipUnless("compilers");
+const open = async () => entranceOf(await builtLauncher());
 
-  test(
-    `${kind}: exec processes and what they start carry the exec marker; a stop file does not`,
-    { skip },
-    async () => {
-      await using run = await enterable();
-      const launcher = await open();
-      const show = ["sh", "-c", "env | grep -e ^APP= -e ^NCAPP_VISITOR= | sort"];
-      const shown = `APP=web\nNCAPP_VISITOR=${run.runId}\n`;
-      assert.equal(
-        (await execInRun(run.folder, show, { timeoutMs, launcher, captureBytes: 1024 })).output,
-        shown,
-      );
-      const [file = "", ...args] = await execCommandLine(run.folder, show, { launcher });
-      assert.equal((await promisify(execFile)(file, args)).stdout, shown);
-      const log = join(run.folder, "log");
-      await execInRun(run.folder, show, { timeoutMs, launcher, log });
-      assert.equal(await readFile(log, "utf8"), "APP=web\n");
-    },
-  );
-
-  test(`${kind}: an exec process carries its marker before it enters the cgroup`, { skip }, async () => {
-    const launcher = await open();
-    using temp = tempFolder();
-    const root = temp.path;
-    await using run = await enterable(root);
-    const fifo = join(run.leaf, "cgroup.procs");
-    await mkdir(run.leaf);
-    // A process that enters waits here until the test reads.
-    execFileSync("mkfifo", [fifo]);
-    const [file = "", ...args] = await execCommandLine(run.folder, ["true"], { launcher });
-    const execs = [
-      () => execInRun(run.folder, ["true"], { timeoutMs, launcher }),
-      () => promisify(execFile)(file, args),
-    ];
-    for (const exec of execs) {
-      const done = exec();
-      try {
-        const isWaiting = () => isMarked(`NCAPP_VISITOR=${run.runId}`, fifo);
-        await waitFor("a marked process at the fifo", isWaiting, 10_000);
-      } finally {
-        assert.equal(await readFile(fifo, "utf8"), "0\n");
-        await done;
-      }
-    }
-  });
-
-  test(`${kind}: a run that cannot be entered is an error, and nothing is executed`, { skip }, async () => {
-    await using run = await enterable("/no/such/cgroup");
-    const enter = execInRun(run.folder, ["echo", "ran"], {
-      timeoutMs,
-      launcher: await open(),
-      captureBytes: 1024,
-    });
-    await assert.rejects(enter, /^Error: nckubelet cannot enter \/no\/such\/cgroup\//);
-  });
-
-  test(
-    `${kind}: a command has a session of its own, except on a terminal, which has one`,
-    { skip },
-    async () => {
-      await using run = await enterable();
-      const launcher = await open();
-      const show = ["sh", "-c", "cut -d' ' -f6 /proc/$$/stat; echo $$"];
-      const { output } = await execInRun(run.folder, show, { timeoutMs, launcher, captureBytes: 1024 });
-      const [session, pid] = output.trim().split("\n");
-      assert.equal(session, pid);
-      const [file = "", ...args] = await execCommandLine(run.folder, show, { launcher, onTerminal: true });
-      const [same] = (await promisify(execFile)(file, args)).stdout.trim().split("\n");
-      assert.equal(Number(same), readStat(process.pid)?.session);
-    },
-  );
-
-  test(`${kind}: a timeout kills the command with all that it started`, { skip }, async () => {
+test(
+  `exec processes and what they start carry the exec marker; a stop file does not`,
+  { skip },
+  async () => {
     await using run = await enterable();
-    const pidFile = join(run.folder, "pid");
-    const command = ["sh", "-c", `sleep 300 & echo $! >${pidFile}; wait`];
-    const done = execInRun(run.folder, command, { timeoutMs: 1500, launcher: await open() });
-    const pid = await waitFor("the pid", async () => Number(await readFile(pidFile, "utf8").catch(() => "")));
-    assert.deepEqual([(await done).timedOut, (await done).signal], [true, "SIGKILL"]);
-    await waitFor("its child is gone", () => readStat(pid) === undefined);
-  });
-}
+    const launcher = await open();
+    const show = ["sh", "-c", "env | grep -e ^APP= -e ^NCAPP_VISITOR= | sort"];
+    const shown = `APP=web\nNCAPP_VISITOR=${run.runId}\n`;
+    assert.equal(
+      (await execInRun(run.folder, show, { timeoutMs, launcher, captureBytes: 1024 })).output,
+      shown,
+    );
+    const [file = "", ...args] = await execCommandLine(run.folder, show, { launcher });
+    assert.equal((await promisify(execFile)(file, args)).stdout, shown);
+    const log = join(run.folder, "log");
+    await execInRun(run.folder, show, { timeoutMs, launcher, log });
+    await waitFor("its line", async () => await readJoined(log) === "APP=web\n");
+  },
+);
 
-test("a run that an agent without native launchers started is entered by sh, as that agent would", async () => {
+test(`an exec process carries its marker before it enters the cgroup`, { skip }, async () => {
+  const launcher = await open();
+  using temp = tempFolder();
+  const root = temp.path;
+  await using run = await enterable(root);
+  const fifo = join(run.leaf, "cgroup.procs");
+  await mkdir(run.leaf);
+  // A process that enters waits here until the test reads.
+  execFileSync("mkfifo", [fifo]);
+  const [file = "", ...args] = await execCommandLine(run.folder, ["true"], { launcher });
+  const execs = [
+    () => execInRun(run.folder, ["true"], { timeoutMs, launcher }),
+    () => promisify(execFile)(file, args),
+  ];
+  for (const exec of execs) {
+    const done = exec();
+    try {
+      const isWaiting = () => isMarked(`NCAPP_VISITOR=${run.runId}`, fifo);
+      await waitFor("a marked process at the fifo", isWaiting, 10_000);
+    } finally {
+      assert.equal(await readFile(fifo, "utf8"), "0\n");
+      await done;
+    }
+  }
+});
+
+test(`a run that cannot be entered is an error, and nothing is executed`, { skip }, async () => {
+  await using run = await enterable("/no/such/cgroup");
+  const enter = execInRun(run.folder, ["echo", "ran"], {
+    timeoutMs,
+    launcher: await open(),
+    captureBytes: 1024,
+  });
+  await assert.rejects(enter, /^Error: nckubelet cannot enter \/no\/such\/cgroup\//);
+});
+
+test(
+  `a command has a session of its own, except on a terminal, which has one`,
+  { skip },
+  async () => {
+    await using run = await enterable();
+    const launcher = await open();
+    const show = ["sh", "-c", "cut -d' ' -f6 /proc/$$/stat; echo $$"];
+    const { output } = await execInRun(run.folder, show, { timeoutMs, launcher, captureBytes: 1024 });
+    const [session, pid] = output.trim().split("\n");
+    assert.equal(session, pid);
+    const [file = "", ...args] = await execCommandLine(run.folder, show, { launcher, onTerminal: true });
+    const [same] = (await promisify(execFile)(file, args)).stdout.trim().split("\n");
+    assert.equal(Number(same), readStat(process.pid)?.session);
+  },
+);
+
+test(`a timeout kills the command with all that it started`, { skip }, async () => {
   await using run = await enterable();
-  const { user: _, ...older } = await readRunContext(run.folder);
-  const words = nativeEntrance("/state/launcher-0").enterCommand(older, ["true"], { log: "/log" });
-  assert.deepEqual(words, shEntrance.enterCommand(older, ["true"], { log: "/log" }));
+  const pidFile = join(run.folder, "pid");
+  const command = ["sh", "-c", `sleep 300 & echo $! >${pidFile}; wait`];
+  const done = execInRun(run.folder, command, { timeoutMs: 1500, launcher: await open() });
+  const pid = await waitFor("the pid", async () => Number(await readFile(pidFile, "utf8").catch(() => "")));
+  assert.deepEqual([(await done).timedOut, (await done).signal], [true, "SIGKILL"]);
+  await waitFor("its child is gone", () => readStat(pid) === undefined);
 });
 
 /** Reports whether a process with this variable waits to open the fifo. */
@@ -159,28 +150,33 @@ async function isMarked(variable: string, fifo: string): Promise<boolean> {
   return found.includes(true);
 }
 
-test("a context that is gone or damaged is lost; one that cannot be read at the moment is not", async () => {
-  const enter = (folder: string) => execInRun(folder, ["true"], { timeoutMs });
-  const breaks = {
-    "no environment": (run: Run) => rm(run.environment),
-    "no context": (run: Run) => rm(run.context),
-    "half of it": (run: Run) => writeFile(run.context, '{"leaf": "'),
-    "something else": (run: Run) => writeFile(run.context, "{}"),
-  };
-  for (const [name, harm] of Object.entries(breaks)) {
+test(
+  "a context that is gone or damaged is lost; one that cannot be read at the moment is not",
+  { skip },
+  async () => {
+    const launcher = await open();
+    const enter = (folder: string) => execInRun(folder, ["true"], { timeoutMs, launcher });
+    const breaks = {
+      "no environment": (run: Run) => rm(run.environment),
+      "no context": (run: Run) => rm(run.context),
+      "half of it": (run: Run) => writeFile(run.context, '{"leaf": "'),
+      "something else": (run: Run) => writeFile(run.context, "{}"),
+    };
+    for (const [name, harm] of Object.entries(breaks)) {
+      await using run = await enterable();
+      assert.equal((await enter(run.folder)).code, 0);
+      await harm(run);
+      await assert.rejects(enter(run.folder), RunContextLostError, name);
+      await assert.rejects(execCommandLine(run.folder, ["true"], { launcher }), RunContextLostError, name);
+    }
     await using run = await enterable();
-    assert.equal((await enter(run.folder)).code, 0);
-    await harm(run);
-    await assert.rejects(enter(run.folder), RunContextLostError, name);
-    await assert.rejects(execCommandLine(run.folder, ["true"]), RunContextLostError, name);
-  }
-  await using run = await enterable();
-  await rm(run.context);
-  await mkdir(run.context);
-  await assert.rejects(enter(run.folder), (error: Error) => {
-    assert.ok(!(error instanceof RunContextLostError));
-    return /EISDIR/.test(error.message);
-  });
-});
+    await rm(run.context);
+    await mkdir(run.context);
+    await assert.rejects(enter(run.folder), (error: Error) => {
+      assert.ok(!(error instanceof RunContextLostError));
+      return /EISDIR/.test(error.message);
+    });
+  },
+);
 
 type Run = Awaited<ReturnType<typeof enterable>>;

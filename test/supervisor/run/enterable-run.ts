@@ -14,7 +14,6 @@ export async function enterable(leafIn = "") {
   saveRunContext(folder, {
     leaf,
     user: "",
-    privileges: ["setsid"],
     workingDir: "/",
     gid: 0,
     environment,

@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { findScript, startExecSession } from "../../../src/supervisor/run/exec-session.ts";
-import { shEntrance } from "../../../src/supervisor/launcher/launcher.ts";
+import { fakeLauncher } from "../../fake-launcher.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 test("script(1) is found on the PATH; without it, a command that needs a terminal says what to install", async (t) => {
@@ -12,7 +12,7 @@ test("script(1) is found on the PATH; without it, a command that needs a termina
   writeFileSync(join(folder, "script"), "");
   assert.equal(await findScript(searchPath), undefined);
   await assert.rejects(
-    startExecSession(folder, ["sh"], { launcher: shEntrance, terminal: true, input: true, searchPath }),
+    startExecSession(folder, ["sh"], { launcher: fakeLauncher, terminal: true, input: true, searchPath }),
     /^Error: no terminal for the command: script\(1\) is not on the PATH; install util-linux /,
   );
   chmodSync(join(folder, "script"), 0o755);

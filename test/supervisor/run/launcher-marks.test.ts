@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { exitPlaceholder } from "../../../src/supervisor/launcher/launcher-script.ts";
+
 import {
   cancelRun,
+  exitPlaceholder,
   listMarkedRuns,
   prepareMarks,
   readMarks,

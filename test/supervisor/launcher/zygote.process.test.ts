@@ -8,8 +8,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { findHelper, installHelper } from "../../../src/supervisor/launcher/helper.ts";
-import { createShLauncher, openLauncher } from "../../../src/supervisor/launcher/launcher.ts";
-import { NativeLauncher } from "../../../src/supervisor/launcher/native.ts";
+import { openLauncher, ZygoteLauncher } from "../../../src/supervisor/launcher/launcher.ts";
 import { Zygote } from "../../../src/supervisor/launcher/zygote.ts";
 import { prepareMarks, readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
 import { isAlive, readStat } from "../../../src/supervisor/processes.ts";
@@ -21,6 +20,7 @@ import {
   sanitizedLauncher,
 } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
+import { readJoined } from "../logs/log-files.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
@@ -31,10 +31,9 @@ async function createPlace(...paths: string[]) {
   const temp = tempFolder();
   const folder = temp.path;
   const zygotes: Zygote[] = [];
-  const launcher = new NativeLauncher({
+  const launcher = new ZygoteLauncher({
     path: paths[0]!,
     log: silentLogger,
-    fallback: (why) => createShLauncher({ stateDir: folder, why }),
     startZygote: async () => {
       const zygote = await Zygote.start(paths[Math.min(zygotes.length, paths.length - 1)]!);
       zygotes.push(zygote);
@@ -42,19 +41,18 @@ async function createPlace(...paths: string[]) {
     },
   });
   const [log, environment] = [join(folder, "log"), join(folder, "environment")];
-  await writeFile(log, "");
   await writeFile(environment, "export PATH='/usr/bin:/bin'\n");
   let runs = 0;
   return {
     folder,
     zygotes,
     launcher,
-    readLog: () => readFile(log, "utf8"),
+    readLog: () => readJoined(log),
     /** Starts a run; returns the path of its marks. */
     async start(command: string[] = ["sh", "-c", "echo ran"], keeper = ""): Promise<string> {
       const mark = join(folder, `run-${++runs}`);
       prepareMarks(mark, dirname(mark));
-      const entry = { leaf: "", user: "", privileges: ["setsid"], workingDir: "/", environment };
+      const entry = { leaf: "", user: "", workingDir: "/", environment };
       await launcher.start({ mark, keeper, log, entry, command });
       return mark;
     },
@@ -151,19 +149,22 @@ test(
   },
 );
 
-test("a helper that always fails leaves its runs to sh, which starts each once, and the state says why", {
-  skip,
-}, async () => {
-  using place = await createPlace(await crashingLauncher(2));
-  const mark = await place.start();
-  await waitFor("its end", () => readMarks(mark).exit);
-  const { kind, message } = place.launcher.state;
-  assert.equal(kind, "sh");
-  assert.match(message, /launcher-crash-2 fails: the zygote has ended: SIGKILL/);
-  const next = await place.start();
-  assert.equal((await waitFor("its end", () => readMarks(next).exit)).signal, undefined, "it was sh");
-  assert.equal(await place.readLog(), "ran\nran\n");
-});
+test(
+  "a launcher that always fails refuses the start and says why; the next start tries again",
+  { skip },
+  async () => {
+    const [crashing, built] = [await crashingLauncher(1), await builtLauncher()];
+    using place = await createPlace(crashing, crashing, crashing, built);
+    await assert.rejects(place.start(), {
+      name: "StartError",
+      reason: "LaunchFailed",
+      message: /launcher-crash-1 fails: the zygote has ended: SIGKILL$/,
+    });
+    const mark = await place.start();
+    assert.equal((await waitFor("its end", () => readMarks(mark).exit)).code, 0);
+    assert.equal(await place.readLog(), "ran\n");
+  },
+);
 
 test("a launcher outlives its zygote, holds nothing of the agent, and shows its run in its argument list", {
   skip,
@@ -233,13 +234,13 @@ test(
     using temp = tempFolder();
     const stateDir = join(temp.path, "state");
     const content = readFileSync(await builtLauncher());
-    const readOwn = () => content;
-    assert.match((await findHelper(stateDir, { readOwn }) as { why: string }).why, /ENOENT$/);
-    const { path = "" } = await installHelper(stateDir, { readOwn });
+    const options = { readOwn: () => content, programFolder: join(temp.path, "bin") };
+    assert.match((await findHelper(stateDir, options) as { why: string }).why, /ENOENT$/);
+    const { path = "" } = await installHelper(stateDir, options);
     assert.match(path, /\/state\/launcher-[0-9a-f]{12}$/);
     const info = await stat(path);
     assert.equal(info.mode & 0o777, 0o700);
-    await installHelper(stateDir, { readOwn });
+    await installHelper(stateDir, options);
     assert.equal((await stat(path)).ino, info.ino);
     const harms = [
       () => chmod(path, 0o722),
@@ -248,59 +249,58 @@ test(
     ];
     for (const harm of harms) {
       await harm();
-      assert.match((await findHelper(stateDir, { readOwn }) as { why: string }).why, /installed|ELOOP/);
-      assert.deepEqual(await installHelper(stateDir, { readOwn }), { path });
-      assert.deepEqual(await findHelper(stateDir, { readOwn }), { path });
+      assert.match((await findHelper(stateDir, options) as { why: string }).why, /installed|ELOOP/);
+      assert.deepEqual(await installHelper(stateDir, options), { path });
+      assert.deepEqual(await findHelper(stateDir, options), { path });
     }
   },
 );
 
-test("without a helper, or with one that cannot be executed, sh starts the apps and the state says why", async () => {
+test("without a launcher, or with one that cannot be executed, no app starts, and the state says why", async () => {
   using temp = tempFolder();
   const stateDir = join(temp.path, "state");
   const open = (readOwn: () => Uint8Array | undefined) =>
     openLauncher({
       stateDir,
       log: silentLogger,
-      install: (folder) => installHelper(folder, { readOwn }),
+      install: (folder) => installHelper(folder, { readOwn, programFolder: join(temp.path, "bin") }),
     });
   const none = await open(() => undefined);
-  assert.deepEqual(none.state, {
-    kind: "sh",
-    message: "no native launcher: this program was built without it",
+  assert.equal(none.state.kind, "none");
+  assert.match(none.state.message, /built without a launcher .* --only launcher', which takes a C compiler$/);
+  const entry = { leaf: "", user: "", workingDir: "/", environment: "/dev/null" };
+  const request = { mark: "/none", keeper: "", log: "/none", entry, command: ["true"] };
+  await assert.rejects(none.start(request), {
+    name: "StartError",
+    message: /^no app can start: this program/,
   });
-  const babbler = "#!/bin/sh\nprintf 1234\nread line\n";
-  for (const content of ["not a program", "#!/bin/false\n", "#!/bin/cat\n", babbler]) {
+  for (const content of ["not a program", "#!/bin/false\n"]) {
     const { kind, message } = (await open(() => new TextEncoder().encode(content))).state;
-    assert.equal(kind, "sh", content);
-    assert.match(message, /^cannot execute .*\/launcher-[0-9a-f]{12}: /);
+    assert.equal(kind, "none", content);
+    assert.match(
+      message,
+      /^cannot execute .*\/state\/launcher-\w+: .*; cannot execute .*\/bin\/nckubelet-launcher-\w+: /,
+    );
   }
 });
 
-test(
-  "a helper that is removed or cannot be executed any more is replaced for the next zygote; sh enters runs meanwhile",
-  {
-    skip,
-  },
-  async () => {
-    using temp = tempFolder();
-    await using launcher = await openInstalled(join(temp.path, "state"));
-    const { message: path } = launcher.state;
-    const entry = { leaf: "", user: "", privileges: [], workingDir: "/", environment: "/dev/null" };
-    const enters = () => launcher.enterCommand(entry, ["true"])[0];
-    for (const harm of [() => rm(path), () => chmod(path, 0o600)]) {
-      assert.equal(enters(), path);
-      await harm();
-      assert.equal(enters(), "/bin/sh");
-      const pid = await launcher.pid();
-      process.kill(pid, "SIGKILL");
-      await waitFor("another zygote", async () => await launcher.pid() !== pid);
-    }
-    assert.deepEqual([enters(), launcher.state], [path, { kind: "native", message: path }]);
-  },
-);
-
-async function openInstalled(stateDir: string) {
-  const launcher = await openTestLauncher("native", stateDir) as NativeLauncher;
-  return Object.assign(launcher, { [Symbol.asyncDispose]: async () => launcher.close() });
-}
+test("a launcher that was removed is installed again for the next zygote, and can be entered meanwhile", {
+  skip,
+}, async () => {
+  using temp = tempFolder();
+  const launcher = await openTestLauncher(join(temp.path, "state")) as ZygoteLauncher;
+  using _close = { [Symbol.dispose]: () => launcher.close() };
+  const { message: path } = launcher.state;
+  const entry = { leaf: "", user: "", workingDir: "/", environment: "/dev/null" };
+  const enter = () => {
+    const [file = "", ...args] = launcher.enterCommand(entry, ["echo", "inside"]);
+    return [file, spawnSync(file, args).stdout.toString()];
+  };
+  const pid = await launcher.pid();
+  assert.deepEqual(enter(), [path, "inside\n"]);
+  await rm(path);
+  assert.deepEqual(enter(), [`/proc/${pid}/exe`, "inside\n"]);
+  process.kill(pid, "SIGKILL");
+  await waitFor("another zygote", async () => await launcher.pid() !== pid);
+  assert.deepEqual(enter(), [path, "inside\n"]);
+});

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { annotations } from "../../../src/api/names.ts";
-import { logPolicyOf, parseBytes } from "../../../src/supervisor/logs/log-policy.ts";
+import { logLimitsOf, parseBytes } from "../../../src/supervisor/logs/log-limits.ts";
 import { appWith } from "../fixtures.ts";
 
 const standard = { maxBytes: 10 * 2 ** 20, maxFiles: 5 };
 
 test("each annotation of an app overrides the agent's setting", () => {
-  assert.deepEqual(logPolicyOf(appWith(), standard), { policy: standard });
+  assert.deepEqual(logLimitsOf(appWith(), standard), { limits: standard });
   const bigger = appWith({}, { annotations: { [annotations.logMaxSize]: "1Gi" } });
-  assert.deepEqual(logPolicyOf(bigger, standard).policy, { maxBytes: 2 ** 30, maxFiles: 5 });
+  assert.deepEqual(logLimitsOf(bigger, standard).limits, { maxBytes: 2 ** 30, maxFiles: 5 });
   const fewer = appWith({}, { annotations: { [annotations.logMaxFiles]: "2" } });
-  assert.deepEqual(logPolicyOf(fewer, standard).policy, { maxBytes: standard.maxBytes, maxFiles: 2 });
+  assert.deepEqual(logLimitsOf(fewer, standard).limits, { maxBytes: standard.maxBytes, maxFiles: 2 });
 });
 
 test("an invalid annotation is ignored and quoted in the problem", () => {
@@ -21,8 +21,8 @@ test("an invalid annotation is ignored and quoted in the problem", () => {
       "-1",
     ]] as const
   ) {
-    const { policy, problem } = logPolicyOf(appWith({}, { annotations: { [name]: value } }), standard);
-    assert.deepEqual(policy, standard);
+    const { limits, problem } = logLimitsOf(appWith({}, { annotations: { [name]: value } }), standard);
+    assert.deepEqual(limits, standard);
     assert.ok(problem?.includes(JSON.stringify(value)));
   }
 });

@@ -1,0 +1,4 @@
+import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
+import { supervisorContract } from "./contract.ts";
+
+supervisorContract(async () => createMarkerConfinement("this test uses markers"));
