@@ -64,14 +64,13 @@ export function renderReference(): string {
     `## ${title}`,
     text,
     ...Object.entries(fields).flatMap(([name, schema]) => {
-      const fact: Fact = ["A change restarts the app", restarts(name) ? "yes" : "no"];
-      return section(name, schema, known, examplesOf(name, exampleSpecs), fact);
+      if (restarts(name) !== (fields === program)) throw new Error(`${name} is in the wrong group`);
+      return section(name, schema, known, examplesOf(name, exampleSpecs));
     }),
   ]);
-  const setSections = Object.entries(setSpec.properties).flatMap(([name, schema]) => {
-    const fact: Fact = ["Required", isRequired(setSpec, name) ? "yes" : ""];
-    return section(name, schema, new Map(), examplesOf(name, exampleSetSpecs), fact);
-  });
+  const setSections = Object.entries(setSpec.properties).flatMap(([name, schema]) =>
+    section(name, schema, new Map(), examplesOf(name, exampleSetSpecs), isRequired(setSpec, name))
+  );
   return [
     `# Reference of ${kind} and ${setKind}`,
     "<!-- Made by tools/reference.ts from the schema: npm run generate. Do not edit. -->",
@@ -82,71 +81,69 @@ export function renderReference(): string {
     "## Status",
     "The agent writes the status, and the scheduler `nominatedNodeName` and the condition `Scheduled`. " +
     "[Troubleshooting](troubleshooting.md) explains phases and reasons.",
-    fieldTable(ncapp.properties.status, "", new Map()),
+    fieldList(ncapp.properties.status, "status", new Map()),
     `## ${setKind}`,
     "[NCAppSets](sets.md) explains what sets do. These are the fields of their `spec`.",
     ...setSections,
     `## Status of an ${setKind}`,
     "The sets controller writes it.",
-    fieldTable(ncappset.properties.status, "", new Map()),
+    fieldList(ncappset.properties.status, "status", new Map()),
   ].join("\n\n") + "\n";
 }
-
-type Fact = [what: string, value: string];
 
 function section(
   name: string,
   schema: Schema,
   known: Map<string, string>,
   examples: unknown[],
-  more: Fact,
+  isRequired = false,
 ): string[] {
-  const facts = [
-    ["Type", typeOf(schema)],
-    ["Default", defaultOf(schema)],
-    ["Bounds", boundsOf(schema)],
-    more,
-  ].filter(([, value]) => value);
+  const texts = examples.map((example) =>
+    dump({ [name]: example }, { quoteStyle: "double", lineWidth: 100 }).trim()
+  );
+  const facts = factsOf(schema, isRequired);
+  const lines = texts.filter((text) => !text.includes("\n")).map((text) => `\`${text}\``);
   return [
     `### ${name}`,
     schema.description ?? "",
-    facts.map(([what, value]) => `- ${what}: ${value}`).join("\n"),
-    ...examples.map((example) =>
-      "```yaml\n" + dump({ [name]: example }, { quoteStyle: "double", lineWidth: 100 }) + "```"
-    ),
-    fieldTable(schema, name, known),
+    facts && `${facts[0]!.toUpperCase()}${facts.slice(1)}.${lines.map((line) => ` Example: ${line}`)}`,
+    ...texts.filter((text) => text.includes("\n")).map((text) => "```yaml\n" + text + "\n```"),
+    fieldList(schema, name, known),
   ].filter(Boolean);
 }
 
-/** The fields below a field, as a table; "" if it has none, a reference if another field has the same. */
-function fieldTable(schema: Schema, name: string, known: Map<string, string>): string {
-  const rows = nestedRows(schema, "", name, known);
-  if (rows.length === 0) return "";
-  return table(["field", "type", "default", "bounds", "description"], rows);
+/** The fields below a field, as a list; those that another field has, too, by its name. "" if there are none. */
+function fieldList(schema: Schema, owner: string, known: Map<string, string>, indent = ""): string {
+  const inner = schema.items ?? schema;
+  const same = new Map<string, string[]>();
+  const lines = Object.entries(inner.properties ?? {}).flatMap(([name, field]) => {
+    const required = isRequired(inner, name);
+    const id = JSON.stringify([name, field, required]);
+    const twin = known.get(id);
+    if (twin) same.set(twin, [...same.get(twin) ?? [], `\`${name}\``]);
+    if (twin) return [];
+    known.set(id, owner);
+    const facts = factsOf(field, required);
+    const description = [field.description, field === templateSpec && "Fields as in NCApp."].filter(Boolean)
+      .join(" ");
+    return [
+      `${indent}- \`${name}\`${facts && ` (${facts})`}${description ? `: ${description}` : ""}`,
+      field === templateSpec ? "" : fieldList(field, `${owner}.${name}`, known, `${indent}  `),
+    ].filter(Boolean);
+  });
+  const others = [...same].map(([twin, names]) => `${indent}- ${names.join(", ")}: as in \`${twin}\``);
+  return [...lines, ...others].join("\n");
 }
 
-function nestedRows(schema: Schema, path: string, owner: string, known: Map<string, string>): string[][] {
-  const inner = schema.items ?? schema;
-  return Object.entries(inner.properties ?? {}).flatMap(([name, field]) => {
-    const full = `${path}${name}${field.items ? "[]" : ""}`;
-    const below = JSON.stringify((field.items ?? field).properties);
-    const seen = field === templateSpec ? "NCApp" : below && known.get(below);
-    if (below && !seen) known.set(below, `${owner}.${full}`);
-    const description = [field.description ?? "", seen ? `Fields as in \`${seen}\`.` : ""].filter(Boolean)
-      .join(" ");
-    const row = [
-      `\`${full}\`${isRequired(inner, name) ? ", required" : ""}`,
-      typeOf(field),
-      defaultOf(field),
-      boundsOf(
-        field.items && !field.items.properties
-          ? { ...field, ...field.items, maxItems: field.maxItems }
-          : field,
-      ),
-      description,
-    ];
-    return [row, ...(seen ? [] : nestedRows(field, `${full}.`, owner, known))];
-  });
+function factsOf(schema: Schema, required: boolean): string {
+  const { items } = schema;
+  const type = typeOf(schema);
+  return [
+    type === "object" ? "" : type,
+    required ? "required" : "",
+    boundsOf(items && !items.properties ? { ...schema, ...items, maxItems: schema.maxItems } : schema),
+    defaultOf(schema),
+  ].filter(Boolean).join("; ");
 }
 
 function isRequired({ required }: Schema, name: string): boolean {
@@ -163,22 +160,29 @@ function typeOf(schema: Schema): string {
 function defaultOf(schema: Schema): string {
   return schema.default === undefined
     ? ""
-    : `\`${typeof schema.default === "object" ? JSON.stringify(schema.default) : schema.default}\``;
+    : `default \`${typeof schema.default === "object" ? JSON.stringify(schema.default) : schema.default}\``;
 }
 
 function boundsOf(schema: Schema): string {
-  const { minimum, maximum, exclusiveMinimum, maxLength, minItems, maxItems, maxProperties, pattern } =
-    schema;
+  const { maxLength, minItems, maxItems, maxProperties, pattern } = schema;
   return [
     schema.enum?.map((value) => value === "" ? "empty" : `\`${value}\``).join(", "),
-    minimum === undefined ? "" : exclusiveMinimum ? `more than ${minimum}` : `at least ${minimum}`,
-    maximum === undefined ? "" : `at most ${maximum}`,
+    rangeOf(schema),
     pattern && meaningOf(pattern),
     minItems === undefined ? "" : `at least ${minItems} items`,
     maxItems === undefined ? "" : `at most ${maxItems} items`,
     maxProperties === undefined ? "" : `at most ${maxProperties} entries`,
     maxLength === undefined ? "" : `at most ${maxLength} characters`,
   ].filter(Boolean).join("; ");
+}
+
+function rangeOf({ minimum, maximum, exclusiveMinimum }: Schema): string {
+  if (minimum !== undefined && maximum === minimum) return `${minimum}`;
+  if (minimum !== undefined && maximum !== undefined && !exclusiveMinimum) return `${minimum} to ${maximum}`;
+  return [
+    minimum === undefined ? "" : exclusiveMinimum ? `more than ${minimum}` : `at least ${minimum}`,
+    maximum === undefined ? "" : `at most ${maximum}`,
+  ].filter(Boolean).join(", ");
 }
 
 /** What a pattern allows, in words; nothing for one without words. */
@@ -236,15 +240,4 @@ function checkExample(errors: FieldError[]): void {
 
 function manifest(spec: NCAppSpec) {
   return { apiVersion, kind, metadata: { name: "web" }, spec } as const;
-}
-
-/** A table as `deno fmt` formats it. */
-function table(head: string[], rows: string[][]): string {
-  const cells = [head, ...rows.map((row) => row.map((cell) => cell.replaceAll("|", "\\|")))];
-  const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => [...row[column] ?? ""].length)));
-  const line = (row: string[]) =>
-    `| ${row.map((cell, i) => cell + " ".repeat(widths[i]! - [...cell].length)).join(" | ")} |`;
-  return [line(cells[0]!), line(widths.map((width) => "-".repeat(width))), ...cells.slice(1).map(line)].join(
-    "\n",
-  );
 }
