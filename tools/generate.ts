@@ -1,12 +1,13 @@
 /**
- * Writes crd/, docs/reference.md and the dashboard's assets from the source: `npm run generate`. With `--check` it writes nothing, shows what would
- * change, and fails if anything would.
+ * Writes crd/, docs/reference.md, the rooms in docs/architecture.md and the dashboard's assets from the source: `npm run generate`.
+ * With `--check` it writes nothing, shows what would change, and fails if anything would.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { installFiles, renderInstallFile } from "../src/api/install/install.ts";
+import { makeRoomMap } from "./room-map.ts";
 
 const folder = fileURLToPath(new URL("../crd", import.meta.url));
 
@@ -20,6 +21,7 @@ if (import.meta.main) {
   process.exitCode = Math.max(
     await generate({ check }),
     await makeReference({ check }),
+    makeRoomMap({ check }),
     await makeDashboard({ check }),
   );
 }
