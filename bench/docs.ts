@@ -1,7 +1,7 @@
 /** Generates the part of docs/benchmarks.md that shows the results of a run. Pure. */
 import { type Figure, isReached, ratioOf } from "./benchmark.ts";
 import { formatValue } from "./format.ts";
-import { renderNotes, renderTable } from "./table.ts";
+import { cellsOf, columns } from "./table.ts";
 import type { Outcome, Results } from "./results.ts";
 
 const begin = "<!-- figures: written by bench/run.ts -->";
@@ -16,17 +16,26 @@ export function replaceGenerated(page: string, generated: string): string {
   return `${page.slice(0, from + begin.length)}\n\n${generated.trim()}\n\n${page.slice(to)}`;
 }
 
-/** Renders all figures, under a title for each benchmark, with the charts that `chartPath` finds. */
+/** Renders all figures as one table, and the charts that `chartPath` finds. What a benchmark does is told by its own file. */
 export function renderResults(
   { machine, outcomes }: Results,
   chartPath: (name: string) => string = (name) => `charts/${name}.svg`,
 ): string {
   const parts = Object.entries(outcomes);
   const { cpus, model, memoryGB, kernel, node } = machine;
+  const rows = parts.flatMap(([name, outcome]) => [
+    [describeRun(name, outcome), "", "", "", ""],
+    ...outcome.figures.map(cellsOf),
+  ]);
   return [
     `Measured on ${cpus} × ${model}, ${memoryGB} GB, Linux ${kernel}, Node ${node}.`,
     renderShortfalls(parts.flatMap(([, { figures }]) => figures)),
-    ...parts.map(([name, outcome]) => renderOutcome(name, outcome, chartPath)),
+    "### All figures",
+    // Padded cells would double the size of the page.
+    "<!-- deno-fmt-ignore-start -->",
+    [columns, columns.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n"),
+    "<!-- deno-fmt-ignore-end -->",
+    ...parts.flatMap(([, { charts }]) => charts).map(({ title, name }) => `![${title}](${chartPath(name)})`),
   ].join("\n\n");
 }
 
@@ -51,22 +60,12 @@ function renderShortfalls(figures: Figure[]): string {
   ].join("\n\n");
 }
 
-function renderOutcome(name: string, outcome: Outcome, chartPath: (name: string) => string): string {
-  const { about, figures, charts, trouble } = outcome;
-  return [
-    `### ${name}`,
-    about,
-    describeRun(name, outcome),
-    ...(trouble ? [`Not measured: ${trouble}`] : []),
-    ...(figures.length > 0 ? [renderTable(figures), renderNotes(figures)] : []),
-    ...charts.map((chart) => `![${chart.title}](${chartPath(chart.name)})`),
-  ].filter((part) => part !== "").join("\n\n");
-}
-
-function describeRun(name: string, { at, seconds, othersPCT, long }: Outcome): string {
-  const command = `npm run bench ${long ? "-- --long " : ""}${name}`;
-  const busy = othersPCT > busyPCT
-    ? ` **The machine was busy**: other work took ${othersPCT}% of it, so times are longer than they need be.`
-    : "";
-  return `\`${command}\`, ${at.slice(0, 16).replace("T", " ")} UTC, ${Math.round(seconds)} s.${busy}`;
+function describeRun(name: string, { at, othersPCT, long, trouble }: Outcome): string {
+  const notes = [
+    at.slice(0, 10),
+    long ? "`--long`" : "",
+    othersPCT > busyPCT ? `**busy**: other work took ${othersPCT}% of the machine` : "",
+    trouble ? `not measured: ${trouble}` : "",
+  ];
+  return `**${name}**, ${notes.filter(Boolean).join(", ")}`;
 }

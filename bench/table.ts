@@ -2,7 +2,7 @@
 import { type Figure, isReached, ratioOf, type Reference } from "./benchmark.ts";
 import { formatNumber, formatValue } from "./format.ts";
 
-const columns = ["figure", "ours", "peer", "ratio", "limit"];
+export const columns = ["figure", "ours", "peer", "ratio", "limit"];
 
 /** Renders the rows with their header; cells are padded to the width of their column. */
 export function renderTable(figures: Figure[]): string {
@@ -20,7 +20,8 @@ export function renderNotes(figures: Figure[]): string {
   return [...new Set(notes)].join("\n");
 }
 
-function cellsOf(figure: Figure): string[] {
+/** The cells of a figure, in the order of `columns`. */
+export function cellsOf(figure: Figure): string[] {
   const { ours, unit, peer, limit } = figure;
   const ratio = ratioOf(figure);
   return [
