@@ -1,6 +1,11 @@
 /**
  * Runs a storm: rounds of faults over a real cluster, each followed by a pause in which all invariants are checked.
  *
+ * A round has seven faults that start within 12 s and overlap. They come from a shuffled deck that holds the frequent ones two or
+ * three times. Each agent has its own node name, state folder (tmpfs, 64 MiB), log folder (ext4, 64 MiB) and clock; it reaches the
+ * API server through a gateway that can answer 429 and a proxy of its own that can cut, refuse or stall connections. Every app
+ * writes to a witness file when it starts, gets SIGTERM or ends, and records each of its log lines in a file of its own.
+ *
  * Guarantees: the same seed plans the same faults in the same order with the same choices. Some invariants are checked every
  * second, all of them after each round. The storm ends with the round in which one is broken. It leaves nothing behind.
  * Caveats: timing depends on the machine: the same seed gives the same storm, not the same race. Apps stay bound to their nodes,
