@@ -8,10 +8,10 @@ import { checkout } from "../harness/parts.ts";
 
 const page = readFileSync(join(checkout, "docs/troubleshooting.md"), "utf8");
 
-/** The words in code font in the first cells of all tables. */
+/** The words in code font before the colons of all lists. */
 const explained = new Set(
-  page.split("\n").filter((line) => line.startsWith("| `"))
-    .flatMap((line) => [...line.split("|")[1]!.matchAll(/`(\w+)`/g)].map(([, word]) => word!)),
+  page.split("\n").filter((line) => line.startsWith("- `"))
+    .flatMap((line) => [...line.split(/:| \(/)[0]!.matchAll(/`(\w+)`/g)].map(([, word]) => word!)),
 );
 const phases: readonly string[] = ncapp.properties.status.properties.phase.enum;
 
