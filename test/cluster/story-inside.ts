@@ -66,7 +66,7 @@ const scenes: Scene[] = [
     spec: { cpuPCT: "90" },
     title: "An app that fits on no node",
     words: "It stays `Pending`, and the scheduler tries again when something changes that may help.\n" +
-      "`nckubelet scheduler --explain default/too-big` gives the reason for each node.",
+      "`nckubelet controller --explain default/too-big` gives the reason for each node.",
     isThere: ({ reason }) => reason === "Unschedulable",
   },
 ];
@@ -116,7 +116,10 @@ async function play(cluster: Cluster, { name, script, spec, isThere }: Scene): P
 
 async function show(cluster: Cluster, words: string): Promise<string> {
   const { stdout } = await cluster.kubectl(words.split(" "));
-  return `\`\`\`console\n$ kubectl ${words}\n${withoutManagedFields(stdout).trimEnd()}\n\`\`\`\n`;
+  // The first description is shown whole, of the others what tells the story.
+  const isFirst = words.startsWith("get") || words.endsWith(scenes[0]!.name);
+  const text = isFirst ? withoutManagedFields(stdout) : stdout.replace(/^[^]*?^(?=Status:)/m, "…\n");
+  return `\`\`\`console\n$ kubectl ${words}\n${text.trimEnd()}\n\`\`\`\n`;
 }
 
 /** kubectl before 1.21 prints managedFields, about a page; later versions do not. */
