@@ -26,7 +26,7 @@ test("only the text between the marks is replaced", () => {
 test("a page names the machine, the benchmark, the date, and every figure", () => {
   const text = renderResults(results);
   assert.match(text, /2 × Some CPU, 8 GB, Linux 6\.1\.0, Node 26\.0\.0/);
-  assert.match(text, /^\| \*\*starts\*\*, 2026-01-02 \|  \|  \|  \|  \|\n\| start \| 5\.00 ms \|/m);
+  assert.match(text, /^\| \*\*starts\*\*, 2026-01-02 [| ]+\n\| start \| 5\.00 ms \|/m);
   assert.doesNotMatch(text, /busy/);
 });
 
