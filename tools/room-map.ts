@@ -10,6 +10,7 @@ const page = `${checkout}docs/architecture.md`;
 
 /** Layers whose main file has another name, and files beside rooms that newcomers look for. */
 const others = [
+  "agent/choose-confinement.ts",
   "api/reasons.ts",
   "cli/command-line.ts",
   "cli/read-commands.ts",
