@@ -13,6 +13,7 @@ import {
   listenWithTLS,
   type OpenListener,
   type PortProblems,
+  readKeyPair,
 } from "../server/listen/listen.ts";
 import type { Services } from "../server/services.ts";
 import type { AgentOptions } from "./options.ts";
@@ -84,7 +85,8 @@ export async function openListeners(
   }
   for (const address of guard ? others : []) {
     const app = serve({ kind: "tls", authorize: guard!.authorize });
-    await keep(address, () => listenWithTLS(app, address, guard!.files, { log }));
+    const readPair = () => readKeyPair(guard!.files);
+    await keep(address, () => listenWithTLS(app, address, { flag: "--listen", readPair, log }));
   }
   isStarting = false;
   return { addresses: found, dashboardURL };

@@ -1,4 +1,5 @@
 /** Who sends a request, and whether that user may do it: the two questions that the API server answers for the agent. */
+import { Refusal } from "./refusal.ts";
 
 /** A user as the API server knows it. */
 export interface User {
@@ -21,6 +22,16 @@ export type AuthorizeUser = (
   user: User,
   access: NodeAccess,
 ) => Promise<"allowed" | "forbidden" | "unavailable">;
+
+export function unauthorized(why: string): Refusal {
+  return new Refusal(401, why, { headers: { "www-authenticate": 'Bearer realm="nckubelet"' } });
+}
+
+export function unavailable(): Refusal {
+  return new Refusal(503, "the API server cannot review the request now", {
+    headers: { "retry-after": "5" },
+  });
+}
 
 /** The token of an `Authorization` header. */
 export function bearerToken(header: string | undefined): string | undefined {

@@ -1,13 +1,8 @@
-/**
- * The HTTP endpoint behind one listener, built from the table of routes. Errors are Kubernetes `Status`; internal details of an
- * unexpected error go to the agent's log only.
- */
-import { setImmediate } from "node:timers/promises";
-import { Hono } from "hono";
-import type { Context } from "hono";
-import { describeError } from "../lib/log.ts";
-import { bearerToken } from "./access.ts";
-import { Refusal, refuse } from "./refusal.ts";
+/** The agent's HTTP endpoint behind one listener, and who may use which of its routes there. */
+import type { Context, Hono } from "hono";
+import { bearerToken, unauthorized, unavailable } from "./access.ts";
+import { createFront } from "./front.ts";
+import { Refusal } from "./refusal.ts";
 import { type Route, routes, type Subresource } from "./routes/routes.ts";
 import type { Services } from "./services.ts";
 
@@ -24,47 +19,20 @@ export type Listener =
 export type Verdict = "allowed" | "unknown" | "forbidden" | "unavailable";
 export type Authorize = (token: string, subresource: Subresource) => Promise<Verdict>;
 
-/** The headers of every answer. */
-export const policy = {
-  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-  "x-content-type-options": "nosniff",
-  "cross-origin-resource-policy": "same-origin",
-  "referrer-policy": "no-referrer",
-  "cache-control": "no-store",
-};
-
 export function createServerApp(listener: Listener, services: Services): Hono {
-  const app = new Hono({ strict: true });
-  app.use(async (context, next) => {
-    for (const [name, value] of Object.entries(policy)) context.header(name, value);
-    if (listener.kind === "loopback" && !listener.isOwnHost(context.req.header("host") ?? "")) {
-      throw new Refusal(
-        403,
-        `host ${JSON.stringify(context.req.header("host") ?? "")} does not name this endpoint`,
-      );
-    }
-    await next();
+  return createFront({
+    routes,
+    services,
+    log: services.log,
+    async check(context: Context, route: Route | undefined, isServed: boolean) {
+      const host = context.req.header("host") ?? "";
+      if (listener.kind === "loopback" && !listener.isOwnHost(host)) {
+        throw new Refusal(403, `host ${JSON.stringify(host)} does not name this endpoint`);
+      }
+      // Which paths and methods there are is no secret.
+      if (route && isServed) await checkAccess(context, route, listener);
+    },
   });
-  for (const route of routes) {
-    app.on(route.method, route.path, async (context) => {
-      await checkAccess(context, route, listener);
-      if (route.large) await ownTurn();
-      return await route.handle(context, services);
-    });
-  }
-  for (const [path, methods] of methodsByPath()) {
-    app.all(path, (context) => {
-      const message = `${context.req.method} ${context.req.path}: use ${methods.join(" or ")}`;
-      throw new Refusal(405, message, { headers: { allow: methods.join(", ") } });
-    });
-  }
-  app.notFound((context) => refuse(context, new Refusal(404, `no such path: ${context.req.path}`)));
-  app.onError((error, context) => {
-    if (error instanceof Refusal) return refuse(context, error);
-    services.log.error("a request failed", { path: context.req.path, why: describeError(error) });
-    return refuse(context, new Refusal(500, "the agent could not answer; its log says why"));
-  });
-  return app;
 }
 
 async function checkAccess(
@@ -87,33 +55,8 @@ async function checkAccess(
   if (verdict === "unknown") {
     const what = token === undefined ? "a bearer token is required" : "the token is unknown";
     const hint = isLocal ? "; 'nckubelet dashboard' prints a link with a valid one" : "";
-    throw new Refusal(401, `${what}${hint}`, {
-      headers: { "www-authenticate": 'Bearer realm="nckubelet"' },
-    });
+    throw unauthorized(`${what}${hint}`);
   }
   if (verdict === "forbidden") throw new Refusal(403, `the token may not get nodes/${subresource}`);
-  if (verdict === "unavailable") {
-    throw new Refusal(503, "the API server cannot review the token now", {
-      headers: { "retry-after": "5" },
-    });
-  }
-}
-
-function methodsByPath(): Map<string, string[]> {
-  const paths = new Map<string, string[]>();
-  for (const { method, path } of routes) {
-    const methods = method === "GET" ? ["GET", "HEAD"] : [method];
-    paths.set(path, [...paths.get(path) ?? [], ...methods]);
-  }
-  return paths;
-}
-
-let lastTurn = Promise.resolve();
-
-/**
- * Resolves in a turn of the event loop that no other caller of this function has: however many large answers are requested at once,
- * new requests are handled between two of them.
- */
-export function ownTurn(): Promise<void> {
-  return lastTurn = lastTurn.then(() => setImmediate());
+  if (verdict === "unavailable") throw unavailable();
 }

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { createServerApp } from "../../src/server/app.ts";
-import { listenWithTLS } from "../../src/server/listen/listen.ts";
+import { listenWithTLS, readKeyPair } from "../../src/server/listen/listen.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import { server as pair } from "../kube/access/certificates.ts";
@@ -324,7 +324,12 @@ suite("the dashboard", { concurrency: 2 }, () => {
     await writeFile(certFile, pair.cert);
     await writeFile(keyFile, pair.key);
     const app = createServerApp(listeners.tls, servicesWith());
-    const listener = await listenWithTLS(app, "127.0.0.1:0", { certFile, keyFile }, { log: silentLogger });
+    const readPair = () => readKeyPair({ certFile, keyFile });
+    const listener = await listenWithTLS(app, "127.0.0.1:0", {
+      flag: "--listen",
+      readPair,
+      log: silentLogger,
+    });
     {
       await using browser = await openPage({ ignoreHTTPSErrors: true });
       const { page } = browser;

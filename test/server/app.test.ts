@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hiddenValue } from "../../src/api/shown-spec.ts";
-import { createServerApp, ownTurn } from "../../src/server/app.ts";
+import { createServerApp } from "../../src/server/app.ts";
+import { ownTurn } from "../../src/server/front.ts";
 import type { Logger } from "../../src/lib/log.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { listeners, recordActions, serverWith, servicesWith, viewWith } from "./fake-agent.ts";

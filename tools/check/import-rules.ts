@@ -26,8 +26,6 @@ const pastMainFiles: Record<string, string[]> = {
   "src/agent/open-listeners.ts": ["src/server/listen/token-file.ts", "src/server/listen/token-review.ts"],
   "src/agent/kubelet/open-kubelet.ts": [
     "src/server/listen/client-authority.ts",
-    "src/server/listen/key-pair.ts",
-    "src/server/listen/kubelet-listener.ts",
     "src/server/listen/self-signed.ts",
     "src/server/listen/token-review.ts",
   ],

@@ -3,14 +3,13 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { readNodeFacts } from "../../node/facts.ts";
 import {
   createKubeletApp,
-  createUpgrades,
   defaultPlaces,
+  type KubeletServices,
   type PodBook,
+  waitForStreams,
 } from "../../server/kubelet/kubelet.ts";
 import { createClientAuthority } from "../../server/listen/client-authority.ts";
-import { readKeyPair } from "../../server/listen/key-pair.ts";
-import { listenForKubelet } from "../../server/listen/kubelet-listener.ts";
-import { keepOpen, type PortProblems } from "../../server/listen/listen.ts";
+import { keepOpen, listenWithTLS, type PortProblems, readKeyPair } from "../../server/listen/listen.ts";
 import { readSelfSigned } from "../../server/listen/self-signed.ts";
 import { createAuthentication, createAuthorization } from "../../server/listen/token-review.ts";
 import type { AgentView } from "../../server/view.ts";
@@ -30,6 +29,9 @@ export interface KubeletParts {
   pods: PodBook;
 }
 
+/** As many connections as all places need. A pager that shows a followed log may stop reading it for a while. */
+const bounds = { connections: 512, stalledMs: 600_000 };
+
 /** Opens the listener, now or when its port is free. */
 export async function openKubelet(
   options: AgentOptions,
@@ -38,7 +40,7 @@ export async function openKubelet(
 ): Promise<{ close(): Promise<void> }> {
   const { kubeletListen: address = "", nodeName: node, stateDir, logDir, log } = options;
   const { tlsCertFile: certFile, tlsKeyFile: keyFile } = options;
-  const app = createKubeletApp({
+  const services: KubeletServices = {
     view,
     log,
     pods,
@@ -52,24 +54,34 @@ export async function openKubelet(
     authenticate: createAuthentication({ client, node, log }),
     authorize: createAuthorization({ client, node, log }),
     places: defaultPlaces(),
-  });
-  const upgrades = createUpgrades(app, log);
+    streams: new Set(),
+  };
+  const app = createKubeletApp(services);
   const selfSigned = async () => {
     const { hostname, addresses } = await readNodeFacts();
     const names = [...new Set([node, hostname.toLowerCase(), ...addresses])];
     return await readSelfSigned({ folder: stateDir, node, names });
   };
   const open = async () => {
-    const listener = await listenForKubelet(app, address, {
+    const listener = await listenWithTLS(app, address, {
+      flag: "--kubelet-listen",
       readPair: certFile && keyFile ? () => readKeyPair({ certFile, keyFile }) : selfSigned,
       readAuthority: createClientAuthority({ file: options.clientCAFile, client, log }),
-      upgrades,
+      upgrades: true,
       log,
+      bounds,
+      rereadMs: 30_000,
     });
     onPort(listener.port);
-    return listener;
+    return {
+      address: listener.address,
+      // Commands end with their connections: nobody could read them any more.
+      close: async () => {
+        await listener.close();
+        await waitForStreams(services);
+      },
+    };
   };
   const onOpen = (url: string) => log.info("serving the kubelet API", { address: url });
-  // Its close ends commands, too: nobody could read them any more.
   return await keepOpen(address, open, { log, problems: ports, onOpen });
 }

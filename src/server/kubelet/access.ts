@@ -3,7 +3,14 @@
  * says whether RBAC allows it to use a subresource of this Node. exec is remote root, so nothing here is open to anyone.
  */
 import type { TLSSocket } from "node:tls";
-import { type AuthorizeUser, bearerToken, type NodeAccess, type User } from "../access.ts";
+import {
+  type AuthorizeUser,
+  bearerToken,
+  type NodeAccess,
+  unauthorized,
+  unavailable,
+  type User,
+} from "../access.ts";
 import { Refusal } from "../refusal.ts";
 import type { KubeletServices } from "./services.ts";
 
@@ -79,14 +86,9 @@ async function tokenUser(
   const user = token === undefined ? "unknown" : await authenticate(token);
   if (user === "unavailable") throw unavailable();
   if (user !== "unknown") return user;
-  const what = token === undefined
-    ? "a client certificate of the cluster's authority or a bearer token is required"
-    : "the token is unknown";
-  throw new Refusal(401, what, { headers: { "www-authenticate": 'Bearer realm="nckubelet"' } });
-}
-
-function unavailable(): Refusal {
-  return new Refusal(503, "the API server cannot review the request now", {
-    headers: { "retry-after": "5" },
-  });
+  throw unauthorized(
+    token === undefined
+      ? "a client certificate of the cluster's authority or a bearer token is required"
+      : "the token is unknown",
+  );
 }

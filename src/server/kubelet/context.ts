@@ -1,9 +1,9 @@
 /** What a handler gets of its request, and the checks that several share. */
 import type { Context } from "hono";
 import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
 import { podContainer } from "../../api/names.ts";
 import { Refusal } from "../refusal.ts";
+import type { TakeOver } from "../listen/listen.ts";
 import type { Places } from "../services.ts";
 import type { AgentView, AppView } from "../view.ts";
 import type { KubeletServices } from "./services.ts";
@@ -11,19 +11,9 @@ import type { KubeletServices } from "./services.ts";
 export interface KubeletEnv {
   Bindings: {
     incoming?: IncomingMessage;
-    /** Set for a request that asks for SPDY: accepts it. */
-    upgrade?: (accepted: Accepted) => void;
+    /** Set for a request that asks for another protocol. */
+    takeOver?: TakeOver;
   };
-}
-
-/** A request whose connection becomes a stream of frames. */
-export interface Accepted {
-  /** The protocol inside of SPDY. */
-  protocol: string;
-  /** Serves the connection until it is over. */
-  serve(socket: Duplex): Promise<void>;
-  /** Called once it is over, also if there is nothing to serve any more. */
-  leave(): void;
 }
 
 export type KubeletContext = Context<KubeletEnv>;

@@ -16,6 +16,8 @@ export interface KubeletServices {
   authenticate: AuthenticateToken;
   authorize: AuthorizeUser;
   places: KubeletPlaces;
+  /** The streams that are open; each resolves when it is over. */
+  streams: Set<Promise<void>>;
   /** Limits of a client's connection with streams that differ from the usual ones. */
   streamLimits?: Partial<Limits>;
 }

@@ -4,11 +4,11 @@
  * Guarantees: a new connection is always accepted. Above the limit, the connection that has been idle longest is closed; if none is
  * idle, the oldest. The head of a request and the whole request have deadlines, and a response that the client does not read is
  * dropped. Requests of one connection are handled one after the other. Malformed requests get a Kubernetes `Status`, like every
- * other error.
+ * other error. A request that asks for another protocol is answered by the same app, whose handler may take the connection over.
  */
 import { getRequestListener } from "@hono/node-server";
 import { Buffer } from "node:buffer";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import { createServer as createTlsServer, type ServerOptions as HttpsOptions } from "node:https";
 import type { Socket } from "node:net";
 import { malformed, reasons, Refusal, type RefusalCode, refusalStatus } from "../refusal.ts";
@@ -45,15 +45,17 @@ export interface ServerTls extends KeyPair {
 /** A Hono app, whatever it expects of its environment. */
 export type WebApp = { fetch: Parameters<typeof getRequestListener>[0] };
 
-/** Takes over the connection of a request that asks for another protocol. */
-export type OnUpgrade = (request: IncomingMessage, socket: Socket, head: Uint8Array) => void;
+/** Answers 101 with these headers and hands the connection over; undefined if the client has left. */
+export type TakeOver = (headers: Record<string, string>) => Socket | undefined;
 
-/** Returns a server for this app; with a key pair it speaks TLS only. Without `onUpgrade` an `Upgrade` header is ignored. */
+/**
+ * Returns a server for this app; with a key pair it speaks TLS only. With `upgrades` the app's environment has a `takeOver` for
+ * requests that ask for another protocol; without, an `Upgrade` header is ignored.
+ */
 export function createBoundedServer(
   app: WebApp,
   bounds: Bounds,
-  tls?: ServerTls,
-  onUpgrade?: OnUpgrade,
+  { tls, upgrades = false }: { tls?: ServerTls; upgrades?: boolean } = {},
 ): Server {
   const { headersMs, requestMs, stalledMs } = bounds;
   const options = {
@@ -79,9 +81,42 @@ export function createBoundedServer(
     : createServer(options, listener);
   server.timeout = stalledMs;
   server.on("clientError", answerMalformed);
-  limitConnections(server, bounds.connections, onUpgrade !== undefined);
-  if (onUpgrade) server.on("upgrade", onUpgrade);
+  limitConnections(server, bounds.connections, upgrades);
+  if (upgrades) {
+    server.on("upgrade", (request, socket: Socket, head) => answerUpgrade(app, request, socket, head));
+  }
   return server;
+}
+
+const keepAliveMs = 30_000;
+
+/** Node lets go of a connection whose request asks for another protocol: here it gets its answer nevertheless. */
+function answerUpgrade(app: WebApp, request: IncomingMessage, socket: Socket, head: Uint8Array): void {
+  // A client may leave while the API server is asked; without a listener its error would end the agent.
+  socket.on("error", () => {});
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  try {
+    response.assignSocket(socket);
+  } catch {
+    // An earlier request of the connection is not answered yet.
+    return void socket.destroy();
+  }
+  response.once("finish", () => response.socket?.destroySoon());
+  if (head.length > 0) socket.unshift(Buffer.from(head));
+  const takeOver: TakeOver = (headers) => {
+    if (socket.destroyed) return undefined;
+    response.detachSocket(socket);
+    socket.setTimeout(0);
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, keepAliveMs);
+    const lines = Object.entries({ "Connection": "Upgrade", ...headers }).map((pair) => pair.join(": "));
+    // By hand: on Deno 2.9 a response without a body has one, of no chunks.
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join("\r\n")}\r\n\r\n`);
+    return socket;
+  };
+  const fetch: WebApp["fetch"] = (asked, env) => app.fetch(asked, Object.assign(env, { takeOver }));
+  void getRequestListener(fetch, { errorHandler: malformed })(request, response);
 }
 
 /**
@@ -99,7 +134,7 @@ interface Connection {
   requests: number;
 }
 
-/** A connection that is taken over is busy until it closes. */
+/** A connection that asks for another protocol is busy until it closes. */
 function limitConnections(server: Server, max: number, takesOver: boolean): void {
   // Both sets keep their order: the first connection has been in that state the longest.
   const idle = new Set<Connection>();
@@ -148,6 +183,8 @@ function limitConnections(server: Server, max: number, takesOver: boolean): void
       idle.add(connection);
     });
   });
+  // Node's own knows nothing of connections that were taken over, but a server waits for them.
+  server.closeAllConnections = () => [...idle, ...busy].forEach(({ socket }) => socket.destroy());
   server.on("timeout", (socket: Socket) => {
     // A quiet log may be followed forever.
     const isQuiet = socket.writableLength === 0 && (find(socket)?.requests ?? 0) > 0;

@@ -1,6 +1,6 @@
 /**
- * Opens the server's listeners: a port on loopback, a port with TLS, a unix socket for root and the agent's user only, and a port for
- * health checks only.
+ * Opens the server's listeners: a port on loopback, a unix socket for root and the agent's user only, a port for health checks only,
+ * and a port with TLS (tls-listener.ts).
  *
  * Caveat: the file mode alone decides who may connect to the unix socket. Node cannot read the peer's user (SO_PEERCRED), so a process
  * that inherited a connected socket has the same access.
@@ -13,16 +13,16 @@ import { connect } from "node:net";
 import { dirname } from "node:path";
 import process from "node:process";
 import { ensureFolder } from "../../lib/files.ts";
-import type { Logger } from "../../lib/log.ts";
 import { isLoopback, parseAddress } from "../../lib/special-addresses.ts";
 import { type Bounds, createBoundedServer, defaultBounds } from "./bounded-server.ts";
 import type { OpenListener } from "./keep-open.ts";
-import { followKeyPair, type KeyPairFiles, readKeyPair } from "./key-pair.ts";
-import { closeServer, describeAddress, listening } from "./listening.ts";
+import { closeServer, listenAt, listening } from "./listening.ts";
 
+export type { TakeOver } from "./bounded-server.ts";
 export { keepOpen, type OpenListener, type PortProblems } from "./keep-open.ts";
-export type { KeyPairFiles } from "./key-pair.ts";
+export { type KeyPairFiles, readKeyPair } from "./key-pair.ts";
 export { createLocalToken } from "./local-token.ts";
+export { listenWithTLS } from "./tls-listener.ts";
 
 /** Listens on `host:port`; throws for an address off loopback, since nothing here authenticates clients. */
 export async function listenOnPort(
@@ -33,27 +33,7 @@ export async function listenOnPort(
   if (!isLoopback(parseAddress(address).host)) {
     throw new Error(`--listen ${address}: only loopback addresses are served without TLS and a token check`);
   }
-  return await listenAt(createBoundedServer(app, bounds), address, "http");
-}
-
-/** Listens on `host:port` with TLS. Replaced files apply to new connections. */
-export async function listenWithTLS(
-  app: Hono,
-  address: string,
-  files: KeyPairFiles,
-  { log, bounds = defaultBounds }: { log: Logger; bounds?: Bounds },
-): Promise<OpenListener> {
-  const pair = await readKeyPair(files);
-  const server = createBoundedServer(app, bounds, pair);
-  const listener = await listenAt(server, address, "https");
-  const unfollow = followKeyPair(server, files, pair, log);
-  return {
-    address: listener.address,
-    async close() {
-      unfollow();
-      await listener.close();
-    },
-  };
+  return await listenAt(createBoundedServer(app, bounds), "--listen", address, "http");
 }
 
 /** Listens on `host:port`, or `:port` for every address: for an app that only answers health checks. */
@@ -62,16 +42,7 @@ export async function listenForHealth(
   address: string,
   bounds: Bounds = defaultBounds,
 ): Promise<OpenListener> {
-  const place = address.startsWith(":") ? `[::]${address}` : address;
-  const { host, port } = parseAddress(place);
-  const server = createBoundedServer(app, bounds);
-  // Without a host Node listens on all addresses of both families, or of the only one the machine has.
-  await listening(
-    server,
-    () => server.listen(port, host === "::" ? undefined : host),
-    `--health-listen ${address}`,
-  );
-  return { address: describeAddress(server, host, "http"), close: () => closeServer(server) };
+  return await listenAt(createBoundedServer(app, bounds), "--health-listen", address, "http");
 }
 
 const answerMs = 2000;
@@ -95,12 +66,6 @@ export async function listenOnSocket(
 export function isLoopbackHost(header: string): boolean {
   const host = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::\d{1,5})?$/.exec(header);
   return host !== null && isLoopback(host[1] ?? host[2] ?? "");
-}
-
-async function listenAt(server: Server, address: string, scheme: "http" | "https"): Promise<OpenListener> {
-  const { host, port } = parseAddress(address);
-  await listening(server, () => server.listen(port, host), `--listen ${address}`);
-  return { address: describeAddress(server, host, scheme), close: () => closeServer(server) };
 }
 
 /** `listen` creates the file before its mode can be changed, so the umask has to make it private from the start. */

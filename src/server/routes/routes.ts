@@ -6,10 +6,10 @@
  * arguments and their logs, need the token that the agent makes at its start. With TLS everything but liveness needs a token that may
  * `get` the node's `subresource`, as with the kubelet.
  */
-import type { Context } from "hono";
 import { listApps, listEvents, showApp, showStatus } from "./apps.ts";
 import { changeApp, deleteApp, putApp } from "./changes.ts";
 import { sendAsset, sendDashboardURL } from "../dashboard/dashboard.ts";
+import type { FrontRoute } from "../front.ts";
 import { alive, ready } from "./health.ts";
 import { sendLog } from "./logs.ts";
 import { sendHistory, sendMetrics, sendSummary } from "./measurements.ts";
@@ -28,15 +28,10 @@ export type Access = "anyone" | "local" | "reader" | "socket";
 /** The subresources of a Node that a token may be allowed to read. */
 export type Subresource = "proxy" | "metrics" | "stats";
 
-export interface Route {
-  method: "GET" | "PUT" | "POST" | "DELETE";
-  path: string;
+export interface Route extends FrontRoute<Services> {
   access: Access;
   /** What the token has to be allowed to read; `proxy` if absent. */
   subresource?: Subresource;
-  /** Covers all apps, which takes a while: such answers are made one at a time, with small ones in between. */
-  large?: boolean;
-  handle: (context: Context, services: Services) => Response | Promise<Response>;
 }
 
 const app = "/apps/:namespace/:name";

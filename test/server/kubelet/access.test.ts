@@ -82,7 +82,7 @@ test("every path × method × sender is allowed, 401 or 403 as the table says", 
 test("who may use the node, but with another method or path, gets 405 or 404", async () => {
   const { asApiServer } = kubeletWith();
   assert.equal((await asApiServer("/exec/default/web/app")).status, 405);
-  assert.equal((await asApiServer("/pods", "POST")).headers.get("allow"), "GET");
+  assert.equal((await asApiServer("/pods", "POST")).headers.get("allow"), "GET, HEAD");
   assert.equal((await asApiServer("/nowhere")).status, 404);
   assert.equal((await asApiServer("/pods/")).status, 404);
 });

@@ -54,6 +54,7 @@ export function kubeletServices(fields: Partial<KubeletServices> = {}): KubeletS
     authenticate: async (token) => people[token]?.user ?? (token === "late" ? "unavailable" : "unknown"),
     authorize: authorizeByRights,
     places: defaultPlaces(),
+    streams: new Set(),
     ...fields,
   };
 }

@@ -4,8 +4,8 @@ import { request } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import {
   createKubeletApp,
-  createUpgrades,
   type KubeletServices,
+  waitForStreams,
 } from "../../../src/server/kubelet/kubelet.ts";
 import { createBoundedServer, defaultBounds } from "../../../src/server/listen/bounded-server.ts";
 import { closeServer } from "../../../src/server/listen/listening.ts";
@@ -15,15 +15,16 @@ import { kubeletServices } from "./fake-kubelet.ts";
 export async function startKubelet(fields: Partial<KubeletServices> = {}) {
   const services = kubeletServices(fields);
   const app = createKubeletApp(services);
-  const upgrades = createUpgrades(app, services.log);
-  const server = createBoundedServer(app, defaultBounds, undefined, upgrades.onUpgrade);
+  const server = createBoundedServer(app, defaultBounds, { upgrades: true });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const close = async () => {
-    await Promise.all([closeServer(server), upgrades.close()]);
+    if (!server.listening) return;
+    await closeServer(server);
+    await waitForStreams(services);
   };
-  return { port, services, upgrades, [Symbol.asyncDispose]: close };
+  return { port, services, close, [Symbol.asyncDispose]: close };
 }
 
 export interface StreamOptions {

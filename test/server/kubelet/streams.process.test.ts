@@ -182,7 +182,7 @@ test("commands end when the listener is closed", { skip }, async () => {
   await using kubelet = await running();
   const { client } = await kubelet.exec(["sh", "-c", "sleep 600 & sleep 600"]);
   await waitFor("it runs", async () => (await execsOf(kubelet.run.runId)).length >= 2);
-  await kubelet.upgrades.close();
+  await kubelet.close();
   await waitFor("nothing is left", async () => (await execsOf(kubelet.run.runId)).length === 0);
   await waitFor("the client learns it", () => client.closed);
 });
@@ -238,14 +238,55 @@ test("what cannot be served is refused before the connection becomes a stream", 
 test("a malformed request for streams is answered, and leaves nothing in the agent's log", async () => {
   const log = createTestLog();
   await using kubelet = await startKubelet({ log });
-  for (const start of ["GET //[", "TRACE /exec/default/web/app"]) {
+  const malformed = [["GET", "//[", "no[de"], ["POST", "/exec/default/web/app", ""]];
+  for (const [method, path, host] of malformed) {
     const socket = connect(kubelet.port, "127.0.0.1");
-    socket.write(`${start} HTTP/1.1\r\nHost: node\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`);
+    const start = `${method} ${path} HTTP/1.1\r\nHost: ${host}`;
+    socket.write(`${start}\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`);
     let text = "";
     for await (const chunk of socket.setEncoding("utf8")) text += chunk;
     assert.match(text, /^HTTP\/1.1 400 [^]*the request is malformed/, start);
   }
   assert.deepEqual(log.lines, []);
+});
+
+test("who asks for another protocol where there is none is refused, after the checks of every request", async () => {
+  await using kubelet = await startKubelet();
+  const ask = async (path: string, token: string) => {
+    const socket = connect(kubelet.port, "127.0.0.1");
+    const headers = [`Authorization: Bearer ${token}`, "Connection: Upgrade", "Upgrade: SPDY/3.1"];
+    socket.write([`GET ${path} HTTP/1.1`, "Host: node", ...headers, "", ""].join("\r\n"));
+    let text = "";
+    for await (const chunk of socket.setEncoding("utf8")) text += chunk;
+    return text;
+  };
+  assert.match(await ask("/healthz", "health"), /^HTTP\/1.1 400 [^]*not \/healthz/);
+  assert.match(await ask("/healthz", "viewer"), /^HTTP\/1.1 403 /);
+  assert.match(await ask("/nowhere", "who"), /^HTTP\/1.1 401 [^]*www-authenticate: Bearer/i);
+  assert.match(await ask("/exec/default/web/app", "reader"), /^HTTP\/1.1 405 [^]*allow: POST/i);
+});
+
+test("a request for streams that overtakes another of its connection ends the connection, not the agent", {
+  timeout: 20_000,
+}, async () => {
+  const authorized = Promise.withResolvers<"allowed">();
+  let asked = 0;
+  await using kubelet = await startKubelet({ authorize: () => (asked++, authorized.promise) });
+  const socket = connect(kubelet.port, "127.0.0.1").on("error", () => {}).resume();
+  const head = ["Host: node", "Authorization: Bearer writer"];
+  const upgrade = [
+    "Connection: Upgrade",
+    "Upgrade: SPDY/3.1",
+    "X-Stream-Protocol-Version: portforward.k8s.io",
+  ];
+  const first = ["GET /pods HTTP/1.1", ...head, "", ""];
+  const second = ["POST /portForward/default/web HTTP/1.1", ...head, ...upgrade, "", ""];
+  socket.write([...first, ...second].join("\r\n"));
+  await once(socket, "close");
+  authorized.resolve("allowed");
+  assert.equal(asked, 1, "the second is not even asked about");
+  const answer = await fetch(`http://127.0.0.1:${kubelet.port}/healthz`);
+  assert.equal(answer.status, 401);
 });
 
 test("clients that are authorized at the same moment take no more places than there are", async () => {

@@ -9,13 +9,13 @@ import { test } from "node:test";
 import { connect as connectTLS, type PeerCertificate } from "node:tls";
 import { Hono } from "hono";
 import { createBoundedServer, defaultBounds } from "../../../src/server/listen/bounded-server.ts";
-import { followKeyPair, readKeyPair } from "../../../src/server/listen/key-pair.ts";
 import {
   isLoopbackHost,
   listenForHealth,
   listenOnPort,
   listenOnSocket,
   listenWithTLS,
+  readKeyPair,
 } from "../../../src/server/listen/listen.ts";
 import { parseAddress } from "../../../src/lib/special-addresses.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
@@ -147,7 +147,11 @@ test("where there are too many connections, the one goes that has waited longest
 
 test("listenWithTLS() serves with its certificate, and does not speak without", async () => {
   await using place = await folderWith({ "tls.crt": serverPair.cert, "tls.key": serverPair.key });
-  const listener = await listenWithTLS(app, "127.0.0.1:0", place.files, { log: silentLogger });
+  const listener = await listenWithTLS(app, "127.0.0.1:0", {
+    flag: "--listen",
+    readPair: () => readKeyPair(place.files),
+    log: silentLogger,
+  });
   assert.match(listener.address, /^https:\/\/127\.0\.0\.1:\d+$/);
   const call = requestTLS(listener.address, { ca, agent: false }).end();
   const [response] = await once(call, "response");
@@ -173,11 +177,10 @@ test("a certificate or key that cannot be used is an error with the flag and the
 
 test("a replaced certificate is used for new connections; one without its key is not", async () => {
   await using place = await folderWith({ "tls.crt": serverPair.cert, "tls.key": serverPair.key });
-  const pair = await readKeyPair(place.files);
-  await using server = await serve(createBoundedServer(app, defaultBounds, pair));
   let warned = 0;
   const log = { ...silentLogger, warn: () => void warned++ };
-  const unfollow = followKeyPair(server.server, place.files, pair, log, { periodMs: 10 });
+  const readPair = () => readKeyPair(place.files);
+  const server = await listenWithTLS(app, "127.0.0.1:0", { flag: "--listen", readPair, log, rereadMs: 10 });
 
   assert.equal(await nameShown(server.port), "kube.test");
   await writeFile(place.files.certFile, alice.cert);
@@ -185,7 +188,7 @@ test("a replaced certificate is used for new connections; one without its key is
   assert.equal(await nameShown(server.port), "kube.test");
   await writeFile(place.files.keyFile, alice.key);
   await waitFor("the new pair is shown", async () => await nameShown(server.port) === "alice");
-  unfollow();
+  await server.close();
 });
 
 async function serve(server: Server) {

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, request, type RequestOptions } from "node:https";
-import type { Socket } from "node:net";
 import { test } from "node:test";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import type { TLSSocket } from "node:tls";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { certificateUser } from "../../../src/server/kubelet/access.ts";
-import { listenForKubelet } from "../../../src/server/listen/kubelet-listener.ts";
+import { listenWithTLS, type TakeOver } from "../../../src/server/listen/listen.ts";
 import { createSelfSigned } from "../../../src/server/listen/self-signed.ts";
 import { alice, ca, server as pair } from "../../kube/access/certificates.ts";
 import { waitFor } from "../../wait-for.ts";
 
 /** Tells who the client is by its certificate. */
-const app = new Hono<{ Bindings: { incoming: { socket: TLSSocket } } }>();
+const app = new Hono<{ Bindings: { incoming: { socket: TLSSocket }; takeOver?: TakeOver } }>();
 app.get("/", (context) => context.text(certificateUser(context.env.incoming.socket)?.username ?? "nobody"));
 
 /** Answers when the test says so. */
@@ -24,18 +24,17 @@ app.get("/held", async (context) => {
   return context.text("done");
 });
 
+app.get("/stream", (context) => {
+  context.env.takeOver!({ upgrade: "x" });
+  return RESPONSE_ALREADY_SENT;
+});
+
 async function listen(identity: { pair: typeof pair; ca: string | undefined }) {
-  const streams: Socket[] = [];
-  const listener = await listenForKubelet(app, "127.0.0.1:0", {
+  const listener = await listenWithTLS(app, "127.0.0.1:0", {
+    flag: "--kubelet-listen",
     readPair: async () => identity.pair,
     readAuthority: async () => identity.ca,
-    upgrades: {
-      onUpgrade(_, socket) {
-        streams.push(socket);
-        socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
-      },
-      close: async () => streams.forEach((socket) => socket.destroy()),
-    },
+    upgrades: true,
     log: silentLogger,
     rereadMs: 20,
   });
@@ -111,6 +110,7 @@ test("a listener with an open stream can be closed, and ends the stream", { time
   const call = request({
     host: "127.0.0.1",
     port: kubelet.port,
+    path: "/stream",
     headers,
     rejectUnauthorized: false,
     agent: false,

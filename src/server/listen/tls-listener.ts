@@ -1,0 +1,88 @@
+/**
+ * A port with TLS, for the agent's endpoint and the kubelet API.
+ *
+ * Guarantees: a client certificate counts only if the current authority signed it for clients. Without an authority none counts, not
+ * even one of the authorities that Node trusts. A new certificate or authority applies to new connections: those that idle are closed,
+ * others after their request, and no client certificate counts on them. One that cannot be used, such as a half-written file, leaves the
+ * old one in use.
+ */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { TLSSocket } from "node:tls";
+import { describeError, type Logger } from "../../lib/log.ts";
+import {
+  type Bounds,
+  createBoundedServer,
+  defaultBounds,
+  type KeyPair,
+  type ServerTls,
+  type WebApp,
+} from "./bounded-server.ts";
+import type { OpenListener } from "./keep-open.ts";
+import { listenAt } from "./listening.ts";
+
+export interface TLSListenerOptions {
+  /** The flag that named the address. */
+  flag: "--listen" | "--kubelet-listen";
+  readPair(): Promise<KeyPair>;
+  /** The authority of client certificates; without this function none are asked for. */
+  readAuthority?(): Promise<string | undefined>;
+  /** See createBoundedServer. */
+  upgrades?: boolean;
+  log: Logger;
+  bounds?: Partial<Bounds>;
+  rereadMs?: number;
+}
+
+/** Listens on `host:port`, or `:port` for every address. */
+export async function listenWithTLS(
+  app: WebApp,
+  address: string,
+  { flag, readPair, readAuthority, upgrades, log, bounds, rereadMs = 10_000 }: TLSListenerOptions,
+): Promise<OpenListener & { port: number }> {
+  // An empty list of authorities, and not the default one, if there is none.
+  const read = async (): Promise<ServerTls> => ({ ...await readPair(), ca: await readAuthority?.() ?? [] });
+  let current = await read();
+  const tls = { ...current, requestCert: readAuthority !== undefined };
+  const server = createBoundedServer(app, { ...defaultBounds, ...bounds }, { tls, upgrades });
+  const connections = trackConnections(server);
+  const listener = await listenAt(server, flag, address, "https");
+  const timer = setInterval(async () => {
+    try {
+      const next = await read();
+      if (JSON.stringify(next) === JSON.stringify(current)) return;
+      current = next;
+      (server as Server & { setSecureContext(tls: ServerTls): void }).setSecureContext(next);
+      connections.retire();
+      server.closeIdleConnections();
+      log.info("using a new certificate or client authority", { address });
+    } catch (error) {
+      log.warn("keeping the old certificate and client authority", { address, why: describeError(error) });
+    }
+  }, rereadMs);
+  timer.unref();
+  return {
+    ...listener,
+    async close() {
+      clearInterval(timer);
+      await listener.close();
+    },
+  };
+}
+
+/** What TLS found out about a client holds for the whole connection, however long a client keeps it. `retire` ends that. */
+function trackConnections(server: Server): { retire(): void } {
+  const open = new Set<TLSSocket>();
+  server.on("secureConnection", (socket: TLSSocket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+    response.once("close", () => open.has(socket as TLSSocket) || socket.destroySoon());
+  });
+  return {
+    retire() {
+      for (const socket of open) socket.authorized = false;
+      open.clear();
+    },
+  };
+}
