@@ -1,6 +1,6 @@
 /** Reports what happens to apps: status and events to the cluster, events to the log, start durations to the metrics. */
 import type { Logger } from "../lib/log.ts";
-import type { Histogram } from "../server/counters.ts";
+import type { Histogram } from "../lib/metrics.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { ClusterReports } from "./cluster-reports.ts";
 import type { Meter, StatusBoard } from "./view/view.ts";

@@ -69,6 +69,7 @@ export async function runControllers(
   const controllers = elected.map(({ controller }) => controller);
   let isLeading = !leaderElect;
   const server = await options.serve?.(createControllerApp({
+    log,
     version,
     identity,
     startedAt: new Date(),

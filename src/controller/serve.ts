@@ -1,8 +1,14 @@
 /** The HTTP endpoint of the controllers: health, readiness, metrics and status. It answers from memory. */
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import type { Controller, FollowerState } from "../kube/controller.ts";
+import type { Logger } from "../lib/log.ts";
+import { metricsType } from "../lib/metrics.ts";
+import { createFront, type FrontRoute } from "../server/front.ts";
+import { alive, sendChecks } from "../server/health.ts";
+import type { Check } from "../server/view.ts";
 
 export interface ControllerView {
+  log: Logger;
   version: string;
   identity: string;
   startedAt: Date;
@@ -12,54 +18,51 @@ export interface ControllerView {
   ports?: ReadonlyMap<string, string>;
 }
 
+const routes: readonly FrontRoute<ControllerView>[] = [
+  { method: "GET", path: "/healthz", handle: alive },
+  { method: "GET", path: "/livez", handle: alive },
+  { method: "GET", path: "/readyz", handle: (context, view) => sendChecks(context, checksOf(view)) },
+  { method: "GET", path: "/metrics", handle: sendMetrics },
+  { method: "GET", path: "/status", handle: sendStatus },
+];
+
 export function createControllerApp(view: ControllerView): Hono {
-  const app = new Hono();
-  const { version, identity, startedAt, controllers } = view;
-  const followers = () => controllers.flatMap((controller) => named(controller, controllers.length > 1));
-  const closedPorts = () =>
-    [...view.ports?.values() ?? []].map((message) => ({
-      name: "listen",
-      listed: true,
-      alive: false,
-      message,
-    }));
-  app.get("/healthz", (context) => context.text("ok"));
-  app.get("/livez", (context) => context.text("ok"));
-  app.get("/readyz", (context) => {
-    const checks = [...followers(), ...closedPorts()];
-    const ready = checks.every(({ listed, alive }) => listed && alive);
-    const verbose = context.req.query("verbose") !== undefined || !ready;
-    return context.text(verbose ? describe(checks, ready) : "ok", ready ? 200 : 503);
+  return createFront({ routes, services: view, log: view.log });
+}
+
+async function sendMetrics(context: Context, { controllers }: ControllerView): Promise<Response> {
+  const texts = await Promise.all(controllers.map((controller) => controller.metrics()));
+  return context.body(texts.join("\n"), 200, { "content-type": metricsType });
+}
+
+function sendStatus(context: Context, view: ControllerView): Response {
+  const { version, identity, startedAt, controllers, ports } = view;
+  return context.json({
+    version,
+    identity,
+    startedAt: startedAt.toISOString(),
+    controllers: controllers.map(({ name }) => name),
+    leading: view.isLeading(),
+    followers: followersOf(view),
+    closedPorts: [...ports?.values() ?? []],
+    ...Object.assign({}, ...controllers.map((controller) => controller.status?.())),
   });
-  app.get("/metrics", async (context) => {
-    const texts = await Promise.all(controllers.map((controller) => controller.metrics()));
-    const type = "text/plain; version=0.0.4; charset=utf-8";
-    return context.text(texts.join("\n"), 200, { "content-type": type });
+}
+
+function checksOf(view: ControllerView): Check[] {
+  const closed = [...view.ports?.values() ?? []];
+  return [
+    ...followersOf(view).map(({ name, listed, alive, message }) => ({ name, ok: listed && alive, message })),
+    ...closed.map((message) => ({ name: "listen", ok: false, message })),
+  ];
+}
+
+/** Two controllers may follow the same resource. */
+function followersOf({ controllers }: ControllerView): FollowerState[] {
+  return controllers.flatMap((controller) => {
+    const prefix = controllers.length > 1 ? `${controller.name}/` : "";
+    return controller.followers().map((state) => ({ ...state, name: `${prefix}${state.name}` }));
   });
-  app.get("/status", (context) =>
-    context.json({
-      version,
-      identity,
-      startedAt: startedAt.toISOString(),
-      controllers: controllers.map(({ name }) => name),
-      leading: view.isLeading(),
-      followers: followers(),
-      closedPorts: closedPorts().map(({ message }) => message),
-      ...Object.assign({}, ...controllers.map((controller) => controller.status?.())),
-    }));
-  app.notFound((context) => {
-    const message = `no such path: ${context.req.path}`;
-    return context.json({
-      kind: "Status",
-      apiVersion: "v1",
-      metadata: {},
-      status: "Failure",
-      message,
-      reason: "NotFound",
-      code: 404,
-    }, 404);
-  });
-  return app;
 }
 
 /** An endpoint that is safe to expose: the health of `full`, without details. */
@@ -72,18 +75,4 @@ export function createHealthApp(full: Hono): Hono {
     });
   }
   return app;
-}
-
-/** Two controllers may follow the same resource. */
-function named(controller: Controller, isOneOfMany: boolean): FollowerState[] {
-  const prefix = isOneOfMany ? `${controller.name}/` : "";
-  return controller.followers().map((state) => ({ ...state, name: `${prefix}${state.name}` }));
-}
-
-function describe(checks: readonly FollowerState[], ready: boolean): string {
-  const lines = checks.map(({ name, listed, alive, message }) => {
-    const ok = listed && alive;
-    return `[${ok ? "+" : "-"}]${name} ${ok ? "ok" : "failed"}: ${message}`;
-  });
-  return `${lines.join("\n")}\nreadyz check ${ready ? "passed" : "failed"}\n`;
 }

@@ -1,5 +1,12 @@
-/** The scheduler's metrics, in their own registry. */
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+/** The scheduler's metrics. */
+import {
+  createCounter,
+  createHistogram,
+  exposeMetrics,
+  type Family,
+  histogramSamples,
+  type Sample,
+} from "../lib/metrics.ts";
 
 export interface SchedulerMetrics {
   decided(result: "bound" | "refused" | "preempting", ms: number): void;
@@ -19,61 +26,57 @@ export interface GaugeValues {
 
 const prefix = "nckubelet_scheduler_";
 
+const bounds = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.1];
+
 export function createSchedulerMetrics(): SchedulerMetrics {
-  const registers = [new Registry()];
-  const decisions = new Histogram({
-    name: `${prefix}decision_duration_seconds`,
-    help: "Duration of one placement decision, by result.",
-    labelNames: ["result"],
-    buckets: [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.1],
-    registers,
-  });
-  const binds = new Counter({
-    name: `${prefix}binds_total`,
-    help: "Binds sent to the API server, by result.",
-    labelNames: ["result"],
-    registers,
-  });
-  const evictions = new Counter({
-    name: `${prefix}evictions_total`,
-    help: "Apps unbound from their node, by reason.",
-    labelNames: ["reason"],
-    registers,
-  });
-  const leader = new Gauge({
-    name: `${prefix}leader`,
-    help: "1 if this scheduler is the leader, else 0.",
-    registers,
-  });
-  const pending = new Gauge({
-    name: `${prefix}pending_apps`,
-    help: "Apps waiting for a node, by queue.",
-    labelNames: ["queue"],
-    registers,
-  });
-  const nodes = new Gauge({
-    name: `${prefix}nodes`,
-    help: "Nodes by the state of their agent.",
-    labelNames: ["agent"],
-    registers,
-  });
-  const apps = new Gauge({ name: `${prefix}apps`, help: "NCApps in the cluster.", registers });
-  const overQuota = new Gauge({
-    name: `${prefix}namespaces_over_quota`,
-    help: "Namespaces whose bound NCApps use more than a ResourceQuota allows.",
-    registers,
-  });
-  return {
-    decided: (result, ms) => decisions.observe({ result }, ms / 1000),
-    wrote: (result) => binds.inc({ result }),
-    evicted: (reason) => evictions.inc({ reason }),
-    render(now) {
-      leader.set(now.leader ? 1 : 0);
-      apps.set(now.apps);
-      overQuota.set(now.namespacesOverQuota);
-      for (const [queue, size] of Object.entries(now.queues)) pending.set({ queue }, size);
-      for (const [agent, count] of Object.entries(now.nodes)) nodes.set({ agent }, count);
-      return registers[0]!.metrics();
-    },
+  const decisions = {
+    bound: createHistogram(bounds),
+    refused: createHistogram(bounds),
+    preempting: createHistogram(bounds),
   };
+  const binds = createCounter<{ result: string }>();
+  const evictions = createCounter<{ reason: string }>();
+  return {
+    decided: (result, ms) => decisions[result].observe(ms / 1000),
+    wrote: (result) => binds.add({ result }),
+    evicted: (reason) => evictions.add({ reason }),
+    render: (now) =>
+      exposeMetrics([
+        {
+          name: `${prefix}decision_duration_seconds`,
+          help: "Duration of one placement decision, by result.",
+          type: "histogram",
+          values: Object.entries(decisions).flatMap(([result, one]) => histogramSamples(one, { result })),
+        },
+        {
+          name: `${prefix}binds_total`,
+          help: "Binds sent to the API server, by result.",
+          type: "counter",
+          values: binds.snapshot(),
+        },
+        {
+          name: `${prefix}evictions_total`,
+          help: "Apps unbound from their node, by reason.",
+          type: "counter",
+          values: evictions.snapshot(),
+        },
+        gauge("leader", "1 if this scheduler is the leader, else 0.", [{ value: now.leader ? 1 : 0 }]),
+        gauge("pending_apps", "Apps waiting for a node, by queue.", labeled("queue", now.queues)),
+        gauge("nodes", "Nodes by the state of their agent.", labeled("agent", now.nodes)),
+        gauge("apps", "NCApps in the cluster.", [{ value: now.apps }]),
+        gauge(
+          "namespaces_over_quota",
+          "Namespaces whose bound NCApps use more than a ResourceQuota allows.",
+          [{ value: now.namespacesOverQuota }],
+        ),
+      ]),
+  };
+}
+
+function gauge(name: string, help: string, values: Sample[]): Family {
+  return { name: `${prefix}${name}`, help, type: "gauge", values };
+}
+
+function labeled(label: string, values: Record<string, number>): Sample[] {
+  return Object.entries(values).map(([name, value]) => ({ labels: { [label]: name }, value }));
 }

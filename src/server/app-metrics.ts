@@ -6,7 +6,7 @@
  * reasons; for phases it has 0 for all others, which here would be a third of a scrape. `nckubelet_apps` has these zeros.
  */
 import type { NCAppStatus } from "../api/types.ts";
-import type { Family, Sample } from "./prometheus.ts";
+import type { Family, Sample } from "../lib/metrics.ts";
 import type { AppView } from "./view.ts";
 
 type AppMetric =
@@ -22,18 +22,20 @@ type AppMetric =
 export function appFamilies(apps: AppView[]): Family[] {
   const labeled = apps.map((app) => {
     const { namespace = "", name } = app.app.metadata;
-    return { app, sharedLabels: { namespace, app: name } };
+    return { app, own: { namespace, app: name } };
   });
   return appMetrics.map((metric) => {
     const { name, help, type } = metric;
     const values: Sample[] = [];
-    for (const { app, sharedLabels } of labeled) {
+    for (const { app, own } of labeled) {
       if ("series" in metric) {
-        for (const { labels, value } of metric.series(app)) values.push({ labels, sharedLabels, value });
+        for (const { labels, value } of metric.series(app)) {
+          values.push({ labels: { ...labels, ...own }, value });
+        }
         continue;
       }
       const value = metric.value(app);
-      if (value !== undefined) values.push({ sharedLabels, value });
+      if (value !== undefined) values.push({ labels: own, value });
     }
     return { name, help, type, values };
   });

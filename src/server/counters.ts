@@ -1,19 +1,6 @@
-/** What the agent counts about itself, for `/metrics`. In memory only: counting costs the same without a scraper. */
-import { performance } from "node:perf_hooks";
+/** What the agent counts about itself, for `/metrics`. In memory only. */
 import type { RequestReport } from "../kube/client/client.ts";
-
-/** Counts durations, in seconds. */
-export interface Histogram {
-  observe(seconds: number): void;
-  /** Calls `work` and observes its duration, also if it throws. */
-  time<T>(work: () => T): T;
-  snapshot(): { bounds: readonly number[]; counts: readonly number[]; sum: number; count: number };
-}
-
-export interface Counter<Labels extends Record<string, string>> {
-  add(labels: Labels): void;
-  snapshot(): { labels: Labels; value: number }[];
-}
+import { type Counter, createCounter, createHistogram, type Histogram } from "../lib/metrics.ts";
 
 export interface AgentCounters {
   syncs: Histogram;
@@ -43,42 +30,5 @@ export function createAgentCounters({ now = Date.now }: { now?: () => number } =
       last = { report, at: now() };
     },
     lastRequest: () => last,
-  };
-}
-
-/** Returns a histogram with these upper bounds; values above the last one count in the sum and the count only. */
-export function createHistogram(bounds: readonly number[]): Histogram {
-  const counts = new Array<number>(bounds.length).fill(0);
-  let [sum, count] = [0, 0];
-  const observe = (seconds: number) => {
-    const bucket = bounds.findIndex((bound) => seconds <= bound);
-    if (bucket >= 0) counts[bucket]!++;
-    sum += seconds;
-    count++;
-  };
-  return {
-    observe,
-    time(work) {
-      const start = performance.now();
-      try {
-        return work();
-      } finally {
-        observe((performance.now() - start) / 1000);
-      }
-    },
-    snapshot: () => ({ bounds, counts: [...counts], sum, count }),
-  };
-}
-
-export function createCounter<Labels extends Record<string, string>>(): Counter<Labels> {
-  const entries = new Map<string, { labels: Labels; value: number }>();
-  return {
-    add(labels) {
-      const key = JSON.stringify(labels);
-      const entry = entries.get(key);
-      if (entry) entry.value++;
-      else entries.set(key, { labels, value: 1 });
-    },
-    snapshot: () => [...entries.values()].map((entry) => ({ ...entry })),
   };
 }

@@ -65,7 +65,7 @@ export function createFront<Services, E extends Env, Route extends FrontRoute<Se
   app.onError((error, context) => {
     if (error instanceof Refusal) return refuse(context, error);
     log.error("a request failed", { path: context.req.path, why: describeError(error) });
-    return refuse(context, new Refusal(500, "the agent could not answer; its log says why"));
+    return refuse(context, new Refusal(500, "the request failed; the log says why"));
   });
   return app;
 }

@@ -4,11 +4,11 @@
  */
 import process from "node:process";
 import { ncapp } from "../api/schema/schema.ts";
+import { type Family, histogramSamples } from "../lib/metrics.ts";
 import { runtimeVersion } from "../lib/version.ts";
 import { appFamilies } from "./app-metrics.ts";
-import type { AgentCounters, Histogram } from "./counters.ts";
+import type { AgentCounters } from "./counters.ts";
 import { processFamilies } from "./process-metrics.ts";
-import type { Family } from "./prometheus.ts";
 import type { AgentView } from "./view.ts";
 
 const phases = ncapp.properties.status.properties.phase.enum;
@@ -39,16 +39,18 @@ export function collectMetrics(view: AgentView, counters: AgentCounters): Family
       type: "gauge",
       values: view.checks().map(({ name, ok }) => ({ labels: { name }, value: ok ? 1 : 0 })),
     },
-    histogramFamily(
-      "nckubelet_sync_duration_seconds",
-      "Duration of a sync of all apps.",
-      counters.syncs,
-    ),
-    histogramFamily(
-      "nckubelet_app_start_duration_seconds",
-      "Duration from the decision to start an app until its script runs.",
-      counters.appStarts,
-    ),
+    {
+      name: "nckubelet_sync_duration_seconds",
+      help: "Duration of a sync of all apps.",
+      type: "histogram",
+      values: histogramSamples(counters.syncs),
+    },
+    {
+      name: "nckubelet_app_start_duration_seconds",
+      help: "Duration from the decision to start an app until its script runs.",
+      type: "histogram",
+      values: histogramSamples(counters.appStarts),
+    },
     {
       name: "nckubelet_api_requests_total",
       help: "Requests to the API server, by verb, resource and HTTP status; code 0 means no answer.",
@@ -69,23 +71,6 @@ export function collectMetrics(view: AgentView, counters: AgentCounters): Family
     },
     ...processFamilies(),
   ];
-}
-
-function histogramFamily(name: string, help: string, histogram: Histogram): Family {
-  const { bounds, counts, sum, count } = histogram.snapshot();
-  let below = 0;
-  const buckets = counts.map((count, index) => ({
-    metricName: `${name}_bucket`,
-    labels: { le: String(bounds[index]) },
-    value: below += count,
-  }));
-  const values = [
-    ...buckets,
-    { metricName: `${name}_bucket`, labels: { le: "+Inf" }, value: count },
-    { metricName: `${name}_sum`, value: sum },
-    { metricName: `${name}_count`, value: count },
-  ];
-  return { name, help, type: "histogram", values };
 }
 
 function countTimers(): number {

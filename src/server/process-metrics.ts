@@ -1,7 +1,7 @@
 /** The agent's own process, under the names that every Prometheus client library uses. All come from memory or /proc/self. */
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
-import type { Family } from "./prometheus.ts";
+import type { Family } from "../lib/metrics.ts";
 
 export function processFamilies(): Family[] {
   const { user, system } = process.cpuUsage();

@@ -21,7 +21,7 @@ import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { createEventRecorder } from "../report/events/events.ts";
 import { followSets } from "./follow.ts";
-import { createSetsMetrics } from "./metrics.ts";
+import { renderSetsMetrics } from "./metrics.ts";
 import { createNodes } from "./nodes.ts";
 import { createSetQueue } from "./queue.ts";
 import { reconcile } from "./reconcile.ts";
@@ -61,7 +61,6 @@ export function createSetsController(options: SetsOptions): Controller {
   };
   const nodes = createNodes(clocks, tellAll, nodeGraceMs);
   const followers = followSets(options.hub ?? createHub(client, log), { store, nodes });
-  const metrics = createSetsMetrics();
   let leading = false;
 
   const lead = async ({ signal, isLeader }: Leadership) => {
@@ -136,7 +135,7 @@ export function createSetsController(options: SetsOptions): Controller {
     follow: async (signal) => void await Promise.all([followers.run(signal), tick(signal)]),
     lead,
     followers: () => followers.states,
-    metrics: () => metrics.render(leading ? store.sets.values() : []),
+    metrics: () => renderSetsMetrics(leading ? store.sets.values() : []),
     status: () => ({ sets: store.sets.size }),
   };
 }

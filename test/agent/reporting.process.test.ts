@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { observeStarts } from "../../src/agent/reporting.ts";
-import { createHistogram } from "../../src/server/counters.ts";
+import { createHistogram } from "../../src/lib/metrics.ts";
 import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
 import { createTestNode } from "../supervisor/test-node.ts";
 import { waitFor } from "../wait-for.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { silentLogger } from "../../src/lib/log.ts";
 import { createControllerApp, createHealthApp } from "../../src/controller/serve.ts";
 import { testController } from "./test-controller.ts";
 
@@ -17,7 +18,7 @@ function createApp({ alive = true, ports = new Map<string, string>() } = {}) {
     status: () => ({ queues: { parked: 3 } }),
   });
   const view = { version: "1.2.3", identity: "me", startedAt: new Date(0), ports };
-  return createControllerApp({ ...view, controllers: [scheduler], isLeading: () => true });
+  return createControllerApp({ ...view, controllers: [scheduler], isLeading: () => true, log: silentLogger });
 }
 
 test("/healthz and /livez do not depend on the API server, /readyz reports what is missing", async () => {
@@ -66,6 +67,7 @@ test("/status is JSON, and an unknown path is answered with a Status", async () 
 
 test("several controllers share one endpoint, and one that is not ready makes all unready", async () => {
   const app = createControllerApp({
+    log: silentLogger,
     version: "1.2.3",
     identity: "me",
     startedAt: new Date(0),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAgentCounters, createCounter, createHistogram } from "../../src/server/counters.ts";
+import { createCounter, createHistogram, exposeMetrics } from "../../src/lib/metrics.ts";
+import { createAgentCounters } from "../../src/server/counters.ts";
 import type { AppView } from "../../src/server/view.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 import { serverWith, viewWith, web } from "./fake-agent.ts";
@@ -212,4 +213,20 @@ test("a counter's snapshot does not change afterwards", () => {
   const before = counter.snapshot();
   counter.add({ a: "x" });
   assert.deepEqual(before, [{ labels: { a: "x" }, value: 1 }]);
+});
+
+test("labels and help are escaped, and a sample has its time if it was measured before", async () => {
+  const labels = { text: 'a "b"\\\n' };
+  const values = [{ labels, value: 1.5, time: 1_700_000_000_123 }, { value: Infinity }, { value: -Infinity }];
+  assert.equal(
+    await exposeMetrics([{ name: "a_b", help: 'The "c"\\\nd.', type: "gauge", values }]),
+    [
+      '# HELP a_b The "c"\\\\\\nd.',
+      "# TYPE a_b gauge",
+      String.raw`a_b{text="a \"b\"\\\n"} 1.5 1700000000123`,
+      "a_b +Inf",
+      "a_b -Inf",
+      "",
+    ].join("\n"),
+  );
 });

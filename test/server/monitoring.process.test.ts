@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { load } from "js-yaml";
 import { reasons } from "../../src/api/reasons.ts";
-import { createSetsMetrics } from "../../src/sets/metrics.ts";
+import { renderSetsMetrics } from "../../src/sets/metrics.ts";
 import type { AppSet } from "../../src/sets/types.ts";
 import { waitFor } from "../wait-for.ts";
 import { serverWith } from "./fake-agent.ts";
@@ -84,7 +84,7 @@ async function servedNames(): Promise<Map<string, Set<string>>> {
 async function setMetrics() {
   const metadata = { namespace: "shop", name: "web", uid: "1", resourceVersion: "1" };
   const set = { metadata, spec: {}, status: {} } as unknown as AppSet;
-  return parseMetrics(await createSetsMetrics().render([set])).samples;
+  return parseMetrics(await renderSetsMetrics([set])).samples;
 }
 
 test("every name and label in the rules and the dashboard is one that an agent serves", async () => {

@@ -1,8 +1,9 @@
 /** What the kubelet API reports: health, Pods, and measurements for `kubectl top`. */
 import { appKey, podContainer } from "../../api/names.ts";
+import { exposeMetrics, metricsType } from "../../lib/metrics.ts";
 import { summarize } from "../routes/routes.ts";
 import type { KubeletContext } from "./context.ts";
-import { formatResourceMetrics } from "./resource-metrics.ts";
+import { resourceFamilies } from "./resource-metrics.ts";
 import type { KubeletServices } from "./services.ts";
 
 export function sendHealth(context: KubeletContext): Response {
@@ -21,8 +22,10 @@ export function sendStats(context: KubeletContext, { view, pods }: KubeletServic
   return context.json(summary);
 }
 
-export function sendResourceMetrics(context: KubeletContext, { view, pods }: KubeletServices): Response {
-  return context.body(formatResourceMetrics(view, pods), 200, {
-    "content-type": "text/plain; version=0.0.4; charset=utf-8",
-  });
+export async function sendResourceMetrics(
+  context: KubeletContext,
+  { view, pods }: KubeletServices,
+): Promise<Response> {
+  const text = await exposeMetrics(resourceFamilies(view, pods));
+  return context.body(text, 200, { "content-type": metricsType });
 }

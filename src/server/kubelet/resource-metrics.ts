@@ -5,17 +5,15 @@
  * Caveat: metrics-server leaves out a Pod that has used no CPU time at all, such as one measured in whole ticks that sleeps.
  */
 import { appKey, podContainer } from "../../api/names.ts";
+import type { Family } from "../../lib/metrics.ts";
 import type { PodBook } from "./services.ts";
 import type { AgentView, AppView } from "../view.ts";
 
-interface Metric {
-  name: string;
-  help: string;
-  type: "counter" | "gauge";
+type MeasuredApp = Pick<AppView, "status"> & { usage: NonNullable<AppView["usage"]> };
+
+interface Metric extends Omit<Family, "values"> {
   value: (app: MeasuredApp) => number | undefined;
 }
-
-type MeasuredApp = Pick<AppView, "status"> & { usage: NonNullable<AppView["usage"]> };
 
 const cpuOf = ({ usage }: MeasuredApp) => usage.cpuSeconds;
 const memoryOf = ({ usage }: MeasuredApp) => usage.memoryBytes;
@@ -51,46 +49,43 @@ const podMetrics: Metric[] = [
   { name: "pod_memory_working_set_bytes", help: "Memory in use by the pod.", type: "gauge", value: memoryOf },
 ];
 
-/** Returns the text that is scraped. */
-export function formatResourceMetrics(view: AgentView, pods: PodBook): string {
-  const apps = view.apps().flatMap((app) => {
-    const { namespace = "default", name } = app.app.metadata;
+export function resourceFamilies(view: AgentView, pods: PodBook): Family[] {
+  const apps = view.apps().flatMap(({ app, status, usage, usageTime: time }) => {
+    const { namespace = "default", name } = app.metadata;
     const pod = pods.podNameOf(appKey(namespace, name));
-    return app.usage && app.usageTime !== undefined && pod !== undefined
-      ? [{ measured: { status: app.status, usage: app.usage }, time: app.usageTime, namespace, pod }]
-      : [];
+    if (!usage || time === undefined || pod === undefined) return [];
+    return [{ measured: { status, usage }, time, labels: { namespace, pod } }];
   });
-  const family = ({ name, help, type, value }: Metric, withContainer: boolean) => [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} ${type}`,
-    ...apps.flatMap(({ measured, time, namespace, pod }) => {
+  const family = ({ value, ...metric }: Metric, more: Record<string, string>): Family => ({
+    ...metric,
+    values: apps.flatMap(({ measured, time, labels }) => {
       const found = value(measured);
-      const container = withContainer ? `container=${quote(podContainer)},` : "";
-      const labels = `${container}namespace=${quote(namespace)},pod=${quote(pod)}`;
-      return found === undefined ? [] : [`${name}{${labels}} ${found} ${time}`];
+      return found === undefined ? [] : [{ labels: { ...more, ...labels }, value: found, time }];
     }),
-  ];
+  });
   return [
-    ...containerMetrics.flatMap((metric) => family(metric, true)),
-    ...podMetrics.flatMap((metric) => family(metric, false)),
-    ...nodeLines(view),
-    "",
-  ].join("\n");
+    ...containerMetrics.map((metric) => family(metric, { container: podContainer })),
+    ...podMetrics.map((metric) => family(metric, {})),
+    ...nodeFamilies(view),
+  ];
 }
 
-function nodeLines(view: AgentView): string[] {
+function nodeFamilies(view: AgentView): Family[] {
   const usage = view.nodeUsage();
   if (!usage) return [];
+  const { cpuSeconds, memoryBytes, time } = usage;
   return [
-    "# HELP node_cpu_usage_seconds_total CPU time that the node has used, in core-seconds.",
-    "# TYPE node_cpu_usage_seconds_total counter",
-    `node_cpu_usage_seconds_total ${usage.cpuSeconds} ${usage.time}`,
-    "# HELP node_memory_working_set_bytes Memory in use by the node.",
-    "# TYPE node_memory_working_set_bytes gauge",
-    `node_memory_working_set_bytes ${usage.memoryBytes} ${usage.time}`,
+    {
+      name: "node_cpu_usage_seconds_total",
+      help: "CPU time that the node has used, in core-seconds.",
+      type: "counter",
+      values: [{ value: cpuSeconds, time }],
+    },
+    {
+      name: "node_memory_working_set_bytes",
+      help: "Memory in use by the node.",
+      type: "gauge",
+      values: [{ value: memoryBytes, time }],
+    },
   ];
-}
-
-function quote(value: string): string {
-  return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 }

@@ -1,17 +1,15 @@
 /** The routes of measurements: for Prometheus, for clients of the kubelet's summary, and for the dashboard. */
 import type { Context } from "hono";
+import { exposeMetrics, metricsType } from "../../lib/metrics.ts";
 import { readQuery, wholeNumber } from "./query.ts";
 import type { Services } from "../services.ts";
 import { summarize } from "./summary.ts";
 
-/** Everything in the text format of Prometheus. The formatter is loaded at the first request. */
+/** Everything in the text format of Prometheus. What collects it is loaded at the first request. */
 export async function sendMetrics(context: Context, { view, counters }: Services): Promise<Response> {
-  const [{ collectMetrics }, { expose }] = await Promise.all([
-    import("../metrics.ts"),
-    import("../prometheus.ts"),
-  ]);
-  const { text, contentType } = await expose(collectMetrics(view, counters));
-  return context.body(text, 200, { "content-type": contentType });
+  const { collectMetrics } = await import("../metrics.ts");
+  const text = await exposeMetrics(collectMetrics(view, counters));
+  return context.body(text, 200, { "content-type": metricsType });
 }
 
 /** The kubelet's summary, with apps in place of pods. */

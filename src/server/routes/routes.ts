@@ -10,7 +10,7 @@ import { listApps, listEvents, showApp, showStatus } from "./apps.ts";
 import { changeApp, deleteApp, putApp } from "./changes.ts";
 import { sendAsset, sendDashboardURL } from "../dashboard/dashboard.ts";
 import type { FrontRoute } from "../front.ts";
-import { alive, ready } from "./health.ts";
+import { alive, sendChecks } from "../health.ts";
 import { sendLog } from "./logs.ts";
 import { sendHistory, sendMetrics, sendSummary } from "./measurements.ts";
 import type { Services } from "../services.ts";
@@ -42,7 +42,12 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/dashboard.css", access: "anyone", handle: sendAsset("style") },
   { method: "GET", path: "/healthz", access: "anyone", handle: alive },
   { method: "GET", path: "/livez", access: "anyone", handle: alive },
-  { method: "GET", path: "/readyz", access: "local", handle: ready },
+  {
+    method: "GET",
+    path: "/readyz",
+    access: "local",
+    handle: (context, { view }) => sendChecks(context, view.checks()),
+  },
   { method: "GET", path: "/status", access: "reader", large: true, handle: showStatus },
   { method: "GET", path: "/apps", access: "reader", large: true, handle: listApps },
   { method: "GET", path: "/events", access: "reader", large: true, handle: listEvents },

@@ -1,16 +1,14 @@
-/** The routes for health checks. They answer from memory: neither disk nor API server can delay them. */
+/** Answers to health checks, from memory: neither disk nor API server can delay them. */
 import type { Context } from "hono";
-import type { Services } from "../services.ts";
-import type { Check } from "../view.ts";
+import type { Check } from "./view.ts";
 
 /** Answers while the process lives. */
 export function alive(context: Context): Response {
   return context.text("ok");
 }
 
-/** Reports whether the agent works; lists the checks if one fails, or with `verbose`. */
-export function ready(context: Context, { view }: Services): Response {
-  const checks = view.checks();
+/** Reports whether all checks pass; lists them if one fails, or with `verbose`. */
+export function sendChecks(context: Context, checks: Check[]): Response {
   const passed = checks.every(({ ok }) => ok);
   const verbose = context.req.query("verbose") !== undefined || !passed;
   return context.text(verbose ? describeChecks(checks, passed) : "ok", passed ? 200 : 503);
