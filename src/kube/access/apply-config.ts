@@ -1,81 +1,88 @@
 /** Uses client-node to read certificates, keys and the remaining credentials of a chosen context. */
+import { KubeConfig, type User } from "@kubernetes/client-node";
 import { Buffer } from "node:buffer";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import type { RequestOptions } from "node:https";
-import type { Cluster, User } from "@kubernetes/client-node";
 import type { AuthMethod } from "./auth-method.ts";
 import type { ExecCredential } from "./exec-credential.ts";
-import type { ChosenContext } from "./kubeconfig-files.ts";
+import type { ChosenContext, Entry, Fields } from "./kubeconfig-files.ts";
 import type { Proof } from "./resolution.ts";
 
 /** `credential` is what was fetched already. */
 export async function applyConfig(
-  { cluster: clusterEntry, user: userEntry, config }: ChosenContext,
+  { cluster, user }: ChosenContext,
   method: AuthMethod,
-  credential: ExecCredential,
+  { token, certificate, expiresAt }: ExecCredential,
 ): Promise<Pick<Proof, "headers" | "tls" | "expiresAt">> {
-  const cluster = usedCluster(config.getCurrentCluster()!);
-  const user = usedUser(config.getCurrentUser(), method, credential);
-  const files = { "certificate authority": cluster.caFile, "client certificate": user.certFile };
-  for (const [what, path] of Object.entries({ ...files, "client key": user.keyFile })) checkFile(what, path);
-  config.loadFromClusterAndUser(cluster, user);
+  const [caFile, certFile, keyFile] = [
+    cluster.fields["certificate-authority"],
+    user.fields["client-certificate"],
+    user.fields["client-key"],
+  ] as (string | undefined)[];
+  checkFile("certificate authority", caFile);
+  checkFile("client certificate", certFile);
+  checkFile("client key", keyFile);
+  if (method.is === "token file") checkFile(method.is, method.name);
+  const config = new KubeConfig();
+  config.loadFromString(JSON.stringify({
+    "current-context": "used",
+    contexts: [{ name: "used", context: { cluster: "used", user: "used" } }],
+    clusters: [{ name: "used", cluster: usedCluster(cluster) }],
+    users: [{ name: "used", user: usedUser(user, method, token) }],
+  }));
   const options: RequestOptions = {};
   try {
     await config.applyToHTTPSOptions(options);
   } catch (error) {
     // A provider's command that prints something else than JSON: the message of the parser quotes it.
     const why = error instanceof SyntaxError ? "its command printed no JSON" : (error as Error).message;
-    throw new Error(`${userEntry.at}: ${method.is}: ${why}`);
+    throw new Error(`${user.at}: ${method.is}: ${why}`);
   }
   const { ca, cert, key, auth } = options;
-  const authorization = (options.headers as { Authorization?: string } | undefined)?.Authorization ??
+  const sent = (options.headers as { Authorization?: string } | undefined)?.Authorization ??
     (auth && `Basic ${Buffer.from(auth).toString("base64")}`);
+  // A token of a file comes with its line breaks.
+  const authorization = sent?.replace(/^Bearer\s+/, "Bearer ").trim();
+  if (method.is === "token file" && (!authorization || authorization === "Bearer")) {
+    throw new Error(`cannot read token file ${method.name}: it is empty`);
+  }
   const pair = cert && key
     ? {
-      cert: pem(cert, `${userEntry.at}: client-certificate`, user.certFile),
-      key: pem(key, `${userEntry.at}: client-key`, user.keyFile),
+      cert: pem(cert, `${user.at}: client-certificate`, certFile),
+      key: pem(key, `${user.at}: client-key`, keyFile),
     }
-    : credential.certificate;
-  if (pair) checkPair(pair, user.certFile ?? (cert ? "(inline)" : method.is));
+    : certificate;
+  if (pair) checkPair(pair, certFile ?? (cert ? "(inline)" : method.is));
   return {
     headers: authorization ? { authorization } : {},
     tls: {
-      ca: ca ? pem(ca, `${clusterEntry.at}: certificate-authority`, cluster.caFile) : undefined,
+      ca: ca ? pem(ca, `${cluster.at}: certificate-authority`, caFile) : undefined,
       ...pair,
-      servername: cluster.tlsServerName,
-      rejectUnauthorized: !cluster.skipTLSVerify,
+      servername: cluster.fields["tls-server-name"] as string | undefined,
+      rejectUnauthorized: cluster.fields["insecure-skip-tls-verify"] !== true,
     },
-    expiresAt: credential.expiresAt ?? providerExpiry(user),
+    expiresAt: expiresAt ?? providerExpiry(config.getCurrentUser()!),
   };
 }
 
-/** The client of the API server connects, not client-node: its rules for proxies and http:// do not apply. */
-function usedCluster(cluster: Cluster): Cluster {
-  return {
-    ...cluster,
-    server: "https://unused",
-    proxyUrl: undefined,
-    // client-node prefers the file, kubectl the data.
-    caFile: cluster.caData ? undefined : cluster.caFile,
-  };
+/** The client of the API server connects, not client-node, which would refuse http:// without the flag. */
+function usedCluster({ fields }: Entry): Fields {
+  const used = pick(fields, ["server", "certificate-authority", "certificate-authority-data"]);
+  return { ...used, "insecure-skip-tls-verify": true };
 }
 
-function usedUser(user: User | null, method: AuthMethod, credential: ExecCredential): User {
-  return {
-    name: user?.name ?? "",
-    certData: user?.certData,
-    certFile: user?.certData ? undefined : user?.certFile,
-    keyData: user?.keyData,
-    keyFile: user?.keyData ? undefined : user?.keyFile,
-    token: method.is === "token" ? user?.token?.trim() : credential.token,
-    ...(method.is === "basic auth" && { username: user?.username, password: user?.password ?? "" }),
-    ...(method.is === "auth-provider" && { authProvider: user?.authProvider }),
-  };
+function usedUser({ fields }: Entry, method: AuthMethod, token: string | undefined): Fields {
+  const names = ["client-certificate", "client-certificate-data", "client-key", "client-key-data"];
+  return { ...pick(fields, names), ...("fields" in method ? method.fields : { token }) };
+}
+
+function pick(fields: Fields, names: string[]): Fields {
+  return Object.fromEntries(names.map((name) => [name, fields[name]]));
 }
 
 /** client-node's error would not tell what the file is for. */
-function checkFile(what: string, path: string | null | undefined): void {
+function checkFile(what: string, path: string | undefined): void {
   if (!path) return;
   try {
     accessSync(path, constants.R_OK);
@@ -84,7 +91,7 @@ function checkFile(what: string, path: string | null | undefined): void {
   }
 }
 
-function pem(value: unknown, what: string, file: string | null | undefined): string {
+function pem(value: unknown, what: string, file: string | undefined): string {
   const text = String(value);
   if (text.includes("-----BEGIN ")) return text;
   throw new Error(file ? `${what} ${file} is not a PEM file` : `${what}-data is not base64 of a PEM text`);

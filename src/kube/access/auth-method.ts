@@ -1,30 +1,44 @@
 /** How the user of a kubeconfig authenticates, decided from its entry alone. Pure. */
-import { dirname, resolve } from "node:path";
 import { type ExecPlugin, readExecPlugin } from "./exec-credential.ts";
-import { type Entry, isFields } from "./kubeconfig-files.ts";
+import { type Entry, type Fields, isFields } from "./kubeconfig-files.ts";
 import { type OidcProvider, readOidcProvider } from "./oidc.ts";
 
-/** A client certificate may be used beside it. */
+/** A client certificate may be used beside it. `name` says which, for users, without a secret. */
 export type AuthMethod =
-  | { is: "token file"; path: string }
-  | { is: "exec plugin"; plugin: ExecPlugin }
-  | { is: "OIDC issuer"; provider: OidcProvider }
-  | { is: "auth-provider"; name: string }
-  | { is: "token" | "basic auth" | "anonymous" };
+  | { is: "exec plugin"; name: string; plugin: ExecPlugin }
+  | { is: "OIDC issuer"; name: string; provider: OidcProvider }
+  /** `fields` is all that client-node gets to know of the user, beside its certificate. */
+  | {
+    is: "token file" | "token" | "basic auth" | "auth-provider" | "anonymous";
+    name?: string;
+    fields: Fields;
+  };
 
 /** A token file overrides a token, a token overrides basic auth, and all of them override a plugin, as in kubectl. */
 export function chooseMethod(user: Entry): AuthMethod {
-  const { tokenFile, token, username, exec, "auth-provider": provider } = user.fields;
+  const { tokenFile, token, username, password, exec, "auth-provider": provider } = user.fields;
   checkPair(user);
-  if (tokenFile) return { is: "token file", path: resolve(dirname(user.path), String(tokenFile)) };
-  if (token) return { is: "token" };
-  if (username) return { is: "basic auth" };
-  if (exec) return { is: "exec plugin", plugin: readExecPlugin(exec, user) };
-  if (!provider) return { is: "anonymous" };
+  if (tokenFile) {
+    // client-node does not know the field, but has this for service accounts.
+    const fields = { "auth-provider": { name: "tokenFile", config: { tokenFile } } };
+    return { is: "token file", name: String(tokenFile), fields };
+  }
+  if (token) return { is: "token", fields: { token } };
+  if (username) return { is: "basic auth", fields: { username, password: password ?? "" } };
+  if (exec) {
+    const plugin = readExecPlugin(exec, user);
+    return { is: "exec plugin", name: plugin.command, plugin };
+  }
+  if (!provider) return { is: "anonymous", fields: {} };
   const name = isFields(provider) ? String(provider.name) : "";
-  if (name === "oidc") return { is: "OIDC issuer", provider: readOidcProvider(provider, user) };
+  if (name === "oidc") {
+    const oidc = readOidcProvider(provider, user);
+    return { is: "OIDC issuer", name: oidc.issuer, provider: oidc };
+  }
   // client-node would ignore any other name and send requests without a credential.
-  if (name === "gcp" || name === "azure") return { is: "auth-provider", name };
+  if (name === "gcp" || name === "azure") {
+    return { is: "auth-provider", name, fields: { "auth-provider": provider } };
+  }
   throw new Error(`${user.at}: auth-provider ${JSON.stringify(name)} is not supported`);
 }
 
@@ -36,41 +50,21 @@ function checkPair({ fields, at }: Entry): void {
 }
 
 /** Names the method for users, without its secrets. */
-export function describeMethod({ fields }: Entry, method: AuthMethod): string {
+export function describeMethod({ fields }: Entry, { is, name }: AuthMethod): string {
   const certificate = fields["client-certificate"] || fields["client-certificate-data"];
-  const parts = [certificate && "client certificate", methodName(method, Boolean(certificate))].filter(
-    Boolean,
-  );
+  const method = name === undefined ? is : `${is} ${name}`;
+  const parts = certificate ? ["client certificate", ...(is === "anonymous" ? [] : [method])] : [method];
   return parts.join(" and ") + (fields.as ? `, as ${fields.as}` : "");
-}
-
-function methodName(method: AuthMethod, hasCertificate: boolean): string {
-  switch (method.is) {
-    case "token file":
-      return `${method.is} ${method.path}`;
-    case "exec plugin":
-      return `${method.is} ${method.plugin.command}`;
-    case "OIDC issuer":
-      return `${method.is} ${method.provider.issuer}`;
-    case "auth-provider":
-      return `${method.is} ${method.name}`;
-    case "anonymous":
-      return hasCertificate ? "" : method.is;
-    default:
-      return method.is;
-  }
 }
 
 /** Returns the files that the entries name and that are used. */
 export function referencedFiles(cluster: Entry, user: Entry, method: AuthMethod): string[] {
-  // The inline form overrides the file.
-  const named = ({ fields, path }: Entry, name: string) =>
-    fields[name] && !fields[`${name}-data`] ? [resolve(dirname(path), String(fields[name]))] : [];
-  return [
-    ...named(cluster, "certificate-authority"),
-    ...named(user, "client-certificate"),
-    ...named(user, "client-key"),
-    ...method.is === "token file" ? [method.path] : [],
-    ...method.is === "OIDC issuer" && method.provider.caFile ? [method.provider.caFile] : [],
+  const files = [
+    cluster.fields["certificate-authority"],
+    user.fields["client-certificate"],
+    user.fields["client-key"],
+    method.is === "token file" && method.name,
+    method.is === "OIDC issuer" && method.provider.caFile,
   ];
+  return files.filter(Boolean) as string[];
 }

@@ -1,21 +1,19 @@
 /**
- * Reads one kubeconfig, or a list like `KUBECONFIG=a:b`, with client-node, and chooses a context.
+ * Reads one kubeconfig, or a list like `KUBECONFIG=a:b`, and chooses a context.
  *
  * Guarantees: errors name the file and the field, and contain no token, password or key. Entries that the context does not use may
  * be invalid, as in kubectl.
- * client-node 2.0.1 differs from kubectl in what this file adds: its merge rejects names that occur twice and lets the last file
- * choose the context; it drops `tokenFile`, `as-uid`, `as-groups`, `as-user-extra` and `extensions`; its YAML errors quote the lines
- * around the error.
+ * client-node 2.0.1 reads lists, too, but rejects names that occur twice and files that are missing, lets the last file choose the
+ * context, and drops fields; its YAML errors quote the lines around the error. test/kube/access/client-node.test.ts shows it.
  */
-import { KubeConfig } from "@kubernetes/client-node";
 import { load } from "js-yaml";
 import { readFile } from "node:fs/promises";
-import { delimiter, dirname } from "node:path";
+import { delimiter, dirname, resolve } from "node:path";
 import { errorCode, explainFileError } from "../../lib/files.ts";
 
 export type Fields = Record<string, unknown>;
 
-/** One entry of a kubeconfig: its fields as they are written, and where. */
+/** One entry of a kubeconfig: its fields as they are written, with absolute paths, and where. */
 export interface Entry {
   name: string;
   fields: Fields;
@@ -29,8 +27,6 @@ export interface ChosenContext {
   context: Entry;
   cluster: Entry;
   user: Entry;
-  /** With this context as the current one. */
-  config: KubeConfig;
 }
 
 /** Reads the files and chooses the named context, or the current one. */
@@ -43,8 +39,9 @@ export async function chooseContext(
     .filter((file) => file !== undefined);
   const names = paths.join(delimiter);
   if (files.length === 0) throw new Error(`cannot read kubeconfig ${names}: none of the files exists`);
-  const config = merge(files);
-  const name = contextName || config.currentContext;
+  for (const { path, fields } of files) checkStrings({ fields, at: path }, ["current-context"]);
+  // The first file with an entry of a name, or with a current-context, wins; nothing is merged within an entry.
+  const name = contextName || files.map(({ fields }) => fields["current-context"] as string).find(Boolean);
   if (!name) throw new Error(`${names}: no current-context, and no other context was given`);
 
   const context = findEntry(files, "contexts", "context", name, names);
@@ -63,14 +60,12 @@ export async function chooseContext(
     ...["token", "tokenFile", "username", "password", "as", "as-uid"],
     ...["client-certificate", "client-certificate-data", "client-key", "client-key-data"],
   ]);
-  config.setCurrentContext(name);
-  return { name, context, cluster, user, config };
+  return { name, context, cluster, user };
 }
 
 interface KubeconfigFile {
   path: string;
   fields: Fields;
-  config: KubeConfig;
 }
 
 /** In a list, a file may be missing, as in kubectl. */
@@ -86,11 +81,7 @@ async function readKubeconfig(
     if (mayBeMissing && errorCode(cause) === "ENOENT") return undefined;
     throw new Error(`cannot read kubeconfig ${path}: ${explainFileError(cause)}`, { cause });
   }
-  const fields = parseYaml(text, path);
-  const config = new KubeConfig();
-  config.loadFromString(JSON.stringify(fields), { onInvalidEntry: "filter" });
-  config.makePathsAbsolute(dirname(path));
-  return { path, fields, config };
+  return { path, fields: parseYaml(text, path) };
 }
 
 function parseYaml(text: string, path: string): Fields {
@@ -105,21 +96,6 @@ function parseYaml(text: string, path: string): Fields {
   return fields;
 }
 
-/** The first file with an entry of a name, or with a current-context, wins; nothing is merged within an entry. */
-function merge(files: KubeconfigFile[]): KubeConfig {
-  const merged = new KubeConfig();
-  for (const { config, fields, path } of files) {
-    for (const cluster of config.clusters) if (!merged.getCluster(cluster.name)) merged.addCluster(cluster);
-    for (const user of config.users) if (!merged.getUser(user.name)) merged.addUser(user);
-    for (const context of config.contexts) {
-      if (!merged.getContextObject(context.name)) merged.addContext(context);
-    }
-    checkStrings({ fields, at: path }, ["current-context"]);
-    merged.currentContext ||= config.currentContext;
-  }
-  return merged;
-}
-
 function findEntry(
   files: KubeconfigFile[],
   list: string,
@@ -132,9 +108,20 @@ function findEntry(
     if (!found) continue;
     const value = found[field] ?? {};
     if (!isFields(value)) throw new Error(`${path}: ${field} ${inQuotes(name)} is not a map`);
-    return { name, fields: value, path, at: `${path}: ${field} ${inQuotes(name)}` };
+    return { name, fields: withPaths(value, path), path, at: `${path}: ${field} ${inQuotes(name)}` };
   }
   throw new Error(`${names}: ${list} has none named ${inQuotes(name)}`);
+}
+
+/** Paths are relative to the file that has them. An inline form overrides a file; client-node prefers the file. */
+function withPaths(entry: Fields, path: string): Fields {
+  const fields = { ...entry };
+  for (const name of ["certificate-authority", "client-certificate", "client-key", "tokenFile"]) {
+    const file = fields[name];
+    if (fields[`${name}-data`]) delete fields[name];
+    else if (file && typeof file === "string") fields[name] = resolve(dirname(path), file);
+  }
+  return fields;
 }
 
 function checkStrings({ fields, at }: Pick<Entry, "fields" | "at">, names: string[]): void {

@@ -6,7 +6,6 @@
  * `proof` only. No error contains a secret.
  */
 import { readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
 import { applyConfig } from "./apply-config.ts";
 import { type AuthMethod, chooseMethod, describeMethod, referencedFiles } from "./auth-method.ts";
 import { type ExecCredential, runExecPlugin } from "./exec-credential.ts";
@@ -60,48 +59,29 @@ export async function resolveKubeconfig(options: ResolveOptions): Promise<Resolu
 
 type Credential = ExecCredential & Pick<Proof, "saved" | "warning">;
 
-/** Gets what client-node does not get: it ignores `tokenFile`; the two other files say why. */
+/** Gets what client-node cannot get; exec-credential.ts and oidc.ts say why. */
 async function fetchCredential(
   { cluster, user }: ChosenContext,
   method: AuthMethod,
   { env = {}, rejected = false, now = Date.now, execTimeoutMs }: ResolveOptions,
 ): Promise<Credential> {
-  switch (method.is) {
-    case "token file":
-      return { token: await readToken(method.path) };
-    case "exec plugin": {
-      const clusterInfo = method.plugin.provideClusterInfo ? await describeCluster(cluster) : undefined;
-      return await runExecPlugin(method.plugin, { clusterInfo, env, timeoutMs: execTimeoutMs });
-    }
-    case "OIDC issuer": {
-      const { idToken: token, expiresAt, refreshed } = await currentIdToken(method.provider, {
-        rejected,
-        env,
-        now,
-      });
-      return { token, expiresAt, ...(refreshed && await save(user, { "id-token": token, ...refreshed })) };
-    }
-    default:
-      return {};
+  if (method.is === "exec plugin") {
+    const clusterInfo = method.plugin.provideClusterInfo ? await describeCluster(cluster) : undefined;
+    return await runExecPlugin(method.plugin, { clusterInfo, env, timeoutMs: execTimeoutMs });
   }
-}
-
-async function readToken(path: string): Promise<string> {
-  let text;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (cause) {
-    throw new Error(`cannot read token file ${path}: ${(cause as Error).message}`, { cause });
-  }
-  if (!text.trim()) throw new Error(`cannot read token file ${path}: it is empty`);
-  return text.trim();
+  if (method.is !== "OIDC issuer") return {};
+  const { idToken: token, expiresAt, refreshed } = await currentIdToken(method.provider, {
+    rejected,
+    env,
+    now,
+  });
+  return { token, expiresAt, ...(refreshed && await save(user, { "id-token": token, ...refreshed })) };
 }
 
 /** What a plugin with `provideClusterInfo` gets. */
-async function describeCluster({ fields, path }: Entry): Promise<unknown> {
-  const file = fields["certificate-authority"];
-  const ca = fields["certificate-authority-data"] ??
-    (file && (await readFile(resolve(dirname(path), String(file)))).toString("base64"));
+async function describeCluster({ fields }: Entry): Promise<unknown> {
+  const file = fields["certificate-authority"] as string | undefined;
+  const ca = fields["certificate-authority-data"] ?? (file && await readFile(file, "base64"));
   return {
     server: fields.server,
     "tls-server-name": fields["tls-server-name"],

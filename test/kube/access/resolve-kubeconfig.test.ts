@@ -30,7 +30,7 @@ const pems = {
   "a.key": alice.key,
   "b.key": bob.key,
   "ca.crt": ca,
-  token: "from-file\n",
+  token: "\nfrom-file\n",
 };
 const inline = `client-certificate-data: ${base64(alice.cert)}, client-key-data: ${base64(alice.key)}`;
 
@@ -46,6 +46,15 @@ const users: [string, string, object, object, string, string[]][] = [
     "basic auth",
     [],
   ],
+  [
+    "a null password",
+    "username: me, password: ~",
+    { authorization: `Basic ${btoa("me:")}` },
+    strict,
+    "basic auth",
+    [],
+  ],
+  ["a token with spaces around it", 'token: " abc\\n"', { authorization: "Bearer abc" }, strict, "token", []],
   ["an empty password", "username: me", { authorization: `Basic ${btoa("me:")}` }, strict, "basic auth", []],
   [
     "a token file, which overrides a token",
