@@ -99,7 +99,7 @@ export async function startAgent(
   const kubelet = createKubeletEndpoint({
     isWanted: () => Boolean(client && options.kubeletListen) && gate.isOpen && node.state().registered,
     open: (onPort) => {
-      const parts = { client: client!, view, supervisor, launcher, ports, pods: cluster!.pods };
+      const parts = { client: client!, view, launcher, ports, pods: cluster!.pods };
       return openKubeletListener(options, parts, onPort);
     },
     log,

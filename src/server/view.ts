@@ -38,6 +38,8 @@ export interface AppView {
   origin?: string;
   status: NCAppStatus;
   logFile: string;
+  /** The run that commands enter, while the app runs. */
+  run?: { id: string; folder: string };
   /** The caps in the kernel's units; absent where there is none. */
   limits: { cores?: number; memoryBytes?: number };
   /** The kernel's counters for the current run; absent while nothing runs. */

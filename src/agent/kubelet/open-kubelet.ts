@@ -14,15 +14,11 @@ import { readSelfSigned } from "../../server/listen/self-signed.ts";
 import { createAuthentication, createAuthorization } from "../../server/listen/token-review.ts";
 import type { AgentView } from "../../server/view.ts";
 import type { Entrance } from "../../supervisor/launcher/launcher.ts";
-import { runFolder } from "../../supervisor/layout.ts";
-import type { Supervisor } from "../../supervisor/supervisor.ts";
-import { appKey } from "../../api/names.ts";
 import type { AgentOptions } from "../options.ts";
 
 export interface KubeletParts {
   client: KubeClient;
   view: AgentView;
-  supervisor: Pick<Supervisor, "get">;
   launcher: Entrance;
   ports: PortProblems;
   /** The Pods that stand for apps. */
@@ -35,22 +31,16 @@ const bounds = { connections: 512, stalledMs: 600_000 };
 /** Opens the listener, now or when its port is free. */
 export async function openKubelet(
   options: AgentOptions,
-  { client, view, supervisor, launcher, ports, pods }: KubeletParts,
+  { client, view, launcher, ports, pods }: KubeletParts,
   onPort: (port: number) => void,
 ): Promise<{ close(): Promise<void> }> {
-  const { kubeletListen: address = "", nodeName: node, stateDir, logDir, log } = options;
+  const { kubeletListen: address = "", nodeName: node, stateDir, log } = options;
   const { tlsCertFile: certFile, tlsKeyFile: keyFile } = options;
   const services: KubeletServices = {
     view,
     log,
     pods,
     launcher,
-    runOf(namespace, name) {
-      const record = supervisor.get(appKey(namespace, name))?.record;
-      const { run } = record ?? {};
-      if (!run || record?.phase !== "Running") return undefined;
-      return { id: run.id, folder: runFolder({ stateDir, logDir }, run.id) };
-    },
     authenticate: createAuthentication({ client, node, log }),
     authorize: createAuthorization({ client, node, log }),
     places: defaultPlaces(),

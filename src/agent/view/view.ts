@@ -11,7 +11,7 @@ import type { NodeState } from "../../node/node-agent.ts";
 import type { Source } from "../../sources/source.ts";
 import { capsOf, type Confinement } from "../../supervisor/confinement/confinement.ts";
 import type { Launcher } from "../../supervisor/launcher/launcher.ts";
-import { folderOf, logPath } from "../../supervisor/layout.ts";
+import { folderOf, logPath, runFolder } from "../../supervisor/layout.ts";
 import type { NodeSize } from "../../supervisor/metering.ts";
 import type { SupervisedApp, Supervisor } from "../../supervisor/supervisor.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
@@ -104,13 +104,17 @@ export function createAgentView(parts: ViewParts): AgentView {
 
 function appView(known: SupervisedApp, { options, size, board, meter }: ViewParts): AppView {
   const { record } = known;
+  const { app, run, phase } = record;
+  const { stateDir, logDir } = options;
   const reading = meter.reading(known);
   return {
-    app: record.app,
+    app,
     source: record.source,
     origin: record.origin,
     status: board.status(known),
-    logFile: logPath({ stateDir: options.stateDir, logDir: options.logDir }, folderOf(record.app)),
+    logFile: logPath({ stateDir, logDir }, folderOf(app)),
+    ...(run && phase === "Running" &&
+      { run: { id: run.id, folder: runFolder({ stateDir, logDir }, run.id) } }),
     limits: limitsOf(record, size),
     usage: reading?.usage,
     ...(reading?.time === undefined ? {} : { usageTime: reading.time }),

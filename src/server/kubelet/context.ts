@@ -42,13 +42,9 @@ export function requireContainer(context: KubeletContext, services: KubeletServi
 }
 
 /** The run of an app that a command can enter. */
-export function requireRun(
-  { app, status }: AppView,
-  { runOf }: KubeletServices,
-): { id: string; folder: string } {
-  const { namespace = "default", name } = app.metadata;
-  const run = runOf(namespace, name);
+export function requireRun({ app, status, run }: AppView): NonNullable<AppView["run"]> {
   if (run) return run;
+  const { namespace = "default", name } = app.metadata;
   const why = status.message ? ` (${status.message})` : "";
   throw new Refusal(409, `ncapp ${namespace}/${name} is ${status.phase}${why}, not running`, { name });
 }

@@ -54,7 +54,7 @@ export function readCommandQuery(url: URL): CommandQuery {
 }
 
 export function exec(context: KubeletContext, services: KubeletServices): Response {
-  const run = requireRun(requireContainer(context, services), services);
+  const run = requireRun(requireContainer(context, services));
   const { command, tty, streams: types } = readCommandQuery(new URL(context.req.url));
   if (command.length === 0) throw new Refusal(400, "query parameter command: Required value");
   return acceptStreams(context, remoteCommandProtocols, services, async (socket) => {
@@ -115,10 +115,10 @@ function passOn(output: Readable | undefined, target: Writable | undefined) {
 /** Follows what the app writes from now on. Its standard input is /dev/null, so what a client sends is dropped. */
 export function attach(context: KubeletContext, services: KubeletServices): Response {
   const found = requireContainer(context, services);
-  const run = requireRun(found, services);
+  const run = requireRun(found);
   const { streams: types } = readCommandQuery(new URL(context.req.url));
   const { namespace = "default", name } = found.app.metadata;
-  const { view, runOf } = services;
+  const { view } = services;
   return acceptStreams(context, remoteCommandProtocols, services, async (socket) => {
     const remote = await openRemoteStreams(socket, types, { limits: services.streamLimits });
     if (!remote) return;
@@ -128,7 +128,8 @@ export function attach(context: KubeletContext, services: KubeletServices): Resp
     const gone = new AbortController();
     const { signal } = gone;
     void session.closed.then(() => gone.abort());
-    const until = abortWhen(view, keyOf(found.app), () => runOf(namespace, name)?.id !== run.id, signal);
+    const hasEnded = () => view.app(namespace, name)?.run?.id !== run.id;
+    const until = abortWhen(view, keyOf(found.app), hasEnded, signal);
     if (stdout) {
       const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal, until });
       const lines = ReadableStream.from(log, { objectMode: false });

@@ -9,7 +9,7 @@ const captureBytes = 1 << 20;
 
 /** Runs `cmd`, whose words are separated by spaces, as the kubelet does. A command that fails is a 500 with its output. */
 export async function runCommand(context: KubeletContext, services: KubeletServices): Promise<Response> {
-  const run = requireRun(requireContainer(context, services), services);
+  const run = requireRun(requireContainer(context, services));
   const command = (context.req.query("cmd") ?? "").split(" ").filter(Boolean);
   if (command.length === 0) throw new Refusal(400, "query parameter cmd: Required value");
   if (command.some((word) => word.includes("\0"))) {

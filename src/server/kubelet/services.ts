@@ -10,8 +10,6 @@ export interface KubeletServices {
   view: AgentView;
   log: Logger;
   pods: PodBook;
-  /** The run that commands enter, while the app runs. */
-  runOf(namespace: string, name: string): { id: string; folder: string } | undefined;
   launcher: Entrance;
   authenticate: AuthenticateToken;
   authorize: AuthorizeUser;

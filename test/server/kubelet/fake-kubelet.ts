@@ -49,7 +49,6 @@ export function kubeletServices(fields: Partial<KubeletServices> = {}): KubeletS
       podNameOf: (key) => splitAppKey(key).name,
       podList: () => [],
     },
-    runOf: () => undefined,
     launcher: fakeLauncher,
     authenticate: async (token) => people[token]?.user ?? (token === "late" ? "unavailable" : "unknown"),
     authorize: authorizeByRights,

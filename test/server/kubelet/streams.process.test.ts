@@ -14,6 +14,7 @@ import { builtLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
 import { createTestLog } from "../../report/test-log.ts";
 import { enterable } from "../../supervisor/run/enterable-run.ts";
+import type { AppView } from "../../../src/server/view.ts";
 import { servePortForward } from "../../../src/server/kubelet/port-forward.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
@@ -27,11 +28,15 @@ const outputs = ["error", "stdout", "stderr"];
 /** The usual period would make each client that vanishes take 10 s. */
 const streamLimits = { pausedPingMs: 100 };
 
+/** A node with one app, which has this run. */
+const viewOf = (run: AppView["run"]) =>
+  viewWith({ app: (_, name) => name === "web" ? { ...web, run } : undefined });
+
 /** A kubelet API with one app that can be entered. */
 async function running() {
   const run = await enterable();
   const kubelet = await startKubelet({
-    runOf: () => ({ id: run.runId, folder: run.folder }),
+    view: viewOf({ id: run.runId, folder: run.folder }),
     launcher: entranceOf(await builtLauncher()),
     streamLimits,
   });
@@ -328,7 +333,7 @@ test("a client that leaves before it is accepted keeps no place", async () => {
 });
 
 test("a command that cannot be entered is a failure with its reason", { skip }, async () => {
-  await using kubelet = await startKubelet({ runOf: () => ({ id: "x", folder: "/no/such/run" }) });
+  await using kubelet = await startKubelet({ view: viewOf({ id: "x", folder: "/no/such/run" }) });
   const { streams } = await openStreams(kubelet.port, "/exec/default/web/app?command=id&output=1", [
     "error",
     "stdout",
@@ -369,13 +374,12 @@ test("attach follows what the app writes from now on, and ends with its run", { 
   let runId = "one";
   await using kubelet = await startKubelet({
     view: viewWith({
-      app: () => ({ ...web, logFile }),
+      app: () => ({ ...web, logFile, run: { id: runId, folder: "" } }),
       onChange: (listener) => {
         listeners.push(listener);
         return () => {};
       },
     }),
-    runOf: () => ({ id: runId, folder: "" }),
   });
   const { streams } = await openStreams(kubelet.port, "/attach/default/web/app?input=1&output=1&error=1", [
     "error",
