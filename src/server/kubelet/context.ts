@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import type { IncomingMessage } from "node:http";
 import { podContainer } from "../../api/names.ts";
 import { Refusal } from "../refusal.ts";
+import { requirePlace } from "../routes/routes.ts";
 import type { TakeOver } from "../listen/listen.ts";
 import type { Places } from "../services.ts";
 import type { AgentView, AppView } from "../view.ts";
@@ -51,11 +52,7 @@ export function requireRun({ app, status, run }: AppView): NonNullable<AppView["
 
 /** Takes one of the places, before anything else is awaited: others may be authorized at the same moment. Returns what frees it. */
 export function takePlace(places: Places): () => void {
-  if (places.now >= places.most) {
-    throw new Refusal(429, `${places.most} clients already ${places.use}; try again later`, {
-      headers: { "retry-after": "5" },
-    });
-  }
+  requirePlace(places);
   places.now++;
   return () => void places.now--;
 }

@@ -15,15 +15,19 @@ export function sendStream(
   read: (signal: AbortSignal) => AsyncGenerator<Uint8Array>,
   { contentType, places }: StreamOptions,
 ): Response {
-  if (places.now >= places.most) {
-    const message = `${places.most} clients of this listener already ${places.use}; try again later`;
-    throw new Refusal(429, message, { headers: { "retry-after": "5" } });
-  }
+  requirePlace(places);
   return context.body(streamOf(read, places), 200, {
     "content-type": contentType,
     // Without it the first bytes of a quiet stream would wait for more.
     "transfer-encoding": "chunked",
   });
+}
+
+/** Refuses a client for which there is no place. */
+export function requirePlace({ now, most, use }: Places): void {
+  if (now < most) return;
+  const message = `${most} clients of this listener already ${use}; try again later`;
+  throw new Refusal(429, message, { headers: { "retry-after": "5" } });
 }
 
 function streamOf(
