@@ -2,7 +2,8 @@
  * The worker of one app. Each step observes the app's runs, decides, saves the record and performs the effects.
  *
  * Guarantees: steps of one app never overlap; a poke during a step leads to another step; the record is on disk before
- * its effects. An effect that throws is logged and retried by a later step, never dropped.
+ * its effects; the end of a run is reported before its clean-up, which comes before the next start. An effect that throws is
+ * logged and retried by a later step, never dropped.
  */
 import { CleanUps } from "./clean-ups.ts";
 import type { CapsState } from "../confinement/confinement.ts";
@@ -180,7 +181,6 @@ export class AppRunner {
     await this.#applyDesired();
     await this.#applyOrders();
     await this.#applyProbeState();
-    await this.#cleanUps.retry();
     const situation = await this.#observe();
     const { record, effects, events, wakeAt, isSettled } = decideAll(this.#record, situation);
     const changed = record !== this.#record;
@@ -189,6 +189,10 @@ export class AppRunner {
       this.#isSaved = false;
     } else if (changed) await this.#save(record);
     for (const event of events) this.#deps.onEvent(record, event);
+    // A clean-up may take seconds: what is known is reported before it.
+    const isLong = !this.#cleanUps.done || effects.some(({ kind }) => kind === "cleanUp");
+    if (changed && isLong) this.#deps.onChange(record);
+    await this.#cleanUps.retry();
     for (const effect of effects) {
       await this.#perform(effect);
       // The stop file may still run: what comes after it is left to the next agent.
@@ -196,7 +200,7 @@ export class AppRunner {
     }
     if (this.#loop.closed) return false;
     this.#emptyWatch.update(this.#record, situation.view);
-    if (changed || this.#problem) this.#deps.onChange(this.#record);
+    if (changed && !isLong) this.#deps.onChange(this.#record);
     // The launcher of a start writes a mark, which leads to the next step.
     const awaitsMark = wakeAt !== undefined && record.phase === "Starting";
     if (this.#problem || !isSettled && !awaitsMark) return true;

@@ -167,6 +167,55 @@ test("an app is not forgotten before all of its runs are cleaned up", async () =
   await runner.close();
 });
 
+test("the end of a run is reported while its clean-up is held up, and the next start waits for the clean-up", async () => {
+  const app = appWith({ restartPolicy: "Always", backoffSeconds: 0 });
+  const [gate, told] = [createGate(), [] as string[]];
+  let now = start;
+  const { runner, done } = runnerOf(recordWith({ app, phase: "Running", run: runOf(app) }), {
+    now: () => now,
+    observe: async () => viewWith({ processes: [], launcherAlive: false, exit: { code: 3, at: start } }),
+    cleanUp: () => gate.pass(),
+    onChange: ({ phase, lastExit }) => void told.push(`${phase} ${lastExit?.code}`),
+    onEvent: (_, { message }) => void told.push(message),
+  });
+  runner.poke();
+  await gate.reached;
+  assert.deepEqual(told, ["Ended with status 3: Error", "BackOff 3"]);
+  now += 60_000;
+  runner.poke();
+  assert.deepEqual(done, []);
+  gate.open();
+  await waitFor("it starts again", () => done.includes("start run-2"));
+  await runner.close();
+});
+
+test("the end of another run is reported while an earlier clean-up is tried again", async () => {
+  const app = appWith();
+  const [gate, told] = [createGate(), [] as string[]];
+  const ended = new Set(["run-0"]);
+  let failures = 0;
+  const { runner } = runnerOf(
+    recordWith({ app, phase: "Running", run: runOf(app), others: [runOf(app, { id: "run-0" })] }),
+    {
+      observe: async (_, { id }) =>
+        ended.has(id)
+          ? viewWith({ processes: [], launcherAlive: false, exit: { code: 3, at: start } })
+          : viewWith(),
+      cleanUp: () => ++failures > 2 ? gate.pass() : Promise.reject(new Error("the launcher has not ended")),
+      onChange: ({ run }) => void told.push(run?.id ?? "none"),
+    },
+  );
+  runner.poke();
+  // Once when the run ends, and again in the next step.
+  await waitFor("the clean-up has failed", () => failures === 2);
+  ended.add("run-1");
+  runner.poke();
+  await gate.reached;
+  assert.equal(told.at(-1), "none");
+  gate.open();
+  await runner.close();
+});
+
 test("a start is saved before its launcher, and the run is looked at when a mark comes", async () => {
   const done: string[] = [];
   let looks = 0;
