@@ -96,14 +96,7 @@ export async function startAgent(
   const disk = createDiskCheck([stateDir, logDir]);
   const readiness = createNodeReadiness(options, { disk, sync, startedAt });
   const ports: PortProblems = new Map();
-  const kubelet = createKubeletEndpoint({
-    isWanted: () => Boolean(client && options.kubeletListen) && gate.isOpen && node.state().registered,
-    open: (onPort) => {
-      const parts = { client: client!, view, launcher, ports, pods: cluster!.pods };
-      return openKubeletListener(options, parts, onPort);
-    },
-    log,
-  });
+  const kubelet = createKubeletEndpoint({ isActing: () => gate.isOpen, log });
   gate.onOpen(kubelet.update);
   const node = createNode({
     options,
@@ -116,7 +109,7 @@ export async function startAgent(
     kubeletPort: kubelet.port,
     onNode(seen) {
       cluster?.pods.nodeSeen(seen);
-      kubelet.update();
+      kubelet.nodeSeen(seen);
     },
   });
   // A write that fails is repeated with the next look at the Node.
@@ -137,6 +130,10 @@ export async function startAgent(
     ports,
   };
   const view = createAgentView({ ...shown, history, node, startedAt });
+  if (client && cluster && options.kubeletListen) {
+    const served = { client, view, supervisor, launcher, ports, pods: cluster.pods };
+    kubelet.start((onPort) => openKubeletListener(options, served, onPort));
+  }
   const actions = createAppActions({ source: socket, supervisor, sync, maxApps, nodeName: options.nodeName });
   const { addresses, dashboardURL } = await openListeners(options, {
     view,

@@ -34,14 +34,13 @@ export function createSources(
     createApiServerSource(server.client, {
       node: nodeName,
       namespace,
-      observer: cluster?.observer,
       follow: {
         answered: server.answered,
         onRestart: (reason) => counters.watchRestarts.add({ reason }),
       },
     });
   const sources = [
-    ...(server ? [guardSource(apiServer(server), gate)] : []),
+    ...(server && cluster ? [guardSource(apiServer(server), gate, cluster.observe)] : []),
     ...(manifests ? [createDirectorySource(manifests, { lastKnown: lastKnown(sourceNames.manifests) })] : []),
     ...(manifestUrl ? [createUrlSource(manifestUrl, { lastKnown: lastKnown(sourceNames.url) })] : []),
     socket,

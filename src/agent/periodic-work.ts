@@ -40,7 +40,7 @@ export function startPeriodicWork(parts: PeriodicParts, signal: AbortSignal): Pr
     supervisor.tick();
     readiness.update();
     // Not awaited: an API server that hangs must not delay the apps.
-    void cluster?.syncMirrors([...sources].every((name) => complete.has(name)));
+    cluster?.syncMirrors([...sources].every((name) => complete.has(name)));
   };
   const sample = async () => {
     takeSample(history, { supervisor, meter, node });

@@ -1,12 +1,12 @@
 /**
- * Desired apps from the API server: the NCApps that are bound to this node, without the mirrors of local apps.
+ * Desired apps from the API server: the NCApps that are bound to this node.
  *
  * Guarantees: an app is removed only by a complete and valid list without it, by a deletion that the server reported, or
  * because it was bound to another node. An app whose spec is invalid here (an older CRD let it through) is still desired: it is
  * passed on with its problems, and the sync layer keeps what runs. The same holds for a copy of a mirror that has placeholders
  * instead of secrets; any other copy of a mirror is an ordinary app. Unknown fields are ignored, since a newer CRD may have them.
  * An app that another node may still run is passed on with the name of that node (held-apps.ts).
- * The observer sees every object of this node, mirrors included, before the sink does.
+ * Mirrors of local apps are passed on, too, unchecked: the reports need them, and let only the others through to the sync layer.
  */
 import { isMirrorOf, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
@@ -25,21 +25,11 @@ import {
   type SourceSink,
 } from "./source.ts";
 
-/** Receives what the API server has for this node, for status reports and mirrors. */
-export interface ServerObserver {
-  /** A complete list. */
-  listed(apps: NCApp[]): void;
-  applied(app: NCApp): void;
-  /** The object was deleted, or bound to another node. */
-  deleted(app: NCApp): void;
-}
-
 export interface ApiServerOptions {
   node: string;
   /** Only one namespace instead of all. */
   namespace?: string;
   name?: string;
-  observer?: ServerObserver;
   follow?: Omit<FollowOptions<NCApp>, "resource" | "namespace" | "fieldSelector" | "keep">;
   held?: Pick<HeldAppsOptions, "periodMs" | "now">;
   now?: () => number;
@@ -47,7 +37,7 @@ export interface ApiServerOptions {
 
 export function createApiServerSource(
   client: KubeClient,
-  { node, namespace, name = sourceNames.apiServer, observer, follow, held, now = Date.now }: ApiServerOptions,
+  { node, namespace, name = sourceNames.apiServer, follow, held, now = Date.now }: ApiServerOptions,
 ): Source {
   const server = client.access.describe();
   let health: SourceHealth = { ready: false, message: `not listed yet: ${server}`, since: new Date(now()) };
@@ -70,6 +60,7 @@ export function createApiServerSource(
   };
 
   const desired = (app: NCApp, holders: HeldApps): DesiredApp => {
+    if (isMirrorOf(node, app)) return { app, source: name };
     const key = keyOf(app);
     const problems = problemsOf(app, key);
     if (problems.length === 0) invalid.delete(key);
@@ -77,7 +68,6 @@ export function createApiServerSource(
     const heldBy = holders.heldBy(app);
     return { app, source: name, ...(problems.length > 0 && { problems }), ...(heldBy && { heldBy }) };
   };
-  const isMirror = (app: NCApp) => isMirrorOf(node, app);
 
   const handle = (event: WatchEvent<NCApp>, sink: SourceSink, holders: HeldApps) => {
     switch (event.type) {
@@ -85,16 +75,13 @@ export function createApiServerSource(
         invalid.clear();
         failures.clear();
         listedOnce = true;
-        observer?.listed(event.items);
         holders.retain(event.items);
-        sink.replace(event.items.filter((app) => !isMirror(app)).map((app) => desired(app, holders)));
+        sink.replace(event.items.map((app) => desired(app, holders)));
         break;
       case "applied":
-        observer?.applied(event.object);
-        if (!isMirror(event.object)) sink.upsert(desired(event.object, holders));
+        sink.upsert(desired(event.object, holders));
         break;
       case "deleted":
-        observer?.deleted(event.object);
         invalid.delete(keyOf(event.object));
         holders.remove(keyOf(event.object));
         sink.remove(keyOf(event.object), event.object.metadata.uid);

@@ -1,12 +1,12 @@
 /** The types of the supervisor: the record of an app on disk, what can be observed of a run, and the effects of decisions. */
 import type { Reason, ReasonOrNone } from "../api/reasons.ts";
-import type { DefaultedSpec, NCApp, NCAppStatus } from "../api/types.ts";
+import type { RunnableApp } from "../api/app-shapes.ts";
+import type { NCAppStatus } from "../api/types.ts";
 
 export type Phase = NonNullable<NCAppStatus["phase"]>;
 export type LastExit = NonNullable<NCAppStatus["lastExit"]> & { reason: Reason };
 
-/** An NCApp as the supervisor accepts it: valid, with all defaults applied. */
-export type RunnableApp = Omit<NCApp, "spec" | "status"> & { spec: DefaultedSpec };
+export type { RunnableApp };
 
 /** Identifies a process for certain: pids are reused, a pid together with its start time is not. */
 export interface ProcessId {

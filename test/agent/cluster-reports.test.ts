@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClusterReports } from "../../src/agent/cluster-reports.ts";
+import { createGate } from "../../src/agent/node/gate.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { createStatusBoard } from "../../src/agent/view/view.ts";
-import type { NCAppStatus } from "../../src/api/types.ts";
+import { annotations } from "../../src/api/names.ts";
+import type { NCApp, NCAppStatus } from "../../src/api/types.ts";
 import { applyDefaults } from "../../src/api/validate/validate.ts";
+import type { ServerSink } from "../../src/report/apps/apps.ts";
 import { sourceNames } from "../../src/sources/source.ts";
 import type { CapsState } from "../../src/supervisor/confinement/confinement.ts";
 import type { SupervisedApp, Supervisor } from "../../src/supervisor/supervisor.ts";
@@ -16,6 +19,14 @@ import { FakeApi } from "../kube/fake-api.ts";
 import { withClient } from "../kube/fake-server.ts";
 import { appWith, recordWith, runOf } from "../supervisor/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
+
+const noSink: ServerSink = { replace() {}, upsert() {}, remove() {} };
+
+function openGate() {
+  const gate = createGate();
+  gate.open();
+  return gate;
+}
 
 test("an agent that starts releases moved apps that it does not have, except one whose record it cannot read", async () => {
   const api = new FakeApi();
@@ -32,16 +43,16 @@ test("an agent that starts releases moved apps that it does not have, except one
   const reports = createClusterReports(
     { log: silentLogger, nodeName: "node-a", reportPeriodMs: 10_000 } as AgentOptions,
     { client: api.client, onAnswer() {} } as unknown as Parameters<typeof createClusterReports>[1],
-    { supervisor, gate: { isOpen: true } } as unknown as Parameters<typeof createClusterReports>[2],
+    { supervisor, gate: openGate() } as unknown as Parameters<typeof createClusterReports>[2],
   );
-  reports.observer.listed([]);
+  reports.observe(noSink).replace([]);
   await waitFor("it is released", () => holderOf("forgotten") === "");
   await reports.close();
   assert.equal(holderOf("unreadable"), "node-a");
 });
 
 /** Reports of apps without Pods; `bind` adds an app and returns what changes its record and caps. */
-function reportsOfApps() {
+function reportsOfApps(gate = openGate()) {
   const api = new FakeApi();
   const apps = new Map<string, SupervisedApp>();
   const supervisor = { get: (key: string) => apps.get(key), list: () => [], isOnHold: () => false };
@@ -50,14 +61,14 @@ function reportsOfApps() {
     { client: api.client, onAnswer() {} } as unknown as Parameters<typeof createClusterReports>[1],
     {
       supervisor,
-      gate: { isOpen: true },
+      gate,
       board: createStatusBoard({ meter: { latest: () => undefined }, bootId: "b" }),
     } as unknown as Parameters<typeof createClusterReports>[2],
   );
   const statusOf = (name: string): NCAppStatus | undefined => api.get(ncappPath("default", name)).status;
   const bind = (name: string) => {
     const app = api.add(ncapps, ncapp({ metadata: { name, uid: name }, spec: { nodeName: "node-a" } }));
-    reports.observer.applied(app);
+    reports.observe(noSink).upsert({ app });
     return (fields: Partial<AppRecord>, caps?: CapsState) => {
       const record = recordWith({
         app: { ...app, spec: applyDefaults(app.spec) },
@@ -109,6 +120,51 @@ test("a restart is one report, with the caps of the new run; a stop that takes l
   await reports.close();
 });
 
+test("the reports see every object of the node; mirrors go no further", async () => {
+  const { reports } = reportsOfApps();
+  const passed: string[] = [];
+  const names = (apps: { app: NCApp }[]) => apps.map(({ app }) => app.metadata.name).join();
+  const sink = reports.observe({
+    replace: (apps: { app: NCApp }[]) => void passed.push(`replace ${names(apps)}`),
+    upsert: (one: { app: NCApp }) => void passed.push(`upsert ${names([one])}`),
+    remove: (key: string, uid: string) => void passed.push(`remove ${key} ${uid}`),
+  });
+  const bound = (name: string, notes: Record<string, string> = {}) => ({
+    app: ncapp({ metadata: { name, uid: name, annotations: notes }, spec: { nodeName: "node-a" } }),
+  });
+  const mirror = (name: string) =>
+    bound(name, { [annotations.mirror]: "node-a/0123456789abcdef", [annotations.mirrorOf]: name });
+  sink.replace([bound("app"), mirror("local")]);
+  sink.upsert(mirror("local"));
+  sink.upsert(bound("other"));
+  sink.remove("default/local", "local");
+  await reports.close();
+  assert.deepEqual(passed, ["replace app", "upsert other", "remove default/local local"]);
+});
+
+test("nothing is reported unless the gate is open, but for events until it is decided", async () => {
+  const gate = createGate();
+  const { api, reports, bind } = reportsOfApps(gate);
+  const change = bind("web");
+  const running = { phase: "Running", reason: "Running" } as const;
+  const record = recordWith({
+    app: { ...appWith(), metadata: { name: "web", uid: "web" } },
+    source: "api-server",
+  });
+  const event = (message: string) =>
+    reports.event({ key: "default/web", record }, { type: "Normal", reason: "Started", message });
+  change(running, { enforced: true });
+  event("undecided");
+  gate.close("another agent acts");
+  change(running, { enforced: true });
+  event("closed");
+  gate.open();
+  event("open");
+  await reports.close();
+  const messages = api.asked.map(({ method, body }) => `${method} ${body?.message ?? "status"}`);
+  assert.deepEqual(messages, ["POST undecided", "POST open"]);
+});
+
 test("an app has a Pod while this node holds it, and a local app if it has a mirror", async () => {
   const api = new FakeApi();
   await withClient(api.answer, async (client) => {
@@ -125,7 +181,7 @@ test("an app has a Pod while this node holds it, and a local app if it has a mir
       >[1],
       {
         supervisor,
-        gate: { isOpen: true },
+        gate: openGate(),
         board: createStatusBoard({ meter: { latest: () => undefined }, bootId: "b" }),
       } as unknown as Parameters<typeof createClusterReports>[2],
     );
@@ -148,7 +204,7 @@ test("an app has a Pod while this node holds it, and a local app if it has a mir
       [...api.objects.keys()].filter((path) => path.includes("/pods/")).map((path) => path.split("/").at(-1));
     await using _ = { [Symbol.asyncDispose]: () => reports.close() };
     reports.pods.nodeSeen({ registered: true, addresses: ["192.0.2.1"] });
-    reports.observer.listed([]);
+    reports.observe(noSink).replace([]);
     change("mine", sourceNames.apiServer);
     change("elsewhere", sourceNames.apiServer, { heldBy: "node-b" });
     change("local", "file");

@@ -11,7 +11,7 @@ import { createKubeClient, type KubeClient } from "../../src/kube/client/client.
 import type { RequestReport } from "../../src/kube/client/exchange.ts";
 import { events, ncappPath, resourcePath } from "../../src/kube/resources.ts";
 import { createEventRecorder } from "../../src/report/events/events.ts";
-import { createStatusReporter, type ReportedApp } from "../../src/report/status/status.ts";
+import { createStatusReporter, type ReportTarget } from "../../src/report/status/status.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import type { Cluster } from "../harness/cluster.ts";
 
@@ -212,7 +212,7 @@ export function testReports(shared: () => Cluster): void {
   });
 }
 
-function refTo({ metadata }: NCApp): ReportedApp & { resourceVersion: string } {
+function refTo({ metadata }: NCApp): ReportTarget & { resourceVersion: string } {
   const { namespace, name, uid, resourceVersion } = metadata;
   return { namespace: namespace!, name, uid: uid!, resourceVersion: resourceVersion! };
 }

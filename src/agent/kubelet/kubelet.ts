@@ -5,16 +5,16 @@
 import type { Logger } from "../../lib/log.ts";
 import type { openKubelet } from "./open-kubelet.ts";
 
-/** For the Node object, which names the port. */
 export interface KubeletEndpoint {
-  /** The port on which the kubelet API is served now. */
+  /** The port on which the kubelet API is served now, for the Node object. */
   port(): number | undefined;
   /** Calls back when the port has changed. */
   onChange(listener: () => void): void;
-}
-
-export interface EndpointKeeper extends KubeletEndpoint {
-  /** Opens or closes the listener, as `isWanted` says. */
+  /** What is known about the Node; `registered`: it belongs to this agent. */
+  nodeSeen(node: { registered: boolean }): void;
+  /** Serves from now on, while it may. `open` opens the listener as soon as it can; `onPort` gets the port. */
+  start(open: (onPort: (port: number) => void) => Promise<{ close(): Promise<void> }>): void;
+  /** Opens or closes the listener, if that has become due. */
   update(): void;
   close(): Promise<void>;
 }
@@ -27,15 +27,13 @@ export async function openKubeletListener(
   return await openKubelet(options, parts, onPort);
 }
 
-export interface EndpointOptions {
-  isWanted: () => boolean;
-  /** Opens the listener as soon as it can; `onPort` gets the port. */
-  open: (onPort: (port: number) => void) => Promise<{ close(): Promise<void> }>;
-  log: Logger;
-}
-
-export function createKubeletEndpoint({ isWanted, open, log }: EndpointOptions): EndpointKeeper {
+/** `isActing` reports whether this agent acts for its node. */
+export function createKubeletEndpoint(
+  { isActing, log }: { isActing: () => boolean; log: Logger },
+): KubeletEndpoint {
   const listeners: (() => void)[] = [];
+  let open: Parameters<KubeletEndpoint["start"]>[0] | undefined;
+  let isOwnNode = false;
   let port: number | undefined;
   let opened: { close(): Promise<void> } | undefined;
   let isClosed = false;
@@ -49,9 +47,9 @@ export function createKubeletEndpoint({ isWanted, open, log }: EndpointOptions):
   };
   const work = async () => {
     try {
-      const wanted = !isClosed && isWanted();
-      if (wanted && !opened) opened = await open(setPort);
-      if (!wanted && opened) {
+      const isWanted = !isClosed && isOwnNode && isActing();
+      if (isWanted && !opened) opened = await open?.(setPort);
+      if (!isWanted && opened) {
         const before = opened;
         opened = undefined;
         setPort(undefined);
@@ -68,6 +66,14 @@ export function createKubeletEndpoint({ isWanted, open, log }: EndpointOptions):
   return {
     port: () => port,
     onChange: (listener) => void listeners.push(listener),
+    nodeSeen({ registered }) {
+      isOwnNode = registered;
+      void update();
+    },
+    start(given) {
+      open = given;
+      void update();
+    },
     update: () => void update(),
     async close() {
       isClosed = true;

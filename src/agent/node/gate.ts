@@ -15,6 +15,8 @@ export interface Gate {
   readonly why: string | undefined;
   open(): void;
   close(why: string): void;
+  /** Returns a call that is passed on only while the gate is open. */
+  pass<A extends unknown[]>(call: (...args: A) => void): (...args: A) => void;
   /** Calls back at every change from closed to open. */
   onOpen(callback: () => void): void;
   /** Resolves when it is open or closed for a reason, at the latest after `ms`. */
@@ -45,6 +47,9 @@ export function createGate(now: () => number = Date.now): Gate & { readonly sinc
     },
     open: () => set({ isOpen: true }),
     close: (why) => set({ isOpen: false, why }),
+    pass: (call) => (...args) => {
+      if (state.isOpen) call(...args);
+    },
     onOpen: (callback) => void openers.push(callback),
     async decided(ms, signal) {
       if (state.isOpen || state.why !== undefined) return;
@@ -59,25 +64,24 @@ export function createGate(now: () => number = Date.now): Gate & { readonly sinc
 /** How long the first list waits for the decision: without an API server there is none, and the source says why. */
 const firstListMs = 1000;
 
-/** Returns a source that passes apps on only while the gate is open. Each time the gate opens, it lists them again. */
+/**
+ * Returns a source that passes apps on only while the gate is open, through the sink that `observe` returns. Each time the gate
+ * opens, it lists them again.
+ */
 export function guardSource(
   source: Source,
   gate: ReturnType<typeof createGate>,
+  observe: (sink: SourceSink) => SourceSink,
   waitMs = firstListMs,
 ): Source {
   let restart: AbortController | undefined;
   gate.onOpen(() => restart?.abort());
-  const guard = (sink: SourceSink): SourceSink => {
-    const pass = <A extends unknown[]>(call: (...args: A) => void) => (...args: A) => {
-      if (gate.isOpen) call(...args);
-    };
-    return {
-      replace: pass(sink.replace),
-      upsert: pass(sink.upsert),
-      remove: pass(sink.remove),
-      reportProblems: sink.reportProblems,
-    };
-  };
+  const guard = (sink: SourceSink): SourceSink => ({
+    replace: gate.pass(sink.replace),
+    upsert: gate.pass(sink.upsert),
+    remove: gate.pass(sink.remove),
+    reportProblems: sink.reportProblems,
+  });
   return {
     name: source.name,
     health() {
@@ -90,7 +94,7 @@ export function guardSource(
       await gate.decided(waitMs, signal);
       while (!signal.aborted && (!restart || restart.signal.aborted)) {
         restart = new AbortController();
-        await source.run(guard(sink), AbortSignal.any([signal, restart.signal]));
+        await source.run(guard(observe(sink)), AbortSignal.any([signal, restart.signal]));
       }
     },
   };

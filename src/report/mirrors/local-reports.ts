@@ -8,7 +8,7 @@
  */
 import type { NCAppStatus } from "../../api/types.ts";
 import type { EventNews, EventRecorder } from "../events/events.ts";
-import type { ReportedApp, StatusReporter } from "../status/status.ts";
+import type { ReportTarget, StatusReporter } from "../status/status.ts";
 
 export interface LocalReports {
   /** Reports whether this app has a status. */
@@ -16,14 +16,14 @@ export interface LocalReports {
   report(key: string, status: NCAppStatus): void;
   record(key: string, news: EventNews): void;
   /** The mirror of an app exists, or is another object than before; `seen` is the status that it has. */
-  found(key: string, mirror: ReportedApp, seen: NCAppStatus | undefined): void;
+  found(key: string, mirror: ReportTarget, seen: NCAppStatus | undefined): void;
   forget(key: string): void;
 }
 
 export interface LocalReportsOptions {
   reporter: Pick<StatusReporter, "report">;
   recorder: Pick<EventRecorder, "record">;
-  targetOf: (key: string) => ReportedApp | undefined;
+  targetOf: (key: string) => ReportTarget | undefined;
   maxEvents?: number;
   now?: () => number;
 }

@@ -28,7 +28,7 @@ import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import { steadyNow } from "../../lib/time.ts";
 import { type MirrorAction, mirrorsByApp, planMirrors, proofOf, type ServerApp } from "./mirror-plan.ts";
-import type { ReportedApp } from "../status/status.ts";
+import type { ReportTarget } from "../status/status.ts";
 
 export { createLocalReports } from "./local-reports.ts";
 export type { ServerApp } from "./mirror-plan.ts";
@@ -40,7 +40,7 @@ export interface Mirrors {
    */
   sync(local: NCApp[], existing: ServerApp[], complete: boolean): Promise<void>;
   /** Returns the mirror of a local app, by the app's key: its status and its events go there. */
-  targetOf(key: string): ReportedApp | undefined;
+  targetOf(key: string): ReportTarget | undefined;
 }
 
 export interface MirrorsOptions {
@@ -67,7 +67,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const written = new Map<string, number | undefined>();
   const fresh = new Map<string, { mirror: ServerApp; until: number }>();
   const waits = new Map<string, { until: number; backoff: Backoff }>();
-  let targets = new Map<string, ReportedApp>();
+  let targets = new Map<string, ReportTarget>();
   let leftOut = new Set<string>();
   let unproven = new Set<string>();
   /** Namespaces in which this agent may not write mirrors, and when the next attempt is due. */
@@ -236,6 +236,6 @@ function forgetOthers(waits: Map<string, unknown>, actions: MirrorAction[]): voi
   for (const key of waits.keys()) if (!needed.has(key)) waits.delete(key);
 }
 
-function targetFrom({ metadata: { namespace, name, uid, resourceVersion } }: ServerApp): ReportedApp {
+function targetFrom({ metadata: { namespace, name, uid, resourceVersion } }: ServerApp): ReportTarget {
   return { namespace, name, uid, resourceVersion };
 }

@@ -6,11 +6,6 @@ import type { KnownStatus, ReportTarget, SendResult } from "./send-status.ts";
 import type { Due } from "../due-queue.ts";
 import { whenToSend } from "./when-to-send.ts";
 
-export interface ReportedApp extends ReportTarget {
-  /** The version of the object that the status beside it was seen in. */
-  resourceVersion?: string;
-}
-
 export interface Entry {
   key: string;
   target: ReportTarget;
@@ -31,7 +26,7 @@ export interface ReportTimes {
 
 /** Creates the entry of an app; nothing is sent before `notBefore`. */
 export function newEntry(
-  { namespace, name, uid }: ReportedApp,
+  { namespace, name, uid }: ReportTarget,
   { now, notBefore, refreshMs, random }: {
     now: number;
     notBefore: number;

@@ -18,6 +18,8 @@ export interface ReportTarget {
   namespace: string;
   name: string;
   uid: string;
+  /** The version of the object that the status beside it was seen in. */
+  resourceVersion?: string;
 }
 
 /** The status at the server, bound to this node; without a version it may be outdated. */

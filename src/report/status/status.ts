@@ -14,24 +14,24 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import type { Logger } from "../../lib/log.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { createKeyedWriter } from "../keyed-writer.ts";
-import { dueOf, type Entry, learnResult, learnSeen, newEntry, type ReportedApp } from "./report-entry.ts";
-import { sendStatus } from "./send-status.ts";
+import { dueOf, type Entry, learnResult, learnSeen, newEntry } from "./report-entry.ts";
+import { type ReportTarget, sendStatus } from "./send-status.ts";
 
-export { createReleases } from "./release.ts";
-export type { ReportedApp } from "./report-entry.ts";
+export { createReleases, type Releases } from "./release.ts";
+export type { ReportTarget } from "./send-status.ts";
 
 export interface StatusReporter {
   /**
    * Sets the status that the server should have. `seen` is the status in the object as it was listed or watched, `{}` if it had
    * none; without it, and without `objectSeen` soon after, the object is read first.
    */
-  report(app: ReportedApp, status: NCAppStatus, seen?: NCAppStatus): void;
+  report(app: ReportTarget, status: NCAppStatus, seen?: NCAppStatus): void;
   /** Applies an object from a list or watch, so that a status that another client overwrote is corrected. */
-  objectSeen(app: ReportedApp, status: NCAppStatus | undefined): void;
+  objectSeen(app: ReportTarget, status: NCAppStatus | undefined): void;
   /** The server answered another request: reports that got no answer are retried. */
   serverAnswered(): void;
   /** The object is gone, or no longer bound to this node: it is not written unless it is seen again. */
-  objectLost(app: ReportedApp): void;
+  objectLost(app: ReportTarget): void;
   /** The agent has nothing more to report about this object. */
   forget(namespace: string, name: string, uid: string): void;
   /** Waits until all reports that are due are at the server, at most `timeoutMs`. */
@@ -91,7 +91,7 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
     },
   });
 
-  const entryOf = (app: ReportedApp, waitMs = 0): Entry => {
+  const entryOf = (app: ReportTarget, waitMs = 0): Entry => {
     const key = appKey(app.namespace, app.name);
     const found = entries.get(key);
     if (found?.target.uid === app.uid) return found;
@@ -102,7 +102,7 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
     return entry;
   };
 
-  const see = (app: ReportedApp, status: NCAppStatus | undefined): Entry => {
+  const see = (app: ReportTarget, status: NCAppStatus | undefined): Entry => {
     const entry = entryOf(app);
     learnSeen(entry, { status, resourceVersion: app.resourceVersion });
     return entry;

@@ -5,17 +5,17 @@ import { silentLogger } from "../../../src/lib/log.ts";
 import { waitFor } from "../../wait-for.ts";
 
 function endpoint() {
-  const state = { wanted: true, opened: 0, closed: 0, fails: false };
+  const state = { acting: true, opened: 0, closed: 0, fails: false };
   const errors: string[] = [];
   const keeper = createKubeletEndpoint({
-    isWanted: () => state.wanted,
-    async open(onPort) {
-      if (state.fails) throw new Error("no disk");
-      state.opened++;
-      onPort(10_250);
-      return { close: async () => void state.closed++ };
-    },
+    isActing: () => state.acting,
     log: { ...silentLogger, error: (message) => void errors.push(message) },
+  });
+  keeper.start(async (onPort) => {
+    if (state.fails) throw new Error("no disk");
+    state.opened++;
+    onPort(10_250);
+    return { close: async () => void state.closed++ };
   });
   const ports: (number | undefined)[] = [];
   keeper.onChange(() => ports.push(keeper.port()));
@@ -26,26 +26,35 @@ test("the listener is open while the Node is the agent's own, and the port is to
   const { state, keeper, ports } = endpoint();
   keeper.update();
   keeper.update();
-  await waitFor("open", () => keeper.port() === 10_250);
-  keeper.update();
-  state.wanted = false;
-  await waitFor("closed", () => {
-    keeper.update();
-    return state.closed === 1;
-  });
-  state.wanted = true;
-  await waitFor("open again", () => {
-    keeper.update();
-    return state.opened === 2;
-  });
+  for (let round = 1; round <= 2; round++) {
+    await waitFor("open", () => {
+      keeper.nodeSeen({ registered: true });
+      return state.opened === 2 * round - 1;
+    });
+    await waitFor("closed", () => {
+      keeper.nodeSeen({ registered: false });
+      return state.closed === 2 * round - 1;
+    });
+    await waitFor("open again", () => {
+      keeper.nodeSeen({ registered: true });
+      return state.opened === 2 * round;
+    });
+    state.acting = false;
+    await waitFor("closed again", () => {
+      keeper.update();
+      return state.closed === 2 * round;
+    });
+    state.acting = true;
+  }
   await keeper.close();
-  assert.deepEqual([state.opened, state.closed, keeper.port()], [2, 2, undefined]);
-  assert.deepEqual(ports, [10_250, undefined, 10_250, undefined]);
+  assert.deepEqual([state.opened, state.closed, keeper.port()], [4, 4, undefined]);
+  assert.deepEqual(ports, Array(4).fill([10_250, undefined]).flat());
 });
 
 test("a listener that cannot be opened is tried again, and the reason is logged once", async () => {
   const { state, keeper, errors } = endpoint();
   state.fails = true;
+  keeper.nodeSeen({ registered: true });
   for (let round = 0; round < 3; round++) {
     keeper.update();
     await new Promise((resolve) => setImmediate(resolve));
@@ -61,11 +70,9 @@ test("a listener that cannot be opened is tried again, and the reason is logged 
 
 test("nothing is opened where nobody wants it, or after the end", async () => {
   const { state, keeper } = endpoint();
-  state.wanted = false;
-  keeper.update();
+  keeper.nodeSeen({ registered: false });
   await keeper.close();
-  state.wanted = true;
-  keeper.update();
+  keeper.nodeSeen({ registered: true });
   await keeper.close();
   assert.equal(state.opened, 0);
 });

@@ -25,8 +25,15 @@ const setUp = () => {
     remove: () => void passed.push("remove"),
     reportProblems: () => void passed.push("problems"),
   };
+  const observe = (sink: SourceSink): SourceSink => ({
+    ...sink,
+    remove(key, uid) {
+      passed.push(`observed ${key}`);
+      sink.remove(key, uid);
+    },
+  });
   const ending = new AbortController();
-  const guarded = guardSource(source, gate, 3_600_000);
+  const guarded = guardSource(source, gate, observe, 3_600_000);
   const running = guarded.run(sink, ending.signal);
   return {
     gate,
@@ -67,11 +74,13 @@ test("while the gate is closed, a complete list without an app removes nothing; 
   await settled();
   assert.equal(runs(), 2);
   inner().replace([]);
-  assert.deepEqual(passed, ["problems", "replace 0"]);
+  inner().remove("default/a", "u");
+  const all = ["problems", "replace 0", "observed default/a", "remove"];
+  assert.deepEqual(passed, all);
   assert.equal(guarded.health().message, "following");
   gate.close("again");
   inner().remove("default/a", "u");
-  assert.deepEqual(passed, ["problems", "replace 0"]);
+  assert.deepEqual(passed, all);
   await end();
 });
 

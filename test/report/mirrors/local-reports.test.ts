@@ -4,10 +4,10 @@ import { type Reason, reasons } from "../../../src/api/reasons.ts";
 import type { NCAppStatus } from "../../../src/api/types.ts";
 import type { EventNews } from "../../../src/report/events/event-aggregator.ts";
 import { createLocalReports } from "../../../src/report/mirrors/local-reports.ts";
-import type { ReportedApp } from "../../../src/report/status/status.ts";
+import type { ReportTarget } from "../../../src/report/status/status.ts";
 
 const key = "default/job";
-const mirror = (uid: string): ReportedApp => ({
+const mirror = (uid: string): ReportTarget => ({
   namespace: "default",
   name: "job",
   uid,
@@ -18,7 +18,7 @@ const event = (reason: Reason): EventNews => ({ type: "Normal", reason, message:
 
 const setUp = () => {
   const said: unknown[] = [];
-  let target: ReportedApp | undefined;
+  let target: ReportTarget | undefined;
   let time = 1000;
   const reports = createLocalReports({
     reporter: { report: (app, status, seen) => void said.push([app.uid, status.phase, seen]) },

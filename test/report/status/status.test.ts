@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppStatus } from "../../../src/api/types.ts";
 import { ncappPath, ncapps } from "../../../src/kube/resources.ts";
-import { createStatusReporter, type ReportedApp } from "../../../src/report/status/status.ts";
+import { createStatusReporter, type ReportTarget } from "../../../src/report/status/status.ts";
 import { ncapp } from "../../builders.ts";
 import { FakeApi, problem } from "../../kube/fake-api.ts";
 import { FakeClock, settled } from "../fake-clock.ts";
@@ -50,7 +50,7 @@ const setUp = ({ random = () => 0 }: { random?: () => number } = {}) => {
 };
 const refTo = (
   { metadata: { namespace, name, uid, resourceVersion } }: ReturnType<typeof ncapp>,
-): ReportedApp => ({
+): ReportTarget => ({
   namespace,
   name,
   uid,
@@ -244,7 +244,7 @@ test("report() retries after a conflict, and keeps what the other client wrote",
 
 test("report() drops the report of a missing object, and tries again after five minutes", async () => {
   const { clock, server, reporter } = setUp();
-  const app: ReportedApp = { namespace: "default", name: "gone", uid: "u" };
+  const app: ReportTarget = { namespace: "default", name: "gone", uid: "u" };
   reporter.report(app, { phase: "Running" }, {});
   await clock.advance(4 * minute);
   reporter.report(app, { phase: "Stopping" }, {});
@@ -256,7 +256,7 @@ test("report() drops the report of a missing object, and tries again after five 
 
 test("report() writes a missing object at once when it is seen again", async () => {
   const { server, reporter } = setUp();
-  const app: ReportedApp = { namespace: "default", name: "web", uid: "uid-of-web" };
+  const app: ReportTarget = { namespace: "default", name: "web", uid: "uid-of-web" };
   reporter.report(app, { phase: "Running" }, {});
   await settled();
   reporter.objectSeen(refTo(server.addApp("web")), undefined);

@@ -183,7 +183,7 @@ test("the end of a run is reported while its clean-up is held up, and the next s
   assert.deepEqual(told, ["Ended with status 3: Error", "BackOff 3"]);
   now += 60_000;
   runner.poke();
-  assert.deepEqual(done, []);
+  assert.equal(done.length, 0);
   gate.open();
   await waitFor("it starts again", () => done.includes("start run-2"));
   await runner.close();

@@ -1,0 +1,156 @@
+/**
+ * Reports the apps of this node to the API server: status and events to the NCApp of each, which for a local app is its mirror, and
+ * a Pod that shows it. The writers are rooms of their own: status, events, mirrors and pods. server-apps.ts knows what the API
+ * server has, and releases apps that leave this node.
+ *
+ * Whether this agent acts for its node is asked by the caller, before each call; Pods, which are written without one, ask `mayWrite`.
+ */
+import { isMirrorOf } from "../../api/names.ts";
+import type { NCApp } from "../../api/types.ts";
+import { sleep } from "../../lib/sleep.ts";
+import { createEventRecorder, type EventNews } from "../events/events.ts";
+import { createLocalReports, createMirrors } from "../mirrors/mirrors.ts";
+import { createPods, type PodsOptions } from "../pods/pods.ts";
+import {
+  createReleases,
+  createStatusReporter,
+  type ReportTarget,
+  type StatusReporterOptions,
+} from "../status/status.ts";
+import { type AppsHere, refOf, type ReportedApp, ServerApps } from "./server-apps.ts";
+
+export type { ReportedApp } from "./server-apps.ts";
+
+export interface AppReportsOptions
+  extends Omit<PodsOptions, "follow">, Pick<StatusReporterOptions, "reportPeriodMs"> {
+  apps: AppsHere;
+}
+
+/** Receives what the API server has for this node. */
+export interface ServerSink {
+  /** A complete list. */
+  replace(apps: { app: NCApp }[]): void;
+  upsert(app: { app: NCApp }): void;
+  /** The object was deleted, or bound to another node. */
+  remove(key: string, uid: string): void;
+}
+
+const flushMs = 2000;
+/** Apps that appear together, such as the files of a folder, get their first mirrors together. */
+const firstMirrorMs = 200;
+/** Most starts and stops take less: a report in the middle of one would slow it down, and be outdated when it arrives. */
+const passingMs = 100;
+
+export type AppReports = ReturnType<typeof createAppReports>;
+
+export function createAppReports(options: AppReportsOptions) {
+  const { node, apps } = options;
+  const ending = new AbortController();
+  const { signal } = ending;
+  const reporter = createStatusReporter(options);
+  const recorder = createEventRecorder({ ...options, component: "nckubelet" });
+  const releases = createReleases(options);
+  const pods = createPods(options);
+  const server = new ServerApps({ ...options, reporter, releases, signal });
+  const show = ({ app, status, started }: ReportedApp, owner: ReportTarget) =>
+    pods.show({ owner, app, status, started });
+
+  const mirrors = createMirrors({
+    ...options,
+    signal,
+    onFound(key, mirror) {
+      local.found(key, refOf(mirror), mirror.status);
+      const known = apps.get(key);
+      if (known) show(known, refOf(mirror));
+    },
+  });
+  const local = createLocalReports({ reporter, recorder, targetOf: mirrors.targetOf });
+  /** Syncs the mirrors with the apps, once the API server was listed; `complete`: every source has been read. Never throws. */
+  const syncMirrors = async (complete: boolean) => {
+    if (!server.isListed) return;
+    const shown = apps.list().filter(({ isLocal }) => isLocal).map(({ app }): NCApp => app);
+    await mirrors.sync(shown, server.list(), complete);
+    if (complete) pods.complete();
+  };
+  let isDue = false;
+  const mirrorSoon = async () => {
+    if (isDue) return;
+    isDue = true;
+    await sleep(firstMirrorMs, signal);
+    isDue = false;
+    if (!signal.aborted) await syncMirrors(false);
+  };
+
+  const report = (known: ReportedApp) => {
+    const { key, app, isLocal, status, holder } = known;
+    server.releaseOther(key, app.metadata.uid);
+    if (!isLocal) {
+      // While another node holds the app, that node shows it.
+      if (holder === node) show(known, refOf(app));
+      else pods.remove(key);
+      return reporter.report(refOf(app), holder === undefined ? status : { ...status, nodeName: holder });
+    }
+    if (!local.has(key)) void mirrorSoon();
+    local.report(key, status);
+    const mirror = mirrors.targetOf(key);
+    if (mirror) show(known, mirror);
+  };
+  /** The keys of apps whose state may pass before it is worth a report. */
+  const passing = new Set<string>();
+  const reportPassing = (key: string) => {
+    const known = passing.delete(key) ? apps.get(key) : undefined;
+    if (known) report(known);
+  };
+
+  return {
+    /** The Pods that show the apps. */
+    pods,
+    /** Returns a sink for all NCApps of this node: notes each, and passes those on that are no mirrors. */
+    observe: <Sink extends ServerSink>(sink: Sink): Sink => ({
+      ...sink,
+      replace(all) {
+        if (!server.isListed) void mirrorSoon();
+        server.replace(all.map(({ app }) => app));
+        sink.replace(all.filter(({ app }) => !isMirrorOf(node, app)));
+      },
+      upsert(one) {
+        server.see(one.app);
+        if (!isMirrorOf(node, one.app)) sink.upsert(one);
+      },
+      remove(key, uid) {
+        server.remove(uid);
+        sink.remove(key, uid);
+      },
+    } satisfies ServerSink),
+    changed(known: ReportedApp): void {
+      const { key, isLocal, isPassing } = known;
+      if (isLocal || !isPassing) return report(known);
+      if (!passing.has(key)) void sleep(passingMs, signal).then(() => reportPassing(key));
+      passing.add(key);
+    },
+    event({ key, app, isLocal }: ReportedApp, event: EventNews): void {
+      if (isLocal) local.record(key, event);
+      else recorder.record(refOf(app), event);
+    },
+    forgotten({ key, app, isLocal }: ReportedApp): void {
+      pods.remove(key);
+      const target = isLocal ? mirrors.targetOf(key) : refOf(app);
+      if (target) reporter.forget(target.namespace, target.name, target.uid);
+      if (target && !isLocal) server.release(key, target);
+      local.forget(key);
+    },
+    /** The first mirror of an app does not wait for this call. */
+    syncMirrors: (complete: boolean): void => void syncMirrors(complete),
+    /** The server answered a request: writes that got no answer are retried. */
+    serverAnswered(): void {
+      for (const writer of [reporter, releases, pods]) writer.serverAnswered();
+    },
+    /** Flushes the last reports, then stops. */
+    async close(): Promise<void> {
+      passing.forEach(reportPassing);
+      await Promise.all([reporter, recorder, releases, pods].map((writer) => writer.flush(flushMs)));
+      ending.abort();
+      for (const writer of [releases, pods, reporter, recorder]) writer.close();
+    },
+  };
+}

@@ -1,0 +1,149 @@
+import type { RunnableApp } from "../../api/app-shapes.ts";
+import { isMirrorOf, keyOf } from "../../api/names.ts";
+import type { NCApp, NCAppStatus } from "../../api/types.ts";
+import { hasStatus } from "../../kube/kube-error.ts";
+import { ncapps } from "../../kube/resources.ts";
+import { listAll } from "../../kube/watch/watch.ts";
+import { sleep } from "../../lib/sleep.ts";
+import type { MirrorsOptions, ServerApp } from "../mirrors/mirrors.ts";
+import type { Releases, ReportTarget, StatusReporter } from "../status/status.ts";
+
+/** An app of this node as reports need it. The wiring makes it from the supervisor's. */
+export interface ReportedApp {
+  key: string;
+  app: RunnableApp;
+  /** It comes from a file, a URL or the socket: in the API server a mirror shows it. */
+  isLocal: boolean;
+  status: NCAppStatus;
+  /** It runs, and its startup probe, if it has one, has passed. */
+  started: boolean;
+  /** What `status.nodeName` is to say; undefined while another node holds the app. */
+  holder: string | undefined;
+  /** Its state usually lasts milliseconds. */
+  isPassing: boolean;
+}
+
+/** The apps of this node now. */
+export interface AppsHere {
+  get(key: string): ReportedApp | undefined;
+  list(): ReportedApp[];
+  /** Reports whether it is unknown what runs of the app. */
+  isOnHold(app: NCApp): boolean;
+}
+
+export interface ServerAppsOptions extends Pick<MirrorsOptions, "client" | "node" | "namespace" | "log"> {
+  apps: AppsHere;
+  reporter: StatusReporter;
+  releases: Releases;
+  signal: AbortSignal;
+}
+
+/** When to ask again which apps an earlier agent did not release. */
+const leftoversRetryMs = 30_000;
+
+/**
+ * What the API server has for this node, and the apps that leave it: one that was unbound or deleted is released when nothing of it
+ * is left here.
+ */
+export class ServerApps {
+  readonly #options: ServerAppsOptions;
+  /** By uid: mirrors whole, of apps only the identity. */
+  #known = new Map<string, ServerApp>();
+  #isListed = false;
+  /** Apps that were unbound or deleted and may not have stopped yet, by key. */
+  readonly #leaving = new Map<string, ReportTarget>();
+
+  constructor(options: ServerAppsOptions) {
+    this.#options = options;
+  }
+
+  get isListed(): boolean {
+    return this.#isListed;
+  }
+
+  list(): ServerApp[] {
+    return [...this.#known.values()];
+  }
+
+  /** These are all. */
+  replace(apps: NCApp[]): void {
+    const before = this.#known;
+    this.#known = new Map();
+    if (!this.#isListed) void this.#releaseLeftovers();
+    this.#isListed = true;
+    for (const app of apps) this.see(app);
+    for (const [uid, app] of before) if (!this.#known.has(uid)) this.#lose(app);
+  }
+
+  see(app: NCApp): void {
+    const { node, releases, reporter } = this.#options;
+    const { metadata, apiVersion, kind } = app;
+    const kept = isMirrorOf(node, app) ? app : { apiVersion, kind, metadata: refOf(app), spec: {} };
+    this.#known.set(metadata.uid ?? "", kept as ServerApp);
+    releases.cancel(metadata.uid ?? "");
+    reporter.objectSeen(refOf(app), app.status);
+  }
+
+  /** The object with this uid was deleted, or bound to another node. */
+  remove(uid: string): void {
+    const app = this.#known.get(uid);
+    if (app) this.#lose(app);
+    this.#known.delete(uid);
+  }
+
+  /** Nothing of the app with this key is left here. */
+  release(key: string, app: ReportTarget): void {
+    this.#leaving.delete(key);
+    this.#options.releases.stopped(app);
+  }
+
+  /** Releases an app whose name another one has here now. */
+  releaseOther(key: string, uid: string | undefined): void {
+    const left = this.#leaving.get(key);
+    if (left && left.uid !== uid) this.release(key, left);
+  }
+
+  #lose(app: ServerApp): void {
+    const [key, ref] = [keyOf(app), refOf(app)];
+    this.#options.reporter.objectLost(ref);
+    if (!this.#isHere(app)) return;
+    this.#leaving.set(key, ref);
+    this.#options.releases.stopping(ref);
+  }
+
+  #isHere(app: NCApp): boolean {
+    const known = this.#options.apps.get(keyOf(app));
+    return known?.isLocal === false && known.app.metadata.uid === app.metadata.uid;
+  }
+
+  /** Releases what an earlier agent has stopped without reporting it, or does not remember. */
+  async #releaseLeftovers(): Promise<void> {
+    const { client, node, namespace, log, apps, releases, signal } = this.#options;
+    const isHeld = ({ spec, status }: NCApp) => status?.nodeName === node && spec.nodeName !== node;
+    const list = (fieldSelector?: string) =>
+      listAll<NCApp>(client, { resource: ncapps, namespace, fieldSelector, keep: isHeld, signal });
+    while (!signal.aborted) {
+      try {
+        const { items } = await list(`status.nodeName=${node}`).catch((error) => {
+          // Servers before 1.31, and older CRDs, cannot select by this field.
+          if (hasStatus(error, 400)) return list();
+          throw error;
+        });
+        // What runs of an app on hold is unknown: this node keeps it until an operator has restored or removed its record.
+        for (const app of items.filter((app) => !apps.isOnHold(app))) {
+          releases[this.#isHere(app) ? "stopping" : "stopped"](refOf(app));
+        }
+        return;
+      } catch (error) {
+        log.debug("cannot list the apps that this node still holds; retrying", { error });
+      }
+      await sleep(leftoversRetryMs, signal);
+    }
+  }
+}
+
+/** Identifies an object of the API server; with its version only where that is known to be the server's newest. */
+export function refOf({ metadata }: Pick<NCApp, "metadata">): ReportTarget {
+  const { namespace = "", name, uid = "", resourceVersion } = metadata;
+  return { namespace, name, uid, ...(resourceVersion ? { resourceVersion } : {}) };
+}
