@@ -8,6 +8,7 @@
  * An app that another node may still run is passed on with the name of that node (held-apps.ts).
  * Mirrors of local apps are passed on, too, unchecked: the reports need them, and let only the others through to the sync layer.
  */
+import type { Desired } from "../api/app-shapes.ts";
 import { isMirrorOf, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { findPlaceholders, validateNCApp } from "../api/validate/validate.ts";
@@ -17,7 +18,7 @@ import { ncapps } from "../kube/resources.ts";
 import { followList, type FollowOptions, type WatchEvent } from "../kube/watch/watch.ts";
 import { createHeldApps, type HeldApps, type HeldAppsOptions } from "./held-apps.ts";
 import {
-  type DesiredApp,
+  joinProblems,
   type Source,
   type SourceHealth,
   sourceNames,
@@ -59,14 +60,13 @@ export function createApiServerSource(
     }
   };
 
-  const desired = (app: NCApp, holders: HeldApps): DesiredApp => {
+  const desired = (app: NCApp, holders: HeldApps): Desired<NCApp> => {
     if (isMirrorOf(node, app)) return { app, source: name };
     const key = keyOf(app);
     const problems = problemsOf(app, key);
     if (problems.length === 0) invalid.delete(key);
     else invalid.set(key, problems);
-    const heldBy = holders.heldBy(app);
-    return { app, source: name, ...(problems.length > 0 && { problems }), ...(heldBy && { heldBy }) };
+    return { app, source: name, invalid: joinProblems(problems), heldBy: holders.heldBy(app) };
   };
 
   const handle = (event: WatchEvent<NCApp>, sink: SourceSink, holders: HeldApps) => {

@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { formatProblem, parseManifests } from "../api/manifest/manifest.ts";
 import { keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
-import { counted, type DesiredApp, type SourceProblem } from "./source.ts";
+import type { Desired } from "../api/app-shapes.ts";
+import { counted, joinProblems, type SourceProblem } from "./source.ts";
 
 export interface ManifestReading {
   apps: NCApp[];
@@ -48,7 +49,7 @@ function broken(message: string, origin: string): ManifestReading {
 }
 
 /** An app of a manifest. One that is kept from an earlier version has what is wrong with the current one. */
-export type ReadApp = Pick<DesiredApp, "app" | "problems">;
+export type ReadApp = Pick<Desired<NCApp>, "app" | "invalid">;
 
 /** Returns the apps of a reading, and the last valid version of those that are broken in it. */
 export function mergeWithLastGood(
@@ -58,10 +59,10 @@ export function mergeWithLastGood(
   const fresh = new Set(apps.map(keyOf));
   const kept = lastGood.filter((app) => !fresh.has(keyOf(app)) && (broken.has(keyOf(app)) || unreadable));
   const problemsOf = (key: string) =>
-    problems.filter(({ app }) => app === key || app === "" && !broken.has(key));
+    joinProblems(problems.filter(({ app }) => app === key || app === "" && !broken.has(key)));
   return [
     ...apps.map((app) => ({ app })),
-    ...kept.map((app) => ({ app, problems: problemsOf(keyOf(app)) })),
+    ...kept.map((app) => ({ app, invalid: problemsOf(keyOf(app)) })),
   ];
 }
 
@@ -71,9 +72,9 @@ export function describeSkipped(count: number): string {
 }
 
 /** Gives a local app a uid, which no API server does: derived from name and place, so that it survives restarts. */
-export function localApp({ app, problems }: ReadApp, source: string, origin: string): DesiredApp {
+export function localApp({ app, invalid }: ReadApp, source: string, origin: string): Desired<NCApp> {
   const uid = createHash("sha256").update(`${source}\0${origin}\0${keyOf(app)}`).digest("hex").slice(0, 32);
   // A manifest that was saved from an API server may have the time of a deletion there.
   const { deletionTimestamp: _deletionTimestamp, ...metadata } = app.metadata;
-  return { app: { ...app, metadata: { ...metadata, uid } }, source, origin, problems };
+  return { app: { ...app, metadata: { ...metadata, uid } }, source, origin, invalid };
 }

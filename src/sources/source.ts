@@ -4,6 +4,7 @@
  * The rule of every source: only certainty removes an app. `replace` is a complete, valid list, `remove` an observed removal;
  * everything else is reported as a problem and removes nothing.
  */
+import type { Desired } from "../api/app-shapes.ts";
 import type { NCApp } from "../api/types.ts";
 
 /** The names of the sources, as records and messages have them. */
@@ -13,21 +14,6 @@ export const sourceNames = {
   url: "manifest-url",
   socket: "socket",
 } as const;
-
-/** An app that a source wants, and where it was found. */
-export interface DesiredApp {
-  app: NCApp;
-  source: string;
-  /** File or URL, for messages. */
-  origin?: string;
-  /**
-   * Why the spec is invalid here. The app is desired but must not be acted on: what runs keeps its last valid spec, and nothing is
-   * started. Absent: the spec is valid.
-   */
-  problems?: SourceProblem[];
-  /** The node on which the app may still run: it must not start here before it has stopped there. */
-  heldBy?: string;
-}
 
 /** Something that the user should know about a source; names the place and the field if possible. */
 export interface SourceProblem {
@@ -43,10 +29,15 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** Joins problems into what is wrong with one app; undefined for none. */
+export function joinProblems(problems: SourceProblem[]): string | undefined {
+  return problems.map(({ message }) => message).join("; ") || undefined;
+}
+
 export interface SourceSink {
   /** A complete list: apps that are not in it are gone. */
-  replace(apps: DesiredApp[]): void;
-  upsert(app: DesiredApp): void;
+  replace(apps: Desired<NCApp>[]): void;
+  upsert(app: Desired<NCApp>): void;
   /** An observed removal. */
   remove(key: string, uid: string): void;
   /** All current problems; an empty list means none. Removes nothing. */

@@ -10,7 +10,7 @@ import { ensureFolder } from "../lib/files.ts";
 import { waitAtMost } from "../lib/sleep.ts";
 import { type AppProber, createAppProber, type ProbeFailures } from "./probes/probes.ts";
 import type { CapsState, Usage } from "./confinement/confinement.ts";
-import { type Desired, heldRecord, newRecord, type Order } from "./decide/decide.ts";
+import { heldRecord, newRecord, type Order } from "./decide/decide.ts";
 import { appsFolder, folderOf, marksFolder, runsFolder } from "./layout.ts";
 import {
   createRecordStore,
@@ -31,6 +31,7 @@ import {
   type RunnerDeps,
   spread,
 } from "./runner/runner.ts";
+import type { Desired } from "../api/app-shapes.ts";
 import { keyOf } from "../api/names.ts";
 import { newRunId, refOf } from "./run-ref.ts";
 import type { AppEvent, AppRecord, HaltReason, RunnableApp, RunRef } from "./types.ts";

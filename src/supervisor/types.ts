@@ -1,6 +1,6 @@
 /** The types of the supervisor: the record of an app on disk, what can be observed of a run, and the effects of decisions. */
 import type { Reason, ReasonOrNone } from "../api/reasons.ts";
-import type { RunnableApp } from "../api/app-shapes.ts";
+import type { Desired, RunnableApp } from "../api/app-shapes.ts";
 import type { NCAppStatus } from "../api/types.ts";
 
 export type Phase = NonNullable<NCAppStatus["phase"]>;
@@ -71,17 +71,11 @@ export interface Stop {
   deadline: number;
 }
 
-/** Everything kept on disk about an app; enough to continue after a crash at any point. */
-export interface AppRecord {
-  /**
-   * The object as last desired, without status: a checkpoint for when the source is not reachable. If the spec was edited into an
-   * invalid one, this has the new generation and the last valid spec.
-   */
-  app: RunnableApp;
-  source: string;
-  origin?: string;
-  /** What is wrong with the spec; nothing is started from it. */
-  invalid?: string;
+/**
+ * Everything kept on disk about an app; enough to continue after a crash at any point. What was last desired is a checkpoint for when
+ * the source is not reachable. If the spec was edited into an invalid one, `app` has the new generation and the last valid spec.
+ */
+export interface AppRecord extends Desired {
   /** What is wrong with the spec that the source has now. The last valid spec, in `app`, stays in force. */
   invalidEdit?: string;
   /** The `invalid` or `invalidEdit` that an event has reported. */
@@ -109,8 +103,6 @@ export interface AppRecord {
   counted?: KillCounts & { policy: OomPolicy };
   /** Its record on disk cannot be read, so this one is never saved: nothing of the app is started or stopped. Says what to do. */
   hold?: string;
-  /** The node on which the app may still run; it does not start here until it has stopped there. */
-  heldBy?: string;
   /** When the operator of the node stopped the app, which then rests until it is started. */
   stoppedAt?: number;
   /** The source withdrew the app: it is forgotten when its run is over. */

@@ -4,9 +4,9 @@
  * If two places want the same name, the first wins and the other is reported: by the order of the sources, and within a source by the
  * order of its list, such as that of file names. The other takes over when the first is gone.
  */
+import type { Desired } from "../api/app-shapes.ts";
 import { keyOf } from "../api/names.ts";
-import type { DesiredApp, SourceProblem, SourceSink } from "../sources/source.ts";
-import type { Desired } from "../supervisor/decide/decide.ts";
+import type { SourceProblem, SourceSink } from "../sources/source.ts";
 import { toRunnable } from "./runnable.ts";
 
 export interface DesiredState {
@@ -42,14 +42,14 @@ export function createDesiredState(order: string[], onChange: () => void): Desir
         const next = new Map<string, Desired[]>();
         for (const item of list) {
           const key = keyOf(item.app);
-          next.set(key, [...next.get(key) ?? [], prepare(item)]);
+          next.set(key, [...next.get(key) ?? [], { ...item, app: toRunnable(item.app) }]);
         }
         apps.set(source, next);
         complete.add(source);
         onChange();
       },
       upsert(item) {
-        appsOf(source).set(keyOf(item.app), [prepare(item)]);
+        appsOf(source).set(keyOf(item.app), [{ ...item, app: toRunnable(item.app) }]);
         onChange();
       },
       remove(key, uid) {
@@ -92,17 +92,6 @@ function conflict(key: string, winner: Desired, other: Desired): string {
   const [first, second] = [placeOf(winner), placeOf(other)];
   const who = first === second ? `more than once by ${first}` : `by ${first} and by ${second}`;
   return `${key} is defined ${who}: the first one wins`;
-}
-
-function prepare({ app, source, origin, problems, heldBy }: DesiredApp): Desired {
-  const invalid = problems?.map(({ message }) => message).join("; ");
-  return {
-    app: toRunnable(app),
-    source,
-    ...(origin ? { origin } : {}),
-    ...(invalid ? { invalid } : {}),
-    ...(heldBy ? { heldBy } : {}),
-  };
 }
 
 function placeOf({ source, origin }: Desired): string {

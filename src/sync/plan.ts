@@ -5,37 +5,25 @@
  * reported its deletion, which takes it off that list). An app of a source that this agent no longer follows keeps running until another
  * source or a user takes it over.
  */
-import type { Desired } from "../supervisor/decide/decide.ts";
-import type { RunnableApp } from "../supervisor/types.ts";
+import type { Desired, RunnableApp } from "../api/app-shapes.ts";
+import type { SupervisedApp } from "../supervisor/supervisor.ts";
+import type { AppRecord } from "../supervisor/types.ts";
 import type { Union } from "./desired-state.ts";
-
-/** An app as the supervisor has it. */
-export interface ObservedApp {
-  key: string;
-  uid: string;
-  source: string;
-  app: RunnableApp;
-  withdrawn: boolean;
-  /** What is wrong with the source's current spec. */
-  invalid?: string;
-  /** The node on which it may still run. */
-  heldBy?: string;
-}
 
 export type Action =
   | { kind: "assign"; key: string; desired: Desired }
   | { kind: "withdraw"; key: string };
 
 /** Lets a desired app and an equal observed one share an object: it is stored once, and the next comparison costs nothing. */
-export function shareSameApps({ apps }: Union, observed: ObservedApp[]): void {
-  for (const { key, app } of observed) {
+export function shareSameApps({ apps }: Union, observed: SupervisedApp[]): void {
+  for (const { key, record: { app } } of observed) {
     const desired = apps.get(key);
     if (desired && isSameApp(desired.app, app)) desired.app = app;
   }
 }
 
-export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): Action[] {
-  const known = new Map(observed.map((app) => [app.key, app]));
+export function plan(union: Union, observed: SupervisedApp[], { maxApps = Infinity } = {}): Action[] {
+  const known = new Map(observed.map(({ key, record }) => [key, record]));
   const leftOut = new Set(findLeftOut(union, observed, { maxApps }));
   const assigned = [...union.apps].filter(([key, desired]) =>
     !leftOut.has(key) && differs(desired, known.get(key), union)
@@ -53,7 +41,11 @@ export function plan(union: Union, observed: ObservedApp[], { maxApps = Infinity
  * Returns the keys of desired apps beyond the node's maximum; they are not assigned until others are gone. An app that is being deleted
  * does not start: it is assigned, so that its end is reported.
  */
-export function findLeftOut({ apps }: Union, observed: ObservedApp[], { maxApps = Infinity } = {}): string[] {
+export function findLeftOut(
+  { apps }: Union,
+  observed: SupervisedApp[],
+  { maxApps = Infinity } = {},
+): string[] {
   const known = new Set(observed.map(({ key }) => key));
   const room = Math.max(0, maxApps - known.size);
   return [...apps].filter(([key, { app }]) => !known.has(key) && !app.metadata.deletionTimestamp)
@@ -61,37 +53,39 @@ export function findLeftOut({ apps }: Union, observed: ObservedApp[], { maxApps 
 }
 
 /** Returns the apps whose source was removed from the agent's settings. */
-export function findOrphans({ apps, sources }: Union, observed: ObservedApp[]): ObservedApp[] {
-  return observed.filter(({ key, source, withdrawn }) =>
+export function findOrphans({ apps, sources }: Union, observed: SupervisedApp[]): SupervisedApp[] {
+  return observed.filter(({ key, record: { source, withdrawn } }) =>
     !sources.has(source) && !withdrawn && !apps.has(key)
   );
 }
 
 function differs(
   desired: Desired,
-  known: ObservedApp | undefined,
+  known: AppRecord | undefined,
   { sources, complete }: Union,
 ): boolean {
   if (!known || known.withdrawn) return true;
   // The app's own source may still want it, and has not been listed yet.
   const isUnlisted = sources.has(known.source) && !complete.has(known.source);
   if (known.source !== desired.source && isUnlisted) return false;
-  if (known.uid !== desired.app.metadata.uid || known.source !== desired.source) return true;
+  const isOther = known.app.metadata.uid !== desired.app.metadata.uid;
+  if (isOther || known.source !== desired.source) return true;
   if (known.heldBy !== desired.heldBy) return true;
+  const invalid = known.invalid ?? known.invalidEdit;
   if (desired.invalid) {
     // The app keeps its valid spec; its status has to report the new one and what is wrong with it.
-    return known.invalid !== desired.invalid ||
+    return invalid !== desired.invalid ||
       known.app.metadata.generation !== desired.app.metadata.generation ||
       known.app.metadata.deletionTimestamp !== desired.app.metadata.deletionTimestamp;
   }
   // An older agent may have rejected what this one accepts.
-  return known.invalid !== undefined || !isSameApp(desired.app, known.app);
+  return invalid !== undefined || !isSameApp(desired.app, known.app);
 }
 
 function isSameApp(a: RunnableApp, b: RunnableApp): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
-function isGone(app: ObservedApp, { apps, complete }: Union): boolean {
-  return !apps.has(app.key) && !app.withdrawn && complete.has(app.source);
+function isGone({ key, record }: SupervisedApp, { apps, complete }: Union): boolean {
+  return !apps.has(key) && !record.withdrawn && complete.has(record.source);
 }

@@ -2,10 +2,10 @@
 import { defaultNamespace, splitAppKey } from "../api/names.ts";
 import type { Logger } from "../lib/log.ts";
 import type { SourceProblem } from "../sources/source.ts";
-import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { SupervisedApp, Supervisor } from "../supervisor/supervisor.ts";
 import { describePortConflict, findPortConflicts } from "./port-conflicts.ts";
 import { createDesiredState, type DesiredState, type Union } from "./desired-state.ts";
-import { findLeftOut, findOrphans, type ObservedApp, plan, shareSameApps } from "./plan.ts";
+import { findLeftOut, findOrphans, plan, shareSameApps } from "./plan.ts";
 
 export interface Sync {
   desired: DesiredState;
@@ -14,7 +14,7 @@ export interface Sync {
   /** Problems of the sources, apps without a source, and apps beyond the node's maximum. */
   problems(): SourceProblem[];
   /** Apps whose source is no longer followed. */
-  orphans(): ObservedApp[];
+  orphans(): SupervisedApp[];
   /** When the last comparison was made, in milliseconds since 1970. */
   lastSync(): number | undefined;
 }
@@ -34,7 +34,7 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
 
   const reconcile = (): Union => {
     const union = desired.union();
-    const observed = observe(supervisor);
+    const observed = supervisor.list();
     shareSameApps(union, observed);
     for (const action of plan(union, observed, { maxApps })) {
       if (action.kind === "withdraw") supervisor.withdraw(action.key);
@@ -71,22 +71,23 @@ export function createSync({ order, supervisor, log, maxApps, now = Date.now }: 
   return {
     desired,
     reconcile,
-    problems: () => problemsOf(desired.union(), observe(supervisor), maxApps),
-    orphans: () => findOrphans(desired.union(), observe(supervisor)),
+    problems: () => problemsOf(desired.union(), supervisor.list(), maxApps),
+    orphans: () => findOrphans(desired.union(), supervisor.list()),
     lastSync: () => lastSync,
   };
 }
 
 /** Reports whether every source has delivered a complete list without problems, and no app is an orphan. */
-function isCertain(union: Union, observed: ObservedApp[]): boolean {
+function isCertain(union: Union, observed: SupervisedApp[]): boolean {
   const { sources, complete, problems } = union;
   const isComplete = [...sources].every((source) => complete.has(source));
   return isComplete && problems.length === 0 && findOrphans(union, observed).length === 0;
 }
 
-function problemsOf(union: Union, observed: ObservedApp[], maxApps: number | undefined): SourceProblem[] {
-  const orphans = findOrphans(union, observed).map(({ key, source }) => ({
-    message: `${key} came from ${source}, which this agent no longer follows: it keeps running until ` +
+function problemsOf(union: Union, observed: SupervisedApp[], maxApps: number | undefined): SourceProblem[] {
+  const orphans = findOrphans(union, observed).map(({ key, record }) => ({
+    message:
+      `${key} came from ${record.source}, which this agent no longer follows: it keeps running until ` +
       `\`nckubelet delete ${nameFor(key)}\``,
   }));
   const leftOut = findLeftOut(union, observed, { maxApps }).map((key) => ({
@@ -102,16 +103,4 @@ function problemsOf(union: Union, observed: ObservedApp[], maxApps: number | und
 function nameFor(key: string): string {
   const { namespace, name } = splitAppKey(key);
   return namespace === defaultNamespace ? name : `-n ${namespace} ${name}`;
-}
-
-function observe(supervisor: Supervisor): ObservedApp[] {
-  return supervisor.list().map(({ key, record }) => ({
-    key,
-    uid: record.app.metadata.uid ?? "",
-    source: record.source,
-    app: record.app,
-    withdrawn: record.withdrawn === true,
-    invalid: record.invalid ?? record.invalidEdit,
-    heldBy: record.heldBy,
-  }));
 }

@@ -45,10 +45,10 @@ function running(
     const run = source.run({
       replace: (apps) =>
         receive(
-          `replace ${apps.map(({ app, problems }) => app.metadata.name + (problems ? "!" : "")).join()}`,
+          `replace ${apps.map(({ app, invalid }) => app.metadata.name + (invalid ? "!" : "")).join()}`,
         ),
-      upsert: ({ app, source, problems }) =>
-        receive(`upsert ${app.metadata.name}${problems ? "!" : ""} from ${source}`),
+      upsert: ({ app, source, invalid }) =>
+        receive(`upsert ${app.metadata.name}${invalid ? "!" : ""} from ${source}`),
       remove: (key, uid) => receive(`remove ${key} ${uid}`),
       reportProblems: (problems) => receive(`problems ${problems.map(({ message }) => message).join("; ")}`),
     }, stop.signal);

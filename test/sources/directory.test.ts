@@ -3,9 +3,11 @@ import { execFileSync } from "node:child_process";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Desired } from "../../src/api/app-shapes.ts";
+import type { NCApp } from "../../src/api/types.ts";
 import { FileTimeoutError, inLane } from "../../src/lib/deadlines/deadlines.ts";
 import { createDirectorySource, isManifestName } from "../../src/sources/directory.ts";
-import type { DesiredApp, LastKnown, SourceProblem } from "../../src/sources/source.ts";
+import type { LastKnown, SourceProblem } from "../../src/sources/source.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { stayAlive } from "../stay-alive.ts";
@@ -23,7 +25,7 @@ async function follow(
   const known = await prepare(directory);
   const source = createDirectorySource(directory, { rereadMs, settleMs: 1, lastKnown: () => known });
   const stop = new AbortController();
-  let apps: DesiredApp[] | undefined;
+  let apps: Desired<NCApp>[] | undefined;
   let problems: SourceProblem[] = [];
   let received = 0;
   const running = source.run({
@@ -315,10 +317,10 @@ test("an app that an edit breaks is kept and says what is wrong, unless the file
     ] as const
   ) {
     await writeFile(path, text);
-    await waitFor(`the problem of ${text}`, () => wrong.test(seen.apps()[0]?.problems?.[0]?.message ?? ""));
+    await waitFor(`the problem of ${text}`, () => wrong.test(seen.apps()[0]?.invalid ?? ""));
   }
   await rm(path);
   await mkdir(path);
   await waitFor("the folder in its place", () => seen.problems()[0]?.message.includes("not a regular file"));
-  assert.deepEqual(seen.apps()[0]?.problems, []);
+  assert.equal(seen.apps()[0]?.invalid, undefined);
 });

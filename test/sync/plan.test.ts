@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Union } from "../../src/sync/desired-state.ts";
-import { findLeftOut, findOrphans, type ObservedApp, plan, shareSameApps } from "../../src/sync/plan.ts";
-import type { RunnableApp } from "../../src/supervisor/types.ts";
-import { appWith } from "../supervisor/fixtures.ts";
+import { findLeftOut, findOrphans, plan, shareSameApps } from "../../src/sync/plan.ts";
+import type { SupervisedApp } from "../../src/supervisor/supervisor.ts";
+import type { AppRecord, RunnableApp } from "../../src/supervisor/types.ts";
+import { appWith, recordWith } from "../supervisor/fixtures.ts";
 
 function union(apps: RunnableApp[], {
   complete = ["api-server"],
@@ -22,9 +23,9 @@ function union(apps: RunnableApp[], {
   return { apps: new Map(entries), sources: new Set(sources), complete: new Set(complete), problems: [] };
 }
 
-function observed(app: RunnableApp, fields: Partial<ObservedApp> = {}): ObservedApp {
-  const { name, uid = "" } = app.metadata;
-  return { key: `default/${name}`, uid, source: "api-server", app, withdrawn: false, ...fields };
+function observed(app: RunnableApp, fields: Partial<AppRecord> = {}): SupervisedApp {
+  const record = recordWith({ app, source: "api-server", ...fields });
+  return { key: `default/${app.metadata.name}`, record };
 }
 
 const said = (actions: ReturnType<typeof plan>) => actions.map(({ kind, key }) => `${kind} ${key}`);
@@ -115,7 +116,7 @@ test("shareSameApps() makes one object of an app that is wanted as it is known, 
   const known = [observed(structuredClone(web)), observed(appWith({ cpuPCT: "6" }, { name: "other" }))];
   const wanted = union([web, other]);
   shareSameApps(wanted, known);
-  assert.equal(wanted.apps.get("default/web")?.app, known[0]!.app);
+  assert.equal(wanted.apps.get("default/web")?.app, known[0]!.record.app);
   assert.equal(wanted.apps.get("default/other")?.app, other);
 });
 
@@ -133,7 +134,8 @@ test("an app of a source that is no longer followed keeps running, is reported, 
   const wanted = union([appWith()]);
   assert.deepEqual(said(plan(wanted, known)), ["assign default/web"]);
   assert.deepEqual(findOrphans(wanted, known), []);
-  assert.deepEqual(findOrphans(nobodyWantsIt, [{ ...known[0]!, withdrawn: true }]), []);
+  const withdrawn = observed(appWith({}, { uid: "old" }), { source: "gone", withdrawn: true });
+  assert.deepEqual(findOrphans(nobodyWantsIt, [withdrawn]), []);
 });
 
 test("plan() assigns a deleted app even to a full node, so that its end is reported, and passes on who holds it", () => {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Desired } from "../../src/api/app-shapes.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import type { Logger } from "../../src/lib/log.ts";
-import { type Desired, mergeDesired, newRecord } from "../../src/supervisor/decide/merge-desired.ts";
+import { mergeDesired, newRecord } from "../../src/supervisor/decide/merge-desired.ts";
 import type { Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord, RunnableApp } from "../../src/supervisor/types.ts";
 import { createSync } from "../../src/sync/sync.ts";
@@ -41,7 +42,7 @@ function syncOver({ maxApps, order = ["api-server"] }: { maxApps?: number; order
 const item = (name: string, spec: NCApp["spec"] = {}, generation = 1, problem = "") => ({
   app: ncapp({ metadata: { name, generation }, spec: { shellFile: "/opt/web.sh", ...spec } }),
   source: "api-server",
-  ...(problem ? { problems: [{ message: problem }] } : {}),
+  ...(problem ? { invalid: problem } : {}),
 });
 
 test("an app beyond --max-apps is a problem with its name, logged once, until there is room for it", () => {

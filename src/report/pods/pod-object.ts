@@ -5,6 +5,7 @@
  */
 import { hash } from "node:crypto";
 import type { V1Pod } from "@kubernetes/client-node";
+import type { RunnableApp } from "../../api/app-shapes.ts";
 import {
   apiVersion,
   defaultNamespace,
@@ -23,7 +24,7 @@ export type Pod = Wire<V1Pod>;
 /** An app with the NCApp that shows it in the API server: its own, or the mirror of a local app. */
 export interface ShownApp {
   owner: { namespace: string; name: string; uid: string };
-  app: Omit<NCApp, "spec" | "status"> & { spec: DefaultedSpec };
+  app: RunnableApp;
   status: NCAppStatus;
   /** It runs, and its startup probe, if it has one, has passed. */
   started: boolean;

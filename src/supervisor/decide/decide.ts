@@ -58,7 +58,6 @@ import type {
 } from "../types.ts";
 
 export {
-  type Desired,
   heldRecord,
   invalidEditMessage,
   mergeDesired,

@@ -4,18 +4,8 @@
  * An edit that makes a valid spec invalid is handled as if it had been refused, except that it is reported: the app goes on with
  * its last valid spec, through exits, restarts of the agent and reboots, until the spec is valid again.
  */
-import type { AppEvent, AppRecord, Run, RunnableApp } from "../types.ts";
-
-/** An app as a source wants it. */
-export interface Desired {
-  app: RunnableApp;
-  source: string;
-  origin?: string;
-  /** What is wrong with the spec. A new app is not started from it; an app with a valid spec keeps that. */
-  invalid?: string;
-  /** The node on which the app may still run. */
-  heldBy?: string;
-}
+import type { Desired, RunnableApp } from "../../api/app-shapes.ts";
+import type { AppEvent, AppRecord, Run } from "../types.ts";
 
 export type RunProbeState = { runId: string } & Pick<Run, "ready" | "startupPassed">;
 

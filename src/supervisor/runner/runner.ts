@@ -5,11 +5,11 @@
  * its effects; the end of a run is reported before its clean-up, which comes before the next start. An effect that throws is
  * logged and retried by a later step, never dropped.
  */
+import type { Desired } from "../../api/app-shapes.ts";
 import { CleanUps } from "./clean-ups.ts";
 import type { CapsState } from "../confinement/confinement.ts";
 import {
   decideAll,
-  type Desired,
   isOver,
   mergeDesired,
   mergeOrder,
