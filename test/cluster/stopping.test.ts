@@ -112,6 +112,7 @@ describe("apps that take a while to stop", { skip: skipUnless("control-plane"), 
     await waitsForDeletion("one");
     assert.deepEqual(await processes("one"), [], "kubectl wait --for=delete returned when nothing was left");
     await waitsFor("two", "condition=Ready");
+    await tells("two", ["on node-a starts"]);
     const lines = (await readFile(journal, "utf8")).trim().split("\n");
     assert.deepEqual(lines, ["one on node-a starts", "one on node-a ends", "two on node-a starts"]);
     // kubectl delete waits by itself.
@@ -180,6 +181,7 @@ describe("apps that take a while to stop", { skip: skipUnless("control-plane"), 
     assert.equal((await get("high")).spec.nodeName, undefined);
     await mayEnd("low");
     await waitsFor("high", "condition=Ready");
+    await tells("high", ["on node-a starts"]);
     const lines = (await readFile(journal, "utf8")).trim().split("\n").slice(-3);
     assert.deepEqual(lines, ["low on node-a starts", "low on node-a ends", "high on node-a starts"]);
 

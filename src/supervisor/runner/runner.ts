@@ -189,9 +189,10 @@ export class AppRunner {
       this.#isSaved = false;
     } else if (changed) await this.#save(record);
     for (const event of events) this.#deps.onEvent(record, event);
-    // A clean-up may take seconds: what is known is reported before it.
-    const isLong = !this.#cleanUps.done || effects.some(({ kind }) => kind === "cleanUp");
-    if (changed && isLong) this.#deps.onChange(record);
+    // A clean-up may take seconds: the end of a run is reported before it. That of a deleted app says that nothing is left.
+    const isEarly = !record.app.metadata.deletionTimestamp &&
+      (!this.#cleanUps.done || effects.some(({ kind }) => kind === "cleanUp"));
+    if (changed && isEarly) this.#deps.onChange(record);
     await this.#cleanUps.retry();
     for (const effect of effects) {
       await this.#perform(effect);
@@ -200,7 +201,7 @@ export class AppRunner {
     }
     if (this.#loop.closed) return false;
     this.#emptyWatch.update(this.#record, situation.view);
-    if (changed && !isLong) this.#deps.onChange(this.#record);
+    if (changed && !isEarly) this.#deps.onChange(this.#record);
     // The launcher of a start writes a mark, which leads to the next step.
     const awaitsMark = wakeAt !== undefined && record.phase === "Starting";
     if (this.#problem || !isSettled && !awaitsMark) return true;

@@ -189,6 +189,23 @@ test("the end of a run is reported while its clean-up is held up, and the next s
   await runner.close();
 });
 
+test("the end of a deleted app is reported when it is cleaned up: its node lets it go", async () => {
+  const app = appWith({}, { deletionTimestamp: "2026-01-01T00:00:00Z" });
+  const stop = { reason: "Deleted" as const, message: "", since: start, deadline: start + 600_000 };
+  const [gate, told] = [createGate(), [] as string[]];
+  const { runner } = runnerOf(recordWith({ app, phase: "Stopping", run: runOf(app, { stop }) }), {
+    observe: async () => viewWith({ processes: [], launcherAlive: false, exit: { code: 0, at: start } }),
+    cleanUp: () => gate.pass(),
+    onChange: ({ run }) => void told.push(run?.id ?? "none"),
+  });
+  runner.poke();
+  await gate.reached;
+  assert.equal(told.length, 0);
+  gate.open();
+  await waitFor("it is reported", () => told.includes("none"));
+  await runner.close();
+});
+
 test("the end of another run is reported while an earlier clean-up is tried again", async () => {
   const app = appWith();
   const [gate, told] = [createGate(), [] as string[]];
