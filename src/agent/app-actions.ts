@@ -2,6 +2,7 @@
  * What clients of the unix socket may do to apps. The specs of only the socket's own apps are changed here: another source would
  * revert the change, so the answer names the place to make it. Orders, which change no spec, are for apps of every source.
  */
+import type { Desired, RunnableApp } from "../api/app-shapes.ts";
 import { appKey, keyOf, splitAppKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { describeError } from "../lib/log.ts";
@@ -11,7 +12,6 @@ import type { Change, SocketSource } from "../sources/socket.ts";
 import { sourceNames } from "../sources/source.ts";
 import { type Order, refuseOrder, runHash } from "../supervisor/decide/decide.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
-import type { RunnableApp } from "../supervisor/types.ts";
 import { describePortConflict, findPortConflicts } from "../sync/port-conflicts.ts";
 import { toRunnable } from "../sync/runnable.ts";
 import type { Sync } from "../sync/sync.ts";
@@ -118,10 +118,7 @@ export function createAppActions(
   };
 }
 
-interface Owner {
-  source: string;
-  origin?: string;
-}
+type Owner = Pick<Desired, "source" | "origin">;
 
 /** Returns the source that wants the app, or wanted it last. A withdrawn app has no owner. */
 function findOwner(key: string, sync: Sync, supervisor: Supervisor): Owner | undefined {

@@ -1,4 +1,5 @@
 /** What the HTTP server may see of the agent. The agent provides it. */
+import type { Desired } from "../api/app-shapes.ts";
 import type { NCAppStatus } from "../api/types.ts";
 import type { NodeUsage } from "../node/usage.ts";
 import type { SourceProblem } from "../sources/source.ts";
@@ -6,7 +7,6 @@ import type { Usage } from "../supervisor/confinement/confinement.ts";
 import type { LauncherState } from "../supervisor/launcher/launcher.ts";
 import type { NodeSize } from "../supervisor/metering.ts";
 import type { ProbeFailures } from "../supervisor/probes/probes.ts";
-import type { RunnableApp } from "../supervisor/types.ts";
 
 export interface AgentView {
   version: string;
@@ -32,10 +32,7 @@ export interface AgentView {
   history(since: number): History;
 }
 
-export interface AppView {
-  app: RunnableApp;
-  source: string;
-  origin?: string;
+export interface AppView extends Pick<Desired, "app" | "source" | "origin"> {
   status: NCAppStatus;
   logFile: string;
   /** The run that commands enter, while the app runs. */

@@ -58,7 +58,4 @@ export interface Source {
 }
 
 /** An app as the agent's own records have it. */
-export interface LastKnown {
-  app: NCApp;
-  origin?: string;
-}
+export type LastKnown = Pick<Desired<NCApp>, "app" | "origin">;

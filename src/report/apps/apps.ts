@@ -3,13 +3,18 @@
  * a Pod that shows it. The writers are rooms of their own: status, events, mirrors and pods. server-apps.ts knows what the API
  * server has, and releases apps that leave this node.
  *
+ * Guarantees: a mirror that is found, which any user may delete, gets the last status of its app, even if that does not change any
+ * more, and the earlier events with the times at which they happened.
+ * Caveat: only the last ten events of an app without a mirror are kept.
+ *
  * Whether this agent acts for its node is asked by the caller, before each call; Pods, which are written without one, ask `mayWrite`.
  */
 import { isMirrorOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import { sleep } from "../../lib/sleep.ts";
+import { systemClock } from "../clock.ts";
 import { createEventRecorder, type EventNews } from "../events/events.ts";
-import { createLocalReports, createMirrors } from "../mirrors/mirrors.ts";
+import { createMirrors } from "../mirrors/mirrors.ts";
 import { createPods, type PodsOptions } from "../pods/pods.ts";
 import {
   createReleases,
@@ -36,6 +41,7 @@ export interface ServerSink {
 }
 
 const flushMs = 2000;
+const maxUnsent = 10;
 /** Apps that appear together, such as the files of a folder, get their first mirrors together. */
 const firstMirrorMs = 200;
 /** Most starts and stops take less: a report in the middle of one would slow it down, and be outdated when it arrives. */
@@ -44,7 +50,7 @@ const passingMs = 100;
 export type AppReports = ReturnType<typeof createAppReports>;
 
 export function createAppReports(options: AppReportsOptions) {
-  const { node, apps } = options;
+  const { node, apps, clock = systemClock } = options;
   const ending = new AbortController();
   const { signal } = ending;
   const reporter = createStatusReporter(options);
@@ -55,16 +61,20 @@ export function createAppReports(options: AppReportsOptions) {
   const show = ({ app, status, started }: ReportedApp, owner: ReportTarget) =>
     pods.show({ owner, app, status, started });
 
+  /** The events of local apps whose mirrors are yet to come, by key. */
+  const unsent = new Map<string, EventNews[]>();
   const mirrors = createMirrors({
     ...options,
     signal,
     onFound(key, mirror) {
-      local.found(key, refOf(mirror), mirror.status);
-      const known = apps.get(key);
-      if (known) show(known, refOf(mirror));
+      const [target, known] = [refOf(mirror), apps.get(key)];
+      for (const news of unsent.get(key) ?? []) recorder.record(target, news);
+      unsent.delete(key);
+      if (!known?.isLocal) return;
+      reporter.report(target, known.status, mirror.status ?? {});
+      show(known, target);
     },
   });
-  const local = createLocalReports({ reporter, recorder, targetOf: mirrors.targetOf });
   /** Syncs the mirrors with the apps, once the API server was listed; `complete`: every source has been read. Never throws. */
   const syncMirrors = async (complete: boolean) => {
     if (!server.isListed) return;
@@ -81,6 +91,8 @@ export function createAppReports(options: AppReportsOptions) {
     if (!signal.aborted) await syncMirrors(false);
   };
 
+  /** The keys of local apps that were reported: only a new one asks for mirrors at once. */
+  const locals = new Set<string>();
   const report = (known: ReportedApp) => {
     const { key, app, isLocal, status, holder } = known;
     server.releaseOther(key, app.metadata.uid);
@@ -90,10 +102,12 @@ export function createAppReports(options: AppReportsOptions) {
       else pods.remove(key);
       return reporter.report(refOf(app), holder === undefined ? status : { ...status, nodeName: holder });
     }
-    if (!local.has(key)) void mirrorSoon();
-    local.report(key, status);
+    if (!locals.has(key)) void mirrorSoon();
+    locals.add(key);
     const mirror = mirrors.targetOf(key);
-    if (mirror) show(known, mirror);
+    if (!mirror) return;
+    reporter.report(mirror, status);
+    show(known, mirror);
   };
   /** The keys of apps whose state may pass before it is worth a report. */
   const passing = new Set<string>();
@@ -129,15 +143,18 @@ export function createAppReports(options: AppReportsOptions) {
       passing.add(key);
     },
     event({ key, app, isLocal }: ReportedApp, event: EventNews): void {
-      if (isLocal) local.record(key, event);
-      else recorder.record(refOf(app), event);
+      const target = isLocal ? mirrors.targetOf(key) : refOf(app);
+      if (target) return recorder.record(target, event);
+      const news = [...unsent.get(key) ?? [], { at: clock.wall(), ...event }];
+      unsent.set(key, news.slice(-maxUnsent));
     },
     forgotten({ key, app, isLocal }: ReportedApp): void {
       pods.remove(key);
       const target = isLocal ? mirrors.targetOf(key) : refOf(app);
       if (target) reporter.forget(target.namespace, target.name, target.uid);
       if (target && !isLocal) server.release(key, target);
-      local.forget(key);
+      locals.delete(key);
+      unsent.delete(key);
     },
     /** The first mirror of an app does not wait for this call. */
     syncMirrors: (complete: boolean): void => void syncMirrors(complete),

@@ -49,16 +49,12 @@ export class ServerApps {
   readonly #options: ServerAppsOptions;
   /** By uid: mirrors whole, of apps only the identity. */
   #known = new Map<string, ServerApp>();
-  #isListed = false;
+  isListed = false;
   /** Apps that were unbound or deleted and may not have stopped yet, by key. */
   readonly #leaving = new Map<string, ReportTarget>();
 
   constructor(options: ServerAppsOptions) {
     this.#options = options;
-  }
-
-  get isListed(): boolean {
-    return this.#isListed;
   }
 
   list(): ServerApp[] {
@@ -69,8 +65,8 @@ export class ServerApps {
   replace(apps: NCApp[]): void {
     const before = this.#known;
     this.#known = new Map();
-    if (!this.#isListed) void this.#releaseLeftovers();
-    this.#isListed = true;
+    if (!this.isListed) void this.#releaseLeftovers();
+    this.isListed = true;
     for (const app of apps) this.see(app);
     for (const [uid, app] of before) if (!this.#known.has(uid)) this.#lose(app);
   }

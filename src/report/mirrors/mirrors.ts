@@ -30,7 +30,6 @@ import { steadyNow } from "../../lib/time.ts";
 import { type MirrorAction, mirrorsByApp, planMirrors, proofOf, type ServerApp } from "./mirror-plan.ts";
 import type { ReportTarget } from "../status/status.ts";
 
-export { createLocalReports } from "./local-reports.ts";
 export type { ServerApp } from "./mirror-plan.ts";
 
 export interface Mirrors {
