@@ -115,7 +115,7 @@ export async function startAgent(
   // A write that fails is repeated with the next look at the Node.
   kubelet.onChange(() => void node.registerOnce().catch(() => {}));
   const history = createHistory();
-  const shown = {
+  const view = createAgentView({
     options,
     size,
     ...confinements,
@@ -128,8 +128,10 @@ export async function startAgent(
     counters,
     disk,
     ports,
-  };
-  const view = createAgentView({ ...shown, history, node, startedAt });
+    history,
+    node,
+    startedAt,
+  });
   if (client && cluster && options.kubeletListen) {
     const served = { client, view, supervisor, launcher, ports, pods: cluster.pods };
     kubelet.start((onPort) => openKubeletListener(options, served, onPort));

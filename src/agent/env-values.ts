@@ -11,7 +11,7 @@ import { describeError } from "../lib/log.ts";
 import { ownValue } from "../lib/objects.ts";
 import type { ResolveValue } from "../supervisor/run/run.ts";
 import { StartError, UnansweredError } from "../supervisor/types.ts";
-import type { RunnableApp } from "../supervisor/types.ts";
+import type { RunnableApp } from "../api/app-shapes.ts";
 
 interface KeyHolder {
   data?: Record<string, string>;

@@ -1,21 +1,23 @@
 /**
  * The shapes of an app on its way through an agent, and who makes which from which.
  *
- *     NCApp               as users write it and the API server has it (types.ts)
- *       │                 sources/: reads and validates it
- *     Desired<NCApp>      with where it comes from, and why it may not run as it is
- *       │                 sync/desired-state.ts: applies defaults, leaves out what only the API server uses
- *     Desired             what the supervisor is to run: a RunnableApp
- *       │                 supervisor/decide/: adds all that happens to it
- *     AppRecord           on disk (supervisor/types.ts)
- *       │                 supervisor/supervisor.ts: adds what ends with this agent, such as failed probes
+ *     NCApp             as users write it and the API server has it
+ *       │                 sources/ validates it and says where it comes from
+ *     Desired<NCApp>
+ *       │                 sync/ applies defaults, and leaves out what only the API server uses
+ *     Desired           what the supervisor is to run, as a RunnableApp
+ *       │                 supervisor/decide/ adds what happens to it
+ *     AppRecord         that, on disk
+ *       │                 supervisor/ adds what ends with this agent, such as failed probes
  *     SupervisedApp
- *       ├─────────────────── agent/view/: with status and usage, without what is internal
- *       │                 AppView (server/view.ts), which is NodeApp for a command that asks the agent (cli/agent-api/)
- *       │                 agent/cluster-reports.ts: with status, without what the API server need not know
- *     ReportedApp         (report/apps/)
- *       │                 report/apps/: adds the NCApp that stands for it, which may be a mirror
- *     ShownApp            as a Pod (report/pods/)
+ *       ├─ agent/view/ adds status and usage, and leaves out what is internal
+ *       │   AppView       for HTTP; a command that asks the agent reads it as NodeApp
+ *       └─ agent/cluster-reports.ts adds the status, and leaves out what the API server need not know
+ *           ReportedApp   for report/, which finds the object that gets it: a ReportTarget, its own or a mirror's
+ *           ShownApp      with that object, for its Pod
+ *
+ * ServerApp is an NCApp that the API server has, so with uid and version. The controllers keep less of each app, since they have
+ * those of the whole cluster: scheduler/ a SlimApp, from which it reads a SchedulerApp; sets/ an App.
  */
 import type { DefaultedSpec, NCApp } from "./types.ts";
 

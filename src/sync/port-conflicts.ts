@@ -1,5 +1,5 @@
 /** Finds host ports that more than one app of a node wants. Pure. The scheduler prevents it; local manifests may do it. */
-import type { RunnableApp } from "../supervisor/types.ts";
+import type { RunnableApp } from "../api/app-shapes.ts";
 
 export interface PortConflict {
   /** Such as `8080/TCP`. */

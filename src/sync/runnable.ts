@@ -6,7 +6,7 @@ import { applyDefaults } from "../api/validate/validate.ts";
 import { lastAppliedAnnotation } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import { withoutUndefined } from "../lib/objects.ts";
-import type { RunnableApp } from "../supervisor/types.ts";
+import type { RunnableApp } from "../api/app-shapes.ts";
 
 export function toRunnable({ apiVersion, kind, metadata, spec }: NCApp): RunnableApp {
   const { name, namespace, uid, generation, deletionTimestamp, labels, annotations } = metadata;

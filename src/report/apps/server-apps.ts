@@ -1,22 +1,18 @@
-import type { RunnableApp } from "../../api/app-shapes.ts";
 import { isMirrorOf, keyOf } from "../../api/names.ts";
-import type { NCApp, NCAppStatus } from "../../api/types.ts";
+import type { NCApp } from "../../api/types.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
 import { ncapps } from "../../kube/resources.ts";
 import { listAll } from "../../kube/watch/watch.ts";
 import { sleep } from "../../lib/sleep.ts";
 import type { MirrorsOptions, ServerApp } from "../mirrors/mirrors.ts";
+import type { ShownApp } from "../pods/pods.ts";
 import type { Releases, ReportTarget, StatusReporter } from "../status/status.ts";
 
 /** An app of this node as reports need it. The wiring makes it from the supervisor's. */
-export interface ReportedApp {
+export interface ReportedApp extends Omit<ShownApp, "owner"> {
   key: string;
-  app: RunnableApp;
   /** It comes from a file, a URL or the socket: in the API server a mirror shows it. */
   isLocal: boolean;
-  status: NCAppStatus;
-  /** It runs, and its startup probe, if it has one, has passed. */
-  started: boolean;
   /** What `status.nodeName` is to say; undefined while another node holds the app. */
   holder: string | undefined;
   /** Its state usually lasts milliseconds. */
