@@ -10,7 +10,6 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { annotations, keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
-import type { Desired } from "../api/app-shapes.ts";
 import { errorCode } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { isoSeconds } from "../lib/time.ts";
@@ -68,11 +67,7 @@ export function createSocketSource(
       health = { ready, message, since: new Date(now()) };
     }
   };
-  const desired = (app: NCApp): Desired<NCApp> => ({
-    app,
-    source: name,
-    origin: join(folder, fileNameOf(app)),
-  });
+  const desired = (app: NCApp) => ({ app, source: name, origin: join(folder, fileNameOf(app)) });
 
   /** Reads the whole folder; resolves to false if that fails. */
   const readOnce = async (sink: SourceSink): Promise<boolean> => {
