@@ -201,7 +201,7 @@ static int claim(const struct run *run) {
 }
 
 /* Overwrites what the agent reserved, in one write. A shell would say 128 + signal: agents without native launchers read that. */
-static void write_exit(const struct run *run, int mark, int status, bool terminated) {
+static void write_exit(const struct run *run, int mark, int status, bool terminated, bool alone) {
   int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   struct text line;
   joined(&line, "exit ");
@@ -209,6 +209,8 @@ static void write_exit(const struct run *run, int mark, int status, bool termina
   add(&line, terminated ? "\nterminated\nsignal " : "\nsignal ");
   add_number(&line, (unsigned)signal);
   add(&line, "\n");
+  /* Both would not fit. */
+  if (alone && !terminated) add(&line, "alone\n");
   /* The state folder may be a copy by now: the open file is for a folder that is gone, or a table of files that is full. */
   struct text path;
   int named = open(joined(&path, run->mark, ".exit"), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -831,10 +833,14 @@ static _Noreturn void launch(const struct run *run, bool inside) {
   /* Not before: the end of the pipe would wake this process once more for each script. */
   close(output);
   /* Whoever sees the exit mark also sees what the script wrote. Others may write all the time: no more than a pipe can hold. */
-  for (int times = 0; times < 64 && copy() > 0; times++) {}
+  ssize_t got = 1;
+  for (int times = 0; times < 64 && (got = copy()) > 0; times++) {}
+  /* Orphans are children of this process: without any, and at the end of the pipe, nobody need search for what the script left behind. */
+  pid_t child;
+  while ((child = waitpid(-1, NULL, WNOHANG)) > 0) {}
   STEP(9);
   read_signals(signals, &terminated);
-  write_exit(run, mark, status, terminated);
+  write_exit(run, mark, status, terminated, child < 0 && got == 0);
   STEP(10);
   /* What the script left behind is known by its parent, this process, even if it has left its cgroup, as after `su -`. */
   attend(0, signals, &terminated);

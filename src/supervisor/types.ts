@@ -118,6 +118,8 @@ export interface ScriptExit {
   signal?: number;
   /** The launcher got SIGTERM, too: not the app was stopped, but everything around it. */
   terminated?: boolean;
+  /** It left no process behind: its launcher, which adopts orphans, had no other child, and nobody had the pipe open. */
+  alone?: boolean;
 }
 
 /** What can be observed of a run now. */
@@ -196,4 +198,6 @@ export interface RunRef {
   launcher?: LauncherId;
   /** The cgroup that the run was started in, "" for none; undefined for a run that the current confinement holds. */
   leaf?: string;
+  /** Its script has ended and left no process behind; see ScriptExit. */
+  alone?: boolean;
 }

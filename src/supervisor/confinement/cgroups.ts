@@ -75,7 +75,7 @@ export function createCgroupConfinement(
   };
   const processes = async (run: RunRef): Promise<number[]> => {
     const inside = cgroups.listProcesses(runDir(run));
-    if (inside.length > 0 || !run.main) return inside;
+    if (inside.length > 0 || !run.main || run.alone) return inside;
     const strays = (await putBack(run)).map(({ pid }) => pid);
     return [...new Set([...cgroups.listProcesses(runDir(run)), ...strays])];
   };

@@ -22,7 +22,8 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
   const before = readMarks(mark);
   const main = before.started?.main ?? run.main;
   const launcher = before.launcher ?? run.launcher;
-  const ref: RunRef = { folder, runId: run.id, main, launcher, leaf: run.leaf };
+  const alone = before.exit?.alone;
+  const ref: RunRef = { folder, runId: run.id, main, launcher, leaf: run.leaf, alone };
   const confinement = deps.confinementOf(ref);
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";
@@ -46,7 +47,7 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
     })
     : listed;
   // It has yet to copy what the last process wrote; then it exits, unless the log hangs.
-  if (exit && processes.length === 0 && launcher && launcherAlive) {
+  if (exit && !alone && processes.length === 0 && launcher && launcherAlive) {
     await hasExited(launcher, lastLinesMs);
   }
   return {

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
+import { readStat } from "../../../src/supervisor/processes.ts";
 import { newRunId } from "../../../src/supervisor/run-ref.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
@@ -36,6 +39,23 @@ test("kills of processes and of whole groups are read, groups only where the ker
   const usage = await usageWith(events(6, "oom_group_kill 1\n"));
   assert.deepEqual([usage?.kills?.processes, usage?.kills?.groups, usage?.cpuSeconds], [6, 1, 2.5]);
   assert.deepEqual((await usageWith(events(3, "")))?.kills?.groups, undefined);
+});
+
+test("an empty cgroup leads to a search for processes that have left it, unless the script left none behind", async (t) => {
+  const root = tempFolder(t).path;
+  const run = { folder: "default_web", runId: newRunId(Date.now()), leaf: "" };
+  await mkdir(join(root, run.folder, run.runId), { recursive: true });
+  await writeFile(join(root, run.folder, run.runId, "cgroup.procs"), "");
+  const confinement = createCgroupConfinement({
+    root: { ok: true, root, how: "override", controllers: [], keeper: join(root, "keeper") },
+    size: { cpus: 1, memoryBytes: 2 ** 30 },
+  });
+  const child = spawn("/bin/sleep", ["300"]);
+  t.after(() => child.kill());
+  await once(child, "spawn");
+  const main = readStat(child.pid!)!;
+  const found = (alone: boolean) => confinement.processes({ ...run, main, alone });
+  assert.deepEqual([await found(true), await found(false)], [[], [main.pid]]);
 });
 
 test("only what is named as the agent names apps and runs is listed: whatever else is below the root is not its own", async (t) => {

@@ -97,6 +97,28 @@ test("whoever sees the exit mark sees all that the script wrote", { skip }, asyn
   assert.deepEqual([readMarks(mark).exit?.code, (await place.readLog()).length], [7, 60_000]);
 });
 
+test(
+  "the exit mark says whether the script left a process behind: a child, an orphan, or one with the pipe",
+  { skip },
+  async () => {
+    using place = await createPlace(await builtLauncher());
+    const gate = join(place.folder, "gate");
+    const waiting = `sh -c "until [ -e '${gate}' ]; do sleep 0.01; done"`;
+    const exits = [
+      "true",
+      `${waiting} >/dev/null 2>&1 &`,
+      `(setsid ${waiting} >/dev/null 2>&1 &)`,
+      `${waiting} &`,
+    ]
+      .map(async (script) => {
+        const mark = await place.start(["sh", "-c", script]);
+        return (await waitFor("its end", () => readMarks(mark).exit)).alone;
+      });
+    assert.deepEqual(await Promise.all(exits), [true, undefined, undefined, undefined]);
+    await writeFile(gate, "");
+  },
+);
+
 test("requests at the same time share one zygote, and each gets its own answer", { skip }, async () => {
   using place = await createPlace(await builtLauncher());
   const marks = await Promise.all(Array.from({ length: 20 }, () => place.start()));

@@ -10,7 +10,7 @@ import { observeRun } from "../../../src/supervisor/run/observe.ts";
 import { ProcessTable } from "../../../src/supervisor/process-table.ts";
 import { execMarker, runMarker } from "../../../src/supervisor/processes.ts";
 import { newRunId } from "../../../src/supervisor/run-ref.ts";
-import type { Run } from "../../../src/supervisor/types.ts";
+import type { Run, RunRef } from "../../../src/supervisor/types.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { appWith, runOf, start } from "../fixtures.ts";
 
@@ -119,6 +119,18 @@ test("a run whose script lives is observed without a look at all processes of th
   assert.equal(scans, 0);
 });
 
+test("a confinement learns that a script has left nothing behind", async () => {
+  for (const [words, alone] of [["alone\n", true], ["", undefined]] as const) {
+    await using seen = await endedRun({ exit: `exit 0\nsignal 0\n${words}` });
+    const asked: unknown[] = [];
+    await seen.processes((run) => {
+      asked.push(run.alone);
+      return [];
+    });
+    assert.deepEqual(asked, [alone]);
+  }
+});
+
 /** A pid that no process has: pids end at 2^22. */
 const ended = 2 ** 22 + 1;
 
@@ -149,12 +161,12 @@ async function endedRun({ claim = statOf(ended), exit = "exit 0\n" } = {}) {
     own: () => process({ [runMarker]: id }),
     /** What is seen where the cgroup lists these. */
     async processes(
-      listed: number[] | (() => number[]),
+      listed: number[] | ((run: RunRef) => number[]),
       fields: Partial<Run> = {},
       held = markers,
     ): Promise<number[]> {
       const list = Array.isArray(listed) ? () => listed : listed;
-      const confinement = { ...held, processes: async () => list() };
+      const confinement = { ...held, processes: async (run: RunRef) => list(run) };
       const deps = { layout, bootId: run.bootId, confinementOf: () => confinement };
       return (await observeRun("default_web", { ...run, ...fields }, deps)).processes;
     },
