@@ -6,8 +6,8 @@
  * what is missing for the caps.
  *
  * An app that runs as root can leave its cgroup, as everything does that `su -` starts where PAM creates a session. Such
- * processes are put back into the run's cgroup: when the cgroup is empty though the script has started, before a stop, and from
- * time to time. What cannot be put back is signaled by pid and start time, and reported as Escaped.
+ * processes are put back into the run's cgroup: when it is empty, unless the script ended and left nothing behind, before a stop,
+ * and from time to time. What cannot be put back is signaled by pid and start time, and reported as Escaped.
  */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
