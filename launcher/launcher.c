@@ -200,7 +200,7 @@ static int claim(const struct run *run) {
   _exit(SETUP_FAILED);
 }
 
-/* Overwrites what the agent reserved, in one write. A shell would say 128 + signal: agents without native launchers read that. */
+/* Overwrites what the agent reserved, in one write. For a signal the status is that of a shell, 128 + signal. */
 static void write_exit(const struct run *run, int mark, int status, bool terminated, bool alone) {
   int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   struct text line;

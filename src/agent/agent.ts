@@ -133,7 +133,7 @@ export async function startAgent(
     startedAt,
   });
   if (client && cluster && options.kubeletListen) {
-    const served = { client, view, supervisor, launcher, ports, pods: cluster.pods };
+    const served = { client, view, launcher, ports, pods: cluster.pods };
     kubelet.start((onPort) => openKubeletListener(options, served, onPort));
   }
   const actions = createAppActions({ source: socket, supervisor, sync, maxApps, nodeName: options.nodeName });
