@@ -452,7 +452,7 @@ struct sample { uint64_t time, position; };
 #define INDEX "app.times."
 #define START_DIGITS 16
 
-struct parts { uint64_t count, bytes, oldest, newest, newest_bytes; };
+struct parts { bool complete; uint64_t count, bytes, oldest, newest, newest_bytes; };
 
 /* As many digits as JavaScript can count. */
 static bool read_digits(const char **at, uint64_t *to) {
@@ -478,8 +478,9 @@ static struct parts list_parts(void) {
   struct entry { uint64_t inode, next; unsigned short length; unsigned char type; char name[]; };
   _Alignas(struct entry) char entries[4096];
   struct parts found = {.oldest = UINT64_MAX};
+  long got;
   lseek(app_log.folder, 0, SEEK_SET);
-  for (long got; (got = syscall(SYS_getdents64, app_log.folder, entries, sizeof entries)) > 0;) {
+  while ((got = syscall(SYS_getdents64, app_log.folder, entries, sizeof entries)) > 0) {
     for (char *at = entries; at < entries + got; at += ((struct entry *)at)->length) {
       const char *name = ((struct entry *)at)->name;
       uint64_t start;
@@ -494,6 +495,7 @@ static struct parts list_parts(void) {
       found.newest_bytes = (uint64_t)info.st_size;
     }
   }
+  found.complete = got == 0;
   return found;
 }
 
@@ -591,6 +593,7 @@ static void open_index(void) {
  */
 static bool open_part(bool next) {
   struct parts parts = list_parts();
+  if (!parts.complete) return false;
   if (app_log.part >= 0) close(app_log.part);
   if (app_log.index >= 0) close(app_log.index);
   app_log.start = parts.newest + (next ? parts.newest_bytes : 0);
@@ -628,17 +631,15 @@ static void add_sample(uint64_t position, uint64_t flags) {
 
 /* Locks the log; its folder is opened again if somebody has removed it. */
 static bool lock_log(void) {
-  for (;;) {
-    struct stat info;
-    if (app_log.folder >= 0) {
-      flock(app_log.folder, LOCK_EX);
-      if (fstat(app_log.folder, &info) == 0 && info.st_nlink > 0) return true;
-      close(app_log.folder);
-    }
-    mkdir(app_log.path, 0750);
-    app_log.folder = open(app_log.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (app_log.folder < 0) return false;
+  struct stat info;
+  if (app_log.folder >= 0) {
+    flock(app_log.folder, LOCK_EX);
+    if (fstat(app_log.folder, &info) == 0 && info.st_nlink > 0) return true;
+    close(app_log.folder);
   }
+  mkdir(app_log.path, 0750);
+  app_log.folder = open(app_log.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return app_log.folder >= 0 && (flock(app_log.folder, LOCK_EX), true);
 }
 
 static bool open_log(const char *path, bool starts) {

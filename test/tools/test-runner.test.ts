@@ -228,7 +228,12 @@ test("suiteOf() decides by the suffix, then by the folder, and defaults to the u
 
 test("what touches the runtime runs on Node and Deno, and the rest on Node alone", () => {
   const both = ["supervisor/contract-native.process", "cli/apps.process", "lib/sleep", "new-folder/new"];
-  const one = ["supervisor/launcher/launcher.process", "install/release.process", "api/percent", "cli/top/update"];
+  const one = [
+    "supervisor/launcher/launcher.process",
+    "install/release.process",
+    "api/percent",
+    "cli/top/update",
+  ];
   for (const name of [...both, ...one]) {
     assert.equal(runsOnDeno(`test/${name}.test.ts`), both.includes(name), name);
   }

@@ -18,8 +18,12 @@ export interface Sample {
   isStart: boolean;
 }
 
-/** How long after its time a sample may speak of bytes. */
-export const sampleMs = 1000;
+/** Returns when the last of a sample's bytes can have been written. A new run starts after the end of the one before it. */
+export function lastTimeOf({ time }: Sample, next?: Sample): number {
+  const end = next === undefined ? Infinity : next.isStart ? next.time - 1 : next.time;
+  // The clock may have been set back since.
+  return Math.max(time, Math.min(time + 999, end));
+}
 
 const sampleBytes = 16;
 const blockSamples = 4096;
@@ -37,14 +41,18 @@ export async function samplesIn(part: Part, from: number, to: number): Promise<S
   return found;
 }
 
-/** Yields the samples of all parts in blocks, the newest first. */
-export async function* samplesBackward(parts: readonly Part[]): AsyncGenerator<Sample[]> {
-  for (const part of parts.toReversed()) {
-    await using index = await openIndex(part);
-    for (let end = index?.count ?? 0; end > 0; end -= blockSamples) {
-      const first = Math.max(0, end - blockSamples);
-      yield (await index!.read(first, end - first)).reverse();
-    }
+/** Returns the first sample of a part; undefined if it has none. */
+export async function firstSample(part: Part): Promise<Sample | undefined> {
+  await using index = await openIndex(part);
+  return (await index?.read(0, 1))?.[0];
+}
+
+/** Yields the samples of a part in blocks, the newest first. */
+export async function* samplesBackward(part: Part): AsyncGenerator<Sample[]> {
+  await using index = await openIndex(part);
+  for (let end = index?.count ?? 0; end > 0; end -= blockSamples) {
+    const first = Math.max(0, end - blockSamples);
+    yield (await index!.read(first, end - first)).reverse();
   }
 }
 

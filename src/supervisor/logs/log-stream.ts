@@ -6,7 +6,7 @@ import { constants, type FileHandle, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { closeInLane, inLane, openInLane } from "../../lib/deadlines/deadlines.ts";
 import { errorCode } from "../../lib/files.ts";
-import { type Sample, sampleMs, samplesBackward, samplesIn } from "./log-index.ts";
+import { firstSample, lastTimeOf, type Sample, samplesBackward, samplesIn } from "./log-index.ts";
 import { listParts, type Part } from "./log-parts.ts";
 
 export interface LogStream {
@@ -85,9 +85,9 @@ export async function openLogStream(
     if (from > part.start + size) return await readFrom(all[0]!.start, length);
     return { position: from, bytes: new Uint8Array() };
   }
-  /** The samples of all parts, the newest first. */
-  async function* samples(all: Part[]): AsyncGenerator<Sample> {
-    const blocks = samplesBackward(all);
+  /** The samples of a part, the newest first. */
+  async function* samples(part: Part): AsyncGenerator<Sample> {
+    const blocks = samplesBackward(part);
     try {
       for (let next; !(next = await reading(() => blocks.next())).done;) yield* next.value;
     } finally {
@@ -124,18 +124,31 @@ export async function openLogStream(
       return [{ time: Math.floor(info?.mtimeMs ?? 0), position, isStart: false }, ...found];
     },
     async positionSince(time) {
+      let next: Sample | undefined;
       let since = Infinity;
-      for await (const { time: written, position } of samples(await parts())) {
-        if (written + sampleMs <= time) break;
-        since = position;
+      for (const part of (await parts()).reverse()) {
+        const first = await reading(() => firstSample(part));
+        if (first && first.time < time) {
+          for await (const sample of samples(part)) {
+            if (lastTimeOf(sample, next) < time) break;
+            next = sample;
+            since = sample.position;
+          }
+          break;
+        }
+        next = first;
+        since = part.start;
       }
       return since;
     },
     async previousRun() {
       const all = await parts();
       const starts: number[] = [];
-      for await (const { isStart, position } of samples(all)) {
-        if (isStart && starts.push(position) === 2) break;
+      for (const part of all.toReversed()) {
+        for await (const { isStart, position } of samples(part)) {
+          if (isStart && starts.push(position) === 2) break;
+        }
+        if (starts.length === 2) break;
       }
       const [end, start = all[0]?.start ?? 0] = starts;
       return end === undefined || (starts.length === 1 && end <= start) ? undefined : { start, end };
