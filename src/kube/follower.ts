@@ -3,10 +3,9 @@
  * controllers of a process need is listed and watched once.
  */
 import type { Logger } from "../lib/log.ts";
-import { isObject } from "../lib/objects.ts";
 import type { KubeClient } from "./client/client.ts";
 import type { FollowerState } from "./controller.ts";
-import { objectKey, tidy } from "./objects.ts";
+import { objectKey, select } from "./objects.ts";
 import { isEarlier, isLater } from "./resource-version.ts";
 import type { KubeResource } from "./resources.ts";
 import { followList, type FollowOptions } from "./watch/watch.ts";
@@ -58,7 +57,7 @@ export function createHub(client: KubeClient, log: Logger): Hub {
   let running: Promise<unknown> | undefined;
   return {
     join(sink, onChange) {
-      const { resource, options: { keep: _, ...options } = {} } = sink;
+      const { resource, options: { keep: _, slim: __, ...options } = {} } = sink;
       const key = JSON.stringify([resource, options]);
       const state = { name: resource.plural, listed: false, alive: false, message: "not listed yet" };
       const one = shared.get(key) ?? { sinks: [], state, listeners: [] };
@@ -90,44 +89,37 @@ export function createFollowers(hub: Hub, onChange: () => void = () => {}): Foll
   };
 }
 
-/** Gives each sink a copy of its own, since `keep` removes what its controller does not need. Texts and lists are shared. */
+/** Follows once for all sinks: what each of them keeps of an object travels as its share, and the rest is dropped. */
 function combine<T extends KubeObject>(sinks: readonly Sink<T>[]): Sink<T> {
   const [first] = sinks as [Sink<T>];
   if (sinks.length === 1) return first;
-  const copies = new WeakMap<T, (Identified<T> | undefined)[]>();
-  const keep = (object: T) => {
-    tidy(object, first.resource);
-    const own = sinks.map(({ options }) => {
-      const copy = copyOf(object);
-      return options?.keep && !options.keep(copy) ? undefined : copy as Identified<T>;
-    });
-    copies.set(object, own);
-    for (const field of Object.keys(object)) if (field !== "metadata") delete object[field as keyof T];
-    return own.some(Boolean);
+  type Shared = { metadata: T["metadata"]; shares: (Identified<T> | undefined)[] };
+  const sharesOf = (object: T) => (object as unknown as Shared).shares;
+  const slim = (object: T) => {
+    const shares = sinks.map(({ resource, options }) => select(object, { resource, ...options }));
+    return { metadata: object.metadata, shares } satisfies Shared as unknown as T;
   };
   return {
     ...first,
-    options: { ...first.options, keep },
+    options: {
+      ...first.options,
+      keep: (object) => sinks.some(({ options }) => options?.keep?.(object) ?? true),
+      slim,
+    },
     replace(items, rewound, version) {
       for (const [at, sink] of sinks.entries()) {
-        sink.replace(items.flatMap((item) => copies.get(item)?.[at] ?? []), rewound, version);
+        sink.replace(items.flatMap((item) => sharesOf(item)[at] ?? []), rewound, version);
       }
     },
     apply(object) {
       for (const [at, sink] of sinks.entries()) {
-        const copy = copies.get(object)?.[at];
-        if (copy) sink.apply(copy);
+        const share = sharesOf(object)[at];
+        if (share) sink.apply(share);
         else sink.remove(object);
       }
     },
     remove: (object) => sinks.forEach((sink) => sink.remove(object)),
   };
-}
-
-/** Copies an object and its parts: as deep as any `keep` changes it. */
-function copyOf<T extends KubeObject>(object: T): T {
-  const parts = Object.entries(object).map(([name, part]) => [name, isObject(part) ? { ...part } : part]);
-  return Object.fromEntries(parts);
 }
 
 /** Runs until the signal aborts, and keeps `state` up to date. */

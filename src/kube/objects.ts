@@ -34,12 +34,26 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** Prepares an object for keeping: removes `managedFields`, often half of it, and sets its kind. */
+/** What is kept of a resource: which objects, and what of them. A list holds all of that until it is complete. */
+export interface Selection<T> {
+  keep?: (object: T) => boolean;
+  slim?: (object: T) => T;
+}
+
+/** Returns what is kept of an object; undefined if nothing is. */
+export function select<T extends KubeObject>(
+  object: T,
+  { resource, keep, slim }: Selection<T> & { resource: KubeResource },
+): Identified<T> | undefined {
+  if (keep && !keep(object)) return undefined;
+  const tidied = tidy(object, resource);
+  return slim ? slim(tidied) as Identified<T> : tidied;
+}
+
+/** Returns the object without `managedFields`, often half of it, and with its kind. */
 export function tidy<T extends KubeObject>(object: T, resource: KubeResource): Identified<T> {
-  delete (object.metadata as { managedFields?: unknown }).managedFields;
-  object.apiVersion ??= apiVersionOf(resource);
-  object.kind ??= resource.kind;
-  return object as Identified<T>;
+  const { managedFields: _, ...metadata } = object.metadata as { managedFields?: unknown };
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object, metadata } as Identified<T>;
 }
 
 /** Returns `namespace/name`, or `name` for objects without a namespace. */

@@ -29,7 +29,7 @@ export function followSets(hub: Hub, { store, nodes: known }: { store: Store; no
   const followers = createFollowers(hub);
   const { follow } = followers;
   follow(into(ncappsets, store.sets));
-  follow(into(ncapps, store.apps, { keep: slim }));
+  follow(into(ncapps, store.apps, { slim }));
   follow(into(controllerRevisions, store.revisions, { keep: isOfSet }));
   follow<Wire<V1Node>>({
     resource: nodes,

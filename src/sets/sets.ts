@@ -109,7 +109,7 @@ export function createSetsController(options: SetsOptions): Controller {
         const { items, resourceVersion } = await listAll<App>(client, {
           resource: ncapps,
           labelSelector,
-          keep: slim,
+          slim,
           signal,
         });
         const isListed = ({ metadata }: App) => metadata.labels?.[setLabels.revision] !== undefined;

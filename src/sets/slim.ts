@@ -3,16 +3,13 @@ import { setKind } from "../api/names.ts";
 import type { NCAppStatus } from "../api/types.ts";
 import type { App } from "./types.ts";
 
-/** Removes the rest, in place, and returns true to keep the app: a list holds all objects until it is complete. */
-export function slim(app: App): true {
-  const { metadata, status } = app;
-  if (!metadata.ownerReferences?.some(({ kind, controller }) => controller && kind === setKind)) {
-    const { nodeName } = app.spec ?? {};
-    delete metadata.annotations;
-    app.spec = nodeName ? { nodeName } : {};
-    delete app.status;
-  } else if (status) app.status = slimStatus(status);
-  return true;
+export function slim({ status, ...app }: App): App {
+  if (app.metadata.ownerReferences?.some(({ kind, controller }) => controller && kind === setKind)) {
+    return status ? { ...app, status: slimStatus(status) } : app;
+  }
+  const { annotations: _, ...metadata } = app.metadata;
+  const { nodeName } = app.spec ?? {};
+  return { ...app, metadata, spec: nodeName ? { nodeName } : {} };
 }
 
 /** Usage changes all the time, and decides nothing. */

@@ -10,7 +10,7 @@ import { apiVersion, kind, setLabels } from "../api/names.ts";
 import type { AppTemplate, NCAppSetStatus } from "../api/types.ts";
 import type { KubeClient, KubeRequest } from "../kube/client/client.ts";
 import { hasStatus, KubeError, wasAnswered } from "../kube/kube-error.ts";
-import { objectProblem } from "../kube/objects.ts";
+import { objectProblem, select } from "../kube/objects.ts";
 import {
   apiVersionOf,
   controllerRevisions,
@@ -38,11 +38,11 @@ export interface SetWriter {
 interface Kept<T extends { metadata: Meta }> {
   resource: KubeResource;
   objects: ObjectStore<T>;
-  tidy?: (object: T) => void;
+  slim?: (object: T) => T;
 }
 
 export function createSetWriter(client: KubeClient, store: Store, signal: AbortSignal): SetWriter {
-  const apps: Kept<App> = { resource: ncapps, objects: store.apps, tidy: slim };
+  const apps: Kept<App> = { resource: ncapps, objects: store.apps, slim };
   const revisions: Kept<Revision> = { resource: controllerRevisions, objects: store.revisions };
   const sets: Kept<AppSet> = { resource: ncappsets, objects: store.sets };
   /** By the uid of the set. */
@@ -51,7 +51,7 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
   const send = <T>(request: KubeRequest) => client.request<T>({ timeoutMs: 10_000, signal, ...request });
 
   const keep = <T extends { metadata: Meta }>(
-    { resource, objects, tidy }: Kept<T>,
+    { resource, objects, slim }: Kept<T>,
     object: T,
     path: string,
   ) => {
@@ -64,9 +64,7 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
         reason: "BadAnswer",
       });
     }
-    delete (object.metadata as { managedFields?: unknown }).managedFields;
-    tidy?.(object);
-    objects.apply(object);
+    objects.apply(select<T>(object, { resource, slim })!);
   };
 
   /** Brings the newest version of an object into the store. */

@@ -10,7 +10,7 @@ import { accept, apiServer, isStream, isWatch, line, lists, ncapp, withClient } 
 const named = (name: string, resourceVersion: string) =>
   ncapp(name, "node-a", { resourceVersion, uid: `uid-${name}`, labels: { a: "b" } });
 
-test("a resource that two controllers follow is listed and watched once, and each has its own copy", async () => {
+test("a resource that two controllers follow is listed and watched once, and each gets what it keeps", async () => {
   const answer = apiServer({
     lists: [lists([named("one", "5"), named("two", "6")])],
     watches: [
@@ -21,11 +21,11 @@ test("a resource that two controllers follow is listed and watched once, and eac
   await withClient(answer, async (client, server) => {
     const hub = createHub(client, silentLogger);
     const ending = new AbortController();
-    const follow = (keep: (app: NCApp) => boolean) => {
+    const follow = (options: Sink<NCApp>["options"] = {}) => {
       const kept = new Map<string, NCApp>();
       const sink: Sink<NCApp> = {
         resource: ncapps,
-        options: { keep },
+        options,
         ...eachOf<NCApp>(
           (app) => void kept.set(app.metadata.name, app),
           ({ metadata }) => void kept.delete(metadata.name),
@@ -35,9 +35,15 @@ test("a resource that two controllers follow is listed and watched once, and eac
       followers.follow(sink);
       return { kept, followers };
     };
-    const slim = follow((app) => delete app.spec.shellFile && delete app.metadata.labels);
-    const whole = follow(() => true);
-    const none = follow(() => false);
+    const slim = follow({
+      slim: ({ metadata: { labels: _, ...metadata }, spec: { nodeName }, ...app }) => ({
+        ...app,
+        metadata,
+        spec: { nodeName },
+      }),
+    });
+    const whole = follow();
+    const none = follow({ keep: () => false });
     const running = Promise.all([slim, whole, none].map(({ followers }) => followers.run(ending.signal)));
     await waitFor("the watch was read", () => whole.kept.get("one")?.metadata.resourceVersion === "11");
     await waitFor("one is deleted", () => whole.kept.size === 1);

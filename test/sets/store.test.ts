@@ -96,12 +96,8 @@ test("a set is told what concerns it, and not that an app used some memory", () 
   const owner = { apiVersion: "v1", kind: "NCAppSet", name: "web", uid: "uid-web", controller: true };
   const app = (resourceVersion: string, status: NonNullable<App["status"]>, owned = true): App => {
     const object = ncapp({ metadata: { name: "web-n1", resourceVersion }, status });
-    const result = {
-      ...object,
-      metadata: { ...object.metadata, ...(owned ? { ownerReferences: [owner] } : {}) },
-    };
-    slim(result);
-    return result;
+    const metadata = { ...object.metadata, ...(owned ? { ownerReferences: [owner] } : {}) };
+    return slim({ ...object, metadata });
   };
   told.length = 0;
   store.apps.apply(app("2", { ready: true, cpuPCT: "1.0" }));
@@ -116,11 +112,10 @@ test("a set is told what concerns it, and not that an app used some memory", () 
 });
 
 test("slim() keeps of other apps only their names, labels and node", () => {
-  const app = ncapp({
+  const app = slim(ncapp({
     metadata: { labels: { a: "b" }, annotations: { c: "d" } },
     spec: { nodeName: "n1", args: ["x"] },
-  });
-  slim(app);
+  }));
   assert.deepEqual([app.spec, app.metadata.labels, app.metadata.annotations], [
     { nodeName: "n1" },
     { a: "b" },

@@ -2,20 +2,19 @@
  * Lists a resource, page by page.
  *
  * Guarantees: the result is complete, from one snapshot, and checked object by object. Anything that is not certainly the
- * requested list is a KubeError, never a shorter or empty list. Only objects that pass `keep` stay in memory; the rest of a
- * page is dropped before the next one is read.
+ * requested list is a KubeError, never a shorter or empty list. Only what `keep` and `slim` leave stays in memory; the
+ * rest of a page is dropped before the next one is read.
  * Caveat: a page is decoded at once, so memory follows the page size; if pages are too large, smaller ones are requested.
  */
 import type { KubeClient } from "../client/client.ts";
 import { isExpired, KubeError } from "../kube-error.ts";
-import { type Expected, objectProblem, tidy } from "../objects.ts";
+import { type Expected, objectProblem, select, type Selection } from "../objects.ts";
 import { apiVersionOf, resourcePath } from "../resources.ts";
 import type { Identified, KubeObject } from "../wire.ts";
 
-export interface ListOptions<T> extends Expected {
+export interface ListOptions<T> extends Expected, Selection<T> {
   labelSelector?: string;
   fieldSelector?: string;
-  keep?: (object: T) => boolean;
   pageSize?: number;
   signal?: AbortSignal;
 }
@@ -47,7 +46,7 @@ async function readPages<T extends KubeObject>(
   options: ListOptions<T>,
   limit: number,
 ): Promise<Listed<T>> {
-  const { resource, namespace, labelSelector, fieldSelector, keep = () => true, signal } = options;
+  const { resource, namespace, labelSelector, fieldSelector, signal } = options;
   const path = resourcePath(resource, { namespace });
   const items: Identified<T>[] = [];
   let resourceVersion: string | undefined;
@@ -64,7 +63,10 @@ async function readPages<T extends KubeObject>(
         reason: "BadAnswer",
       });
     }
-    for (const item of page.items) if (keep(item)) items.push(tidy(item, resource));
+    for (const item of page.items) {
+      const kept = select(item, options);
+      if (kept) items.push(kept);
+    }
     resourceVersion = page.metadata.resourceVersion;
     next = page.metadata.continue || undefined;
   } while (next);

@@ -3,8 +3,8 @@
  * from the API server's cache, one object at a time instead of a page.
  *
  * Guarantees: the result is complete and checked object by object, as that of `listAll`: it exists only if the server has marked the
- * end of the objects. A server that cannot do this is a value, and costs at most `patience`. Objects that do not pass `keep` are
- * dropped as they arrive.
+ * end of the objects. A server that cannot do this is a value, and costs at most `patience`. What `keep` and `slim` leave out is
+ * dropped as it arrives.
  *
  * Servers that cannot: before 1.27 they reject `resourceVersionMatch` in a watch, later ones the parameter unless their feature gate
  * is on (the default since 1.34). With an etcd before 3.4.31 or 3.5.13 they accept the watch and send an error. Something in between
@@ -12,16 +12,15 @@
  */
 import type { KubeClient, Query } from "../client/client.ts";
 import { KubeError } from "../kube-error.ts";
-import { type Expected, objectKey, objectProblem, tidy } from "../objects.ts";
+import { type Expected, objectKey, objectProblem, select, type Selection } from "../objects.ts";
 import { resourcePath } from "../resources.ts";
 import { asStatus, type Identified, type KubeObject } from "../wire.ts";
 import { isSelectorRefusal } from "./field-selector.ts";
 import type { Listed } from "./list.ts";
 import { openWatch, type WatchLimits, type WatchLine, type WatchStream } from "./watch-stream.ts";
 
-export interface StreamListOptions<T> extends Expected {
+export interface StreamListOptions<T> extends Expected, Selection<T> {
   query: Query;
-  keep: (object: T) => boolean;
   /** How long the server may be silent, and how long the list may take in all. */
   patience: WatchLimits;
   signal: AbortSignal;
@@ -88,14 +87,15 @@ export type Collected =
 export function collectInitial<T extends KubeObject>(
   items: Map<string, Identified<T>>,
   { type, object }: WatchLine,
-  { keep, ...expected }: Expected & { keep: (object: T) => boolean },
+  options: Expected & Selection<T>,
 ): Collected {
   if (type === "ERROR") return { kind: "unsupported", why: asStatus(object)?.message ?? "an error" };
   if (type === "BOOKMARK") return takeBookmark(object as Bookmark);
-  const why = objectProblem(object, expected);
+  const why = objectProblem(object, options);
   if (why) return { kind: "invalid", why };
   const key = objectKey(object as T);
-  if (type !== "DELETED" && keep(object as T)) items.set(key, tidy(object as T, expected.resource));
+  const kept = type === "DELETED" ? undefined : select(object as T, options);
+  if (kept) items.set(key, kept);
   else items.delete(key);
   return { kind: "more" };
 }

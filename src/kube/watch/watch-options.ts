@@ -3,6 +3,7 @@ import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import { steadyNow } from "../../lib/time.ts";
 import { createFieldSelector } from "./field-selector.ts";
 import type { KubeError } from "../kube-error.ts";
+import type { Selection } from "../objects.ts";
 import type { KubeResource } from "../resources.ts";
 import type { Identified, KubeObject } from "../wire.ts";
 import type { WatchLimits } from "./watch-stream.ts";
@@ -18,14 +19,13 @@ export type WatchEvent<T extends KubeObject> =
 /** Why a watch connection was replaced, for metrics. */
 export type RestartReason = "ended" | "silent" | "lost" | "expired" | "relist";
 
-export interface FollowOptions<T> {
+export interface FollowOptions<T> extends Selection<T> {
   resource: KubeResource;
   /** Default: all namespaces. */
   namespace?: string;
   labelSelector?: string;
   /** A hint: the server may not be able to filter by it, so `keep` must select the same objects. */
   fieldSelector?: string;
-  keep?: (object: T) => boolean;
   pageSize?: number;
   /** List by a watch that starts with all objects, if the server can do that (stream-list.ts). */
   streaming?: boolean;
@@ -54,7 +54,6 @@ export function withDefaults<T>(options: FollowOptions<T>) {
   const { now = steadyNow, random = Math.random, rejectedRetryMs = 3_600_000 } = options;
   return {
     ...options,
-    keep: options.keep ?? (() => true),
     relistMs: options.relistMs ?? 300_000,
     relistRetryMs: options.relistRetryMs ?? 30_000,
     silenceMs: options.silenceMs ?? 90_000,

@@ -2,7 +2,7 @@
 import type { KubeClient } from "../client/client.ts";
 import { isExpired, KubeError } from "../kube-error.ts";
 import { listAll, type Listed } from "./list.ts";
-import { objectKey, objectProblem, tidy } from "../objects.ts";
+import { objectKey, objectProblem, select, tidy } from "../objects.ts";
 import { resourcePath } from "../resources.ts";
 import type { FollowSettings, WatchEvent } from "./watch-options.ts";
 import { streamList } from "./stream-list.ts";
@@ -55,7 +55,7 @@ export function createSteps<T extends KubeObject>(
   settings: FollowSettings<T>,
   signal: AbortSignal,
 ) {
-  const { resource, namespace, labelSelector, keep, selector, backoff, onRestart, now, random } = settings;
+  const { resource, namespace, labelSelector, selector, backoff, onRestart, now, random } = settings;
   const path = resourcePath(resource, { namespace });
   const asked = { method: "GET", url: client.access.server.origin + path };
   /** Keys of objects that were reported and not deleted since: only these can be reported as deleted. */
@@ -89,10 +89,7 @@ export function createSteps<T extends KubeObject>(
   }
 
   async function listPages(): Promise<Listed<T> & { stream?: undefined }> {
-    const { pageSize } = settings;
-    return await selector.use((fieldSelector) =>
-      listAll(client, { resource, namespace, labelSelector, fieldSelector, keep, pageSize, signal })
-    );
+    return await selector.use((fieldSelector) => listAll(client, { ...settings, fieldSelector, signal }));
   }
 
   /** Resolves to undefined if a list in pages is needed. */
@@ -102,7 +99,7 @@ export function createSteps<T extends KubeObject>(
     // If the connection breaks during the list, pages may pass where a long answer does not.
     streamAt = now() + relistRetryMs;
     const streamed = await selector.use((fieldSelector) =>
-      streamList(client, { resource, namespace, query: watchQuery(fieldSelector), keep, patience, signal })
+      streamList(client, { ...settings, query: watchQuery(fieldSelector), patience, signal })
     );
     streamAt = streamed.kind === "listed" ? -Infinity : now() + rejectedRetryMs;
     return streamed.kind === "listed" ? streamed : undefined;
@@ -166,9 +163,10 @@ export function createSteps<T extends KubeObject>(
   function tell(type: string, object: T): WatchEvent<T> | undefined {
     if (type === "BOOKMARK") return { type: "alive" };
     const key = objectKey(object);
-    if (type !== "DELETED" && keep(object)) {
+    const kept = type === "DELETED" ? undefined : select(object, settings);
+    if (kept) {
       known.add(key);
-      return { type: "applied", object: tidy(object, resource) };
+      return { type: "applied", object: kept };
     }
     return known.delete(key) ? { type: "deleted", object: tidy(object, resource) } : undefined;
   }

@@ -104,10 +104,9 @@ export function readPod(pod: Identified<Pod>): KnownPod {
   };
 }
 
-/** Removes the spec, which `readPod` does not need, and returns true to keep the Pod: a list holds all Pods until it is complete. */
-export function slimPod(pod: Pod): true {
-  delete pod.spec;
-  return true;
+/** Leaves out the spec, which `readPod` does not need. */
+export function slimPod({ spec: _, ...pod }: Pod): Pod {
+  return pod;
 }
 
 function isUsable(pod: KnownPod, { owner, app, status }: ShownApp, node: string): boolean {

@@ -19,7 +19,7 @@ export async function loadCluster(
     listAll<Wire<V1ResourceQuota>>(client, { resource: resourceQuotas }),
     listAll<Wire<V1Node>>(client, { resource: nodes }),
     listAll<Lease>(client, { resource: leases, namespace: leaseNamespace, keep: isAgentLease }),
-    listAll<SlimApp>(client, { resource: ncapps, keep: slim }),
+    listAll<SlimApp>(client, { resource: ncapps, slim }),
   ]);
   for (const item of classes.items) cluster.apps.applyPriorityClass(item);
   for (const item of ranges.items) cluster.applyLimitRange(item);

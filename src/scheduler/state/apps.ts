@@ -71,9 +71,9 @@ export class Apps {
    */
   applyAnswer(object: SlimApp): void {
     // As a list and a watch do: it also finds out whether the object is a mirror or a copy of one.
-    slim(object);
-    const known = this.#apps.get(keyOf(object));
-    if (known && isLater(object.metadata.resourceVersion ?? "", known.resourceVersion)) this.#update(object);
+    const slimmed = slim(object);
+    const known = this.#apps.get(keyOf(slimmed));
+    if (known && isLater(slimmed.metadata.resourceVersion, known.resourceVersion)) this.#update(slimmed);
   }
 
   /** Removes an app that is gone. The uid protects an app that was created again under its name. */

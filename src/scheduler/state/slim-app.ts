@@ -16,16 +16,18 @@ export interface SlimApp extends Omit<NCApp, "metadata" | "spec" | "status"> {
 export type SlimSpec = Omit<NCAppSpec, typeof removedFields[number]>;
 export type SlimStatus = Omit<NCAppStatus, "lastExit">;
 
-/**
- * Removes what the scheduler never reads, mostly the program and its environment, and returns true to keep the app. A list holds all
- * objects until it is complete; without this, they would be most of the scheduler's memory.
- */
-export function slim(app: SlimApp): true {
-  const { metadata, spec, status } = app as NCApp;
-  if (!isMirror({ metadata })) delete metadata.annotations;
-  else metadata.annotations = { [annotations.mirror]: metadata.annotations?.[annotations.mirror] ?? "" };
-  delete metadata.labels;
-  for (const field of removedFields) delete spec?.[field];
-  delete status?.lastExit;
-  return true;
+/** Leaves out what the scheduler never reads, mostly the program and its environment: most of its memory otherwise. */
+export function slim({ metadata, spec, status, ...app }: SlimApp): SlimApp {
+  const { labels: _, annotations: all, ...rest } = metadata as NCApp["metadata"];
+  const mark = isMirror({ metadata }) && { [annotations.mirror]: all?.[annotations.mirror] ?? "" };
+  return {
+    ...app,
+    metadata: { ...rest, ...(mark && { annotations: mark }) },
+    spec: without(spec, removedFields),
+    ...(status && { status: without(status, ["lastExit"]) }),
+  };
+}
+
+function without<T extends object>(object: T, fields: readonly string[]): T {
+  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field))) as T;
 }
