@@ -51,10 +51,19 @@ export function wasAnswered(error: unknown): boolean {
   return error instanceof KubeError && error.status !== undefined;
 }
 
-/** Reports whether the server decided against the request: nothing was written, and others may well be accepted. */
-export function wasRejected(error: unknown): boolean {
-  return error instanceof KubeError && error.status !== undefined && error.status < 500 &&
-    error.status !== 429;
+/** Reports whether the server decided against the request: nothing was written, the same would not be, and others may well be. */
+export function wasRejected(error: unknown): error is KubeError {
+  const { status = 0 } = error instanceof KubeError ? error : {};
+  return status >= 400 && status < 500 && ![401, 408, 429].includes(status);
+}
+
+/**
+ * Reports whether the object is not the one that a write was based on. An old resourceVersion is answered with 409, another uid with
+ * 409 or 422 (Kubernetes 1.20), an object that is gone with 404.
+ */
+export function isOutdated(error: unknown): boolean {
+  return hasStatus(error, 409) || hasStatus(error, 404) ||
+    hasStatus(error, 422) && error.message.includes("metadata.uid");
 }
 
 /** Reports whether the requested version is no longer in the server's history. */

@@ -5,10 +5,9 @@
  * Guarantees: what other clients write to the Node stays; a write is rejected if the Node was recreated or changed since it was read;
  * an unchanged Node costs one write every five minutes.
  */
-import type { KubeClient, KubeRequest } from "../kube/client/client.ts";
-import { hasStatus, KubeError } from "../kube/kube-error.ts";
-import { objectProblem } from "../kube/objects.ts";
-import { nodes, resourcePath } from "../kube/resources.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { type Objects, objectsOf } from "../kube/guarded-write.ts";
+import { nodes } from "../kube/resources.ts";
 import type { Logger } from "../lib/log.ts";
 import { mergePatch } from "../lib/objects.ts";
 import {
@@ -46,52 +45,29 @@ export function createRegistration(options: RegistrationOptions): Registration {
   const { client, node: name, mode, log, heartbeatMs = 300_000, now = Date.now } = options;
   let known: Registration["node"];
 
-  /** A 200 may be the page of a proxy: only a Node counts as an answer. */
-  const ask = async (request: Partial<KubeRequest>) => {
-    const { method = "GET", path = resourcePath(nodes, { name }) } = request;
-    const node = await client.request<Node>({ path, timeoutMs: 10_000, ...request });
-    const problem = objectProblem(node, { resource: nodes });
-    if (!problem) return node;
-    const url = client.access.server.origin + path;
-    throw new KubeError(`not a Node: ${problem}`, { method, url, reason: "BadAnswer" });
-  };
-
-  const create = async (picture: NodePicture, signal?: AbortSignal) => {
-    const node = await ask({
-      method: "POST",
-      path: resourcePath(nodes),
-      body: newNode(picture, now()),
-      signal,
-    });
+  const create = async (objects: Objects<Node>, picture: NodePicture) => {
+    const { metadata: { uid } } = await objects.create(newNode(picture, now()));
     log.info("registered the node", { node: name });
-    known = { uid: node.metadata?.uid ?? "", registered: true };
+    known = { uid, registered: true };
   };
 
-  /** Writes what differs and returns the Node as it is then. The resourceVersion rejects a change that is based on an older one. */
+  /** Writes what differs and returns the Node as it is then. */
   const write = async (
+    objects: Objects<Node>,
     node: Node,
     wanted: Pick<Node, "metadata" | "spec" | "status">,
     subresource?: string,
-    signal?: AbortSignal,
   ) => {
     const patch = mergePatch(node, { ...node, ...wanted });
-    if (!patch) return node;
-    const { uid, resourceVersion } = node.metadata ?? {};
-    const body = { ...patch, metadata: { ...patch.metadata as object, uid, resourceVersion } };
-    return await ask({ method: "PATCH", path: resourcePath(nodes, { name, subresource }), body, signal });
+    return patch ? await objects.patch({ ...node.metadata, subresource }, patch) : node;
   };
 
-  const lookAfter = async (node: Node, picture: NodePicture, signal?: AbortSignal) => {
+  const lookAfter = async (objects: Objects<Node>, node: Node, picture: NodePicture) => {
     const isNew = ownerOf(node) !== "agent";
     if (isNew) log.info("took over the node", { node: name, from: ownerOf(node) });
-    const current = await write(
-      node,
-      isNew ? adopted(node, picture) : lookedAfter(node, picture),
-      undefined,
-      signal,
-    );
+    const current = await write(objects, node, isNew ? adopted(node, picture) : lookedAfter(node, picture));
     const status = nodeStatus(current.status ?? {}, picture, now());
-    if (isDue(current, status, now(), heartbeatMs)) await write(current, { status }, "status", signal);
+    if (isDue(current, status, now(), heartbeatMs)) await write(objects, current, { status }, "status");
   };
 
   return {
@@ -100,22 +76,21 @@ export function createRegistration(options: RegistrationOptions): Registration {
     },
     async syncOnce(picture, signal) {
       if (mode === "never") return;
+      const objects = objectsOf<Node>(client, nodes, { signal });
       // From the server's cache, as kubelets read it: this is a node's most frequent read, and spares etcd. If the cache lags, the
       // write is rejected by its resourceVersion, or the creation by the name, and the next call reads it again.
-      const node = await ask({ query: { resourceVersion: "0" }, signal }).catch((error) =>
-        hasStatus(error, 404) ? undefined : Promise.reject(error)
-      );
+      const node = await objects.read({ name }, { query: { resourceVersion: "0" } });
       if (!node) {
         if (known) log.warn("the Node was deleted; registering it again", { node: name });
         // A Lease that belongs to a deleted Node is deleted too.
         known = undefined;
-        return await create(picture, signal);
+        return await create(objects, picture);
       }
       const registered = mode === "always" || ownerOf(node) !== "kubelet";
       if (known?.registered && !registered) log.info("a kubelet has taken the node over", { node: name });
-      known = { uid: node.metadata?.uid ?? "", registered };
-      if (registered) await lookAfter(node, picture, signal);
-      else await write(node, leftToKubelet(node), undefined, signal);
+      known = { uid: node.metadata.uid, registered };
+      if (registered) await lookAfter(objects, node, picture);
+      else await write(objects, node, leftToKubelet(node));
     },
   };
 }

@@ -27,6 +27,7 @@ import { seededRandom } from "./seeded-random.ts";
 import { ClusterState, type NodeLiveness } from "./state/state.ts";
 import type { Policy, SchedulerApp } from "./types.ts";
 import {
+  createAppWrites,
   createBinder,
   createDeferredWork,
   createEvictor,
@@ -140,15 +141,9 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
   const { client, log, identity, schedulerName, policy, bindPlaces = maxBinds, defaultTolerationMs } =
     options;
   const recorder = createEventRecorder({ client, component: schedulerName, node: identity, log });
-  const writer = createStatusWriter({
-    client,
-    log,
-    signal,
-    lookup: (key) => cluster.apps.get(key),
-    apply: (object) => cluster.apps.applyAnswer(object),
-    gone: (key, uid) => cluster.apps.remove(key, uid),
-  });
-  const shared = { client, log, cluster, writer, recorder, metrics, mayWrite, signal };
+  const writes = createAppWrites(client, cluster, signal);
+  const writer = createStatusWriter({ writes, log, signal, lookup: (key) => cluster.apps.get(key) });
+  const shared = { writes, log, cluster, writer, recorder, metrics, mayWrite, signal };
   const isBusy = () => binder.inFlight > 0 || queue.sizes.active > 0;
   const deferred = createDeferredWork({ isBusy, signal });
   const deferredEvents = createDeferredWork({ isBusy, signal, delayMs: 0 });
@@ -161,7 +156,7 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
   const evictor = createEvictor({ ...shared, onTaintEviction: (key) => queue.delayEvicted(key) });
   const fates = createNodeFates({ observed, defaultTolerationMs });
   const losses = createLossKeeper({ cluster, writer, evictor, recorder, log, fates, defaultTolerationMs });
-  const holds = createHoldKeeper({ client, log, cluster, fateOf: fates.of, mayWrite, signal });
+  const holds = createHoldKeeper({ writes, log, cluster, fateOf: fates.of, mayWrite, signal });
   cluster.onAppChanged = holds.check;
   const quotas = createQuotaKeeper({ client, cluster, log, signal });
   const rules = createRuleKeeper({ cluster, writer, recorder, log });

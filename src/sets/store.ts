@@ -57,7 +57,7 @@ export class ObjectStore<T extends Stored> {
   }
 
   /** The watch has shown a deletion, or the server says that the object is gone. */
-  remove({ namespace, name, uid }: Meta, { seen = true } = {}): void {
+  remove({ namespace, name, uid }: Pick<Meta, "namespace" | "name" | "uid">, { seen = true } = {}): void {
     const key = appKey(namespace, name);
     const before = this.#all.get(key);
     if (seen) this.#deleted.delete(uid);

@@ -8,22 +8,22 @@
  */
 import { apiVersion, kind, setLabels } from "../api/names.ts";
 import type { AppTemplate, NCAppSetStatus } from "../api/types.ts";
-import type { KubeClient, KubeRequest } from "../kube/client/client.ts";
-import { hasStatus, KubeError, wasAnswered } from "../kube/kube-error.ts";
-import { objectProblem, select } from "../kube/objects.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { type Objects, objectsOf } from "../kube/guarded-write.ts";
+import { hasStatus, isOutdated, wasAnswered } from "../kube/kube-error.ts";
+import { select } from "../kube/objects.ts";
 import {
   apiVersionOf,
   controllerRevisions,
   type KubeResource,
   ncapps,
   ncappsets,
-  resourcePath,
 } from "../kube/resources.ts";
 import { applyMergePatch, mergePatch } from "../lib/objects.ts";
 import { ownerOf } from "./plan/plan.ts";
 import { slim } from "./slim.ts";
 import type { ObjectStore, Store } from "./store.ts";
-import type { Action, App, AppSet, Meta, NewApp, Revision } from "./types.ts";
+import type { Action, App, AppSet, Meta, NewApp } from "./types.ts";
 
 /** `outdated`: the object has changed, and the store has its newest version now. `unchanged`: there was nothing to write. */
 export type Written = "done" | "outdated" | "unchanged";
@@ -35,139 +35,95 @@ export interface SetWriter {
   readUnsure(set: AppSet): Promise<void>;
 }
 
+/** Objects at the server, and in the store as far as `slim` leaves them. */
 interface Kept<T extends { metadata: Meta }> {
   resource: KubeResource;
-  objects: ObjectStore<T>;
+  objects: Objects<T>;
+  stored: ObjectStore<T>;
   slim?: (object: T) => T;
 }
 
 export function createSetWriter(client: KubeClient, store: Store, signal: AbortSignal): SetWriter {
-  const apps: Kept<App> = { resource: ncapps, objects: store.apps, slim };
-  const revisions: Kept<Revision> = { resource: controllerRevisions, objects: store.revisions };
-  const sets: Kept<AppSet> = { resource: ncappsets, objects: store.sets };
+  const kept = <T extends { metadata: Meta }>(
+    resource: KubeResource,
+    stored: ObjectStore<T>,
+    slim?: (object: T) => T,
+  ): Kept<T> => ({ resource, stored, slim, objects: objectsOf<T>(client, resource, { signal }) });
+  const apps = kept(ncapps, store.apps, slim);
+  const revisions = kept(controllerRevisions, store.revisions);
+  const sets = kept(ncappsets, store.sets);
   /** By the uid of the set. */
   const unsure = new Map<string, Map<string, () => Promise<unknown>>>();
 
-  const send = <T>(request: KubeRequest) => client.request<T>({ timeoutMs: 10_000, signal, ...request });
-
-  const keep = <T extends { metadata: Meta }>(
-    { resource, objects, slim }: Kept<T>,
-    object: T,
-    path: string,
-  ) => {
-    const problem = objectProblem(object, { resource });
-    if (problem) {
-      const url = client.access.server.origin + path;
-      throw new KubeError(`not an object of this kind: ${problem}`, {
-        method: "GET",
-        url,
-        reason: "BadAnswer",
-      });
-    }
-    objects.apply(select<T>(object, { resource, slim })!);
-  };
-
   /** Brings the newest version of an object into the store. */
   const read = async <T extends { metadata: Meta }>(
-    kept: Kept<T>,
-    { namespace, name, uid }: Partial<Meta>,
+    { objects, stored, ...selection }: Kept<T>,
+    { namespace = "", name = "", uid }: Partial<Meta>,
   ) => {
-    const path = resourcePath(kept.resource, { namespace, name });
-    try {
-      keep(kept, await send<T>({ path }), path);
-    } catch (error) {
-      if (!hasStatus(error, 404)) throw error;
-      if (uid) kept.objects.remove({ namespace: namespace!, name: name!, uid } as Meta, { seen: false });
-    }
+    const object = await objects.read({ namespace, name });
+    if (object) stored.apply(select(object, selection)!);
+    else if (uid) stored.remove({ namespace, name, uid }, { seen: false });
   };
 
+  /** `meta`: the object that is written. `send` returns it as it is then; undefined if it is gone. */
   const write = async <T extends { metadata: Meta }>(
     set: AppSet,
     kept: Kept<T>,
-    meta: Partial<Meta>,
-    request: KubeRequest,
-    use: (answer: T) => void,
+    meta: Partial<Meta> & { namespace: string; name: string },
+    send: () => Promise<T | undefined>,
   ): Promise<Written> => {
+    const { resource, stored, slim } = kept;
     try {
-      use(await send<T>(request));
+      const object = await send();
+      if (object) stored.apply(select(object, { resource, slim })!);
+      else stored.remove({ uid: "", ...meta }, { seen: false });
       return "done";
     } catch (error) {
-      if (isOutdated(error)) {
+      // A test of a JSON patch that fails is answered with 422.
+      if (isOutdated(error) || hasStatus(error, 422)) {
         await read(kept, meta);
-        const known = kept.objects.get(meta.namespace!, meta.name!);
+        const known = stored.get(meta.namespace, meta.name);
         // Otherwise the server has another reason, and would reject it again.
         if (known?.metadata.resourceVersion !== meta.resourceVersion) return "outdated";
       } else if (!wasAnswered(error)) {
         const ofSet = unsure.get(set.metadata.uid) ?? new Map();
-        unsure.set(set.metadata.uid, ofSet.set(request.path + (meta.name ?? ""), () => read(kept, meta)));
+        unsure.set(set.metadata.uid, ofSet.set(`${resource.plural}/${meta.name}`, () => read(kept, meta)));
       }
       throw error;
     }
   };
 
-  const create = <T extends { metadata: Meta }>(set: AppSet, kept: Kept<T>, name: string, body: object) => {
-    const { namespace } = set.metadata;
-    const path = resourcePath(kept.resource, { namespace });
-    return write(
-      set,
-      kept,
-      { namespace, name },
-      { method: "POST", path, body },
-      (answer) => keep(kept, answer, path),
-    );
-  };
+  const create = <T extends { metadata: Meta }>(set: AppSet, kept: Kept<T>, name: string, body: object) =>
+    write(set, kept, { namespace: set.metadata.namespace, name }, () => kept.objects.create(body));
 
   const patch = <T extends { metadata: Meta }>(
     set: AppSet,
     kept: Kept<T>,
-    { metadata: { namespace, name, uid, resourceVersion } }: { metadata: Meta },
-    { metadata = {}, ...parts }: { metadata?: object; [part: string]: unknown },
+    { metadata }: { metadata: Meta },
+    change: object,
     subresource?: string,
-  ) => {
-    const path = resourcePath(kept.resource, { namespace, name, subresource });
-    const body = { metadata: { ...metadata, uid, resourceVersion }, ...parts };
-    const meta = { namespace, name, uid, resourceVersion };
-    return write(set, kept, meta, { method: "PATCH", path, body }, (answer) => keep(kept, answer, path));
-  };
+  ) => write(set, kept, metadata, () => kept.objects.patch({ ...metadata, subresource }, change));
 
   /** Applies a merge patch to the app that the plan has seen, and replaces what is in the server if that is the same. */
   const update = (set: AppSet, app: App, change: object) => {
-    const { namespace, name, uid, resourceVersion, generation, labels, annotations } = app.metadata;
-    const path = resourcePath(ncapps, { namespace, name });
+    const { uid, resourceVersion, generation, labels, annotations } = app.metadata;
     const next = applyMergePatch(app, change) as App;
     // Each change of the spec is a new generation. What is absent cannot be tested: an app that was made by hand may have no annotations.
     const seen = annotations ? { uid, generation, labels, annotations } : { uid, resourceVersion };
-    const body = [
+    const operations = [
       ...Object.entries(seen).map(([field, value]) => ({ op: "test", path: `/metadata/${field}`, value })),
       { op: "add", path: "/metadata/labels", value: next.metadata.labels },
       { op: "add", path: "/metadata/annotations", value: next.metadata.annotations },
       { op: "add", path: "/spec", value: next.spec },
     ];
-    const request = { method: "PATCH", path, body, contentType: "application/json-patch+json" } as const;
-    const meta = { namespace, name, uid, resourceVersion };
-    return write(set, apps, meta, request, (answer) => keep(apps, answer, path));
+    return write(set, apps, app.metadata, () => apps.objects.patchTested(app.metadata, operations));
   };
 
   const remove = <T extends { metadata: Meta }>(
     set: AppSet,
     kept: Kept<T>,
     { metadata }: { metadata: Meta },
-  ) => {
-    const { namespace, name, uid, resourceVersion } = metadata;
-    const path = resourcePath(kept.resource, { namespace, name });
-    const body = { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid, resourceVersion } };
-    return write<T>(
-      set,
-      kept,
-      { namespace, name, uid, resourceVersion },
-      { method: "DELETE", path, body },
-      (answer) => {
-        // With a finalizer, the server answers with the object, which is being deleted now; without one it is gone.
-        if (answer.metadata?.deletionTimestamp && answer.metadata.uid === uid) keep(kept, answer, path);
-        else kept.objects.remove(metadata, { seen: false });
-      },
-    );
-  };
+  ) => write(set, kept, metadata, () => kept.objects.remove(metadata));
 
   /** Reports whether the set is still there, by what the server has now. */
   const mayOwn = async ({ metadata }: AppSet) => {
@@ -220,11 +176,6 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
       unsure.delete(uid);
     },
   };
-}
-
-/** A changed version is answered with 409, another uid and a test that fails with 409 or 422, an object that is gone with 404. */
-function isOutdated(error: unknown): boolean {
-  return hasStatus(error, 409) || hasStatus(error, 404) || hasStatus(error, 422);
 }
 
 function appOf(set: AppSet, { name, labels, annotations, spec }: NewApp): object {

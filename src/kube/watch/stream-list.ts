@@ -11,7 +11,7 @@
  * may drop the parameters, then the end is never marked: an ordinary bookmark or `patience` shows it.
  */
 import type { KubeClient, Query } from "../client/client.ts";
-import { KubeError } from "../kube-error.ts";
+import { KubeError, wasRejected } from "../kube-error.ts";
 import { type Expected, objectKey, objectProblem, select, type Selection } from "../objects.ts";
 import { resourcePath } from "../resources.ts";
 import { asStatus, type Identified, type KubeObject } from "../wire.ts";
@@ -114,7 +114,5 @@ function takeBookmark({ metadata }: Bookmark): Collected {
 
 /** A field selector that the server lacks is no answer to the question whether it can stream. */
 function isRejection(error: unknown): error is KubeError {
-  if (!(error instanceof KubeError) || isSelectorRefusal(error)) return false;
-  const { status = 0 } = error;
-  return status >= 400 && status < 500 && ![401, 404, 408, 429].includes(status);
+  return wasRejected(error) && error.status !== 404 && !isSelectorRefusal(error);
 }

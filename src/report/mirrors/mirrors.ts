@@ -20,10 +20,11 @@ import {
   splitAppKey,
 } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
-import type { KubeClient, KubeRequest } from "../../kube/client/client.ts";
-import { hasStatus, wasAnswered } from "../../kube/kube-error.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { objectsOf } from "../../kube/guarded-write.ts";
+import { hasStatus, isOutdated, wasAnswered } from "../../kube/kube-error.ts";
 import { isLater } from "../../kube/resource-version.ts";
-import { ncappPath } from "../../kube/resources.ts";
+import { ncapps } from "../../kube/resources.ts";
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import { steadyNow } from "../../lib/time.ts";
@@ -74,7 +75,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   let next: Parameters<Mirrors["sync"]> | undefined;
   let working: Promise<void> | undefined;
 
-  const ask = (request: KubeRequest) => client.request<ServerApp>({ timeoutMs: 10_000, signal, ...request });
+  const objects = objectsOf<ServerApp>(client, ncapps, { signal });
 
   const learn = (key: string, mirror: ServerApp) => {
     written.set(mirror.metadata.uid, mirror.metadata.generation);
@@ -99,17 +100,16 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   };
 
   const create = async (key: string, body: NCApp) => {
-    const namespace = body.metadata.namespace;
     try {
-      const mirror = await ask({ method: "POST", path: ncappPath(namespace), body });
+      const mirror = await objects.create(body);
       learn(key, mirror);
-      const { uid } = mirror.metadata;
-      await change({ kind: "update", key, mirror, patch: { metadata: { uid, annotations: proofOf(uid) } } });
+      const patch = { metadata: { annotations: proofOf(mirror.metadata.uid) } };
+      await change({ kind: "update", key, mirror, patch });
     } catch (error) {
       if (!hasStatus(error, 409)) throw error;
       // It may be this node's own mirror, which the watch has not delivered yet.
-      const other = await ask({ path: ncappPath(namespace, body.metadata.name) });
-      if (isMirrorOf(node, other)) return;
+      const other = await objects.read(body.metadata);
+      if (!other || isMirrorOf(node, other)) return;
       if (taken.has(key)) throw error;
       taken.add(key);
       log.warn("the name of a local app is taken in the API server; its mirror gets another", { app: key });
@@ -117,19 +117,17 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   };
 
   const change = async (action: Exclude<MirrorAction, { kind: "create" }>) => {
-    const { namespace, name, uid } = action.mirror.metadata;
-    const path = ncappPath(namespace, name);
+    const { metadata } = action.mirror;
+    const { namespace, name, uid } = metadata;
     try {
-      if (action.kind === "update") {
-        learn(action.key, await ask({ method: "PATCH", path, body: action.patch }));
-      } else {
-        const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid } };
-        await ask({ method: "DELETE", path, body });
+      if (action.kind === "update") learn(action.key, await objects.patch(metadata, action.patch));
+      else {
+        await objects.remove({ namespace, name, uid });
         fresh.delete(uid);
       }
     } catch (error) {
-      // It is gone, changed, or another object has its name: the watch delivers that, and the next plan uses it.
-      if (!hasStatus(error, 404) && !hasStatus(error, 409)) throw error;
+      // The watch delivers the change, and the next plan uses it.
+      if (!isOutdated(error)) throw error;
     }
   };
 

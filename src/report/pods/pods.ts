@@ -171,9 +171,7 @@ export function createPods(options: PodsOptions): Pods {
       book.learn(await requests.create(newPod(shown, nodeName, name)));
     } catch (error) {
       if (!hasStatus(error, 409)) throw error;
-      const other = await requests.read({ namespace: owner.namespace, name }).catch((cause) => {
-        if (!hasStatus(cause, 404)) throw cause;
-      });
+      const other = await requests.read({ namespace: owner.namespace, name });
       if (!other) return;
       const isOfThisApp = ownerOf(other)?.name === owner.name;
       // The watch has not delivered it yet.

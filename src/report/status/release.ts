@@ -11,13 +11,13 @@ import { appKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Condition, NCApp } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { hasStatus } from "../../kube/kube-error.ts";
-import { ncappPath } from "../../kube/resources.ts";
+import { objectsOf, writeNewest } from "../../kube/guarded-write.ts";
+import { ncapps } from "../../kube/resources.ts";
 import type { Logger } from "../../lib/log.ts";
 import { isoSeconds } from "../../lib/time.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { createKeyedWriter } from "../keyed-writer.ts";
-import { askForApp, type ReportTarget } from "./send-status.ts";
+import type { ReportTarget } from "./send-status.ts";
 
 export interface Releases {
   /** The app is no longer bound to this node, and its processes are being stopped. */
@@ -42,7 +42,10 @@ export interface ReleasesOptions {
 export function createReleases(options: ReleasesOptions): Releases {
   const { client, node, log, clock = systemClock, timeoutMs = 10_000 } = options;
   /** `done`: the server has what there is to write so far. `gone`: so is the object, and there will be nothing more. */
-  const entries = new Map<string, { target: ReportTarget; stopped: boolean; done: boolean; gone?: true }>();
+  const entries = new Map<
+    string,
+    { target: ReportTarget; stopped: boolean; done: boolean; gone?: boolean }
+  >();
 
   const writer = createKeyedWriter<string>({
     what: "releases of apps",
@@ -56,25 +59,21 @@ export function createReleases(options: ReleasesOptions): Releases {
     due: (uid) => entries.get(uid)?.done === false ? { at: 0, urgent: true } : undefined,
     async write(uid, { signal }) {
       const entry = entries.get(uid)!;
-      const { target: { namespace, name }, stopped } = entry;
-      const ask = { priority: "high", timeoutMs, signal } as const;
-      try {
-        const app = await askForApp(client, entry.target, { path: ncappPath(namespace, name), ...ask });
-        const status = app.metadata.uid === uid
-          ? releasePatch(app, node, { stopped, now: clock.wall() })
-          : undefined;
-        // It may have been bound to this node again meanwhile.
-        if (status && entries.get(uid) === entry) {
-          const body = { metadata: { uid, resourceVersion: app.metadata.resourceVersion }, status };
-          const path = ncappPath(namespace, name, "status");
-          await askForApp(client, entry.target, { method: "PATCH", path, body, ...ask });
-        }
-      } catch (error) {
-        // Another client wrote it in between: read it again.
-        if (hasStatus(error, 409)) return "skipped";
-        if (!hasStatus(error, 404)) throw error;
-        entry.gone = true;
-      }
+      const { target, stopped } = entry;
+      const objects = objectsOf<NCApp>(client, ncapps, { priority: "high", timeoutMs, signal });
+      await writeNewest<NCApp, void>(undefined, {
+        read: () => objects.read(target),
+        async write(app) {
+          entry.gone = app === undefined;
+          const status = app?.metadata.uid === uid
+            ? releasePatch(app, node, { stopped, now: clock.wall() })
+            : undefined;
+          // It may have been bound to this node again meanwhile.
+          if (!status || entries.get(uid) !== entry) return;
+          await objects.patch({ ...app!.metadata, subresource: "status" }, { status });
+        },
+        signal,
+      });
       if (entries.get(uid) !== entry || entry.stopped !== stopped) return;
       if (stopped) entries.delete(uid);
       else entry.done = true;

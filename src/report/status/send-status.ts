@@ -8,10 +8,9 @@
  * also keeps conditions that other clients wrote in between.
  */
 import type { NCApp, NCAppStatus } from "../../api/types.ts";
-import type { KubeClient, KubeRequest, Priority } from "../../kube/client/client.ts";
-import { hasStatus, KubeError } from "../../kube/kube-error.ts";
-import { objectProblem } from "../../kube/objects.ts";
-import { ncappPath, ncapps } from "../../kube/resources.ts";
+import type { KubeClient, Priority } from "../../kube/client/client.ts";
+import { objectsOf, writeNewest } from "../../kube/guarded-write.ts";
+import { ncapps } from "../../kube/resources.ts";
 import { statusDelta, storedStatus } from "./delta.ts";
 
 export interface ReportTarget {
@@ -23,11 +22,8 @@ export interface ReportTarget {
 }
 
 /** The status at the server, bound to this node; without a version it may be outdated. */
-export interface KnownStatus extends Versioned {
+export interface KnownStatus {
   status?: NCAppStatus;
-}
-
-interface Versioned {
   resourceVersion?: string;
 }
 
@@ -45,9 +41,6 @@ export interface SendOptions {
   signal: AbortSignal;
 }
 
-/** Conflicts in a row after which the write fails: another client writes all the time. */
-const maxConflicts = 4;
-
 /** Sends what differs between `known` and `wanted()`, which is called as late as possible. Throws a KubeError. */
 export async function sendStatus(
   client: KubeClient,
@@ -56,49 +49,30 @@ export async function sendStatus(
   wanted: () => NCAppStatus,
   { node, ...options }: SendOptions,
 ): Promise<SendResult> {
-  const { namespace, name, uid } = target;
-  for (let conflicts = 0;;) {
-    try {
-      if (known.resourceVersion === undefined) {
-        const { metadata, spec, status } = await askForApp(client, target, {
-          path: ncappPath(namespace, name),
-          ...options,
+  const objects = objectsOf<NCApp>(client, ncapps, options);
+  return await writeNewest<KnownStatus & { isForeign?: boolean }, SendResult>(
+    known.resourceVersion === undefined ? undefined : known,
+    {
+      async read() {
+        const app = await objects.read(target);
+        if (!app) return undefined;
+        const { metadata: { uid, resourceVersion }, spec, status } = app;
+        return { status, resourceVersion, isForeign: uid !== target.uid || spec?.nodeName !== node };
+      },
+      async write(newest) {
+        if (!newest) return { kind: "missing" };
+        const { isForeign, ...known } = newest;
+        if (isForeign) return { kind: "foreign" };
+        const status = wanted();
+        const delta = statusDelta(known.status, status);
+        if (!delta) return { kind: "same", known };
+        const based = { ...target, resourceVersion: known.resourceVersion, subresource: "status" };
+        const { metadata: { resourceVersion }, status: stored } = await objects.patch(based, {
+          status: delta,
         });
-        if (metadata.uid !== uid || spec?.nodeName !== node) return { kind: "foreign" };
-        known = { status, resourceVersion: metadata.resourceVersion };
-      }
-      const status = wanted();
-      const delta = statusDelta(known.status, status);
-      if (!delta) return { kind: "same", known };
-      const { metadata, status: stored } = await askForApp(client, target, {
-        method: "PATCH",
-        path: ncappPath(namespace, name, "status"),
-        contentType: "application/merge-patch+json",
-        body: { metadata: { uid, resourceVersion: known.resourceVersion }, status: delta },
-        ...options,
-      });
-      return {
-        kind: "sent",
-        known: { status: storedStatus(stored, status), resourceVersion: metadata.resourceVersion },
-      };
-    } catch (error) {
-      if (hasStatus(error, 404)) return { kind: "missing" };
-      if (!hasStatus(error, 409) || ++conflicts > maxConflicts) throw error;
-      known = {};
-    }
-  }
-}
-
-/** Sends a request and checks the answer: a 200 may come from a proxy, and is then an error. */
-export async function askForApp(
-  client: KubeClient,
-  { namespace }: ReportTarget,
-  request: KubeRequest,
-): Promise<NCApp> {
-  const object = await client.request<NCApp>(request);
-  const problem = objectProblem(object, { resource: ncapps, namespace });
-  if (!problem) return object;
-  const { method = "GET", path } = request;
-  const url = client.access.server.origin + path;
-  throw new KubeError(`not an NCApp: ${problem}`, { method, url, reason: "BadAnswer" });
+        return { kind: "sent", known: { status: storedStatus(stored, status), resourceVersion } };
+      },
+      signal: options.signal,
+    },
+  );
 }

@@ -4,12 +4,13 @@
  * Guarantees: after any answer, or none, the app ends up as the API server has it. A bind whose answer was lost keeps its share of
  * the node until the app was read again.
  */
-import type { KubeClient } from "../../kube/client/client.ts";
+import { nodeFinalizer } from "../../api/names.ts";
+import { isOutdated, KubeError, wasRejected } from "../../kube/kube-error.ts";
 import { createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import { sleep } from "../../lib/sleep.ts";
 import type { EventRecorder } from "../../report/events/events.ts";
-import { bindApp, readAppNow } from "./bind.ts";
+import type { AppWrites } from "./app-writes.ts";
 import type { DeferredWork } from "./deferred-work.ts";
 import type { WrittenCaps } from "../namespaces/namespaces.ts";
 import type { SchedulerMetrics } from "../metrics.ts";
@@ -24,7 +25,7 @@ export interface Binder {
 }
 
 export interface BinderOptions {
-  client: KubeClient;
+  writes: AppWrites;
   log: Logger;
   cluster: ClusterState;
   writer: StatusWriter;
@@ -43,29 +44,37 @@ export interface BinderOptions {
 }
 
 export function createBinder(options: BinderOptions): Binder {
-  const { client, log, cluster, writer, recorder, metrics, mayWrite, onUnbound, signal } = options;
+  const { writes, log, cluster, writer, recorder, metrics, mayWrite, onUnbound, signal } = options;
   const { deferred, deferredEvents, now = Date.now } = options;
   let inFlight = 0;
 
+  /** Writes the default caps of the namespace with it, and the finalizer that keeps the app until it has stopped. */
   const send = async (app: SchedulerApp, node: string, defaults: WrittenCaps) => {
     // The agent may start the app before the answer arrives: `kubectl describe` sorts events by time.
     const at = now();
-    const result = await bindApp(client, app, node, defaults, { signal });
-    metrics.wrote(result.kind);
-    if (result.kind === "done") {
-      cluster.apps.applyAnswer(result.object);
-      deferred.add(() => writer.write(app.key, { kind: "bound", node }));
-      const message = `Successfully assigned ${app.key} to ${node}`;
-      const news = { type: "Normal", reason: "Scheduled", message, at } as const;
-      deferredEvents.add(() => recorder.record(eventTarget(app), news));
-      return;
+    const finalizers = app.finalizers.includes(nodeFinalizer)
+      ? undefined
+      : [...app.finalizers, nodeFinalizer];
+    try {
+      await writes.patch(app, { metadata: { finalizers }, spec: { nodeName: node, ...defaults } });
+    } catch (error) {
+      return await failed(app, node, error);
     }
-    if (result.kind === "refused") {
-      const message = `the API server rejected the bind to node ${node}: ${result.error.message}`;
-      recorder.record(eventTarget(app), { type: "Warning", reason: "FailedScheduling", message });
-      log.warn("the API server rejected a bind", { app: app.key, node, error: result.error });
-    } else await readUntilAnswered(app);
-    cluster.apps.forgetAssumed(app.key);
+    metrics.wrote("done");
+    deferred.add(() => writer.write(app.key, { kind: "bound", node }));
+    const message = `Successfully assigned ${app.key} to ${node}`;
+    const news = { type: "Normal", reason: "Scheduled", message, at } as const;
+    deferredEvents.add(() => recorder.record(eventTarget(app), news));
+  };
+
+  const failed = async (app: SchedulerApp, node: string, error: unknown) => {
+    if (!(error instanceof KubeError)) throw error;
+    const isRefused = wasRejected(error) && !isOutdated(error);
+    metrics.wrote(isRefused ? "refused" : isOutdated(error) ? "outdated" : "unknown");
+    if (!isRefused) return await readUntilAnswered(app);
+    const message = `the API server rejected the bind to node ${node}: ${error.message}`;
+    recorder.record(eventTarget(app), { type: "Warning", reason: "FailedScheduling", message });
+    log.warn("the API server rejected a bind", { app: app.key, node, error });
   };
 
   /** Reads the app until the API server answers: only that shows whether the bind happened. */
@@ -73,8 +82,7 @@ export function createBinder(options: BinderOptions): Binder {
     const backoff = createBackoff({ initialMs: 500, maxMs: 10_000, jitter: 0.5 });
     while (!signal.aborted) {
       try {
-        const object = await readAppNow(client, app, { signal });
-        return object ? cluster.apps.applyAnswer(object) : cluster.apps.remove(app.key, app.uid);
+        return void await writes.refresh(app);
       } catch (error) {
         if (!signal.aborted) {
           log.warn("cannot read an app after its bind; retrying", { app: app.key, error });

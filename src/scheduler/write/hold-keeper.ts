@@ -2,12 +2,17 @@
  * Adds our finalizer to bound apps, and removes it from deleted ones that no node holds any more; releases moved apps from nodes that
  * are lost or gone. `state/holding` decides; this file knows the fate of nodes and writes.
  */
-import type { KubeClient } from "../../kube/client/client.ts";
 import type { Logger } from "../../lib/log.ts";
 import { createKeyedWriter } from "../../report/keyed-writer.ts";
-import { type ClusterState, mayHaveHoldStep, nextHoldStep, type NodeFate } from "../state/state.ts";
+import {
+  type ClusterState,
+  type HoldStep,
+  mayHaveHoldStep,
+  nextHoldStep,
+  type NodeFate,
+} from "../state/state.ts";
 import type { SchedulerApp } from "../types.ts";
-import { readAppNow, releaseApp, setFinalizers } from "./bind.ts";
+import type { AppChange, AppWrites } from "./app-writes.ts";
 
 export interface HoldKeeper {
   /** An app is new or has changed. */
@@ -17,7 +22,7 @@ export interface HoldKeeper {
 }
 
 export interface HoldKeeperOptions {
-  client: KubeClient;
+  writes: AppWrites;
   log: Logger;
   cluster: ClusterState;
   fateOf: (app: SchedulerApp, node: string) => NodeFate;
@@ -28,7 +33,7 @@ export interface HoldKeeperOptions {
 }
 
 export function createHoldKeeper(options: HoldKeeperOptions): HoldKeeper {
-  const { client, log, cluster, fateOf, mayWrite, signal, now = Date.now } = options;
+  const { writes, log, cluster, fateOf, mayWrite, signal, now = Date.now } = options;
   /** The keys of apps that may have a step, now or later. */
   const watched = new Set<string>();
   /** The uids of deleted apps whose last finalizer was removed, by key: the watch is about to show that they are gone. */
@@ -47,26 +52,18 @@ export function createHoldKeeper(options: HoldKeeperOptions): HoldKeeper {
     },
     async write(key) {
       const app = cluster.apps.get(key);
-      const step = app && stepOf(app);
-      if (!app || !step || !mayWrite()) return "skipped";
-      const result = step.kind === "finalizers"
-        ? await setFinalizers(client, app, step.finalizers, { signal })
-        : await releaseApp(client, app, { signal });
-      if (result.kind === "refused" || result.kind === "unknown") throw result.error;
-      if (result.kind === "done") {
-        if (app.deleting || step.kind === "release") log.info("released an app", { app: key, why: step.why });
-        if (app.deleting && step.kind === "finalizers" && step.finalizers.length === 0) {
-          removed.set(key, app.uid);
-        }
-        return cluster.apps.applyAnswer(result.object);
+      let step: HoldStep | undefined;
+      const decide = (newest: SchedulerApp): AppChange | undefined => {
+        step = mayWrite() ? stepOf(newest) : undefined;
+        if (step?.kind === "release") return { status: { nodeName: "" } };
+        // Without any, a deleted app is gone.
+        return step && { metadata: { finalizers: step.finalizers.length > 0 ? step.finalizers : null } };
+      };
+      if (!app || !await writes.update(app, decide) || !step) return "skipped";
+      if (app.deleting || step.kind === "release") log.info("released an app", { app: key, why: step.why });
+      if (app.deleting && step.kind === "finalizers" && step.finalizers.length === 0) {
+        removed.set(key, app.uid);
       }
-      const object = await readAppNow(client, app, { signal });
-      if (!object) return cluster.apps.remove(key, app.uid);
-      // Such as by a webhook: without an error it would be retried without a pause.
-      if (object.metadata.resourceVersion === app.resourceVersion) {
-        throw new Error(`the API server answers 409 to a change of ${key}, which has not changed`);
-      }
-      cluster.apps.applyAnswer(object);
     },
   });
   signal.addEventListener("abort", writer.close, { once: true });

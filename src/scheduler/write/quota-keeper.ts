@@ -1,8 +1,9 @@
 /** Keeps `status.used` of ResourceQuotas equal to what the bound apps request. */
 import type { V1ResourceQuota } from "@kubernetes/client-node";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { hasStatus } from "../../kube/kube-error.ts";
-import { resourcePath, resourceQuotas } from "../../kube/resources.ts";
+import { objectsOf } from "../../kube/guarded-write.ts";
+import { isOutdated } from "../../kube/kube-error.ts";
+import { resourceQuotas } from "../../kube/resources.ts";
 import type { Wire } from "../../kube/wire.ts";
 import type { Logger } from "../../lib/log.ts";
 import { createKeyedWriter } from "../../report/keyed-writer.ts";
@@ -23,6 +24,7 @@ export function createQuotaKeeper(
     signal: AbortSignal;
   },
 ): QuotaKeeper {
+  const objects = objectsOf<Wire<V1ResourceQuota>>(client, resourceQuotas, { signal });
   /** The uids of quotas whose status is wrong. */
   const wrong = new Set<string>();
   const patchOf = (quota: Quota) => quotaStatusPatch(quota, cluster.accounts.usage.of(quota.namespace));
@@ -37,14 +39,11 @@ export function createQuotaKeeper(
       const quota = [...cluster.rules.allQuotas()].find((quota) => quota.uid === uid);
       const status = quota && patchOf(quota);
       if (!status) return "skipped";
-      const { namespace, name, resourceVersion } = quota;
-      const path = resourcePath(resourceQuotas, { namespace, name, subresource: "status" });
-      const body = { metadata: { uid, resourceVersion }, status };
       try {
-        applyAnswer(await client.request<Wire<V1ResourceQuota>>({ method: "PATCH", path, body, signal }));
+        applyAnswer(await objects.patch({ ...quota, subresource: "status" }, { status }));
       } catch (error) {
         // Another client wrote at the same time: the watch delivers that, and the next tick checks again.
-        if (hasStatus(error, 409) || hasStatus(error, 404)) return;
+        if (isOutdated(error)) return;
         wrong.add(uid);
         throw error;
       }

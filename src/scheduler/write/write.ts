@@ -2,7 +2,7 @@
  * What the scheduler writes to the API server.
  *
  * - The loop decides where an app runs; `binder` sends that bind, several at a time, and keeps the cluster state right after any answer.
- * - `evict` unbinds apps, for preemption, lost nodes and taints. Both use the conditional requests in `bind`.
+ * - `evict` unbinds apps, for preemption, lost nodes and taints. Both use the conditional requests in `app-writes`.
  * - `status-writer` writes conditions and phases into the status of apps; `status-patch` computes them.
  * - `deferred-work` delays reports of successful binds until the binds are sent: their events a little, their status longer, because the
  *   node's agent usually reports it first.
@@ -11,6 +11,7 @@
  *
  * Every write is conditional on the version that it is based on, so a second scheduler cannot do harm.
  */
+export { createAppWrites } from "./app-writes.ts";
 export { type Binder, createBinder } from "./binder.ts";
 export { createDeferredWork } from "./deferred-work.ts";
 export { createEvictor, type Evictor } from "./evict.ts";

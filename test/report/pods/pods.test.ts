@@ -136,7 +136,7 @@ test("a Pod that a user deletes is removed at once, by its uid, and made again",
   changed("web");
   await clock.advance(0);
   const { body } = api.asked[0] as Asked;
-  assert.deepEqual([body.gracePeriodSeconds, body.preconditions], [0, { uid }]);
+  assert.deepEqual([body.gracePeriodSeconds, body.preconditions], [0, { uid, resourceVersion: undefined }]);
   assert.deepEqual(api.takeAsked(), [`DELETE ${folder}/web`], "the watch says when it is gone");
   following()!.onDeleted(deleted);
   await clock.advance(0);

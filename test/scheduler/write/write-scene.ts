@@ -4,6 +4,7 @@ import type { KubeClient } from "../../../src/kube/client/client.ts";
 import { ncappPath } from "../../../src/kube/resources.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import type { EventNews } from "../../../src/report/events/event-aggregator.ts";
+import { createAppWrites } from "../../../src/scheduler/write/app-writes.ts";
 import { createBinder } from "../../../src/scheduler/write/binder.ts";
 import { createEvictor } from "../../../src/scheduler/write/evict.ts";
 import { createSchedulerMetrics } from "../../../src/scheduler/metrics.ts";
@@ -56,18 +57,13 @@ function createScene(
     close() {},
   };
   const log = silentLogger;
-  const writer = createStatusWriter({
-    client,
-    log,
-    signal,
-    lookup: (key) => cluster.apps.get(key),
-    apply: (object) => cluster.apps.applyAnswer(object),
-    gone: (key, uid) => cluster.apps.remove(key, uid),
-  });
+  const writes = createAppWrites(client, cluster, signal);
+  const writer = createStatusWriter({ writes, log, signal, lookup: (key) => cluster.apps.get(key) });
   const permission = { mayWrite: true };
   const unbound: string[] = [];
   const parts = {
     client,
+    writes,
     log,
     cluster,
     writer,
