@@ -10,6 +10,7 @@ import {
   type Sink,
 } from "../kube/follower.ts";
 import type { Lease } from "../kube/lease.ts";
+import type { ObjectStore } from "../kube/object-store.ts";
 import {
   controllerRevisions,
   type KubeResource,
@@ -22,7 +23,7 @@ import type { FollowOptions } from "../kube/watch/watch.ts";
 import type { Wire } from "../kube/wire.ts";
 import type { Nodes } from "./nodes.ts";
 import { slim } from "./slim.ts";
-import type { ObjectStore, Store } from "./store.ts";
+import { keyOf, type Store, type Stored } from "./store.ts";
 import type { Meta } from "./types.ts";
 
 export function followSets(hub: Hub, { store, nodes: known }: { store: Store; nodes: Nodes }): Followers {
@@ -50,7 +51,7 @@ export function followSets(hub: Hub, { store, nodes: known }: { store: Store; no
   return followers;
 }
 
-function into<T extends { metadata: Meta }>(
+function into<T extends Stored>(
   resource: KubeResource,
   store: ObjectStore<T>,
   options: Partial<FollowOptions<T>> = {},
@@ -60,7 +61,7 @@ function into<T extends { metadata: Meta }>(
     options,
     replace: (items, rewound, version) => store.replace(items, version, { rewound }),
     apply: (object) => store.apply(object),
-    remove: ({ metadata }) => store.remove(metadata),
+    remove: (object) => store.remove({ key: keyOf(object), uid: object.metadata.uid }),
   };
 }
 

@@ -5,7 +5,7 @@
  * controller that works at the same time is noticed by the version of the set.
  */
 import type { Reason } from "../api/reasons.ts";
-import { apiVersion, setKind } from "../api/names.ts";
+import { apiVersion, appKey, setKind } from "../api/names.ts";
 import type { NCAppSetStatus } from "../api/types.ts";
 import { validateNCAppSet } from "../api/validate/validate.ts";
 import { type KubeError, wasRejected } from "../kube/kube-error.ts";
@@ -13,7 +13,7 @@ import { memoize } from "../lib/memoize.ts";
 import type { EventRecorder } from "../report/events/events.ts";
 import { isDeepStrictEqual } from "node:util";
 import { plan } from "./plan/plan.ts";
-import type { Store } from "./store.ts";
+import { freeIn, type Store } from "./store.ts";
 import type { Action, AppSet, Node, SetEvent, World } from "./types.ts";
 import type { SetWriter } from "./write.ts";
 
@@ -73,11 +73,11 @@ function worldOf(set: AppSet, { store, nodes }: ReconcileParts, now: number): Wo
   return {
     set,
     problem: problemOf(set) || undefined,
-    apps: [...store.apps.ownedBy(uid), ...store.apps.freeIn(namespace)],
-    appNamed: (name) => store.apps.get(namespace, name),
+    apps: [...store.apps.group(uid), ...store.apps.group(freeIn(namespace))],
+    appNamed: (name) => store.apps.get(appKey(namespace, name)),
     nodes,
-    revisions: [...store.revisions.ownedBy(uid)],
-    revisionNamed: (name) => store.revisions.get(namespace, name),
+    revisions: [...store.revisions.group(uid)],
+    revisionNamed: (name) => store.revisions.get(appKey(namespace, name)),
     now,
   };
 }

@@ -8,7 +8,7 @@
  * one that goes on within the same budget. A new leader first reads all apps of sets: what its predecessor wrote last may not have
  * reached it yet.
  */
-import { appKey, setLabels, splitAppKey } from "../api/names.ts";
+import { setLabels } from "../api/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Controller } from "../kube/controller.ts";
 import { createHub, type Hub } from "../kube/follower.ts";
@@ -27,7 +27,7 @@ import { createSetQueue } from "./queue.ts";
 import { reconcile } from "./reconcile.ts";
 import { setsRights } from "./rights.ts";
 import { slim } from "./slim.ts";
-import { createStore } from "./store.ts";
+import { createStore, keyOf } from "./store.ts";
 import type { App } from "./types.ts";
 import { createSetWriter } from "./write.ts";
 
@@ -57,7 +57,7 @@ export function createSetsController(options: SetsOptions): Controller {
   let onSet: (key: string) => void = () => {};
   const store = createStore((key) => onSet(key));
   const tellAll = () => {
-    for (const { metadata } of store.sets.values()) onSet(appKey(metadata.namespace, metadata.name));
+    for (const set of store.sets.values()) onSet(keyOf(set));
   };
   const nodes = createNodes(clocks, tellAll, nodeGraceMs);
   const followers = followSets(options.hub ?? createHub(client, log), { store, nodes });
@@ -79,8 +79,7 @@ export function createSetsController(options: SetsOptions): Controller {
     };
     const queue = createSetQueue({
       async reconcile(key) {
-        const { namespace, name } = splitAppKey(key);
-        const set = store.sets.get(namespace, name);
+        const set = store.sets.get(key);
         return set && parts.mayWrite() ? await reconcile(set, parts) : undefined;
       },
       settleMs,

@@ -6,11 +6,12 @@
  * brings late when many arrive, reject none. Answers go to the store at once. A write whose answer was lost is read again before the set is planned again. An
  * object without an owner is adopted only after the set was read again: the garbage collector deletes what a deleted set owns.
  */
-import { apiVersion, kind, setLabels } from "../api/names.ts";
+import { apiVersion, appKey, kind, setLabels } from "../api/names.ts";
 import type { AppTemplate, NCAppSetStatus } from "../api/types.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { type Objects, objectsOf } from "../kube/guarded-write.ts";
 import { hasStatus, isOutdated, wasAnswered } from "../kube/kube-error.ts";
+import type { ObjectStore } from "../kube/object-store.ts";
 import { select } from "../kube/objects.ts";
 import {
   apiVersionOf,
@@ -22,7 +23,7 @@ import {
 import { applyMergePatch, mergePatch } from "../lib/objects.ts";
 import { ownerOf } from "./plan/plan.ts";
 import { slim } from "./slim.ts";
-import type { ObjectStore, Store } from "./store.ts";
+import type { Store, Stored } from "./store.ts";
 import type { Action, App, AppSet, Meta, NewApp } from "./types.ts";
 
 /** `outdated`: the object has changed, and the store has its newest version now. `unchanged`: there was nothing to write. */
@@ -36,15 +37,18 @@ export interface SetWriter {
 }
 
 /** Objects at the server, and in the store as far as `slim` leaves them. */
-interface Kept<T extends { metadata: Meta }> {
+interface Kept<T extends Stored> {
   resource: KubeResource;
   objects: Objects<T>;
   stored: ObjectStore<T>;
   slim?: (object: T) => T;
 }
 
+/** What is written; without a uid it is created. */
+type Target = Pick<Meta, "namespace" | "name"> & Partial<Meta>;
+
 export function createSetWriter(client: KubeClient, store: Store, signal: AbortSignal): SetWriter {
-  const kept = <T extends { metadata: Meta }>(
+  const kept = <T extends Stored>(
     resource: KubeResource,
     stored: ObjectStore<T>,
     slim?: (object: T) => T,
@@ -56,47 +60,47 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
   const unsure = new Map<string, Map<string, () => Promise<unknown>>>();
 
   /** Brings the newest version of an object into the store. */
-  const read = async <T extends { metadata: Meta }>(
-    { objects, stored, ...selection }: Kept<T>,
-    { namespace = "", name = "", uid }: Partial<Meta>,
-  ) => {
+  const read = async <T extends Stored>({ objects, stored, ...selection }: Kept<T>, target: Target) => {
+    const { namespace, name, uid = "" } = target;
     const object = await objects.read({ namespace, name });
     if (object) stored.apply(select(object, selection)!);
-    else if (uid) stored.remove({ namespace, name, uid }, { seen: false });
+    else stored.forget({ key: appKey(namespace, name), uid });
   };
 
-  /** `meta`: the object that is written. `send` returns it as it is then; undefined if it is gone. */
-  const write = async <T extends { metadata: Meta }>(
+  /** `send` returns the object as it is then; undefined if it is gone. */
+  const write = async <T extends Stored>(
     set: AppSet,
     kept: Kept<T>,
-    meta: Partial<Meta> & { namespace: string; name: string },
+    target: Target,
     send: () => Promise<T | undefined>,
   ): Promise<Written> => {
-    const { resource, stored, slim } = kept;
+    const { stored, ...selection } = kept;
+    const { namespace, name, uid, resourceVersion } = target;
+    const key = appKey(namespace, name);
     try {
       const object = await send();
-      if (object) stored.apply(select(object, { resource, slim })!);
-      else stored.remove({ uid: "", ...meta }, { seen: false });
+      if (!object) stored.forget({ key, uid: uid! });
+      else if (uid) stored.applyAnswer(select(object, selection)!);
+      else stored.apply(select(object, selection)!);
       return "done";
     } catch (error) {
       // A test of a JSON patch that fails is answered with 422.
       if (isOutdated(error) || hasStatus(error, 422)) {
-        await read(kept, meta);
-        const known = stored.get(meta.namespace, meta.name);
+        await read(kept, target);
         // Otherwise the server has another reason, and would reject it again.
-        if (known?.metadata.resourceVersion !== meta.resourceVersion) return "outdated";
+        if (stored.get(key)?.metadata.resourceVersion !== resourceVersion) return "outdated";
       } else if (!wasAnswered(error)) {
         const ofSet = unsure.get(set.metadata.uid) ?? new Map();
-        unsure.set(set.metadata.uid, ofSet.set(`${resource.plural}/${meta.name}`, () => read(kept, meta)));
+        unsure.set(set.metadata.uid, ofSet.set(`${kept.resource.plural} ${key}`, () => read(kept, target)));
       }
       throw error;
     }
   };
 
-  const create = <T extends { metadata: Meta }>(set: AppSet, kept: Kept<T>, name: string, body: object) =>
+  const create = <T extends Stored>(set: AppSet, kept: Kept<T>, name: string, body: object) =>
     write(set, kept, { namespace: set.metadata.namespace, name }, () => kept.objects.create(body));
 
-  const patch = <T extends { metadata: Meta }>(
+  const patch = <T extends Stored>(
     set: AppSet,
     kept: Kept<T>,
     { metadata }: { metadata: Meta },
@@ -119,7 +123,7 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
     return write(set, apps, app.metadata, () => apps.objects.patchTested(app.metadata, operations));
   };
 
-  const remove = <T extends { metadata: Meta }>(
+  const remove = <T extends Stored>(
     set: AppSet,
     kept: Kept<T>,
     { metadata }: { metadata: Meta },
@@ -128,7 +132,7 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
   /** Reports whether the set is still there, by what the server has now. */
   const mayOwn = async ({ metadata }: AppSet) => {
     await read(sets, metadata);
-    const known = store.sets.get(metadata.namespace, metadata.name);
+    const known = store.sets.get(appKey(metadata.namespace, metadata.name));
     return known?.metadata.uid === metadata.uid && !known.metadata.deletionTimestamp;
   };
 

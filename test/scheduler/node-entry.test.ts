@@ -38,7 +38,7 @@ for (const order of [["apps", "leases"], ["leases", "apps"]]) {
           ncapp("one", { nodeName: "a", ...caps(30) }, running),
           ncapp("two", { nodeName: "a", ...caps(30) }, running),
           ncapp("waits", { ...caps(30), priorityClassName: "gold" }),
-        ]),
+        ], "1"),
     };
     for (const name of order) lists[name]!();
     assert.equal(cluster.snapshot.node("a")?.freeCpu, 40_000);

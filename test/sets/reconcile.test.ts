@@ -39,7 +39,7 @@ function scene(nodeNames: string[] = ["n0"], spec: object = {}) {
     const paths = [...api.objects.keys()].filter((path) => path.includes(`/${plural}/`));
     store[kind].replace(paths.map((path) => structuredClone(api.get(path))), "999999");
   };
-  const run = () => reconcile(store.sets.get(namespace, "web")!, parts);
+  const run = () => reconcile(store.sets.get(`${namespace}/web`)!, parts);
   /** Until there is nothing to write. */
   const settle = async () => {
     for (let turn = 0; turn < 10; turn++) if (!(await run()).again) return;

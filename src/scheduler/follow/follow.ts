@@ -15,7 +15,7 @@ export function followCluster(hub: Hub, cluster: ClusterState, onChange: () => v
     resource: ncapps,
     // Each page is slimmed as it arrives: in memory, 50,000 apps have only the fields that the scheduler reads.
     options: { slim },
-    replace: (items, rewound) => cluster.replaceApps(items, { rewound }),
+    replace: (items, rewound, version) => cluster.replaceApps(items, version, rewound),
     apply: (object) => cluster.apps.apply(object),
     remove: (object) => cluster.apps.remove(objectKey(object), object.metadata.uid),
   });

@@ -26,7 +26,7 @@ export async function loadCluster(
   for (const item of quotas.items) cluster.applyQuota(item);
   cluster.replaceNodes(nodeList.items);
   // Apps before Leases: what an agent has promised is compared with what is bound to its node.
-  cluster.replaceApps(apps.items);
+  cluster.replaceApps(apps.items, apps.resourceVersion);
   cluster.liveness.replaceLeases(leaseList.items);
   return cluster;
 }

@@ -1,12 +1,10 @@
 /**
  * The apps of the cluster, and the node that each of them counts on.
  *
- * Guarantees: an update that is older than what is known changes nothing, and an answer to a write never restores an app that is gone.
- * An app that is assumed to be bound counts on its node until the API server shows it bound or the bind has failed.
+ * Guarantees: those of ObjectStore. An app that is assumed to be bound counts on its node until the API server shows it bound or the bind has failed.
  */
 import type { V1PriorityClass } from "@kubernetes/client-node";
-import { keyOf } from "../../api/names.ts";
-import { isLater } from "../../kube/resource-version.ts";
+import { ObjectStore } from "../../kube/object-store.ts";
 import type { Wire } from "../../kube/wire.ts";
 import type { SchedulerApp } from "../types.ts";
 import type { Accounts } from "./accounts.ts";
@@ -33,7 +31,10 @@ export interface AppsOptions {
 export class Apps {
   readonly #options: AppsOptions;
   readonly #accounts: Accounts;
-  readonly #apps = new Map<string, SchedulerApp>();
+  readonly #store = new ObjectStore<SchedulerApp>({
+    idOf: (app) => app,
+    onChange: (app, before) => app ? this.#changed(app, before) : this.#gone(before!),
+  });
   readonly #assumed = new Set<string>();
   /** Apps that count with more than before, other than by a bind of this scheduler. */
   readonly #grown = new Set<string>();
@@ -45,61 +46,48 @@ export class Apps {
   }
 
   get(key: string): SchedulerApp | undefined {
-    return this.#apps.get(key);
+    return this.#store.get(key);
   }
 
   get size(): number {
-    return this.#apps.size;
+    return this.#store.size;
   }
 
   [Symbol.iterator](): Iterator<SchedulerApp> {
-    return this.#apps.values();
+    return this.#store.values()[Symbol.iterator]();
   }
 
   /** Applies an app from a list or a watch. */
   apply(object: SlimApp): void {
-    const { uid, resourceVersion = "" } = object.metadata;
-    const known = this.#apps.get(keyOf(object));
-    // For example the watch's echo of every bind, which arrives after the answer.
-    if (known && known.uid === uid && !isLater(resourceVersion, known.resourceVersion)) return;
-    this.#update(object);
+    this.#store.apply(this.#read(object));
   }
 
-  /**
-   * Applies an app from the answer to a request. The watch may have overtaken it with a newer version, with the deletion of the app, or
-   * with another app of the same name.
-   */
+  /** Applies an app from the answer to a request. */
   applyAnswer(object: SlimApp): void {
     // As a list and a watch do: it also finds out whether the object is a mirror or a copy of one.
-    const slimmed = slim(object);
-    const known = this.#apps.get(keyOf(slimmed));
-    if (known && isLater(slimmed.metadata.resourceVersion, known.resourceVersion)) this.#update(slimmed);
+    this.#store.applyAnswer(this.#read(slim(object)));
   }
 
-  /** Removes an app that is gone. The uid protects an app that was created again under its name. */
+  /** The watch has shown that an app is gone. */
   remove(key: string, uid: string): void {
-    const app = this.#apps.get(key);
-    if (app?.uid === uid) this.#forget(app);
+    this.#store.remove({ key, uid });
   }
 
-  /**
-   * Applies a complete list: apps that are not in it are gone. `rewound`: the server went back in time, as with a restored etcd, so
-   * that lower versions are applied as well.
-   */
-  replace(objects: SlimApp[], { rewound = false } = {}): void {
-    const listed = new Set(objects.map(({ metadata }) => metadata.uid));
-    for (const app of [...this.#apps.values()]) if (!listed.has(app.uid)) this.#forget(app);
-    for (const object of objects) {
-      if (rewound) this.#update(object);
-      else this.apply(object);
-    }
+  /** The answer to a request has shown that an app is gone. */
+  forget(key: string, uid: string): void {
+    this.#store.forget({ key, uid });
+  }
+
+  /** Applies a complete list: see ObjectStore. */
+  replace(objects: SlimApp[], version: string, rewound: boolean): void {
+    this.#store.replace(objects.map((object) => this.#read(object)), version, { rewound });
   }
 
   /** Returns the bound apps that, since the last call, count with more than before, other than by a bind of this scheduler. */
   takeGrown(): SchedulerApp[] {
     const keys = [...this.#grown];
     this.#grown.clear();
-    return keys.map((key) => this.#apps.get(key)).filter((app) => app !== undefined && counts(app));
+    return keys.map((key) => this.get(key)).filter((app) => app !== undefined && counts(app));
   }
 
   /** Counts an app as bound before the API server confirms it. `app` has the caps that it will have. */
@@ -111,7 +99,7 @@ export class Apps {
   /** Undoes `assume` after a failed bind; does nothing once the API server has shown the app bound. */
   forgetAssumed(key: string): void {
     if (!this.#assumed.delete(key)) return;
-    const app = this.#apps.get(key);
+    const app = this.get(key);
     if (app) this.#count(app, undefined);
     else this.#accounts.remove(key);
   }
@@ -126,12 +114,13 @@ export class Apps {
     if (this.#classes.delete(name)) this.#reprioritize();
   }
 
-  #update(object: SlimApp): void {
+  #read(object: SlimApp): SchedulerApp {
     const read = withPriority(readApp(object, this.#options.schedulerName), this.#classes);
-    const before = this.#apps.get(read.key);
-    const app = { ...read, boundAt: this.#boundAt(read, before), deletedAt: this.#deletedAt(read, before) };
-    if (before && before.uid !== app.uid) this.#forget(before);
-    this.#apps.set(app.key, app);
+    const before = this.get(read.key);
+    return { ...read, boundAt: this.#boundAt(read, before), deletedAt: this.#deletedAt(read, before) };
+  }
+
+  #changed(app: SchedulerApp, before: SchedulerApp | undefined): void {
     // Until the API server has answered the bind, an app without a node still counts where it is assumed to be.
     if (!this.#assumed.has(app.key) || app.nodeName) {
       this.#assumed.delete(app.key);
@@ -196,8 +185,7 @@ export class Apps {
     onWaiting(app, changed);
   }
 
-  #forget(app: SchedulerApp): void {
-    this.#apps.delete(app.key);
+  #gone(app: SchedulerApp): void {
     this.#assumed.delete(app.key);
     this.#grown.delete(app.key);
     this.#accounts.snapshot.nominate(app, undefined);
@@ -207,10 +195,10 @@ export class Apps {
   }
 
   #reprioritize(): void {
-    for (const before of [...this.#apps.values()]) {
+    for (const before of [...this]) {
       const app = withPriority(before, this.#classes);
       if (!priorityChanged(before, app)) continue;
-      this.#apps.set(app.key, app);
+      this.#store.revise(app);
       const node = this.#accounts.snapshot.nodeOf(app.key);
       if (node) this.#accounts.place({ ...node.apps.get(app.key)!, priority: app.priority }, node.name);
       this.#report(app, before);

@@ -79,8 +79,8 @@ export class ClusterState {
     return this.accounts.snapshot;
   }
 
-  replaceApps(objects: SlimApp[], options: { rewound?: boolean } = {}): void {
-    this.apps.replace(objects, options);
+  replaceApps(objects: SlimApp[], version: string, rewound = false): void {
+    this.apps.replace(objects, version, rewound);
     if (this.#appsListed) return;
     this.#appsListed = true;
     // Leases may be listed first: then what their agents have promised was compared with no apps.

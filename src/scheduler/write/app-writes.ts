@@ -36,7 +36,7 @@ export function createAppWrites(
   const refresh = async (app: SchedulerApp) => {
     const object = await objects.read(app);
     if (object) apps.applyAnswer(object);
-    else apps.remove(app.key, app.uid);
+    else apps.forget(app.key, app.uid);
     return apps.get(app.key);
   };
   return {

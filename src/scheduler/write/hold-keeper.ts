@@ -36,10 +36,7 @@ export function createHoldKeeper(options: HoldKeeperOptions): HoldKeeper {
   const { writes, log, cluster, fateOf, mayWrite, signal, now = Date.now } = options;
   /** The keys of apps that may have a step, now or later. */
   const watched = new Set<string>();
-  /** The uids of deleted apps whose last finalizer was removed, by key: the watch is about to show that they are gone. */
-  const removed = new Map<string, string>();
-  const stepOf = (app: SchedulerApp) =>
-    removed.get(app.key) === app.uid ? undefined : nextHoldStep(app, (node) => fateOf(app, node), now());
+  const stepOf = (app: SchedulerApp) => nextHoldStep(app, (node) => fateOf(app, node), now());
 
   const writer = createKeyedWriter<string>({
     what: "finalizers of apps",
@@ -61,9 +58,8 @@ export function createHoldKeeper(options: HoldKeeperOptions): HoldKeeper {
       };
       if (!app || !await writes.update(app, decide) || !step) return "skipped";
       if (app.deleting || step.kind === "release") log.info("released an app", { app: key, why: step.why });
-      if (app.deleting && step.kind === "finalizers" && step.finalizers.length === 0) {
-        removed.set(key, app.uid);
-      }
+      const isGone = app.deleting && step.kind === "finalizers" && step.finalizers.length === 0;
+      if (isGone) cluster.apps.forget(key, app.uid);
     },
   });
   signal.addEventListener("abort", writer.close, { once: true });
@@ -83,7 +79,6 @@ export function createHoldKeeper(options: HoldKeeperOptions): HoldKeeper {
         if (app && mayHaveHoldStep(app)) writer.schedule(key);
         else watched.delete(key);
       }
-      for (const [key, uid] of removed) if (cluster.apps.get(key)?.uid !== uid) removed.delete(key);
     },
   };
 }

@@ -58,7 +58,7 @@ test("a copy of a mirror is an ordinary app, also in the answer to a bind", () =
     annotations: { [annotations.mirror]: "a/0123456789abcdef", [annotations.mirrorUid]: "other" },
   };
   const isMirror = () => cluster.apps.get(key)?.mirror;
-  cluster.replaceApps([ncapp("web")]);
+  cluster.replaceApps([ncapp("web")], "1");
   cluster.apps.applyAnswer(ncapp("web", { nodeName: "a" }, undefined, copy));
   assert.equal(isMirror(), false);
   const { uid } = ncapp("web").metadata;
@@ -108,9 +108,9 @@ test("a rewound list is applied though its versions are lower", () => {
   const old = ncapp("web", { cpuPCT: 20 });
   apply("web", { cpuPCT: 20, nodeName: "a" });
   takeCalls();
-  cluster.replaceApps([old]);
+  cluster.replaceApps([old], old.metadata.resourceVersion!);
   assert.equal(cluster.apps.get(key)?.nodeName, "a", "it did not go back");
-  cluster.replaceApps([old], { rewound: true });
+  cluster.replaceApps([old], old.metadata.resourceVersion!, true);
   assert.deepEqual([cluster.apps.get(key)?.nodeName, takeCalls()], [undefined, [`${key} waits, changed`]]);
   assert.equal(cluster.snapshot.leavingFrom(key)?.name, "a", "its agent has yet to stop it");
 });
@@ -162,7 +162,7 @@ test("a list removes apps that it does not have, even if their name was reused",
   takeCalls();
   const again = ncapp("web");
   again.metadata.uid = "another";
-  cluster.replaceApps([again]);
+  cluster.replaceApps([again], again.metadata.resourceVersion!);
   assert.deepEqual(takeCalls(), ["default/gone settled", `${key} settled`, `${key} waits, changed`]);
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
 });

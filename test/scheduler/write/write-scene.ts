@@ -23,7 +23,7 @@ export async function withApps(
   const api = new FakeApi();
   const scene = createTestCluster(["a", "b"]);
   for (const [name, spec] of Object.entries(specs)) api.put(pathOf(name), ncapp(name, spec));
-  scene.cluster.replaceApps([...api.objects.values()].map((app) => structuredClone(app)));
+  scene.cluster.replaceApps([...api.objects.values()].map((app) => structuredClone(app)), "1000");
   api.intercept = (request) => intercept(request, api);
   await withClient(api.answer, async (client) => {
     const stopping = new AbortController();
