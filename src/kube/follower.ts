@@ -6,7 +6,6 @@ import type { Logger } from "../lib/log.ts";
 import type { KubeClient } from "./client/client.ts";
 import type { FollowerState } from "./controller.ts";
 import { objectKey, select } from "./objects.ts";
-import { isEarlier, isLater } from "./resource-version.ts";
 import type { KubeResource } from "./resources.ts";
 import { followList, type FollowOptions } from "./watch/watch.ts";
 import type { Identified, KubeObject } from "./wire.ts";
@@ -132,7 +131,6 @@ async function followInto<T extends KubeObject>(
   signal: AbortSignal,
 ): Promise<void> {
   const stream: KubeClient["stream"] = (request) => client.stream({ timeoutMs: openMs, ...request });
-  let latest = "0";
   for await (
     const event of followList<T>({ ...client, stream }, { resource, relistMs, ...options }, signal)
   ) {
@@ -142,21 +140,16 @@ async function followInto<T extends KubeObject>(
       continue;
     }
     if (event.type === "listed") {
-      const rewound = isEarlier(event.resourceVersion, latest);
+      const { items, rewound = false, resourceVersion } = event;
       if (rewound) {
         log.warn(
           `the API server returned an older list of ${resource.plural} than before: it may have been restored from a backup`,
         );
       }
-      replace(event.items, rewound, event.resourceVersion);
-      latest = event.resourceVersion;
+      replace(items, rewound, resourceVersion);
       state.listed = true;
-    } else if (event.type !== "alive") {
-      const { resourceVersion } = event.object.metadata;
-      if (isLater(resourceVersion, latest)) latest = resourceVersion;
-      if (event.type === "applied") apply(event.object);
-      else remove(event.object);
-    }
+    } else if (event.type === "applied") apply(event.object);
+    else if (event.type === "deleted") remove(event.object);
     Object.assign(state, { alive: true, message: "watching" });
     onChange();
   }

@@ -9,7 +9,8 @@ import type { Identified, KubeObject } from "../wire.ts";
 import type { WatchLimits } from "./watch-stream.ts";
 
 export type WatchEvent<T extends KubeObject> =
-  | { type: "listed"; items: Identified<T>[]; resourceVersion: string }
+  /** `rewound`: the list is older than what was received before. */
+  | { type: "listed"; items: Identified<T>[]; resourceVersion: string; rewound?: boolean }
   | { type: "applied"; object: Identified<T> }
   | { type: "deleted"; object: Identified<T> }
   /** The watch works: it was accepted, or a bookmark arrived. */

@@ -3,6 +3,7 @@ import type { KubeClient } from "../client/client.ts";
 import { isExpired, KubeError } from "../kube-error.ts";
 import { listAll, type Listed } from "./list.ts";
 import { objectKey, objectProblem, select, tidy } from "../objects.ts";
+import { isEarlier } from "../resource-version.ts";
 import { resourcePath } from "../resources.ts";
 import type { FollowSettings, WatchEvent } from "./watch-options.ts";
 import { streamList } from "./stream-list.ts";
@@ -61,6 +62,8 @@ export function createSteps<T extends KubeObject>(
   /** Keys of objects that were reported and not deleted since: only these can be reported as deleted. */
   let known = new Set<string>();
   let expiredBefore = false;
+  /** The newest version that was received. */
+  let latest = "0";
   /** Until then lists are read in pages. */
   let streamAt = settings.streaming ? -Infinity : Infinity;
 
@@ -71,7 +74,9 @@ export function createSteps<T extends KubeObject>(
       known = new Set(items.map(objectKey));
       // Spread, so that the agents of a cluster do not all list at the same time.
       const relistAt = now() + relistMs * (0.9 + 0.2 * random());
-      const event: WatchEvent<T> = { type: "listed", items, resourceVersion };
+      const rewound = isEarlier(resourceVersion, latest);
+      latest = resourceVersion;
+      const event: WatchEvent<T> = { type: "listed", items, resourceVersion, ...(rewound && { rewound }) };
       if (!stream) return { event, next: { at: "open", resourceVersion, relistAt } };
       stream.limit({ silenceMs, dueMs: relistAt - now() });
       backoff.reset();
@@ -157,6 +162,7 @@ export function createSteps<T extends KubeObject>(
       backoff.reset();
       expiredBefore = false;
     }
+    latest = resourceVersion;
     return { event: tell(type, object as T), next: { ...state, resourceVersion, healthy: true } };
   }
 

@@ -2,7 +2,7 @@
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
 import { pods } from "../../kube/resources.ts";
-import { followList, type FollowOptions } from "../../kube/watch/watch.ts";
+import { followList, type FollowOptions, type WatchEvent } from "../../kube/watch/watch.ts";
 import type { Identified } from "../../kube/wire.ts";
 import type { Logger } from "../../lib/log.ts";
 import { sleep } from "../../lib/sleep.ts";
@@ -18,7 +18,7 @@ export interface FollowPodsOptions {
   answered?: FollowOptions<Pod>["answered"];
   /** Ends after the first list, or if that is not allowed. */
   once?: boolean;
-  onListed(pods: Identified<Pod>[]): void;
+  onListed(list: Extract<WatchEvent<Pod>, { type: "listed" }>): void;
   onApplied(pod: Identified<Pod>): void;
   onDeleted(pod: Identified<Pod>): void;
   signal: AbortSignal;
@@ -48,7 +48,7 @@ export async function followPods(options: FollowPodsOptions): Promise<void> {
     for await (const event of events) {
       if (event.type === "listed") {
         isDenied = false;
-        options.onListed(event.items);
+        options.onListed(event);
         if (once) ending.abort();
       } else if (event.type === "applied") options.onApplied(event.object);
       else if (event.type === "deleted") options.onDeleted(event.object);

@@ -1,6 +1,6 @@
 /** What is known about the apps that have Pods, and about their Pods. No effects. */
 import { appKey, keyOf, splitAppKey } from "../../api/names.ts";
-import { isLater } from "../../kube/resource-version.ts";
+import { ObjectStore } from "../../kube/object-store.ts";
 import type { Identified } from "../../kube/wire.ts";
 import { newPod, type Pod, type PodNode, type ShownApp } from "./pod-object.ts";
 import { type KnownPod, readPod } from "./pod-plan.ts";
@@ -8,10 +8,11 @@ import { podStatus } from "./pod-status.ts";
 
 /** One NCApp, by its key at the API server, with its Pods. */
 export interface Entry {
+  readonly key: string;
   shown?: ShownApp;
   /** The app was there and has gone. Without it, an app that is not shown may still come. */
   isGone?: boolean;
-  pods: KnownPod[];
+  readonly pods: readonly KnownPod[];
   /** A request is in flight, which may bring a Pod. */
   isBusy?: boolean;
   /** When the app's phase changed. */
@@ -30,6 +31,10 @@ export interface Entry {
 
 export class PodBook {
   readonly #entries = new Map<string, Entry>();
+  readonly #pods = new ObjectStore<KnownPod>({
+    idOf: ({ uid, resourceVersion }) => ({ key: uid, uid, resourceVersion }),
+    groupOf: keyOfOwner,
+  });
   /** The keys of entries by the keys of apps: the mirror of a local app may have another name. */
   readonly #keys = new Map<string, string>();
 
@@ -67,35 +72,24 @@ export class PodBook {
   /** Applies a Pod from the server; `state` is that which the server has just accepted, however it wrote it. Returns its key. */
   learn(object: Identified<Pod>, state?: string): string {
     const pod = readPod(object);
-    const key = keyOfOwner(pod);
-    const { pods } = this.#entry(key);
-    const index = pods.findIndex(({ uid }) => uid === pod.uid);
-    const before = pods[index];
-    const next = before && !isLater(pod.resourceVersion, before.resourceVersion) ? before : pod;
-    if (state && next.resourceVersion === pod.resourceVersion) next.state = state;
-    pods.splice(index < 0 ? pods.length : index, 1, next);
-    return key;
+    this.#pods.apply(pod);
+    const known = this.#pods.get(pod.uid);
+    if (state && known?.resourceVersion === pod.resourceVersion) known.state = state;
+    return this.#entry(keyOfOwner(pod)).key;
   }
 
   /** Applies a complete list. */
-  replace(objects: Identified<Pod>[]): void {
-    const before = new Map(
-      [...this.#entries.values()].flatMap(({ pods }) => pods).map((pod) => [pod.uid, pod]),
-    );
-    for (const entry of this.#entries.values()) entry.pods = [];
-    for (const object of objects) {
-      const { uid, resourceVersion } = object.metadata;
-      const known = before.get(uid);
-      this.learn(object, known?.resourceVersion === resourceVersion ? known.state : undefined);
-    }
+  replace(objects: Identified<Pod>[], version: string, rewound = false): void {
+    const pods = objects.map(readPod);
+    this.#pods.replace(pods, version, { rewound });
+    for (const pod of pods) this.#entry(keyOfOwner(pod));
     for (const key of this.keys) this.tidy(key);
   }
 
   /** The Pod is gone. Returns its key. */
   lose(pod: Pick<KnownPod, "namespace" | "owner" | "uid">): string {
     const key = keyOfOwner(pod);
-    const entry = this.#entries.get(key);
-    if (entry) entry.pods = entry.pods.filter(({ uid }) => uid !== pod.uid);
+    this.#pods.remove({ key: pod.uid, uid: pod.uid });
     this.tidy(key);
     return key;
   }
@@ -133,7 +127,14 @@ export class PodBook {
   }
 
   #entry(key: string): Entry {
-    const entry = this.#entries.get(key) ?? { pods: [], changedAt: 0 };
+    const pods = this.#pods;
+    const entry = this.#entries.get(key) ?? {
+      key,
+      get pods() {
+        return [...pods.group(key)];
+      },
+      changedAt: 0,
+    };
     this.#entries.set(key, entry);
     return entry;
   }

@@ -202,9 +202,9 @@ export function createPods(options: PodsOptions): Pods {
       ...options,
       signal,
       once: mode === "never",
-      onListed(items) {
+      onListed({ items, resourceVersion, rewound }) {
         deleted.clear();
-        book.replace(items);
+        book.replace(items, resourceVersion, rewound);
         isListed = true;
         scheduleAll();
       },
@@ -236,7 +236,7 @@ export function createPods(options: PodsOptions): Pods {
         following.abort();
         following = undefined;
         isListed = false;
-        book.replace([]);
+        book.replace([], "0", true);
       } else if (hasMoved) scheduleAll();
     },
     serverAnswered: writer.serverAnswered,

@@ -114,6 +114,28 @@ for (const [what, expired] of expiries) {
   });
 }
 
+test(
+  "a list that is older than what was received says so: the server was restored from a backup",
+  limit,
+  async () => {
+    const expires = errorLine(410, "Expired", "too old");
+    const server = apiServer({
+      lists: [lists([], "10"), lists([], "14"), lists([], "14")],
+      watches: [
+        stays(line("ADDED", ncapp("a", "node-a", { resourceVersion: "15" })), expires),
+        stays(bookmark("14"), expires),
+        stays(),
+      ],
+    });
+    await following(server, async ({ next }) => {
+      assert.equal((await next("listed")).rewound, undefined);
+      await next("applied");
+      assert.equal((await next("listed")).rewound, true);
+      assert.equal((await next("listed")).rewound, undefined);
+    });
+  },
+);
+
 test("a server that expires every version at once is not polled in a tight loop", limit, async () => {
   const server = apiServer({ lists: [lists([])], watches: [stays(errorLine(410, "Expired", "too old"))] });
   await following(server, async ({ next }) => {

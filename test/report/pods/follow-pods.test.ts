@@ -27,7 +27,7 @@ test("the list of Pods comes in small pages; of each Pod only what is needed sta
       node: "n1",
       log: createTestLog(),
       once: true,
-      onListed: (items) => void listed.push(...items),
+      onListed: ({ items }) => void listed.push(...items),
       onApplied() {},
       onDeleted() {},
       signal: AbortSignal.timeout(10_000),

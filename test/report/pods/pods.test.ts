@@ -44,9 +44,11 @@ function setUp(options: Partial<PodsOptions> = {}) {
   });
   /** What a list and a watch deliver. */
   const listed = () =>
-    server!.onListed(
-      [...api.objects.values()].filter((pod) => isMirrorPodOf("n1", pod)).map((pod) => structuredClone(pod)),
-    );
+    server!.onListed({
+      type: "listed",
+      items: structuredClone([...api.objects.values()].filter((pod) => isMirrorPodOf("n1", pod))),
+      resourceVersion: "9000",
+    });
   const changed = (name: string) => server!.onApplied(structuredClone(api.get(`${folder}/${name}`)));
   const register = async () => {
     pods.nodeSeen({ registered: true, addresses: ["192.0.2.1"] });
