@@ -27,6 +27,22 @@ export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<bo
   }
 }
 
+/** Settles as `work` does, or rejects with the signal's reason on an abort. Others may wait for the same work, so it goes on. */
+export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+    // After an abort these rejections have no other handler.
+    work.catch(() => {});
+    aborted.promise.catch(() => {});
+  }
+}
+
 /** Calls `tick` every `ms` until the signal aborts, one call at a time. An error is logged and does not end the loop. */
 export async function repeat(
   ms: number | (() => number),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sleep, waitAtMost } from "../../src/lib/sleep.ts";
+import { orAborted, sleep, waitAtMost } from "../../src/lib/sleep.ts";
 
 /** Waits for all that is due: promises, timers without a delay, and I/O. */
 async function settle(): Promise<void> {
@@ -40,4 +40,18 @@ test("waitAtMost() says whether the work was done in time, passes its error on, 
   assert.equal(await waitAtMost(3_600_000, Promise.resolve()), true);
   assert.equal(await waitAtMost(1, new Promise(() => {})), false);
   await assert.rejects(waitAtMost(3_600_000, Promise.reject(new Error("failed"))), /^Error: failed$/);
+});
+
+test("orAborted() settles as its work does, or rejects with the reason of an abort, before it or during it", async () => {
+  const stop = new AbortController();
+  assert.equal(await orAborted(Promise.resolve(7), stop.signal), 7);
+  await assert.rejects(orAborted(Promise.reject(new Error("failed")), stop.signal), /^Error: failed$/);
+  const { promise, reject } = Promise.withResolvers<never>();
+  const waiting = orAborted(promise, stop.signal);
+  stop.abort(new Error("stopped"));
+  await assert.rejects(waiting, /^Error: stopped$/);
+  await assert.rejects(orAborted(promise, stop.signal), /^Error: stopped$/);
+  // Nobody waits for it any more: it must not count as unhandled.
+  reject(new Error("late"));
+  await settle();
 });

@@ -6,7 +6,7 @@
  */
 import { splitAppKey } from "../../api/names.ts";
 import { describeError } from "../../lib/log.ts";
-import { sleep } from "../../lib/sleep.ts";
+import { orAborted, sleep } from "../../lib/sleep.ts";
 import type { LogOptions, NodeApp } from "../agent-api/agent-api.ts";
 import type { AppName } from "../app-name.ts";
 import type { Io } from "../command.ts";
@@ -93,7 +93,7 @@ export async function runTop(
       await sleep(everyMs, AbortSignal.any([signal, waking.signal]));
       if (signal.aborted) break;
       // Not only by the reader's own deadline: quitting must not wait for an agent that hangs.
-      const event = await orAborted(readAgain(source), signal);
+      const event = await orAborted(readAgain(source), signal).catch(() => undefined);
       if (event) handle(event);
     }
   } finally {
@@ -167,13 +167,4 @@ function screenOf(lines: string[], { columns, rows }: { columns: number; rows: n
     const isFull = textWidth(line.replaceAll(/\x1b\[[0-9;]*m/g, "")) >= columns;
     return `\x1b[${index + 1};1H${line}${isFull ? "" : "\x1b[K"}`;
   }).join("");
-}
-
-/** Resolves as `work` does, or to undefined once the signal aborts. Leaves no listener behind, for a top that runs for days. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve) => {
-    const end = () => resolve(undefined);
-    signal.addEventListener("abort", end, { once: true });
-    void work.then(resolve).finally(() => signal.removeEventListener("abort", end));
-  });
 }

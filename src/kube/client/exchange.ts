@@ -1,4 +1,5 @@
 /** One request and its answer, with a deadline for both; every failure becomes a KubeError. */
+import { orAborted } from "../../lib/sleep.ts";
 import type { KubeAccess } from "../access/access.ts";
 import type { Asked } from "./answer.ts";
 import type { Call } from "./call.ts";
@@ -86,22 +87,6 @@ async function credentials(access: KubeAccess, asked: Asked) {
     return { proof, tls };
   } catch (cause) {
     throw new KubeError((cause as Error).message, { ...asked, reason: "Credentials", cause });
-  }
-}
-
-/** Stops waiting for `work` on an abort. Other callers may wait for the same work, so it continues. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-    // After an abort these rejections have no other handler.
-    work.catch(() => {});
-    aborted.promise.catch(() => {});
   }
 }
 

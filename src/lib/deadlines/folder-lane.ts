@@ -5,6 +5,7 @@
  * Caveat: an overdue operation continues when the mount answers again, though its caller has given up. It must release what it opens.
  */
 import { type FileHandle, open, statfs } from "node:fs/promises";
+import { orAborted } from "../sleep.ts";
 import { FileTimeoutError, fileTimeoutMs } from "./file-timeout.ts";
 
 interface Lane {
@@ -34,24 +35,12 @@ export function inLane<T>(
   lanes.set(folder, lane);
   const result = lane.last.then(() => perform(lane, operation, { path: folder, ...options }));
   lane.last = result.catch(() => {});
-  return options.signal ? untilAborted(result, options.signal) : result;
+  return options.signal ? orAborted(result, options.signal) : result;
 }
 
 /** While an operation in this folder is overdue, a promise that settles when it is done. */
 export function whenItAnswers(folder: string): Promise<unknown> | undefined {
   return lanes.get(folder)?.overdue;
-}
-
-async function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort);
-  try {
-    return await Promise.race([result, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 /** Reports whether an operation in this folder is overdue. */
