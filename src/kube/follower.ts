@@ -156,17 +156,15 @@ async function followInto<T extends KubeObject>(
 }
 
 /** Turns a complete list into single changes: objects that are not in it are removed. */
-export function eachOf<T extends KubeObject>(
-  set: (object: T) => void,
-  unset: (object: Pick<T, "metadata">) => void,
-) {
+export function eachOf<T extends KubeObject>(set: (object: T) => void, unset: (object: KubeObject) => void) {
   /** Without the rest: a Node names all images that it has. */
-  const known = new Map<string, Pick<T, "metadata">>();
+  const known = new Map<string, KubeObject>();
   const apply = (object: T) => {
-    known.set(objectKey(object), { metadata: object.metadata });
+    const { namespace, name, uid } = object.metadata ?? {};
+    known.set(objectKey(object), { metadata: { namespace, name, uid } });
     set(object);
   };
-  const remove = (object: Pick<T, "metadata">) => {
+  const remove = (object: KubeObject) => {
     known.delete(objectKey(object));
     unset(object);
   };

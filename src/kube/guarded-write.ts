@@ -1,7 +1,7 @@
 /**
  * Reads and writes single objects.
  *
- * Guarantees: a patch and a deletion carry the uid and resourceVersion that the decision was based on, so that any change since then,
+ * Guarantees: a patch, a replacement and a deletion carry the uid and resourceVersion that the decision was based on, so that any change since then,
  * or another object of the same name, rejects them. A 200 may be the page of a proxy: only an object of this kind counts as an answer.
  * Every request ends within 10 s, unless other options say so, with an object or with a KubeError.
  */
@@ -26,7 +26,9 @@ type RequestOptions = Partial<
 export interface Objects<T extends KubeObject> {
   /** Returns undefined if there is no such object. */
   read(ref: ObjectRef, options?: RequestOptions): Promise<Identified<T> | undefined>;
-  create(body: { metadata?: { namespace?: string } }): Promise<Identified<T>>;
+  create(body: KubeObject, options?: RequestOptions): Promise<Identified<T>>;
+  /** Writes a whole object, whose metadata names what it is based on. */
+  replace(body: KubeObject, options?: RequestOptions): Promise<Identified<T>>;
   /** Sends a merge patch; `subresource` is that of `based`. */
   patch(based: Based, change: object, options?: RequestOptions): Promise<Identified<T>>;
   /** Sends a JSON patch, which tests by itself what it is based on. */
@@ -56,7 +58,9 @@ export function objectsOf<T extends KubeObject>(
         if (!hasStatus(error, 404)) throw error;
         return undefined;
       }),
-    create: (body) => ask({ method: "POST", path: pathOf({ namespace: body.metadata?.namespace }), body }),
+    create: (body, options) =>
+      ask({ method: "POST", path: pathOf({ namespace: body.metadata?.namespace }), body, ...options }),
+    replace: (body, options) => ask({ method: "PUT", path: pathOf(body.metadata ?? {}), body, ...options }),
     patch({ uid, resourceVersion, ...ref }, change, options) {
       const metadata = { ...(change as KubeObject).metadata, uid, resourceVersion };
       return ask({ method: "PATCH", path: pathOf(ref), body: { ...change, metadata }, ...options });

@@ -10,10 +10,11 @@ import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
 import { steadyNow } from "../lib/time.ts";
-import type { KubeClient, KubeRequest } from "./client/client.ts";
+import type { KubeClient } from "./client/client.ts";
+import { objectsOf } from "./guarded-write.ts";
 import { hasStatus, KubeError } from "./kube-error.ts";
 import { type Lease, type LeaseClaim, renewed } from "./lease.ts";
-import { leases, resourcePath } from "./resources.ts";
+import { leases } from "./resources.ts";
 
 export interface LeaderOptions {
   namespace: string;
@@ -91,9 +92,7 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
   const { namespace, name, identity, leaseSeconds = 15, renewDeadlineMs = 10_000 } = options;
   const { ended, now = Date.now, steady = steadyNow } = options;
   const claimed: LeaseClaim = { namespace, name, holder: identity, seconds: leaseSeconds };
-  const path = resourcePath(leases, { namespace, name });
-  const send = (request: KubeRequest) =>
-    client.request<Lease>({ priority: "high", timeoutMs: renewDeadlineMs / 2, ...request });
+  const objects = objectsOf<Lease>(client, leases, { priority: "high", timeoutMs: renewDeadlineMs / 2 });
   /** The Lease as this candidate last wrote it. */
   let own: Lease | undefined;
   /** Another candidate's Lease, and since when it is unchanged; the times in it come from another clock. */
@@ -101,9 +100,6 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
   let renewedAt = { wall: -Infinity, steady: -Infinity };
   let rival: string | undefined;
   let predecessor: string | undefined;
-
-  const read = (signal: AbortSignal) =>
-    send({ path, signal }).catch((error) => hasStatus(error, 404) ? undefined : Promise.reject(error));
 
   const isTaken = ({ spec }: Lease) => {
     const holder = spec?.holderIdentity;
@@ -123,15 +119,13 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
     renewedAgoMs: () => Math.max(now() - renewedAt.wall, steady() - renewedAt.steady),
     async claim(signal) {
       const startedAt = { wall: now(), steady: steady() };
-      const known = own ?? await read(signal);
+      const known = own ?? await objects.read({ namespace, name }, { signal });
       const holder = known?.spec?.holderIdentity || undefined;
       rival = holder === identity ? undefined : holder;
       if (known && isTaken(known)) return false;
       const body = renewed(known, claimed, startedAt.wall);
       try {
-        own = known
-          ? await send({ method: "PUT", path, body, signal })
-          : await send({ method: "POST", path: resourcePath(leases, { namespace }), body, signal });
+        own = await (known ? objects.replace(body, { signal }) : objects.create(body, { signal }));
         if (holder !== identity) predecessor = holder;
         renewedAt = startedAt;
         return true;
@@ -144,12 +138,12 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
     },
     async release() {
       // A renewal that was aborted midway may have arrived: ask the server.
-      const held = own ?? await read(AbortSignal.timeout(releaseMs));
+      const held = own ?? await objects.read({ namespace, name }, { signal: AbortSignal.timeout(releaseMs) });
       own = undefined;
       if (held?.spec?.holderIdentity !== identity) return;
       const body = renewed(held, { ...claimed, seconds: 1 }, now());
       delete body.spec?.holderIdentity;
-      await send({ method: "PUT", path, body, timeoutMs: releaseMs });
+      await objects.replace(body, { timeoutMs: releaseMs });
     },
   };
 }

@@ -2,13 +2,13 @@
  * Renews a Lease: the heartbeat that other components check.
  *
  * Guarantees: creates a missing Lease and renews an existing one. If another client writes at the same time, it reads the Lease
- * again and retries, up to `attempts`. A change of holder is counted in `leaseTransitions`, as in Kubernetes.
+ * again and retries. A change of holder is counted in `leaseTransitions`, as in Kubernetes.
  * Caveat: without `review` it takes the Lease from any holder. Leader election must not do that, and checks the holder first.
  */
 import type { V1Lease } from "@kubernetes/client-node";
-import type { KubeClient, KubeRequest } from "./client/client.ts";
-import { hasStatus } from "./kube-error.ts";
-import { apiVersionOf, leases, resourcePath } from "./resources.ts";
+import type { KubeClient } from "./client/client.ts";
+import { objectsOf, writeNewest } from "./guarded-write.ts";
+import { apiVersionOf, leases } from "./resources.ts";
 import type { Wire } from "./wire.ts";
 
 export type Lease = Wire<V1Lease>;
@@ -32,7 +32,6 @@ export interface RenewOptions {
    * to leave the Lease to its holder.
    */
   review?: (found: Lease | undefined) => Promise<LeaseClaim | undefined>;
-  attempts?: number;
   now?: () => number;
   timeoutMs?: number;
   signal?: AbortSignal;
@@ -54,29 +53,22 @@ export async function renewLease(
   claim: LeaseClaim,
   options: RenewOptions = {},
 ): Promise<Lease | undefined> {
-  const { last, review, attempts = 3, now = Date.now, timeoutMs, signal } = options;
-  const send = (request: KubeRequest) =>
-    client.request<Lease>({ priority: "high", timeoutMs, signal, ...request });
-  let known = last;
-  for (let attempt = 1;; attempt++) {
-    let current: LeaseClaim | undefined = claim;
-    if (!known) {
-      known = await readLease(send, claim);
-      if (review) current = await review(known);
-    }
-    if (!current) return undefined;
-    const body = renewed(known, current, now());
-    try {
-      return known
-        ? await send({ method: "PUT", path: leasePath(claim), body })
-        : await send({ method: "POST", path: resourcePath(leases, { namespace: claim.namespace }), body });
-    } catch (error) {
-      // 409: another client wrote or created it in between; 404: another client deleted it.
-      const outdated = hasStatus(error, 409) || known !== undefined && hasStatus(error, 404);
-      if (!outdated || attempt >= attempts) throw error;
-      known = undefined;
-    }
-  }
+  const { last, review, now = Date.now, timeoutMs, signal } = options;
+  const objects = objectsOf<Lease>(client, leases, { priority: "high", timeoutMs, signal });
+  let current: LeaseClaim | undefined = claim;
+  return await writeNewest<Lease, Lease | undefined>(last, {
+    async read() {
+      const found = await objects.read({ namespace: claim.namespace, name: claim.name });
+      if (review) current = await review(found);
+      return found;
+    },
+    async write(known) {
+      if (!current) return undefined;
+      const body = renewed(known, current, now());
+      return known ? await objects.replace(body) : await objects.create(body);
+    },
+    signal,
+  });
 }
 
 /** Returns the Lease as it should be after a renewal at `now`. */
@@ -105,22 +97,6 @@ export function renewed(known: Lease | undefined, claim: LeaseClaim, now: number
       leaseTransitions: (before?.leaseTransitions ?? 0) + (before && !sameHolder ? 1 : 0),
     },
   };
-}
-
-async function readLease(
-  send: (request: KubeRequest) => Promise<Lease>,
-  claim: LeaseClaim,
-): Promise<Lease | undefined> {
-  try {
-    return await send({ path: leasePath(claim) });
-  } catch (error) {
-    if (hasStatus(error, 404)) return undefined;
-    throw error;
-  }
-}
-
-function leasePath({ namespace, name }: LeaseClaim): string {
-  return resourcePath(leases, { namespace, name });
 }
 
 /** MicroTime requires six digits after the second. */

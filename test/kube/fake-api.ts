@@ -61,7 +61,10 @@ export class FakeApi {
 
   /** Stores an object with a new version. */
   put(path: string, object: Stored): Stored {
+    const [, namespace, name] = /(?:\/namespaces\/([^/]+))?\/[^/]+\/([^/]+)$/.exec(path) ?? [];
     const metadata = {
+      ...(namespace && { namespace }),
+      name,
       uid: `uid-${++this.#version}`,
       generation: 1,
       ...object.metadata,

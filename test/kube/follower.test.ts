@@ -28,7 +28,7 @@ test("a resource that two controllers follow is listed and watched once, and eac
         options,
         ...eachOf<NCApp>(
           (app) => void kept.set(app.metadata.name, app),
-          ({ metadata }) => void kept.delete(metadata.name),
+          ({ metadata }) => void kept.delete(metadata?.name ?? ""),
         ),
       };
       const followers = createFollowers(hub);
@@ -65,10 +65,11 @@ test("a resource that two controllers follow is listed and watched once, and eac
   });
 });
 
-test("an object that is not in a list is removed by its metadata alone", () => {
+test("an object that is not in a list is removed by its name and uid alone", () => {
   const removed: unknown[] = [];
   const { apply, replace } = eachOf<NCApp>(() => {}, (object) => void removed.push(object));
   apply(named("one", "5"));
   replace([]);
-  assert.deepEqual(removed, [{ metadata: named("one", "5").metadata }]);
+  const { namespace, name, uid } = named("one", "5").metadata;
+  assert.deepEqual(removed, [{ metadata: { namespace, name, uid } }]);
 });

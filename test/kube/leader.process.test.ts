@@ -10,7 +10,13 @@ import { type Answer, json, refuse, withClient } from "./fake-server.ts";
 /** A server with one Lease that checks versions like the API server, and can fail on demand. */
 function createLeaseServer(stored?: Lease) {
   /** `unanswered`: set to 0, the next write is stored and not answered. */
-  const state = { lease: stored, version: 1, broken: false, writes: 0, unanswered: 1 };
+  const state = {
+    lease: stored && versioned(stored, 1),
+    version: 1,
+    broken: false,
+    writes: 0,
+    unanswered: 1,
+  };
   const answer: Answer = ({ method, body }, response) => {
     if (state.broken) return refuse(response, 500, "InternalError", "broken");
     const { lease } = state;
@@ -21,11 +27,15 @@ function createLeaseServer(stored?: Lease) {
       return refuse(response, 409, "Conflict", "changed");
     }
     state.writes++;
-    state.lease = { ...sent, metadata: { ...sent.metadata, resourceVersion: `${++state.version}` } };
+    state.lease = versioned(sent, ++state.version);
     if (state.unanswered === 0) return void state.unanswered++;
     return json(response, state.lease);
   };
   return { state, answer };
+}
+
+function versioned(lease: Lease, version: number): Lease {
+  return { ...lease, metadata: { ...lease.metadata, uid: "1", resourceVersion: `${version}` } };
 }
 
 /** Long enough that no deadline passes by itself, even on a busy machine. */
@@ -115,7 +125,7 @@ test("a Lease that is renewed is never taken", async () => {
     // Three times as long as the Lease lasts.
     for (let round = 1; round <= 60; round++) {
       await waitFor("it looks again", () => seen() >= round);
-      state.lease = { ...heldBy("other"), metadata: { resourceVersion: `${++state.version}` } };
+      state.lease = versioned(heldBy("other"), ++state.version);
     }
     assert.equal(one.terms.length, 0);
     await one.stop();
@@ -142,7 +152,7 @@ test("a leader whose Lease was taken stops its work and does not take it back", 
   await withClient(answer, async (client) => {
     const one = candidate(client, "one");
     await waitFor("one leads", () => one.leads());
-    state.lease = { ...heldBy("usurper", 3600), metadata: { resourceVersion: `${++state.version}` } };
+    state.lease = versioned(heldBy("usurper", 3600), ++state.version);
     await waitFor("it has stopped", () => one.terms[0]!.signal.aborted);
     assert.equal(state.lease.spec?.holderIdentity, "usurper");
     await one.stop();

@@ -30,7 +30,7 @@ for (const order of [["apps", "leases"], ["leases", "apps"]]) {
   test(`running apps are counted once, and none is ended needlessly, if a start lists ${order.join(" before ")}`, () => {
     const { cluster, clock } = createTestCluster();
     cluster.apps.applyPriorityClass(priorityClass("gold", 1000));
-    cluster.replaceNodes([node("a")]);
+    cluster.applyNode(node("a"));
     const lists: Record<string, () => void> = {
       leases: () => cluster.liveness.replaceLeases([lease("a", clock.now, { free: 40 })]),
       apps: () =>

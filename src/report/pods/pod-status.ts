@@ -170,3 +170,22 @@ function partsOf({ waiting, running, terminated }: ContainerState = {}): unknown
   const { exitCode, signal, reason, message, startedAt, finishedAt } = terminated;
   return ["terminated", exitCode, signal, reason, message, startedAt, finishedAt];
 }
+
+/**
+ * A strategic merge patch to this status. It merges conditions field by field, so what one has lost is null. The server decides
+ * the QoS class, and lets nobody change it.
+ */
+export function statusPatch(
+  { qosClass: _, podIPs, conditions = [], reason, message, ...rest }: PodStatus,
+): object {
+  const said = (fields: { reason?: string; message?: string }) => ({
+    reason: fields.reason ?? null,
+    message: fields.message ?? null,
+  });
+  return {
+    ...rest,
+    ...said({ reason, message }),
+    ...(podIPs ? { podIPs: [{ $patch: "replace" }, ...podIPs] } : {}),
+    conditions: conditions.map((condition) => ({ ...condition, ...said(condition) })),
+  };
+}

@@ -13,7 +13,9 @@
  */
 import { keyOf, splitAppKey } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
+import { objectsOf } from "../../kube/guarded-write.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
+import { pods as podResource } from "../../kube/resources.ts";
 import { describeError, type Logger } from "../../lib/log.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { createKeyedWriter } from "../keyed-writer.ts";
@@ -21,8 +23,7 @@ import { followPods, type FollowPodsOptions } from "./follow-pods.ts";
 import { type Entry, PodBook } from "./pod-book.ts";
 import { newPod, otherPodName, type Pod, podAnnotations, type PodNode, type ShownApp } from "./pod-object.ts";
 import { isMirrorPodOf, ownerOf, planPod, type PodAction, readPod } from "./pod-plan.ts";
-import { createPodRequests } from "./pod-requests.ts";
-import { stateOf } from "./pod-status.ts";
+import { stateOf, statusPatch } from "./pod-status.ts";
 
 export type { Pod, ShownApp } from "./pod-object.ts";
 
@@ -77,7 +78,7 @@ const movedMs = 10_000;
 export function createPods(options: PodsOptions): Pods {
   const { client, node: nodeName, log, mode = "auto", mayWrite = () => true, clock = systemClock } = options;
   const closing = new AbortController();
-  const requests = createPodRequests(client, closing.signal);
+  const objects = objectsOf<Pod>(client, podResource, { signal: closing.signal });
   const book = new PodBook();
   const node: PodNode = { name: nodeName, addresses: [] };
   /** When the next attempt is due, by namespace and kind of action: a quota that refuses new Pods lets others change. */
@@ -140,15 +141,22 @@ export function createPods(options: PodsOptions): Pods {
   const perform = async (entry: Entry, action: PodAction) => {
     if (action.kind === "create") return await create(entry, entry.shown!);
     const { pod } = action;
+    // Any version of this Pod, and no other of its name.
+    const based = { namespace: pod.namespace, name: pod.name, uid: pod.uid };
     try {
       if (action.kind === "delete") {
-        await requests.remove(pod);
+        // At once: there is no kubelet that would do it after the grace period.
+        await objects.remove(based, { gracePeriodSeconds: 0 });
         deleted.set(pod.uid, clock.now());
       } else if (action.kind === "report") {
-        book.learn(await requests.report(pod, action.status), stateOf(action.status));
+        const change = { status: statusPatch(action.status) };
+        // Merges conditions by their type: those of other clients stay.
+        const contentType = "application/strategic-merge-patch+json";
+        const answer = await objects.patch({ ...based, subresource: "status" }, change, { contentType });
+        book.learn(answer, stateOf(action.status));
       } else {
         entry.written = Object.keys(podAnnotations(entry.shown!.app));
-        book.learn(await requests.update(pod, action.patch));
+        book.learn(await objects.patch(based, action.patch));
         const [sent, next] = [JSON.stringify(action.patch), planNext(entry)];
         // A webhook that adds a label to every Pod does so again; each further attempt would be the next one's cause.
         if (next?.kind === "update" && JSON.stringify(next.patch) === sent) entry.undone = sent;
@@ -168,10 +176,10 @@ export function createPods(options: PodsOptions): Pods {
     const name = entry.isTaken ? otherPodName(owner.name, owner.namespace, nodeName) : owner.name;
     try {
       entry.written = Object.keys(podAnnotations(app));
-      book.learn(await requests.create(newPod(shown, nodeName, name)));
+      book.learn(await objects.create(newPod(shown, nodeName, name)));
     } catch (error) {
       if (!hasStatus(error, 409)) throw error;
-      const other = await requests.read({ namespace: owner.namespace, name });
+      const other = await objects.read({ namespace: owner.namespace, name });
       if (!other) return;
       const isOfThisApp = ownerOf(other)?.name === owner.name;
       // The watch has not delivered it yet.

@@ -21,9 +21,7 @@ export function followCluster(hub: Hub, cluster: ClusterState, onChange: () => v
   });
   follow<Wire<V1Node>>({
     resource: nodes,
-    replace: (items) => cluster.replaceNodes(items),
-    apply: (object) => cluster.applyNode(object),
-    remove: ({ metadata }) => cluster.removeNode(metadata.name),
+    ...eachOf((node) => cluster.applyNode(node), ({ metadata }) => cluster.removeNode(metadata?.name ?? "")),
   });
   follow<Lease>({
     resource: leases,

@@ -24,7 +24,7 @@ export async function loadCluster(
   for (const item of classes.items) cluster.apps.applyPriorityClass(item);
   for (const item of ranges.items) cluster.applyLimitRange(item);
   for (const item of quotas.items) cluster.applyQuota(item);
-  cluster.replaceNodes(nodeList.items);
+  for (const item of nodeList.items) cluster.applyNode(item);
   // Apps before Leases: what an agent has promised is compared with what is bound to its node.
   cluster.replaceApps(apps.items, apps.resourceVersion);
   cluster.liveness.replaceLeases(leaseList.items);

@@ -102,12 +102,6 @@ export class ClusterState {
     this.snapshot.removeNode(name);
   }
 
-  replaceNodes(objects: Wire<V1Node>[]): void {
-    const listed = new Set(objects.map(({ metadata }) => metadata?.name));
-    for (const { name } of [...this.snapshot.nodes]) if (!listed.has(name)) this.removeNode(name);
-    for (const object of objects) this.applyNode(object);
-  }
-
   applyLimitRange(object: Wire<V1LimitRange>): void {
     this.rules.setLimitRange(object);
     this.listener.onEvent("limitRange", object.metadata?.namespace ?? "");
