@@ -1,19 +1,17 @@
 /** The permissions that a scheduler needs, apart from its Lease. A test compares them with the installed RBAC rules. */
 import { group, leaseNamespace, plural } from "../api/names.ts";
-import type { Right } from "../kube/access-review.ts";
+import { type Right, rightsTo } from "../kube/access-review.ts";
+
+const follow = ["list", "watch"];
 
 export const schedulerRights: readonly Right[] = [
-  ...["get", "list", "watch", "patch"].map((verb) => ({ verb, group, resource: plural })),
-  { verb: "patch", group, resource: plural, subresource: "status" },
-  ...listAndWatch("", "nodes"),
-  ...listAndWatch("coordination.k8s.io", "leases", leaseNamespace),
-  ...listAndWatch("scheduling.k8s.io", "priorityclasses"),
-  ...listAndWatch("", "limitranges"),
-  ...listAndWatch("", "resourcequotas"),
-  { verb: "patch", group: "", resource: "resourcequotas", subresource: "status" },
-  ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
+  ...rightsTo(["get", ...follow, "patch"], group, plural),
+  ...rightsTo(["patch"], group, `${plural}/status`),
+  ...rightsTo(follow, "", "nodes"),
+  ...rightsTo(follow, "coordination.k8s.io", "leases", leaseNamespace),
+  ...rightsTo(follow, "scheduling.k8s.io", "priorityclasses"),
+  ...rightsTo(follow, "", "limitranges"),
+  ...rightsTo(follow, "", "resourcequotas"),
+  ...rightsTo(["patch"], "", "resourcequotas/status"),
+  ...rightsTo(["create", "patch"], "", "events"),
 ];
-
-function listAndWatch(group: string, resource: string, namespace?: string): Right[] {
-  return ["list", "watch"].map((verb) => ({ verb, group, resource, namespace }));
-}

@@ -38,6 +38,20 @@ test("the installed roles grant the permissions that the controllers need", asyn
   for (const right of await rights()) assert.ok(isGranted(right), JSON.stringify(right));
 });
 
+test("the installed roles grant nothing else, but for finalizers of sets and reviews of those who ask", async () => {
+  const paths = (await rights()).map(({ group, resource, subresource }) =>
+    [group, resource, ...(subresource ? [subresource] : [])].join("/")
+  );
+  const granted = roles.flatMap(({ rules = [] }) => rules).flatMap(({ apiGroups: [group], resources }) =>
+    resources.map((name) => `${group}/${name}`)
+  );
+  assert.deepEqual([...new Set(granted)].filter((path) => !paths.includes(path)), [
+    "authentication.k8s.io/tokenreviews",
+    "authorization.k8s.io/subjectaccessreviews",
+    "app.example.com/ncappsets/finalizers",
+  ]);
+});
+
 test("the permissions include reading an app, which follows a bind without an answer", async () => {
   const verbs = (await rights()).filter(({ resource, subresource }) => resource === "ncapps" && !subresource);
   for (const verb of ["get", "list", "watch", "patch"]) assert.ok(verbs.some((right) => right.verb === verb));

@@ -76,31 +76,15 @@ test("apps of another scheduler and apps that are being deleted do not wait", ()
   assert.deepEqual(takeCalls(), ["default/foreign settled", "default/going settled"]);
 });
 
-test("an update that is older than what is known changes nothing", () => {
-  const { cluster, apply } = createTestCluster(["a"]);
-  const old = ncapp("web", { cpuPCT: 20 });
-  apply("web", { cpuPCT: 20, nodeName: "a" });
-  cluster.apps.apply(old);
-  assert.equal(cluster.apps.get(key)?.nodeName, "a");
-});
-
-test("a late answer restores neither an app that is gone nor an older version", () => {
+test("an app that a request found gone comes back neither by a late answer nor by a late event", () => {
   const { cluster, apply, takeCalls } = createTestCluster(["a"]);
   apply("web", { cpuPCT: 20 });
-  const answer = ncapp("web", { cpuPCT: 20, nodeName: "a" });
-  cluster.apps.remove(key, "uid-web");
+  const late = ncapp("web", { cpuPCT: 20, nodeName: "a" });
+  cluster.apps.forget(key, "uid-web");
   takeCalls();
-  cluster.apps.applyAnswer(answer);
+  cluster.apps.applyAnswer(late);
+  cluster.apps.apply(late);
   assert.deepEqual([cluster.apps.get(key), takeCalls()], [undefined, []]);
-  const again = ncapp("web", { cpuPCT: 30 });
-  again.metadata.uid = "another";
-  cluster.apps.apply(again);
-  cluster.apps.applyAnswer(answer);
-  assert.equal(cluster.apps.get(key)?.uid, "another");
-  const newer = ncapp("web", { cpuPCT: 30, nodeName: "a" });
-  newer.metadata.uid = "another";
-  cluster.apps.applyAnswer(newer);
-  assert.equal(cluster.apps.get(key)?.nodeName, "a");
 });
 
 test("a rewound list is applied though its versions are lower", () => {
@@ -165,13 +149,6 @@ test("a list removes apps that it does not have, even if their name was reused",
   cluster.replaceApps([again], again.metadata.resourceVersion!);
   assert.deepEqual(takeCalls(), ["default/gone settled", `${key} settled`, `${key} waits, changed`]);
   assert.equal(cluster.snapshot.node("a")?.usedCpu, 0);
-});
-
-test("the deletion of an older app of the same name removes nothing", () => {
-  const { cluster, apply } = createTestCluster();
-  apply("web");
-  cluster.apps.remove(key, "older");
-  assert.ok(cluster.apps.get(key));
 });
 
 test("apps that ended free their share; with a schedule or a changed spec they keep it", () => {
