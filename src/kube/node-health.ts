@@ -1,9 +1,9 @@
 /**
- * Whether a node is alive, by its agent's Lease. Pure.
+ * Whether a node is alive, by its agent's Lease: for all controllers.
  *
- * Clocks of other machines are not trusted: what counts is when this scheduler saw the Lease change. Only for a Lease that it has not
+ * Clocks of other machines are not trusted: what counts is when this process saw the Lease change. Only for a Lease that it has not
  * yet seen renewed, which after a start is every Lease, the time in the Lease counts as well, so that a node that was gone before gets
- * no apps. But a node is lost only after this scheduler has observed its silence for the full time.
+ * no apps. But a node is lost only after this process has observed its silence for the full time.
  */
 import type { Lease } from "./lease.ts";
 
@@ -13,7 +13,7 @@ export interface Clocks {
   wall: number;
 }
 
-export interface ObservedLease {
+interface ObservedLease {
   /** The renew time as the agent wrote it, to detect changes. */
   readonly renewed: string;
   /** When it last changed, by the observed clock. */
@@ -23,7 +23,7 @@ export interface ObservedLease {
 }
 
 /**
- * `fresh`: it may get apps. `doubtful`: it was silent before this scheduler started; it gets no apps, but keeps its own. `lost`: it has
+ * `fresh`: it may get apps. `doubtful`: it was silent before this process started; it gets no apps, but keeps its own. `lost`: it has
  * been silent for `lostMs` longer than its Lease lasts.
  */
 export type NodeHealth = { state: "fresh" | "doubtful" } | {
@@ -35,42 +35,55 @@ export type NodeHealth = { state: "fresh" | "doubtful" } | {
 /** For a Lease without a duration. */
 const defaultMs = 40_000;
 
-/** Returns what is known after a Lease was received. It lasts for its own duration unless `graceMs` is given. */
-export function observeLease(
-  before: ObservedLease | undefined,
-  { spec }: Lease,
-  { observed }: Clocks,
-  graceMs?: number,
-): ObservedLease {
-  const renewed = spec?.renewTime ?? "";
-  const lastsMs = graceMs ?? ((spec?.leaseDurationSeconds ?? 0) * 1000 || defaultMs);
-  if (!before) return { renewed, changedAt: observed, seenRenewed: false, lastsMs };
-  if (before.renewed === renewed) return before;
-  return { renewed, changedAt: observed, seenRenewed: true, lastsMs };
-}
+/** The Leases of agents, by node. Each lasts for its own duration unless `graceMs` is given. */
+export class NodeLeases {
+  readonly #leases = new Map<string, ObservedLease>();
+  readonly #clocks: () => Clocks;
+  readonly #graceMs?: number;
 
-/** Returns a Lease for a node that has apps but neither a Node nor a Lease: as if it had just been renewed for the last time. */
-export function vanishedLease({ observed, wall }: Clocks, graceMs = defaultMs): ObservedLease {
-  return {
-    renewed: new Date(wall).toISOString(),
-    changedAt: observed,
-    seenRenewed: false,
-    lastsMs: graceMs,
-  };
-}
-
-/** Undefined if the node never had an agent. */
-export function nodeHealth(
-  lease: ObservedLease | undefined,
-  { observed, wall }: Clocks,
-): NodeHealth | undefined {
-  if (!lease) return undefined;
-  const { renewed, changedAt, seenRenewed, lastsMs } = lease;
-  const observedMs = observed - changedAt;
-  const claimedMs = seenRenewed ? 0 : wall - (Date.parse(renewed) || 0);
-  if (observedMs > lastsMs) {
-    const silentMs = Math.max(observedMs, claimedMs);
-    return { state: "lost", silentMs, lostMs: silentMs - lastsMs };
+  constructor(clocks: () => Clocks, graceMs?: number) {
+    this.#clocks = clocks;
+    this.#graceMs = graceMs;
   }
-  return { state: claimedMs > lastsMs ? "doubtful" : "fresh" };
+
+  get nodes(): string[] {
+    return [...this.#leases.keys()];
+  }
+
+  /** Reports whether the Lease is new or was renewed. */
+  apply(node: string, { spec }: Lease): boolean {
+    const before = this.#leases.get(node);
+    const renewed = spec?.renewTime ?? "";
+    if (before?.renewed === renewed) return false;
+    const lastsMs = this.#graceMs ?? ((spec?.leaseDurationSeconds ?? 0) * 1000 || defaultMs);
+    const changedAt = this.#clocks().observed;
+    this.#leases.set(node, { renewed, changedAt, seenRenewed: before !== undefined, lastsMs });
+    return true;
+  }
+
+  /** For a node that has apps but neither a Node nor a Lease: as if it had just been renewed for the last time. */
+  vanish(node: string): void {
+    const { observed, wall } = this.#clocks();
+    const [renewed, lastsMs] = [new Date(wall).toISOString(), this.#graceMs ?? defaultMs];
+    this.#leases.set(node, { renewed, changedAt: observed, seenRenewed: false, lastsMs });
+  }
+
+  delete(node: string): void {
+    this.#leases.delete(node);
+  }
+
+  /** Undefined if the node never had an agent. */
+  health(node: string): NodeHealth | undefined {
+    const lease = this.#leases.get(node);
+    if (!lease) return undefined;
+    const { renewed, changedAt, seenRenewed, lastsMs } = lease;
+    const { observed, wall } = this.#clocks();
+    const observedMs = observed - changedAt;
+    const claimedMs = seenRenewed ? 0 : wall - (Date.parse(renewed) || 0);
+    if (observedMs > lastsMs) {
+      const silentMs = Math.max(observedMs, claimedMs);
+      return { state: "lost", silentMs, lostMs: silentMs - lastsMs };
+    }
+    return { state: claimedMs > lastsMs ? "doubtful" : "fresh" };
+  }
 }

@@ -2,7 +2,7 @@
 import { nodeOfLease } from "../api/names.ts";
 import { type NodeProperties, readNode } from "../api/placement/placement.ts";
 import type { Lease } from "../kube/lease.ts";
-import { type Clocks, nodeHealth, type ObservedLease, observeLease } from "../kube/node-health.ts";
+import { type Clocks, NodeLeases } from "../kube/node-health.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Node } from "./types.ts";
 
@@ -19,9 +19,9 @@ export interface Nodes {
 export function createNodes(clocks: () => Clocks, onChange: () => void, graceMs?: number): Nodes {
   const all = new Map<string, Node>();
   /** The Lease of a node that is gone stays: it comes back with it, or expires. */
-  const leases = new Map<string, ObservedLease>();
+  const leases = new NodeLeases(clocks, graceMs);
 
-  const agentOf = (name: string): Node["agent"] => nodeHealth(leases.get(name), clocks())?.state ?? "none";
+  const agentOf = (name: string): Node["agent"] => leases.health(name)?.state ?? "none";
   const put = (name: string, properties: NodeProperties) => {
     const next: Node = { name, properties, agent: agentOf(name) };
     if (isDeepStrictEqual(all.get(name), next)) return;
@@ -40,7 +40,7 @@ export function createNodes(clocks: () => Clocks, onChange: () => void, graceMs?
     },
     applyLease(lease) {
       const name = nodeOfLease(lease);
-      leases.set(name, observeLease(leases.get(name), lease, clocks(), graceMs));
+      leases.apply(name, lease);
       const node = all.get(name);
       if (node) put(name, node.properties);
     },

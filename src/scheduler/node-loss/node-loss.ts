@@ -12,7 +12,6 @@ import type { ClusterState, NodeLiveness } from "../state/state.ts";
 import { eventTarget } from "../types.ts";
 
 export { createNodeFates, type NodeFates } from "./node-fates.ts";
-export { createObservedClock } from "../../kube/observed-clock.ts";
 
 export interface LossKeeper {
   /** `nodes` is undefined while the Leases cannot be watched: then nothing is known about the nodes, and nothing is decided. */

@@ -2,14 +2,7 @@
 import { nodeOfLease } from "../../api/names.ts";
 import type { Lease } from "../../kube/lease.ts";
 import { readReport } from "./read-node.ts";
-import {
-  type Clocks,
-  type NodeHealth,
-  nodeHealth,
-  type ObservedLease,
-  observeLease,
-  vanishedLease,
-} from "../../kube/node-health.ts";
+import { type Clocks, type NodeHealth, NodeLeases } from "../../kube/node-health.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -33,26 +26,25 @@ export interface LivenessOptions {
 
 export class Liveness {
   readonly #options: LivenessOptions;
-  readonly #leases = new Map<string, ObservedLease>();
+  readonly #leases: NodeLeases;
   readonly #deleted = new Set<string>();
 
   constructor(options: LivenessOptions) {
     this.#options = options;
+    this.#leases = new NodeLeases(options.clocks, options.nodeGraceMs);
   }
 
   applyLease(lease: Lease): void {
-    const { snapshot, clocks, nodeGraceMs, onBetter, onReport } = this.#options;
+    const { snapshot, clocks, onBetter, onReport } = this.#options;
     const name = nodeOfLease(lease);
     this.#deleted.delete(name);
-    const before = this.#leases.get(name);
-    const observed = observeLease(before, lease, clocks(), nodeGraceMs);
-    this.#leases.set(name, observed);
-    this.#setHealth(name, nodeHealth(observed, clocks()));
+    const isRenewed = this.#leases.apply(name, lease);
+    this.#setHealth(name, this.#leases.health(name));
     const report = readReport(lease, clocks().wall);
     if (report && snapshot.setReport(name, report)) onBetter(name);
     const node = snapshot.node(name);
     // A Lease that is listed again may be older than an app that was bound and unbound since.
-    if (report && observed !== before && node && node.leaving.size > 0) onReport(node);
+    if (report && isRenewed && node && node.leaving.size > 0) onReport(node);
   }
 
   /** Marks a Lease as deleted. It is kept while apps are bound to its node, so that the node counts as silent. */
@@ -62,24 +54,22 @@ export class Liveness {
 
   replaceLeases(leases: Lease[]): void {
     const listed = new Set(leases.map(nodeOfLease));
-    for (const name of this.#leases.keys()) if (!listed.has(name)) this.#deleted.add(name);
+    for (const name of this.#leases.nodes) if (!listed.has(name)) this.#deleted.add(name);
     for (const lease of leases) this.applyLease(lease);
   }
 
   /** Updates and returns the health of every node; called once a second. */
   check(): NodeLiveness[] {
-    const { snapshot, clocks, nodeGraceMs } = this.#options;
     const found: NodeLiveness[] = [];
-    for (const node of [...snapshot.entries()]) {
+    for (const node of [...this.#options.snapshot.entries()]) {
       const isUsed = node.apps.size + node.leaving.size > 0;
       if (!isUsed && this.#deleted.delete(node.name)) this.#leases.delete(node.name);
       // Apps are bound to a node that does not exist: treat it as a node that has just become silent.
-      const isMissing = node.index < 0 && isUsed && !this.#leases.has(node.name);
-      if (isMissing) {
-        this.#leases.set(node.name, vanishedLease(clocks(), nodeGraceMs));
+      if (node.index < 0 && isUsed && !this.#leases.health(node.name)) {
+        this.#leases.vanish(node.name);
         this.#deleted.add(node.name);
       }
-      const health = nodeHealth(this.#leases.get(node.name), clocks());
+      const health = this.#leases.health(node.name);
       this.#setHealth(node.name, health);
       found.push({ node, health, leaseGone: this.#deleted.has(node.name) });
     }
