@@ -8,9 +8,9 @@
 import { agentLease, keyOf, leaseNamespace } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { KubeClient } from "../kube/client/client.ts";
-import { hasStatus } from "../kube/kube-error.ts";
+import { objectsOf } from "../kube/guarded-write.ts";
 import type { Lease } from "../kube/lease.ts";
-import { leases, resourcePath } from "../kube/resources.ts";
+import { leases } from "../kube/resources.ts";
 import { sleep } from "../lib/sleep.ts";
 import { steadyNow } from "../lib/time.ts";
 
@@ -84,11 +84,12 @@ function createLeaseCheck(
   now: () => number,
 ): (node: string, signal: AbortSignal) => Promise<boolean> {
   const seen = new Map<string, { renewTime?: string; at: number }>();
+  const objects = objectsOf<Lease>(client, leases);
   return async (node, signal) => {
-    const path = resourcePath(leases, { namespace: leaseNamespace, name: agentLease(node) });
     try {
-      const { spec } = await client.request<Lease>({ path, signal })
-        .catch((error) => hasStatus(error, 404) ? {} as Lease : Promise.reject(error));
+      const { spec } =
+        await objects.read({ namespace: leaseNamespace, name: agentLease(node) }, { signal }) ??
+          {};
       const before = seen.get(node);
       if (!before || before.renewTime !== spec?.renewTime) {
         seen.set(node, { renewTime: spec?.renewTime, at: now() });

@@ -5,9 +5,10 @@
 import { keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { hasStatus } from "../../kube/kube-error.ts";
-import { ncappPath, ncapps, nodes, resourcePath } from "../../kube/resources.ts";
+import { objectsOf, writeNewest } from "../../kube/guarded-write.ts";
+import { ncapps, nodes } from "../../kube/resources.ts";
 import { listAll } from "../../kube/watch/watch.ts";
+import type { KubeObject } from "../../kube/wire.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { type Command, type Io, textFlag, UsageError } from "../command.ts";
 import { connectCluster, kubectlConfig } from "../cluster.ts";
@@ -15,7 +16,8 @@ import { parseDuration } from "../flag-values.ts";
 import { clusterFlags } from "./cluster-apps.ts";
 import { isHeldBy, planDrain } from "./drain-plan.ts";
 
-const maxConflicts = 5;
+/** A person waits, and a busy server may be slow. */
+const requestMs = 30_000;
 
 const { namespace: _, ...connectionFlags } = clusterFlags;
 
@@ -76,7 +78,7 @@ export async function drain(
   const { items } = await listAll<NCApp>(client, { resource: ncapps });
   const here = items.filter((app) => app.spec.nodeName === node || isHeldBy(node, app));
   // Lists come without `managedFields`, which show who bound an app.
-  const apps = await Promise.all(here.map((app) => read(client, app)));
+  const apps = await Promise.all(here.map(({ metadata }) => appsOf(client).read(metadata)));
   const plan = planDrain(apps.filter((app) => app !== undefined), node, { force });
   for (const { app, why } of plan.ignored) stderr(`warning: ignoring ${keyOf(app)}: ${why}\n`);
   if (plan.pinned.length > 0) {
@@ -108,43 +110,36 @@ export async function drain(
 
 /** Returns false if the node was cordoned already. */
 async function cordon(client: KubeClient, name: string, dryRun: boolean): Promise<boolean> {
-  const path = resourcePath(nodes, { name });
-  try {
-    const { spec } = await client.request<{ spec?: { unschedulable?: boolean } }>({ path });
-    if (spec?.unschedulable) return false;
-    if (!dryRun) await client.request({ method: "PATCH", path, body: { spec: { unschedulable: true } } });
-    return true;
-  } catch (error) {
-    if (!hasStatus(error, 404)) throw error;
-    throw new Error(`no Node ${name}; 'kubectl get nodes' lists all`);
-  }
+  const objects = objectsOf<KubeObject & { spec?: { unschedulable?: boolean } }>(client, nodes, {
+    timeoutMs: requestMs,
+  });
+  const node = await objects.read({ name });
+  if (!node) throw new Error(`no Node ${name}; 'kubectl get nodes' lists all`);
+  if (node.spec?.unschedulable) return false;
+  if (!dryRun) await objects.patch({ name }, { spec: { unschedulable: true } });
+  return true;
 }
 
 /** Unbinds the app from this node, and from no other that a scheduler may have chosen in the meantime. */
 async function unbind(client: KubeClient, app: NCApp, node: string): Promise<void> {
-  const path = ncappPath(app.metadata.namespace, app.metadata.name);
-  for (let conflicts = 0, current: NCApp | undefined = app;; conflicts++) {
-    if (current?.metadata.uid !== app.metadata.uid || current?.spec.nodeName !== node) return;
-    const { uid, resourceVersion } = current.metadata;
-    const body = { metadata: { uid, resourceVersion }, spec: { nodeName: null } };
-    try {
-      return void await client.request({ method: "PATCH", path, body });
-    } catch (error) {
-      // A running app's status changes every few seconds.
-      if (!hasStatus(error, 409) && !hasStatus(error, 404) || conflicts >= maxConflicts) throw error;
-    }
-    current = await read(client, app);
-  }
+  const objects = appsOf(client);
+  // A running app's status changes every few seconds.
+  await writeNewest<NCApp, void>(app, {
+    read: () => objects.read(app.metadata),
+    async write(newest) {
+      if (newest?.metadata.uid !== app.metadata.uid || newest?.spec.nodeName !== node) return;
+      await objects.patch(newest.metadata, { spec: { nodeName: null } });
+    },
+  });
 }
 
 /** Reports whether the app is still bound to the node, or its processes may exist there. */
-async function isThere(client: KubeClient, app: NCApp, node: string): Promise<boolean> {
-  const current = await read(client, app);
-  if (current?.metadata.uid !== app.metadata.uid) return false;
+async function isThere(client: KubeClient, { metadata }: NCApp, node: string): Promise<boolean> {
+  const current = await appsOf(client).read(metadata);
+  if (current?.metadata.uid !== metadata.uid) return false;
   return current?.spec.nodeName === node || isHeldBy(node, current!);
 }
 
-function read(client: KubeClient, { metadata: { namespace, name } }: NCApp): Promise<NCApp | undefined> {
-  return client.request<NCApp>({ path: ncappPath(namespace, name) })
-    .catch((error) => hasStatus(error, 404) ? undefined : Promise.reject(error));
+function appsOf(client: KubeClient) {
+  return objectsOf<NCApp>(client, ncapps, { timeoutMs: requestMs });
 }
