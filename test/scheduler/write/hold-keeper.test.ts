@@ -68,28 +68,6 @@ test("when the node that holds a moved app is lost, its share is freed and the s
   });
 });
 
-test("a conflict is resolved by reading the app again", async () => {
-  let conflicts = 1;
-  await withApps({ web: { nodeName: "a" } }, async (scene) => {
-    keep(scene);
-    await waitFor("it has the finalizer", () => scene.stored("web")?.metadata.finalizers?.length);
-    assert.deepEqual(scene.requests.map(({ method }) => method), ["PATCH", "GET", "PATCH"]);
-  }, ({ method }, api) => {
-    if (method === "PATCH" && conflicts-- > 0) {
-      api.touch(pathOf("web"), (app) => app.status = { restarts: 0 });
-    }
-  });
-});
-
-test("a conflict on an app that has not changed is retried with a pause", async () => {
-  await withApps({ web: { nodeName: "a" } }, async (scene) => {
-    keep(scene);
-    await waitFor("it was tried", () => scene.requests.length >= 2);
-    await settled();
-    assert.ok(scene.requests.length <= 4, `${scene.requests.length} requests`);
-  }, ({ method }) => method === "PATCH" ? 409 : undefined);
-});
-
 test("a scheduler whose Lease is in doubt waits for the next tick, and does not ask all the time", async () => {
   await withApps({ web: { nodeName: "a" } }, async (scene) => {
     const [doubted, most] = [{ times: 0 }, 100];
