@@ -8,7 +8,7 @@
  */
 import { apiVersion as ncappVersion, appKey, kind as ncappKind } from "../../api/names.ts";
 import type { KubeClient, KubeRequest } from "../../kube/client/client.ts";
-import { hasStatus, KubeError } from "../../kube/kube-error.ts";
+import { hasStatus, wasRejected } from "../../kube/kube-error.ts";
 import { events, resourcePath } from "../../kube/resources.ts";
 import type { Logger } from "../../lib/log.ts";
 import { isoSeconds } from "../../lib/time.ts";
@@ -44,7 +44,6 @@ export interface EventRecorderOptions {
 
 /** An event that the server rejects is dropped after this many attempts; failures of the server are retried forever. */
 const maxRefusals = 3;
-const refusals: readonly number[] = [400, 403, 404, 405, 413, 422];
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, log, burst = 25, refillMs = 60_000, places = 2, timeoutMs = 10_000 } = options;
@@ -75,7 +74,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       } catch (error) {
         // The server works, and other namespaces are not affected.
         if (isNamespaceGone(error)) return giveUp(tally);
-        if (error instanceof KubeError && refusals.includes(error.status ?? 0)) countRefusal(tally);
+        if (wasRejected(error)) countRefusal(tally);
         throw error;
       }
     },
