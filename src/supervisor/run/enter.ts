@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { basename } from "node:path";
 import process from "node:process";
 import { findEntry } from "../../../cgroups/mod.ts";
-import { sleep } from "../../lib/sleep.ts";
+import { sleep, waitAtMost } from "../../lib/sleep.ts";
 import { cleanPath } from "../../lib/shell.ts";
 import type { EnterOptions, Entrance } from "../launcher/launcher.ts";
 import { execMarker } from "../processes.ts";
@@ -25,6 +25,7 @@ export interface ExecResult {
 type Exit = [code: number | null, signal: NodeJS.Signals | null];
 
 const afterKillMs = 1000;
+const lastOutputMs = 250;
 
 const cannotEnter = "nckubelet cannot enter";
 const cannotEnterCode = 126;
@@ -81,8 +82,8 @@ export async function execInRun(
       once(child, "exit", { signal: stopWaiting }),
       unkillable,
     ]) as Exit;
-    // The exit may come before the last output, which says whether the command was executed.
-    if (code === cannotEnterCode) await Promise.race([closed, unkillable]);
+    // The exit may come before the last output. What the command left in the background may hold the other ends.
+    if (captureBytes > 0) await waitAtMost(lastOutputMs, closed);
     const output = captured();
     const refusal = code === cannotEnterCode && refusalOf(output, basename(runFolder));
     if (refusal) throw new Error(refusal);
