@@ -17,7 +17,6 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { builtLauncher } from "../harness/launcher.ts";
-import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { createEvents } from "./storm/events.ts";
 import { faults } from "./storm/faults/list.ts";
@@ -33,8 +32,7 @@ async function main(words: string[]): Promise<number> {
   const canMount = process.getuid?.() === 0;
   if (canMount && process.env[inside] === undefined) return await enterNamespace(settings);
   const { minutes, seed, json, keep, only } = settings;
-  // Without a compiler, the agents of the storm start apps with sh.
-  if (!skipUnless("compilers")) await builtLauncher();
+  await builtLauncher();
   const { path: folder, remove } = tempFolder();
   const events = createEvents({ file: join(folder, "events.txt"), print: console.log });
   const stopping = new AbortController();
