@@ -150,12 +150,16 @@ function hasEscaped(caps: CapsState): boolean {
   return !caps.enforced && caps.reason === "Escaped";
 }
 
-/** Sets the time of each condition's last change, which stays while its status is the same. */
+/**
+ * Sets the time of each condition's last change, which stays while its status is the same, unless it is in the future: the clock was
+ * wrong then.
+ */
 export function withTransitions(
   status: NCAppStatus,
-  before: Condition[] | undefined,
+  before: Condition[] = [],
   now: number,
 ): NCAppStatus {
-  const dated = status.conditions?.map((condition) => withTransitionTime(condition, before, isoSeconds(now)));
+  const past = before.filter(({ lastTransitionTime: time = "" }) => !(Date.parse(time) > now));
+  const dated = status.conditions?.map((condition) => withTransitionTime(condition, past, isoSeconds(now)));
   return { ...status, conditions: dated ?? [] };
 }

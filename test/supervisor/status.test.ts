@@ -100,10 +100,13 @@ test("a condition keeps the time of its last change", () => {
   const first = withTransitions(statusOf({ record, ready: false }), undefined, 1000);
   const same = withTransitions(statusOf({ record, ready: false }), first.conditions, 9000);
   const changed = withTransitions(statusOf({ record, ready: true }), same.conditions, 9000);
+  const corrected = withTransitions(statusOf({ record, ready: true }), changed.conditions, 5000);
   const times = (status: typeof first) =>
     status.conditions?.map(({ lastTransitionTime }) => lastTransitionTime);
   assert.deepEqual(times(same), ["1970-01-01T00:00:01Z", "1970-01-01T00:00:01Z"]);
   assert.deepEqual(times(changed), ["1970-01-01T00:00:01Z", "1970-01-01T00:00:09Z"]);
+  // The clock was set back.
+  assert.deepEqual(times(corrected), ["1970-01-01T00:00:01Z", "1970-01-01T00:00:05Z"]);
 });
 
 test("holderOf() is the node while a run exists or may start, empty after a deletion, and silent while another node holds it", () => {

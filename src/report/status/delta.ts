@@ -52,6 +52,10 @@ export function mergeConditions(
       const { observedGeneration = before.observedGeneration } = condition;
       return observedGeneration === undefined ? before : { ...before, observedGeneration };
     }
+    // The clock of this node was wrong: a set that waits for an app to be ready for a while must not wait for that time.
+    if (before?.status === condition.status && Date.parse(before.lastTransitionTime ?? "") > now) {
+      return condition;
+    }
     return withTransitionTime(condition, seen, changedAt(condition, before, now));
   });
   const isKept = ({ type }: Condition) =>

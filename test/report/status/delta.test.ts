@@ -53,12 +53,16 @@ test("statusDelta() sends conditions whole, with those of other writers in place
 
 test("mergeConditions() keeps the time of the last change while the status stays", () => {
   const later = "2030-02-02T00:00:00Z";
-  assert.deepEqual(mergeConditions([ready("True")], [ready("True", { lastTransitionTime: later })]), [
-    ready("True"),
-  ]);
-  assert.deepEqual(mergeConditions([ready("True")], [ready("False", { lastTransitionTime: later })]), [
-    ready("False", { lastTransitionTime: later }),
-  ]);
+  const merge = (status: Condition["status"]) =>
+    mergeConditions([ready("True")], [ready(status, { lastTransitionTime: later })], Date.parse(later));
+  assert.deepEqual(merge("True"), [ready("True")]);
+  assert.deepEqual(merge("False"), [ready("False", { lastTransitionTime: later })]);
+});
+
+test("mergeConditions() corrects a time that a wrong clock has set in the future", () => {
+  const own = ready("True", { lastTransitionTime: "2026-11-18T04:09:59Z" });
+  const seen = ready("True", { lastTransitionTime: "2026-11-19T06:09:15Z" });
+  assert.deepEqual(mergeConditions([seen], [own], Date.parse("2026-11-18T04:10:00Z")), [own]);
 });
 
 test("mergeConditions() never dates a change before the one that the scheduler recorded", () => {
