@@ -430,17 +430,18 @@ static _Noreturn void become_command(int environment, const char *folder, const 
 /*
  * A log is a folder of parts, `app.log.START`, each named by the position of its first byte in all that the app wrote. The one with
  * the highest number grows; the link `app.log` leads to it. Beside each part is its index, `app.times.START`, one sample a second at
- * most. Whoever writes holds the lock of the folder, so a part that has a successor never changes, and readers need no lock.
+ * most. Whoever writes holds the lock, so a part that has a successor never changes, and readers need no lock.
  */
 static struct {
   const char *path;
-  int folder, part, index;
+  /* The lock is a file of its own, which nobody else can open: who may list the folder could hold a lock on that. */
+  int folder, lock, part, index;
   /* The position of the part's first byte, and how long its index is. */
   uint64_t start, index_bytes;
   /* The time of the last sample of this process; 0 for none in this part. */
   uint64_t sampled;
   uint64_t max_bytes, max_files;
-} app_log = {.folder = -1, .part = -1, .index = -1};
+} app_log = {.folder = -1, .lock = -1, .part = -1, .index = -1};
 
 /* All bytes from this position to that of the next sample were written at this time, in milliseconds, or in the second after it. */
 struct sample { uint64_t time, position; };
@@ -499,22 +500,21 @@ static struct parts list_parts(void) {
   return found;
 }
 
-/* The index first: what a crash leaves is a part, which the next one finds. */
-static void remove_part(uint64_t start) {
+/* The index first: what a crash leaves is a part, which the next one finds. False if it cannot be removed. */
+static bool remove_part(uint64_t start) {
   struct text name;
   unlinkat(app_log.folder, name_file(&name, INDEX, start), 0);
   STEP(18);
-  unlinkat(app_log.folder, name_file(&name, PART, start), 0);
+  return unlinkat(app_log.folder, name_file(&name, PART, start), 0) == 0 || errno == ENOENT;
 }
 
 /* On a full disk the oldest lines go first; false if that is not why, or if there are none but those of the last part. */
 static bool make_space(void) {
   if (errno != ENOSPC && errno != EDQUOT) return false;
   struct parts parts = list_parts();
-  bool found = parts.count > 1;
-  if (found) remove_part(parts.oldest);
-  else errno = ENOSPC;
-  return found;
+  bool made = parts.count > 1 && remove_part(parts.oldest);
+  if (!made) errno = ENOSPC;
+  return made;
 }
 
 static bool append(int file, const void *from, size_t length) {
@@ -534,20 +534,22 @@ static void remove_old_parts(void) {
     struct parts parts = list_parts();
     bool too_much = parts.count > 2 && parts.bytes > app_log.max_files * app_log.max_bytes;
     if (parts.count < 2 || (parts.count <= app_log.max_files && !too_much)) return;
-    remove_part(parts.oldest);
+    if (!remove_part(parts.oldest)) return;
   }
 }
 
-/* `BYTES FILES`, where the agent has written them: they may change at any time. */
+/* `BYTES FILES`, where the agent has written them: they may change at any time. What cannot be read changes nothing. */
 static void read_limits(void) {
   char text[64];
   const char *at = text;
   uint64_t bytes, files;
   int file = openat(app_log.folder, ".limits", O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  bool none = file < 0 && errno == ENOENT;
   text[file < 0 ? 0 : read_all(file, text, sizeof text - 1)] = '\0';
   if (file >= 0) close(file);
   bool valid = read_digits(&at, &bytes) && *at++ == ' ' && read_digits(&at, &files) && *at == '\n' && bytes >= MIN_BYTES && files > 0 &&
                files <= MAX_FILES;
+  if (!valid && !none && app_log.max_files > 0) return;
   app_log.max_bytes = valid ? bytes : USUAL_BYTES;
   app_log.max_files = valid ? files : USUAL_FILES;
 }
@@ -563,28 +565,39 @@ static bool is_last(void) {
 
 static bool make_last(bool next) {
   struct text name;
+  int made;
   name_file(&name, PART, app_log.start);
-  do unlinkat(app_log.folder, ".app.log", 0);
-  while (symlinkat(name.bytes, app_log.folder, ".app.log") != 0 && make_space());
+  do {
+    unlinkat(app_log.folder, ".app.log", 0);
+    made = symlinkat(name.bytes, app_log.folder, ".app.log");
+  } while (made != 0 && make_space());
   if (next) STEP(14);
-  return renameat(app_log.folder, ".app.log", app_log.folder, LINK) == 0;
+  return made == 0 && renameat(app_log.folder, ".app.log", app_log.folder, LINK) == 0;
 }
 
 static int open_file(const char *kind, uint64_t start) {
   struct text name;
-  int file, flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+  int file, flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
   do file = openat(app_log.folder, name_file(&name, kind, start), flags, 0640);
   while (file < 0 && make_space());
   return file;
 }
 
-/* A sample that a crash or a full disk has cut is removed. */
+static void cut_index(uint64_t bytes) {
+  if (ftruncate(app_log.index, (off_t)bytes) == 0) app_log.index_bytes = bytes;
+}
+
+/* A sample that a crash or a full disk has cut is removed, and so are all if somebody has emptied the part since. */
 static void open_index(void) {
-  struct stat info;
+  struct stat index, part;
+  struct sample last;
   app_log.index = open_file(INDEX, app_log.start);
-  app_log.index_bytes = app_log.index >= 0 && fstat(app_log.index, &info) == 0 ? (uint64_t)info.st_size : 0;
-  uint64_t torn = app_log.index_bytes % sizeof(struct sample);
-  if (torn > 0 && ftruncate(app_log.index, (off_t)(app_log.index_bytes - torn)) == 0) app_log.index_bytes -= torn;
+  app_log.index_bytes = app_log.index >= 0 && fstat(app_log.index, &index) == 0 ? (uint64_t)index.st_size : 0;
+  uint64_t torn = app_log.index_bytes % sizeof last;
+  if (torn > 0) cut_index(app_log.index_bytes - torn);
+  if (app_log.index_bytes < sizeof last || fstat(app_log.part, &part) != 0) return;
+  if (pread(app_log.index, &last, sizeof last, (off_t)(app_log.index_bytes - sizeof last)) != sizeof last) return;
+  if (last.position > app_log.start + (uint64_t)part.st_size) cut_index(0);
 }
 
 /*
@@ -629,17 +642,39 @@ static void add_sample(uint64_t position, uint64_t flags) {
   if (append(app_log.index, &sample, sizeof sample)) app_log.index_bytes += sizeof sample;
 }
 
-/* Locks the log; its folder is opened again if somebody has removed it. */
-static bool lock_log(void) {
-  struct stat info;
-  if (app_log.folder >= 0) {
-    flock(app_log.folder, LOCK_EX);
-    if (fstat(app_log.folder, &info) == 0 && info.st_nlink > 0) return true;
-    close(app_log.folder);
-  }
+/* Opens the folder, and creates it if somebody has removed it, with the one above it. */
+static bool open_folder(void) {
+  struct text above;
+  joined(&above, app_log.path);
+  *strrchr(above.bytes, '/') = '\0';
+  mkdir(above.bytes, 0755);
   mkdir(app_log.path, 0750);
   app_log.folder = open(app_log.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  return app_log.folder >= 0 && (flock(app_log.folder, LOCK_EX), true);
+  if (app_log.folder < 0) return false;
+  do app_log.lock = openat(app_log.folder, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0600);
+  while (app_log.lock < 0 && make_space());
+  return app_log.lock >= 0;
+}
+
+static void close_folder(void) {
+  if (app_log.folder >= 0) close(app_log.folder);
+  if (app_log.lock >= 0) close(app_log.lock);
+  app_log.folder = app_log.lock = -1;
+}
+
+/* Locks the log. A folder or a lock that was removed is opened again. */
+static bool lock_log(void) {
+  struct stat folder, lock;
+  for (int tries = 0; tries < 3; tries++) {
+    if (app_log.lock < 0 && !open_folder()) break;
+    flock(app_log.lock, LOCK_EX);
+    if (fstat(app_log.folder, &folder) == 0 && folder.st_nlink > 0 && fstat(app_log.lock, &lock) == 0 && lock.st_nlink > 0) return true;
+    close_folder();
+  }
+  int problem = errno;
+  close_folder();
+  errno = problem;
+  return false;
 }
 
 static bool open_log(const char *path, bool starts) {
@@ -648,8 +683,10 @@ static bool open_log(const char *path, bool starts) {
   if (!lock_log()) return false;
   bool opened = open_part(false) && fstat(app_log.part, &info) == 0;
   int problem = errno;
+  /* Runs without output would let the index grow without end. */
+  if (opened && starts && info.st_size == 0 && app_log.index_bytes >= app_log.max_bytes) cut_index(0);
   if (opened && starts) add_sample(app_log.start + (uint64_t)info.st_size, RUN_STARTS);
-  flock(app_log.folder, LOCK_UN);
+  flock(app_log.lock, LOCK_UN);
   errno = problem;
   return opened;
 }
@@ -682,7 +719,7 @@ static bool write_log(const char *bytes, size_t length) {
     length -= fits;
   }
   int problem = errno;
-  flock(app_log.folder, LOCK_UN);
+  flock(app_log.lock, LOCK_UN);
   errno = problem;
   return done;
 }
@@ -751,9 +788,14 @@ static int open_pipe(void) {
   return output < 0 ? -errno : output;
 }
 
+/* Only its owner can open /dev/stderr. */
+static bool give_output(int output, const char *to) {
+  struct user user;
+  return !read_user(to, &user) || !user.given || fchown(output, user.uid, user.gid) == 0;
+}
+
 static _Noreturn void become_script(const struct run *run, bool inside, int output, int environment) {
   struct text stat;
-  struct user user;
   STEP(11);
   if (!inside && !enter_cgroup(run->leaf)) fail(run, "cannot enter ", run->leaf, "");
   setsid();
@@ -762,8 +804,7 @@ static _Noreturn void become_script(const struct run *run, bool inside, int outp
   set_defaults();
   /* In the launcher 1 is /dev/null. */
   if (dup2(1, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0) _exit(SETUP_FAILED);
-  /* Only its owner can open /dev/stderr. */
-  if (read_user(run->user, &user) && user.given && fchown(output, user.uid, user.gid) != 0)
+  if (!give_output(output, run->user))
     give_up(CANNOT_EXECUTE, "cannot give the output to user ", run->user, strerror(errno));
   become_command(environment, run->folder, run->user, run->command);
 }
@@ -879,22 +920,33 @@ static int copy_in_place(int count, char **argument) {
   return 0;
 }
 
-/* Returns a pipe that a new process copies to the log, until nobody may write to it any more. */
+/*
+ * Returns a pipe as that of a run, which a new process copies to the log until nobody may write to it any more. What the log refuses
+ * is lost: the command must not end by SIGPIPE.
+ */
 static int start_copier(const char *log) {
   int ends[2];
+  struct text link;
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-  pid_t copier = fork();
+  joined(&link, "/proc/self/fd/");
+  add_number(&link, (unsigned)ends[0]);
+  int output = open(link.bytes, O_RDWR | O_CLOEXEC);
+  pid_t copier = output < 0 ? -1 : fork();
   if (copier == 0) {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (dup2(ends[0], PIPE) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || close(ends[1]) != 0) _exit(SETUP_FAILED);
+    if (dup2(ends[0], PIPE) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0) _exit(SETUP_FAILED);
+    close(ends[0]);
+    close(ends[1]);
+    close(output);
     umask(027);
     setsid();
-    if (!open_log(log, false)) _exit(SETUP_FAILED);
+    open_log(log, false);
     while (copy() > 0) {}
     _exit(0);
   }
   close(ends[0]);
-  return copier < 0 ? -1 : ends[1];
+  close(ends[1]);
+  return copier < 0 ? -1 : output;
 }
 
 /* --- The zygote --- */
@@ -943,6 +995,11 @@ static int enter(int count, char **argument) {
   if (count < 11) return 2;
   const char *session = argument[2], *leaf = argument[3], *log = argument[4], *pipe = argument[5], *source = argument[6];
   const char *environment_file = argument[7], *folder = argument[8], *user = argument[9];
+  /* The pipe of the run, if its launcher or a copier still has it; else one of its own, whose copier is not in the app's cgroup. */
+  int output = *log ? open_if_pipe(source, pipe, O_RDWR) : -1;
+  bool is_pipe = output >= 0;
+  if (*log && !is_pipe) output = start_copier(log);
+  if (*log && (output < 0 || !give_output(output, user))) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
   if (*leaf && !enter_cgroup(leaf)) {
     struct text line;
     joined(&line, "nckubelet cannot enter ", leaf, "\n");
@@ -950,15 +1007,9 @@ static int enter(int count, char **argument) {
     return CANNOT_EXECUTE;
   }
   set_defaults();
-  if (*log) {
-    /* The pipe of the run, if its launcher or a copier still has it. */
-    int file = open_if_pipe(source, pipe, O_RDWR);
-    bool is_pipe = file >= 0;
-    if (!is_pipe) file = start_copier(log);
-    if (file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
-    /* The launcher no longer looks at a pipe that all processes of the app have closed. */
-    if (is_pipe) kill(atoi(source + strlen("/proc/")), SIGCHLD);
-  }
+  if (*log && (dup2(output, 1) < 0 || dup2(output, 2) < 0)) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
+  /* The launcher no longer looks at a pipe that all processes of the app have closed. */
+  if (is_pipe) kill(atoi(source + strlen("/proc/")), SIGCHLD);
   int environment = open(environment_file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (environment < 0) give_up(CANNOT_EXECUTE, "cannot open the environment ", environment_file, strerror(errno));
   if (strcmp(session, "new-session") == 0) setsid();

@@ -29,7 +29,7 @@ const running: NCAppStatus = {
     type: "Ready",
     status: "True",
     reason: "Ready",
-    lastTransitionTime: "2030-01-01T00:00:00Z",
+    lastTransitionTime: "2020-01-01T00:00:00Z",
   }],
 };
 

@@ -117,14 +117,17 @@ export class ZygoteLauncher implements Launcher {
   }
 
   enterCommand(entry: Entry, command: string[], options?: EnterOptions): string[] {
-    const { path } = this.#options;
-    // Somebody may have removed the file: the zygote still has it.
-    const file = this.#pid === undefined || existsSync(path) ? path : `/proc/${this.#pid}/exe`;
-    return entranceOf(file).enterCommand(entry, command, options);
+    return entranceOf(this.#file).enterCommand(entry, command, options);
   }
 
   copyCommand({ mark, log, pipe, source }: CopyRequest): string[] {
-    return [this.#options.path, "copy", mark, log, pipe, source];
+    return [this.#file, "copy", mark, log, pipe, source];
+  }
+
+  /** Somebody may have removed the file: the zygote still has it. */
+  get #file(): string {
+    const { path } = this.#options;
+    return this.#pid === undefined || existsSync(path) ? path : `/proc/${this.#pid}/exe`;
   }
 
   close(): void {

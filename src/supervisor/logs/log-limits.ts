@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { quote } from "../../api/field-error.ts";
 import { annotations, keyOf } from "../../api/names.ts";
 import { inLane } from "../../lib/deadlines/deadlines.ts";
-import { writeFileAtomic } from "../../lib/files.ts";
+import { readIfExists, writeFileAtomic } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
 import { folderOf, type Layout, logFolder } from "../layout.ts";
 import type { RunnableApp } from "../types.ts";
@@ -70,38 +70,48 @@ export function parseCount(text: string): number {
 /** The files that tell launchers the limits of their logs. */
 export class LimitFiles {
   readonly #options: { layout: Layout; logs: LogLimits; log: Logger };
-  /** What the files of this agent's apps say. */
+  /** What this agent has written to the files of its apps. */
   readonly #written = new Map<string, string>();
 
   constructor(options: { layout: Layout; logs: LogLimits; log: Logger }) {
     this.#options = options;
   }
 
-  /** Writes the limits of an app, if its file says something else; a log folder that `isNew` has none. Never throws. */
+  /** Writes the limits of an app that starts or is adopted, unless its file has them; a log folder that `isNew` has none. Never throws. */
   async write(app: RunnableApp, { isNew = false } = {}): Promise<void> {
+    const { layout } = this.#options;
+    const path = limitsPath(layout, folderOf(app));
+    // Somebody may have removed the folder, and a launcher created it again.
+    const read = () => inLane(layout.logDir, () => readIfExists(path), { path }).catch(() => undefined);
+    await this.#change(app, isNew ? "" : await read() ?? "");
+  }
+
+  /** Follows a change of an app that this agent has started or adopted. */
+  update(app: RunnableApp): void {
+    const before = this.#written.get(folderOf(app));
+    if (before !== undefined) void this.#change(app, before);
+  }
+
+  forget(folder: string): void {
+    this.#written.delete(folder);
+  }
+
+  async #change(app: RunnableApp, before: string): Promise<void> {
     const { layout, logs, log } = this.#options;
     const folder = folderOf(app);
     const { limits: { maxBytes, maxFiles }, problem } = logLimitsOf(app, logs);
     const isUsual = maxBytes === usualLimits.maxBytes && maxFiles === usualLimits.maxFiles;
     const text = isUsual ? "" : `${maxBytes} ${maxFiles}\n`;
-    const before = this.#written.get(folder) ?? (isNew ? "" : undefined);
     this.#written.set(folder, text);
     if (before === text) return;
     if (problem) log.warn("ignoring an invalid log annotation", { app: keyOf(app), why: problem });
-    const path = join(logFolder(layout, folder), ".limits");
+    const path = limitsPath(layout, folder);
     const write = () => text ? writeFileAtomic(path, text, { mode: 0o640 }) : rm(path, { force: true });
     await inLane(layout.logDir, write, { path }).catch((error) => {
       this.#written.delete(folder);
       log.warn("cannot change the limits of a log", { app: keyOf(app), error });
     });
   }
-
-  /** Follows a change of an app that this agent has started or adopted. */
-  update(app: RunnableApp): void {
-    if (this.#written.has(folderOf(app))) void this.write(app);
-  }
-
-  forget(folder: string): void {
-    this.#written.delete(folder);
-  }
 }
+
+const limitsPath = (layout: Layout, folder: string) => join(logFolder(layout, folder), ".limits");

@@ -12,11 +12,15 @@ const newline = 10;
 export async function lastLines(log: LogStream, start: number, end: number, count: number): Promise<number> {
   let missing = count;
   let position = end;
-  while (missing > 0 && position > start) {
-    const from = Math.max(start, position - chunkBytes);
-    const bytes = await readRange(log, from, position);
+  let first = start;
+  while (missing > 0 && position > first) {
+    const asked = Math.max(first, position - chunkBytes);
+    const bytes = await readRange(log, asked, position);
     // The log is gone, or its reader is.
     if (bytes.length === 0) return end;
+    // What was before that has been removed meanwhile.
+    const from = position - bytes.length;
+    if (from > asked) first = from;
     // The newline at the very end ends the last line; it does not start another.
     let i = position === end ? bytes.length - 1 : bytes.length;
     while (i > 0 && (i = bytes.lastIndexOf(newline, i - 1)) >= 0) {
@@ -24,7 +28,7 @@ export async function lastLines(log: LogStream, start: number, end: number, coun
     }
     position = from;
   }
-  return missing > 0 ? start : end;
+  return missing > 0 ? first : end;
 }
 
 /** Returns where the first whole line starts: removed parts may leave half a line. Returns `start` if there is no whole line. */
@@ -54,8 +58,9 @@ export async function readRange(log: LogStream, start: number, end: number): Pro
   for (let position = start; position < end;) {
     const piece = await log.read(position, end - position);
     if (!piece || piece.bytes.length === 0 || piece.position >= end) break;
-    pieces.push(piece.bytes);
-    position = piece.position + piece.bytes.length;
+    const bytes = piece.bytes.subarray(0, end - piece.position);
+    pieces.push(bytes);
+    position = piece.position + bytes.length;
   }
   return Buffer.concat(pieces);
 }

@@ -19,8 +19,8 @@ export interface LogStream {
   read(position: number, length: number): Promise<LogPiece | undefined>;
   /** When the bytes of a piece were written; never empty. */
   samplesOf(piece: LogPiece): Promise<Sample[]>;
-  /** Returns the first position whose byte may have been written at this time or later; the end if there is none. */
-  positionSince(time: number): Promise<number>;
+  /** Returns where the first bytes are that may have been written at this time or later; the end if there are none. */
+  since(time: number): Promise<Pick<Sample, "position" | "isStart">>;
   /** Returns where the run before the last one wrote; undefined if nothing of it is left. */
   previousRun(): Promise<{ start: number; end: number } | undefined>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -71,7 +71,8 @@ export async function openLogStream(
     const all = await parts();
     const number = Math.max(0, all.findLastIndex(({ start }) => start <= position));
     const [part, next] = [all[number], all[number + 1]];
-    if (!part) return undefined;
+    // Somebody has removed them all: the app's next line starts another.
+    if (!part) return { position, bytes: new Uint8Array() };
     const from = Math.max(position, part.start);
     const most = Math.min(length, maxPiece, (next?.start ?? Infinity) - from);
     const file = await open(part);
@@ -80,9 +81,13 @@ export async function openLogStream(
     );
     if (bytesRead > 0 || length === 0) return { position: from, bytes: buffer.subarray(0, bytesRead) };
     if (next) return await readFrom(next.start, length);
-    // Somebody has removed the parts that were there: what is shorter now starts again.
-    const { size } = await reading(() => file.stat());
-    if (from > part.start + size) return await readFrom(all[0]!.start, length);
+    // Somebody may have removed the part, and its launcher created it again, or have emptied it.
+    const [{ size, ino }, now] = await Promise.all([
+      reading(() => file.stat()),
+      reading(() => stat(part.path)),
+    ]);
+    if (now.ino !== ino) await close();
+    if (now.ino !== ino || from > part.start + size) return await readFrom(part.start, length);
     return { position: from, bytes: new Uint8Array() };
   }
   /** The samples of a part, the newest first. */
@@ -120,24 +125,24 @@ export async function openLogStream(
       const found = part ? await reading(() => samplesIn(part, position, position + bytes.length)) : [];
       if (found[0] && found[0].position <= position) return found;
       // Its index is gone: the part was complete when it was last changed.
-      const info = part && await reading(() => stat(part.path).catch(() => undefined));
+      const info = opened && await reading(() => opened!.file.stat());
       return [{ time: Math.floor(info?.mtimeMs ?? 0), position, isStart: false }, ...found];
     },
-    async positionSince(time) {
+    async since(time) {
       let next: Sample | undefined;
-      let since = Infinity;
+      let since = { position: Infinity, isStart: false };
       for (const part of (await parts()).reverse()) {
         const first = await reading(() => firstSample(part));
         if (first && first.time < time) {
           for await (const sample of samples(part)) {
             if (lastTimeOf(sample, next) < time) break;
             next = sample;
-            since = sample.position;
+            since = sample;
           }
           break;
         }
         next = first;
-        since = part.start;
+        since = { position: part.start, isStart: first?.isStart === true && first.position === part.start };
       }
       return since;
     },

@@ -38,6 +38,8 @@ export interface ReadLogDeps {
 }
 
 const readBytes = 262_144;
+/** How often a reader looks again whose lines were removed before it could read them. */
+const maxMissed = 5;
 
 /** Yields the log in `logFolder`; nothing if there is none. */
 export async function* readLog(
@@ -98,17 +100,26 @@ async function* readPieces(
   const canWatch = follow && !(await inLane(dirname(logFolder), () => isRemoteFileSystem(logFolder)));
   using waiter = createWaiter(logFolder, { canWatch, ...waiting });
   const bounds = await log.bounds();
-  const range = bounds && await chooseRange(log, bounds, options);
+  let range = bounds && await chooseRange(log, bounds, options);
   if (!range) return;
   const wake = AbortSignal.any(until ? [signal, until] : [signal]);
   let { position } = range;
   let end = follow ? Infinity : range.end;
+  let missed = 0;
   while (!signal.aborted && position < end) {
     const piece = await log.read(position, Math.min(readBytes, end - position));
     if (!piece) return;
     if (end === Infinity && until?.aborted) {
       end = (await log.bounds())?.end ?? position;
       // It may have been aborted after the read.
+      continue;
+    }
+    if (piece.position >= end && position === range.position && ++missed < maxMissed) {
+      // All that was chosen has been removed meanwhile.
+      const newest = await log.bounds();
+      range = newest && await chooseRange(log, newest, options);
+      if (!range) return;
+      ({ position, end } = range);
       continue;
     }
     // Older bytes may have been removed meanwhile: then the piece starts later than asked for.
@@ -139,6 +150,7 @@ async function chooseRange(
   // A run starts with a line of its own, even if the one before it did not finish its last.
   const tail = found > start || start === run?.start ? found : await firstLine(log, start, end);
   if (sinceTime === undefined) return { position: tail, end };
-  const since = await log.positionSince(sinceTime.getTime());
-  return { position: since <= tail ? tail : await nextLine(log, since, end), end };
+  const { position, isStart } = await log.since(sinceTime.getTime());
+  if (position <= tail) return { position: tail, end };
+  return { position: isStart ? position : await nextLine(log, position, end), end };
 }

@@ -147,12 +147,11 @@ function problemOf(error: Error): StartProblem {
   return { reason: error instanceof StartError ? error.reason : "StartFailed", message: error.message };
 }
 
-/** The last lines of a log for a status; none if the file system of the logs hangs, since the status matters more. */
+/** The last lines of a log for a status; none if it cannot be read, since the status matters more. */
 async function logTail(folder: string, { log }: RunEffectsOptions): Promise<string> {
   try {
     return await readTail(folder);
   } catch (error) {
-    if (!(error instanceof FileTimeoutError)) throw error;
     log.warn("cannot read the last lines of a log", { error });
     return "";
   }

@@ -10,7 +10,7 @@ import { silentLogger } from "../../../src/lib/log.ts";
 import { findHelper, installHelper } from "../../../src/supervisor/launcher/helper.ts";
 import { openLauncher, ZygoteLauncher } from "../../../src/supervisor/launcher/launcher.ts";
 import { Zygote } from "../../../src/supervisor/launcher/zygote.ts";
-import { prepareMarks, readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
+import { prepareMarks, readMarks, waitForLauncher } from "../../../src/supervisor/run/launcher-marks.ts";
 import { isAlive, readStat } from "../../../src/supervisor/processes.ts";
 import { StartError } from "../../../src/supervisor/types.ts";
 import {
@@ -112,10 +112,12 @@ test(
     ]
       .map(async (script) => {
         const mark = await place.start(["sh", "-c", script]);
-        return (await waitFor("its end", () => readMarks(mark).exit)).alone;
+        return { mark, ...await waitFor("its end", () => readMarks(mark).exit) };
       });
-    assert.deepEqual(await Promise.all(exits), [true, undefined, undefined, undefined]);
+    const ended = await Promise.all(exits);
     await writeFile(gate, "");
+    for (const { mark } of ended) await waitForLauncher(mark);
+    assert.deepEqual(ended.map(({ alone }) => alone), [true, undefined, undefined, undefined]);
   },
 );
 

@@ -2,9 +2,19 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -248,4 +258,118 @@ test("what is in place of a part or the folder, as a link, is not written to", {
   );
   assert.equal(await readFile(target, "utf8"), "untouched");
   assert.equal(existsSync(`${place.log}-real/app.log`), false);
+});
+
+test("a part that cannot be removed holds up no app", {
+  skip: skip || process.getuid?.() !== 0 && "needs root to forbid it",
+}, async (t) => {
+  using place = await createPlace(await builtLauncher());
+  await setLimits(place.log, 65_536, 2);
+  await place.ended(await place.start(numberLines(1000)));
+  const [oldest] = await listParts(place.log);
+  if (spawnSync("chattr", ["+i", oldest!.path]).status !== 0) {
+    return t.skip("no file can be made immutable here");
+  }
+  using _end = { [Symbol.dispose]: () => void spawnSync("chattr", ["-i", oldest!.path]) };
+  await place.ended(await place.start(numberLines(2000)));
+  assert.match((await listLog(place.log)).at(-1)!.text, /\n000000002000 x+\n$/);
+});
+
+test("limits that cannot be read any more stay as they were, and remove no part", { skip }, async () => {
+  using place = await createPlace(await builtLauncher());
+  await setLimits(place.log, 65_536, 1000);
+  const [gate, wrote] = [join(place.folder, "gate"), join(place.folder, "wrote")];
+  const pause = `: >'${wrote}'; until [ -e '${gate}' ]; do sleep 0.01; done; sleep 1.1`;
+  const mark = await place.start(`${numberLines(10_000)}; ${pause}; ${numberLines(1000, 10_001)}`);
+  await waitFor("it wrote", () => existsSync(wrote));
+  await writeFile(join(place.log, ".limits"), "");
+  await writeFile(gate, "");
+  await place.ended(mark);
+  assertNumbers(await readJoined(place.log), 11_000);
+});
+
+test("a user who may list the folder of a log cannot hold up its launchers", {
+  skip: skip || process.getuid?.() !== 0 && "needs root to be another user",
+}, async () => {
+  using place = await createPlace(await builtLauncher());
+  await chmod(place.folder, 0o755);
+  await chmod(place.log, 0o755);
+  const locker = spawn("setpriv", [
+    "--reuid=65534",
+    "--clear-groups",
+    "flock",
+    place.log,
+    "sh",
+    "-c",
+    "echo held; sleep 60",
+  ]);
+  using _end = { [Symbol.dispose]: () => locker.kill("SIGKILL") };
+  await once(locker.stdout, "data");
+  await place.ended(await place.start("echo ran"));
+  assert.equal(await readJoined(place.log), "ran\n");
+});
+
+test(
+  "a log that somebody empties or removes in parts goes on; followers and times find their way",
+  { skip },
+  async () => {
+    for (const harm of [(log: string) => truncate(join(log, "app.log")), removeParts]) {
+      using place = await createPlace(await builtLauncher());
+      const gate = join(place.folder, "gate");
+      const mark = await place.start(
+        `seq 1000; until [ -e '${gate}' ]; do sleep 0.01; done; sleep 1.1; echo again; echo last`,
+      );
+      await waitFor("its lines", async () => (await readJoined(place.log)).endsWith("\n1000\n"));
+      let text = "";
+      const follow = (async () => {
+        for await (const piece of followLog(place.log, { signal: AbortSignal.timeout(60_000) })) {
+          text += Buffer.from(piece).toString();
+          if (text.endsWith("last\n")) break;
+        }
+      })();
+      await waitFor("the follower has them", () => text.endsWith("\n1000\n"));
+      await harm(place.log);
+      const since = new Date();
+      await writeFile(gate, "");
+      await place.ended(mark);
+      await follow;
+      assert.match(text, /\n1000\nagain\nlast\n$/);
+      let later = "";
+      for await (const piece of readLog(place.log, { sinceTime: since })) {
+        later += Buffer.from(piece)
+          .toString();
+      }
+      assert.equal(later, "again\nlast\n");
+    }
+  },
+);
+
+async function removeParts(log: string): Promise<void> {
+  for (const name of await readdir(log)) if (name.startsWith("app.log.")) await rm(join(log, name));
+}
+
+test(
+  "lines since a run started begin with its first, though the run before did not end its last",
+  { skip },
+  async () => {
+    using place = await createPlace(await builtLauncher());
+    await place.ended(await place.start("printf 'cut off'"));
+    const mark = await place.start("echo first; echo second");
+    await place.ended(mark);
+    const samples = decodeSamples(await readFile((await listParts(place.log))[0]!.indexPath));
+    let text = "";
+    const sinceTime = new Date(samples.filter(({ isStart }) => isStart).at(-1)!.time);
+    for await (const piece of readLog(place.log, { sinceTime })) text += Buffer.from(piece).toString();
+    assert.equal(text, "first\nsecond\n");
+  },
+);
+
+test("runs without output do not let the index grow without end", { skip }, async () => {
+  using place = await createPlace(await builtLauncher());
+  await setLimits(place.log, 65_536, 2);
+  await place.ended(await place.start("true"));
+  const { indexPath } = (await listParts(place.log))[0]!;
+  await writeFile(indexPath, new Uint8Array(65_536), { flag: "a" });
+  await place.ended(await place.start("true"));
+  assert.equal((await readFile(indexPath)).length, 16);
 });
