@@ -4,7 +4,7 @@ import type { Launcher } from "../src/supervisor/launcher/launcher.ts";
 export const fakeLauncher: Launcher = {
   state: { kind: "none", message: "it starts nothing" },
   start: () => Promise.resolve(),
-  enterCommand: (_entry, command) => command,
+  enterCommand: (_context, command) => command,
   copyCommand: () => undefined,
   close() {},
 };

@@ -60,8 +60,8 @@ async function rotateAll(folder: string): Promise<Rotated> {
   const launcher = new ZygoteLauncher({ path: await builtLauncher(), log: silentLogger });
   prepareMarks(mark!, dirname(mark!));
   const script = `until [ -e '${gate}' ]; do sleep 0.01; done; ${numberLines(count)}`;
-  const entry = { leaf: "", user: "", workingDir: "/", environment: environment! };
-  await launcher.start({ mark: mark!, keeper: "", log: log!, entry, command: ["sh", "-c", script] });
+  const context = { leaf: "", user: "", workingDir: "/", environment: environment! };
+  await launcher.start({ mark: mark!, keeper: "", log: log!, context, command: ["sh", "-c", script] });
   await waitFor("its log", async () => (await listParts(log!)).length > 0);
   const started = performance.now();
   const cpu = process.cpuUsage();

@@ -323,8 +323,8 @@ test("exec probes and stop files enter the app by the launcher", async () => {
         state: real.state,
         start: (request) => real.start(request),
         copyCommand: (request) => real.copyCommand(request),
-        enterCommand(entry, command, options) {
-          const words = real.enterCommand(entry, command, options);
+        enterCommand(context, command, options) {
+          const words = real.enterCommand(context, command, options);
           assert.deepEqual(words.slice(0, 2), [real.state.message, "enter"]);
           entered.push(command.at(-1)!);
           return words;

@@ -19,7 +19,7 @@ export interface Meter {
   listen(listener: (key: string) => void): void;
 }
 
-interface Entry {
+interface MeteredRun {
   runId: string;
   reading: Reading;
   /** Undefined until the run is measured. */
@@ -39,7 +39,7 @@ export function createMeter(
     later?: (ms: number, work: () => void) => void;
   },
 ): Meter {
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, MeteredRun>();
   const listeners: ((key: string) => void)[] = [];
 
   const read = async (key: string) => {
@@ -72,7 +72,7 @@ export function createMeter(
   const readAgain = (key: string) => void read(key).catch(() => entries.delete(key));
 
   /** The entry of the current run; figures of an earlier run do not apply to it. */
-  const current = ({ key, record }: SupervisedApp): Entry | undefined => {
+  const current = ({ key, record }: SupervisedApp): MeteredRun | undefined => {
     const entry = entries.get(key);
     return entry && entry.runId === record.run?.id ? entry : undefined;
   };
@@ -126,7 +126,7 @@ function isAssumed({ time }: Reading): boolean {
  * than all CPUs of the node give.
  */
 function isComparable(
-  { runId, reading: before }: Entry,
+  { runId, reading: before }: MeteredRun,
   run: Run,
   { at, usage: { counters, cpuSeconds } }: Reading,
   { cpus }: NodeSize,

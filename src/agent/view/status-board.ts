@@ -21,7 +21,7 @@ export interface StatusBoardParts {
   now?: () => number;
 }
 
-interface Entry {
+interface CachedStatus {
   record: AppRecord;
   caps: CapsState | undefined;
   measured: Measured | undefined;
@@ -29,7 +29,7 @@ interface Entry {
 }
 
 export function createStatusBoard({ meter, bootId, now = Date.now }: StatusBoardParts): StatusBoard {
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, CachedStatus>();
   return {
     status(app) {
       const { key, record, caps } = app;

@@ -6,7 +6,7 @@ import { accessSync, constants } from "node:fs";
 import type { RequestOptions } from "node:https";
 import type { AuthMethod } from "./auth-method.ts";
 import type { ExecCredential } from "./exec-credential.ts";
-import type { ChosenContext, Entry, Fields } from "./kubeconfig-files.ts";
+import type { ChosenContext, Fields, KubeconfigEntry } from "./kubeconfig-files.ts";
 import type { Proof } from "./resolution.ts";
 
 /** `credential` is what was fetched already. */
@@ -67,12 +67,12 @@ export async function applyConfig(
 }
 
 /** The client of the API server connects, not client-node, which would refuse http:// without the flag. */
-function usedCluster({ fields }: Entry): Fields {
+function usedCluster({ fields }: KubeconfigEntry): Fields {
   const used = pick(fields, ["server", "certificate-authority", "certificate-authority-data"]);
   return { ...used, "insecure-skip-tls-verify": true };
 }
 
-function usedUser({ fields }: Entry, method: AuthMethod, token: string | undefined): Fields {
+function usedUser({ fields }: KubeconfigEntry, method: AuthMethod, token: string | undefined): Fields {
   const names = ["client-certificate", "client-certificate-data", "client-key", "client-key-data"];
   return { ...pick(fields, names), ...("fields" in method ? method.fields : { token }) };
 }

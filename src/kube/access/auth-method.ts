@@ -1,6 +1,6 @@
 /** How the user of a kubeconfig authenticates, decided from its entry alone. Pure. */
 import { type ExecPlugin, readExecPlugin } from "./exec-credential.ts";
-import { type Entry, type Fields, isFields } from "./kubeconfig-files.ts";
+import { type Fields, isFields, type KubeconfigEntry } from "./kubeconfig-files.ts";
 import { type OidcProvider, readOidcProvider } from "./oidc.ts";
 
 /** A client certificate may be used beside it. `name` says which, for users, without a secret. */
@@ -15,7 +15,7 @@ export type AuthMethod =
   };
 
 /** A token file overrides a token, a token overrides basic auth, and all of them override a plugin, as in kubectl. */
-export function chooseMethod(user: Entry): AuthMethod {
+export function chooseMethod(user: KubeconfigEntry): AuthMethod {
   const { tokenFile, token, username, password, exec, "auth-provider": provider } = user.fields;
   checkPair(user);
   if (tokenFile) {
@@ -42,7 +42,7 @@ export function chooseMethod(user: Entry): AuthMethod {
   throw new Error(`${user.at}: auth-provider ${JSON.stringify(name)} is not supported`);
 }
 
-function checkPair({ fields, at }: Entry): void {
+function checkPair({ fields, at }: KubeconfigEntry): void {
   const names = ["client-certificate", "client-key"];
   const [cert, key] = names.map((name) => Boolean(fields[name] || fields[`${name}-data`]));
   if (cert === key) return;
@@ -50,7 +50,7 @@ function checkPair({ fields, at }: Entry): void {
 }
 
 /** Names the method for users, without its secrets. */
-export function describeMethod({ fields }: Entry, { is, name }: AuthMethod): string {
+export function describeMethod({ fields }: KubeconfigEntry, { is, name }: AuthMethod): string {
   const certificate = fields["client-certificate"] || fields["client-certificate-data"];
   const method = name === undefined ? is : `${is} ${name}`;
   const parts = certificate ? ["client certificate", ...(is === "anonymous" ? [] : [method])] : [method];
@@ -58,7 +58,11 @@ export function describeMethod({ fields }: Entry, { is, name }: AuthMethod): str
 }
 
 /** Returns the files that the entries name and that are used. */
-export function referencedFiles(cluster: Entry, user: Entry, method: AuthMethod): string[] {
+export function referencedFiles(
+  cluster: KubeconfigEntry,
+  user: KubeconfigEntry,
+  method: AuthMethod,
+): string[] {
   const files = [
     cluster.fields["certificate-authority"],
     user.fields["client-certificate"],

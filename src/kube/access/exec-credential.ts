@@ -7,7 +7,7 @@
  */
 import { execFile } from "node:child_process";
 import { dirname, resolve } from "node:path";
-import { type Entry, isFields, listOf, textField } from "./kubeconfig-files.ts";
+import { isFields, type KubeconfigEntry, listOf, textField } from "./kubeconfig-files.ts";
 import type { Environment } from "./proxy.ts";
 
 export interface ExecCredential {
@@ -36,7 +36,7 @@ export interface ExecOptions {
 const supported = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
 /** Reads the `exec` of a user. */
-export function readExecPlugin(exec: unknown, { path, at: userAt }: Entry): ExecPlugin {
+export function readExecPlugin(exec: unknown, { path, at: userAt }: KubeconfigEntry): ExecPlugin {
   const at = `${userAt}: exec`;
   if (!isFields(exec)) throw new Error(`${at} is not a map`);
   const command = textField(exec, "command", at);

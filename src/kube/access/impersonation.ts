@@ -1,9 +1,9 @@
 /** The headers of `as`, `as-uid`, `as-groups` and `as-user-extra`; of these, client-node 2.0.1 sends only `as`. Pure. */
 import { Buffer } from "node:buffer";
-import { type Entry, isFields } from "./kubeconfig-files.ts";
+import { isFields, type KubeconfigEntry } from "./kubeconfig-files.ts";
 import type { Headers } from "./resolution.ts";
 
-export function impersonationHeaders({ fields, at }: Entry): Headers {
+export function impersonationHeaders({ fields, at }: KubeconfigEntry): Headers {
   const { as: user, "as-uid": uid, "as-groups": groups, "as-user-extra": extra } = fields;
   const given = {
     ...(user ? { "impersonate-user": user as string } : {}),

@@ -14,7 +14,7 @@ import { errorCode, explainFileError } from "../../lib/files.ts";
 export type Fields = Record<string, unknown>;
 
 /** One entry of a kubeconfig: its fields as they are written, with absolute paths, and where. */
-export interface Entry {
+export interface KubeconfigEntry {
   name: string;
   fields: Fields;
   path: string;
@@ -24,9 +24,9 @@ export interface Entry {
 
 export interface ChosenContext {
   name: string;
-  context: Entry;
-  cluster: Entry;
-  user: Entry;
+  context: KubeconfigEntry;
+  cluster: KubeconfigEntry;
+  user: KubeconfigEntry;
 }
 
 /** Reads the files and chooses the named context, or the current one. */
@@ -102,7 +102,7 @@ function findEntry(
   field: string,
   name: string,
   names: string,
-): Entry {
+): KubeconfigEntry {
   for (const { path, fields } of files) {
     const found = listOf(fields[list]).find((item) => item.name === name);
     if (!found) continue;
@@ -124,7 +124,7 @@ function withPaths(entry: Fields, path: string): Fields {
   return fields;
 }
 
-function checkStrings({ fields, at }: Pick<Entry, "fields" | "at">, names: string[]): void {
+function checkStrings({ fields, at }: Pick<KubeconfigEntry, "fields" | "at">, names: string[]): void {
   for (const name of names) textField(fields, name, at);
 }
 

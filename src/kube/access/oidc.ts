@@ -24,7 +24,7 @@ import {
 import { writeFileAtomic } from "../../lib/files.ts";
 import { describeError } from "../../lib/log.ts";
 import type { RequestOptions } from "../../lib/undici.ts";
-import { type Entry, type Fields, isFields, listOf, textField } from "./kubeconfig-files.ts";
+import { type Fields, isFields, type KubeconfigEntry, listOf, textField } from "./kubeconfig-files.ts";
 import { type Environment, proxyFromEnvironment } from "./proxy.ts";
 
 export interface OidcProvider {
@@ -49,7 +49,7 @@ const earlyMs = 70_000;
 const timeoutSeconds = 30;
 
 /** Reads the `auth-provider` of a user. */
-export function readOidcProvider(provider: unknown, { path, at: userAt }: Entry): OidcProvider {
+export function readOidcProvider(provider: unknown, { path, at: userAt }: KubeconfigEntry): OidcProvider {
   const config = isFields(provider) && isFields(provider.config) ? provider.config : {};
   const at = `${userAt}: auth-provider.config`;
   const text = (name: string) => textField(config, name, at);

@@ -10,7 +10,7 @@ import { applyConfig } from "./apply-config.ts";
 import { type AuthMethod, chooseMethod, describeMethod, referencedFiles } from "./auth-method.ts";
 import { type ExecCredential, runExecPlugin } from "./exec-credential.ts";
 import { impersonationHeaders } from "./impersonation.ts";
-import { chooseContext, type ChosenContext, type Entry, listOf } from "./kubeconfig-files.ts";
+import { chooseContext, type ChosenContext, type KubeconfigEntry, listOf } from "./kubeconfig-files.ts";
 import { currentIdToken, saveTokens } from "./oidc.ts";
 import { type Environment, parseProxy } from "./proxy.ts";
 import { type Proof, type Resolution, splitKubeconfig, stampFiles } from "./resolution.ts";
@@ -79,7 +79,7 @@ async function fetchCredential(
 }
 
 /** What a plugin with `provideClusterInfo` gets. */
-async function describeCluster({ fields }: Entry): Promise<unknown> {
+async function describeCluster({ fields }: KubeconfigEntry): Promise<unknown> {
   const file = fields["certificate-authority"] as string | undefined;
   const ca = fields["certificate-authority-data"] ?? (file && await readFile(file, "base64"));
   return {
@@ -95,7 +95,7 @@ async function describeCluster({ fields }: Entry): Promise<unknown> {
 
 /** A kubeconfig that cannot be written is a problem only if the issuer replaced the refresh token. */
 async function save(
-  { path, name }: Entry,
+  { path, name }: KubeconfigEntry,
   tokens: { "id-token": string; "refresh-token"?: string },
 ): Promise<Pick<Proof, "saved" | "warning">> {
   try {

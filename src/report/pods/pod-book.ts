@@ -7,7 +7,7 @@ import { type KnownPod, readPod } from "./pod-plan.ts";
 import { podStatus } from "./pod-status.ts";
 
 /** One NCApp, by its key at the API server, with its Pods. */
-export interface Entry {
+export interface AppPods {
   readonly key: string;
   shown?: ShownApp;
   /** The app was there and has gone. Without it, an app that is not shown may still come. */
@@ -30,7 +30,7 @@ export interface Entry {
 }
 
 export class PodBook {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, AppPods>();
   readonly #pods = new ObjectStore<KnownPod>({
     idOf: ({ uid, resourceVersion }) => ({ key: uid, uid, resourceVersion }),
     groupOf: keyOfOwner,
@@ -42,7 +42,7 @@ export class PodBook {
     return [...this.#entries.keys()];
   }
 
-  get(key: string): Entry | undefined {
+  get(key: string): AppPods | undefined {
     return this.#entries.get(key);
   }
 
@@ -126,7 +126,7 @@ export class PodBook {
     return [...this.#entries.values()].map(shownPod).filter((found) => found !== undefined);
   }
 
-  #entry(key: string): Entry {
+  #entry(key: string): AppPods {
     const pods = this.#pods;
     const entry = this.#entries.get(key) ?? {
       key,
@@ -140,7 +140,7 @@ export class PodBook {
   }
 }
 
-function shownPod({ shown, pods }: Entry): { shown: ShownApp; pod: KnownPod } | undefined {
+function shownPod({ shown, pods }: AppPods): { shown: ShownApp; pod: KnownPod } | undefined {
   const pod = pods.find(({ isDeleting, owner }) => !isDeleting && owner.uid === shown?.owner.uid);
   return shown && pod && { shown, pod };
 }

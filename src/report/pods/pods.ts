@@ -20,7 +20,7 @@ import { describeError, type Logger } from "../../lib/log.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { createKeyedWriter } from "../keyed-writer.ts";
 import { followPods, type FollowPodsOptions } from "./follow-pods.ts";
-import { type Entry, PodBook } from "./pod-book.ts";
+import { type AppPods, PodBook } from "./pod-book.ts";
 import { newPod, otherPodName, type Pod, podAnnotations, type PodNode, type ShownApp } from "./pod-object.ts";
 import { isMirrorPodOf, ownerOf, planPod, type PodAction, readPod } from "./pod-plan.ts";
 import { stateOf, statusPatch } from "./pod-status.ts";
@@ -89,7 +89,7 @@ export function createPods(options: PodsOptions): Pods {
   let isListed = false;
   let isComplete = mode === "never";
 
-  const planNext = ({ shown, pods, written, undone }: Entry) =>
+  const planNext = ({ shown, pods, written, undone }: AppPods) =>
     planPod(shown, pods, { node, now: clock.wall(), written, undone });
   const planFor = (key: string) => {
     const entry = book.get(key);
@@ -97,7 +97,7 @@ export function createPods(options: PodsOptions): Pods {
     const action = planNext(entry);
     return action && { entry, action, at: dueAt(key, entry, action) };
   };
-  const dueAt = (key: string, { shown, changedAt }: Entry, action: PodAction) => {
+  const dueAt = (key: string, { shown, changedAt }: AppPods, action: PodAction) => {
     const isBrief = action.kind !== "delete" && briefPhases.includes(shown?.status.phase);
     const deletedAt = action.kind === "delete" ? deleted.get(action.pod.uid) : undefined;
     return Math.max(
@@ -138,7 +138,7 @@ export function createPods(options: PodsOptions): Pods {
   });
   const scheduleAll = () => book.keys.forEach(writer.schedule);
 
-  const perform = async (entry: Entry, action: PodAction) => {
+  const perform = async (entry: AppPods, action: PodAction) => {
     if (action.kind === "create") return await create(entry, entry.shown!);
     const { pod } = action;
     // Any version of this Pod, and no other of its name.
@@ -171,7 +171,7 @@ export function createPods(options: PodsOptions): Pods {
     }
   };
 
-  const create = async (entry: Entry, shown: ShownApp) => {
+  const create = async (entry: AppPods, shown: ShownApp) => {
     const { owner, app } = shown;
     const name = entry.isTaken ? otherPodName(owner.name, owner.namespace, nodeName) : owner.name;
     try {

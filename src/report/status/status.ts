@@ -14,7 +14,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import type { Logger } from "../../lib/log.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { createKeyedWriter } from "../keyed-writer.ts";
-import { dueOf, type Entry, learnResult, learnSeen, newEntry } from "./report-entry.ts";
+import { applyResult, applySeen, type AppReport, dueOf, newReport } from "./app-report.ts";
 import { type ReportTarget, sendStatus } from "./send-status.ts";
 
 export { createReleases, type Releases } from "./release.ts";
@@ -61,7 +61,7 @@ export interface StatusReporterOptions {
 export function createStatusReporter(options: StatusReporterOptions): StatusReporter {
   const { client, node, log, reportPeriodMs: periodMs, refreshMs = 300_000, places = 4 } = options;
   const { unseenWaitMs = 2000, timeoutMs = 10_000, clock = systemClock, random = Math.random } = options;
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, AppReport>();
   let closed = false;
 
   const writer = createKeyedWriter<string>({
@@ -86,25 +86,25 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
         timeoutMs,
         signal,
       });
-      learnResult(entry, before, result, { now: clock.now(), refreshMs });
+      applyResult(entry, before, result, { now: clock.now(), refreshMs });
       entry.sent = attempted;
     },
   });
 
-  const entryOf = (app: ReportTarget, waitMs = 0): Entry => {
+  const entryOf = (app: ReportTarget, waitMs = 0): AppReport => {
     const key = appKey(app.namespace, app.name);
     const found = entries.get(key);
     if (found?.target.uid === app.uid) return found;
     writer.forget(key);
     const now = clock.now();
-    const entry = newEntry(app, { now, notBefore: now + waitMs, refreshMs, random });
+    const entry = newReport(app, { now, notBefore: now + waitMs, refreshMs, random });
     entries.set(key, entry);
     return entry;
   };
 
-  const see = (app: ReportTarget, status: NCAppStatus | undefined): Entry => {
+  const see = (app: ReportTarget, status: NCAppStatus | undefined): AppReport => {
     const entry = entryOf(app);
-    learnSeen(entry, { status, resourceVersion: app.resourceVersion });
+    applySeen(entry, { status, resourceVersion: app.resourceVersion });
     return entry;
   };
 

@@ -15,7 +15,7 @@ export interface QueuedApp {
   readonly createdAt: number;
 }
 
-interface Entry {
+interface QueueEntry {
   item: QueuedApp;
   state: "active" | "backoff" | "parked" | "taken";
   attempts: number;
@@ -40,10 +40,10 @@ export class SchedulingQueue {
   readonly #initialMs: number;
   readonly #maxMs: number;
   readonly #flushMs: number;
-  readonly #entries = new Map<string, Entry>();
-  readonly #active = new Heap<Entry>(comesFirst);
-  readonly #backoff = new Heap<Entry>((a, b) => a.readyAt < b.readyAt);
-  readonly #parked = new Set<Entry>();
+  readonly #entries = new Map<string, QueueEntry>();
+  readonly #active = new Heap<QueueEntry>(comesFirst);
+  readonly #backoff = new Heap<QueueEntry>((a, b) => a.readyAt < b.readyAt);
+  readonly #parked = new Set<QueueEntry>();
   /** Evictions of each app in a row, and the last one. */
   readonly #evictions = new Map<string, { count: number; at: number }>();
 
@@ -63,7 +63,7 @@ export class SchedulingQueue {
   add(item: QueuedApp, changed: boolean): void {
     const entry = this.#entries.get(item.key);
     if (!entry) {
-      const fresh: Entry = { item, state: "active", attempts: 0, readyAt: 0, parkedAt: 0, helpedBy: [] };
+      const fresh: QueueEntry = { item, state: "active", attempts: 0, readyAt: 0, parkedAt: 0, helpedBy: [] };
       this.#entries.set(item.key, fresh);
       this.#active.push(fresh);
       return;
@@ -181,24 +181,24 @@ export class SchedulingQueue {
     }
   }
 
-  #move(entry: Entry, state: "active" | "backoff"): void {
+  #move(entry: QueueEntry, state: "active" | "backoff"): void {
     this.#detach(entry);
     entry.state = state;
     (state === "active" ? this.#active : this.#backoff).push(entry);
   }
 
-  #detach(entry: Entry): void {
+  #detach(entry: QueueEntry): void {
     this.#active.remove(entry);
     this.#backoff.remove(entry);
     this.#parked.delete(entry);
   }
 
-  #delay({ attempts }: Entry): number {
+  #delay({ attempts }: QueueEntry): number {
     return Math.min(this.#maxMs, this.#initialMs * 2 ** Math.max(0, Math.min(attempts, 20) - 1));
   }
 }
 
-function comesFirst({ item: a }: Entry, { item: b }: Entry): boolean {
+function comesFirst({ item: a }: QueueEntry, { item: b }: QueueEntry): boolean {
   if (a.priority !== b.priority) return a.priority > b.priority;
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt;
   return a.key < b.key;

@@ -15,7 +15,14 @@ import type { Logger } from "../../lib/log.ts";
 import { StartError } from "../types.ts";
 import { findHelper, type Helper, installHelper } from "./helper.ts";
 import { encodeRequest, maxRequestBytes } from "./request.ts";
-import type { CopyRequest, EnterOptions, Entrance, Entry, Launcher, LaunchRequest } from "./types.ts";
+import type {
+  CopyRequest,
+  EnterOptions,
+  Entrance,
+  Launcher,
+  LaunchRequest,
+  ProcessContext,
+} from "./types.ts";
 import { Zygote } from "./zygote.ts";
 
 export { hasHelper } from "./helper.ts";
@@ -23,11 +30,11 @@ export { userField } from "./request.ts";
 export type {
   EnterOptions,
   Entrance,
-  Entry,
   Launcher,
   LauncherState,
   LaunchRequest,
   PipeRef,
+  ProcessContext,
 } from "./types.ts";
 
 const attempts = 3;
@@ -116,8 +123,8 @@ export class ZygoteLauncher implements Launcher {
     }
   }
 
-  enterCommand(entry: Entry, command: string[], options?: EnterOptions): string[] {
-    return entranceOf(this.#file).enterCommand(entry, command, options);
+  enterCommand(context: ProcessContext, command: string[], options?: EnterOptions): string[] {
+    return entranceOf(this.#file).enterCommand(context, command, options);
   }
 
   copyCommand({ mark, log, pipe, source }: CopyRequest): string[] {

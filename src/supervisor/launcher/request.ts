@@ -13,8 +13,10 @@ export function userField({ uid, gid, groups }: Identity, isRoot: boolean): stri
 }
 
 /** Encodes a request; undefined if it is too long. */
-export function encodeRequest({ mark, keeper, log, entry, command }: LaunchRequest): Uint8Array | undefined {
-  const { leaf, environment, workingDir, user } = entry;
+export function encodeRequest(
+  { mark, keeper, log, context, command }: LaunchRequest,
+): Uint8Array | undefined {
+  const { leaf, environment, workingDir, user } = context;
   return encodeFields([mark, keeper, leaf, log, environment, workingDir, user, ...command]);
 }
 

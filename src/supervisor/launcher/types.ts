@@ -1,7 +1,7 @@
 /** What a launcher gets and does; launcher.ts tells the story. */
 
 /** How commands enter a run: in its cgroup, as its user, with its environment, in its folder. */
-export interface Entry {
+export interface ProcessContext {
   /** The cgroup of the run; "" for none. */
   leaf: string;
   /** `UID GID GROUP...`; "" for the agent's own user. */
@@ -18,7 +18,7 @@ export interface LaunchRequest {
   keeper: string;
   /** The folder of the log. */
   log: string;
-  entry: Entry;
+  context: ProcessContext;
   command: string[];
 }
 
@@ -56,7 +56,7 @@ export interface LauncherState {
 /** Builds the command lines that enter runs. */
 export interface Entrance {
   /** The command line that becomes `command` inside of the run. */
-  enterCommand(entry: Entry, command: string[], options?: EnterOptions): string[];
+  enterCommand(context: ProcessContext, command: string[], options?: EnterOptions): string[];
 }
 
 /** Starts runs, and enters them. */

@@ -110,7 +110,7 @@ export async function launchRun(
   prepareMarks(mark, contextFolder);
   signal.throwIfAborted();
   const command = [...script.command, ...(spec.args ?? [])];
-  await deps.launcher.start({ mark, keeper, log, entry: context, command });
+  await deps.launcher.start({ mark, keeper, log, context, command });
   return caps;
 }
 

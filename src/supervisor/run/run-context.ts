@@ -5,11 +5,11 @@
 import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorCode, writeNewSync } from "../../lib/files.ts";
-import type { Entry } from "../launcher/launcher.ts";
+import type { ProcessContext } from "../launcher/launcher.ts";
 import { environmentPath, runFolder as folderOfRun, type RunLayout } from "../layout.ts";
 import { checkEnvironment } from "./run-environment.ts";
 
-export interface RunContext extends Entry {
+export interface RunContext extends ProcessContext {
   gid: number;
 }
 

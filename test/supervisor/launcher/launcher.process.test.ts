@@ -451,7 +451,7 @@ async function createPlace(helper: string) {
   const folder = temp.path;
   await chmod(folder, 0o755);
   const [mark, log, environment] = ["run-1", "log", "environment"].map((name) => join(folder, name));
-  const entry = { leaf: "", user: "", workingDir: "/", environment: environment! };
+  const context = { leaf: "", user: "", workingDir: "/", environment: environment! };
   await writeFile(environment!, `export PATH='${cleanPath}'\n`);
   const launcher = new ZygoteLauncher({ path: helper, log: silentLogger });
   const place = {
@@ -465,20 +465,20 @@ async function createPlace(helper: string) {
       return (await once(spawn(file, args, { stdio: "ignore" }), "exit"))[0];
     },
     async enter(command: string[], output: PipeRef | undefined): Promise<void> {
-      const [file = "", ...args] = launcher.enterCommand(entry, command, { log: log!, output });
+      const [file = "", ...args] = launcher.enterCommand(context, command, { log: log!, output });
       assert.deepEqual(await once(spawn(file, args, { stdio: "ignore" }), "exit"), [0, null]);
     },
     readLog: () => readJoined(log!),
     start: (
       command: string[],
-      change: Partial<typeof entry> = {},
+      change: Partial<typeof context> = {},
       fields: { keeper?: string; log?: string } = {},
     ) =>
       launcher.start({
         mark: mark!,
         keeper: "",
         log: log!,
-        entry: { ...entry, ...change },
+        context: { ...context, ...change },
         command,
         ...fields,
       }),
@@ -490,7 +490,7 @@ async function createPlace(helper: string) {
       await waitForLauncher(mark!);
       return marks;
     },
-    async launch(command: string[], change?: Partial<typeof entry>) {
+    async launch(command: string[], change?: Partial<typeof context>) {
       prepareMarks(mark!, dirname(mark!));
       await place.start(command, change);
       return await place.ended();
@@ -503,7 +503,7 @@ async function createPlace(helper: string) {
         mark: other,
         keeper: "",
         log: `${log}-other`,
-        entry,
+        context,
         command: ["sleep", "0.1"],
       });
       await waitFor("its end", () => readMarks(other).exit);

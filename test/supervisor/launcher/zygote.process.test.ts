@@ -52,8 +52,8 @@ async function createPlace(...paths: string[]) {
     async start(command: string[] = ["sh", "-c", "echo ran"], keeper = ""): Promise<string> {
       const mark = join(folder, `run-${++runs}`);
       prepareMarks(mark, dirname(mark));
-      const entry = { leaf: "", user: "", workingDir: "/", environment };
-      await launcher.start({ mark, keeper, log, entry, command });
+      const context = { leaf: "", user: "", workingDir: "/", environment };
+      await launcher.start({ mark, keeper, log, context, command });
       return mark;
     },
     [Symbol.dispose]() {
@@ -292,8 +292,8 @@ test("without a launcher, or with one that cannot be executed, no app starts, an
   const none = await open(() => undefined);
   assert.equal(none.state.kind, "none");
   assert.match(none.state.message, /built without a launcher .* --only launcher', which takes a C compiler$/);
-  const entry = { leaf: "", user: "", workingDir: "/", environment: "/dev/null" };
-  const request = { mark: "/none", keeper: "", log: "/none", entry, command: ["true"] };
+  const context = { leaf: "", user: "", workingDir: "/", environment: "/dev/null" };
+  const request = { mark: "/none", keeper: "", log: "/none", context, command: ["true"] };
   await assert.rejects(none.start(request), {
     name: "StartError",
     message: /^no app can start: this program/,
@@ -315,9 +315,9 @@ test("a launcher that was removed is installed again for the next zygote, and ca
   const launcher = await openTestLauncher(join(temp.path, "state")) as ZygoteLauncher;
   using _close = { [Symbol.dispose]: () => launcher.close() };
   const { message: path } = launcher.state;
-  const entry = { leaf: "", user: "", workingDir: "/", environment: "/dev/null" };
+  const context = { leaf: "", user: "", workingDir: "/", environment: "/dev/null" };
   const enter = () => {
-    const [file = "", ...args] = launcher.enterCommand(entry, ["echo", "inside"]);
+    const [file = "", ...args] = launcher.enterCommand(context, ["echo", "inside"]);
     return [file, spawnSync(file, args).stdout.toString()];
   };
   const pid = await launcher.pid();

@@ -56,8 +56,8 @@ async function createPlace(path: string) {
     async start(script: string): Promise<string> {
       const mark = join(folder, `run-${++runs}`);
       prepareMarks(mark, dirname(mark));
-      const entry = { leaf: "", user: "", workingDir: "/", environment };
-      await launcher.start({ mark, keeper: "", log, entry, command: ["sh", "-c", script] });
+      const context = { leaf: "", user: "", workingDir: "/", environment };
+      await launcher.start({ mark, keeper: "", log, context, command: ["sh", "-c", script] });
       return mark;
     },
     async ended(mark: string): Promise<void> {

@@ -6,7 +6,7 @@ import type { KnownStatus, ReportTarget, SendResult } from "./send-status.ts";
 import type { Due } from "../due-queue.ts";
 import { whenToSend } from "./when-to-send.ts";
 
-export interface Entry {
+export interface AppReport {
   key: string;
   target: ReportTarget;
   known: KnownStatus;
@@ -24,8 +24,8 @@ export interface ReportTimes {
   refreshMs: number;
 }
 
-/** Creates the entry of an app; nothing is sent before `notBefore`. */
-export function newEntry(
+/** Creates the report of an app; nothing is sent before `notBefore`. */
+export function newReport(
   { namespace, name, uid }: ReportTarget,
   { now, notBefore, refreshMs, random }: {
     now: number;
@@ -33,7 +33,7 @@ export function newEntry(
     refreshMs: number;
     random: () => number;
   },
-): Entry {
+): AppReport {
   return {
     key: appKey(namespace, name),
     target: { namespace, name, uid },
@@ -46,7 +46,7 @@ export function newEntry(
 }
 
 /** Returns when the report of this app is due; undefined if the server has everything, or must not get it. */
-export function dueOf(entry: Entry, times: ReportTimes): Due | undefined {
+export function dueOf(entry: AppReport, times: ReportTimes): Due | undefined {
   const { known, wanted, sent, sentAt, notBefore, foreign } = entry;
   if (!wanted || foreign) return undefined;
   const decide = (seen?: NCAppStatus) => whenToSend({ seen, wanted, sentAt, ...times });
@@ -59,8 +59,8 @@ export function dueOf(entry: Entry, times: ReportTimes): Due | undefined {
 }
 
 /** Applies the result of a write that was based on `before`. */
-export function learnResult(
-  entry: Entry,
+export function applyResult(
+  entry: AppReport,
   before: KnownStatus,
   result: SendResult,
   { now, refreshMs }: { now: number; refreshMs: number },
@@ -80,7 +80,7 @@ export function learnResult(
 }
 
 /** Applies an object from a list or watch, which deliver only objects that are bound to this node. */
-export function learnSeen(entry: Entry, next: KnownStatus): void {
+export function applySeen(entry: AppReport, next: KnownStatus): void {
   const isFirst = !entry.known.status && !entry.known.resourceVersion;
   if (isFirst || isLater(next.resourceVersion, entry.known.resourceVersion)) entry.known = next;
   entry.foreign = false;
