@@ -9,7 +9,7 @@ import type { AgentOptions } from "./options.ts";
 import { returnMemory } from "./return-memory.ts";
 import {
   type DiskCheck,
-  type HistoryKeeper,
+  type HistoryBuffer,
   type Meter,
   type Readiness,
   samplePeriodMs,
@@ -24,7 +24,7 @@ export interface PeriodicParts {
   cluster?: ClusterReports;
   counters: AgentCounters;
   meter: Meter;
-  history: HistoryKeeper;
+  history: HistoryBuffer;
   node: { state(): NodeState };
   disk: DiskCheck;
   readiness: Readiness;

@@ -26,7 +26,7 @@ export type Standing =
   | { kind: "free" }
   | { kind: "taken"; holder: string; renews: boolean };
 
-export interface LeaseKeeper {
+export interface LeaseRenewer {
   /** Renews the Leases; reports whether all requests succeeded. */
   renewOnce(signal?: AbortSignal): Promise<boolean>;
   /** Renews until the signal aborts; `onRenewal` is called after every attempt. */
@@ -34,7 +34,7 @@ export interface LeaseKeeper {
   readonly standing: Standing;
 }
 
-export interface LeaseKeeperOptions {
+export interface LeaseRenewerOptions {
   client: KubeClient;
   node: string;
   identity: AgentIdentity;
@@ -55,7 +55,7 @@ export interface LeaseKeeperOptions {
 const timeoutMs = 5000;
 const longestRetryMs = 4000;
 
-export function createLeaseKeeper(options: LeaseKeeperOptions): LeaseKeeper {
+export function createLeaseRenewer(options: LeaseRenewerOptions): LeaseRenewer {
   const { client, node, identity, log, annotations, owner, periodMs = 10_000, seconds = 40 } = options;
   const { onMissing, onStanding, now = Date.now, steady = steadyNow } = options;
   const last = new Map<string, Lease>();

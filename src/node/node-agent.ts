@@ -13,7 +13,7 @@ import { chooseEviction, type EvictionCandidate } from "./eviction.ts";
 import type { NodeFacts } from "./facts.ts";
 import type { Hardware } from "./hardware.ts";
 import type { AgentIdentity } from "./holder.ts";
-import { createLeaseKeeper, type Standing } from "./leases.ts";
+import { createLeaseRenewer, type Standing } from "./leases.ts";
 import type { NodePicture } from "./node-object.ts";
 import { memoryThreshold, noPressure, type Pressures, stepPressure } from "./pressure.ts";
 import { activePressures, publish, type Shares } from "./published.ts";
@@ -93,7 +93,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     const used = usage ?? { cpuPCT: 0, memPCT: 0 };
     return publish({ used, free: free(), reserved, pressure: activePressures(pressures), version });
   };
-  const leases = client && createLeaseKeeper({
+  const leases = client && createLeaseRenewer({
     client,
     node,
     identity: options.identity,

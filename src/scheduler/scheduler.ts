@@ -20,7 +20,7 @@ import { followCluster } from "./follow/follow.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
 import { runLoop } from "./loop.ts";
 import { createSchedulerMetrics, type SchedulerMetrics } from "./metrics.ts";
-import { createLossKeeper, createNodeFates } from "./node-loss/node-loss.ts";
+import { createNodeFates, createNodeLossHandler } from "./node-loss/node-loss.ts";
 import { isOverQuota } from "./namespaces/namespaces.ts";
 import { SchedulingQueue } from "./queue/queue.ts";
 import { schedulerRights } from "./rights.ts";
@@ -32,9 +32,9 @@ import {
   createBinder,
   createDeferredWork,
   createEvictor,
-  createHoldKeeper,
-  createQuotaKeeper,
-  createRuleKeeper,
+  createFinalizerWriter,
+  createQuotaWriter,
+  createRuleReporter,
   createStatusWriter,
 } from "./write/write.ts";
 
@@ -156,11 +156,19 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
   });
   const evictor = createEvictor({ ...shared, onTaintEviction: (key) => queue.delayEvicted(key) });
   const fates = createNodeFates({ observed, defaultTolerationMs });
-  const losses = createLossKeeper({ cluster, writer, evictor, recorder, log, fates, defaultTolerationMs });
-  const holds = createHoldKeeper({ writes, log, cluster, fateOf: fates.of, mayWrite, signal });
+  const losses = createNodeLossHandler({
+    cluster,
+    writer,
+    evictor,
+    recorder,
+    log,
+    fates,
+    defaultTolerationMs,
+  });
+  const holds = createFinalizerWriter({ writes, log, cluster, fateOf: fates.of, mayWrite, signal });
   cluster.onAppChanged = holds.check;
-  const quotas = createQuotaKeeper({ client, cluster, log, signal });
-  const rules = createRuleKeeper({ cluster, writer, recorder, log });
+  const quotas = createQuotaWriter({ client, cluster, log, signal });
+  const rules = createRuleReporter({ cluster, writer, recorder, log });
   return {
     tick(nodes, grown) {
       losses.tick(followers.sees(leases) ? nodes : undefined);

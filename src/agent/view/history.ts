@@ -17,7 +17,7 @@ export interface AppSample {
   restarts: number;
 }
 
-export interface HistoryKeeper {
+export interface HistoryBuffer {
   /** Adds one sample; apps that are not in it are forgotten. */
   add(node: { cpuPCT: number; memPCT: number } | undefined, apps: Map<string, AppSample>): void;
   /** Returns the samples after `since`, or all if `since` is unknown. */
@@ -34,7 +34,7 @@ export const samplePeriodMs = 10_000;
 
 export function createHistory(
   { periodMs = samplePeriodMs, samples = 180, now = Date.now }: HistoryOptions = {},
-): HistoryKeeper {
+): HistoryBuffer {
   const node = createRing(samples);
   const apps = new Map<string, AppRing>();
   let last = -1;
@@ -71,7 +71,7 @@ export function createHistory(
 }
 
 export function takeSample(
-  history: HistoryKeeper,
+  history: HistoryBuffer,
   { supervisor, meter, node }: { supervisor: Supervisor; meter: Meter; node: { state(): NodeState } },
 ): void {
   const apps = new Map<string, AppSample>();

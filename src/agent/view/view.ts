@@ -19,13 +19,13 @@ import type { Sync } from "../../sync/sync.ts";
 import { apiServerCheck, cgroupsCheck, portsCheck, sourceCheck, syncCheck } from "./checks.ts";
 import type { DiskCheck } from "./disk-check.ts";
 import { createEventLog } from "./event-log.ts";
-import type { HistoryKeeper } from "./history.ts";
+import type { HistoryBuffer } from "./history.ts";
 import type { Meter } from "./meter.ts";
 import type { AgentOptions } from "../options.ts";
 import type { StatusBoard } from "./status-board.ts";
 
 export { createDiskCheck, type DiskCheck } from "./disk-check.ts";
-export { createHistory, type HistoryKeeper, samplePeriodMs, takeSample } from "./history.ts";
+export { createHistory, type HistoryBuffer, samplePeriodMs, takeSample } from "./history.ts";
 export { createMeter, type Meter } from "./meter.ts";
 export { createNodeReadiness, type Readiness } from "./readiness.ts";
 export { createStatusBoard, type StatusBoard } from "./status-board.ts";
@@ -43,7 +43,7 @@ export interface ViewParts {
   counters: AgentCounters;
   disk: DiskCheck;
   ports: ReadonlyMap<string, string>;
-  history: HistoryKeeper;
+  history: HistoryBuffer;
   node: { state(): NodeState };
   startedAt: Date;
   now?: () => number;

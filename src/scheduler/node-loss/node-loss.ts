@@ -13,12 +13,12 @@ import { eventTarget } from "../types.ts";
 
 export { createNodeFates, type NodeFates } from "./node-fates.ts";
 
-export interface LossKeeper {
+export interface NodeLossHandler {
   /** `nodes` is undefined while the Leases cannot be watched: then nothing is known about the nodes, and nothing is decided. */
   tick(nodes: NodeLiveness[] | undefined): void;
 }
 
-export interface LossKeeperOptions {
+export interface NodeLossHandlerOptions {
   cluster: ClusterState;
   writer: StatusWriter;
   evictor: Evictor;
@@ -29,7 +29,7 @@ export interface LossKeeperOptions {
   now?: () => number;
 }
 
-export function createLossKeeper(options: LossKeeperOptions): LossKeeper {
+export function createNodeLossHandler(options: NodeLossHandlerOptions): NodeLossHandler {
   const { cluster, writer, evictor, recorder, log, fates, defaultTolerationMs, now = Date.now } = options;
   let lost = new Set<string>();
   let paused = false;

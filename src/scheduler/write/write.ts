@@ -6,8 +6,8 @@
  * - `status-writer` writes conditions and phases into the status of apps; `status-patch` computes them.
  * - `deferred-work` delays reports of successful binds until the binds are sent: their events a little, their status longer, because the
  *   node's agent usually reports it first.
- * - `hold-keeper` keeps deleted apps until they have stopped, by a finalizer, and frees apps from nodes that are lost or gone.
- * - `quota-keeper` keeps `status.used` of ResourceQuotas right; `rule-keeper` reports bound apps that break a rule of their namespace.
+ * - `finalizer-writer` keeps deleted apps until they have stopped, by a finalizer, and frees apps from nodes that are lost or gone.
+ * - `quota-writer` keeps `status.used` of ResourceQuotas right; `rule-reporter` reports bound apps that break a rule of their namespace.
  *
  * Every write is conditional on the version that it is based on, so a second scheduler cannot do harm.
  */
@@ -15,7 +15,7 @@ export { createAppWrites } from "./app-writes.ts";
 export { type Binder, createBinder } from "./binder.ts";
 export { createDeferredWork } from "./deferred-work.ts";
 export { createEvictor, type Evictor } from "./evict.ts";
-export { createHoldKeeper } from "./hold-keeper.ts";
-export { createQuotaKeeper } from "./quota-keeper.ts";
-export { createRuleKeeper } from "./rule-keeper.ts";
+export { createFinalizerWriter } from "./finalizer-writer.ts";
+export { createQuotaWriter } from "./quota-writer.ts";
+export { createRuleReporter } from "./rule-reporter.ts";
 export { createStatusWriter, type StatusWriter } from "./status-writer.ts";

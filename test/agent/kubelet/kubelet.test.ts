@@ -7,72 +7,72 @@ import { waitFor } from "../../wait-for.ts";
 function endpoint() {
   const state = { acting: true, opened: 0, closed: 0, fails: false };
   const errors: string[] = [];
-  const keeper = createKubeletEndpoint({
+  const kubelet = createKubeletEndpoint({
     isActing: () => state.acting,
     log: { ...silentLogger, error: (message) => void errors.push(message) },
   });
-  keeper.start(async (onPort) => {
+  kubelet.start(async (onPort) => {
     if (state.fails) throw new Error("no disk");
     state.opened++;
     onPort(10_250);
     return { close: async () => void state.closed++ };
   });
   const ports: (number | undefined)[] = [];
-  keeper.onChange(() => ports.push(keeper.port()));
-  return { state, keeper, ports, errors };
+  kubelet.onChange(() => ports.push(kubelet.port()));
+  return { state, kubelet, ports, errors };
 }
 
 test("the listener is open while the Node is the agent's own, and the port is told at each change", async () => {
-  const { state, keeper, ports } = endpoint();
-  keeper.update();
-  keeper.update();
+  const { state, kubelet, ports } = endpoint();
+  kubelet.update();
+  kubelet.update();
   for (let round = 1; round <= 2; round++) {
     await waitFor("open", () => {
-      keeper.nodeSeen({ registered: true });
+      kubelet.nodeSeen({ registered: true });
       return state.opened === 2 * round - 1;
     });
     await waitFor("closed", () => {
-      keeper.nodeSeen({ registered: false });
+      kubelet.nodeSeen({ registered: false });
       return state.closed === 2 * round - 1;
     });
     await waitFor("open again", () => {
-      keeper.nodeSeen({ registered: true });
+      kubelet.nodeSeen({ registered: true });
       return state.opened === 2 * round;
     });
     state.acting = false;
     await waitFor("closed again", () => {
-      keeper.update();
+      kubelet.update();
       return state.closed === 2 * round;
     });
     state.acting = true;
   }
-  await keeper.close();
-  assert.deepEqual([state.opened, state.closed, keeper.port()], [4, 4, undefined]);
+  await kubelet.close();
+  assert.deepEqual([state.opened, state.closed, kubelet.port()], [4, 4, undefined]);
   assert.deepEqual(ports, Array(4).fill([10_250, undefined]).flat());
 });
 
 test("a listener that cannot be opened is tried again, and the reason is logged once", async () => {
-  const { state, keeper, errors } = endpoint();
+  const { state, kubelet, errors } = endpoint();
   state.fails = true;
-  keeper.nodeSeen({ registered: true });
+  kubelet.nodeSeen({ registered: true });
   for (let round = 0; round < 3; round++) {
-    keeper.update();
+    kubelet.update();
     await new Promise((resolve) => setImmediate(resolve));
   }
   assert.deepEqual(errors, ["cannot serve the kubelet API; trying again"]);
   state.fails = false;
   await waitFor("open", () => {
-    keeper.update();
-    return keeper.port() === 10_250;
+    kubelet.update();
+    return kubelet.port() === 10_250;
   });
-  await keeper.close();
+  await kubelet.close();
 });
 
 test("nothing is opened where nobody wants it, or after the end", async () => {
-  const { state, keeper } = endpoint();
-  keeper.nodeSeen({ registered: false });
-  await keeper.close();
-  keeper.nodeSeen({ registered: true });
-  await keeper.close();
+  const { state, kubelet } = endpoint();
+  kubelet.nodeSeen({ registered: false });
+  await kubelet.close();
+  kubelet.nodeSeen({ registered: true });
+  await kubelet.close();
   assert.equal(state.opened, 0);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLossKeeper, createNodeFates } from "../../../src/scheduler/node-loss/node-loss.ts";
+import { createNodeFates, createNodeLossHandler } from "../../../src/scheduler/node-loss/node-loss.ts";
 import { waitFor } from "../../wait-for.ts";
 
 import { withApps } from "../write/write-scene.ts";
@@ -9,7 +9,7 @@ test("a lost node is reported once, and its apps are marked and then unbound", a
   await withApps(
     { web: { nodeName: "a" } },
     async ({ cluster, clock, beat, writer, evictor, recorder, log, stored, told }) => {
-      const keeper = createLossKeeper({
+      const handler = createNodeLossHandler({
         cluster,
         writer,
         evictor,
@@ -21,7 +21,7 @@ test("a lost node is reported once, and its apps are marked and then unbound", a
       const pass = (seconds: number) => {
         clock.now += seconds * 1000;
         beat("b");
-        keeper.tick(cluster.liveness.check());
+        handler.tick(cluster.liveness.check());
       };
       pass(41);
       pass(1);
@@ -35,9 +35,9 @@ test("a lost node is reported once, and its apps are marked and then unbound", a
 
 test("paused evictions are reported once, on the scheduler's namespace and on the nodes", async () => {
   await withApps({}, async ({ cluster, clock, writer, evictor, recorder, log, told }) => {
-    const keeper = createLossKeeper({ cluster, writer, evictor, recorder, log, now: () => clock.now });
+    const handler = createNodeLossHandler({ cluster, writer, evictor, recorder, log, now: () => clock.now });
     clock.now += 41_000;
-    for (let round = 0; round < 3; round++) keeper.tick(cluster.liveness.check());
+    for (let round = 0; round < 3; round++) handler.tick(cluster.liveness.check());
     assert.deepEqual(told.sort(), ["a EvictionsPaused", "b EvictionsPaused", "nckubelet EvictionsPaused"]);
   });
 });
@@ -47,7 +47,7 @@ test("a node that was lost counts as present while the Leases cannot be watched"
     { web: { nodeName: "a" } },
     async ({ cluster, clock, beat, writer, evictor, recorder, log }) => {
       const fates = createNodeFates({ observed: () => clock.now });
-      const keeper = createLossKeeper({
+      const handler = createNodeLossHandler({
         cluster,
         writer,
         evictor,
@@ -59,11 +59,11 @@ test("a node that was lost counts as present while the Leases cannot be watched"
       const fate = () => fates.of(cluster.apps.get("default/web")!, "a");
       clock.now += 41_000;
       beat("b");
-      keeper.tick(cluster.liveness.check());
+      handler.tick(cluster.liveness.check());
       assert.equal(fate(), "silent");
-      keeper.tick(undefined);
+      handler.tick(undefined);
       assert.equal(fate(), "present");
-      keeper.tick(cluster.liveness.check());
+      handler.tick(cluster.liveness.check());
       assert.equal(fate(), "silent");
     },
   );

@@ -14,14 +14,14 @@ import {
 import type { SchedulerApp } from "../types.ts";
 import type { AppChange, AppWrites } from "./app-writes.ts";
 
-export interface HoldKeeper {
+export interface FinalizerWriter {
   /** An app is new or has changed. */
   check(app: SchedulerApp): void;
   /** The health of nodes may have changed. */
   tick(): void;
 }
 
-export interface HoldKeeperOptions {
+export interface FinalizerWriterOptions {
   writes: AppWrites;
   log: Logger;
   cluster: ClusterState;
@@ -32,7 +32,7 @@ export interface HoldKeeperOptions {
   now?: () => number;
 }
 
-export function createHoldKeeper(options: HoldKeeperOptions): HoldKeeper {
+export function createFinalizerWriter(options: FinalizerWriterOptions): FinalizerWriter {
   const { writes, log, cluster, fateOf, mayWrite, signal, now = Date.now } = options;
   /** The keys of apps that may have a step, now or later. */
   const watched = new Set<string>();

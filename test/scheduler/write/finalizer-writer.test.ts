@@ -2,26 +2,26 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nodeFinalizer } from "../../../src/api/names.ts";
 import type { NodeFate } from "../../../src/scheduler/state/state.ts";
-import { createHoldKeeper } from "../../../src/scheduler/write/hold-keeper.ts";
+import { createFinalizerWriter } from "../../../src/scheduler/write/finalizer-writer.ts";
 import { settled } from "../../report/fake-clock.ts";
 import { waitFor } from "../../wait-for.ts";
 import { pathOf, type Scene, withApps } from "./write-scene.ts";
 
-function keep(scene: Scene, fate: { of: NodeFate } = { of: "present" }) {
-  const keeper = createHoldKeeper({ ...scene, fateOf: () => fate.of });
-  scene.cluster.onAppChanged = keeper.check;
+function setUp(scene: Scene, fate: { of: NodeFate } = { of: "present" }) {
+  const finalizers = createFinalizerWriter({ ...scene, fateOf: () => fate.of });
+  scene.cluster.onAppChanged = finalizers.check;
   const change = (name: string, edit: Parameters<typeof scene.api.touch>[1]) => {
     scene.api.touch(pathOf(name), edit);
     scene.cluster.apps.apply(structuredClone(scene.stored(name)!));
   };
-  return { keeper, change };
+  return { finalizers, change };
 }
 
 const deletionTimestamp = new Date().toISOString();
 
 test("a bound app gets the finalizer; a deleted one loses it when its agent has reported its end", async () => {
   await withApps({ web: { nodeName: "a" }, free: {} }, async (scene) => {
-    const { change, keeper } = keep(scene);
+    const { change, finalizers } = setUp(scene);
     await waitFor("it has the finalizer", () => scene.stored("web")?.metadata.finalizers?.length);
     assert.equal(scene.requests.length, 1, "the app without a node is left alone");
     change("web", (app) => {
@@ -41,7 +41,7 @@ test("a bound app gets the finalizer; a deleted one loses it when its agent has 
         ? { ...scene.stored("web"), metadata: { ...scene.stored("web")!.metadata, resourceVersion } }
         : undefined;
     await waitFor("it is removed", () => scene.requests.length === 2);
-    keeper.tick();
+    finalizers.tick();
     await settled();
     assert.deepEqual(scene.requests[1]!.body.metadata.finalizers, null);
     assert.equal(scene.requests.length, 2, "it is not removed twice");
@@ -51,7 +51,7 @@ test("a bound app gets the finalizer; a deleted one loses it when its agent has 
 test("when the node that holds a moved app is lost, its share is freed and the status says so", async () => {
   await withApps({ web: { nodeName: "a", cpuPCT: 20 } }, async (scene) => {
     const fate = { of: "present" as NodeFate };
-    const { keeper, change } = keep(scene, fate);
+    const { finalizers, change } = setUp(scene, fate);
     await waitFor(
       "it has the finalizer",
       () => scene.stored("web")?.metadata.finalizers?.includes(nodeFinalizer),
@@ -60,9 +60,9 @@ test("when the node that holds a moved app is lost, its share is freed and the s
     change("web", (app) => app.spec.nodeName = "b");
     const used = () => ["a", "b"].map((node) => scene.cluster.snapshot.node(node)?.usedCpu);
     assert.deepEqual(used(), [20_000, 20_000]);
-    keeper.tick();
+    finalizers.tick();
     fate.of = "lost";
-    keeper.tick();
+    finalizers.tick();
     await waitFor("it is released", () => scene.stored("web")?.status?.nodeName === "");
     await waitFor("its share is free", () => used()[0] === 0);
   });
@@ -72,7 +72,7 @@ test("a scheduler whose Lease is in doubt waits for the next tick, and does not 
   await withApps({ web: { nodeName: "a" } }, async (scene) => {
     const [doubted, most] = [{ times: 0 }, 100];
     scene.permission.mayWrite = false;
-    const keeper = createHoldKeeper({
+    const finalizers = createFinalizerWriter({
       ...scene,
       fateOf: () => "present",
       mayWrite: () => scene.permission.mayWrite || ++doubted.times > most,
@@ -81,7 +81,7 @@ test("a scheduler whose Lease is in doubt waits for the next tick, and does not 
     assert.ok(doubted.times < most, `asked ${doubted.times} times`);
     assert.equal(scene.requests.length, 0);
     scene.permission.mayWrite = true;
-    keeper.tick();
+    finalizers.tick();
     await waitFor("it has the finalizer", () => scene.stored("web")?.metadata.finalizers?.length);
   });
 });

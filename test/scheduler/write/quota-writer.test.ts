@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubeClient, KubeRequest } from "../../../src/kube/client/client.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
-import { createQuotaKeeper } from "../../../src/scheduler/write/quota-keeper.ts";
+import { createQuotaWriter } from "../../../src/scheduler/write/quota-writer.ts";
 import { json, withClient } from "../../kube/fake-server.ts";
 import { waitFor } from "../../wait-for.ts";
 import { quota } from "../objects.ts";
@@ -21,19 +21,19 @@ test("a quota's used is written when it changes, one request at a time", async (
     const { cluster, apply } = createTestCluster(["a"]);
     cluster.applyQuota(quota("team", { cpuPCT: "50" }));
     apply("web", { nodeName: "a", cpuPCT: 20 });
-    const keeper = createQuotaKeeper({
+    const quotas = createQuotaWriter({
       client,
       cluster,
       log: silentLogger,
       signal: new AbortController().signal,
     });
-    keeper.tick();
-    keeper.tick();
+    quotas.tick();
+    quotas.tick();
     await waitFor("the answer is taken over", () => {
       const [known] = cluster.rules.quotas("default");
       return known?.status.used["requests.app.example.com/cpuPCT"] === "20";
     });
-    keeper.tick();
+    quotas.tick();
     assert.equal(bodies.length, 1);
     assert.equal(JSON.parse(bodies[0]!).metadata.uid, "uid-team");
   });
@@ -58,7 +58,7 @@ test("the answer to a quota's status restores neither a quota that is gone nor a
         request: <T>(request: KubeRequest) => client.request<T>(request).finally(() => answered++),
       };
       const { signal } = new AbortController();
-      createQuotaKeeper({ client: counting, cluster, log: silentLogger, signal }).tick();
+      createQuotaWriter({ client: counting, cluster, log: silentLogger, signal }).tick();
       await waitFor("it is answered", () => answered === 1);
       const found = cluster.rules.quotas("default").map(({ hard }) => hard.cpu);
       assert.deepEqual(found, expected ? [Number(expected) * 1000] : [], what);

@@ -11,19 +11,19 @@ import { type Quota, quotaStatusPatch } from "../namespaces/namespaces.ts";
 import { isLater } from "../../kube/resource-version.ts";
 import type { ClusterState } from "../state/state.ts";
 
-export interface QuotaKeeper {
+export interface QuotaWriter {
   /** Checks all quotas and writes those whose status is wrong, one request at a time for each. */
   tick(): void;
 }
 
-export function createQuotaKeeper(
+export function createQuotaWriter(
   { client, cluster, log, signal }: {
     client: KubeClient;
     cluster: ClusterState;
     log: Logger;
     signal: AbortSignal;
   },
-): QuotaKeeper {
+): QuotaWriter {
   const objects = objectsOf<Wire<V1ResourceQuota>>(client, resourceQuotas, { signal });
   /** The uids of quotas whose status is wrong. */
   const wrong = new Set<string>();

@@ -13,19 +13,19 @@ import { eventTarget, type SchedulerApp } from "../types.ts";
 import { rulesCondition } from "./status-patch.ts";
 import type { StatusWriter } from "./status-writer.ts";
 
-export interface RuleKeeper {
+export interface RuleReporter {
   /** Checks the apps that count with more than before, and those that broke a rule. */
   tick(grown: readonly SchedulerApp[]): void;
 }
 
-export function createRuleKeeper(
+export function createRuleReporter(
   { cluster, writer, recorder, log }: {
     cluster: ClusterState;
     writer: Pick<StatusWriter, "write" | "isPending">;
     recorder: Pick<EventRecorder, "record">;
     log: Logger;
   },
-): RuleKeeper {
+): RuleReporter {
   const { rules, accounts: { usage } } = cluster;
   /** The keys of apps that broke a rule when they were last checked. */
   const flagged = new Set<string>();

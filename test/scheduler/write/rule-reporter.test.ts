@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppSpec, NCAppStatus } from "../../../src/api/types.ts";
-import { createRuleKeeper } from "../../../src/scheduler/write/rule-keeper.ts";
+import { createRuleReporter } from "../../../src/scheduler/write/rule-reporter.ts";
 import { type StatusChange, statusPatch } from "../../../src/scheduler/write/status-patch.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { quota } from "../objects.ts";
 import { createTestCluster } from "../test-cluster.ts";
 
-/** A namespace with a quota of 50, and a keeper whose changes are applied to the apps at once. */
+/** A namespace with a quota of 50, and a reporter whose changes are applied to the apps at once. */
 function createScene() {
   const scene = createTestCluster(["a"]);
   const { cluster } = scene;
@@ -26,14 +26,14 @@ function createScene() {
     statuses.set(app.name, status);
     scene.apply(app.name, specs.get(app.name), status);
   };
-  const newKeeper = () =>
-    createRuleKeeper({
+  const newReporter = () =>
+    createRuleReporter({
       cluster,
       writer: { write, isPending: (key) => pending.has(key) },
       recorder: { record: (_target, { reason }) => void events.push(reason) },
       log: silentLogger,
     });
-  let keeper = newKeeper();
+  let reporter = newReporter();
   return {
     cluster,
     events,
@@ -43,11 +43,11 @@ function createScene() {
       specs.set(name, spec);
       scene.apply(name, spec, statuses.get(name));
     },
-    tick: () => keeper.tick(cluster.apps.takeGrown()),
-    /** The keeper of another scheduler, which finds all apps again. */
+    tick: () => reporter.tick(cluster.apps.takeGrown()),
+    /** The reporter of another scheduler, which finds all apps again. */
     takeOver() {
-      keeper = newKeeper();
-      keeper.tick([...cluster.apps]);
+      reporter = newReporter();
+      reporter.tick([...cluster.apps]);
     },
     conditionOf(name: string) {
       const found = statuses.get(name)?.conditions?.find(({ type }) => type === "WithinNamespaceRules");
