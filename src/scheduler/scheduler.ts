@@ -20,7 +20,7 @@ import { followCluster } from "./follow/follow.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
 import { runLoop } from "./loop.ts";
 import { createSchedulerMetrics, type SchedulerMetrics } from "./metrics.ts";
-import { createNodeFates, createNodeLossHandler } from "./node-loss/node-loss.ts";
+import { createNodeLossHandler, createNodePresences } from "./node-loss/node-loss.ts";
 import { isOverQuota } from "./namespaces/namespaces.ts";
 import { SchedulingQueue } from "./queue/queue.ts";
 import { schedulerRights } from "./rights.ts";
@@ -155,17 +155,17 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
     onUnbound: (key) => queue.retryLater(key),
   });
   const evictor = createEvictor({ ...shared, onTaintEviction: (key) => queue.delayEvicted(key) });
-  const fates = createNodeFates({ observed, defaultTolerationMs });
+  const presences = createNodePresences({ observed, defaultTolerationMs });
   const losses = createNodeLossHandler({
     cluster,
     writer,
     evictor,
     recorder,
     log,
-    fates,
+    presences,
     defaultTolerationMs,
   });
-  const holds = createFinalizerWriter({ writes, log, cluster, fateOf: fates.of, mayWrite, signal });
+  const holds = createFinalizerWriter({ writes, log, cluster, presenceOf: presences.of, mayWrite, signal });
   cluster.onAppChanged = holds.check;
   const quotas = createQuotaWriter({ client, cluster, log, signal });
   const rules = createRuleReporter({ cluster, writer, recorder, log });

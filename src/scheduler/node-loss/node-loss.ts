@@ -6,12 +6,12 @@ import { systemNamespace } from "../../api/names.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { EventRecorder } from "../../report/events/events.ts";
 import type { Evictor, StatusWriter } from "../write/write.ts";
-import type { NodeFates } from "./node-fates.ts";
+import type { NodePresences } from "./node-presence.ts";
 import { type LossPlan, planNodeLoss } from "./plan.ts";
 import type { ClusterState, NodeLiveness } from "../state/state.ts";
 import { eventTarget } from "../types.ts";
 
-export { createNodeFates, type NodeFates } from "./node-fates.ts";
+export { createNodePresences, type NodePresences } from "./node-presence.ts";
 
 export interface NodeLossHandler {
   /** `nodes` is undefined while the Leases cannot be watched: then nothing is known about the nodes, and nothing is decided. */
@@ -24,13 +24,13 @@ export interface NodeLossHandlerOptions {
   evictor: Evictor;
   recorder: EventRecorder;
   log: Logger;
-  fates?: NodeFates;
+  presences?: NodePresences;
   defaultTolerationMs?: number;
   now?: () => number;
 }
 
 export function createNodeLossHandler(options: NodeLossHandlerOptions): NodeLossHandler {
-  const { cluster, writer, evictor, recorder, log, fates, defaultTolerationMs, now = Date.now } = options;
+  const { cluster, writer, evictor, recorder, log, presences, defaultTolerationMs, now = Date.now } = options;
   let lost = new Set<string>();
   let paused = false;
   /** Apps for which an event about their lost node was recorded. */
@@ -69,9 +69,9 @@ export function createNodeLossHandler(options: NodeLossHandlerOptions): NodeLoss
 
   return {
     tick(nodes) {
-      if (!nodes) return fates?.update([], false);
+      if (!nodes) return presences?.update([], false);
       const plan = planNodeLoss(nodes, { now: now(), defaultTolerationMs });
-      fates?.update(nodes, plan.paused);
+      presences?.update(nodes, plan.paused);
       reportNodes(plan);
       reportPause(plan, nodes.filter(({ health }) => health !== undefined).length);
       for (const action of plan.actions) {

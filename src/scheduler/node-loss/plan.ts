@@ -8,7 +8,7 @@ import { isMovable, type NodeLiveness } from "../state/state.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import { evicts, firstEviction, formatTaint, tolerationMs } from "../../api/placement/placement.ts";
 import type { SchedulerApp } from "../types.ts";
-import { lossTolerationMs } from "./node-fates.ts";
+import { lossTolerationMs } from "./node-presence.ts";
 
 export type LossAction =
   | { kind: "mark"; app: SchedulerApp; message: string }

@@ -11,7 +11,7 @@ import type { SchedulerApp } from "../types.ts";
  * What is known about the agent of a node. `silent`: its Lease has expired. `lost`: for longer than the app tolerates. `gone`: its Lease
  * was removed and not created again.
  */
-export type NodeFate = "present" | "silent" | "lost" | "gone";
+export type NodePresence = "present" | "silent" | "lost" | "gone";
 
 export type HoldStep =
   /** Replace the finalizers. */
@@ -35,20 +35,20 @@ export function mayHaveHoldStep(app: SchedulerApp): boolean {
 /** Returns the next write for the app; undefined if there is none yet. */
 export function nextHoldStep(
   app: SchedulerApp,
-  fateOf: (node: string) => NodeFate,
+  presenceOf: (node: string) => NodePresence,
   now: number,
 ): HoldStep | undefined {
   const elsewhere = heldElsewhere(app);
   if (!app.deleting) {
-    const fate = elsewhere === undefined ? "present" : fateOf(elsewhere);
+    const presence = elsewhere === undefined ? "present" : presenceOf(elsewhere);
     // It was moved, by a user or by the scheduler: nothing is left to wait for.
-    if (elsewhere && fate !== "present") {
-      return { kind: "release", node: elsewhere, why: describe(elsewhere, fate) };
+    if (elsewhere && presence !== "present") {
+      return { kind: "release", node: elsewhere, why: describe(elsewhere, presence) };
     }
     if (!lacksFinalizer(app)) return undefined;
     return { kind: "finalizers", finalizers: [...app.finalizers, nodeFinalizer], why: "the app is bound" };
   }
-  const why = whyReleased(app, fateOf, now);
+  const why = whyReleased(app, presenceOf, now);
   if (why === undefined) return undefined;
   if (app.finalizers.includes(nodeFinalizer)) {
     const others = app.finalizers.filter((finalizer) => finalizer !== nodeFinalizer);
@@ -61,14 +61,14 @@ export function nextHoldStep(
 /** Returns why no node holds a deleted app any more; undefined if one does. */
 function whyReleased(
   app: SchedulerApp,
-  fateOf: (node: string) => NodeFate,
+  presenceOf: (node: string) => NodePresence,
   now: number,
 ): string | undefined {
   const holder = app.status.nodeName || app.nodeName;
   if (!holder) return "no node has it";
   if (app.released) return "it has stopped";
-  const fate = fateOf(holder);
-  if (fate === "lost" || fate === "gone") return describe(holder, fate);
+  const presence = presenceOf(holder);
+  if (presence === "lost" || presence === "gone") return describe(holder, presence);
   if (app.status.nodeName) return undefined;
   // An agent that reports without `nodeName` is of an earlier version: it stops the app when the object is gone.
   if (app.status.nodeName === undefined && app.reported) {
@@ -83,6 +83,6 @@ function lacksFinalizer({ ours, mirror, deleting, nodeName, finalizers }: Schedu
   return ours && !mirror && !deleting && nodeName !== undefined && !finalizers.includes(nodeFinalizer);
 }
 
-function describe(node: string, fate: NodeFate): string {
-  return fate === "gone" ? `the agent of node ${node} is gone` : `node ${node} is lost`;
+function describe(node: string, presence: NodePresence): string {
+  return presence === "gone" ? `the agent of node ${node} is gone` : `node ${node} is lost`;
 }

@@ -18,7 +18,7 @@ import { readNode } from "../../api/placement/placement.ts";
 import type { SlimApp } from "./slim-app.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-export { type HoldStep, mayHaveHoldStep, nextHoldStep, type NodeFate } from "./holding.ts";
+export { type HoldStep, mayHaveHoldStep, nextHoldStep, type NodePresence } from "./holding.ts";
 export { type NodeLiveness } from "./liveness.ts";
 export { isMovable } from "./read-app.ts";
 export { slim, type SlimApp } from "./slim-app.ts";

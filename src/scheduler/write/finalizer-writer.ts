@@ -1,6 +1,6 @@
 /**
  * Adds our finalizer to bound apps, and removes it from deleted ones that no node holds any more; releases moved apps from nodes that
- * are lost or gone. `state/holding` decides; this file knows the fate of nodes and writes.
+ * are lost or gone. `state/holding` decides; this file knows which nodes are present and writes.
  */
 import type { Logger } from "../../lib/log.ts";
 import { createKeyedWriter } from "../../report/keyed-writer.ts";
@@ -9,7 +9,7 @@ import {
   type HoldStep,
   mayHaveHoldStep,
   nextHoldStep,
-  type NodeFate,
+  type NodePresence,
 } from "../state/state.ts";
 import type { SchedulerApp } from "../types.ts";
 import type { AppChange, AppWrites } from "./app-writes.ts";
@@ -25,7 +25,7 @@ export interface FinalizerWriterOptions {
   writes: AppWrites;
   log: Logger;
   cluster: ClusterState;
-  fateOf: (app: SchedulerApp, node: string) => NodeFate;
+  presenceOf: (app: SchedulerApp, node: string) => NodePresence;
   /** Called right before each write. */
   mayWrite: () => boolean;
   signal: AbortSignal;
@@ -33,10 +33,10 @@ export interface FinalizerWriterOptions {
 }
 
 export function createFinalizerWriter(options: FinalizerWriterOptions): FinalizerWriter {
-  const { writes, log, cluster, fateOf, mayWrite, signal, now = Date.now } = options;
+  const { writes, log, cluster, presenceOf, mayWrite, signal, now = Date.now } = options;
   /** The keys of apps that may have a step, now or later. */
   const watched = new Set<string>();
-  const stepOf = (app: SchedulerApp) => nextHoldStep(app, (node) => fateOf(app, node), now());
+  const stepOf = (app: SchedulerApp) => nextHoldStep(app, (node) => presenceOf(app, node), now());
 
   const writer = createKeyedWriter<string>({
     what: "finalizers of apps",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createNodeFates, createNodeLossHandler } from "../../../src/scheduler/node-loss/node-loss.ts";
+import { createNodeLossHandler, createNodePresences } from "../../../src/scheduler/node-loss/node-loss.ts";
 import { waitFor } from "../../wait-for.ts";
 
 import { withApps } from "../write/write-scene.ts";
@@ -46,25 +46,25 @@ test("a node that was lost counts as present while the Leases cannot be watched"
   await withApps(
     { web: { nodeName: "a" } },
     async ({ cluster, clock, beat, writer, evictor, recorder, log }) => {
-      const fates = createNodeFates({ observed: () => clock.now });
+      const presences = createNodePresences({ observed: () => clock.now });
       const handler = createNodeLossHandler({
         cluster,
         writer,
         evictor,
         recorder,
         log,
-        fates,
+        presences,
         now: () => clock.now,
       });
-      const fate = () => fates.of(cluster.apps.get("default/web")!, "a");
+      const presence = () => presences.of(cluster.apps.get("default/web")!, "a");
       clock.now += 41_000;
       beat("b");
       handler.tick(cluster.liveness.check());
-      assert.equal(fate(), "silent");
+      assert.equal(presence(), "silent");
       handler.tick(undefined);
-      assert.equal(fate(), "present");
+      assert.equal(presence(), "present");
       handler.tick(cluster.liveness.check());
-      assert.equal(fate(), "silent");
+      assert.equal(presence(), "silent");
     },
   );
 });

@@ -6,7 +6,7 @@ import { nodeFinalizer } from "../../../src/api/names.ts";
 import type { NCApp, NCAppStatus } from "../../../src/api/types.ts";
 import { statusDelta } from "../../../src/report/status/delta.ts";
 import { releasePatch } from "../../../src/report/status/release.ts";
-import { nextHoldStep, type NodeFate } from "../../../src/scheduler/state/holding.ts";
+import { nextHoldStep, type NodePresence } from "../../../src/scheduler/state/holding.ts";
 import { readApp } from "../../../src/scheduler/state/read-app.ts";
 import { holderOf } from "../../../src/supervisor/status.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";
@@ -20,16 +20,16 @@ const finalizers = [nodeFinalizer];
 const old = { restarts: 0, observedGeneration: 1 };
 
 function stepFor(
-  { nodeName, status, metadata, fate = "present", now = deletedAt }: {
+  { nodeName, status, metadata, presence = "present", now = deletedAt }: {
     nodeName?: string;
     status?: NCAppStatus;
     metadata?: Partial<NCApp["metadata"]>;
-    fate?: NodeFate;
+    presence?: NodePresence;
     now?: number;
   },
 ) {
   const app = readApp(ncapp("web", { nodeName }, status, { generation: 2, ...metadata }));
-  const step = nextHoldStep(app, () => fate, now);
+  const step = nextHoldStep(app, () => presence, now);
   return step && (step.kind === "release" ? `release ${step.node}` : step.finalizers.join());
 }
 
@@ -78,24 +78,29 @@ test("a deleted app that no agent ever reported goes some time after its grace p
 test("a lost or removed agent keeps neither a deleted nor a moved app", () => {
   const status = { ...old, nodeName: "a" };
   const deleted = { nodeName: "a", status, metadata: { finalizers, deletionTimestamp } };
-  const fates: NodeFate[] = ["present", "silent", "lost", "gone"];
-  assert.deepEqual(fates.map((fate) => stepFor({ ...deleted, fate })), [undefined, undefined, "", ""]);
+  const presences: NodePresence[] = ["present", "silent", "lost", "gone"];
+  assert.deepEqual(presences.map((presence) => stepFor({ ...deleted, presence })), [
+    undefined,
+    undefined,
+    "",
+    "",
+  ]);
   const foreign = { ...deleted, metadata: { finalizers: ["x/y"], deletionTimestamp } };
-  assert.deepEqual(fates.map((fate) => stepFor({ ...foreign, fate })), [
+  assert.deepEqual(presences.map((presence) => stepFor({ ...foreign, presence })), [
     undefined,
     undefined,
     "release a",
     "release a",
   ], "a foreign finalizer does not keep its share");
   const moved = { nodeName: "b", status, metadata: { finalizers } };
-  assert.deepEqual(fates.map((fate) => stepFor({ ...moved, fate })), [
+  assert.deepEqual(presences.map((presence) => stepFor({ ...moved, presence })), [
     undefined,
     "release a",
     "release a",
     "release a",
   ]);
   const bound = { nodeName: "a", status, metadata: { finalizers } };
-  assert.deepEqual(fates.map((fate) => stepFor({ ...bound, fate })), [
+  assert.deepEqual(presences.map((presence) => stepFor({ ...bound, presence })), [
     undefined,
     undefined,
     undefined,

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nodeFinalizer } from "../../../src/api/names.ts";
-import type { NodeFate } from "../../../src/scheduler/state/state.ts";
+import type { NodePresence } from "../../../src/scheduler/state/state.ts";
 import { createFinalizerWriter } from "../../../src/scheduler/write/finalizer-writer.ts";
 import { settled } from "../../report/fake-clock.ts";
 import { waitFor } from "../../wait-for.ts";
 import { pathOf, type Scene, withApps } from "./write-scene.ts";
 
-function setUp(scene: Scene, fate: { of: NodeFate } = { of: "present" }) {
-  const finalizers = createFinalizerWriter({ ...scene, fateOf: () => fate.of });
+function setUp(scene: Scene, presence: { of: NodePresence } = { of: "present" }) {
+  const finalizers = createFinalizerWriter({ ...scene, presenceOf: () => presence.of });
   scene.cluster.onAppChanged = finalizers.check;
   const change = (name: string, edit: Parameters<typeof scene.api.touch>[1]) => {
     scene.api.touch(pathOf(name), edit);
@@ -50,8 +50,8 @@ test("a bound app gets the finalizer; a deleted one loses it when its agent has 
 
 test("when the node that holds a moved app is lost, its share is freed and the status says so", async () => {
   await withApps({ web: { nodeName: "a", cpuPCT: 20 } }, async (scene) => {
-    const fate = { of: "present" as NodeFate };
-    const { finalizers, change } = setUp(scene, fate);
+    const presence = { of: "present" as NodePresence };
+    const { finalizers, change } = setUp(scene, presence);
     await waitFor(
       "it has the finalizer",
       () => scene.stored("web")?.metadata.finalizers?.includes(nodeFinalizer),
@@ -61,7 +61,7 @@ test("when the node that holds a moved app is lost, its share is freed and the s
     const used = () => ["a", "b"].map((node) => scene.cluster.snapshot.node(node)?.usedCpu);
     assert.deepEqual(used(), [20_000, 20_000]);
     finalizers.tick();
-    fate.of = "lost";
+    presence.of = "lost";
     finalizers.tick();
     await waitFor("it is released", () => scene.stored("web")?.status?.nodeName === "");
     await waitFor("its share is free", () => used()[0] === 0);
@@ -74,7 +74,7 @@ test("a scheduler whose Lease is in doubt waits for the next tick, and does not 
     scene.permission.mayWrite = false;
     const finalizers = createFinalizerWriter({
       ...scene,
-      fateOf: () => "present",
+      presenceOf: () => "present",
       mayWrite: () => scene.permission.mayWrite || ++doubted.times > most,
     });
     await settled();

@@ -1,15 +1,15 @@
 import { tolerationMs, unreachableKeys } from "../../api/placement/placement.ts";
-import type { NodeFate, NodeLiveness } from "../state/state.ts";
+import type { NodeLiveness, NodePresence } from "../state/state.ts";
 import type { SchedulerApp, Taint } from "../types.ts";
 
 /** What is known about the agents of nodes, for apps that wait until a node lets them go. */
-export interface NodeFates {
+export interface NodePresences {
   /** Applies the health of all nodes; `paused`: too many are lost, so that the network is more likely broken. */
   update(nodes: NodeLiveness[], paused: boolean): void;
-  of(app: SchedulerApp, node: string): NodeFate;
+  of(app: SchedulerApp, node: string): NodePresence;
 }
 
-export interface NodeFatesOptions {
+export interface NodePresencesOptions {
   /** Milliseconds during which the Leases could be watched. */
   observed: () => number;
   defaultTolerationMs?: number;
@@ -24,7 +24,7 @@ export function lossTolerationMs({ placement }: SchedulerApp, defaultMs: number 
   return tolerationMs(placement.tolerations, unreachable) ?? defaultMs;
 }
 
-export function createNodeFates(options: NodeFatesOptions): NodeFates {
+export function createNodePresences(options: NodePresencesOptions): NodePresences {
   const { observed, defaultTolerationMs, missingMs = 40_000 } = options;
   let known = new Map<string, NodeLiveness>();
   let isPaused = false;
