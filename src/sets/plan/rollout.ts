@@ -67,37 +67,37 @@ export function planRollout(input: RolloutInput): Rollout {
     if (end > now) until = Math.min(until, end);
     return end > now;
   };
-  /** Reports whether a rollout made the app unavailable, as far as the objects tell. */
-  const isHit = (slot: Slot) => {
+  /** Reports whether a rollout made the app unavailable, as far as the objects show. */
+  const wasDisrupted = (slot: Slot) => {
     const { lost, deleting, health: { available, failed } } = slot;
     if (lost || available) return false;
     if (deleting) return true;
     if (current.has(slot)) return failed === undefined;
     return revisionNameOf(slot) !== stable || isRecent(slot);
   };
-  const hit = new Set(slots.filter(isHit));
+  const disrupted = new Set(slots.filter(wasDisrupted));
   const maxUnavailable = budgetOf(update.maxUnavailable, slots.filter(({ lost }) => !lost).length);
-  let spent = hit.size;
-  let underWay = [...hit].filter((slot) => current.has(slot)).length;
+  let spent = disrupted.size;
+  let underWay = [...disrupted].filter((slot) => current.has(slot)).length;
 
   const canaries = back ? "promoted" : canaryState(input, present, current);
   let toCanary = canaries === "promoted" ? Infinity : canaryRoom(set, current.size);
   let toPartition = back ? Infinity : candidates.length - (update.partition ?? 0);
   const chosen: Candidate[] = [];
   const halted = paused || update.type === "OnDelete" || stopped && !back;
-  for (const candidate of halted ? [] : inOrder(candidates, set, hit)) {
+  for (const candidate of halted ? [] : inOrder(candidates, set, disrupted)) {
     const slot = candidate.kind === "add" ? undefined : candidate.slot;
-    const isBroken = slot !== undefined && hit.has(slot);
+    const isDisrupted = slot !== undefined && disrupted.has(slot);
     // An app that is unavailable under a revision that failed cannot be made worse by going back.
-    const isFree = back && slot !== undefined && !slot.health.available;
-    const isLeft = isBroken && revisionNameOf(slot) !== stable;
-    if (!isLeft && !isFree) {
+    const isHarmless = back && slot !== undefined && !slot.health.available;
+    const isUnfinished = isDisrupted && revisionNameOf(slot) !== stable;
+    if (!isUnfinished && !isHarmless) {
       if (toPartition <= 0 || toCanary <= 0 || canaries !== "promoted" && !isCanary(candidate, set)) continue;
-      if (!isBroken && spent >= maxUnavailable) continue;
+      if (!isDisrupted && spent >= maxUnavailable) continue;
     }
-    if (!isFree && underWay >= maxUnavailable) continue;
+    if (!isHarmless && underWay >= maxUnavailable) continue;
     chosen.push(candidate);
-    if (!isBroken) spent++;
+    if (!isDisrupted) spent++;
     underWay++;
     toPartition--;
     toCanary--;
@@ -171,12 +171,12 @@ function isOnCanaryNode(node: Node | undefined, { spec }: AppSet): boolean {
 }
 
 /** Apps that a rollout made unavailable come first, then ordinals from the highest, nodes by name. */
-function inOrder(candidates: readonly Candidate[], set: AppSet, hit: ReadonlySet<Slot>): Candidate[] {
+function inOrder(candidates: readonly Candidate[], set: AppSet, disrupted: ReadonlySet<Slot>): Candidate[] {
   const keyed = candidates.map((candidate) => {
     const name = candidate.kind === "add" ? candidate.missing.name : candidate.slot.app.metadata.name;
-    const isHit = candidate.kind !== "add" && hit.has(candidate.slot);
+    const isDisrupted = candidate.kind !== "add" && disrupted.has(candidate.slot);
     const ordinal = set.spec.replicas === undefined ? 0 : ordinalOf(set.metadata.name, name) ?? 0;
-    return { candidate, name, ordinal, rank: isHit ? 0 : 1 };
+    return { candidate, name, ordinal, rank: isDisrupted ? 0 : 1 };
   });
   keyed.sort((a, b) => a.rank - b.rank || b.ordinal - a.ordinal || (a.name < b.name ? -1 : 1));
   return keyed.map(({ candidate }) => candidate);
