@@ -5,7 +5,7 @@ import {
   createKubeletApp,
   defaultPlaces,
   type KubeletServices,
-  type PodBook,
+  type PodLister,
   waitForStreams,
 } from "../../server/kubelet/kubelet.ts";
 import { createClientAuthority } from "../../server/listen/client-authority.ts";
@@ -22,7 +22,7 @@ export interface KubeletParts {
   launcher: Entrance;
   ports: PortProblems;
   /** The Pods that stand for apps. */
-  pods: PodBook;
+  pods: PodLister;
 }
 
 /** As many connections as all places need. A pager that shows a followed log may stop reading it for a while. */

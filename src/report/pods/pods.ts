@@ -20,7 +20,7 @@ import { describeError, type Logger } from "../../lib/log.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { createKeyedWriter } from "../keyed-writer.ts";
 import { followPods, type FollowPodsOptions } from "./follow-pods.ts";
-import { type AppPods, PodBook } from "./pod-book.ts";
+import { type AppPods, PodStore } from "./pod-store.ts";
 import { newPod, otherPodName, type Pod, podAnnotations, type PodNode, type ShownApp } from "./pod-object.ts";
 import { isMirrorPodOf, ownerOf, planPod, type PodAction, readPod } from "./pod-plan.ts";
 import { stateOf, statusPatch } from "./pod-status.ts";
@@ -79,7 +79,7 @@ export function createPods(options: PodsOptions): Pods {
   const { client, node: nodeName, log, mode = "auto", mayWrite = () => true, clock = systemClock } = options;
   const closing = new AbortController();
   const objects = objectsOf<Pod>(client, podResource, { signal: closing.signal });
-  const book = new PodBook();
+  const store = new PodStore();
   const node: PodNode = { name: nodeName, addresses: [] };
   /** When the next attempt is due, by namespace and kind of action: a quota that refuses new Pods lets others change. */
   const denied = new Map<string, number>();
@@ -92,7 +92,7 @@ export function createPods(options: PodsOptions): Pods {
   const planNext = ({ shown, pods, written, undone }: AppPods) =>
     planPod(shown, pods, { node, now: clock.wall(), written, undone });
   const planFor = (key: string) => {
-    const entry = book.get(key);
+    const entry = store.get(key);
     if (!entry || !isListed || !mayWrite() || !(entry.shown || entry.isGone || isComplete)) return undefined;
     const action = planNext(entry);
     return action && { entry, action, at: dueAt(key, entry, action) };
@@ -132,11 +132,11 @@ export function createPods(options: PodsOptions): Pods {
         return "skipped";
       } finally {
         entry.isBusy = false;
-        book.tidy(key);
+        store.tidy(key);
       }
     },
   });
-  const scheduleAll = () => book.keys.forEach(writer.schedule);
+  const scheduleAll = () => store.keys.forEach(writer.schedule);
 
   const perform = async (entry: AppPods, action: PodAction) => {
     if (action.kind === "create") return await create(entry, entry.shown!);
@@ -153,17 +153,17 @@ export function createPods(options: PodsOptions): Pods {
         // Merges conditions by their type: those of other clients stay.
         const contentType = "application/strategic-merge-patch+json";
         const answer = await objects.patch({ ...based, subresource: "status" }, change, { contentType });
-        book.learn(answer, stateOf(action.status));
+        store.apply(answer, stateOf(action.status));
       } else {
         entry.written = Object.keys(podAnnotations(entry.shown!.app));
-        book.learn(await objects.patch(based, action.patch));
+        store.apply(await objects.patch(based, action.patch));
         const [sent, next] = [JSON.stringify(action.patch), planNext(entry)];
         // A webhook that adds a label to every Pod does so again; each further attempt would be the next one's cause.
         if (next?.kind === "update" && JSON.stringify(next.patch) === sent) entry.undone = sent;
       }
     } catch (error) {
       // It is gone, or another Pod has its name.
-      if (hasStatus(error, 404) || hasStatus(error, 409)) return void book.lose(pod);
+      if (hasStatus(error, 404) || hasStatus(error, 409)) return void store.removePod(pod);
       if (!hasStatus(error, 422) || clock.now() < (entry.rejectedAt ?? -Infinity) + deniedMs) throw error;
       log.debug("the API server rejects a change of a Pod; replacing it", { pod: pod.name, error });
       entry.rejectedAt = clock.now();
@@ -176,14 +176,14 @@ export function createPods(options: PodsOptions): Pods {
     const name = entry.isTaken ? otherPodName(owner.name, owner.namespace, nodeName) : owner.name;
     try {
       entry.written = Object.keys(podAnnotations(app));
-      book.learn(await objects.create(newPod(shown, nodeName, name)));
+      store.apply(await objects.create(newPod(shown, nodeName, name)));
     } catch (error) {
       if (!hasStatus(error, 409)) throw error;
       const other = await objects.read({ namespace: owner.namespace, name });
       if (!other) return;
       const isOfThisApp = ownerOf(other)?.name === owner.name;
       // The watch has not delivered it yet.
-      if (isOfThisApp && isMirrorPodOf(nodeName, other)) return void book.learn(other);
+      if (isOfThisApp && isMirrorPodOf(nodeName, other)) return void store.apply(other);
       entry.freeBy ??= clock.now() + (isOfThisApp ? movedMs : 0);
       if (entry.isTaken || clock.now() < entry.freeBy) throw error;
       entry.isTaken = true;
@@ -212,22 +212,22 @@ export function createPods(options: PodsOptions): Pods {
       once: mode === "never",
       onListed({ items, resourceVersion, rewound }) {
         deleted.clear();
-        book.replace(items, resourceVersion, rewound);
+        store.replace(items, resourceVersion, rewound);
         isListed = true;
         scheduleAll();
       },
-      onApplied: (item) => writer.schedule(book.learn(item)),
+      onApplied: (item) => writer.schedule(store.apply(item)),
       onDeleted(item) {
         deleted.delete(item.metadata.uid);
-        writer.schedule(book.lose(readPod(item)));
+        writer.schedule(store.removePod(readPod(item)));
       },
     });
 
   return {
     show(app) {
-      if (mode !== "never") book.show(app, clock.now()).forEach(writer.schedule);
+      if (mode !== "never") store.show(app, clock.now()).forEach(writer.schedule);
     },
-    remove: (key) => book.remove(key).forEach(writer.schedule),
+    remove: (key) => store.removeApp(key).forEach(writer.schedule),
     complete() {
       if (isComplete) return;
       isComplete = true;
@@ -244,13 +244,13 @@ export function createPods(options: PodsOptions): Pods {
         following.abort();
         following = undefined;
         isListed = false;
-        book.replace([], "0", true);
+        store.replace([], "0", true);
       } else if (hasMoved) scheduleAll();
     },
     serverAnswered: writer.serverAnswered,
-    appOfPod: (namespace, pod) => book.appOfPod(namespace, pod),
-    podNameOf: (key) => book.podNameOf(key),
-    podList: () => book.list(node, clock.wall()),
+    appOfPod: (namespace, pod) => store.appOfPod(namespace, pod),
+    podNameOf: (key) => store.podNameOf(key),
+    podList: () => store.list(node, clock.wall()),
     flush: writer.flush,
     close() {
       closing.abort();

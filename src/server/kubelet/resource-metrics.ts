@@ -6,7 +6,7 @@
  */
 import { appKey, podContainer } from "../../api/names.ts";
 import type { Family } from "../../lib/metrics.ts";
-import type { PodBook } from "./services.ts";
+import type { PodLister } from "./services.ts";
 import type { AgentView, AppView } from "../view.ts";
 
 type MeasuredApp = Pick<AppView, "status"> & { usage: NonNullable<AppView["usage"]> };
@@ -49,7 +49,7 @@ const podMetrics: Metric[] = [
   { name: "pod_memory_working_set_bytes", help: "Memory in use by the pod.", type: "gauge", value: memoryOf },
 ];
 
-export function resourceFamilies(view: AgentView, pods: PodBook): Family[] {
+export function resourceFamilies(view: AgentView, pods: PodLister): Family[] {
   const apps = view.apps().flatMap(({ app, status, usage, usageTime: time }) => {
     const { namespace = "default", name } = app.metadata;
     const pod = pods.podNameOf(appKey(namespace, name));

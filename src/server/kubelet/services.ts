@@ -9,7 +9,7 @@ import type { AgentView } from "../view.ts";
 export interface KubeletServices {
   view: AgentView;
   log: Logger;
-  pods: PodBook;
+  pods: PodLister;
   launcher: Entrance;
   authenticate: AuthenticateToken;
   authorize: AuthorizeUser;
@@ -28,7 +28,7 @@ export interface KubeletPlaces {
 }
 
 /** The Pods that stand for apps. */
-export interface PodBook {
+export interface PodLister {
   /** The app that a Pod stands for. */
   appOfPod(namespace: string, pod: string): { namespace: string; name: string } | undefined;
   /** The name of the Pod that stands for the app with this key, in the app's namespace. */

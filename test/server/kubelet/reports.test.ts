@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { PodBook } from "../../../src/server/kubelet/kubelet.ts";
+import type { PodLister } from "../../../src/server/kubelet/kubelet.ts";
 import type { AppView } from "../../../src/server/view.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { calmUsage } from "../../node/samples.ts";
@@ -16,7 +16,7 @@ const measured: AppView = {
   usageTime: 1_700_000_000_123,
   status: { ...web.status, startTime: "2026-11-17T07:00:00Z" },
 };
-const pods: PodBook = {
+const pods: PodLister = {
   appOfPod: (namespace, pod) => pod === "web-x7" ? { namespace, name: "web" } : undefined,
   podNameOf: (key) => key === "default/web" ? "web-x7" : undefined,
   podList: () => [{ metadata: { name: "web-x7" } }],

@@ -29,7 +29,7 @@ export interface AppPods {
   rejectedAt?: number;
 }
 
-export class PodBook {
+export class PodStore {
   readonly #entries = new Map<string, AppPods>();
   readonly #pods = new ObjectStore<KnownPod>({
     idOf: ({ uid, resourceVersion }) => ({ key: uid, uid, resourceVersion }),
@@ -50,7 +50,7 @@ export class PodBook {
   show(shown: ShownApp, now: number): string[] {
     const { owner, app, status } = shown;
     const [name, key] = [keyOf(app), appKey(owner.namespace, owner.name)];
-    const changed = this.#keys.get(name) === key ? [] : this.remove(name);
+    const changed = this.#keys.get(name) === key ? [] : this.removeApp(name);
     this.#keys.set(name, key);
     const entry = this.#entry(key);
     if (entry.shown?.status.phase !== status.phase) entry.changedAt = now;
@@ -59,7 +59,7 @@ export class PodBook {
   }
 
   /** The app with this key is gone. Returns the keys of the entries that changed. */
-  remove(app: string): string[] {
+  removeApp(app: string): string[] {
     const key = this.#keys.get(app);
     const entry = key && this.#entries.get(key);
     this.#keys.delete(app);
@@ -70,7 +70,7 @@ export class PodBook {
   }
 
   /** Applies a Pod from the server; `state` is that which the server has just accepted, however it wrote it. Returns its key. */
-  learn(object: Identified<Pod>, state?: string): string {
+  apply(object: Identified<Pod>, state?: string): string {
     const pod = readPod(object);
     this.#pods.apply(pod);
     const known = this.#pods.get(pod.uid);
@@ -87,7 +87,7 @@ export class PodBook {
   }
 
   /** The Pod is gone. Returns its key. */
-  lose(pod: Pick<KnownPod, "namespace" | "owner" | "uid">): string {
+  removePod(pod: Pick<KnownPod, "namespace" | "owner" | "uid">): string {
     const key = keyOfOwner(pod);
     this.#pods.remove({ key: pod.uid, uid: pod.uid });
     this.tidy(key);
