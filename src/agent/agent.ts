@@ -31,7 +31,7 @@ import {
   createHistory,
   createMeter,
   createNodeReadiness,
-  createStatusBoard,
+  createStatusCache,
 } from "./view/view.ts";
 import { runWithController } from "./with-controller.ts";
 
@@ -77,10 +77,10 @@ export async function startAgent(
   opened.defer(() => launcher.close());
   const supervisor = createSupervisor(options, { ...confinements, launcher, decorate }, client);
   const meter = createMeter({ supervisor, size });
-  const board = createStatusBoard({ meter, bootId });
+  const statuses = createStatusCache({ meter, bootId });
   const membership = await createMembership({ options, supervisor, bootId });
   const { gate } = membership;
-  const cluster = server && createClusterReports(options, server, { supervisor, board, gate });
+  const cluster = server && createClusterReports(options, server, { supervisor, statuses, gate });
   opened.defer(async () => await cluster?.close());
   opened.defer(async () => {
     if (stopAppsOnExit || supervisor.list().length === 0) await release();
@@ -89,7 +89,7 @@ export async function startAgent(
   const { sources, socket } = createSources(options, { server, cluster, supervisor, counters, gate });
   const sync = createSync({ order: sources.map(({ name }) => name), supervisor, log, maxApps });
 
-  const reportAll = reportChanges({ supervisor, meter, board, cluster, log });
+  const reportAll = reportChanges({ supervisor, meter, statuses, cluster, log });
   gate.onOpen(reportAll);
   observeStarts(supervisor, counters.appStarts, startedAt.getTime());
 
@@ -121,7 +121,7 @@ export async function startAgent(
     ...confinements,
     launcher,
     supervisor,
-    board,
+    statuses,
     meter,
     sources,
     sync,

@@ -6,7 +6,7 @@ import type { SupervisedApp, Supervisor, SupervisorListener } from "../superviso
 import type { ApiServerConnection } from "./api-server-connection.ts";
 import type { Gate } from "./node/node.ts";
 import type { AgentOptions } from "./options.ts";
-import type { StatusBoard } from "./view/view.ts";
+import type { StatusCache } from "./view/view.ts";
 
 /** Listens to the supervisor: reports every change and event of an app. */
 export type ClusterReports = SupervisorListener & Omit<AppReports, keyof SupervisorListener>;
@@ -14,7 +14,7 @@ export type ClusterReports = SupervisorListener & Omit<AppReports, keyof Supervi
 export function createClusterReports(
   { log, reportPeriodMs, nodeName: node, namespace, pods: mode }: AgentOptions,
   { client, onAnswer, answered }: ApiServerConnection,
-  { supervisor, board, gate }: { supervisor: Supervisor; board: StatusBoard; gate: Gate },
+  { supervisor, statuses, gate }: { supervisor: Supervisor; statuses: StatusCache; gate: Gate },
 ): ClusterReports {
   const reported = (known: SupervisedApp): ReportedApp => ({
     key: known.key,
@@ -22,7 +22,7 @@ export function createClusterReports(
     isLocal: known.record.source !== sourceNames.apiServer,
     // Built when it is read: most changes in the middle of a start or stop are not reported.
     get status() {
-      return board.status(known);
+      return statuses.of(known);
     },
     started: known.record.phase === "Running" && hasStarted(known.record),
     holder: holderOf(known.record, node),

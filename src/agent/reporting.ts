@@ -3,19 +3,19 @@ import type { Logger } from "../lib/log.ts";
 import type { Histogram } from "../lib/metrics.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { ClusterReports } from "./cluster-reports.ts";
-import type { Meter, StatusBoard } from "./view/view.ts";
+import type { Meter, StatusCache } from "./view/view.ts";
 
 export interface ReportingParts {
   supervisor: Supervisor;
   meter: Meter;
-  board: StatusBoard;
+  statuses: StatusCache;
   /** Absent in a standalone agent. */
   cluster?: ClusterReports;
   log: Logger;
 }
 
 /** Reports every change and measurement from now on. Returns a function that reports all apps as they are. */
-export function reportChanges({ supervisor, meter, board, cluster, log }: ReportingParts): () => void {
+export function reportChanges({ supervisor, meter, statuses, cluster, log }: ReportingParts): () => void {
   if (cluster) supervisor.listen(cluster);
   supervisor.listen({
     changed(app) {
@@ -26,7 +26,7 @@ export function reportChanges({ supervisor, meter, board, cluster, log }: Report
       const write = type === "Warning" ? log.warn : log.info;
       write(message, { app: key, reason });
     },
-    forgotten: ({ key }) => board.forget(key),
+    forgotten: ({ key }) => statuses.forget(key),
   });
   meter.listen((key) => {
     const app = supervisor.get(key);

@@ -5,7 +5,7 @@ import { createGate } from "../../src/agent/node/gate.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import { createStatusBoard } from "../../src/agent/view/view.ts";
+import { createStatusCache } from "../../src/agent/view/view.ts";
 import { annotations } from "../../src/api/names.ts";
 import type { NCApp, NCAppStatus } from "../../src/api/types.ts";
 import { applyDefaults } from "../../src/api/validate/validate.ts";
@@ -62,7 +62,7 @@ function reportsOfApps(gate = openGate()) {
     {
       supervisor,
       gate,
-      board: createStatusBoard({ meter: { latest: () => undefined }, bootId: "b" }),
+      statuses: createStatusCache({ meter: { latest: () => undefined }, bootId: "b" }),
     } as unknown as Parameters<typeof createClusterReports>[2],
   );
   const statusOf = (name: string): NCAppStatus | undefined => api.get(ncappPath("default", name)).status;
@@ -182,7 +182,7 @@ test("an app has a Pod while this node holds it, and a local app if it has a mir
       {
         supervisor,
         gate: openGate(),
-        board: createStatusBoard({ meter: { latest: () => undefined }, bootId: "b" }),
+        statuses: createStatusCache({ meter: { latest: () => undefined }, bootId: "b" }),
       } as unknown as Parameters<typeof createClusterReports>[2],
     );
     const change = (name: string, source: string, fields: Partial<AppRecord> = {}) => {

@@ -59,7 +59,7 @@ export function createMeter(
     if (!hasRate && known?.runId !== run.id) {
       later(soonMs, () => readAgain(key));
     }
-    // The same object means that nothing has changed; the status board relies on it.
+    // The same object means that nothing has changed; the status cache relies on it.
     const same = known && isDeepStrictEqual(known.measured, measured);
     entries.set(key, {
       runId: run.id,

@@ -1,7 +1,7 @@
 /**
  * What the agent shows of itself and of its apps, as the HTTP endpoint and reports read it (the interface is server/view.ts).
  *
- * meter.ts measures apps, status-board.ts keeps the current status of each, history.ts keeps the last half hour for charts,
+ * meter.ts measures apps, status-cache.ts keeps the current status of each, history.ts keeps the last half hour for charts,
  * event-log.ts the last events of each app, and checks.ts, disk-check.ts and readiness.ts answer /readyz and the Node's Ready condition.
  */
 import { appKey, keyOf } from "../../api/names.ts";
@@ -22,13 +22,13 @@ import { createEventLog } from "./event-log.ts";
 import type { HistoryBuffer } from "./history.ts";
 import type { Meter } from "./meter.ts";
 import type { AgentOptions } from "../options.ts";
-import type { StatusBoard } from "./status-board.ts";
+import type { StatusCache } from "./status-cache.ts";
 
 export { createDiskCheck, type DiskCheck } from "./disk-check.ts";
 export { createHistory, type HistoryBuffer, samplePeriodMs, takeSample } from "./history.ts";
 export { createMeter, type Meter } from "./meter.ts";
 export { createNodeReadiness, type Readiness } from "./readiness.ts";
-export { createStatusBoard, type StatusBoard } from "./status-board.ts";
+export { createStatusCache, type StatusCache } from "./status-cache.ts";
 
 export interface ViewParts {
   options: AgentOptions;
@@ -36,7 +36,7 @@ export interface ViewParts {
   confinement: Confinement;
   launcher: Launcher;
   supervisor: Supervisor;
-  board: StatusBoard;
+  statuses: StatusCache;
   meter: Meter;
   sources: Source[];
   sync: Sync;
@@ -102,7 +102,7 @@ export function createAgentView(parts: ViewParts): AgentView {
   };
 }
 
-function appView(known: SupervisedApp, { options, size, board, meter }: ViewParts): AppView {
+function appView(known: SupervisedApp, { options, size, statuses, meter }: ViewParts): AppView {
   const { record } = known;
   const { app, run, phase } = record;
   const { stateDir, logDir } = options;
@@ -111,7 +111,7 @@ function appView(known: SupervisedApp, { options, size, board, meter }: ViewPart
     app,
     source: record.source,
     origin: record.origin,
-    status: board.status(known),
+    status: statuses.of(known),
     logFile: logPath({ stateDir, logDir }, folderOf(app)),
     ...(run && phase === "Running" &&
       { run: { id: run.id, folder: runFolder({ stateDir, logDir }, run.id) } }),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createStatusBoard } from "../../../src/agent/view/status-board.ts";
+import { createStatusCache } from "../../../src/agent/view/status-cache.ts";
 import { runHash } from "../../../src/supervisor/decide/decide.ts";
 import type { SupervisedApp } from "../../../src/supervisor/supervisor.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";
@@ -28,17 +28,17 @@ const record: AppRecord = {
 
 const app: SupervisedApp = { key: "default/web", record };
 
-function boardIn(bootId: string) {
-  return createStatusBoard({ meter: { latest: () => undefined }, bootId });
+function cacheIn(bootId: string) {
+  return createStatusCache({ meter: { latest: () => undefined }, bootId });
 }
 
 test("a run of this boot is shown with its process", () => {
-  const { phase, ready, pid } = boardIn("boot-1").status(app);
+  const { phase, ready, pid } = cacheIn("boot-1").of(app);
   assert.deepEqual({ phase, ready, pid }, { phase: "Running", ready: true, pid: 4711 });
 });
 
 test("a run of an earlier boot is not shown as running, and its process not at all", () => {
-  const status = boardIn("boot-2").status(app);
+  const status = cacheIn("boot-2").of(app);
   const { phase, reason, ready, pid, startTime, restarts } = status;
   assert.deepEqual({ phase, reason, ready, pid, startTime, restarts }, {
     phase: "Pending",
@@ -54,30 +54,29 @@ test("a status is rebuilt when the record, the caps or the measurement changes, 
   const capped = { ...record, app: appWith({ cpuPCT: "20" }) };
   const known: SupervisedApp = { key: "default/web", record: capped, caps: { enforced: true } };
   let measured = { cpuPCT: 1, memPCT: 2, memoryBytes: 3, cpuThrottledPCT: 0, processes: 1 };
-  const board = createStatusBoard({
+  const statuses = createStatusCache({
     meter: { latest: () => measured },
     bootId: "boot-1",
   });
-  const first = board.status(known);
-  assert.equal(board.status(known), first);
+  const first = statuses.of(known);
+  assert.equal(statuses.of(known), first);
   measured = { ...measured, cpuPCT: 7 };
-  assert.equal(board.status(known).cpuPCT, "7.0");
+  assert.equal(statuses.of(known).cpuPCT, "7.0");
   known.record = { ...capped, restarts: 3 };
-  assert.equal(board.status(known).restarts, 3);
+  assert.equal(statuses.of(known).restarts, 3);
   known.caps = { enforced: false, reason: "ResizePending", message: "too much is in use" };
-  const enforced = board.status(known).conditions?.find(({ type }) => type === "LimitsEnforced");
+  const enforced = statuses.of(known).conditions?.find(({ type }) => type === "LimitsEnforced");
   assert.deepEqual([enforced?.status, enforced?.reason], ["False", "ResizePending"]);
 });
 
 test("conditions keep the time of their last transition", () => {
   let [known, time] = [record, 0];
-  const board = createStatusBoard({
+  const statuses = createStatusCache({
     meter: { latest: () => undefined },
     bootId: "boot-1",
     now: () => time,
   });
-  const ready = () =>
-    board.status({ ...app, record: known }).conditions?.find(({ type }) => type === "Ready");
+  const ready = () => statuses.of({ ...app, record: known }).conditions?.find(({ type }) => type === "Ready");
   const before = ready()?.lastTransitionTime;
   [known, time] = [{ ...record, restarts: 3 }, 60_000];
   assert.equal(ready()?.lastTransitionTime, before);

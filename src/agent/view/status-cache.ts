@@ -9,13 +9,13 @@ import type { SupervisedApp } from "../../supervisor/supervisor.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
 import type { Meter } from "./meter.ts";
 
-export interface StatusBoard {
+export interface StatusCache {
   /** Returns the status of the app now; conditions keep the time of their last transition. */
-  status(app: SupervisedApp): NCAppStatus;
+  of(app: SupervisedApp): NCAppStatus;
   forget(key: string): void;
 }
 
-export interface StatusBoardParts {
+export interface StatusCacheParts {
   meter: Pick<Meter, "latest">;
   bootId: string;
   now?: () => number;
@@ -28,10 +28,10 @@ interface CachedStatus {
   status: NCAppStatus;
 }
 
-export function createStatusBoard({ meter, bootId, now = Date.now }: StatusBoardParts): StatusBoard {
+export function createStatusCache({ meter, bootId, now = Date.now }: StatusCacheParts): StatusCache {
   const entries = new Map<string, CachedStatus>();
   return {
-    status(app) {
+    of(app) {
       const { key, record, caps } = app;
       const measured = meter.latest(app);
       const before = entries.get(key);
