@@ -33,7 +33,7 @@ export const annotations = {
   mirror: `${group}/config.mirror`,
   /** On a mirror: the name of its app. */
   mirrorOf: `${group}/config.mirror-of`,
-  /** On a mirror: its own uid, as a proof. A copy of a mirror has another uid. */
+  /** On a mirror: its own uid, which proves it. A copy of a mirror has another uid. */
   mirrorUid: `${group}/config.mirror-uid`,
   /** Size at which the app's log is rotated, such as `10Mi`. */
   logMaxSize: `${group}/log-max-size`,

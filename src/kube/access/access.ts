@@ -11,7 +11,7 @@ import type { Logger } from "../../lib/log.ts";
 import { type ChangingFile, changingFile } from "./changing-file.ts";
 import { keepResolved } from "./keep-resolved.ts";
 import { type Environment, parseProxy, proxyFromEnvironment } from "./proxy.ts";
-import type { Headers, Proof, Resolve, Target, TlsMaterial } from "./resolution.ts";
+import type { Credentials, Headers, Resolve, Target, TlsMaterial } from "./resolution.ts";
 import { resolveInChild, writeResolution } from "./resolve-in-child.ts";
 
 export { changingFile } from "./changing-file.ts";
@@ -64,7 +64,7 @@ export const resolveCommand = "resolve-kubeconfig";
 /** Where server and identity come from, before flags override them. */
 interface Source {
   readonly target: Pick<Target, "context" | "kind" | "server" | "namespace" | "proxyUrl">;
-  proof(): Promise<Pick<Proof, "headers" | "tls">>;
+  credentials(): Promise<Pick<Credentials, "headers" | "tls">>;
   reject(): void;
 }
 
@@ -99,10 +99,10 @@ export async function loadAccess(options: AccessOptions): Promise<KubeAccess> {
       return `${shown} (${context}, ${token?.kind ?? kind})`;
     },
     async authorize() {
-      return { headers: token ? await token.headers() : (await source.proof()).headers };
+      return { headers: token ? await token.headers() : (await source.credentials()).headers };
     },
     async tls() {
-      const { tls } = await source.proof();
+      const { tls } = await source.credentials();
       const next: TlsMaterial = {
         ...tls,
         ...(ca && { ca: await ca.read() }),
@@ -148,7 +148,7 @@ function serverSource(server: string): Source {
 function fixedSource(target: Source["target"], token?: FlagToken, ca?: ChangingFile): Source {
   return {
     target,
-    async proof() {
+    async credentials() {
       const tls = { rejectUnauthorized: true, ...(ca && { ca: await ca.read() }) };
       return { headers: token ? await token.headers() : {}, tls };
     },

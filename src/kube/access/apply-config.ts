@@ -7,14 +7,14 @@ import type { RequestOptions } from "node:https";
 import type { AuthMethod } from "./auth-method.ts";
 import type { ExecCredential } from "./exec-credential.ts";
 import type { ChosenContext, Fields, KubeconfigEntry } from "./kubeconfig-files.ts";
-import type { Proof } from "./resolution.ts";
+import type { Credentials } from "./resolution.ts";
 
 /** `credential` is what was fetched already. */
 export async function applyConfig(
   { cluster, user }: ChosenContext,
   method: AuthMethod,
   { token, certificate, expiresAt }: ExecCredential,
-): Promise<Pick<Proof, "headers" | "tls" | "expiresAt">> {
+): Promise<Pick<Credentials, "headers" | "tls" | "expiresAt">> {
   const [caFile, certFile, keyFile] = [
     cluster.fields["certificate-authority"],
     user.fields["client-certificate"],

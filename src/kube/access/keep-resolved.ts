@@ -13,8 +13,8 @@
 import { createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import {
+  type Credentials,
   type FileStamp,
-  type Proof,
   type Resolution,
   type Resolve,
   stampFiles,
@@ -23,8 +23,8 @@ import {
 
 export interface KeptResolution {
   readonly target: Target;
-  proof(): Promise<Proof>;
-  /** The server rejected the credential: the next `proof()` waits for another one. */
+  credentials(): Promise<Credentials>;
+  /** The server rejected the credential: the next `credentials()` waits for another one. */
   reject(): void;
 }
 
@@ -41,11 +41,11 @@ export interface KeepOptions {
 const earlyMs = 60_000;
 
 interface Known {
-  proof: Proof;
+  credentials: Credentials;
   renewAt: number;
 }
 
-/** Resolves for the first time; throws if the kubeconfig is invalid. A credential that cannot be had is an error of `proof()` only. */
+/** Resolves for the first time; throws if the kubeconfig is invalid. A credential that cannot be had is an error of `credentials()` only. */
 export async function keepResolved(resolve: Resolve, options: KeepOptions = {}): Promise<KeptResolution> {
   const { log, now = Date.now, checkMs = 1000, ignoreServer = false } = options;
   const backoff = createBackoff({ initialMs: 1000, maxMs: 60_000, jitter: 0.5 });
@@ -67,13 +67,13 @@ export async function keepResolved(resolve: Resolve, options: KeepOptions = {}):
       );
     }
     files = resolution.target.files;
-    const proof = await resolution.proof;
-    files = withStamp(files, proof.saved);
-    const isNew = !known || !isSame(known.proof, proof);
+    const credentials = await resolution.credentials;
+    files = withStamp(files, credentials.saved);
+    const isNew = !known || !isSame(known.credentials, credentials);
     const before = describe(target);
     target = resolution.target;
-    known = { proof, renewAt: renewalTime(proof, now()) };
-    if (proof.warning) log?.warn(proof.warning);
+    known = { credentials, renewAt: renewalTime(credentials, now()) };
+    if (credentials.warning) log?.warn(credentials.warning);
     if (before !== describe(target)) log?.info("the kubeconfig has changed", { now: describe(target) });
     return isNew;
   };
@@ -119,16 +119,16 @@ export async function keepResolved(resolve: Resolve, options: KeepOptions = {}):
 
   const usable = () => {
     if (!known) throw problem;
-    return known.proof;
+    return known.credentials;
   };
 
   return {
     get target() {
       return target;
     },
-    async proof() {
+    async credentials() {
       const isRejected = known !== undefined && known === rejected;
-      if (!known || isRejected || now() >= (known.proof.expiresAt ?? Infinity)) {
+      if (!known || isRejected || now() >= (known.credentials.expiresAt ?? Infinity)) {
         await renewIfAllowed(isRejected);
       } else if (now() >= known.renewAt) void renewIfAllowed(false);
       else void lookAtFiles();
@@ -141,7 +141,7 @@ export async function keepResolved(resolve: Resolve, options: KeepOptions = {}):
 }
 
 /** Returns when to renew a credential. Pure. */
-export function renewalTime({ expiresAt }: Pick<Proof, "expiresAt">, now: number): number {
+export function renewalTime({ expiresAt }: Pick<Credentials, "expiresAt">, now: number): number {
   return expiresAt === undefined ? Infinity : expiresAt - Math.min(earlyMs, (expiresAt - now) / 4);
 }
 
@@ -149,7 +149,7 @@ function describe({ context, kind, proxyUrl }: Target): string {
   return [context, kind, ...(proxyUrl ? [`proxy ${new URL(proxyUrl).host}`] : [])].join(", ");
 }
 
-function isSame(a: Proof, b: Proof): boolean {
+function isSame(a: Credentials, b: Credentials): boolean {
   return JSON.stringify([a.headers, a.tls]) === JSON.stringify([b.headers, b.tls]);
 }
 

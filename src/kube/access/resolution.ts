@@ -16,7 +16,7 @@ export interface Target {
 }
 
 /** What proves to the server who the user is, and to the user which server it is. */
-export interface Proof {
+export interface Credentials {
   headers: Headers;
   tls: TlsMaterial;
   /** Milliseconds since the epoch; absent: valid until rejected. */
@@ -43,10 +43,10 @@ export interface FileStamp {
   stamp: string;
 }
 
-/** The target is known at once; the proof may need a plugin or an issuer that takes long or fails. */
+/** The target is known at once; the credentials may need a plugin or an issuer that takes long or fails. */
 export interface Resolution {
   target: Target;
-  proof: Promise<Proof>;
+  credentials: Promise<Credentials>;
 }
 
 /** Reads the kubeconfig; `rejected`: the server did not accept the last credential. */

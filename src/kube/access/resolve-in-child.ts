@@ -2,14 +2,14 @@
  * Resolves a kubeconfig in a child process of this program, so that the memory of client-node is free again when the child ends.
  *
  * The child writes two lines of JSON to its standard output, a pipe: the target as soon as it is known, so that an agent starts while
- * a plugin or an issuer does not answer, then the proof. Credentials are in no argument, file or log.
+ * a plugin or an issuer does not answer, then the credentials. Credentials are in no argument, file or log.
  * Guarantees: the child is killed after `timeoutMs` and when the signal aborts. Whatever it prints or does not print, both promises
  * settle; errors show its stderr, never its stdout.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Environment } from "./proxy.ts";
-import type { Proof, Resolution, Resolve, Target } from "./resolution.ts";
+import type { Credentials, Resolution, Resolve, Target } from "./resolution.ts";
 
 export interface ChildOptions {
   env: Environment;
@@ -41,7 +41,7 @@ export async function writeResolution(
   };
   const resolution = resolve();
   await writeLine(resolution.then(({ target }) => target));
-  await resolution.then(({ proof }) => writeLine(proof), () => {});
+  await resolution.then(({ credentials }) => writeLine(credentials), () => {});
 }
 
 /** In the parent: returns a function that runs this command and reads its lines. */
@@ -56,9 +56,9 @@ export function resolveInChild([program = "", ...args]: string[], options: Child
       signal,
     });
     const lines = readLines(child, timeoutMs);
-    const proof = lines.second.then((text) => parseLine<Proof>(text));
-    proof.catch(() => {});
-    return { target: parseLine<Target>(await lines.first), proof };
+    const credentials = lines.second.then((text) => parseLine<Credentials>(text));
+    credentials.catch(() => {});
+    return { target: parseLine<Target>(await lines.first), credentials };
   };
 }
 

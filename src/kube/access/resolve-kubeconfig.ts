@@ -3,7 +3,7 @@
  * long-running processes do it in a child process (resolve-in-child.ts).
  *
  * Guarantees: an invalid kubeconfig rejects at once, with the file and the field; a credential that cannot be had rejects the
- * `proof` only. No error contains a secret.
+ * `credentials` only. No error contains a secret.
  */
 import { readFile } from "node:fs/promises";
 import { applyConfig } from "./apply-config.ts";
@@ -13,7 +13,7 @@ import { impersonationHeaders } from "./impersonation.ts";
 import { chooseContext, type ChosenContext, type KubeconfigEntry, listOf } from "./kubeconfig-files.ts";
 import { currentIdToken, saveTokens } from "./oidc.ts";
 import { type Environment, parseProxy } from "./proxy.ts";
-import { type Proof, type Resolution, splitKubeconfig, stampFiles } from "./resolution.ts";
+import { type Credentials, type Resolution, splitKubeconfig, stampFiles } from "./resolution.ts";
 
 export interface ResolveOptions {
   /** A file, or a list of them as in KUBECONFIG. */
@@ -39,11 +39,13 @@ export async function resolveKubeconfig(options: ResolveOptions): Promise<Resolu
   const method = chooseMethod(user);
   const impersonation = impersonationHeaders(user);
   const files = [...ownFiles, ...await stampFiles(referencedFiles(cluster, user, method))];
-  const proof = fetchCredential(chosen, method, options).then(async ({ saved, warning, ...credential }) => {
-    const { headers, ...rest } = await applyConfig(chosen, method, credential);
-    return { headers: { ...headers, ...impersonation }, ...rest, saved, warning };
-  });
-  proof.catch(() => {});
+  const credentials = fetchCredential(chosen, method, options).then(
+    async ({ saved, warning, ...credential }) => {
+      const { headers, ...rest } = await applyConfig(chosen, method, credential);
+      return { headers: { ...headers, ...impersonation }, ...rest, saved, warning };
+    },
+  );
+  credentials.catch(() => {});
   return {
     target: {
       context: `context ${JSON.stringify(name)} of ${context.path}`,
@@ -53,18 +55,18 @@ export async function resolveKubeconfig(options: ResolveOptions): Promise<Resolu
       proxyUrl,
       files,
     },
-    proof,
+    credentials,
   };
 }
 
-type Credential = ExecCredential & Pick<Proof, "saved" | "warning">;
+type FetchedCredential = ExecCredential & Pick<Credentials, "saved" | "warning">;
 
 /** Gets what client-node cannot get; exec-credential.ts and oidc.ts say why. */
 async function fetchCredential(
   { cluster, user }: ChosenContext,
   method: AuthMethod,
   { env = {}, rejected = false, now = Date.now, execTimeoutMs }: ResolveOptions,
-): Promise<Credential> {
+): Promise<FetchedCredential> {
   if (method.is === "exec plugin") {
     const clusterInfo = method.plugin.provideClusterInfo ? await describeCluster(cluster) : undefined;
     return await runExecPlugin(method.plugin, { clusterInfo, env, timeoutMs: execTimeoutMs });
@@ -97,7 +99,7 @@ async function describeCluster({ fields }: KubeconfigEntry): Promise<unknown> {
 async function save(
   { path, name }: KubeconfigEntry,
   tokens: { "id-token": string; "refresh-token"?: string },
-): Promise<Pick<Proof, "saved" | "warning">> {
+): Promise<Pick<Credentials, "saved" | "warning">> {
   try {
     await saveTokens(path, name, tokens);
     const [saved] = await stampFiles([path]);

@@ -55,12 +55,12 @@ export async function exchange<T>(
   const startedAt = now();
   let response: TransportResponse | undefined;
   try {
-    const { tls, proof } = await orAborted(credentials(access, asked), deadline.signal);
+    const { tls, authHeaders } = await orAborted(credentials(access, asked), deadline.signal);
     const { method } = asked;
     response = await transport.send({
       method,
       path,
-      headers: { ...headers, ...proof },
+      headers: { ...headers, ...authHeaders },
       body,
       tls,
       signal: deadline.signal,
@@ -83,8 +83,8 @@ export async function* readStream(asked: Asked, response: TransportResponse, dea
 
 async function credentials(access: KubeAccess, asked: Asked) {
   try {
-    const [{ headers: proof }, tls] = await Promise.all([access.authorize(), access.tls()]);
-    return { proof, tls };
+    const [{ headers: authHeaders }, tls] = await Promise.all([access.authorize(), access.tls()]);
+    return { authHeaders, tls };
   } catch (cause) {
     throw new KubeError((cause as Error).message, { ...asked, reason: "Credentials", cause });
   }

@@ -77,7 +77,7 @@ export function mirrorsByApp(existing: ServerApp[], node: string): Map<string, S
 }
 
 /** The annotation that proves a mirror. */
-export function proofOf(uid: string): Record<string, string> {
+export function uidAnnotation(uid: string): Record<string, string> {
   return { [annotations.mirrorUid]: uid };
 }
 
@@ -89,7 +89,7 @@ function mirrorOf({ metadata, spec }: NCApp, node: string, name: string, uid?: s
   const marks = {
     [annotations.mirror]: `${node}/${digest}`,
     [annotations.mirrorOf]: metadata.name,
-    ...(uid && proofOf(uid)),
+    ...(uid && uidAnnotation(uid)),
   };
   return {
     apiVersion,

@@ -28,7 +28,13 @@ import { ncapps } from "../../kube/resources.ts";
 import { type Backoff, createBackoff } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/log.ts";
 import { steadyNow } from "../../lib/time.ts";
-import { type MirrorAction, mirrorsByApp, planMirrors, proofOf, type ServerApp } from "./mirror-plan.ts";
+import {
+  type MirrorAction,
+  mirrorsByApp,
+  planMirrors,
+  type ServerApp,
+  uidAnnotation,
+} from "./mirror-plan.ts";
 import type { ReportTarget } from "../status/status.ts";
 
 export type { ServerApp } from "./mirror-plan.ts";
@@ -103,7 +109,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     try {
       const mirror = await objects.create(body);
       learn(key, mirror);
-      const patch = { metadata: { annotations: proofOf(mirror.metadata.uid) } };
+      const patch = { metadata: { annotations: uidAnnotation(mirror.metadata.uid) } };
       await change({ kind: "update", key, mirror, patch });
     } catch (error) {
       if (!hasStatus(error, 409)) throw error;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type KeepOptions, keepResolved, renewalTime } from "../../../src/kube/access/keep-resolved.ts";
-import { type Proof, stampFiles } from "../../../src/kube/access/resolution.ts";
+import { type Credentials, stampFiles } from "../../../src/kube/access/resolution.ts";
 import { waitFor } from "../../wait-for.ts";
 import { replace, withFiles } from "./kubeconfigs.ts";
 
@@ -30,20 +30,20 @@ async function keep(answers: Answer[], paths: string[] = [], options: KeepOption
     if (answer.invalid) throw new Error(answer.invalid);
     const { token, expiresAt, fails, warning, server = "https://k8s.test" } = answer;
     const files = await stampFiles(paths);
-    const proof: Proof = {
+    const credentials: Credentials = {
       headers: { authorization: `Bearer ${token}` },
       tls: { rejectUnauthorized: true },
       expiresAt,
       warning,
     };
     const target = { context: `context "c"`, kind: "token", server, files };
-    return { target, proof: fails ? Promise.reject(new Error(fails)) : Promise.resolve(proof) };
+    return { target, credentials: fails ? Promise.reject(new Error(fails)) : Promise.resolve(credentials) };
   }, { now: () => time, log: { info: say, warn: say }, checkMs: 0, ...options });
   return {
     kept,
     requests,
     said,
-    token: async () => String((await kept.proof()).headers.authorization).replace("Bearer ", ""),
+    token: async () => String((await kept.credentials()).headers.authorization).replace("Bearer ", ""),
     pass: (ms: number) => time += ms,
     now: () => time,
   };

@@ -32,9 +32,9 @@ async function withOidc(
     const user = `auth-provider: {name: oidc, config: ${JSON.stringify(config)}}`;
     await withFiles({ config: kubeconfig(user), "ca.crt": ca }, async (at) => {
       const resolve = async (rejected = false) => {
-        const { target, proof } = await resolveKubeconfig({ kubeconfig: at("config"), rejected });
+        const { target, credentials } = await resolveKubeconfig({ kubeconfig: at("config"), rejected });
         assert.equal(target.kind, `OIDC issuer ${issuer.url}`);
-        const { headers, expiresAt, warning } = await proof;
+        const { headers, expiresAt, warning } = await credentials;
         return { token: String(headers.authorization).replace("Bearer ", ""), expiresAt, warning };
       };
       await use(resolve, { issuer, path: at("config") });

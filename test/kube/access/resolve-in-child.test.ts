@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { resolveInChild, writeResolution } from "../../../src/kube/access/resolve-in-child.ts";
 
 const target = { context: "c", kind: "token", server: "https://k8s.test", files: [] };
-const proof = { headers: { authorization: "Bearer t" }, tls: { rejectUnauthorized: true } };
+const credentials = { headers: { authorization: "Bearer t" }, tls: { rejectUnauthorized: true } };
 const first = JSON.stringify({ format: 1, value: target });
-const second = JSON.stringify({ format: 1, value: proof });
+const second = JSON.stringify({ format: 1, value: credentials });
 
 /** Runs a shell script as the child. */
 const run = (
@@ -15,9 +15,12 @@ const run = (
 
 test("writeResolution() writes what resolveInChild() reads", async () => {
   let text = "";
-  await writeResolution(async () => ({ target, proof: Promise.resolve(proof) }), (line) => text += line);
+  await writeResolution(
+    async () => ({ target, credentials: Promise.resolve(credentials) }),
+    (line) => text += line,
+  );
   const resolution = await run(`cat <<'END'\n${text}END`)({ rejected: false });
-  assert.deepEqual([resolution.target, await resolution.proof], [target, proof]);
+  assert.deepEqual([resolution.target, await resolution.credentials], [target, credentials]);
 });
 
 test("writeResolution() writes problems, of the kubeconfig and of the credential", async () => {
@@ -27,15 +30,15 @@ test("writeResolution() writes problems, of the kubeconfig and of the credential
   assert.equal(text, '{"format":1,"problem":"config: no context"}\n');
   await assert.rejects(run(`echo '${text.trim()}'`)({ rejected: false }), /^Error: config: no context$/);
   text = "";
-  await writeResolution(async () => ({ target, proof: Promise.reject(new Error("log in")) }), write);
+  await writeResolution(async () => ({ target, credentials: Promise.reject(new Error("log in")) }), write);
   const resolution = await run(`cat <<'END'\n${text}END`)({ rejected: false });
-  await assert.rejects(resolution.proof, /^Error: log in$/);
+  await assert.rejects(resolution.credentials, /^Error: log in$/);
 });
 
-test("resolveInChild() knows the target while the proof is still missing, and ends a child that hangs", async () => {
+test("resolveInChild() knows the target while the credentials is still missing, and ends a child that hangs", async () => {
   const resolution = await run(`echo '${first}'; exec sleep 3600`, { timeoutMs: 500 })({ rejected: false });
   assert.equal(resolution.target.server, "https://k8s.test");
-  await assert.rejects(resolution.proof, /was killed, after 500 ms at the latest/);
+  await assert.rejects(resolution.credentials, /was killed, after 500 ms at the latest/);
 });
 
 test("resolveInChild() passes on a rejection", async () => {
@@ -73,5 +76,5 @@ test("resolveInChild() reports a program that is missing, and ends the child whe
     rejected: false,
   });
   stopping.abort();
-  await assert.rejects(resolution.proof, /the process that reads the kubeconfig/);
+  await assert.rejects(resolution.credentials, /the process that reads the kubeconfig/);
 });

@@ -8,9 +8,9 @@ const env = { PATH: "/usr/bin:/bin" };
 
 /** Resolves the kubeconfig `text` in a folder with other files. */
 async function resolve(text: string, files: Record<string, string> = {}, context?: string) {
-  let result: { proof: object; target: object } | undefined;
+  let result: { credentials: object; target: object } | undefined;
   await withFiles({ config: text, ...files }, async (at) => {
-    const { target, proof } = await resolveKubeconfig({ kubeconfig: at("config"), context, env });
+    const { target, credentials } = await resolveKubeconfig({ kubeconfig: at("config"), context, env });
     const folder = at("x").slice(0, -1);
     const { files: stamps, ...rest } = target;
     const shown = {
@@ -19,7 +19,7 @@ async function resolve(text: string, files: Record<string, string> = {}, context
       kind: rest.kind.replaceAll(folder, ""),
     };
     const watched = stamps.map(({ path }) => path.replace(folder, ""));
-    result = { target: { ...shown, watched }, proof: await proof };
+    result = { target: { ...shown, watched }, credentials: await credentials };
   });
   return result!;
 }
@@ -114,8 +114,8 @@ const users: [string, string, object, object, string, string[]][] = [
 
 for (const [what, user, headers, tls, kind, watched] of users) {
   test(`resolveKubeconfig() uses ${what}`, async () => {
-    const { target, proof } = await resolve(kubeconfig(user), pems);
-    const got = JSON.parse(JSON.stringify({ headers: {}, ...proof }));
+    const { target, credentials } = await resolve(kubeconfig(user), pems);
+    const got = JSON.parse(JSON.stringify({ headers: {}, ...credentials }));
     assert.deepEqual({ headers: got.headers, tls: got.tls }, { headers, tls });
     const server = "https://k8s.test:6443";
     const context = 'context "c" of config';
@@ -128,8 +128,8 @@ test("resolveKubeconfig() uses authority, server name, proxy and the insecure fl
   const cluster =
     'server: "http://k8s.test:8001/base", certificate-authority: ca.crt, tls-server-name: kube.test, ' +
     'insecure-skip-tls-verify: true, proxy-url: "socks5://p.test:1"';
-  const { target, proof } = await resolve(kubeconfig("", cluster), pems);
-  assert.deepEqual({ ...proof, expiresAt: 0 }, {
+  const { target, credentials } = await resolve(kubeconfig("", cluster), pems);
+  assert.deepEqual({ ...credentials, expiresAt: 0 }, {
     headers: {},
     tls: { ca, servername: "kube.test", rejectUnauthorized: false },
     expiresAt: 0,
@@ -146,11 +146,11 @@ test("resolveKubeconfig() uses authority, server name, proxy and the insecure fl
 
 test("resolveKubeconfig() accepts http://, and prefers an inline authority to a file", async () => {
   const authority = `certificate-authority-data: ${base64(ca)}, certificate-authority: gone`;
-  const { target, proof } = await resolve(
+  const { target, credentials } = await resolve(
     kubeconfig("token: abc", `server: "http://127.0.0.1:8001", ${authority}`),
   );
   assert.equal((target as { server: string }).server, "http://127.0.0.1:8001");
-  assert.equal((proof as { tls: { ca: string } }).tls.ca, ca);
+  assert.equal((credentials as { tls: { ca: string } }).tls.ca, ca);
 });
 
 test("resolveKubeconfig() runs a plugin with its arguments and environment, and the cluster if it asks", async () => {
@@ -161,9 +161,9 @@ echo "{\\"kind\\":\\"ExecCredential\\",\\"apiVersion\\":\\"client.authentication
   const cluster = 'server: "https://k8s.test", certificate-authority: ca.crt, ' +
     "extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: x}}]";
   const user = execUser(", args: [1], env: [{name: ROLE, value: edge}], provideClusterInfo: true");
-  const { target, proof } = await resolve(kubeconfig(user, cluster), { plugin: script, ...pems });
+  const { target, credentials } = await resolve(kubeconfig(user, cluster), { plugin: script, ...pems });
   assert.equal((target as { kind: string }).kind, "exec plugin plugin");
-  const { headers, expiresAt } = proof as { headers: { authorization: string }; expiresAt: number };
+  const { headers, expiresAt } = credentials as { headers: { authorization: string }; expiresAt: number };
   assert.equal(expiresAt, Date.parse("2100-01-01T00:00:00Z"));
   const [first, role, info = ""] = headers.authorization.split(".");
   assert.deepEqual([first, role], ["Bearer 1", "edge"]);
@@ -183,10 +183,10 @@ echo "{\\"kind\\":\\"ExecCredential\\",\\"apiVersion\\":\\"client.authentication
 
 test("resolveKubeconfig() uses a plugin's client certificate", async () => {
   const status = printed({ clientCertificateData: alice.cert, clientKeyData: alice.key });
-  const { proof } = await resolve(kubeconfig(execUser()), {
+  const { credentials } = await resolve(kubeconfig(execUser()), {
     plugin: `#!/bin/sh\ncat <<'END'\n${status}\nEND`,
   });
-  assert.deepEqual(JSON.parse(JSON.stringify((proof as { tls: object }).tls)), { ...alice, ...strict });
+  assert.deepEqual(JSON.parse(JSON.stringify((credentials as { tls: object }).tls)), { ...alice, ...strict });
 });
 
 test("resolveKubeconfig() merges files like kubectl: the first to name an entry or a context wins", async () => {
@@ -196,13 +196,13 @@ test("resolveKubeconfig() merges files like kubectl: the first to name an entry 
   await withFiles({ first, "my.crt": alice.cert, "my.key": alice.key }, async (at) => {
     await withFiles({ second, "ca.crt": ca }, async (other) => {
       const list = [at("missing"), at("first"), other("second")];
-      const { target, proof } = await resolveKubeconfig({ kubeconfig: `${list.join(":")}:` });
+      const { target, credentials } = await resolveKubeconfig({ kubeconfig: `${list.join(":")}:` });
       assert.deepEqual([target.server, target.context], [
         "https://second",
         `context "one" of ${at("first")}`,
       ]);
       // Relative paths are relative to the file that has them.
-      const { headers, tls } = await proof;
+      const { headers, tls } = await credentials;
       assert.deepEqual([headers, tls.ca], [{ authorization: "Bearer first-token" }, ca]);
       assert.deepEqual([tls.cert, tls.key], [alice.cert, alice.key]);
       const read = [...list, other("ca.crt"), at("my.crt"), at("my.key")];
@@ -217,9 +217,9 @@ test("resolveKubeconfig() uses the requested context, and ignores what it does n
     "contexts: [",
     "contexts: [{name: broken}, {name: other, context: {cluster: elsewhere}}, ",
   ).replace("clusters: [", 'clusters: [{name: bad}, {name: elsewhere, cluster: {server: "https://other"}}, ');
-  const { target, proof } = await resolve(text, {}, "other");
+  const { target, credentials } = await resolve(text, {}, "other");
   assert.equal((target as { server: string }).server, "https://other");
-  assert.deepEqual((proof as { headers: object }).headers, {});
+  assert.deepEqual((credentials as { headers: object }).headers, {});
 });
 
 /** Faults of the kubeconfig itself. */
@@ -344,9 +344,9 @@ for (const [what, user, expected] of troubles) {
   test(`resolveKubeconfig() knows the server and reports ${what}, without a secret`, async () => {
     const plugin = "#!/bin/sh\necho s3cret; echo 'please log in' >&2; exit 3";
     await withFiles({ config: kubeconfig(user), plugin, empty: "", ...pems }, async (at) => {
-      const { target, proof } = await resolveKubeconfig({ kubeconfig: at("config"), env });
+      const { target, credentials } = await resolveKubeconfig({ kubeconfig: at("config"), env });
       assert.equal(target.server, "https://k8s.test:6443");
-      await assert.rejects(proof, (error: Error) => {
+      await assert.rejects(credentials, (error: Error) => {
         assert.match(error.message, expected);
         assert.doesNotMatch(JSON.stringify(error, Object.getOwnPropertyNames(error)), /s3cret/);
         return true;

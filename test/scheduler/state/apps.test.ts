@@ -62,8 +62,8 @@ test("a copy of a mirror is an ordinary app, also in the answer to a bind", () =
   cluster.apps.applyAnswer(ncapp("web", { nodeName: "a" }, undefined, copy));
   assert.equal(isMirror(), false);
   const { uid } = ncapp("web").metadata;
-  const proof = { annotations: { ...copy.annotations, [annotations.mirrorUid]: uid! } };
-  cluster.apps.applyAnswer(ncapp("web", { nodeName: "a" }, undefined, proof));
+  const annotated = { annotations: { ...copy.annotations, [annotations.mirrorUid]: uid! } };
+  cluster.apps.applyAnswer(ncapp("web", { nodeName: "a" }, undefined, annotated));
   assert.equal(isMirror(), true);
 });
 
