@@ -27,7 +27,7 @@ export interface ListenerParts
 }
 
 /** For each listener: its clients cannot shut out those of another. */
-const places = () => ({
+const clientLimits = () => ({
   followers: { now: 0, most: 64, use: "follow a log or watch apps" },
   readers: { now: 0, most: 16, use: "read a log" },
 });
@@ -62,7 +62,7 @@ export async function openListeners(
   };
   const { stateDir, logDir } = options;
   const serve = (listener: Listener) =>
-    createServerApp(listener, { ...parts, stateDir, logDir, dashboardURL, ...places() });
+    createServerApp(listener, { ...parts, stateDir, logDir, dashboardURL, ...clientLimits() });
   let isStarting = true;
   const onOpen = (address: string) => {
     found.push(address);

@@ -15,16 +15,16 @@ export interface Services {
   /** The link that opens the dashboard; undefined while no loopback address is served. */
   dashboardURL(): string | undefined;
   /** Followed logs and watches of this listener: each holds a connection until its client leaves. */
-  followers: Places;
+  followers: ClientLimit;
   /** Logs that clients of this listener read at the moment. */
-  readers: Places;
+  readers: ClientLimit;
 }
 
 /** A limit for streams. Each listener has its own, so that the clients of one cannot shut out those of another. */
-export interface Places {
+export interface ClientLimit {
   now: number;
   readonly most: number;
-  /** What a client with a place does, for the message to one without. */
+  /** What the clients do, for the message to one too many. */
   readonly use: string;
 }
 

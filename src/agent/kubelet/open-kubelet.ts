@@ -3,7 +3,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { readNodeFacts } from "../../node/facts.ts";
 import {
   createKubeletApp,
-  defaultPlaces,
+  defaultClientLimits,
   type KubeletServices,
   type PodLister,
   waitForStreams,
@@ -25,7 +25,7 @@ export interface KubeletParts {
   pods: PodLister;
 }
 
-/** As many connections as all places need. A pager that shows a followed log may stop reading it for a while. */
+/** As many connections as all limits allow. A pager that shows a followed log may stop reading it for a while. */
 const bounds = { connections: 512, stalledMs: 600_000 };
 
 /** Opens the listener, now or when its port is free. */
@@ -43,7 +43,7 @@ export async function openKubelet(
     launcher,
     authenticate: createAuthentication({ client, node, log }),
     authorize: createAuthorization({ client, node, log }),
-    places: defaultPlaces(),
+    limits: defaultClientLimits(),
     streams: new Set(),
   };
   const app = createKubeletApp(services);

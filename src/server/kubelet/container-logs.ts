@@ -17,7 +17,7 @@ export function readLogQuery(url: URL): Partial<LogQuery> {
 }
 
 export function sendContainerLog(context: KubeletContext, services: KubeletServices): Promise<Response> {
-  const { view, places: { followers, readers } } = services;
+  const { view, limits: { followers, readers } } = services;
   const query = readLogQuery(new URL(context.req.url));
   const found = requireContainer(context, services);
   const key = keyOf(found.app);

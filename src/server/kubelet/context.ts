@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import type { IncomingMessage } from "node:http";
 import { podContainer } from "../../api/names.ts";
 import { Refusal } from "../refusal.ts";
-import { requirePlace } from "../routes/routes.ts";
+import { requireCapacity } from "../routes/routes.ts";
 import type { TakeOver } from "../listen/listen.ts";
-import type { Places } from "../services.ts";
+import type { ClientLimit } from "../services.ts";
 import type { AgentView, AppView } from "../view.ts";
 import type { KubeletServices } from "./services.ts";
 
@@ -50,11 +50,11 @@ export function requireRun({ app, status, run }: AppView): NonNullable<AppView["
   throw new Refusal(409, `ncapp ${namespace}/${name} is ${status.phase}${why}, not running`, { name });
 }
 
-/** Takes one of the places, before anything else is awaited: others may be authorized at the same moment. Returns what frees it. */
-export function takePlace(places: Places): () => void {
-  requirePlace(places);
-  places.now++;
-  return () => void places.now--;
+/** Counts one more client, before anything else is awaited: others may be authorized at the same moment. Returns what undoes it. */
+export function acquire(limit: ClientLimit): () => void {
+  requireCapacity(limit);
+  limit.now++;
+  return () => void limit.now--;
 }
 
 /** Returns a signal that aborts once `isOver` is true. It is asked now and with each change of the app, until `signal` aborts. */

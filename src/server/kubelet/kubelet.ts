@@ -17,7 +17,7 @@ import type { KubeletContext, KubeletEnv } from "./context.ts";
 import { type KubeletRoute, kubeletRoutes } from "./routes.ts";
 import type { KubeletServices } from "./services.ts";
 
-export { defaultPlaces, type KubeletServices, type PodLister } from "./services.ts";
+export { defaultClientLimits, type KubeletServices, type PodLister } from "./services.ts";
 export { waitForStreams } from "./upgrade.ts";
 
 export function createKubeletApp(services: KubeletServices): Hono<KubeletEnv> {

@@ -1,7 +1,7 @@
 /** `/run`: a command inside of an app, without streams: the answer is what it prints. */
 import { execInRun } from "../../supervisor/run/run.ts";
 import { Refusal } from "../refusal.ts";
-import { type KubeletContext, requireContainer, requireRun, takePlace } from "./context.ts";
+import { acquire, type KubeletContext, requireContainer, requireRun } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
 
 const timeoutMs = 60_000;
@@ -15,8 +15,8 @@ export async function runCommand(context: KubeletContext, services: KubeletServi
   if (command.some((word) => word.includes("\0"))) {
     throw new Refusal(400, "query parameter cmd: has a NUL byte");
   }
-  const { launcher, places: { sessions } } = services;
-  const leave = takePlace(sessions);
+  const { launcher, limits: { sessions } } = services;
+  const leave = acquire(sessions);
   const { code, signal, timedOut, output } = await execInRun(run.folder, command, {
     timeoutMs,
     captureBytes,

@@ -2,7 +2,7 @@
 import type { Logger } from "../../lib/log.ts";
 import type { Entrance } from "../../supervisor/launcher/launcher.ts";
 import type { AuthenticateToken, AuthorizeUser } from "../access.ts";
-import type { Places } from "../services.ts";
+import type { ClientLimit } from "../services.ts";
 import type { Limits } from "../spdy/spdy.ts";
 import type { AgentView } from "../view.ts";
 
@@ -13,7 +13,7 @@ export interface KubeletServices {
   launcher: Entrance;
   authenticate: AuthenticateToken;
   authorize: AuthorizeUser;
-  places: KubeletPlaces;
+  limits: ClientLimits;
   /** The streams that are open; each resolves when it is over. */
   streams: Set<Promise<void>>;
   /** Limits of a client's connection with streams that differ from the usual ones. */
@@ -21,10 +21,10 @@ export interface KubeletServices {
 }
 
 /** How many clients may do the same at once. */
-export interface KubeletPlaces {
-  followers: Places;
-  readers: Places;
-  sessions: Places;
+export interface ClientLimits {
+  followers: ClientLimit;
+  readers: ClientLimit;
+  sessions: ClientLimit;
 }
 
 /** The Pods that stand for apps. */
@@ -37,7 +37,7 @@ export interface PodLister {
   podList(): object[];
 }
 
-export const defaultPlaces = (): KubeletPlaces => ({
+export const defaultClientLimits = (): ClientLimits => ({
   followers: { now: 0, most: 128, use: "follow a log" },
   readers: { now: 0, most: 32, use: "read a log" },
   sessions: { now: 0, most: 256, use: "use exec, attach or port-forward" },

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { describeError } from "../../lib/log.ts";
 import { waitAtMost } from "../../lib/sleep.ts";
 import { Refusal } from "../refusal.ts";
-import { type KubeletContext, takePlace } from "./context.ts";
+import { acquire, type KubeletContext } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
 
 const spdy = "SPDY/3.1";
@@ -16,7 +16,7 @@ const closeMs = 4000;
 export function acceptStreams(
   { env, req }: KubeletContext,
   protocols: readonly string[],
-  { places: { sessions }, streams, log }: KubeletServices,
+  { limits: { sessions }, streams, log }: KubeletServices,
   serve: (socket: Duplex) => Promise<void>,
 ): Response {
   if (!env?.takeOver || req.header("upgrade")?.toUpperCase() !== spdy) {
@@ -31,7 +31,7 @@ export function acceptStreams(
       `the client speaks ${wanted.join(", ").slice(0, 200) || "no protocol"}, the agent ${known}`,
     );
   }
-  const leave = takePlace(sessions);
+  const leave = acquire(sessions);
   const socket = env.takeOver({ "Upgrade": spdy, [protocolHeader]: protocol });
   if (!socket) {
     leave();

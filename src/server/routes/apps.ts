@@ -43,7 +43,7 @@ export function listApps(context: Context, { view, followers }: Services): Respo
   const { watch = false } = readQuery<{ watch: boolean }>(context, { watch: flag });
   if (watch) {
     const lines = (signal: AbortSignal) => encodeLines(watchApps(view, signal));
-    return sendStream(context, lines, { contentType: ndjson, places: followers });
+    return sendStream(context, lines, { contentType: ndjson, limit: followers });
   }
   return context.json({ apiVersion, kind: listKind, metadata: {}, items: view.apps().map(appJSON) });
 }
@@ -60,7 +60,7 @@ export function showApp(context: Context, { view, followers }: Services): Respon
   const found = requireApp(context, view);
   if (!watch) return context.json(appJSON(found));
   const lines = (signal: AbortSignal) => encodeLines(watchOne(view, keyOf(found.app), signal));
-  return sendStream(context, lines, { contentType: ndjson, places: followers });
+  return sendStream(context, lines, { contentType: ndjson, limit: followers });
 }
 
 async function* watchOne(view: AgentView, key: string, signal: AbortSignal): AsyncGenerator<WatchLine> {

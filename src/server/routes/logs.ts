@@ -63,7 +63,7 @@ export async function sendLines(
       exists,
     );
   const contentType = "text/plain; charset=utf-8";
-  return sendStream(context, read, { contentType, places: options.follow ? followers : readers });
+  return sendStream(context, read, { contentType, limit: options.follow ? followers : readers });
 }
 
 function chooseLines({ sinceSeconds, ...rest }: Partial<LogQuery>, now: number): ReadLogOptions {

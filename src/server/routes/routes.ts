@@ -17,7 +17,7 @@ import type { Services } from "../services.ts";
 
 export { logParameters, type LogQuery, sendLines } from "./logs.ts";
 export { flag, wholeNumber } from "./query.ts";
-export { requirePlace } from "./stream.ts";
+export { requireCapacity } from "./stream.ts";
 export { summarize } from "./summary.ts";
 
 /**

@@ -1,30 +1,30 @@
 /** Answers that are streamed: logs, followed logs and watches. */
 import type { Context } from "hono";
 import { Refusal } from "../refusal.ts";
-import type { Places } from "../services.ts";
+import type { ClientLimit } from "../services.ts";
 
 export interface StreamOptions {
   contentType: string;
-  /** The stream takes one of these until it ends. */
-  places: Places;
+  /** The stream counts against it until it ends. */
+  limit: ClientLimit;
 }
 
 /** Sends what `read` yields at the client's pace: nothing is read ahead. When the client leaves, the signal aborts. */
 export function sendStream(
   context: Context,
   read: (signal: AbortSignal) => AsyncGenerator<Uint8Array>,
-  { contentType, places }: StreamOptions,
+  { contentType, limit }: StreamOptions,
 ): Response {
-  requirePlace(places);
-  return context.body(streamOf(read, places), 200, {
+  requireCapacity(limit);
+  return context.body(streamOf(read, limit), 200, {
     "content-type": contentType,
     // Without it the first bytes of a quiet stream would wait for more.
     "transfer-encoding": "chunked",
   });
 }
 
-/** Refuses a client for which there is no place. */
-export function requirePlace({ now, most, use }: Places): void {
+/** Refuses a client beyond the limit. */
+export function requireCapacity({ now, most, use }: ClientLimit): void {
   if (now < most) return;
   const message = `${most} clients of this listener already ${use}; try again later`;
   throw new Refusal(429, message, { headers: { "retry-after": "5" } });

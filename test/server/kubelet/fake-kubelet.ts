@@ -2,7 +2,7 @@
 import type { Sender } from "../../../src/server/kubelet/access.ts";
 import {
   createKubeletApp,
-  defaultPlaces,
+  defaultClientLimits,
   type KubeletServices,
 } from "../../../src/server/kubelet/kubelet.ts";
 import type { AuthorizeUser, User } from "../../../src/server/access.ts";
@@ -52,7 +52,7 @@ export function kubeletServices(fields: Partial<KubeletServices> = {}): KubeletS
     launcher: fakeLauncher,
     authenticate: async (token) => people[token]?.user ?? (token === "late" ? "unavailable" : "unknown"),
     authorize: authorizeByRights,
-    places: defaultPlaces(),
+    limits: defaultClientLimits(),
     streams: new Set(),
     ...fields,
   };

@@ -82,7 +82,7 @@ test("exec tells the exit code as Status, after all output", { skip }, async () 
   const fine = await kubelet.exec(["true"]);
   await waitFor("the result", () => fine.streams.error!.ended);
   assert.deepEqual(JSON.parse(fine.streams.error!.text()), { metadata: {}, status: "Success" });
-  await waitFor("no place is taken", () => kubelet.services.places.sessions.now === 0);
+  await waitFor("no client is left", () => kubelet.services.limits.sessions.now === 0);
 });
 
 test("the input ends with its stream, and a command that reads none of it does not block the client", {
@@ -163,7 +163,7 @@ test("a client that vanishes, or opens too few streams, leaves no command behind
   half.open({ streamType: "error" });
   await half.replied();
   half.socket.destroy();
-  await waitFor("no place is taken", () => kubelet.services.places.sessions.now === 0);
+  await waitFor("no client is left", () => kubelet.services.limits.sessions.now === 0);
   assert.deepEqual(await execsOf(kubelet.run.runId), []);
 });
 
@@ -236,7 +236,7 @@ test("what cannot be served is refused before the connection becomes a stream", 
     400,
     "/exec/default/web/app needs the headers Connection: Upgrade and Upgrade: SPDY/3.1",
   ]);
-  kubelet.services.places.sessions.now = 256;
+  kubelet.services.limits.sessions.now = 256;
   assert.equal((await status(path))[0], 429);
 });
 
@@ -294,11 +294,11 @@ test("a request for streams that overtakes another of its connection ends the co
   assert.equal(answer.status, 401);
 });
 
-test("clients that are authorized at the same moment take no more places than there are", async () => {
+test("clients that are authorized at the same moment do not exceed the limit", async () => {
   const authorized = Promise.withResolvers<"allowed">();
   let asked = 0;
   await using kubelet = await startKubelet({ authorize: () => (asked++, authorized.promise) });
-  kubelet.services.places.sessions.now = 254;
+  kubelet.services.limits.sessions.now = 254;
   const answers = Promise.all(
     Array.from(
       { length: 4 },
@@ -310,7 +310,7 @@ test("clients that are authorized at the same moment take no more places than th
   const refused = (await answers).map((answer) => answer instanceof SpdyClient ? undefined : answer.status);
   assert.deepEqual(refused.filter(Boolean), [429, 429]);
   for (const answer of await answers) if (answer instanceof SpdyClient) answer.socket.destroy();
-  await waitFor("the places are free", () => kubelet.services.places.sessions.now === 254);
+  await waitFor("the clients have left", () => kubelet.services.limits.sessions.now === 254);
 });
 
 test("a client that leaves before it is accepted keeps no place", async () => {
@@ -328,7 +328,7 @@ test("a client that leaves before it is accepted keeps no place", async () => {
   authorized.resolve("allowed");
   const next = await askForStreams(kubelet.port, path, { protocol });
   assert.ok(next instanceof SpdyClient);
-  await waitFor("only the second has a place", () => kubelet.services.places.sessions.now === 1);
+  await waitFor("only the second is left", () => kubelet.services.limits.sessions.now === 1);
   next.socket.destroy();
 });
 
@@ -356,13 +356,13 @@ test("200 commands run at once, within bounded memory, and end with their client
   );
   for (const { streams } of sessions) streams.stdin!.write(Buffer.alloc(20_000));
   await waitFor("all answer", () => sessions.every(({ streams }) => streams.stdout!.length === 20_000));
-  assert.equal(kubelet.services.places.sessions.now, 200);
+  assert.equal(kubelet.services.limits.sessions.now, 200);
   const grown = (process.memoryUsage().rss - before) / (1 << 20);
   // Both ends of every connection are in this process.
   assert.ok(grown < 200, `${grown.toFixed(0)} MB for 200 sessions and their clients`);
   for (const { client } of sessions) client.socket.destroy();
   await waitFor("nothing is left", async () => (await execsOf(kubelet.run.runId)).length === 0);
-  await waitFor("no place is taken", () => kubelet.services.places.sessions.now === 0);
+  await waitFor("no client is left", () => kubelet.services.limits.sessions.now === 0);
 });
 
 test("attach follows what the app writes from now on, and ends with its run", { skip }, async () => {
@@ -502,13 +502,13 @@ test("a command of /run takes a place, and ends with its client", { skip }, asyn
     });
   const sleeping = run(gone.signal).catch(() => {});
   await waitFor("it runs", async () => (await execsOf(kubelet.run.runId)).length === 1);
-  assert.equal(kubelet.services.places.sessions.now, 1);
-  kubelet.services.places.sessions.now = 256;
+  assert.equal(kubelet.services.limits.sessions.now, 1);
+  kubelet.services.limits.sessions.now = 256;
   const refused = await run();
   assert.equal(refused.status, 429, await refused.text());
-  kubelet.services.places.sessions.now = 1;
+  kubelet.services.limits.sessions.now = 1;
   gone.abort();
   await sleeping;
   await waitFor("nothing is left", async () => (await execsOf(kubelet.run.runId)).length === 0);
-  await waitFor("no place is taken", () => kubelet.services.places.sessions.now === 0);
+  await waitFor("no client is left", () => kubelet.services.limits.sessions.now === 0);
 });

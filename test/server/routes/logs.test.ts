@@ -151,7 +151,7 @@ test("a follower that goes away frees its place; one too many is 429", async () 
   assert.equal(refused.headers.get("retry-after"), "5");
   assert.equal(await (await log.get("")).text(), "one\n");
   for (const follower of followers) await follower.cancel();
-  await waitFor("the places are free", () => log.services.followers.now === 0);
+  await waitFor("the clients have left", () => log.services.followers.now === 0);
 });
 
 /** 4 TiB that need no space, and take hours to read. */

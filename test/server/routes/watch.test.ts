@@ -131,7 +131,7 @@ test("a watch ends with its client and frees its place; one too many is 429", as
   assert.equal(refused.status, 429);
   assert.equal(refused.headers.get("retry-after"), "5");
   for (const reader of readers) await reader.cancel();
-  await waitFor("the places are free", () => agent.services.followers.now === 0);
+  await waitFor("the clients have left", () => agent.services.followers.now === 0);
   await waitFor("no listener remains", () => agent.listeners.size === 0);
 });
 
