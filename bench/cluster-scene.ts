@@ -22,7 +22,9 @@ export interface ClusterScene {
 export async function withClusterScene<T>(use: (scene: ClusterScene) => Promise<T>): Promise<T> {
   return await withControlPlane(async (cluster) => {
     await installCRD(cluster);
-    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 40 });
+    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), {
+      maxInFlight: 40,
+    });
     const agentKubeconfig = await cluster.kubeconfigFor(agentUser(nodeName));
     const agentFlags = ["--kubeconfig", agentKubeconfig, "--node-name", nodeName, "--enforce", "best-effort"];
     try {
@@ -42,12 +44,12 @@ export async function createApp(client: KubeClient, name: string, spec: object):
 /** Runs `work` for every number below `count`, with limited concurrency. */
 export async function inParallel<T>(
   count: number,
-  places: number,
+  maxInFlight: number,
   work: (at: number) => Promise<T>,
 ): Promise<T[]> {
   const results: T[] = [];
   let next = 0;
-  await Promise.all(Array.from({ length: places }, async () => {
+  await Promise.all(Array.from({ length: maxInFlight }, async () => {
     while (next < count) {
       const at = next++;
       results[at] = await work(at);

@@ -6,7 +6,7 @@ import { runController } from "../src/controller/controller.ts";
 /** Starts it with this many concurrent binds. */
 export function startScheduler(
   client: KubeClient,
-  bindPlaces: number,
+  maxBindsInFlight: number,
   seed: number,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController();
@@ -19,7 +19,7 @@ export function startScheduler(
     schedulerName: "nc-scheduler",
     policy: "spread",
     leaderElect: false,
-    bindPlaces,
+    maxBindsInFlight,
     seed,
   }, stopping.signal);
   return {

@@ -18,9 +18,9 @@ import { inParallel, withClusterScene } from "../cluster-scene.ts";
 import { startScheduler } from "../running-scheduler.ts";
 import { median } from "../statistics.ts";
 
-const bindPlaces = 16;
+const maxBindsInFlight = 16;
 /** The concurrency of the status reporter. */
-const reportPlaces = 4;
+const maxReportsInFlight = 4;
 const nodeCount = 20;
 const apps = 300;
 
@@ -52,11 +52,11 @@ async function measure({ long, say }: Context): Promise<Figure[]> {
   return await withScene(async (scene) => {
     const nodeName = "node-0";
     const kinds: Record<string, Kind> = {
-      "raw patches": { work: ({ client }, created) => patchAll(client, created, bindPlaces) },
+      "raw patches": { work: ({ client }, created) => patchAll(client, created, maxBindsInFlight) },
       binds: { work: scheduleAll },
       "raw status patches": {
         nodeName,
-        work: ({ client }, created) => patchAll(client, created, reportPlaces, "status"),
+        work: ({ client }, created) => patchAll(client, created, maxReportsInFlight, "status"),
       },
       "status reports": { nodeName, work: reportAll },
     };
@@ -98,7 +98,7 @@ async function withScene<T>(use: (scene: Scene) => Promise<T>): Promise<T> {
     const answers: number[] = [];
     let conflicts = 0;
     const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), {
-      places: 2 * bindPlaces + 8,
+      maxInFlight: 2 * maxBindsInFlight + 8,
       onRequest({ verb, resource, code }) {
         if (verb !== "patch" || !resource.startsWith("ncapps")) return;
         if (code === 200) answers.push(performance.now());
@@ -131,10 +131,10 @@ async function measureRate(scene: Scene, { work, nodeName }: Kind): Promise<numb
 async function patchAll(
   client: KubeClient,
   created: NCApp[],
-  places: number,
+  maxInFlight: number,
   subresource?: string,
 ): Promise<void> {
-  await inParallel(created.length, places, (at) => {
+  await inParallel(created.length, maxInFlight, (at) => {
     const { name, uid, resourceVersion } = created[at]!.metadata;
     const change = subresource ? { status: statusOf(at) } : { spec: { nodeName: `node-${at % nodeCount}` } };
     const body = { metadata: { uid, ...(subresource ? {} : { resourceVersion }) }, ...change };
@@ -143,7 +143,7 @@ async function patchAll(
 }
 
 async function scheduleAll({ client, answers }: Scene): Promise<void> {
-  const scheduler = startScheduler(client, bindPlaces, 1);
+  const scheduler = startScheduler(client, maxBindsInFlight, 1);
   await waitFor("all are bound", () => answers.length >= apps, 120_000);
   await scheduler.stop();
 }
@@ -154,7 +154,7 @@ async function reportAll({ client, answers }: Scene, created: NCApp[]): Promise<
     node: "node-0",
     log: silentLogger,
     reportPeriodMs: 10_000,
-    places: reportPlaces,
+    maxInFlight: maxReportsInFlight,
   });
   created.forEach(({ metadata: { name, uid = "", resourceVersion } }, at) => {
     reporter.report({ namespace: "default", name, uid, resourceVersion }, statusOf(at), {});
@@ -168,7 +168,7 @@ async function measureRivals({ client, answers, conflicts }: Scene) {
   const { places, moved, stop } = await watchMoves(client);
   const refusedBefore = conflicts();
   answers.length = 0;
-  const rivals = [1, 2].map((seed) => startScheduler(client, bindPlaces, seed));
+  const rivals = [1, 2].map((seed) => startScheduler(client, maxBindsInFlight, seed));
   await createApps(client);
   await waitFor("all are bound", () => places.size === apps, 120_000);
   await Promise.all(rivals.map((rival) => rival.stop()));
@@ -177,7 +177,7 @@ async function measureRivals({ client, answers, conflicts }: Scene) {
 }
 
 function createApps(client: KubeClient, nodeName?: string): Promise<NCApp[]> {
-  return inParallel(apps, bindPlaces, (at) =>
+  return inParallel(apps, maxBindsInFlight, (at) =>
     client.request<NCApp>({
       method: "POST",
       path: ncappPath("default"),
@@ -194,7 +194,7 @@ async function removeApps(client: KubeClient): Promise<void> {
   await client.request({ method: "DELETE", path: ncappPath("default"), timeoutMs: 120_000 });
   // No agent reports that they have stopped.
   const { items } = await listAll<NCApp>(client, { resource: ncapps });
-  await inParallel(items.length, bindPlaces, (at) =>
+  await inParallel(items.length, maxBindsInFlight, (at) =>
     client.request({
       method: "PATCH",
       path: ncappPath("default", items[at]!.metadata.name),

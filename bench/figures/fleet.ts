@@ -79,8 +79,10 @@ async function measureFleet(
   await withControlPlane(async (cluster) => {
     if (!cluster.has("selectable-fields")) throw new Error("this API server has no selectable fields");
     await installCRD(cluster);
-    // More places than changes can queue up: they must not wait here.
-    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 500 });
+    // More requests than changes can queue up: they must not wait here.
+    const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), {
+      maxInFlight: 500,
+    });
     const credentials = await Promise.all(
       nodes.map(async (node): Promise<Credentials> => [node, await cluster.kubeconfigFor(agentUser(node))]),
     );

@@ -2,7 +2,7 @@
  * Writes the state of many keys to the API server. It holds keys, not state: the caller says when a key is due, and writes
  * its newest state then.
  *
- * Guarantees: at most one write in flight per key, and `places` for all keys; urgent keys go first, each kind in order of
+ * Guarantees: at most one write in flight per key, and `maxInFlight` for all keys; urgent keys go first, each kind in order of
  * arrival; a change during a write is written after it; a failed write is retried after waits that grow. When writes of
  * several keys fail with no success in between, one write at a time goes out for all keys, after waits that grow.
  * Caveat: states in between may be skipped.
@@ -43,7 +43,7 @@ export interface KeyedWriterOptions<Key> {
   appOf?: (key: Key) => string;
   log: Logger;
   /** Writes at the same time. */
-  places: number;
+  maxInFlight: number;
   clock?: Clock;
   random?: () => number;
 }
@@ -56,7 +56,7 @@ interface Failure {
 }
 
 export function createKeyedWriter<Key>(options: KeyedWriterOptions<Key>): KeyedWriter<Key> {
-  const { due, write, what, appOf = String, log, places, clock = systemClock, random } = options;
+  const { due, write, what, appOf = String, log, maxInFlight, clock = systemClock, random } = options;
   const closing = new AbortController();
   const { signal } = closing;
   const breaker = createCircuitBreaker({ clock, log, what, random });
@@ -73,7 +73,7 @@ export function createKeyedWriter<Key>(options: KeyedWriterOptions<Key>): KeyedW
   };
 
   const pump = () => {
-    while (busy.size < places && breaker.allows(busy.size)) {
+    while (busy.size < maxInFlight && breaker.allows(busy.size)) {
       const next = queue.take();
       if (!next) break;
       void perform(next.key, next.urgent);

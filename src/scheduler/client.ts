@@ -7,12 +7,12 @@ export const schedulerManager = "nckubelet-scheduler";
 /** The number of binds in flight at the same time. */
 export const maxBinds = 16;
 /** Connections that remain for Leases, status and reads while all binds are in flight. */
-const otherPlaces = 8;
+const otherRequests = 8;
 
 export function createSchedulerClient(
   access: KubeAccess,
   { version, onRequest }: { version: string; onRequest?: (report: RequestReport) => void },
 ): KubeClient {
   const userAgent = `${schedulerManager}/${version}`;
-  return createKubeClient(access, { userAgent, places: maxBinds + otherPlaces, onRequest });
+  return createKubeClient(access, { userAgent, maxInFlight: maxBinds + otherRequests, onRequest });
 }

@@ -2,7 +2,7 @@
  * The scheduling loop: takes the next waiting app from the queue and decides. A bind goes to the binder, a refused app is parked, and
  * preemption evicts its victims.
  *
- * Decisions are made one after the other, each based on all earlier ones; up to `bindPlaces` binds are in flight at the same time.
+ * Decisions are made one after the other, each based on all earlier ones; up to `maxBindsInFlight` binds are in flight at the same time.
  */
 import { performance } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -34,12 +34,12 @@ export interface LoopOptions {
   metrics: SchedulerMetrics;
   policy: Policy;
   random: () => number;
-  bindPlaces: number;
+  maxBindsInFlight: number;
   now?: () => number;
 }
 
 export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<void> {
-  const { cluster, queue, inbox, binder, policy, bindPlaces, now = Date.now } = options;
+  const { cluster, queue, inbox, binder, policy, maxBindsInFlight, now = Date.now } = options;
   let failure: { error: unknown } | undefined;
   const schedule = createStep(options, (error) => {
     failure = { error };
@@ -48,14 +48,14 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
   for (let decisions = 1; !signal.aborted; decisions++) {
     if (failure) throw failure.error;
     requeueUnblocked(queue, cluster, inbox.takeEvents(), { policy, now: now() });
-    const key = binder.inFlight < bindPlaces ? queue.take() : undefined;
+    const key = binder.inFlight < maxBindsInFlight ? queue.take() : undefined;
     if (key !== undefined) schedule(key);
     else await inbox.wait(Math.min(longestWaitMs, waitMs()), signal);
     if (decisions % turnEvery === 0) await nextTurn();
   }
 
   function waitMs(): number {
-    return binder.inFlight >= bindPlaces ? longestWaitMs : queue.waitMs();
+    return binder.inFlight >= maxBindsInFlight ? longestWaitMs : queue.waitMs();
   }
 }
 

@@ -48,7 +48,7 @@ export interface SchedulerOptions {
   schedulerName: string;
   policy: Policy;
   /** The number of binds in flight at the same time; by default 16. */
-  bindPlaces?: number;
+  maxBindsInFlight?: number;
   /** How long an app stays bound to a lost node, unless its tolerations say otherwise. */
   defaultTolerationMs?: number;
   /** How long a node may be silent before it is lost; by default as long as its Lease lasts, 40 s. */
@@ -139,7 +139,7 @@ interface LeaderParts {
 /** Connects the loop to everything that writes. */
 function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leadership): Leader {
   const { options, cluster, queue, inbox, followers, metrics, random, observed } = parts;
-  const { client, log, identity, schedulerName, policy, bindPlaces = maxBinds, defaultTolerationMs } =
+  const { client, log, identity, schedulerName, policy, maxBindsInFlight = maxBinds, defaultTolerationMs } =
     options;
   const recorder = createEventRecorder({ client, component: schedulerName, node: identity, log });
   const writes = createAppWrites(client, cluster, signal);
@@ -177,7 +177,7 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
       rules.tick(grown);
     },
     async run() {
-      await runLoop({ ...shared, queue, inbox, binder, evictor, policy, random, bindPlaces }, signal);
+      await runLoop({ ...shared, queue, inbox, binder, evictor, policy, random, maxBindsInFlight }, signal);
       // Binds in flight end with the signal; only then are all outcomes known.
       while (binder.inFlight > 0) await pause(10);
     },

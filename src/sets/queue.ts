@@ -31,7 +31,7 @@ export function createSetQueue({ reconcile, settleMs, log, clock = systemClock }
   const queue = createKeyedWriter<string>({
     what: "changes of sets",
     log,
-    places: 4,
+    maxInFlight: 4,
     clock,
     due: (key) => due.has(key) ? { at: due.get(key)!, urgent: true } : undefined,
     async write(key) {

@@ -36,7 +36,7 @@ export interface Reconciled {
 }
 
 /** Writes in flight at the same time. */
-const places = 8;
+const maxInFlight = 8;
 /** How old the numbers in a status may be: in a rollout with a small budget, they change with every step of every app. */
 const numbersMs = 1000;
 
@@ -107,7 +107,7 @@ async function performAll(set: AppSet, actions: readonly Action[], parts: Reconc
   let hasFailed = false;
   const perform = async (action: Action) => {
     const { kind } = action;
-    if (hasFailed || (rejected.get(kind) ?? 0) >= places || !parts.mayWrite()) return;
+    if (hasFailed || (rejected.get(kind) ?? 0) >= maxInFlight || !parts.mayWrite()) return;
     try {
       if (await parts.writer.perform(set, action) === "done") outcome.done.push(action);
     } catch (error) {
@@ -123,7 +123,7 @@ async function performAll(set: AppSet, actions: readonly Action[], parts: Reconc
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) await perform(next);
   };
-  await Promise.all(Array.from({ length: places }, work));
+  await Promise.all(Array.from({ length: maxInFlight }, work));
   return outcome;
 }
 

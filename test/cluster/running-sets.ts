@@ -26,7 +26,7 @@ export interface SetsOptions {
 }
 
 export async function startSets({ kubeconfig, elect = false, onWrite }: SetsOptions): Promise<RunningSets> {
-  const client = createKubeClient(await loadAccess({ kubeconfig }), { places: 24 });
+  const client = createKubeClient(await loadAccess({ kubeconfig }), { maxInFlight: 24 });
   const ending = new AbortController();
   const { signal } = ending;
   const identity = randomUUID();

@@ -11,7 +11,7 @@ import { runController } from "../../src/controller/controller.ts";
 const [kubeconfig, identity = "", election] = process.argv.slice(2);
 const stopping = new AbortController();
 process.on("SIGTERM", () => stopping.abort());
-const client = createKubeClient(await loadAccess({ kubeconfig }), { places: 24 });
+const client = createKubeClient(await loadAccess({ kubeconfig }), { maxInFlight: 24 });
 await runController({
   names: ["scheduler"],
   client,
@@ -22,7 +22,7 @@ await runController({
   policy: "spread",
   leaderElect: true,
   // One at a time, so that a bind is always in flight when the process is stopped.
-  bindPlaces: 1,
+  maxBindsInFlight: 1,
   election: election === "quick" ? { leaseSeconds: 3, renewDeadlineMs: 2000, retryMs: 300 } : {},
 }, stopping.signal);
 client.close();

@@ -58,7 +58,7 @@ describe(
       // Without the policies: here the scheduler is what refuses caps out of the bounds of a LimitRange.
       await installCRD(cluster, { only: ["ncapp.yaml", "rbac.yaml"] });
       kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
-      admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 32 });
+      admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { maxInFlight: 32 });
       for (const [name, value] of [["low", 1], ["high", 1000]] as const) {
         await create(resourcePath(priorityClasses), {
           apiVersion: "scheduling.k8s.io/v1",

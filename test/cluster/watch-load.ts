@@ -21,7 +21,7 @@ export function testWatchLoad(shared: () => Cluster): void {
 
   before(async () => {
     cluster = shared();
-    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { places: 40 });
+    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { maxInFlight: 40 });
   });
   after(() => admin?.close());
 

@@ -8,8 +8,8 @@ import { FakeClock, settled } from "./fake-clock.ts";
 import { createTestLog } from "./test-log.ts";
 
 /** Keys with a state each, and a server that stores what `respond` lets pass. */
-const setUp = ({ places = 4, respond = () => Promise.resolve() }: {
-  places?: number;
+const setUp = ({ maxInFlight = 4, respond = () => Promise.resolve() }: {
+  maxInFlight?: number;
   respond?: (key: string) => Promise<WriteResult>;
 } = {}) => {
   const clock = new FakeClock();
@@ -26,7 +26,7 @@ const setUp = ({ places = 4, respond = () => Promise.resolve() }: {
   const writer = createKeyedWriter<string>({
     what: "tests",
     log,
-    places,
+    maxInFlight,
     clock,
     random: () => 0,
     due: (key) =>
@@ -84,8 +84,8 @@ test("one write per key is in flight; a change meanwhile is written after it, st
   assert.equal(stored.get("a"), 3);
 });
 
-test("urgent keys go first, and never more than `places` writes at a time", async () => {
-  const { set, routine, written, most } = setUp({ places: 2 });
+test("urgent keys go first, and never more than `maxInFlight` writes at a time", async () => {
+  const { set, routine, written, most } = setUp({ maxInFlight: 2 });
   routine.add("usage1").add("usage2");
   for (const key of ["x", "y", "usage1", "usage2", "phase1", "phase2"]) set(key, 1);
   await settled();
@@ -247,7 +247,7 @@ test("close() aborts writes, ends flushes and starts no more", async () => {
   const writer = createKeyedWriter<string>({
     what: "tests",
     log: createTestLog(),
-    places: 1,
+    maxInFlight: 1,
     clock,
     due: () => ({ at: 0, urgent: true }),
     write: (_, { signal }) => {
@@ -303,7 +303,7 @@ test("with a server that fails at random every key is written in the end, one wr
   // The server gives them one after the other, again and again.
   const answers = fc.array(answer, { minLength: 1, maxLength: 50, size: "max" });
   const property = fc.asyncProperty(steps, answers, async (steps, answers) => {
-    const { clock, set, writer, wanted, stored, routine, dueAt, server, most } = setUp({ places: 3 });
+    const { clock, set, writer, wanted, stored, routine, dueAt, server, most } = setUp({ maxInFlight: 3 });
     let asked = 0;
     server.respond = async () => {
       const { kind, afterMs } = answers[asked++ % answers.length]!;

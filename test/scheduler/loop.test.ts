@@ -24,7 +24,7 @@ test("an unexpected error in a bind ends the loop, not the process", async () =>
     recorder: unused as LoopOptions["recorder"],
     policy: "spread" as const,
     random: () => 0,
-    bindPlaces: 1,
+    maxBindsInFlight: 1,
   };
   apply("web");
   await assert.rejects(runLoop(options, AbortSignal.timeout(10_000)), /sums do not add up/);

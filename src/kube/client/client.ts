@@ -60,8 +60,8 @@ export interface ClientOptions {
   timeoutMs?: number;
   connectTimeoutMs?: number;
   maxBodyBytes?: number;
-  /** Requests at the same time, not counting watches, and how many of these places `low` requests may not use. */
-  places?: number;
+  /** Requests at the same time, not counting watches, and how many of these `low` requests may not use. */
+  maxInFlight?: number;
   reserved?: number;
   retries?: number;
   /** If the server requests a longer wait, the request is not retried here; the error contains the wait. */
@@ -75,7 +75,7 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
   const { timeoutMs = 30_000, maxBodyBytes = 16 << 20, retries = 3, maxRetryAfterMs = 30_000 } = options;
   const { connectTimeoutMs, userAgent = "nckubelet", now = Date.now, onRequest } = options;
   const { server } = access;
-  const limiter = createLimiter({ places: options.places ?? 8, reserved: options.reserved ?? 3 });
+  const limiter = createLimiter({ maxInFlight: options.maxInFlight ?? 8, reserved: options.reserved ?? 3 });
   const transport = options.transport ?? createTransport(access, { connectTimeoutMs });
   const context = { access, transport, onRequest, now };
 

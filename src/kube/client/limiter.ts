@@ -13,13 +13,13 @@ interface Waiter {
 
 /**
  * Bounds the requests in flight. More urgent requests go first, in order of arrival within one priority. `low` never takes the
- * last `reserved` places, so that an urgent request does not wait for many slow reports.
+ * last `reserved` of them, so that an urgent request does not wait for many slow reports.
  */
-export function createLimiter({ places, reserved }: { places: number; reserved: number }): Limiter {
+export function createLimiter({ maxInFlight, reserved }: { maxInFlight: number; reserved: number }): Limiter {
   const waiting: Record<Priority, Waiter[]> = { high: [], normal: [], low: [] };
   let busy = 0;
 
-  const mayStart = (priority: Priority) => busy < (priority === "low" ? places - reserved : places);
+  const mayStart = (priority: Priority) => busy < (priority === "low" ? maxInFlight - reserved : maxInFlight);
   const startNext = () => {
     for (const priority of ["high", "normal", "low"] as const) {
       while (waiting[priority].length > 0 && mayStart(priority)) {
@@ -30,7 +30,7 @@ export function createLimiter({ places, reserved }: { places: number; reserved: 
   };
   return {
     async run(priority, work, signal) {
-      await takePlace(waiting[priority], priority, startNext, signal);
+      await waitForTurn(waiting[priority], priority, startNext, signal);
       try {
         return await work();
       } finally {
@@ -41,7 +41,7 @@ export function createLimiter({ places, reserved }: { places: number; reserved: 
   };
 }
 
-function takePlace(
+function waitForTurn(
   queue: Waiter[],
   priority: Priority,
   startNext: () => void,

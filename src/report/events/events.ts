@@ -36,7 +36,7 @@ export interface EventRecorderOptions {
   /** Requests per app and type of event at once; then one every `refillMs`. */
   burst?: number;
   refillMs?: number;
-  places?: number;
+  maxInFlight?: number;
   timeoutMs?: number;
   clock?: Clock;
   random?: () => number;
@@ -46,7 +46,7 @@ export interface EventRecorderOptions {
 const maxRefusals = 3;
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
-  const { client, log, burst = 25, refillMs = 60_000, places = 2, timeoutMs = 10_000 } = options;
+  const { client, log, burst = 25, refillMs = 60_000, maxInFlight = 2, timeoutMs = 10_000 } = options;
   const { clock = systemClock, random = Math.random } = options;
   const buckets = createTokenBuckets({ burst, refillMs, now: () => clock.now() });
   const tallies = createTallies({ now: () => clock.wall(), onDropped: (tally) => writer.forget(tally) });
@@ -57,7 +57,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     what: "events",
     appOf,
     log,
-    places,
+    maxInFlight,
     clock,
     random,
     due: (tally) =>

@@ -111,7 +111,7 @@ export function createPods(options: PodsOptions): Pods {
     what: "writes of Pods",
     log,
     // Fewer than the client has, so that Leases never queue behind Pods.
-    places: 2,
+    maxInFlight: 2,
     clock,
     random: options.random,
     due(key) {

@@ -54,7 +54,7 @@ export function createReleases(options: ReleasesOptions): Releases {
       return appKey(namespace, name);
     },
     log,
-    places: 2,
+    maxInFlight: 2,
     clock,
     due: (uid) => entries.get(uid)?.done === false ? { at: 0, urgent: true } : undefined,
     async write(uid, { signal }) {

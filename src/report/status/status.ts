@@ -51,15 +51,15 @@ export interface StatusReporterOptions {
   refreshMs?: number;
   /** How long to wait for the list of the API server: after a restart the apps are known before it. */
   unseenWaitMs?: number;
-  /** Requests at the same time: fewer than the client has places, so that Leases never queue behind reports. */
-  places?: number;
+  /** Requests at the same time: fewer than those of the client, so that Leases never queue behind reports. */
+  maxInFlight?: number;
   timeoutMs?: number;
   clock?: Clock;
   random?: () => number;
 }
 
 export function createStatusReporter(options: StatusReporterOptions): StatusReporter {
-  const { client, node, log, reportPeriodMs: periodMs, refreshMs = 300_000, places = 4 } = options;
+  const { client, node, log, reportPeriodMs: periodMs, refreshMs = 300_000, maxInFlight = 4 } = options;
   const { unseenWaitMs = 2000, timeoutMs = 10_000, clock = systemClock, random = Math.random } = options;
   const entries = new Map<string, AppReport>();
   let closed = false;
@@ -67,7 +67,7 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
   const writer = createKeyedWriter<string>({
     what: "status reports",
     log,
-    places,
+    maxInFlight,
     clock,
     random,
     due(key) {

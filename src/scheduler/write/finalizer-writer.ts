@@ -41,7 +41,7 @@ export function createFinalizerWriter(options: FinalizerWriterOptions): Finalize
   const writer = createKeyedWriter<string>({
     what: "finalizers of apps",
     log,
-    places: 4,
+    maxInFlight: 4,
     due(key) {
       const app = cluster.apps.get(key);
       // The Lease expires a moment before the signal aborts: a step that may not be written must not be due, or it is retried endlessly.

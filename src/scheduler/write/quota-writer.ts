@@ -32,7 +32,7 @@ export function createQuotaWriter(
   const writer = createKeyedWriter<string>({
     what: "status changes of quotas",
     log,
-    places: 4,
+    maxInFlight: 4,
     due: (uid) => wrong.has(uid) ? { at: 0, urgent: true } : undefined,
     async write(uid) {
       wrong.delete(uid);

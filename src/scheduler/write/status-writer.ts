@@ -27,19 +27,19 @@ export interface StatusWriterOptions {
   signal: AbortSignal;
   lookup: (key: string) => SchedulerApp | undefined;
   /** Requests at the same time. */
-  places?: number;
+  maxInFlight?: number;
   /** The clock for timestamps in the status. */
   now?: () => number;
 }
 
 export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
-  const { writes, log, signal, lookup, places = 4, now = Date.now } = options;
+  const { writes, log, signal, lookup, maxInFlight = 4, now = Date.now } = options;
   const changes = new Map<string, StatusChange>();
 
   const writer = createKeyedWriter<string>({
     what: "status changes",
     log,
-    places,
+    maxInFlight,
     due: (key) => changes.has(key) ? { at: 0, urgent: true } : undefined,
     async write(key) {
       const change = changes.get(key)!;

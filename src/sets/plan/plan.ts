@@ -1,7 +1,7 @@
 /**
  * Decides what a set needs: from the objects in the cluster to actions and a status. Pure.
  *
- * `members.ts` finds the apps of the set, `revisions.ts` the revision of its template, `slots.ts` their places, `health.ts` how they
+ * `members.ts` finds the apps of the set, `revisions.ts` the revision of its template, `slots.ts` their slots, `health.ts` how they
  * do, `rollout.ts` which of them change now within the budget, `render.ts` what is written into them, `status.ts` what users see.
  *
  * Nothing is remembered between plans but the status of the set: the stable revision, and the rollout that was stopped. Both must

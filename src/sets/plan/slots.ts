@@ -1,5 +1,5 @@
 /**
- * The places of a set's apps: one per node, or a number of them. Says which apps stay, which are missing, and which must go now,
+ * The slots of a set's apps: one per node, or a number of them. Says which apps stay, which are missing, and which must go now,
  * whatever is being rolled out.
  *
  * An app leaves its node at once if its own revision no longer chooses the node. If only the new revision does not, leaving is a

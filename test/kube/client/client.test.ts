@@ -282,7 +282,7 @@ test("urgent requests go first, and usage reports leave connections free", async
     }
     await Promise.all(all);
     assert.deepEqual(server.requests.slice(2).map(({ path }) => path), ["/high", "/normal2", "/low2"]);
-  }, { places: 2, reserved: 1 });
+  }, { maxInFlight: 2, reserved: 1 });
 });
 
 test("onRequest reports verb, resource and code of every exchange", async () => {

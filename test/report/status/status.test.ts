@@ -308,7 +308,7 @@ test("report() counts a field that the server drops as sent", async () => {
   assert.equal(server.patches.length, 1);
 });
 
-test("report() sends changes of phase before usage, and never exceeds its places", async () => {
+test("report() sends changes of phase before usage, and never exceeds its requests in flight", async () => {
   // The agent before sent usage long ago, so usage is due at once.
   const { server, reporter } = setUp({ random: () => 1 });
   for (const kind of ["usage", "phase"]) {
