@@ -20,12 +20,12 @@ import {
   localApp,
   type ManifestReading,
   mergeWithLastGood,
+  pluralize,
   type ReadApp,
   readManifests,
   unreadable,
 } from "./manifest-reading.ts";
 import {
-  counted,
   type LastKnown,
   type Source,
   type SourceHealth,
@@ -102,9 +102,9 @@ export function createDirectorySource(
     sink.replace([...good].flatMap(([path, apps]) => apps.map((app) => localApp(app, name, path))));
     sink.reportProblems(problems);
     if (late) return setHealth(false, late.problems[0]?.message ?? "");
-    const summary = problems.length > 0 && `${counted(problems.length, "problem")} in ${folder}`;
+    const summary = problems.length > 0 && `${pluralize(problems.length, "problem")} in ${folder}`;
     const skipped = nextReadings.values().reduce((sum, reading) => sum + reading.skipped, 0);
-    setHealth(true, (summary || `${counted(good.size, "file")} read`) + describeSkipped(skipped));
+    setHealth(true, (summary || `${pluralize(good.size, "file")} read`) + describeSkipped(skipped));
   };
 
   return {

@@ -4,7 +4,7 @@ import { formatProblem, parseManifests } from "../api/manifest/manifest.ts";
 import { keyOf } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { Desired } from "../api/app-shapes.ts";
-import { counted, joinProblems, type SourceProblem } from "./source.ts";
+import { joinProblems, type SourceProblem } from "./source.ts";
 
 export interface ManifestReading {
   apps: NCApp[];
@@ -68,7 +68,7 @@ export function mergeWithLastGood(
 
 /** Describes the ignored objects of other kinds, as the end of a sentence; empty for none. */
 export function describeSkipped(count: number): string {
-  return count === 0 ? "" : `, ${counted(count, "object")} of other kinds ignored`;
+  return count === 0 ? "" : `, ${pluralize(count, "object")} of other kinds ignored`;
 }
 
 /** Gives a local app a uid, which no API server does: derived from name and place, so that it survives restarts. */
@@ -77,4 +77,9 @@ export function localApp({ app, invalid }: ReadApp, source: string, origin: stri
   // A manifest that was saved from an API server may have the time of a deletion there.
   const { deletionTimestamp: _deletionTimestamp, ...metadata } = app.metadata;
   return { app: { ...app, metadata: { ...metadata, uid } }, source, origin, invalid };
+}
+
+/** Returns a number with its noun: `1 file`, `2 files`. */
+export function pluralize(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -14,8 +14,8 @@ import { errorCode } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { isoSeconds } from "../lib/time.ts";
 import { fileNameOf, readAppFiles, removeAppFile, writeAppFile } from "./app-files.ts";
+import { pluralize } from "./manifest-reading.ts";
 import {
-  counted,
   type LastKnown,
   type Source,
   type SourceHealth,
@@ -90,7 +90,9 @@ export function createSocketSource(
     sink.reportProblems(problems);
     setHealth(
       true,
-      problems.length === 0 ? "following the socket" : `${counted(problems.length, "problem")} in ${folder}`,
+      problems.length === 0
+        ? "following the socket"
+        : `${pluralize(problems.length, "problem")} in ${folder}`,
     );
   };
   /** Drops the problems of an app's file after it was written or removed. */

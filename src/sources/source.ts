@@ -24,11 +24,6 @@ export interface SourceProblem {
   app?: string;
 }
 
-/** Returns a number with its noun: `1 file`, `2 files`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}
-
 /** Joins problems into what is wrong with one app; undefined for none. */
 export function joinProblems(problems: SourceProblem[]): string | undefined {
   return problems.map(({ message }) => message).join("; ") || undefined;

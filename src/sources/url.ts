@@ -18,11 +18,11 @@ import {
   describeSkipped,
   localApp,
   mergeWithLastGood,
+  pluralize,
   type ReadApp,
   readManifests,
 } from "./manifest-reading.ts";
 import {
-  counted,
   type LastKnown,
   type Source,
   type SourceHealth,
@@ -57,7 +57,7 @@ export function createUrlSource(
   };
 
   const summarize = (problems: SourceProblem[]) =>
-    problems.length > 0 ? `${counted(problems.length, "problem")} at ${origin}` : undefined;
+    problems.length > 0 ? `${pluralize(problems.length, "problem")} at ${origin}` : undefined;
 
   const readOnce = async (sink: SourceSink, signal: AbortSignal) => {
     try {
@@ -75,7 +75,7 @@ export function createUrlSource(
       sink.reportProblems(problems);
       setHealth(
         true,
-        (summarize(problems) ?? `${counted(good.length, "app")} read`) + describeSkipped(reading.skipped),
+        (summarize(problems) ?? `${pluralize(good.length, "app")} read`) + describeSkipped(reading.skipped),
       );
     } catch (error) {
       if (signal.aborted) return;

@@ -29,12 +29,12 @@ const tolerations: Rule[] = [
 ];
 
 const nodeAffinity = "spec.affinity.nodeAffinity";
-const requirementPlaces = [
+const requirementPaths = [
   `${nodeAffinity}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[].matchExpressions[]`,
   `${nodeAffinity}.preferredDuringSchedulingIgnoredDuringExecution[].preference.matchExpressions[]`,
 ];
 
-const requirements = requirementPlaces.flatMap((at): Rule[] => [
+const requirements = requirementPaths.flatMap((at): Rule[] => [
   {
     at,
     blames: "values",

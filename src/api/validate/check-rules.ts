@@ -15,7 +15,7 @@ export function checkRules(
     field
   );
   return rules.flatMap((rule) =>
-    placesOf(rule.at, spec, root)
+    valuesAt(rule.at, spec, root)
       .filter(({ field }) => !mistyped.some((path) => isWithin(field, path)))
       .flatMap((place) => violation(rule, place))
       // One error per field is enough: a malformed value also breaks the rules about it.
@@ -27,9 +27,9 @@ function isWithin(field: string, path: string): boolean {
   return path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`);
 }
 
-type Place = { field: string; value: unknown };
+type FieldValue = { field: string; value: unknown };
 
-function violation(rule: Rule, { field, value: self }: Place): FieldError[] {
+function violation(rule: Rule, { field, value: self }: FieldValue): FieldError[] {
   const result = rule.holds(self);
   if (result === true) return [];
   const detail = result === false ? rule.message : result;
@@ -39,22 +39,22 @@ function violation(rule: Rule, { field, value: self }: Place): FieldError[] {
 }
 
 // spec.env[].valueFrom → the valueFrom of each item of env that sets it.
-function placesOf(at: string, spec: unknown, root: string): Place[] {
-  let places: Place[] = [{ field: root, value: spec }];
+function valuesAt(at: string, spec: unknown, root: string): FieldValue[] {
+  let values: FieldValue[] = [{ field: root, value: spec }];
   for (const step of at.split(".").slice(1)) {
     const name = step.replace("[]", "");
-    places = places
+    values = values
       .map(({ field, value }) => ({
         field: `${field}.${name}`,
         value: isObject(value) ? value[name] : undefined,
       }))
       .filter(({ value }) => value !== undefined);
-    if (step.endsWith("[]")) places = places.flatMap(itemsOf);
+    if (step.endsWith("[]")) values = values.flatMap(itemsOf);
   }
-  return places;
+  return values;
 }
 
-function itemsOf({ field, value }: Place): Place[] {
+function itemsOf({ field, value }: FieldValue): FieldValue[] {
   return Array.isArray(value) ? value.map((item, i) => ({ field: `${field}[${i}]`, value: item })) : [];
 }
 

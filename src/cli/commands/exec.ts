@@ -7,7 +7,7 @@ import { findEntrance } from "../../supervisor/launcher/launcher.ts";
 import {
   execCommandLine,
   exitCodeOf,
-  findScript,
+  findScriptProgram,
   hasStarted,
   noTerminal,
   terminalCommand,
@@ -61,7 +61,7 @@ export const execCommand: Command = {
       throw new Error(`${key} is ${record.phase}${why}, not running${hint}`);
     }
     const wantsTerminal = isatty(0) && isatty(1);
-    const script = wantsTerminal ? await findScript(`${cleanPath}:${io.env.PATH ?? ""}`) : undefined;
+    const script = wantsTerminal ? await findScriptProgram(`${cleanPath}:${io.env.PATH ?? ""}`) : undefined;
     if (wantsTerminal && !script) io.stderr(`the command gets no terminal: ${noTerminal}\n`);
     const words = await execCommandLine(runFolder({ stateDir, logDir: "" }, record.run.id), command, {
       launcher: await findEntrance(stateDir),

@@ -59,7 +59,7 @@ export async function startExecSession(
   command: string[],
   { launcher, terminal, input, searchPath = cleanPath, graceMs }: ExecSessionOptions,
 ): Promise<ExecSession> {
-  const script = terminal ? await findScript(searchPath) : undefined;
+  const script = terminal ? await findScriptProgram(searchPath) : undefined;
   if (terminal && script === undefined) throw new Error(`no terminal for the command: ${noTerminal}`);
   const words = await execCommandLine(runFolder, command, { launcher, onTerminal: terminal });
   const [file = "", ...args] = script ? terminalCommand(script, words) : words;
@@ -83,7 +83,7 @@ export async function startExecSession(
 }
 
 /** Finds script(1). */
-export async function findScript(searchPath: string): Promise<string | undefined> {
+export async function findScriptProgram(searchPath: string): Promise<string | undefined> {
   for (const folder of searchPath.split(":").filter((folder) => folder.startsWith("/"))) {
     const path = join(folder, "script");
     if (await access(path, fsConstants.X_OK).then(() => true, () => false)) return path;

@@ -87,7 +87,7 @@ export async function launchRun(
     resolve: values.resolve,
   });
   // After everything slow, so that there is little time to replace a local file that was checked.
-  const script = await findScript(app, run, identity.gid, deps, signal);
+  const script = await resolveScript(app, run, identity.gid, deps, signal);
   signal.throwIfAborted();
 
   const contextFolder = runFolder(layout, run.id);
@@ -114,7 +114,7 @@ export async function launchRun(
   return caps;
 }
 
-async function findScript(
+async function resolveScript(
   { spec }: RunnableApp,
   run: Run,
   gid: number,

@@ -9,7 +9,7 @@ export { execCommandLine, execInRun, type ExecResult } from "./enter.ts";
 export {
   type ExecSession,
   exitCodeOf,
-  findScript,
+  findScriptProgram,
   noTerminal,
   startExecSession,
   terminalCommand,
