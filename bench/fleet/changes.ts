@@ -52,16 +52,16 @@ export async function followApps(client: KubeClient): Promise<Changer> {
     waiting.delete(name);
     times.push(performance.now() - change.sentAt);
   };
-  const learn = ({ metadata: { name }, status }: NCApp) => {
+  const record = ({ metadata: { name }, status }: NCApp) => {
     latest.set(name, { status });
     look(name);
   };
   const listed = Promise.withResolvers<void>();
   const watching = (async () => {
     for await (const event of followList<NCApp>(client, { resource: ncapps }, stopping.signal)) {
-      if (event.type === "applied") learn(event.object);
+      if (event.type === "applied") record(event.object);
       if (event.type !== "listed") continue;
-      event.items.forEach(learn);
+      event.items.forEach(record);
       listed.resolve();
     }
   })();

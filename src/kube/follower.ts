@@ -67,8 +67,8 @@ export function createHub(client: KubeClient, log: Logger): Hub {
     },
     async run(signal) {
       running ??= Promise.all([...shared.values()].map(({ sinks, state, listeners }) => {
-        const tell = () => listeners.forEach((onChange) => onChange());
-        return followInto(client, combine(sinks), state, log, tell, signal);
+        const notify = () => listeners.forEach((onChange) => onChange());
+        return followInto(client, combine(sinks), state, log, notify, signal);
       }));
       await running;
     },

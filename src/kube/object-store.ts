@@ -102,7 +102,7 @@ export class ObjectStore<T> {
     }
   }
 
-  /** Replaces a known object by another view of the same version. Nobody is told. */
+  /** Replaces a known object by another view of the same version. No listener is called. */
   revise(object: T): void {
     const { key } = this.#options.idOf(object);
     this.#objects.set(key, object);

@@ -44,7 +44,7 @@ export function createStore(onSet: (key: string) => void): Store {
     return owner && appKey(object.metadata.namespace, owner.name);
   };
   /** An object without a controller may belong to any set of its namespace, or have a name that one wants. */
-  const tell = (object: Stored) => {
+  const notify = (object: Stored) => {
     const key = ownerKey(object);
     if (key) onSet(key);
     else for (const set of sets.values()) if (isRelated(set, object)) onSet(keyOf(set));
@@ -53,10 +53,10 @@ export function createStore(onSet: (key: string) => void): Store {
     sets,
     apps: storeOf<App>((now, before) => {
       if (now && before && isSame(now, before)) return;
-      if (now) tell(now);
-      if (before && (!now || ownerKey(now) !== ownerKey(before))) tell(before);
+      if (now) notify(now);
+      if (before && (!now || ownerKey(now) !== ownerKey(before))) notify(before);
     }),
-    revisions: storeOf<Revision>((now, before) => tell((now ?? before)!)),
+    revisions: storeOf<Revision>((now, before) => notify((now ?? before)!)),
   };
 }
 

@@ -37,7 +37,7 @@ export function createKubeletEndpoint(
   let port: number | undefined;
   let opened: { close(): Promise<void> } | undefined;
   let isClosed = false;
-  let told = "";
+  let logged = "";
   let working: Promise<void> | undefined;
 
   const setPort = (next: number | undefined) => {
@@ -55,11 +55,11 @@ export function createKubeletEndpoint(
         setPort(undefined);
         await before.close();
       }
-      told = "";
+      logged = "";
     } catch (error) {
       const { message } = error as Error;
-      if (message !== told) log.error("cannot serve the kubelet API; trying again", { error });
-      told = message;
+      if (message !== logged) log.error("cannot serve the kubelet API; trying again", { error });
+      logged = message;
     }
   };
   const update = () => working ??= work().finally(() => working = undefined);

@@ -163,10 +163,10 @@ export function createSteps<T extends KubeObject>(
       expiredBefore = false;
     }
     latest = resourceVersion;
-    return { event: tell(type, object as T), next: { ...state, resourceVersion, healthy: true } };
+    return { event: toEvent(type, object as T), next: { ...state, resourceVersion, healthy: true } };
   }
 
-  function tell(type: string, object: T): WatchEvent<T> | undefined {
+  function toEvent(type: string, object: T): WatchEvent<T> | undefined {
     if (type === "BOOKMARK") return { type: "alive" };
     const key = objectKey(object);
     const kept = type === "DELETED" ? undefined : select(object, settings);

@@ -92,7 +92,7 @@ export function createPathChecker(
   };
 
   const serve = (shell: Shell, { path, label, asked }: Request, onEnd: () => void) => {
-    const done = (answer: PathCheck | Error) => asked.forEach((tell) => tell(answer));
+    const done = (answer: PathCheck | Error) => asked.forEach((settle) => settle(answer));
     const timer = setTimeout(() => {
       const entry = { shellLives: true };
       hung.set(path, entry);

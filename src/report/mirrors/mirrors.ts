@@ -83,7 +83,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
 
   const objects = objectsOf<ServerApp>(client, ncapps, { signal });
 
-  const learn = (key: string, mirror: ServerApp) => {
+  const applyAnswer = (key: string, mirror: ServerApp) => {
     written.set(mirror.metadata.uid, mirror.metadata.generation);
     fresh.set(mirror.metadata.uid, { mirror, until: now() + freshMs });
     const before = targets.get(key);
@@ -108,7 +108,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const create = async (key: string, body: NCApp) => {
     try {
       const mirror = await objects.create(body);
-      learn(key, mirror);
+      applyAnswer(key, mirror);
       const patch = { metadata: { annotations: uidAnnotation(mirror.metadata.uid) } };
       await change({ kind: "update", key, mirror, patch });
     } catch (error) {
@@ -126,7 +126,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     const { metadata } = action.mirror;
     const { namespace, name, uid } = metadata;
     try {
-      if (action.kind === "update") learn(action.key, await objects.patch(metadata, action.patch));
+      if (action.kind === "update") applyAnswer(action.key, await objects.patch(metadata, action.patch));
       else {
         await objects.remove({ namespace, name, uid });
         fresh.delete(uid);

@@ -122,12 +122,12 @@ export function releasePatch(
   const message = stopped
     ? `spec.nodeName was removed, and the app has stopped on node ${node}`
     : `spec.nodeName was removed: stopping on node ${node}`;
-  const told = { reason: "Unbound" satisfies Reason, message, observedGeneration: metadata.generation };
+  const reported = { reason: "Unbound" satisfies Reason, message, observedGeneration: metadata.generation };
   const conditions = ["Scheduled", "Ready"].reduce(
-    (list, type) => withCondition(list, { type, status: "False", ...told }, isoSeconds(now)),
+    (list, type) => withCondition(list, { type, status: "False", ...reported }, isoSeconds(now)),
     status.conditions ?? [],
   );
-  return { ...release, phase, ...told, ready: false, ...(stopped ? withoutRunFields : {}), conditions };
+  return { ...release, phase, ...reported, ready: false, ...(stopped ? withoutRunFields : {}), conditions };
 }
 
 function isReady(conditions: Condition[] = []): boolean {

@@ -30,7 +30,7 @@ export function createClientAuthority(
 ): () => Promise<string | undefined> {
   const given = file === undefined ? undefined : changingFile(file, "--client-ca-file");
   let current: string | undefined;
-  let told = "";
+  let logged = "";
   let askAt = -Infinity;
   const find = async () => {
     if (given) return await given.read();
@@ -48,16 +48,16 @@ export function createClientAuthority(
       if (!found) throw new Error(`${name.namespace}/${name.name} has no client-ca-file`);
       checkCertificates(found);
       current = found;
-      told = "";
+      logged = "";
     } catch (error) {
       const why = describeError(error);
-      if (why !== told) {
+      if (why !== logged) {
         log.warn(
           "no authority for client certificates; kubectl logs and exec need it: set --client-ca-file",
           { why },
         );
       }
-      told = why;
+      logged = why;
     }
     askAt = now() + (current === undefined ? missingMs : publishedMs);
     return current;
