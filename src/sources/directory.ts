@@ -11,7 +11,7 @@ import { type FSWatcher, watch } from "node:fs";
 import { constants, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { maxManifestSize } from "../api/manifest/manifest.ts";
-import { FileTimeoutError, inLane, isRemoteFileSystem, whenItAnswers } from "../lib/deadlines/deadlines.ts";
+import { FileTimeoutError, inQueue, isRemoteFileSystem, whenItAnswers } from "../lib/deadlines/deadlines.ts";
 import { errorCode, explainFileError } from "../lib/files.ts";
 import { sleep } from "../lib/sleep.ts";
 import { steadyNow } from "../lib/time.ts";
@@ -73,7 +73,7 @@ export function createDirectorySource(
   const readOnce = async (sink: SourceSink, signal: AbortSignal) => {
     let files: string[];
     try {
-      files = (await inLane(folder, () => readdir(folder), { signal })).filter(isManifestName).sort();
+      files = (await inQueue(folder, () => readdir(folder), { signal })).filter(isManifestName).sort();
     } catch (error) {
       if (signal.aborted) return;
       const message = error instanceof FileTimeoutError
@@ -158,7 +158,7 @@ async function readManifestFile(
       ? before
       : { ...unreadable(why, path), timedOut };
   try {
-    const text = await inLane(folder, () => readText(path), { path, signal });
+    const text = await inQueue(folder, () => readText(path), { path, signal });
     if (typeof text !== "string") return failed(`${path}: ${text.problem}`);
     const digest = hash("sha256", text);
     return before?.digest === digest ? before : { ...readManifests(text, path, folder), digest };
@@ -186,7 +186,7 @@ async function watchFolder(
   signal: AbortSignal,
 ): Promise<FSWatcher | undefined> {
   try {
-    if (await inLane(folder, () => isRemoteFileSystem(folder), { signal })) return undefined;
+    if (await inQueue(folder, () => isRemoteFileSystem(folder), { signal })) return undefined;
     return watch(folder, onChange).on("error", onChange);
   } catch {
     return undefined;

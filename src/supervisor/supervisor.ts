@@ -5,7 +5,7 @@
  * and withdraws apps; each runner works on its own app, so that a slow one never delays another.
  */
 import { chmod } from "node:fs/promises";
-import { FileTimeoutError, inLane } from "../lib/deadlines/deadlines.ts";
+import { FileTimeoutError, inQueue } from "../lib/deadlines/deadlines.ts";
 import { ensureFolder } from "../lib/files.ts";
 import { waitAtMost } from "../lib/sleep.ts";
 import { type AppProber, createAppProber, type ProbeFailures } from "./probes/probes.ts";
@@ -99,7 +99,7 @@ export class Supervisor {
       await ensureFolder(folder);
     }
     // A mount that hangs delays the starts of apps, not that of the agent.
-    await inLane(layout.logDir, () => ensureFolder(layout.logDir, { mode: 0o755 })).catch((error) => {
+    await inQueue(layout.logDir, () => ensureFolder(layout.logDir, { mode: 0o755 })).catch((error) => {
       if (!(error instanceof FileTimeoutError)) throw error;
       log.warn("cannot use the log folder yet", { error });
     });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Desired } from "../../src/api/app-shapes.ts";
 import type { NCApp } from "../../src/api/types.ts";
-import { FileTimeoutError, inLane } from "../../src/lib/deadlines/deadlines.ts";
+import { FileTimeoutError, inQueue } from "../../src/lib/deadlines/deadlines.ts";
 import { createDirectorySource, isManifestName } from "../../src/sources/directory.ts";
 import type { LastKnown, SourceProblem } from "../../src/sources/source.ts";
 import { tempFolder } from "../temp-folder.ts";
@@ -264,7 +264,7 @@ test("a source whose last complete read is old is not ready, and says what hangs
   stop.abort();
   await running;
 
-  await assert.rejects(inLane(temp.path, () => answer, { timeoutMs: 1 }), FileTimeoutError);
+  await assert.rejects(inQueue(temp.path, () => answer, { timeoutMs: 1 }), FileTimeoutError);
   const again = createDirectorySource(temp.path);
   const end = new AbortController();
   const following = again.run(sink, end.signal);

@@ -3,7 +3,7 @@
  * a disk that hangs must not hang `/readyz`.
  */
 import { access, constants, statfs } from "node:fs/promises";
-import { inLane } from "../../lib/deadlines/deadlines.ts";
+import { inQueue } from "../../lib/deadlines/deadlines.ts";
 import { errorCode } from "../../lib/files.ts";
 import type { Check } from "../../server/view.ts";
 
@@ -28,7 +28,7 @@ export function createDiskCheck(folders: string[]): DiskCheck {
 
 async function checkFolder(folder: string): Promise<{ ok: boolean; message: string }> {
   try {
-    const { bavail, bsize, files, ffree } = await inLane(folder, async () => {
+    const { bavail, bsize, files, ffree } = await inQueue(folder, async () => {
       await access(folder, constants.W_OK);
       return await statfs(folder);
     });

@@ -3,11 +3,18 @@
  * for all files.
  *
  * - Paths that users name are touched by child processes only: path-checker.ts, and run-program.ts for what is rare.
- * - Folders that the agent itself uses, such as that of the logs, get a lane: at most one operation at a time (folder-lane.ts).
+ * - Folders that the agent itself uses, such as that of the logs, get a queue: at most one operation at a time (folder-queue.ts).
  * - A process with a blocked thread cannot exit by `process.exit`: hard-exit.ts.
  */
 export { FileTimeoutError } from "./file-timeout.ts";
-export { closeInLane, inLane, isHung, isRemoteFileSystem, openInLane, whenItAnswers } from "./folder-lane.ts";
+export {
+  closeInQueue,
+  inQueue,
+  isHung,
+  isRemoteFileSystem,
+  openInQueue,
+  whenItAnswers,
+} from "./folder-queue.ts";
 export { hardExit } from "./hard-exit.ts";
 export { checkPath, type PathCheck } from "./path-checker.ts";
 export { ProgramError, runProgram } from "./run-program.ts";

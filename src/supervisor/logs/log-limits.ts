@@ -8,7 +8,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { quote } from "../../api/field-error.ts";
 import { annotations, keyOf } from "../../api/names.ts";
-import { inLane } from "../../lib/deadlines/deadlines.ts";
+import { inQueue } from "../../lib/deadlines/deadlines.ts";
 import { readIfExists, writeFileAtomic } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
 import { folderOf, type Layout, logFolder } from "../layout.ts";
@@ -82,7 +82,7 @@ export class LimitFiles {
     const { layout } = this.#options;
     const path = limitsPath(layout, folderOf(app));
     // Somebody may have removed the folder, and a launcher created it again.
-    const read = () => inLane(layout.logDir, () => readIfExists(path), { path }).catch(() => undefined);
+    const read = () => inQueue(layout.logDir, () => readIfExists(path), { path }).catch(() => undefined);
     await this.#change(app, isNew ? "" : await read() ?? "");
   }
 
@@ -107,7 +107,7 @@ export class LimitFiles {
     if (problem) log.warn("ignoring an invalid log annotation", { app: keyOf(app), why: problem });
     const path = limitsPath(layout, folder);
     const write = () => text ? writeFileAtomic(path, text, { mode: 0o640 }) : rm(path, { force: true });
-    await inLane(layout.logDir, write, { path }).catch((error) => {
+    await inQueue(layout.logDir, write, { path }).catch((error) => {
       this.#written.delete(folder);
       log.warn("cannot change the limits of a log", { app: keyOf(app), error });
     });

@@ -1,10 +1,10 @@
 /**
- * A log as one stream of bytes, whichever files hold it. All reads are in the lane of the log folder, which may be on a mount that
+ * A log as one stream of bytes, whichever files hold it. All reads are in the queue of the log folder, which may be on a mount that
  * hangs: then they throw a FileTimeoutError.
  */
 import { constants, type FileHandle, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { closeInLane, inLane, openInLane } from "../../lib/deadlines/deadlines.ts";
+import { closeInQueue, inQueue, openInQueue } from "../../lib/deadlines/deadlines.ts";
 import { errorCode } from "../../lib/files.ts";
 import { firstSample, lastTimeOf, type Sample, samplesBackward, samplesIn } from "./log-index.ts";
 import { listParts, type Part } from "./log-parts.ts";
@@ -48,7 +48,7 @@ export async function openLogStream(
   signal?: AbortSignal,
 ): Promise<LogStream | undefined> {
   const logs = dirname(logFolder);
-  const reading = <T>(operation: () => Promise<T>) => inLane(logs, operation, { path: logFolder });
+  const reading = <T>(operation: () => Promise<T>) => inQueue(logs, operation, { path: logFolder });
   const parts = () => reading(() => listParts(logFolder));
   const identity = () => reading(() => stat(logFolder).then(({ ino }) => ino, () => undefined));
   const folder = await identity();
@@ -58,13 +58,13 @@ export async function openLogStream(
   const close = async () => {
     const { file } = opened ?? {};
     opened = undefined;
-    if (file) await closeInLane(logs, file);
+    if (file) await closeInQueue(logs, file);
   };
   async function open({ path }: Part): Promise<FileHandle> {
     if (opened?.path === path) return opened.file;
     await close();
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    opened = { path, file: await openInLane(logs, path, flags) };
+    opened = { path, file: await openInQueue(logs, path, flags) };
     return opened.file;
   }
   async function readFrom(position: number, length: number): Promise<LogPiece | undefined> {

@@ -8,7 +8,7 @@
  */
 import { Buffer } from "node:buffer";
 import { dirname } from "node:path";
-import { inLane, isRemoteFileSystem } from "../../lib/deadlines/deadlines.ts";
+import { inQueue, isRemoteFileSystem } from "../../lib/deadlines/deadlines.ts";
 import { createLineStamps } from "./line-stamps.ts";
 import { firstLine, lastLines, nextLine, readRange } from "./log-lines.ts";
 import { type LogBounds, type LogPiece, type LogStream, openLogStream } from "./log-stream.ts";
@@ -97,7 +97,7 @@ async function* readPieces(
   const { previous = false, until, waiting } = options;
   const { signal = new AbortController().signal } = options;
   const follow = options.follow === true && !previous;
-  const canWatch = follow && !(await inLane(dirname(logFolder), () => isRemoteFileSystem(logFolder)));
+  const canWatch = follow && !(await inQueue(dirname(logFolder), () => isRemoteFileSystem(logFolder)));
   using waiter = createWaiter(logFolder, { canWatch, ...waiting });
   const bounds = await log.bounds();
   let range = bounds && await chooseRange(log, bounds, options);

@@ -6,7 +6,7 @@
  * after all of them. The log comes first of the files, since it may be on a mount that hangs. If the start of the launcher fails, the
  * caller cancels the run, and the claim decides.
  */
-import { checkPath, inLane } from "../../lib/deadlines/deadlines.ts";
+import { checkPath, inQueue } from "../../lib/deadlines/deadlines.ts";
 import { ensureFolder } from "../../lib/files.ts";
 import {
   type Caps,
@@ -101,7 +101,7 @@ export async function launchRun(
     environment: environmentPath(layout, run.id),
   } satisfies RunContext;
   // Not by the launcher: the mount may hang.
-  const isNew = await inLane(layout.logDir, () => ensureFolder(log, { mode: 0o750 }), { path: log, signal });
+  const isNew = await inQueue(layout.logDir, () => ensureFolder(log, { mode: 0o750 }), { path: log, signal });
   await deps.limitFiles.write(app, { isNew });
   saveEnvironment(context.environment, environment);
   await values.save();

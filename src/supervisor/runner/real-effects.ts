@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import process from "node:process";
-import { FileTimeoutError, inLane } from "../../lib/deadlines/deadlines.ts";
+import { FileTimeoutError, inQueue } from "../../lib/deadlines/deadlines.ts";
 import { capsOf, type CapsState, type ConfinementOf } from "../confinement/confinement.ts";
 import { type RunRef } from "../types.ts";
 import {
@@ -165,7 +165,7 @@ async function forget(
   const folder = folderOf(record.app);
   await confinement.removeApp(folder);
   await rm(valuesPath(layout, folder), { force: true });
-  await inLane(layout.logDir, () => rm(logFolder(layout, folder), { recursive: true, force: true }));
+  await inQueue(layout.logDir, () => rm(logFolder(layout, folder), { recursive: true, force: true }));
   limitFiles.forget(folder);
   await store.remove(record);
 }

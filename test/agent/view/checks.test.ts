@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiServerCheck, cgroupsCheck, sourceCheck, syncCheck } from "../../../src/agent/view/checks.ts";
-import { FileTimeoutError, inLane, whenItAnswers } from "../../../src/lib/deadlines/deadlines.ts";
+import { FileTimeoutError, inQueue, whenItAnswers } from "../../../src/lib/deadlines/deadlines.ts";
 import { createDiskCheck } from "../../../src/agent/view/disk-check.ts";
 import { recordWith } from "../../supervisor/fixtures.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -71,7 +71,7 @@ test("a disk that does not answer is not ready, until it answers", async () => {
   using _alive = stayAlive();
   using temp = tempFolder();
   const { promise: answer, resolve } = Promise.withResolvers<void>();
-  await assert.rejects(inLane(temp.path, () => answer, { timeoutMs: 1 }), FileTimeoutError);
+  await assert.rejects(inQueue(temp.path, () => answer, { timeoutMs: 1 }), FileTimeoutError);
   const disk = createDiskCheck([temp.path]);
   await disk.refresh();
   assert.equal(disk.result().message, `${temp.path} cannot be written to: FileTimeout`);

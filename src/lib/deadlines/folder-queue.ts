@@ -1,5 +1,5 @@
 /**
- * Lanes for folders that may be on a hung mount. Guarantees: a folder occupies at most one thread, and every call ends in time: while an
+ * Queues for folders that may be on a hung mount. Guarantees: a folder occupies at most one thread, and every call ends in time: while an
  * operation is overdue, others in that folder fail at once.
  *
  * Caveat: an overdue operation continues when the mount answers again, though its caller has given up. It must release what it opens.
@@ -8,16 +8,16 @@ import { type FileHandle, open, statfs } from "node:fs/promises";
 import { orAborted } from "../sleep.ts";
 import { FileTimeoutError, fileTimeoutMs } from "./file-timeout.ts";
 
-interface Lane {
+interface FolderQueue {
   /** Settles when the operations so far are done or overdue. */
   last: Promise<unknown>;
   /** Settles when the overdue operation is done. */
   overdue?: Promise<unknown>;
 }
 
-const lanes = new Map<string, Lane>();
+const queues = new Map<string, FolderQueue>();
 
-export interface LaneOptions {
+export interface QueueOptions {
   /** The path for messages, if it is not the folder. */
   path?: string;
   timeoutMs?: number;
@@ -26,21 +26,21 @@ export interface LaneOptions {
 }
 
 /** Runs an operation on files in this folder after the earlier ones; throws a FileTimeoutError when it takes too long. */
-export function inLane<T>(
+export function inQueue<T>(
   folder: string,
   operation: () => Promise<T>,
-  options: LaneOptions = {},
+  options: QueueOptions = {},
 ): Promise<T> {
-  const lane: Lane = lanes.get(folder) ?? { last: Promise.resolve() };
-  lanes.set(folder, lane);
-  const result = lane.last.then(() => perform(lane, operation, { path: folder, ...options }));
-  lane.last = result.catch(() => {});
+  const queue: FolderQueue = queues.get(folder) ?? { last: Promise.resolve() };
+  queues.set(folder, queue);
+  const result = queue.last.then(() => perform(queue, operation, { path: folder, ...options }));
+  queue.last = result.catch(() => {});
   return options.signal ? orAborted(result, options.signal) : result;
 }
 
 /** While an operation in this folder is overdue, a promise that settles when it is done. */
 export function whenItAnswers(folder: string): Promise<unknown> | undefined {
-  return lanes.get(folder)?.overdue;
+  return queues.get(folder)?.overdue;
 }
 
 /** Reports whether an operation in this folder is overdue. */
@@ -49,27 +49,27 @@ export function isHung(folder: string): boolean {
 }
 
 async function perform<T>(
-  lane: Lane,
+  queue: FolderQueue,
   operation: () => Promise<T>,
-  { path = "", timeoutMs = fileTimeoutMs }: LaneOptions,
+  { path = "", timeoutMs = fileTimeoutMs }: QueueOptions,
 ): Promise<T> {
-  if (lane.overdue) throw new FileTimeoutError(path, timeoutMs);
+  if (queue.overdue) throw new FileTimeoutError(path, timeoutMs);
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    lane.overdue = work.catch(() => {});
+    queue.overdue = work.catch(() => {});
     reject(new FileTimeoutError(path, timeoutMs));
   }, timeoutMs);
   // The operation keeps the process alive.
   timer.unref();
   const work = operation().finally(() => {
     clearTimeout(timer);
-    lane.overdue = undefined;
+    queue.overdue = undefined;
   });
   return await Promise.race([work, late]);
 }
 
 /** Opens a file in this folder. One that is opened too late is closed again. */
-export async function openInLane(folder: string, path: string, flags: number): Promise<FileHandle> {
+export async function openInQueue(folder: string, path: string, flags: number): Promise<FileHandle> {
   let late = false;
   const opening = async () => {
     const file = await open(path, flags);
@@ -77,7 +77,7 @@ export async function openInLane(folder: string, path: string, flags: number): P
     return file;
   };
   try {
-    return await inLane(folder, opening, { path });
+    return await inQueue(folder, opening, { path });
   } catch (error) {
     late = true;
     throw error;
@@ -85,15 +85,15 @@ export async function openInLane(folder: string, path: string, flags: number): P
 }
 
 /** Closes a file in this folder: even that may block. If the folder hangs, the file is closed when it answers. */
-export async function closeInLane(folder: string, file: FileHandle): Promise<void> {
+export async function closeInQueue(folder: string, file: FileHandle): Promise<void> {
   let started = false;
   const closing = () => {
     started = true;
     return file.close();
   };
-  await inLane(folder, closing).catch((error) => {
+  await inQueue(folder, closing).catch((error) => {
     if (!(error instanceof FileTimeoutError)) throw error;
-    if (!started) void lanes.get(folder)?.overdue?.then(() => closeInLane(folder, file)).catch(() => {});
+    if (!started) void queues.get(folder)?.overdue?.then(() => closeInQueue(folder, file)).catch(() => {});
   });
 }
 
@@ -116,7 +116,7 @@ const remote = new Set([
   0x47504653, // GPFS
 ]);
 
-/** Reports whether a folder exists and is on a remote file system. Call it in the lane of the folder. */
+/** Reports whether a folder exists and is on a remote file system. Call it in the queue of the folder. */
 export async function isRemoteFileSystem(folder: string): Promise<boolean> {
   const info = await statfs(folder).catch(() => undefined);
   return info !== undefined && remote.has(info.type >>> 0);

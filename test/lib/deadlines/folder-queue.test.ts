@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FileTimeoutError, inLane, isHung, whenItAnswers } from "../../../src/lib/deadlines/deadlines.ts";
+import { FileTimeoutError, inQueue, isHung, whenItAnswers } from "../../../src/lib/deadlines/deadlines.ts";
 import { stayAlive } from "../../stay-alive.ts";
 
 /** An operation that ends when the test says so. */
@@ -17,10 +17,10 @@ function operation() {
   };
 }
 
-test("inLane() runs one operation of a folder at a time, and other folders meanwhile", async () => {
+test("inQueue() runs one operation of a folder at a time, and other folders meanwhile", async () => {
   using _alive = stayAlive();
   const [first, second, other] = [operation(), operation(), operation()];
-  const results = [inLane("/a", first.run), inLane("/a", second.run), inLane("/b", other.run)];
+  const results = [inQueue("/a", first.run), inQueue("/a", second.run), inQueue("/b", other.run)];
   other.end();
   await results[2];
   assert.deepEqual([first.started(), second.started()], [1, 0]);
@@ -32,32 +32,34 @@ test("inLane() runs one operation of a folder at a time, and other folders meanw
 test("while an operation is overdue, others of its folder fail at once; they work when it is done", async () => {
   using _alive = stayAlive();
   const hanging = operation();
-  const [late, queued] = [1, 2].map(() => inLane("/hung", hanging.run, { timeoutMs: 1, path: "/hung/file" }));
+  const [late, queued] = [1, 2].map(() =>
+    inQueue("/hung", hanging.run, { timeoutMs: 1, path: "/hung/file" })
+  );
   await assert.rejects(late!, {
     name: "FileTimeoutError",
     message: "/hung/file: no answer from its file system within 0.001 s",
   });
   await assert.rejects(queued!, FileTimeoutError);
   assert.equal(isHung("/hung"), true);
-  await assert.rejects(inLane("/hung", hanging.run), FileTimeoutError);
+  await assert.rejects(inQueue("/hung", hanging.run), FileTimeoutError);
   assert.equal(hanging.started(), 1);
   const answered = whenItAnswers("/hung");
   hanging.end();
   await answered;
   assert.equal(isHung("/hung"), false);
-  assert.equal(await inLane("/hung", hanging.run), "done");
+  assert.equal(await inQueue("/hung", hanging.run), "done");
 });
 
-test("an operation that fails passes its error on and frees the lane", async () => {
-  await assert.rejects(inLane("/failing", () => Promise.reject(new Error("EIO"))), /EIO/);
-  assert.equal(await inLane("/failing", () => Promise.resolve(1)), 1);
+test("an operation that fails passes its error on and frees the queue", async () => {
+  await assert.rejects(inQueue("/failing", () => Promise.reject(new Error("EIO"))), /EIO/);
+  assert.equal(await inQueue("/failing", () => Promise.resolve(1)), 1);
 });
 
 test("a signal ends the wait for an operation", async () => {
   using _alive = stayAlive();
   const hanging = operation();
   const stop = new AbortController();
-  const waiting = inLane("/aborted", hanging.run, { signal: stop.signal });
+  const waiting = inQueue("/aborted", hanging.run, { signal: stop.signal });
   stop.abort(new Error("the agent stops"));
   await assert.rejects(waiting, /the agent stops/);
   hanging.end();
