@@ -56,7 +56,7 @@ export function createHub(client: KubeClient, log: Logger): Hub {
   let running: Promise<unknown> | undefined;
   return {
     join(sink, onChange) {
-      const { resource, options: { keep: _, slim: __, ...options } = {} } = sink;
+      const { resource, options: { filter: _, slim: __, ...options } = {} } = sink;
       const key = JSON.stringify([resource, options]);
       const state = { name: resource.plural, listed: false, alive: false, message: "not listed yet" };
       const one = shared.get(key) ?? { sinks: [], state, listeners: [] };
@@ -102,7 +102,7 @@ function combine<T extends KubeObject>(sinks: readonly Sink<T>[]): Sink<T> {
     ...first,
     options: {
       ...first.options,
-      keep: (object) => sinks.some(({ options }) => options?.keep?.(object) ?? true),
+      filter: (object) => sinks.some(({ options }) => options?.filter?.(object) ?? true),
       slim,
     },
     replace(items, rewound, version) {

@@ -34,18 +34,18 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** What is kept of a resource: which objects, and what of them. A list holds all of that until it is complete. */
+/** What is selected of a resource: which objects, and what of them. A list holds all of that until it is complete. */
 export interface Selection<T> {
-  keep?: (object: T) => boolean;
+  filter?: (object: T) => boolean;
   slim?: (object: T) => T;
 }
 
-/** Returns what is kept of an object; undefined if nothing is. */
+/** Returns what is selected of an object; undefined if nothing is. */
 export function select<T extends KubeObject>(
   object: T,
-  { resource, keep, slim }: Selection<T> & { resource: KubeResource },
+  { resource, filter, slim }: Selection<T> & { resource: KubeResource },
 ): Identified<T> | undefined {
-  if (keep && !keep(object)) return undefined;
+  if (filter && !filter(object)) return undefined;
   const tidied = tidy(object, resource);
   return slim ? slim(tidied) as Identified<T> : tidied;
 }

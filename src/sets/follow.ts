@@ -31,7 +31,7 @@ export function followSets(hub: Hub, { store, nodes: known }: { store: Store; no
   const { follow } = followers;
   follow(into(ncappsets, store.sets));
   follow(into(ncapps, store.apps, { slim }));
-  follow(into(controllerRevisions, store.revisions, { keep: isOfSet }));
+  follow(into(controllerRevisions, store.revisions, { filter: isOfSet }));
   follow<Wire<V1Node>>({
     resource: nodes,
     ...eachOf<Wire<V1Node>>(
@@ -41,7 +41,7 @@ export function followSets(hub: Hub, { store, nodes: known }: { store: Store; no
   });
   follow<Lease>({
     resource: leases,
-    options: { namespace: leaseNamespace, keep: isAgentLease, silenceMs: leaseTimes.silenceMs },
+    options: { namespace: leaseNamespace, filter: isAgentLease, silenceMs: leaseTimes.silenceMs },
     openMs: leaseTimes.openMs,
     replace: (items) => items.forEach(known.applyLease),
     apply: known.applyLease,

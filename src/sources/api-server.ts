@@ -31,7 +31,7 @@ export interface ApiServerOptions {
   /** Only one namespace instead of all. */
   namespace?: string;
   name?: string;
-  follow?: Omit<FollowOptions<NCApp>, "resource" | "namespace" | "fieldSelector" | "keep">;
+  follow?: Omit<FollowOptions<NCApp>, "resource" | "namespace" | "fieldSelector" | "filter">;
   held?: Pick<HeldAppsOptions, "periodMs" | "now">;
   now?: () => number;
 }
@@ -99,11 +99,11 @@ export function createApiServerSource(
     name,
     health: () => health,
     async run(sink, signal) {
-      const keep = (app: NCApp) => app.spec?.nodeName === node;
+      const filter = (app: NCApp) => app.spec?.nodeName === node;
       const fieldSelector = `spec.nodeName=${node}`;
       const events = followList(
         client,
-        { streaming: true, ...follow, resource: ncapps, namespace, fieldSelector, keep },
+        { streaming: true, ...follow, resource: ncapps, namespace, fieldSelector, filter },
         signal,
       );
       const onFreed = (app: NCApp) => sink.upsert(desired(app, holders));

@@ -70,7 +70,7 @@ test("withControlPlane() starts a real cluster and leaves nothing behind", { ski
       const list = await streamList(client, {
         resource: namespaces,
         query: { watch: true, allowWatchBookmarks: true },
-        keep: () => true,
+        filter: () => true,
         patience: { silenceMs: 30_000, dueMs: 60_000 },
         signal: t.signal,
       });

@@ -48,8 +48,8 @@ export function testMirrors(shared: () => Cluster): void {
   const setUp = (node: string, log = silentLogger) => {
     const client = clients.get(node)!;
     const existing = async () => {
-      const keep = ({ spec }: ServerApp) => spec.nodeName === node;
-      return (await listAll<ServerApp>(client, { resource: ncapps, keep })).items as ServerApp[];
+      const filter = ({ spec }: ServerApp) => spec.nodeName === node;
+      return (await listAll<ServerApp>(client, { resource: ncapps, filter })).items as ServerApp[];
     };
     const mirrors = createMirrors({ client, node, log });
     const sync = async (...apps: NCApp[]) => await mirrors.sync(apps, await existing(), true);

@@ -43,7 +43,7 @@ test("a resource that two controllers follow is listed and watched once, and eac
       }),
     });
     const whole = follow();
-    const none = follow({ keep: () => false });
+    const none = follow({ filter: () => false });
     const running = Promise.all([slim, whole, none].map(({ followers }) => followers.run(ending.signal)));
     await waitFor("the watch was read", () => whole.kept.get("one")?.metadata.resourceVersion === "11");
     await waitFor("one is deleted", () => whole.kept.size === 1);

@@ -26,11 +26,11 @@ export function follow(client: KubeClient, options: Partial<FollowOptions<NCApp>
   const restarts: RestartReason[] = [];
   let delay = 0;
   const backoff = { next: () => ++delay, reset: () => void (delay = 0) };
-  const keep = (app: NCApp) => app.spec?.nodeName === "node-a";
+  const filter = (app: NCApp) => app.spec?.nodeName === "node-a";
   const onRestart = (reason: RestartReason) => restarts.push(reason);
   const events = followList<NCApp>(
     client,
-    { resource: ncapps, keep, backoff, onRestart, ...options },
+    { resource: ncapps, filter, backoff, onRestart, ...options },
     stop.signal,
   );
 

@@ -31,7 +31,7 @@ export async function findPod(client: KubeClient, app: NCApp): Promise<AppName> 
     resource: pods,
     namespace,
     fieldSelector,
-    keep: isOfApp,
+    filter: isOfApp,
   });
   if (pod) return { namespace: pod.metadata.namespace!, name: pod.metadata.name };
   throw new Error(

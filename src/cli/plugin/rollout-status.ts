@@ -63,7 +63,7 @@ async function* changesOf(client: KubeClient, { metadata }: NCAppSet, signal: Ab
   const { namespace, name, uid } = metadata;
   const fieldSelector = `metadata.name=${name}`;
   const isIt = (set: NCAppSet) => set.metadata.name === name;
-  const options = { resource: ncappsets, namespace, fieldSelector, keep: isIt };
+  const options = { resource: ncappsets, namespace, fieldSelector, filter: isIt };
   for await (const event of followList<NCAppSet>(client, options, signal)) {
     if (event.type === "problem" && [401, 403, 404].some((status) => hasStatus(event.error, status))) {
       throw event.error;

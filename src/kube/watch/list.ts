@@ -2,7 +2,7 @@
  * Lists a resource, page by page.
  *
  * Guarantees: the result is complete, from one snapshot, and checked object by object. Anything that is not certainly the
- * requested list is a KubeError, never a shorter or empty list. Only what `keep` and `slim` leave stays in memory; the
+ * requested list is a KubeError, never a shorter or empty list. Only what `filter` and `slim` leave stays in memory; the
  * rest of a page is dropped before the next one is read.
  * Caveat: a page is decoded at once, so memory follows the page size; if pages are too large, smaller ones are requested.
  */
@@ -64,8 +64,8 @@ async function readPages<T extends KubeObject>(
       });
     }
     for (const item of page.items) {
-      const kept = select(item, options);
-      if (kept) items.push(kept);
+      const selected = select(item, options);
+      if (selected) items.push(selected);
     }
     resourceVersion = page.metadata.resourceVersion;
     next = page.metadata.continue || undefined;

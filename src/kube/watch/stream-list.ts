@@ -3,7 +3,7 @@
  * from the API server's cache, one object at a time instead of a page.
  *
  * Guarantees: the result is complete and checked object by object, as that of `listAll`: it exists only if the server has marked the
- * end of the objects. A server that cannot do this is a value, and costs at most `patience`. What `keep` and `slim` leave out is
+ * end of the objects. A server that cannot do this is a value, and costs at most `patience`. What `filter` and `slim` leave out is
  * dropped as it arrives.
  *
  * Servers that cannot: before 1.27 they reject `resourceVersionMatch` in a watch, later ones the parameter unless their feature gate
@@ -94,8 +94,8 @@ export function collectInitial<T extends KubeObject>(
   const why = objectProblem(object, options);
   if (why) return { kind: "invalid", why };
   const key = objectKey(object as T);
-  const kept = type === "DELETED" ? undefined : select(object as T, options);
-  if (kept) items.set(key, kept);
+  const selected = type === "DELETED" ? undefined : select(object as T, options);
+  if (selected) items.set(key, selected);
   else items.delete(key);
   return { kind: "more" };
 }

@@ -25,7 +25,7 @@ export interface FollowOptions<T> extends Selection<T> {
   /** Default: all namespaces. */
   namespace?: string;
   labelSelector?: string;
-  /** A hint: the server may not be able to filter by it, so `keep` must select the same objects. */
+  /** A hint: the server may not be able to filter by it, so `filter` must select the same objects. */
   fieldSelector?: string;
   pageSize?: number;
   /** List by a watch that starts with all objects, if the server can do that (stream-list.ts). */

@@ -169,10 +169,10 @@ export function createSteps<T extends KubeObject>(
   function toEvent(type: string, object: T): WatchEvent<T> | undefined {
     if (type === "BOOKMARK") return { type: "alive" };
     const key = objectKey(object);
-    const kept = type === "DELETED" ? undefined : select(object, settings);
-    if (kept) {
+    const selected = type === "DELETED" ? undefined : select(object, settings);
+    if (selected) {
       known.add(key);
-      return { type: "applied", object: kept };
+      return { type: "applied", object: selected };
     }
     return known.delete(key) ? { type: "deleted", object: tidy(object, resource) } : undefined;
   }

@@ -3,7 +3,7 @@
  *
  * Guarantees
  * - `listed` is a complete, valid list of one snapshot; the caller may replace all that it knew. Apart from that, only `deleted`
- *   removes objects, and it is certain: the server deleted the object, or the object no longer passes `keep`.
+ *   removes objects, and it is certain: the server deleted the object, or the object no longer passes `filter`.
  * - Events of one object keep the server's order; after a lost connection the watch resumes where it was, without a list.
  *   410 Gone leads to exactly one list.
  * - After `problem` nothing may be concluded until the next event of another type.

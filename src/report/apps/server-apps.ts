@@ -113,7 +113,7 @@ export class ServerApps {
     const { client, node, namespace, log, apps, releases, signal } = this.#options;
     const isHeld = ({ spec, status }: NCApp) => status?.nodeName === node && spec.nodeName !== node;
     const list = (fieldSelector?: string) =>
-      listAll<NCApp>(client, { resource: ncapps, namespace, fieldSelector, keep: isHeld, signal });
+      listAll<NCApp>(client, { resource: ncapps, namespace, fieldSelector, filter: isHeld, signal });
     while (!signal.aborted) {
       try {
         const { items } = await list(`status.nodeName=${node}`).catch((error) => {

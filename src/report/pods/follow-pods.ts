@@ -39,7 +39,7 @@ export async function followPods(options: FollowPodsOptions): Promise<void> {
       resource: pods,
       namespace,
       fieldSelector: `spec.nodeName=${node}`,
-      keep: (pod) => isMirrorPodOf(node, pod),
+      filter: (pod) => isMirrorPodOf(node, pod),
       slim: slimPod,
       pageSize,
       streaming: true,

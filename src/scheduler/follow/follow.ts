@@ -25,7 +25,7 @@ export function followCluster(hub: Hub, cluster: ClusterState, onChange: () => v
   });
   follow<Lease>({
     resource: leases,
-    options: { namespace: leaseNamespace, keep: isAgentLease, silenceMs: leaseTimes.silenceMs },
+    options: { namespace: leaseNamespace, filter: isAgentLease, silenceMs: leaseTimes.silenceMs },
     openMs: leaseTimes.openMs,
     replace: (items) => cluster.liveness.replaceLeases(items),
     apply: (object) => cluster.liveness.applyLease(object),

@@ -18,7 +18,7 @@ export async function loadCluster(
     listAll<Wire<V1LimitRange>>(client, { resource: limitRanges }),
     listAll<Wire<V1ResourceQuota>>(client, { resource: resourceQuotas }),
     listAll<Wire<V1Node>>(client, { resource: nodes }),
-    listAll<Lease>(client, { resource: leases, namespace: leaseNamespace, keep: isAgentLease }),
+    listAll<Lease>(client, { resource: leases, namespace: leaseNamespace, filter: isAgentLease }),
     listAll<SlimApp>(client, { resource: ncapps, slim }),
   ]);
   for (const item of classes.items) cluster.apps.applyPriorityClass(item);

@@ -21,7 +21,7 @@ test("listAll() reads every page and keeps the items that pass the filter", asyn
     lists([ncapp("d")], "10"),
   ];
   const { names, resourceVersion, queries } = await list((...args) => pages[args[2]]!(...args), {
-    keep: ({ spec }) => spec?.nodeName === "node-a",
+    filter: ({ spec }) => spec?.nodeName === "node-a",
     pageSize: 2,
     labelSelector: "tier=edge",
   });

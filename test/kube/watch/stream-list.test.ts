@@ -24,7 +24,7 @@ import {
 import { type Event, follow, type Follower } from "../follower.ts";
 
 const limit = { timeout: 30_000 };
-const expected = { resource: ncapps, keep: (app: NCApp) => app.spec.nodeName === "node-a" };
+const expected = { resource: ncapps, filter: (app: NCApp) => app.spec.nodeName === "node-a" };
 const parsed = (text: string) => JSON.parse(text);
 
 test("collectInitial() collects objects, and changes made meanwhile, until the end is marked", () => {
