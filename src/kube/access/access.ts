@@ -3,13 +3,13 @@
  *
  * Guarantees: tokens and certificates in files are read again when they change, plugins run again when their credential
  * expires; `describe()` and errors contain no secret. A changed kubeconfig is used without a restart, unless it names another server
- * (keep-resolved.ts).
+ * (credential-cache.ts).
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../lib/log.ts";
 import { type ChangingFile, changingFile } from "./changing-file.ts";
-import { keepResolved } from "./keep-resolved.ts";
+import { createCredentialCache } from "./credential-cache.ts";
 import { type Environment, parseProxy, proxyFromEnvironment } from "./proxy.ts";
 import type { Credentials, Headers, Resolve, Target, TlsMaterial } from "./resolution.ts";
 import { resolveInChild, writeResolution } from "./resolve-in-child.ts";
@@ -72,7 +72,7 @@ interface Source {
 export async function loadAccess(options: AccessOptions): Promise<KubeAccess> {
   const { env = {}, insecureSkipTlsVerify, caFile } = options;
   const source = options.kubeconfig
-    ? await keepResolved(kubeconfigResolver(options.kubeconfig, options), {
+    ? await createCredentialCache(kubeconfigResolver(options.kubeconfig, options), {
       ...options,
       ignoreServer: Boolean(options.server),
     })

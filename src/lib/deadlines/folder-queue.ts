@@ -1,6 +1,6 @@
 /**
- * Queues for folders that may be on a hung mount. Guarantees: a folder occupies at most one thread, and every call ends in time: while an
- * operation is overdue, others in that folder fail at once.
+ * Queues for folders that may be on a hung mount. Guarantees: a folder occupies at most one thread, and every call ends in time: while
+ * an operation is overdue, others in that folder fail at once.
  *
  * Caveat: an overdue operation continues when the mount answers again, though its caller has given up. It must release what it opens.
  */

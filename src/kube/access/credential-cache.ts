@@ -21,14 +21,14 @@ import {
   type Target,
 } from "./resolution.ts";
 
-export interface KeptResolution {
+export interface CredentialCache {
   readonly target: Target;
   credentials(): Promise<Credentials>;
   /** The server rejected the credential: the next `credentials()` waits for another one. */
   reject(): void;
 }
 
-export interface KeepOptions {
+export interface CredentialCacheOptions {
   log?: Pick<Logger, "info" | "warn">;
   now?: () => number;
   /** The time between two looks at the files. */
@@ -45,8 +45,11 @@ interface Known {
   renewAt: number;
 }
 
-/** Resolves for the first time; throws if the kubeconfig is invalid. A credential that cannot be had is an error of `credentials()` only. */
-export async function keepResolved(resolve: Resolve, options: KeepOptions = {}): Promise<KeptResolution> {
+/** Resolves for the first time; throws if the kubeconfig is invalid. A missing credential is an error of `credentials()` only. */
+export async function createCredentialCache(
+  resolve: Resolve,
+  options: CredentialCacheOptions = {},
+): Promise<CredentialCache> {
   const { log, now = Date.now, checkMs = 1000, ignoreServer = false } = options;
   const backoff = createBackoff({ initialMs: 1000, maxMs: 60_000, jitter: 0.5 });
   const first = await resolve({ rejected: false });

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type KeepOptions, keepResolved, renewalTime } from "../../../src/kube/access/keep-resolved.ts";
+import {
+  createCredentialCache,
+  type CredentialCacheOptions,
+  renewalTime,
+} from "../../../src/kube/access/credential-cache.ts";
 import { type Credentials, stampFiles } from "../../../src/kube/access/resolution.ts";
 import { waitFor } from "../../wait-for.ts";
 import { replace, withFiles } from "./kubeconfigs.ts";
@@ -15,7 +19,7 @@ interface Answer {
 }
 
 /** A resolution that gives the answers one after the other, then the last one again and again. */
-async function keep(answers: Answer[], paths: string[] = [], options: KeepOptions = {}) {
+async function setUp(answers: Answer[], paths: string[] = [], options: CredentialCacheOptions = {}) {
   const requests: boolean[] = [];
   const said: string[] = [];
   let time = 1_000_000;
@@ -24,7 +28,7 @@ async function keep(answers: Answer[], paths: string[] = [], options: KeepOption
       `${message} ${JSON.stringify(fields, (_, value) => value instanceof Error ? value.message : value)}`,
     );
   };
-  const kept = await keepResolved(async ({ rejected }) => {
+  const cache = await createCredentialCache(async ({ rejected }) => {
     const answer = answers[Math.min(requests.length, answers.length - 1)]!;
     requests.push(rejected);
     if (answer.invalid) throw new Error(answer.invalid);
@@ -40,17 +44,17 @@ async function keep(answers: Answer[], paths: string[] = [], options: KeepOption
     return { target, credentials: fails ? Promise.reject(new Error(fails)) : Promise.resolve(credentials) };
   }, { now: () => time, log: { info: say, warn: say }, checkMs: 0, ...options });
   return {
-    kept,
+    cache,
     requests,
     said,
-    token: async () => String((await kept.credentials()).headers.authorization).replace("Bearer ", ""),
+    token: async () => String((await cache.credentials()).headers.authorization).replace("Bearer ", ""),
     pass: (ms: number) => time += ms,
     now: () => time,
   };
 }
 
-test("keepResolved() resolves once for all callers while nothing happens", async () => {
-  const { token, requests } = await keep([{ token: "a" }]);
+test("createCredentialCache() resolves once for all callers while nothing happens", async () => {
+  const { token, requests } = await setUp([{ token: "a" }]);
   assert.deepEqual(await Promise.all([token(), token(), token()]), ["a", "a", "a"]);
   assert.deepEqual(requests, [false]);
 });
@@ -61,8 +65,8 @@ test("renewalTime() is a minute before the expiry, or a quarter of a short life"
   assert.equal(renewalTime({}, 0), Infinity);
 });
 
-test("keepResolved() renews in the background before the expiry, and makes callers wait after it", async () => {
-  const scene = await keep([{ token: "a", expiresAt: 1_100_000 }, { token: "b", expiresAt: 1_200_000 }, {
+test("createCredentialCache() renews in the background before the expiry, and makes callers wait after it", async () => {
+  const scene = await setUp([{ token: "a", expiresAt: 1_100_000 }, { token: "b", expiresAt: 1_200_000 }, {
     token: "c",
   }]);
   assert.equal(await scene.token(), "a");
@@ -74,22 +78,22 @@ test("keepResolved() renews in the background before the expiry, and makes calle
   assert.deepEqual(scene.requests, [false, false, false]);
 });
 
-test("keepResolved() gets another credential after a rejection, and asks ever more rarely if it is the same", async () => {
-  const scene = await keep([{ token: "a" }, { token: "b" }]);
+test("createCredentialCache() gets another credential after a rejection, and asks ever more rarely if it is the same", async () => {
+  const scene = await setUp([{ token: "a" }, { token: "b" }]);
   assert.equal(await scene.token(), "a");
-  scene.kept.reject();
+  scene.cache.reject();
   assert.equal(await scene.token(), "b");
   assert.deepEqual(scene.requests, [false, true]);
   for (let times = 0; times < 100; times++) {
-    scene.kept.reject();
+    scene.cache.reject();
     assert.equal(await scene.token(), "b");
     scene.pass(100);
   }
   assert.ok(scene.requests.length <= 8, `${scene.requests.length} resolutions in 10 s`);
 });
 
-test("keepResolved() keeps the last good credential while a renewal fails, and says so", async () => {
-  const scene = await keep([{ token: "a", expiresAt: 1_100_000 }, { fails: "please log in" }, {
+test("createCredentialCache() keeps the last good credential while a renewal fails, and says so", async () => {
+  const scene = await setUp([{ token: "a", expiresAt: 1_100_000 }, { fails: "please log in" }, {
     invalid: "broken",
   }, {
     token: "b",
@@ -107,21 +111,21 @@ test("keepResolved() keeps the last good credential while a renewal fails, and s
   assert.equal(await scene.token(), "b");
 });
 
-test("keepResolved() starts without a credential, and reports its problem to callers until there is one", async () => {
-  const scene = await keep([{ fails: "no network" }, { token: "a" }]);
+test("createCredentialCache() starts without a credential, and reports its problem to callers until there is one", async () => {
+  const scene = await setUp([{ fails: "no network" }, { token: "a" }]);
   await assert.rejects(scene.token(), /no network/);
   await assert.rejects(scene.token(), /no network/);
   scene.pass(2000);
   assert.equal(await scene.token(), "a");
 });
 
-test("keepResolved() refuses to start with an invalid kubeconfig", async () => {
-  await assert.rejects(keep([{ invalid: "config: not valid YAML" }]), /not valid YAML/);
+test("createCredentialCache() refuses to start with an invalid kubeconfig", async () => {
+  await assert.rejects(setUp([{ invalid: "config: not valid YAML" }]), /not valid YAML/);
 });
 
-test("keepResolved() uses changed files without a rejection, also one that appears later", async () => {
+test("createCredentialCache() uses changed files without a rejection, also one that appears later", async () => {
   await withFiles({ config: "1" }, async (at) => {
-    const scene = await keep([{ token: "a" }, { token: "b" }, { token: "c" }], [at("config"), at("later")]);
+    const scene = await setUp([{ token: "a" }, { token: "b" }, { token: "c" }], [at("config"), at("later")]);
     assert.equal(await scene.token(), "a");
     await replace(at("config"), "2");
     await waitFor("the changed file is used", async () => await scene.token() === "b");
@@ -131,9 +135,9 @@ test("keepResolved() uses changed files without a rejection, also one that appea
   });
 });
 
-test("keepResolved() looks at a changed file at once, even after failures", async () => {
+test("createCredentialCache() looks at a changed file at once, even after failures", async () => {
   await withFiles({ config: "1" }, async (at) => {
-    const scene = await keep([{ token: "a" }, { invalid: "config: not valid YAML" }, { token: "b" }], [
+    const scene = await setUp([{ token: "a" }, { invalid: "config: not valid YAML" }, { token: "b" }], [
       at("config"),
     ]);
     await scene.token();
@@ -146,23 +150,23 @@ test("keepResolved() looks at a changed file at once, even after failures", asyn
   });
 });
 
-test("keepResolved() never changes the server, nor sends it the credential for another", async () => {
-  const scene = await keep([{ token: "a" }, { token: "b", server: "https://other.test" }]);
+test("createCredentialCache() never changes the server, nor sends it the credential for another", async () => {
+  const scene = await setUp([{ token: "a" }, { token: "b", server: "https://other.test" }]);
   await scene.token();
-  scene.kept.reject();
+  scene.cache.reject();
   assert.equal(await scene.token(), "a");
   assert.match(scene.said.join(), /names another server, https:\/\/other\.test: restart to use it/);
-  const override = await keep([{ token: "a" }, { token: "b", server: "https://other.test" }], [], {
+  const override = await setUp([{ token: "a" }, { token: "b", server: "https://other.test" }], [], {
     ignoreServer: true,
   });
-  override.kept.reject();
+  override.cache.reject();
   assert.equal(await override.token(), "a");
-  override.kept.reject();
+  override.cache.reject();
   assert.equal(await override.token(), "b");
 });
 
-test("keepResolved() passes on a warning", async () => {
-  const { token, said } = await keep([{ token: "a", warning: "cannot save the new refresh token" }]);
+test("createCredentialCache() passes on a warning", async () => {
+  const { token, said } = await setUp([{ token: "a", warning: "cannot save the new refresh token" }]);
   await token();
   assert.match(said.join(), /cannot save the new refresh token/);
 });
