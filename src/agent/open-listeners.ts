@@ -6,12 +6,12 @@ import { type Authorize, createServerApp, type Listener } from "../server/app.ts
 import {
   createLocalToken,
   isLoopbackHost,
-  keepOpen,
   type KeyPairFiles,
   listenOnPort,
   listenOnSocket,
   listenWithTLS,
   type OpenListener,
+  openWithRetry,
   type PortProblems,
   readKeyPair,
 } from "../server/listen/listen.ts";
@@ -68,8 +68,8 @@ export async function openListeners(
     found.push(address);
     if (!isStarting) log.info("serving", { address });
   };
-  const keep = async (address: string, open: () => Promise<OpenListener>) => {
-    const listener = await keepOpen(address, open, { log, problems, onOpen });
+  const openAt = async (address: string, open: () => Promise<OpenListener>) => {
+    const listener = await openWithRetry(address, open, { log, problems, onOpen });
     opened.defer(() => listener.close());
   };
 
@@ -81,12 +81,12 @@ export async function openListeners(
   }
   for (const address of loopback) {
     const app = serve({ kind: "loopback", isOwnHost: isLoopbackHost, authorize: local?.authorize });
-    await keep(address, () => listenOnPort(app, address));
+    await openAt(address, () => listenOnPort(app, address));
   }
   for (const address of guard ? others : []) {
     const app = serve({ kind: "tls", authorize: guard!.authorize });
     const readPair = () => readKeyPair(guard!.files);
-    await keep(address, () => listenWithTLS(app, address, { flag: "--listen", readPair, log }));
+    await openAt(address, () => listenWithTLS(app, address, { flag: "--listen", readPair, log }));
   }
   isStarting = false;
   return { addresses: found, dashboardURL };

@@ -64,13 +64,13 @@ export async function lead(
       return !stopping.signal.aborted;
     };
     signal.addEventListener("abort", stop, { once: true });
-    const keeping = keep(candidate, { log, retryMs, isLeader }, stopping.signal).finally(stop);
+    const renewing = renewUntilLost(candidate, { log, retryMs, isLeader }, stopping.signal).finally(stop);
     try {
       await work({ signal: stopping.signal, isLeader, predecessor: candidate.predecessor });
     } finally {
       stop();
       signal.removeEventListener("abort", stop);
-      await keeping;
+      await renewing;
       await candidate.release().catch((error) => log.debug("cannot give the Lease back", { error }));
     }
     if (!signal.aborted) log.warn("not leading any more", { identity, lease });
@@ -169,7 +169,7 @@ async function acquire(
   }
 }
 
-async function keep(
+async function renewUntilLost(
   candidate: Candidate,
   { log, retryMs, isLeader }: { log: Logger; retryMs: number; isLeader: () => boolean },
   signal: AbortSignal,

@@ -187,7 +187,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
         if (renewed === undefined || done && !renewed) void register();
         renewed = done;
       };
-      const keepNode = async () => {
+      const maintainNode = async () => {
         if (!await settled) return;
         await Promise.all([leases?.run(signal, onRenewal), repeat(periodMs, signal, register, log)]);
         await checking?.catch(() => {});
@@ -195,7 +195,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       const settled = options.settled?.(signal) ?? true;
       // The first Lease should contain measured values.
       await observe();
-      await Promise.all([repeat(() => observeDelay(usage, periodMs), signal, observe, log), keepNode()]);
+      await Promise.all([repeat(() => observeDelay(usage, periodMs), signal, observe, log), maintainNode()]);
     },
   };
 }

@@ -37,7 +37,7 @@ export interface SetWriter {
 }
 
 /** Objects at the server, and in the store as far as `slim` leaves them. */
-interface Kept<T extends Stored> {
+interface Collection<T extends Stored> {
   resource: KubeResource;
   objects: Objects<T>;
   stored: ObjectStore<T>;
@@ -48,19 +48,19 @@ interface Kept<T extends Stored> {
 type Target = Pick<Meta, "namespace" | "name"> & Partial<Meta>;
 
 export function createSetWriter(client: KubeClient, store: Store, signal: AbortSignal): SetWriter {
-  const kept = <T extends Stored>(
+  const collectionOf = <T extends Stored>(
     resource: KubeResource,
     stored: ObjectStore<T>,
     slim?: (object: T) => T,
-  ): Kept<T> => ({ resource, stored, slim, objects: objectsOf<T>(client, resource, { signal }) });
-  const apps = kept(ncapps, store.apps, slim);
-  const revisions = kept(controllerRevisions, store.revisions);
-  const sets = kept(ncappsets, store.sets);
+  ): Collection<T> => ({ resource, stored, slim, objects: objectsOf<T>(client, resource, { signal }) });
+  const apps = collectionOf(ncapps, store.apps, slim);
+  const revisions = collectionOf(controllerRevisions, store.revisions);
+  const sets = collectionOf(ncappsets, store.sets);
   /** By the uid of the set. */
   const unsure = new Map<string, Map<string, () => Promise<unknown>>>();
 
   /** Brings the newest version of an object into the store. */
-  const read = async <T extends Stored>({ objects, stored, ...selection }: Kept<T>, target: Target) => {
+  const read = async <T extends Stored>({ objects, stored, ...selection }: Collection<T>, target: Target) => {
     const { namespace, name, uid = "" } = target;
     const object = await objects.read({ namespace, name });
     if (object) stored.apply(select(object, selection)!);
@@ -70,11 +70,11 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
   /** `send` returns the object as it is then; undefined if it is gone. */
   const write = async <T extends Stored>(
     set: AppSet,
-    kept: Kept<T>,
+    collection: Collection<T>,
     target: Target,
     send: () => Promise<T | undefined>,
   ): Promise<Written> => {
-    const { stored, ...selection } = kept;
+    const { stored, ...selection } = collection;
     const { namespace, name, uid, resourceVersion } = target;
     const key = appKey(namespace, name);
     try {
@@ -86,27 +86,35 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
     } catch (error) {
       // A test of a JSON patch that fails is answered with 422.
       if (isOutdated(error) || hasStatus(error, 422)) {
-        await read(kept, target);
+        await read(collection, target);
         // Otherwise the server has another reason, and would reject it again.
         if (stored.get(key)?.metadata.resourceVersion !== resourceVersion) return "outdated";
       } else if (!wasAnswered(error)) {
         const ofSet = unsure.get(set.metadata.uid) ?? new Map();
-        unsure.set(set.metadata.uid, ofSet.set(`${kept.resource.plural} ${key}`, () => read(kept, target)));
+        unsure.set(
+          set.metadata.uid,
+          ofSet.set(`${collection.resource.plural} ${key}`, () => read(collection, target)),
+        );
       }
       throw error;
     }
   };
 
-  const create = <T extends Stored>(set: AppSet, kept: Kept<T>, name: string, body: object) =>
-    write(set, kept, { namespace: set.metadata.namespace, name }, () => kept.objects.create(body));
+  const create = <T extends Stored>(set: AppSet, collection: Collection<T>, name: string, body: object) =>
+    write(
+      set,
+      collection,
+      { namespace: set.metadata.namespace, name },
+      () => collection.objects.create(body),
+    );
 
   const patch = <T extends Stored>(
     set: AppSet,
-    kept: Kept<T>,
+    collection: Collection<T>,
     { metadata }: { metadata: Meta },
     change: object,
     subresource?: string,
-  ) => write(set, kept, metadata, () => kept.objects.patch({ ...metadata, subresource }, change));
+  ) => write(set, collection, metadata, () => collection.objects.patch({ ...metadata, subresource }, change));
 
   /** Applies a merge patch to the app that the plan has seen, and replaces what is in the server if that is the same. */
   const update = (set: AppSet, app: App, change: object) => {
@@ -125,9 +133,9 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
 
   const remove = <T extends Stored>(
     set: AppSet,
-    kept: Kept<T>,
+    collection: Collection<T>,
     { metadata }: { metadata: Meta },
-  ) => write(set, kept, metadata, () => kept.objects.remove(metadata));
+  ) => write(set, collection, metadata, () => collection.objects.remove(metadata));
 
   /** Reports whether the set is still there, by what the server has now. */
   const mayOwn = async ({ metadata }: AppSet) => {

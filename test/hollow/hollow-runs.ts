@@ -69,7 +69,7 @@ export function createHollowRuns(behave: Behave = () => ({}), now: () => number 
   const confinement: Confined["confinement"] = {
     whyNoLimits: "",
     prepare: () => Promise.reject(new Error("a hollow run has no cgroup")),
-    keep() {},
+    detach() {},
     leafOf: () => "",
     ensureCaps: capped,
     processes: async ({ runId }) => view(runId).processes,

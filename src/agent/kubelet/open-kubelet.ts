@@ -9,7 +9,7 @@ import {
   waitForStreams,
 } from "../../server/kubelet/kubelet.ts";
 import { createClientAuthority } from "../../server/listen/client-authority.ts";
-import { keepOpen, listenWithTLS, type PortProblems, readKeyPair } from "../../server/listen/listen.ts";
+import { listenWithTLS, openWithRetry, type PortProblems, readKeyPair } from "../../server/listen/listen.ts";
 import { readSelfSigned } from "../../server/listen/self-signed.ts";
 import { createAuthentication, createAuthorization } from "../../server/listen/token-review.ts";
 import type { AgentView } from "../../server/view.ts";
@@ -73,5 +73,5 @@ export async function openKubelet(
     };
   };
   const onOpen = (url: string) => log.info("serving the kubelet API", { address: url });
-  return await keepOpen(address, open, { log, problems: ports, onOpen });
+  return await openWithRetry(address, open, { log, problems: ports, onOpen });
 }

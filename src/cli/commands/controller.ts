@@ -147,12 +147,13 @@ async function control(
   io: Io,
   log: Logger,
 ): Promise<number> {
-  const [{ createHealthApp, runController }, { keepOpen, listenForHealth, listenOnPort }] = await Promise.all(
-    [
-      import("../../controller/controller.ts"),
-      import("../../server/listen/listen.ts"),
-    ],
-  );
+  const [{ createHealthApp, runController }, { openWithRetry, listenForHealth, listenOnPort }] = await Promise
+    .all(
+      [
+        import("../../controller/controller.ts"),
+        import("../../server/listen/listen.ts"),
+      ],
+    );
   const ports: PortProblems = new Map();
   const identity = `${hostname().toLowerCase()}_${randomUUID()}`;
   const controllers = name === "controller" ? names.join(",") : undefined;
@@ -168,12 +169,12 @@ async function control(
     serve: async (app) => {
       await using listeners = new AsyncDisposableStack();
       const onOpen = (address: string) => log.info("serving", { address });
-      const keep = async (address: string, open: () => Promise<OpenListener>) => {
-        const listener = await keepOpen(address, open, { log, problems: ports, onOpen });
+      const openAt = async (address: string, open: () => Promise<OpenListener>) => {
+        const listener = await openWithRetry(address, open, { log, problems: ports, onOpen });
         listeners.defer(() => listener.close());
       };
-      if (listen) await keep(listen, () => listenOnPort(app, listen));
-      if (healthListen) await keep(healthListen, () => listenForHealth(createHealthApp(app), healthListen));
+      if (listen) await openAt(listen, () => listenOnPort(app, listen));
+      if (healthListen) await openAt(healthListen, () => listenForHealth(createHealthApp(app), healthListen));
       const all = listeners.move();
       return { close: () => all.disposeAsync() };
     },

@@ -81,7 +81,7 @@ export function createPathChecker(
     idle = undefined;
     return shell;
   };
-  const keepShell = (shell: Shell) => {
+  const returnShell = (shell: Shell) => {
     if (idle) return endShell(shell);
     const timer = setTimeout(() => {
       idle = undefined;
@@ -106,7 +106,7 @@ export function createPathChecker(
       clearTimeout(timer);
       shell.onAnswer = undefined;
       hung.delete(path);
-      if (answer) keepShell(shell);
+      if (answer) returnShell(shell);
       done(answer ?? new Error(`${label}: the shell that checks paths has ended`));
       onEnd();
     };

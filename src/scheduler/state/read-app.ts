@@ -43,7 +43,7 @@ export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerNa
     reported: status.restarts !== undefined,
     finalizers: metadata.finalizers ?? none,
     problem,
-    status: keptStatus(status),
+    status: usedStatus(status),
   };
 }
 
@@ -113,7 +113,7 @@ function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: SlimSp
 
 const anywhere: Placement = { key: "", nodeSelector: [], preferred: [], tolerations: [] };
 
-function keptStatus(status: SlimStatus): AppStatus {
+function usedStatus(status: SlimStatus): AppStatus {
   const { phase, reason, message, ready, observedGeneration, nodeName, nominatedNodeName, conditions } =
     status;
   return {

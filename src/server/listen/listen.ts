@@ -15,11 +15,11 @@ import process from "node:process";
 import { ensureFolder } from "../../lib/files.ts";
 import { isLoopback, parseAddress } from "../../lib/special-addresses.ts";
 import { type Bounds, createBoundedServer, defaultBounds } from "./bounded-server.ts";
-import type { OpenListener } from "./keep-open.ts";
+import type { OpenListener } from "./open-with-retry.ts";
 import { closeServer, listenAt, listening } from "./listening.ts";
 
 export type { TakeOver } from "./bounded-server.ts";
-export { keepOpen, type OpenListener, type PortProblems } from "./keep-open.ts";
+export { type OpenListener, openWithRetry, type PortProblems } from "./open-with-retry.ts";
 export { type KeyPairFiles, readKeyPair } from "./key-pair.ts";
 export { createLocalToken } from "./local-token.ts";
 export { listenWithTLS } from "./tls-listener.ts";

@@ -4,7 +4,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { errorCode } from "../../lib/files.ts";
 import { parseAddress } from "../../lib/special-addresses.ts";
-import { type OpenListener, PortError } from "./keep-open.ts";
+import { type OpenListener, PortError } from "./open-with-retry.ts";
 
 /** Listens on `host:port`, or `:port` for every address; `flag` is where the address comes from. */
 export async function listenAt(

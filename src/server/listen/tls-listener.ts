@@ -17,7 +17,7 @@ import {
   type ServerTls,
   type WebApp,
 } from "./bounded-server.ts";
-import type { OpenListener } from "./keep-open.ts";
+import type { OpenListener } from "./open-with-retry.ts";
 import { listenAt } from "./listening.ts";
 
 export interface TLSListenerOptions {

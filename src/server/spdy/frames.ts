@@ -48,7 +48,7 @@ const bits31 = 0x7fffffff;
 export class FrameReader {
   readonly #maxControlBytes: number;
   /** The start of a frame's head or of a control frame. */
-  #kept: Buffer = Buffer.alloc(0);
+  #pending: Buffer = Buffer.alloc(0);
   /** The data frame whose payload arrives. */
   #data: { stream: number; fin: boolean; missing: number } | undefined;
 
@@ -59,8 +59,8 @@ export class FrameReader {
   /** Yields the frames that the chunk completes. Throws a SpdyError; after that nothing can be read. */
   *read(chunk: Uint8Array): Generator<Frame> {
     const view = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
-    let bytes: Buffer = this.#kept.length === 0 ? view : Buffer.concat([this.#kept, view]);
-    this.#kept = Buffer.alloc(0);
+    let bytes: Buffer = this.#pending.length === 0 ? view : Buffer.concat([this.#pending, view]);
+    this.#pending = Buffer.alloc(0);
     for (;;) {
       const data = this.#data ?? startOfData(bytes);
       if (data) {
@@ -78,7 +78,7 @@ export class FrameReader {
       const length = this.#controlLength(bytes);
       if (length === undefined || bytes.length < length) {
         // A copy: the rest of the chunk must not stay in memory for a few bytes.
-        this.#kept = Buffer.from(bytes);
+        this.#pending = Buffer.from(bytes);
         return;
       }
       const frame = parseControl(bytes.subarray(0, length));

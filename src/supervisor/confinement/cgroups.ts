@@ -111,7 +111,7 @@ export function createCgroupConfinement(
       const state = await setCaps(run, caps);
       return { keeper: root.keeper, leaf: cgroups.openRun(appDir(run.folder), run.runId), caps: state };
     },
-    keep: (pid) => cgroups.moveProcess(pid, root.keeper),
+    detach: (pid) => cgroups.moveProcess(pid, root.keeper),
     leafOf: runDir,
     ensureCaps,
     processes,

@@ -50,7 +50,7 @@ export function createMarkerConfinement(
   return {
     whyNoLimits: why,
     prepare: async () => ({ keeper: "", leaf: "", caps: unlimited }),
-    keep: () => {},
+    detach: () => {},
     leafOf: () => "",
     ensureCaps: async () => ({ ...unlimited, message: `${why}; ${mayLoseProcesses}` }),
     processes: async (run) => (await findAny(run)).map(({ pid }) => pid),

@@ -38,7 +38,7 @@ export interface Confinement {
   /** Creates the cgroup of a run and sets the caps. The launcher gets both folders; "" means that there is none. */
   prepare(run: RunRef, caps: Caps): Promise<{ keeper: string; leaf: string; caps: CapsState }>;
   /** Moves a process of the agent to where it outlives the agent. */
-  keep(pid: number): void;
+  detach(pid: number): void;
   /** The folder that `prepare` creates for a run; "" if it creates none. */
   leafOf(run: RunRef): string;
   /** Sets the caps of the run's app again where they differ. */

@@ -7,7 +7,7 @@
  * - The answer is the requested user: an id must be equal, and libc itself (by `id`) must know a name. The name may be spelled
  *   differently: directories have several spellings for one user.
  * - A machine without getent has no users beyond its files.
- * - Many starts at once, as after a boot, share one lookup: answers are cached for `keepMs`, also negative ones. Errors are not.
+ * - Many starts at once, as after a boot, share one lookup: answers are cached for `ttlMs`, also negative ones. Errors are not.
  *
  * Caveat: getent also reports "no such user" if a name service is down and fails at once.
  */
@@ -31,7 +31,7 @@ export interface NameServiceOptions {
   timeoutMs?: number;
   /** Creates the signal that ends a lookup. */
   deadline?: (ms: number) => AbortSignal;
-  keepMs?: number;
+  ttlMs?: number;
   now?: () => number;
 }
 
@@ -39,15 +39,15 @@ export function createNameService({
   path = "/usr/sbin:/usr/bin:/sbin:/bin",
   timeoutMs = 5_000,
   deadline = AbortSignal.timeout,
-  keepMs = 10_000,
+  ttlMs = 10_000,
   now = steadyNow,
 }: NameServiceOptions = {}): NameService {
   const startLookup = (): Run => {
     const signal = deadline(timeoutMs);
     return async (program, args) => (await runProgram(program, args, { path, timeoutMs, signal })).toString();
   };
-  const findUser = cached((key) => lookUpUser(key, startLookup()), keepMs, now);
-  const findGroup = cached((key) => lookUpGroup(key, startLookup()), keepMs, now);
+  const findUser = cached((key) => lookUpUser(key, startLookup()), ttlMs, now);
+  const findGroup = cached((key) => lookUpGroup(key, startLookup()), ttlMs, now);
   return { findUser: (nameOrId) => findUser(String(numericId(nameOrId) ?? nameOrId)), findGroup };
 }
 
@@ -86,13 +86,13 @@ async function getent(database: "passwd" | "group", key: string, run: Run): Prom
 
 function cached<Answer>(
   ask: (key: string) => Promise<Answer>,
-  keepMs: number,
+  ttlMs: number,
   now: () => number,
 ): (key: string) => Promise<Answer> {
   const answers = new Map<string, { since: number; answer: Promise<Answer> }>();
   return (key) => {
     for (const [old, { since }] of answers) {
-      if (now() - since < keepMs) break;
+      if (now() - since < ttlMs) break;
       answers.delete(old);
     }
     const known = answers.get(key)?.answer;

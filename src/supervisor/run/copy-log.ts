@@ -16,11 +16,11 @@ import { readMarks } from "./launcher-marks.ts";
 /** Starts a copier for a run whose launcher was killed, if one of its processes has the pipe as its stdout or stderr. */
 export async function startCopier(
   run: RunRef & { log: string },
-  { mark, launcher, keep }: {
+  { mark, launcher, detach }: {
     mark: string;
     launcher: Pick<Launcher, "copyCommand">;
     /** Moves the copier to where it outlives the agent. */
-    keep: (pid: number) => void;
+    detach: (pid: number) => void;
   },
 ): Promise<void> {
   const { launcher: killed } = readMarks(mark);
@@ -31,7 +31,7 @@ export async function startCopier(
   const copier = spawn(file, args, { cwd: "/", env: {}, stdio: "ignore", detached: true });
   copier.unref();
   await once(copier, "spawn");
-  keep(copier.pid!);
+  detach(copier.pid!);
 }
 
 /** Where a command that is part of the app writes: the pipe of the run, as whoever copies from it has it; undefined for none. */

@@ -74,7 +74,7 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
       const deps = {
         ...options,
         mark: markPath(layout, run.id),
-        keep: (pid: number) => confinement.keep(pid),
+        detach: (pid: number) => confinement.detach(pid),
       };
       return startCopier(ref, deps).catch((error) =>
         options.log.warn("cannot copy the output of a run to its log", { app: keyOf(record.app), error })

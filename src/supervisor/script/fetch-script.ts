@@ -109,7 +109,7 @@ async function saveScript(
     } has the digest ${digest}, not ${sha256}: the download was discarded`;
     throw new StartError("DigestMismatch", message);
   }
-  const path = await download.keep();
+  const path = await download.commit();
   if (!sha256) {
     const etag = typeof headers.etag === "string" ? headers.etag : "";
     await cache.remember(source, { etag, origin: url.origin, digest });

@@ -38,8 +38,8 @@ export interface Download {
   write(chunk: Uint8Array): Promise<void>;
   digest(): string;
   /** Makes the file executable, moves it to its final path and returns that. */
-  keep(): Promise<string>;
-  /** Removes the file, unless it was kept. */
+  commit(): Promise<string>;
+  /** Removes the file, unless it was committed. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -92,7 +92,7 @@ async function openDownload(folder: string, now: () => number): Promise<Download
   const path = join(folder, `.download-${randomBytes(8).toString("hex")}`);
   const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   const hash = createHash("sha256");
-  let kept = false;
+  let committed = false;
   const digest = () => hash.copy().digest("hex");
   return {
     async write(chunk) {
@@ -100,19 +100,19 @@ async function openDownload(folder: string, now: () => number): Promise<Download
       await writeAll(file, chunk);
     },
     digest,
-    async keep() {
+    async commit() {
       const time = new Date(now());
       await file.utimes(time, time);
       await file.sync();
       await file.chmod(0o755);
       const target = join(folder, digest());
       await rename(path, target);
-      kept = true;
+      committed = true;
       return target;
     },
     async [Symbol.asyncDispose]() {
       await file.close();
-      if (!kept) await rm(path, { force: true });
+      if (!committed) await rm(path, { force: true });
     },
   };
 }

@@ -135,7 +135,7 @@ test("names that getent takes for an option or an id are never looked up", async
 test("concurrent lookups share one answer, which expires", async () => {
   let now = 0;
   const { path, asked } = await machineWith(directory);
-  const names = createNameService({ path, keepMs: 10_000, now: () => now });
+  const names = createNameService({ path, ttlMs: 10_000, now: () => now });
   const keys = ["svc@corp.example", "svc@corp.example", "ghost", "ghost"];
   assert.deepEqual(await Promise.all(keys.map(names.findUser)), [svc, svc, undefined, undefined]);
   assert.equal((await asked()).length, 3);

@@ -20,7 +20,7 @@ export class PortError extends Error {
   override name = "PortError";
 }
 
-export interface KeepOpenOptions {
+export interface RetryOptions {
   log: Logger;
   problems: PortProblems;
   /** Called with the address once it is served. */
@@ -29,10 +29,10 @@ export interface KeepOpenOptions {
 }
 
 /** Opens a port, or retries until it is closed; the reason is logged once and kept in `problems`. Other errors of the first attempt are thrown. */
-export async function keepOpen(
+export async function openWithRetry(
   address: string,
   open: () => Promise<OpenListener>,
-  { log, problems, onOpen, backoff = createBackoff({ initialMs: 100, maxMs: 10_000 }) }: KeepOpenOptions,
+  { log, problems, onOpen, backoff = createBackoff({ initialMs: 100, maxMs: 10_000 }) }: RetryOptions,
 ): Promise<{ close(): Promise<void> }> {
   let listener: OpenListener | undefined;
   const attempt = async () => {

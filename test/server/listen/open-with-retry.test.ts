@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { Hono } from "hono";
 import { createAgentClient } from "../../../src/cli/agent-api/agent-api.ts";
 import { checkAgent } from "../../../src/cli/doctor/check-node.ts";
-import { keepOpen, listenOnPort, type PortProblems } from "../../../src/server/listen/listen.ts";
+import { listenOnPort, openWithRetry, type PortProblems } from "../../../src/server/listen/listen.ts";
 import { server as pair } from "../../kube/access/certificates.ts";
 import { createTestLog } from "../../report/test-log.ts";
 import { waitFor } from "../../wait-for.ts";
@@ -30,7 +30,7 @@ async function takePort() {
   };
 }
 
-test("keepOpen() logs a taken port once, retries, and serves as soon as it is free", async () => {
+test("openWithRetry() logs a taken port once, retries, and serves as soon as it is free", async () => {
   await using taken = await takePort();
   const [address, log, problems, served] = [
     `127.0.0.1:${taken.port}`,
@@ -43,7 +43,7 @@ test("keepOpen() logs a taken port once, retries, and serves as soon as it is fr
     attempts++;
     return listenOnPort(app, address);
   };
-  const listener = await keepOpen(address, open, {
+  const listener = await openWithRetry(address, open, {
     log,
     problems,
     onOpen: (found) => void served.push(found),
@@ -62,16 +62,16 @@ test("keepOpen() logs a taken port once, retries, and serves as soon as it is fr
   await listener.close();
 });
 
-test("keepOpen() throws what no retry can help, and stops retrying when it is closed", async () => {
+test("openWithRetry() throws what no retry can help, and stops retrying when it is closed", async () => {
   const options = { log: createTestLog(), problems: new Map(), onOpen() {}, backoff: often };
   await assert.rejects(
-    keepOpen("0.0.0.0:1", () => listenOnPort(app, "0.0.0.0:1"), options),
+    openWithRetry("0.0.0.0:1", () => listenOnPort(app, "0.0.0.0:1"), options),
     /only loopback addresses/,
   );
   await using taken = await takePort();
   const address = `127.0.0.1:${taken.port}`;
   let attempts = 0;
-  const listener = await keepOpen(address, () => (attempts++, listenOnPort(app, address)), options);
+  const listener = await openWithRetry(address, () => (attempts++, listenOnPort(app, address)), options);
   await waitFor("it retries", () => attempts > 1);
   await listener.close();
   const before = attempts;
