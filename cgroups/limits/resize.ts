@@ -92,7 +92,7 @@ function throttleAt(wanted: number): number {
 }
 
 /**
- * Returns `memory.max` for an app that uses more than its new cap: room for what it allocates between the reading and the write, while
+ * Returns `memory.max` for an app that uses more than its new cap: space for what it allocates between the reading and the write, while
  * `memory.high` throttles it. Less would kill.
  */
 function boundAbove(current: number): number {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { isSafeName, isSafeNamespace } from "./names.ts";
 
-/** Leaves room for the suffixes of temporary files in the 255 bytes that Linux file systems allow. */
+/** Leaves space for the suffixes of temporary files in the 255 bytes that Linux file systems allow. */
 const maxLength = 200;
 const digestLength = 16;
 

@@ -81,7 +81,7 @@ function createStep(options: LoopOptions, fail: (error: unknown) => void): (key:
     queue.park(key, decision.helpedBy);
     cluster.snapshot.nominate(decision.app, preemption?.node);
     if (decision.kind === "refuse") report(decision);
-    if (preemption && preemption.victims.length > 0) makeRoom(decision.app, preemption).catch(fail);
+    if (preemption && preemption.victims.length > 0) preempt(decision.app, preemption).catch(fail);
   };
 
   const report = ({ app, message, preemption }: Refusal) => {
@@ -90,7 +90,7 @@ function createStep(options: LoopOptions, fail: (error: unknown) => void): (key:
     recorder.record(eventTarget(app), { type: "Warning", reason: "FailedScheduling", message });
   };
 
-  const makeRoom = async (app: SchedulerApp, { node, victims }: Preemption) => {
+  const preempt = async (app: SchedulerApp, { node, victims }: Preemption) => {
     const why = `Preempted by ${app.key} on node ${node}`;
     const evictions = victims.map(({ key }) => {
       const victim = cluster.apps.get(key);

@@ -28,7 +28,7 @@ export class NodeEntry {
   /** Points of bound and leaving apps, plus a little for an app without a cap. Only for scores. */
   spreadCpu = 0;
   spreadMem = 0;
-  /** Apps for which preemption makes room here. A list, since it is usually empty. */
+  /** Apps for which preemption frees capacity here. A list, since it is usually empty. */
   nominated: readonly SchedulerApp[] = [];
   report: NodeReport | undefined;
   /** `spreadCpu` and `spreadMem` when the last report was received. */

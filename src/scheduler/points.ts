@@ -1,6 +1,6 @@
 /**
  * Shares of a node in points, whole thousandths of a percent, so that sums are exact in any order: with floating point, ten times 0.1
- * is not 1, and a full node would seem to have room.
+ * is not 1, and a full node would seem to have capacity.
  */
 
 export const wholeNode = 100_000;

@@ -1,6 +1,6 @@
 /**
  * Requeues parked apps that an event may unblock, and only those: each is checked against the node or the quota that changed. If many
- * apps wait for the same room, only as many are requeued as fit into it, so that the end of one app does not cause a thousand retries.
+ * apps wait for the same capacity, only as many are requeued as fit, so that the end of one app does not cause a thousand retries.
  */
 import type { EventSubjects } from "./inbox.ts";
 import { applyLimits, quotaProblem } from "./namespaces/namespaces.ts";
@@ -57,7 +57,7 @@ function requeueForNodes(
   }
 }
 
-/** Tries an app on copies of the nodes; where it fits, it stays, so that the next app finds less room. */
+/** Tries an app on copies of the nodes; where it fits, it stays, so that the next app finds less capacity. */
 function tryOn(
   app: SchedulerApp,
   trials: NodeEntry[],

@@ -47,9 +47,9 @@ export function findLeftOut(
   { maxApps = Infinity } = {},
 ): string[] {
   const known = new Set(observed.map(({ key }) => key));
-  const room = Math.max(0, maxApps - known.size);
+  const capacity = Math.max(0, maxApps - known.size);
   return [...apps].filter(([key, { app }]) => !known.has(key) && !app.metadata.deletionTimestamp)
-    .map(([key]) => key).slice(room);
+    .map(([key]) => key).slice(capacity);
 }
 
 /** Returns the apps whose source was removed from the agent's settings. */

@@ -23,8 +23,8 @@ export function layOut({ head, table, news }: Screen, { columns, rows }: Size): 
     "",
     ...table.map((line) => cut(line, columns)),
   ];
-  const room = Math.max(0, rows - 1 - lines.length - 1);
-  const shown = room > 0 ? news.slice(-room).map((line) => cut(line, columns)) : [];
+  const space = Math.max(0, rows - 1 - lines.length - 1);
+  const shown = space > 0 ? news.slice(-space).map((line) => cut(line, columns)) : [];
   return [...lines, ...(shown.length > 0 ? ["", ...shown] : [])].slice(0, rows - 1);
 }
 

@@ -41,6 +41,6 @@ function clock(ms: number): string {
 // A full line would make some terminals wrap. Control characters in a name would move the cursor.
 function cut(line: string, width: number): string {
   const characters = [...line.replace(/[\x00-\x1f\x7f-\x9f]/g, " ")];
-  const room = Math.max(1, width - 1);
-  return characters.length <= room ? characters.join("") : `${characters.slice(0, room - 1).join("")}…`;
+  const space = Math.max(1, width - 1);
+  return characters.length <= space ? characters.join("") : `${characters.slice(0, space - 1).join("")}…`;
 }

@@ -1,7 +1,7 @@
 /**
  * Decides whether the Node is Ready, by the checks of the node itself.
  *
- * It changes only after the checks have disagreed with it for `holdMs` without a break: a disk that is full for a moment, or has room
+ * It changes only after the checks have disagreed with it for `holdMs` without a break: a disk that is full for a moment, or has space
  * for a moment, must not make the Node flap. Only the first result counts at once, so that an agent that restarts on a broken node
  * does not report it Ready first. The message stays as it was at the change, since every new number would be another write
  * to the Node; `/readyz` has the current one.

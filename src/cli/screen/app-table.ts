@@ -84,7 +84,7 @@ export function appTable(
     .filter((title) => (scopeOf[title] ?? scope) === scope)
     .filter((title) => title !== "SET" || apps.some(ownerSet));
   const cells = apps.map((app) => cellsOf(app, now));
-  const titles = width > 0 && !wide ? withRoomForMessages(wanted, cells, width) : wanted;
+  const titles = width > 0 && !wide ? withSpaceForMessages(wanted, cells, width) : wanted;
   const rows = cells.map((row) => titles.map((title) => row[title]));
   // Painted after cutting: colors have no width.
   const [header = "", ...lines] = formatTable([titles, ...rows]);
@@ -103,16 +103,16 @@ export function appTable(
 const lessNeeded: readonly Title[] = ["NAMESPACE", "PID", "AGE"];
 const legible = 24;
 
-function withRoomForMessages(titles: Title[], cells: Cells[], width: number): Title[] {
+function withSpaceForMessages(titles: Title[], cells: Cells[], width: number): Title[] {
   const longest = Math.min(legible, Math.max(0, ...cells.map(({ MESSAGE }) => textWidth(MESSAGE))));
   const widthOf = (title: Title) => Math.max(title.length, ...cells.map((row) => textWidth(row[title]))) + 3;
-  const hasRoom = (shown: Title[]) =>
+  const fits = (shown: Title[]) =>
     shown.filter((title) => title !== "MESSAGE").reduce((sum, title) => sum + widthOf(title), longest) <=
       width;
   return lessNeeded.reduce((shown, title) => {
     const tells = title === "NAMESPACE" &&
       cells.some((row) => !["", defaultNamespace].includes(row.NAMESPACE));
-    return longest === 0 || hasRoom(shown) || tells ? shown : shown.filter((other) => other !== title);
+    return longest === 0 || fits(shown) || tells ? shown : shown.filter((other) => other !== title);
   }, titles);
 }
 

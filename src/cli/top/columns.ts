@@ -1,5 +1,5 @@
 /**
- * The columns of top that fit a terminal: the more important ones first, others where there is room. Pure.
+ * The columns of top that fit a terminal: the more important ones first, others where there is space. Pure.
  */
 import { type Cells, fitText, type Scope, textWidth } from "../screen/screen.ts";
 
@@ -50,19 +50,19 @@ export function fitColumns(rows: Cells[], width: number, scope: Scope, mark: Par
     Math.max(least, textWidth(title + (mark[title] ?? "")), ...rows.map((cells) => textWidth(cells[title])));
   const wanted = new Map(columns.map((column) => [column, natural(column)]));
   const widths = new Map<Column, number>();
-  let room = width + gap;
+  let space = width + gap;
   for (const column of columns.toSorted((a, b) => a.rank - b.rank)) {
     const least = column.grows ? Math.min(column.least!, wanted.get(column)!) : wanted.get(column)!;
-    if ((column.scope ?? scope) !== scope || (room < least + gap && column.rank > 0)) continue;
-    widths.set(column, Math.min(least, Math.max(0, room - gap)));
-    room -= least + gap;
+    if ((column.scope ?? scope) !== scope || (space < least + gap && column.rank > 0)) continue;
+    widths.set(column, Math.min(least, Math.max(0, space - gap)));
+    space -= least + gap;
   }
   for (const column of columns.filter(({ grows }) => grows)) {
     const has = widths.get(column);
-    if (has === undefined || room <= 0) continue;
-    const more = Math.min(room, wanted.get(column)! - has);
+    if (has === undefined || space <= 0) continue;
+    const more = Math.min(space, wanted.get(column)! - has);
     widths.set(column, has + more);
-    room -= more;
+    space -= more;
   }
   return columns.filter((column) => widths.has(column))
     .map((column) => ({ title: column.title, width: widths.get(column)!, align: column.align }));

@@ -32,17 +32,17 @@ export function layoutOf(state: Framed): Layout {
     Boolean(messageOf(state));
   const footer = rows >= 4 || mustAnswer;
   const titles = rows - Number(footer) >= 2;
-  const room = Math.max(0, rows - Number(footer) - Number(titles));
-  const head = Math.max(0, Math.min(lines, room - leastApps));
-  const blank = room - head > 2 * leastApps;
-  return { head, blank, titles, footer, list: Math.max(0, room - head - Number(blank)) };
+  const space = Math.max(0, rows - Number(footer) - Number(titles));
+  const head = Math.max(0, Math.min(lines, space - leastApps));
+  const blank = space - head > 2 * leastApps;
+  return { head, blank, titles, footer, list: Math.max(0, space - head - Number(blank)) };
 }
 
 export function listHeight(state: Framed): number {
   return layoutOf(state).list;
 }
 
-/** A line for the title of the log and one for the keys, if there is room. */
+/** A line for the title of the log and one for the keys, if there is space. */
 export function paneSize({ columns, rows }: Framed): PaneSize {
   return { width: columns, height: Math.max(1, rows - Number(rows >= 3) - Number(rows >= 4)) };
 }

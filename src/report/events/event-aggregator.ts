@@ -52,7 +52,7 @@ export interface Tallies {
 
 export interface TallyOptions {
   now: () => number;
-  /** Receives a tally that is dropped to make room. */
+  /** Receives a tally that is dropped for newer ones. */
   onDropped?: (tally: Tally) => void;
   maxTallies?: number;
   /** After a longer pause the same event is a new one. API servers delete Events after an hour by default. */

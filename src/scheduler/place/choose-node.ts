@@ -34,7 +34,7 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
   const context: ScoreContext = { policy, now };
   const weights = loadWeights[policy];
 
-  // Preemption made room there for this app: with another choice the victims would have ended for nothing.
+  // Preemption freed capacity there for this app: with another choice the victims would have ended for nothing.
   const nominated = snapshot.nominatedNode(app.key);
   if (nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 && fits(app, nominated, now)) {
     return { node: nominated.name, score: 0, feasible: 1, examined: 0 };
@@ -69,7 +69,7 @@ export function enoughNodes(nodes: number): number {
   return Math.floor(Math.min(nodes, 100 + Math.max(0, nodes - 100) / 50));
 }
 
-/** Reports whether the node has room for the app; node filters are not evaluated. */
+/** Reports whether the node has capacity for the app; node filters are not evaluated. */
 export function fits(app: SchedulerApp, node: NodeEntry, now: number): boolean {
   for (let at = 0; at < loadFilters.length; at++) if (!loadFilters[at]!.passes(app, node, now)) return false;
   return true;

@@ -2,7 +2,7 @@
  * Decides what to do with an app that waits for a node. Pure: it reads the cluster state and changes nothing.
  *
  * An app must be readable and must satisfy the rules of its namespace. Then `choose-node` finds a node: `filters/` excludes nodes,
- * `scores` ranks the rest. If no node fits, `refusals` says why, and `preempt` looks for apps of lower priority that could make room.
+ * `scores` ranks the rest. If no node fits, `refusals` says why, and `preempt` looks for apps of lower priority that could make way.
  * `explain` shows all of this for one app.
  */
 import { applyLimits, quotaProblem, type WrittenCaps } from "../namespaces/namespaces.ts";

@@ -14,7 +14,7 @@ import type { Policy, SchedulerApp } from "../types.ts";
 
 export interface Preemption {
   node: string;
-  /** Empty if leaving apps already make enough room. */
+  /** Empty if leaving apps already free enough capacity. */
   victims: SchedulerApp[];
 }
 
@@ -86,7 +86,7 @@ function compareCost(a: SchedulerApp[], b: SchedulerApp[]): number {
   return highestPriority(a) - highestPriority(b) || a.length - b.length || totalSize(a) - totalSize(b);
 }
 
-/** Without victims, below every priority: room that is already being made costs nothing. */
+/** Without victims, below every priority: capacity that is already being freed costs nothing. */
 function highestPriority(victims: SchedulerApp[]): number {
   return Math.max(-(2 ** 31), ...victims.map(({ priority }) => priority));
 }

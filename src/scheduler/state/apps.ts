@@ -179,7 +179,7 @@ export class Apps {
       return onSettled(app.key);
     }
     const changed = !before || requestChanged(before, app);
-    // Room that was made for it, perhaps by an earlier scheduler, is kept for what it requests now.
+    // Capacity that was freed for it, perhaps by an earlier scheduler, is kept for what it requests now.
     const nominated = snapshot.nominatedNode(app.key)?.name ?? app.status.nominatedNodeName;
     if (changed && nominated) snapshot.nominate(app, nominated);
     onWaiting(app, changed);

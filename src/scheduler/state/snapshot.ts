@@ -72,7 +72,7 @@ export class Snapshot {
     return true;
   }
 
-  /** Applies an agent's report; reports whether it may give apps more room or changes the pressures. */
+  /** Applies an agent's report; reports whether it may give apps more capacity or changes the pressures. */
   setReport(name: string, report: NodeReport): boolean {
     const node = this.#entry(name);
     const before = spare(node);
@@ -131,7 +131,7 @@ export class Snapshot {
     return this.#leaving.get(key);
   }
 
-  /** Keeps room on a node for an app; undefined cancels that. */
+  /** Reserves capacity on a node for an app; undefined cancels that. */
   nominate(app: SchedulerApp, nodeName: string | undefined): void {
     const before = this.#nominations.get(app.key);
     if (before) before.nominated = before.nominated.filter(({ key }) => key !== app.key);

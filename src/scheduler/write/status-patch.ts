@@ -6,7 +6,7 @@ import { isoSeconds } from "../../lib/time.ts";
 import type { SchedulerApp } from "../types.ts";
 
 export type StatusChange =
-  /** No node fits. `nominated`: the node where preemption makes room. */
+  /** No node fits. `nominated`: the node where preemption frees capacity. */
   | { kind: "refused"; message: string; nominated?: string }
   | { kind: "bound"; node: string }
   | { kind: "lost"; message: string }

@@ -144,7 +144,7 @@ function limitConnections(server: Server, max: number, takesOver: boolean): void
   // With TLS the socket of a request is not the accepted one; the addresses are the same.
   const find = (socket: Socket) => bySocket.get(socket) ?? byAddress.get(addressOf(socket));
 
-  const makeRoom = () => {
+  const closeOldest = () => {
     if (idle.size + busy.size < max) return;
     const oldest = first(idle, busy);
     if (!oldest) return;
@@ -154,7 +154,7 @@ function limitConnections(server: Server, max: number, takesOver: boolean): void
   };
 
   server.on("connection", (socket: Socket) => {
-    makeRoom();
+    closeOldest();
     const connection = { socket, requests: 0 };
     const address = addressOf(socket);
     bySocket.set(socket, connection);

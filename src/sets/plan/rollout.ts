@@ -81,7 +81,7 @@ export function planRollout(input: RolloutInput): Rollout {
   let underWay = [...disrupted].filter((slot) => current.has(slot)).length;
 
   const canaries = back ? "promoted" : canaryState(input, present, current);
-  let toCanary = canaries === "promoted" ? Infinity : canaryRoom(set, current.size);
+  let toCanary = canaries === "promoted" ? Infinity : canaryBudget(set, current.size);
   let toPartition = back ? Infinity : candidates.length - (update.partition ?? 0);
   const chosen: Candidate[] = [];
   const halted = paused || update.type === "OnDelete" || stopped && !back;
@@ -155,7 +155,7 @@ function canaryState(
 }
 
 /** How many more apps may be updated before the promotion. Apps that are updated already count. */
-function canaryRoom({ spec }: AppSet, updated: number): number {
+function canaryBudget({ spec }: AppSet, updated: number): number {
   const { count } = spec.update?.canary ?? {};
   return count === undefined ? Infinity : count - updated;
 }
