@@ -114,7 +114,7 @@ export interface ScriptExit {
   /** The exit status; 128 plus the signal if one ended the script. */
   code: number;
   at: number;
-  /** The signal that ended the script, 0 for none; undefined if its mark does not say. */
+  /** The signal that ended the script; 0 or absent for none. */
   signal?: number;
   /** The launcher got SIGTERM, too: not the app was stopped, but everything around it. */
   terminated?: boolean;

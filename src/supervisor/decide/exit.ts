@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import { parsePercent } from "../../api/percent.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { isoSeconds } from "../../lib/time.ts";
-import type { AppRecord, LastExit, Run, RunnableApp, RunView, ScriptExit } from "../types.ts";
+import type { AppRecord, LastExit, Run, RunnableApp, RunView } from "../types.ts";
 
 export interface ExitContext {
   app: RunnableApp;
@@ -15,12 +15,11 @@ export interface ExitContext {
 }
 
 export function describeExit(run: Run, view: RunView, { app, now, kills, tail }: ExitContext): LastExit {
-  const code = view.exit?.code;
-  const signal = view.exit ? signalOf(view.exit) : 0;
+  const { code, signal } = view.exit ?? {};
   const reason = exitReason(run, view, kills);
   return {
     ...(code === undefined ? {} : { code }),
-    ...(signal > 0 ? { signal: signalName(signal) } : {}),
+    ...(signal ? { signal: signalName(signal) } : {}),
     reason,
     startedAt: isoSeconds(run.startedAt ?? run.createdAt),
     finishedAt: isoSeconds(endOf(run, view, now)),
@@ -37,7 +36,7 @@ export function endOf(run: Run, view: RunView, now: number): number {
 
 /** Reports whether SIGKILL ended the script, as far as is known: any other status is the script's own. */
 export function wasKilled({ exit }: RunView): boolean {
-  return exit === undefined || signalOf(exit) === constants.signals.SIGKILL;
+  return exit === undefined || exit.signal === constants.signals.SIGKILL;
 }
 
 /** What the kernel did, with the cap that the user may want to raise. */
@@ -61,11 +60,6 @@ export function withLastExit(record: AppRecord, lastExit: LastExit): EndedRecord
 export function signalName(number: number): string {
   for (const [name, value] of Object.entries(constants.signals)) if (value === number) return name;
   return `SIG${number}`;
-}
-
-/** The signal that ended the script; 0 for none. A shell adds 128 to it, and the highest is 64; a status above is the script's own. */
-function signalOf({ code, signal }: ScriptExit): number {
-  return signal ?? (code > 128 && code <= 128 + 64 ? code - 128 : 0);
 }
 
 function exitReason(run: Run, view: RunView, kills: number): Reason {

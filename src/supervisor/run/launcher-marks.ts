@@ -137,15 +137,13 @@ export function runOfMark(file: string): string | undefined {
 
 function parseExit(text = "", path: string): ScriptExit | undefined {
   const [, code, terminated, signal, alone] =
-    /^exit (1?\d?\d|2[0-4]\d|25[0-5])\n(terminated\n)?(?:signal (\d|[1-5]\d|6[0-4])\n(alone\n)?)?/.exec(
-      text,
-    ) ??
+    /^exit (1?\d?\d|2[0-4]\d|25[0-5])\n(terminated\n)?signal (\d|[1-5]\d|6[0-4])\n(alone\n)?/.exec(text) ??
       [];
   if (code === undefined) return undefined;
   return {
     code: Number(code),
     at: writtenAt(path),
-    ...(signal === undefined ? {} : { signal: Number(signal) }),
+    signal: Number(signal),
     ...(terminated ? { terminated: true } : {}),
     ...(alone ? { alone: true } : {}),
   };

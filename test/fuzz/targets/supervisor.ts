@@ -110,10 +110,10 @@ const marks: Target = {
   name: "marks",
   covers: ["readMarks", "parseStat"],
   samples: [
-    "42 (sh) S 1 42 42 0 -1 4194304 1 0 0 0 12 3 4 5 20 0 1 0 998877 1000 100 0\u0001exit 3\n\u0001cannot enter /x: ENOENT\n",
-    "7 (a b) R 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0\u0001exit 137\n\u0001",
+    "42 (sh) S 1 42 42 0 -1 4194304 1 0 0 0 12 3 4 5 20 0 1 0 998877 1000 100 0\u0001exit 3\nsignal 0\n\u0001cannot enter /x: ENOENT\n",
+    "7 (a b) R 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0\u0001exit 137\nterminated\nsignal 9\n\u0001",
   ],
-  tokens: ["exit ", "\n", "\u0001", ") ", "(", "256", "000"],
+  tokens: ["exit ", "signal ", "\n", "\u0001", ") ", "(", "256", "000"],
   maxBytes: 8192,
   open(): Session {
     const folder = scratchFolder("marks");

@@ -22,7 +22,8 @@ const deleted = (spec?: NCAppSpec) => {
   return { ...app, metadata: { ...app.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
 };
 const kinds = (decision: ReturnType<typeof decide>) => decision.effects.map(({ kind }) => kind);
-const exited = (code: number) => viewWith({ exit: { code, at: start }, processes: [], launcherAlive: false });
+const exited = (code: number, signal?: number) =>
+  viewWith({ exit: { code, at: start, signal }, processes: [], launcherAlive: false });
 
 describe("a pending app", () => {
   test("without a script stays, and says that there is nothing to run", () => {
@@ -457,30 +458,19 @@ describe("an app that has ended", () => {
     assert.equal(end({ restartPolicy: "Never" }, 1).phase, "Failed");
   });
 
-  test("by a status above that of any signal has no signal", () => {
-    const signalOf = (code: number) => end({ restartPolicy: "Never" }, code).lastExit?.signal;
-    assert.deepEqual([signalOf(128), signalOf(143), signalOf(192), signalOf(193), signalOf(255)], [
-      undefined,
-      "SIGTERM",
-      "SIG64",
-      undefined,
-      undefined,
-    ]);
-  });
-
-  test("with status 137 by itself was not killed, if its launcher knows that", () => {
-    const ended = (signal: number | undefined) => {
-      const view = { ...exited(137), exit: { code: 137, at: start, signal }, kills: killCounts(1) };
+  test("with status 137 by itself was not killed", () => {
+    const ended = (signal: number) => {
+      const view = { ...exited(137, signal), kills: killCounts(1) };
       const { lastExit } = decide(running(), situation({ view })).record;
       return [lastExit?.code, lastExit?.signal, lastExit?.reason];
     };
     assert.deepEqual(ended(0), [137, undefined, "Error"]);
     assert.deepEqual(ended(9), [137, "SIGKILL", "OOMKilled"]);
-    assert.deepEqual(ended(undefined), [137, "SIGKILL", "OOMKilled"], "sh cannot tell");
+    assert.deepEqual(ended(64), [137, "SIG64", "Error"]);
   });
 
   test("keeps its status, signal, reason and last log lines", () => {
-    const { lastExit } = end({ restartPolicy: "Never" }, 137);
+    const { lastExit } = decide(running(), situation({ view: exited(137, 9), logTail: "last words" })).record;
     assert.deepEqual([lastExit?.code, lastExit?.signal, lastExit?.reason, lastExit?.message], [
       137,
       "SIGKILL",
@@ -490,7 +480,7 @@ describe("an app that has ended", () => {
   });
 
   test("by the kernel's own count was OOM killed", () => {
-    const view = { ...exited(137), kills: killCounts(3) };
+    const view = { ...exited(137, 9), kills: killCounts(3) };
     const { record, events } = decide(running(), situation({ view }));
     assert.deepEqual([record.lastExit?.reason, record.oomKills, events[0]?.reason], [
       "OOMKilled",
@@ -501,7 +491,8 @@ describe("an app that has ended", () => {
 
   test("by the kernel says so first, with the cap, whether or not it had left processes behind", () => {
     const app = appWith({ memPCT: "10%" });
-    const killed = viewWith({ exit: { code: 137, at: start }, kills: killCounts(1), launcherAlive: false });
+    const exit = { code: 137, at: start, signal: 9 };
+    const killed = viewWith({ exit, kills: killCounts(1), launcherAlive: false });
     const dying = decide(running({ app }), situation({ view: killed }));
     const words = "the kernel killed it: out of memory (memPCT 10)";
     assert.equal(dying.record.phase, "Stopping");

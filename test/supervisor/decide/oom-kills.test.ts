@@ -15,7 +15,7 @@ function twoRuns(oomPolicy: "Group" | "Process"): AppRecord {
 const alive = viewWith({ kills: killCounts(1) });
 const ended = (code: number) =>
   viewWith({
-    exit: { code, at: start + 1 },
+    exit: { code, at: start + 1, signal: code === 137 ? 9 : 0 },
     processes: [],
     launcherAlive: false,
     kills: killCounts(1),

@@ -56,7 +56,7 @@ test("listMarkedRuns() and removeMarks() know all files of a run", async () => {
   assert.deepEqual(await readdir(folder), []);
 });
 
-test("an exit mark has the status, the signal where it is known, and whether SIGTERM reached the launcher", async () => {
+test("an exit mark has the status, the signal, and whether SIGTERM reached the launcher", async () => {
   using temp = tempFolder();
   const mark = join(temp.path, "run-1");
   const read = async (text: string) => {
@@ -64,14 +64,14 @@ test("an exit mark has the status, the signal where it is known, and whether SIG
     const { code, signal, terminated, alone } = readMarks(mark).exit ?? {};
     return [code, signal, terminated, ...(alone ? ["alone"] : [])];
   };
-  assert.deepEqual(await read("exit 7\n"), [7, undefined, undefined]);
-  assert.deepEqual(await read("exit 7\nterminated\n"), [7, undefined, true]);
+  assert.deepEqual(await read("exit 7\nsignal 0\n"), [7, 0, undefined]);
+  assert.deepEqual(await read("exit 7\nterminated\nsignal 0\n"), [7, 0, true]);
   assert.deepEqual(await read("exit 137\nsignal 9\n"), [137, 9, undefined]);
   assert.deepEqual(await read("exit 137\nsignal 0\n"), [137, 0, undefined]);
   assert.deepEqual(await read("exit 192\nterminated\nsignal 64\n"), [192, 64, true]);
   assert.deepEqual(await read("exit 0\nsignal 0\nalone\n"), [0, 0, undefined, "alone"]);
   assert.deepEqual(await read("exit 0\nsignal 0\nalon"), [0, 0, undefined]);
-  assert.deepEqual(await read("exit 1\nsignal 65\n"), [1, undefined, undefined]);
+  assert.deepEqual(await read("exit 1\nsignal 65\n"), [undefined, undefined, undefined]);
   assert.deepEqual(await read("signal 9\n"), [undefined, undefined, undefined]);
 });
 
