@@ -53,8 +53,6 @@ export interface SchedulerApp {
   readonly deletedAt: number;
   /** It is being deleted, and its agent has reported that it has stopped. */
   readonly released: boolean;
-  /** An agent has reported it. */
-  readonly reported: boolean;
   readonly finalizers: readonly string[];
   /** Why its spec cannot be read, if so. */
   readonly problem?: string;

@@ -70,10 +70,6 @@ function whyReleased(
   const presence = presenceOf(holder);
   if (presence === "lost" || presence === "gone") return describe(holder, presence);
   if (app.status.nodeName) return undefined;
-  // An agent that reports without `nodeName` is of an earlier version: it stops the app when the object is gone.
-  if (app.status.nodeName === undefined && app.reported) {
-    return `the agent of node ${holder} does not report its end`;
-  }
   return now - app.deletedAt > app.graceMs + unreportedMs
     ? `the agent of node ${holder} never reported it`
     : undefined;

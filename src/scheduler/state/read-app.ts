@@ -39,8 +39,6 @@ export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerNa
     // `Apps` replaces it with the time by this clock.
     deletedAt: Date.parse(metadata.deletionTimestamp ?? "") || 0,
     released,
-    // Every report of an agent has it, and nothing else does.
-    reported: status.restarts !== undefined,
     finalizers: metadata.finalizers ?? none,
     problem,
     status: usedStatus(status),

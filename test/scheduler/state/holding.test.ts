@@ -65,10 +65,6 @@ test("the finalizer of a deleted app is removed when its agent has stopped it, a
   assert.equal(stepFor({ metadata: deleted }), "x/y", "it never had a node");
 });
 
-test("an agent of an earlier version, which reports no nodeName, does not keep a deleted app", () => {
-  assert.equal(stepFor({ nodeName: "a", status: old, metadata: { finalizers, deletionTimestamp } }), "");
-});
-
 test("a deleted app that no agent ever reported goes some time after its grace period", () => {
   const app = { nodeName: "a", metadata: { finalizers, deletionTimestamp } };
   assert.equal(stepFor(app), undefined);
