@@ -72,8 +72,8 @@ export function isProvenMirror({ metadata }: Marked): boolean {
 
 /**
  * Reports whether an agent made the object as a mirror of a local app. A copy (`kubectl get -o yaml | kubectl apply`) is an
- * ordinary app. An object without a uid in it counts if it has the exact form of a mirror: earlier agents wrote no uid, and an
- * agent may be killed before it does.
+ * ordinary app. An object without a uid in it counts if it has the exact form of a mirror: an agent may be killed before it writes
+ * the uid.
  */
 export function isMirror(app: Marked): boolean {
   const { [annotations.mirror]: mark, [annotations.mirrorOf]: name, [annotations.mirrorUid]: uid } =

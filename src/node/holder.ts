@@ -25,15 +25,13 @@ export function holderName({ host, state, boot, process }: AgentIdentity): strin
  */
 export function takeoverMs(
   holder: string | undefined,
-  { node, identity: { state, boot, isRunning }, leaseMs, periodMs }: {
-    node: string;
+  { identity: { state, boot, isRunning }, leaseMs, periodMs }: {
     identity: AgentIdentity;
     leaseMs: number;
     periodMs: number;
   },
 ): number {
-  // Older versions wrote the name of the node.
-  if (!holder || holder === node) return 0;
+  if (!holder) return 0;
   const [itsProcess = "", itsBoot, itsState] = holder.split("_").reverse();
   // Only one agent runs with a state folder.
   if (itsBoot === boot && (itsState === state || !isRunning(itsProcess))) return 0;

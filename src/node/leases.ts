@@ -73,7 +73,7 @@ export function createLeaseRenewer(options: LeaseRenewerOptions): LeaseRenewer {
   const judge = ({ spec }: Lease): Standing => {
     const holder = spec?.holderIdentity;
     const leaseMs = (spec?.leaseDurationSeconds ?? seconds) * 1000;
-    const waitMs = takeoverMs(holder, { node, identity, leaseMs, periodMs });
+    const waitMs = takeoverMs(holder, { identity, leaseMs, periodMs });
     if (!holder || waitMs === 0) return { kind: "free" };
     const text = JSON.stringify([holder, spec?.renewTime]);
     if (seen?.text !== text) seen = { text, since: steady(), renews: seen !== undefined };

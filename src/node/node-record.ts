@@ -20,7 +20,7 @@ export interface NodeRecord {
 
 const fileOf = (stateDir: string) => join(stateDir, "node.json");
 
-/** Returns undefined for a new state folder, one of an older version, and a damaged record. */
+/** Returns undefined for a new state folder and a damaged record. */
 export async function readNodeRecord(stateDir: string): Promise<NodeRecord | undefined> {
   const text = await readIfExists(fileOf(stateDir));
   try {

@@ -139,7 +139,7 @@ test("renewOnce() takes over a Lease that did not change while it lasts", async 
 test("renewOnce() does not wait for its own Lease, nor for one whose agent cannot run any more", async () => {
   const earlier = "renamed_5ca1ab1e_b0071_41-7";
   const ended = "edge-7_0ther_b0071_41-7";
-  for (const before of [holder, earlier, ended, "n1", ""]) {
+  for (const before of [holder, earlier, ended, ""]) {
     const { api, renewer, standings } = setUp();
     write(api, before, "2099-01-01T00:00:00.000000Z");
     await renewer.renewOnce();

@@ -82,10 +82,8 @@ export interface AgentStatus {
   node: string;
   startedAt: string;
   stateDir: string;
-  /** Absent for agents of an earlier version. */
-  logDir?: string;
-  /** `strict` is absent for agents of an earlier version. */
-  limits: { enforced: boolean; strict?: boolean; message: string };
+  logDir: string;
+  limits: { enforced: boolean; strict: boolean; message: string };
   launcher: { kind: "native" | "none"; message: string };
   sources: { name: string; ready: boolean; message: string }[];
   problems: { message: string; origin?: string; app?: string }[];
@@ -111,11 +109,11 @@ export async function connectAgent({ flags }: Invocation, { env }: Io): Promise<
 }
 
 export function createAgentClient(socket: string): AgentClient {
-  const list = async () => (await askAgent<{ items: NodeApp[] }>(socket, "/apps")).body.items;
-  const status = async () => (await askAgent<AgentStatus>(socket, "/status")).body;
+  const list = async () => (await askAgent<{ items: NodeApp[] }>(socket, "/apps")).items;
+  const status = () => askAgent<AgentStatus>(socket, "/status");
   const find = async (app: AppName) => {
     try {
-      return (await askAgent<NodeApp>(socket, appPath(app))).body;
+      return await askAgent<NodeApp>(socket, appPath(app));
     } catch (error) {
       if (error instanceof AgentError && error.status === 404) return undefined;
       throw error;
@@ -135,18 +133,17 @@ export function createAgentClient(socket: string): AgentClient {
   };
   return {
     status,
-    dashboard: async () => (await askAgent<{ url: string }>(socket, "/dashboard-url")).body.url,
+    dashboard: async () => (await askAgent<{ url: string }>(socket, "/dashboard-url")).url,
     list,
-    events: async () => (await askAgent<{ items: NodeEvent[] }>(socket, "/events")).body.items,
+    events: async () => (await askAgent<{ items: NodeEvent[] }>(socket, "/events")).items,
     find,
-    get: (app) => onApp(app, async () => (await askAgent<NodeApp>(socket, appPath(app))).body),
+    get: (app) => onApp(app, () => askAgent<NodeApp>(socket, appPath(app))),
     async *watch(app, signal) {
       try {
         const stream = streamFromAgent(socket, `${appPath(app)}?watch=true`, signal);
         for await (const line of jsonLines(stream, signal)) {
-          const { type, object } = line as { type?: string; object?: NodeApp };
-          // An agent of an earlier version answers with the app, and ends the response.
-          yield type === undefined ? line as NodeApp : type === "DELETED" ? undefined : object;
+          const { type, object } = line as { type: string; object: NodeApp };
+          yield type === "DELETED" ? undefined : object;
         }
       } catch (error) {
         if (!(error instanceof AgentError) || ![404, 429].includes(error.status)) throw error;
@@ -155,13 +152,12 @@ export function createAgentClient(socket: string): AgentClient {
     },
     async put(app, { dryRun = false } = {}) {
       const path = `${appPath(nameOf(app))}${dryRun ? "?dryRun=All" : ""}`;
-      const { status, body } = await askAgent<NodeApp & { outcome?: Omit<PutOutcome, "app"> }>(socket, path, {
-        method: "PUT",
-        body: app,
-      });
-      const { outcome, ...stored } = body;
-      // An agent of an earlier version does not tell.
-      return { change: status === 201 ? "created" : "configured", ...outcome, app: stored };
+      const { outcome, ...stored } = await askAgent<NodeApp & { outcome: Omit<PutOutcome, "app"> }>(
+        socket,
+        path,
+        { method: "PUT", body: app },
+      );
+      return { ...outcome, app: stored };
     },
     remove: (app) => onApp(app, async () => void await askAgent(socket, appPath(app), { method: "DELETE" })),
     act: (app, verb) =>

@@ -37,9 +37,9 @@ export async function askAgent<T>(
   socketPath: string,
   path: string,
   request: RequestOptions = {},
-): Promise<{ status: number; body: T }> {
-  const { status, body } = await send(socketPath, path, request);
-  return { status, body: parse(socketPath, await readText(body)) as T };
+): Promise<T> {
+  const { body } = await send(socketPath, path, request);
+  return parse(socketPath, await readText(body)) as T;
 }
 
 /** Yields the body of the response until the signal aborts. */

@@ -115,7 +115,7 @@ export async function checkAgent(client: Pick<AgentClient, "status">): Promise<F
       ...(limits.enforced ? [] : [
         {
           check: "limits",
-          ...unlimited(limits.message, limits.strict === false),
+          ...unlimited(limits.message, !limits.strict),
         },
       ]),
       describeLauncher(launcher),

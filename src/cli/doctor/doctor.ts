@@ -68,7 +68,7 @@ export const doctorCommand: Command = {
 };
 
 function enforceOf({ limits }: Pick<AgentStatus, "limits">): AgentSettings["enforce"] {
-  return limits.strict === false ? "best-effort" : "strict";
+  return limits.strict ? "strict" : "best-effort";
 }
 
 /** Removes what the agent reports about limits if a check here found the same. */

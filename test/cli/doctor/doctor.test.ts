@@ -173,7 +173,8 @@ test("problems that the agent reports are shown", async () => {
     node: "edge-7",
     startedAt: "",
     stateDir: "/var/lib/nckubelet",
-    limits: { enforced: false, message: "no cgroup v2" },
+    logDir: "/var/log/nckubelet",
+    limits: { enforced: false, strict: true, message: "no cgroup v2" },
     launcher: { kind: "native" as const, message: "/state/launcher-0" },
     sources: [{ name: "api-server", ready: false, message: "403 Forbidden" }],
     problems: [
