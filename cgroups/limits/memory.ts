@@ -3,8 +3,6 @@ import { parseFlat } from "../parse.ts";
 
 export interface MemoryStats {
   currentBytes: number;
-  /** The highest usage; since Linux 5.19. */
-  peakBytes: number | undefined;
   kills: OomKills;
 }
 

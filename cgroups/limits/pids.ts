@@ -1,10 +1,5 @@
 import { CgroupError } from "../error.ts";
 
-/** Usage of the pids controller: processes and threads. */
-export interface PidsStats {
-  current: number;
-}
-
 /** Returns the text of `pids.max`, or `max` without a cap. */
 export function pidsMaxFor(pidsMax: number | undefined): string {
   if (pidsMax === undefined) return "max";

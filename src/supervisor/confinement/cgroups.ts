@@ -44,7 +44,7 @@ export function createCgroupConfinement(
   const runDir = ({ folder, runId }: RunRef) => join(appDir(folder), cgroups.checkName(runId));
 
   const bootId = readBootId();
-  const measured = ["memory"].filter((name) => root.controllers.includes(name));
+  const hasMemory = root.controllers.includes("memory");
 
   const limitsOf = memoize((caps: Caps) =>
     cgroups.splitByControllers(cgroups.limitsFor(caps, size), root.controllers)
@@ -139,9 +139,9 @@ export function createCgroupConfinement(
         stopPolling();
       };
     },
-    usage: async (run) => readUsage(appDir(run.folder), runDir(run), { controllers: measured, bootId }),
+    usage: async (run) => readUsage(appDir(run.folder), runDir(run), { hasMemory, bootId }),
     kills({ folder }) {
-      const kills = measured.length > 0 ? cgroups.readKills(appDir(folder)) : undefined;
+      const kills = hasMemory ? cgroups.readKills(appDir(folder)) : undefined;
       const dir = kills && statSync(appDir(folder), { throwIfNoEntry: false });
       return dir && { cgroup: `${bootId} ${dir.ino}`, ...kills };
     },
@@ -168,9 +168,9 @@ export function createCgroupConfinement(
 function readUsage(
   dir: string,
   run: string,
-  { controllers, bootId }: { controllers: string[]; bootId: string },
+  { hasMemory, bootId }: { hasMemory: boolean; bootId: string },
 ): Usage | undefined {
-  const stats = cgroups.readStats(dir, { controllers });
+  const stats = cgroups.readStats(dir, { hasMemory });
   const folder = statSync(dir, { throwIfNoEntry: false });
   if (!stats || !folder) return undefined;
   const counters = `${bootId} ${folder.ino}`;
@@ -183,7 +183,6 @@ function readUsage(
     cpuSeconds: stats.cpu.usageUsec / 1e6,
     throttledSeconds: stats.cpu.throttledUsec / 1e6,
     memoryBytes: stats.memory?.currentBytes ?? sumResidentBytes(pids),
-    memoryPeakBytes: stats.memory?.peakBytes,
     processes: pids.length,
     ...(stats.memory ? { kills: { cgroup: counters, ...stats.memory.kills } } : {}),
   };

@@ -27,7 +27,6 @@ export interface Usage {
   cpuSeconds: number;
   throttledSeconds: number;
   memoryBytes: number;
-  memoryPeakBytes?: number;
   processes: number;
   kills?: KillCounts;
 }

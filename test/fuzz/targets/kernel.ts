@@ -71,11 +71,11 @@ const cgroupFolder: Target = {
     fixture("stats/memory.events"),
   ],
   tokens: ["\n", "0", "-1", "max"],
-  refusal: { name: "CgroupError", says: /\/(cpu|memory|pids)\./, maxLength: 700 },
+  refusal: { name: "CgroupError", says: /\/(cpu|memory)\./, maxLength: 700 },
   open(): Session {
     const folder = scratchFolder("cgroup");
     let turn = 0;
-    const files = ["cpu.stat", "memory.current", "memory.events", "pids.current"];
+    const files = ["cpu.stat", "memory.current", "memory.events"];
     for (const file of files) writeFileSync(join(folder, file), "");
     return {
       run(input) {

@@ -13,7 +13,6 @@ import { tempFolder } from "../../temp-folder.ts";
 const afterGroupKill = {
   "cpu.stat": "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n",
   "memory.current": "4096\n",
-  "pids.current": "0\n",
 };
 const events = (kills: number, groupKills: string) =>
   `low 0\nhigh 0\nmax 120\noom 1\noom_kill ${kills}\n${groupKills}`;
