@@ -18,30 +18,30 @@ import { ncapps } from "../kube/resources.ts";
 import { followList, type FollowOptions, type WatchEvent } from "../kube/watch/watch.ts";
 import { createHeldApps, type HeldApps, type HeldAppsOptions } from "./held-apps.ts";
 import {
+  createHealth,
   joinProblems,
   type Source,
-  type SourceHealth,
   sourceNames,
   type SourceProblem,
   type SourceSink,
 } from "./source.ts";
 
+const name = sourceNames.apiServer;
+
 export interface ApiServerOptions {
   node: string;
   /** Only one namespace instead of all. */
   namespace?: string;
-  name?: string;
   follow?: Omit<FollowOptions<NCApp>, "resource" | "namespace" | "fieldSelector" | "filter">;
   held?: Pick<HeldAppsOptions, "periodMs" | "now">;
-  now?: () => number;
 }
 
 export function createApiServerSource(
   client: KubeClient,
-  { node, namespace, name = sourceNames.apiServer, follow, held, now = Date.now }: ApiServerOptions,
+  { node, namespace, follow, held }: ApiServerOptions,
 ): Source {
   const server = client.access.describe();
-  let health: SourceHealth = { ready: false, message: `not listed yet: ${server}`, since: new Date(now()) };
+  const health = createHealth(`not listed yet: ${server}`);
   let listedOnce = false;
   /** What is wrong with apps, by key, and with the server, by the request that failed. */
   const invalid = new Map<string, SourceProblem[]>();
@@ -54,10 +54,7 @@ export function createApiServerSource(
     reported = JSON.stringify(problems);
     const [failure] = failures.values();
     const message = failure?.message ?? (listedOnce ? `following ${server}` : `not listed yet: ${server}`);
-    const ready = listedOnce && !failure;
-    if (health.ready !== ready || health.message !== message) {
-      health = { ready, message, since: new Date(now()) };
-    }
+    health.set(listedOnce && !failure, message);
   };
 
   const desired = (app: NCApp, holders: HeldApps): Desired<NCApp> => {
@@ -97,7 +94,7 @@ export function createApiServerSource(
 
   return {
     name,
-    health: () => health,
+    health: health.get,
     async run(sink, signal) {
       const filter = (app: NCApp) => app.spec?.nodeName === node;
       const fieldSelector = `spec.nodeName=${node}`;

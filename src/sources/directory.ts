@@ -26,16 +26,17 @@ import {
   unreadable,
 } from "./manifest-reading.ts";
 import {
+  createHealth,
   type LastKnown,
   type Source,
-  type SourceHealth,
   sourceNames,
   type SourceProblem,
   type SourceSink,
 } from "./source.ts";
 
+const name = sourceNames.manifests;
+
 export interface DirectoryOptions {
-  name?: string;
   rereadMs?: number;
   /** Editors write files in several steps: changes within this time are read as one. */
   settleMs?: number;
@@ -51,7 +52,6 @@ const readMs = 5000;
 export function createDirectorySource(
   folder: string,
   {
-    name = sourceNames.manifests,
     rereadMs = 20_000,
     settleMs = 50,
     lastKnown = () => [],
@@ -63,12 +63,8 @@ export function createDirectorySource(
   /** A file that is broken when the agent starts was valid once: the agent's records have the apps from then. */
   const knownFrom = (path: string) =>
     good ? [] : lastKnown().filter(({ origin }) => origin === path).map(({ app }) => app);
-  let health: SourceHealth = { ready: false, message: "not read yet", since: new Date() };
+  const health = createHealth("not read yet");
   let completeAt: number | undefined;
-
-  const setHealth = (ready: boolean, message: string) => {
-    if (health.ready !== ready || health.message !== message) health = { ready, message, since: new Date() };
-  };
 
   const readOnce = async (sink: SourceSink, signal: AbortSignal) => {
     let files: string[];
@@ -79,7 +75,7 @@ export function createDirectorySource(
       const message = error instanceof FileTimeoutError
         ? error.message
         : `cannot list ${folder}: ${folderErrors[errorCode(error)] ?? explainFileError(error)}`;
-      setHealth(false, message);
+      health.set(false, message);
       return sink.reportProblems([{ message, origin: folder }]);
     }
     const problems: SourceProblem[] = [];
@@ -92,7 +88,7 @@ export function createDirectorySource(
     const late = nextReadings.values().find(({ timedOut }) => timedOut);
     if (!late) completeAt = now();
     // After a failed read the reported problem has to be withdrawn.
-    if (health.ready && !late && isSame(readings, nextReadings)) return;
+    if (health.get().ready && !late && isSame(readings, nextReadings)) return;
     for (const [path, reading] of nextReadings) {
       problems.push(...reading.problems);
       next.set(path, mergeWithLastGood(reading, good?.get(path)?.map(({ app }) => app) ?? knownFrom(path)));
@@ -101,20 +97,20 @@ export function createDirectorySource(
     readings = nextReadings;
     sink.replace([...good].flatMap(([path, apps]) => apps.map((app) => localApp(app, name, path))));
     sink.reportProblems(problems);
-    if (late) return setHealth(false, late.problems[0]?.message ?? "");
+    if (late) return health.set(false, late.problems[0]?.message ?? "");
     const summary = problems.length > 0 && `${pluralize(problems.length, "problem")} in ${folder}`;
     const skipped = nextReadings.values().reduce((sum, reading) => sum + reading.skipped, 0);
-    setHealth(true, (summary || `${pluralize(good.size, "file")} read`) + describeSkipped(skipped));
+    health.set(true, (summary || `${pluralize(good.size, "file")} read`) + describeSkipped(skipped));
   };
 
   return {
     name,
     health() {
       const age = now() - (completeAt ?? now());
-      if (health.ready && age > overduePeriods * rereadMs + readMs) {
-        setHealth(false, `${folder} was last read ${Math.round(age / 1000)} s ago`);
+      if (health.get().ready && age > overduePeriods * rereadMs + readMs) {
+        health.set(false, `${folder} was last read ${Math.round(age / 1000)} s ago`);
       }
-      return health;
+      return health.get();
     },
     async run(sink, signal) {
       while (!signal.aborted) {

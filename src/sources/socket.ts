@@ -16,13 +16,15 @@ import { isoSeconds } from "../lib/time.ts";
 import { fileNameOf, readAppFiles, removeAppFile, writeAppFile } from "./app-files.ts";
 import { pluralize } from "./manifest-reading.ts";
 import {
+  createHealth,
   type LastKnown,
   type Source,
-  type SourceHealth,
   sourceNames,
   type SourceProblem,
   type SourceSink,
 } from "./source.ts";
+
+const name = sourceNames.socket;
 
 /** What an app that is put changes. */
 export type Change = "created" | "configured" | "unchanged";
@@ -43,7 +45,6 @@ export interface SocketSource extends Source {
 }
 
 export interface SocketOptions {
-  name?: string;
   /** The apps of this source in the agent's records, for broken files. */
   lastKnown?: () => Pick<LastKnown, "app">[];
   retryMs?: number;
@@ -53,20 +54,15 @@ export interface SocketOptions {
 /** Returns a source whose apps are in `folder`. Changes wait until `run` has read it. */
 export function createSocketSource(
   folder: string,
-  { name = sourceNames.socket, lastKnown = () => [], retryMs = 5000, now = Date.now }: SocketOptions = {},
+  { lastKnown = () => [], retryMs = 5000, now = Date.now }: SocketOptions = {},
 ): SocketSource {
   const apps = new Map<string, NCApp>();
   const opened = Promise.withResolvers<SourceSink>();
   let problems: SourceProblem[] = [];
   let refusal = "";
-  let health: SourceHealth = { ready: false, message: "not read yet", since: new Date(now()) };
+  const health = createHealth("not read yet");
   let queue: Promise<unknown> = Promise.resolve();
 
-  const setHealth = (ready: boolean, message: string) => {
-    if (health.ready !== ready || health.message !== message) {
-      health = { ready, message, since: new Date(now()) };
-    }
-  };
   const desired = (app: NCApp) => ({ app, source: name, origin: join(folder, fileNameOf(app)) });
 
   /** Reads the whole folder; resolves to false if that fails. */
@@ -76,7 +72,7 @@ export function createSocketSource(
     );
     if (typeof read === "string") {
       refusal = read;
-      setHealth(false, read);
+      health.set(false, read);
       sink.reportProblems([{ message: read, origin: folder }]);
       return false;
     }
@@ -88,7 +84,7 @@ export function createSocketSource(
   const report = (now: SourceProblem[], sink: SourceSink) => {
     problems = now;
     sink.reportProblems(problems);
-    setHealth(
+    health.set(
       true,
       problems.length === 0
         ? "following the socket"
@@ -118,7 +114,7 @@ export function createSocketSource(
 
   return {
     name,
-    health: () => health,
+    health: health.get,
     get: (key) => apps.get(key),
     opened: async () => void await open(),
     async run(sink, signal) {

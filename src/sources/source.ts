@@ -45,6 +45,19 @@ export interface SourceHealth {
   since: Date;
 }
 
+/** Keeps the health of a source; `since` is the time of its last change. */
+export function createHealth(message: string) {
+  let health: SourceHealth = { ready: false, message, since: new Date() };
+  return {
+    get: () => health,
+    set(ready: boolean, message: string) {
+      if (health.ready !== ready || health.message !== message) {
+        health = { ready, message, since: new Date() };
+      }
+    },
+  };
+}
+
 export interface Source {
   readonly name: string;
   /** Follows the source until the signal aborts; never throws for problems of the source itself. */

@@ -23,16 +23,17 @@ import {
   readManifests,
 } from "./manifest-reading.ts";
 import {
+  createHealth,
   type LastKnown,
   type Source,
-  type SourceHealth,
   sourceNames,
   type SourceProblem,
   type SourceSink,
 } from "./source.ts";
 
+const name = sourceNames.url;
+
 export interface UrlOptions {
-  name?: string;
   periodMs?: number;
   timeoutMs?: number;
   /** The apps of this source as an earlier agent knew them. */
@@ -42,19 +43,14 @@ export interface UrlOptions {
 
 export function createUrlSource(
   url: URL,
-  { name = sourceNames.url, periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [], lookup }:
-    UrlOptions = {},
+  { periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [], lookup }: UrlOptions = {},
 ): Source {
   const origin = withoutSecrets(url);
   let good: ReadApp[] | undefined;
   let tag: Tag | undefined;
   /** Problems of the last complete text. */
   let problems: SourceProblem[] = [];
-  let health: SourceHealth = { ready: false, message: `not read yet: ${origin}`, since: new Date() };
-
-  const setHealth = (ready: boolean, message: string) => {
-    if (health.ready !== ready || health.message !== message) health = { ready, message, since: new Date() };
-  };
+  const health = createHealth(`not read yet: ${origin}`);
 
   const summarize = (problems: SourceProblem[]) =>
     problems.length > 0 ? `${pluralize(problems.length, "problem")} at ${origin}` : undefined;
@@ -65,15 +61,15 @@ export function createUrlSource(
       const answer = await ask(url, tag, { timeoutMs, lookup, signal: within });
       if (answer === "unchanged") {
         // After a failed request the reported problem has to be withdrawn.
-        if (!health.ready) sink.reportProblems(problems);
-        return setHealth(true, summarize(problems) ?? `unchanged at ${origin}`);
+        if (!health.get().ready) sink.reportProblems(problems);
+        return health.set(true, summarize(problems) ?? `unchanged at ${origin}`);
       }
       const reading = readManifests(answer.text, origin);
       good = mergeWithLastGood(reading, (good ?? lastKnown()).map(({ app }) => app));
       [tag, problems] = [answer.tag, reading.problems];
       sink.replace(good.map((app) => localApp(app, name, origin)));
       sink.reportProblems(problems);
-      setHealth(
+      health.set(
         true,
         (summarize(problems) ?? `${pluralize(good.length, "app")} read`) + describeSkipped(reading.skipped),
       );
@@ -81,13 +77,13 @@ export function createUrlSource(
       if (signal.aborted) return;
       const message = `${origin}: ${describeError(error)}`;
       sink.reportProblems([{ message, origin }]);
-      setHealth(false, message);
+      health.set(false, message);
     }
   };
 
   return {
     name,
-    health: () => health,
+    health: health.get,
     async run(sink, signal) {
       while (!signal.aborted) {
         await readOnce(sink, signal);
