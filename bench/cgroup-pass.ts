@@ -9,7 +9,7 @@ import {
   type Limit,
   limitsFor,
   locateRoot,
-  openApp,
+  openCgroup,
   readStats,
   removeTree,
 } from "../cgroups/mod.ts";
@@ -21,7 +21,7 @@ const rounds = 3;
 const found = await locateRoot({ override: process.env["CGROUP_ROOT"] });
 if (!found.ok) throw new Error(found.message);
 const limits = limitsFor({ cpuPCT: 10, memPCT: 10, pidsMax: 100 }, { cpus: 1, memoryBytes: 2 ** 30 });
-const dirs = Array.from({ length: count }, (_, at) => openApp(found.root, `bench_${at}`));
+const dirs = Array.from({ length: count }, (_, at) => openCgroup(found.root, `bench_${at}`));
 try {
   await ensureAll(dirs, limits);
   const statsMs = await measure(async () => dirs.forEach((dir) => readStats(dir)));

@@ -5,14 +5,11 @@ import { CgroupError, errnoOf } from "./error.ts";
 import { readTextIfAny } from "./file.ts";
 import { checkName } from "./name.ts";
 
-/** Returns the cgroup of an app, which has the limits; creates it if missing. */
-export function openApp(root: string, name: string): string {
-  return openChild(root, name);
-}
-
-/** Returns the leaf of one run, which has its processes; creates it if missing. */
-export function openRun(appDir: string, runId: string): string {
-  return openChild(appDir, runId);
+/** Returns the cgroup of an app, which has the limits, or below it the leaf of a run, which has its processes. Creates it if missing. */
+export function openCgroup(parent: string, name: string): string {
+  const dir = join(parent, checkName(name));
+  createCgroup(dir);
+  return dir;
 }
 
 /** Creates one cgroup below an existing one. False if it exists already. */
@@ -43,10 +40,4 @@ export function reachedLimit(dir: string): string | undefined {
     }
   }
   return undefined;
-}
-
-function openChild(parent: string, name: string): string {
-  const dir = join(parent, checkName(name));
-  createCgroup(dir);
-  return dir;
 }

@@ -3,7 +3,7 @@
  *
  * It imports only `node:` modules, and every function takes the folder that it works on. See README.md.
  */
-export { createCgroup, openApp, openRun } from "./create.ts";
+export { createCgroup, openCgroup } from "./create.ts";
 export { CgroupError } from "./error.ts";
 export { isPopulated, waitUntilEmpty, watchEmpty } from "./events.ts";
 export { freeze, thaw } from "./freeze.ts";

@@ -8,8 +8,7 @@ import {
   findEntry,
   kill,
   listProcesses,
-  openApp,
-  openRun,
+  openCgroup,
   removeTree,
   signalAll,
 } from "../../cgroups/mod.ts";
@@ -51,14 +50,14 @@ test("reachedLimit() names the cgroup above that allows no more cgroups, and wha
   assert.equal(reachedLimit(`${top}/apps/deep`), `${top}/cgroup.max.depth ${more}`);
 });
 
-test("openApp() and openRun() create a folder once, and only below their parent", (t) => {
+test("openCgroup() creates a folder once, and only below its parent", (t) => {
   const root = fakeCgroup(t);
-  const app = openApp(root, "default_web");
+  const app = openCgroup(root, "default_web");
   assert.equal(app, `${root}/default_web`);
-  assert.equal(openApp(root, "default_web"), app);
-  assert.equal(openRun(app, "r1"), `${root}/default_web/r1`);
-  assert.throws(() => openApp(root, "../x"), { code: "EINVAL" });
-  assert.throws(() => openRun(app, "keeper"), { code: "EINVAL" });
+  assert.equal(openCgroup(root, "default_web"), app);
+  assert.equal(openCgroup(app, "r1"), `${root}/default_web/r1`);
+  assert.throws(() => openCgroup(root, "../x"), { code: "EINVAL" });
+  assert.throws(() => openCgroup(app, "keeper"), { code: "EINVAL" });
 });
 
 test("createCgroup() reports whether it created the cgroup, and refuses a file in its place", (t) => {

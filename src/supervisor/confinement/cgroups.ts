@@ -109,7 +109,7 @@ export function createCgroupConfinement(
       const isNew = cgroups.createCgroup(appDir(run.folder));
       if (!isNew && root.controllers.length > 0) cgroups.resetProtections(appDir(run.folder));
       const state = await setCaps(run, caps);
-      return { keeper: root.keeper, leaf: cgroups.openRun(appDir(run.folder), run.runId), caps: state };
+      return { keeper: root.keeper, leaf: cgroups.openCgroup(appDir(run.folder), run.runId), caps: state };
     },
     detach: (pid) => cgroups.moveProcess(pid, root.keeper),
     leafOf: runDir,

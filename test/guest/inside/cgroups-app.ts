@@ -9,8 +9,7 @@ import {
   limitsFor,
   type LimitSpec,
   locateRoot,
-  openApp,
-  openRun,
+  openCgroup,
   removeTree,
   waitUntilEmpty,
 } from "../../../cgroups/mod.ts";
@@ -28,7 +27,7 @@ export async function testRoot(): Promise<string> {
 
 /** Creates the cgroup of an app with its limits; it is killed and removed after the test. */
 export async function makeApp(t: TestContext, name: string, spec: LimitSpec = {}) {
-  const dir = openApp(await testRoot(), name);
+  const dir = openCgroup(await testRoot(), name);
   t.after(() => endApp(dir));
   await ensureLimits(dir, limitsFor(spec, NODE));
   return dir;
@@ -57,7 +56,7 @@ export function startRun(
   script: string,
   runId = "run",
 ): { leaf: string; child: ChildProcess } {
-  const leaf = openRun(appDir, runId);
+  const leaf = openCgroup(appDir, runId);
   const child = spawn("sh", ["-c", `${joinCommand(leaf)} || exit 125; exec sh -c "$1"`, "sh", script], {
     stdio: ["ignore", "pipe", "inherit"],
   });

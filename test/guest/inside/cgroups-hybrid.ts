@@ -10,7 +10,7 @@ import {
   limitsFor,
   listProcesses,
   locateRoot,
-  openApp,
+  openCgroup,
   removeTree,
   splitByControllers,
   waitUntilEmpty,
@@ -59,7 +59,7 @@ test("a limit on a hybrid machine is an error, and never ignored", { skip }, asy
   assert.deepEqual(splitByControllers(limits, found.controllers).unenforced, [
     { file: "cpu.max", value: "20000 100000" },
   ]);
-  const dir = openApp(found.root, "capped");
+  const dir = openCgroup(found.root, "capped");
   await assert.rejects(ensureLimits(dir, limits), {
     message: `cannot write "20000 100000" to ${dir}/cpu.max: ENOENT`,
   });
@@ -70,7 +70,7 @@ test("an app without limits is tracked and killed there as well", { skip }, asyn
   assert.ok(found.ok);
   assert.deepEqual(found.controllers, []);
   t.after(() => removeTree(found.root));
-  const dir = openApp(found.root, "free");
+  const dir = openCgroup(found.root, "free");
   assert.deepEqual(await ensureLimits(dir, splitByControllers(limitsFor({}, NODE), []).enforced), {
     changed: [],
   });

@@ -12,7 +12,7 @@ import {
   type LocateFailure,
   type LocateOptions,
   locateRoot,
-  openApp,
+  openCgroup,
   removeTree,
   verifyLimits,
   waitUntilEmpty,
@@ -36,7 +36,7 @@ test("root without systemd always gets /sys/fs/cgroup/nckubelet", { skip }, asyn
     controllers: ["cpu", "io", "memory", "pids"],
     keeper: `${TOP}/nckubelet/keeper`,
   });
-  const dir = openApp(found.root, "default_web");
+  const dir = openCgroup(found.root, "default_web");
   const limits = limitsFor({ cpuPCT: 20, memPCT: 10 }, NODE);
   await ensureLimits(dir, limits);
   assert.deepEqual(await locateRoot(), found);
@@ -89,9 +89,9 @@ test("a reached limit on the number of cgroups is named", { skip }, (t) => {
   mkdirSync(few);
   t.after(() => removeTree(few));
   writeFileSync(`${few}/cgroup.max.descendants`, "1");
-  openApp(few, "default_one");
+  openCgroup(few, "default_one");
   const reached = `${few}/cgroup.max.descendants allows no more than 1: write a higher number or "max" to it`;
-  assert.throws(() => openApp(few, "default_two"), {
+  assert.throws(() => openCgroup(few, "default_two"), {
     message: `cannot create the cgroup ${few}/default_two: ${reached}`,
   });
 });

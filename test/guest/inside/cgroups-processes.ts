@@ -15,8 +15,7 @@ import {
   limitsFor,
   listProcesses,
   moveProcess,
-  openApp,
-  openRun,
+  openCgroup,
   readStats,
   removeTree,
   signalAll,
@@ -137,7 +136,7 @@ test("the kernel notifies about the end of the run and of the app", async (t) =>
 
 test("removeTree() removes cgroups that the app created, whatever their names", async (t) => {
   const dir = await makeApp(t, "nested");
-  const leaf = openRun(dir, "run");
+  const leaf = openCgroup(dir, "run");
   mkdirSync(`${leaf}/inner/most`, { recursive: true });
   mkdirSync(`${leaf}/ sp ace/ü`, { recursive: true });
   mkdirSync(Buffer.concat([Buffer.from(`${leaf}/`), Buffer.from([0xff, 0xfe])]));
@@ -162,11 +161,11 @@ test("1,000 rounds of create, limit, join and remove leave no cgroup", async (t)
   const nomad = spawn("sleep", ["1000"]);
   t.after(() => nomad.kill("SIGKILL"));
   const limits = limitsFor({ cpuPCT: 10, memPCT: 10, pidsMax: 10 }, NODE);
-  const rest = openApp(root, "rest");
+  const rest = openCgroup(root, "rest");
   for (let round = 0; round < 1000; round++) {
-    const dir = openApp(root, `round_${round}`);
+    const dir = openCgroup(root, `round_${round}`);
     await ensureLimits(dir, limits);
-    const leaf = openRun(dir, "run");
+    const leaf = openCgroup(dir, "run");
     moveProcess(nomad.pid!, leaf);
     assert.deepEqual(listProcesses(dir), [nomad.pid]);
     moveProcess(nomad.pid!, rest);
@@ -185,7 +184,7 @@ test("10,000 fuzzed names change nothing outside of the root", async (t) => {
   for (let count = 0; count < 10_000; count++) {
     const name = fuzzName(random);
     try {
-      const child = openApp(dir, name);
+      const child = openCgroup(dir, name);
       assert.equal(child, join(dir, name));
       assert.equal(readFileSync(`${child}/cgroup.procs`, "utf8"), "");
       await removeTree(child);

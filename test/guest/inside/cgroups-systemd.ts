@@ -14,8 +14,7 @@ import {
   limitsFor,
   listProcesses,
   locateRoot,
-  openApp,
-  openRun,
+  openCgroup,
   readStats,
   waitUntilEmpty,
 } from "../../../cgroups/mod.ts";
@@ -90,9 +89,9 @@ test("an agent inside the scope finds it as well", async () => {
 
 test("an OOM kill of an app ends neither the scope nor its neighbors", async () => {
   const before = state();
-  const dir = openApp(ROOT, "default_greedy");
+  const dir = openCgroup(ROOT, "default_greedy");
   await ensureLimits(dir, limitsFor({ memPCT: 4 }, { cpus: 1, memoryBytes: 1000 * 2 ** 20 }));
-  const leaf = openRun(dir, "run1");
+  const leaf = openCgroup(dir, "run1");
   const hungry = `${joinCommand(leaf)} || exit 125; exec dd if=/dev/zero of=/dev/null bs=200M count=1`;
   await assert.rejects(run("sh", ["-c", hungry]), { signal: "SIGKILL" });
   assert.ok(readStats(dir)!.memory!.kills.processes > 0);
