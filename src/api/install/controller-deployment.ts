@@ -24,7 +24,7 @@ export function buildControllerDeployment({ image = "nckubelet:latest" }: { imag
       template: {
         metadata: { labels },
         spec: {
-          // Named as the roles, which are older than the other controllers.
+          // Named as the first of its roles.
           serviceAccountName: "nckubelet-scheduler",
           securityContext: {
             runAsNonRoot: true,
