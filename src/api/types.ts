@@ -3,7 +3,6 @@ import type {
   affinity,
   condition,
   envVar,
-  envVarSource,
   FromSchema,
   lastExit,
   metadata,
@@ -30,7 +29,6 @@ export type ObjectMeta = FromSchema<typeof metadata>;
 /** An NCAppSet as users write it and as the API server returns it. */
 export type NCAppSet = FromSchema<typeof ncappset> & { metadata: ObjectMeta };
 export type NCAppSetSpec = FromSchema<typeof setSpec>;
-export type DefaultedSetSpec = FromSchema<typeof setSpec, "defaulted">;
 export type NCAppSetStatus = FromSchema<typeof setStatus>;
 export type AppTemplate = FromSchema<typeof template>;
 
@@ -39,7 +37,6 @@ export type LastExit = FromSchema<typeof lastExit>;
 export type Condition = FromSchema<typeof condition>;
 
 export type EnvVar = FromSchema<typeof envVar>;
-export type EnvVarSource = FromSchema<typeof envVarSource>;
 
 export type Probe = FromSchema<ReturnType<typeof probe>>;
 export type DefaultedProbe = FromSchema<ReturnType<typeof probe>, "defaulted">;

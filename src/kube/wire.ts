@@ -28,7 +28,6 @@ export interface Status {
   code?: number;
   reason?: string;
   message?: string;
-  details?: { retryAfterSeconds?: number };
 }
 
 /** Reads a Status from any value; fields of a wrong type are left out. */

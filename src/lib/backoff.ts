@@ -9,7 +9,6 @@ export interface Backoff {
 export interface BackoffOptions {
   initialMs: number;
   maxMs: number;
-  factor?: number;
   /** The random part of a delay: 0.5 spreads 20 s over 20 to 30 s, so that a thousand agents do not retry together. */
   jitter?: number;
   random?: () => number;
@@ -17,14 +16,14 @@ export interface BackoffOptions {
 
 /** Every delay is within `initialMs` and `maxMs`, jitter included. */
 export function createBackoff(
-  { initialMs, maxMs, factor = 2, jitter = 0, random = Math.random }: BackoffOptions,
+  { initialMs, maxMs, jitter = 0, random = Math.random }: BackoffOptions,
 ): Backoff {
   const longestBase = Math.max(initialMs, maxMs / (1 + jitter));
   let base = initialMs;
   return {
     next() {
       const delay = Math.min(base * (1 + jitter * random()), maxMs);
-      base = Math.min(base * factor, longestBase);
+      base = Math.min(base * 2, longestBase);
       return Math.round(delay);
     },
     reset() {

@@ -8,7 +8,6 @@ export {
   choosesNode,
   hasLabels,
   keepsOld,
-  type PlacementRules,
   toleratesCondition,
   untoleratedPressure,
   untoleratedTaint,

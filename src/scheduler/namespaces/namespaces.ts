@@ -7,7 +7,7 @@ import type { Wire } from "../../kube/wire.ts";
 import { type LimitRule, readLimitRange } from "./limit-range.ts";
 import { type Quota, readQuota } from "./quota.ts";
 
-export { type BrokenRule, brokenRules, type Bypass, findBypasses } from "./bypass.ts";
+export { brokenRules, findBypasses } from "./bypass.ts";
 export { applyLimits, type WrittenCaps } from "./limit-range.ts";
 export { isOverQuota, type Points, type Quota, quotaProblem, quotaStatusPatch } from "./quota.ts";
 

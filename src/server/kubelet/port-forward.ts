@@ -37,9 +37,8 @@ export function portForward(context: KubeletContext, services: KubeletServices):
 
 export async function servePortForward(
   socket: Duplex,
-  { limits, timeoutMs = pairMs, closeMs = connectMs }: {
+  { limits, closeMs = connectMs }: {
     limits?: Partial<Limits>;
-    timeoutMs?: number;
     /** How long a port may take to read the rest, once the client has left. */
     closeMs?: number;
   } = {},
@@ -48,7 +47,7 @@ export async function servePortForward(
   const onStream = (stream: SpdyStream) => {
     const { type, port, id } = parsePortHeaders(stream.headers)!;
     const key = `${id} ${port}`;
-    const pair = pairs.get(key) ?? { timer: setTimeout(() => drop(key), timeoutMs) };
+    const pair = pairs.get(key) ?? { timer: setTimeout(() => drop(key), pairMs) };
     pairs.set(key, pair);
     if (pair[type]) return stream.destroy();
     pair[type] = stream;

@@ -26,7 +26,7 @@ const maxSize = 65_535;
 export async function openRemoteStreams(
   socket: Duplex,
   types: readonly StreamType[],
-  { limits, timeoutMs = creationMs }: { limits?: Partial<Limits>; timeoutMs?: number } = {},
+  { limits }: { limits?: Partial<Limits> },
 ): Promise<RemoteStreams | undefined> {
   const streams: Partial<Record<StreamType, SpdyStream>> = {};
   const typeOf = (name: string | undefined) => types.find((type) => type === name && !streams[type]);
@@ -39,7 +39,7 @@ export async function openRemoteStreams(
       if (types.every((type) => streams[type])) opened.resolve();
     },
   });
-  const timer = setTimeout(() => session.destroy(), timeoutMs);
+  const timer = setTimeout(() => session.destroy(), creationMs);
   await Promise.race([opened.promise, session.closed]);
   clearTimeout(timer);
   const { error } = streams;

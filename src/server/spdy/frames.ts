@@ -21,7 +21,6 @@ export type Frame =
 /** Why a stream was reset. */
 export const resetStatus = {
   protocolError: 1,
-  invalidStream: 2,
   refused: 3,
   cancel: 5,
   flowControl: 7,
