@@ -23,13 +23,6 @@ test("only the text between the marks is replaced", () => {
   assert.throws(() => replaceGenerated("# Title\n", "new"), /no part between/);
 });
 
-test("a page names the machine, the benchmark, the date, and every figure", () => {
-  const text = renderResults(results);
-  assert.match(text, /2 × Some CPU, 8 GB, Linux 6\.1\.0, Node 26\.0\.0/);
-  assert.match(text, /^\| \*\*starts\*\*, 2026-01-02 [| ]+\n\| start \| 5\.00 ms \|/m);
-  assert.doesNotMatch(text, /busy/);
-});
-
 test("figures where a peer is ahead, and missed targets, come first", () => {
   const figures = [
     { figure: "memory", ours: 20, unit: "MB", peer: { what: "pm2", value: 10 } },

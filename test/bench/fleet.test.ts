@@ -2,49 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { followApps } from "../../bench/fleet/changes.ts";
 import type { Load } from "../../bench/fleet/load.ts";
-import { isQuiet } from "../../bench/fleet/quiet.ts";
-import { aboutApps, countsSince, perUnit, sumOf, withoutHeartbeats } from "../../bench/fleet/requests.ts";
 import { describeFleets, type Measured } from "../../bench/fleet/table.ts";
 import { accept, isWatch, json, line, listOf, ncapp, withClient } from "../kube/fake-server.ts";
 
 const limit = { timeout: 30_000 };
-
-/** Windows of ten seconds with these requests and CPU seconds. */
-const windows = (...seen: [requests: number, apiServer: number][]) =>
-  seen.map(([requests, apiServer]) => ({ seconds: 10, requests, apiServer }));
-
-test("a fleet is quiet once requests and CPU time are low, and the CPU time no longer falls", () => {
-  assert.equal(isQuiet(windows([0, 1.5], [0, 1.5]), 100), true);
-  assert.equal(isQuiet(windows([0, 1.5], [0, 1.6]), 100), true);
-  assert.equal(isQuiet(windows([0, 1.5]), 100), false);
-  assert.equal(isQuiet(windows([0, 3], [0, 2]), 100), false);
-  assert.equal(isQuiet(windows([0, 12], [0, 12]), 100), false);
-  assert.equal(isQuiet(windows([0, 1.5], [200, 1.5]), 100), false);
-  assert.equal(isQuiet(windows([200, 1.5], [0, 1.5]), 100), false);
-  assert.equal(isQuiet(windows([100, 12], [100, 12]), 500), true);
-  assert.equal(isQuiet(windows([0, 0.2], [0, 0.1]), 0), true);
-});
-
-test("requests are counted between two readings, and heartbeats apart from writes about apps", () => {
-  const counts = countsSince(
-    { "update leases": 5, "list pods": 1 },
-    {
-      "update leases": 7,
-      "get nodes": 1,
-      "list pods": 1,
-      "watch ncapps": 3,
-      "patch ncapps/status": 4,
-      "create pods": 2,
-    },
-  );
-  assert.equal(sumOf(counts), 12);
-  assert.deepEqual(Object.keys(withoutHeartbeats(counts)), [
-    "patch ncapps/status",
-    "watch ncapps",
-    "create pods",
-  ]);
-  assert.equal(perUnit(aboutApps(counts), 2), "2.0 patch ncapps/status, 1.0 create pods");
-});
 
 test("a rate that is not sustained has no percentiles, and the figures say what did not arrive", () => {
   const load: Load = {
@@ -81,19 +42,6 @@ test("a rate that is not sustained has no percentiles, and the figures say what 
   assert.match(arrived?.note ?? "", /2 of 4; 3 had not .*does not sustain/);
   assert.equal(Math.round(find("CPU time of the API server per change")[0]?.ours ?? 0), 667);
   assert.deepEqual(find("growth").map(({ ours }) => ours), [0.2]);
-});
-
-test("changes end though the server never answers them, and count as refused", limit, async () => {
-  const apps = [ncapp("a"), ncapp("b")];
-  await withClient(({ method, query }, response) => {
-    if (method === "PATCH") return;
-    if (isWatch({ query })) return accept(response);
-    json(response, listOf(apps));
-  }, async (client) => {
-    await using changer = await followApps(client);
-    const changes = await changer.change({ names: ["a", "b"], perSecond: 1000, patienceMs: 1 });
-    assert.deepEqual(changes, { times: [], count: 2, refused: 2, backlog: 2 });
-  });
 });
 
 test(

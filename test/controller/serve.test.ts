@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../src/lib/log.ts";
-import { createControllerApp, createHealthApp } from "../../src/controller/serve.ts";
+import { createHealthApp } from "../../src/controller/controller.ts";
+import { createControllerApp } from "../../src/controller/serve.ts";
 import { testController } from "./test-controller.ts";
 
 const follower = (name: string, alive = true) => ({

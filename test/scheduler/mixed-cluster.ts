@@ -1,7 +1,7 @@
 /** Clusters in all shapes: zones, disks, taints, reserves, loads, and apps with every kind of rule. For properties and benchmarks. */
 import fc from "fast-check";
 import type { NCAppSpec } from "../../src/api/types.ts";
-import { Snapshot } from "../../src/scheduler/state/snapshot.ts";
+import { Snapshot } from "../../src/scheduler/state/state.ts";
 import type { AgentState, SchedulerApp, Taint } from "../../src/scheduler/types.ts";
 import { mostly } from "../properties.ts";
 import { app, facts, report } from "./sample-cluster.ts";

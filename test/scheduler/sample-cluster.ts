@@ -1,7 +1,6 @@
 /** Nodes and apps for tests: usual ones, except for the given fields. */
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
-import { readApp } from "../../src/scheduler/state/read-app.ts";
-import { Snapshot } from "../../src/scheduler/state/snapshot.ts";
+import { readApp, Snapshot } from "../../src/scheduler/state/state.ts";
 import type { NodeProperties, NodeReport, SchedulerApp } from "../../src/scheduler/types.ts";
 import { ncapp as buildApp } from "../builders.ts";
 

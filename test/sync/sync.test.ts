@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Desired } from "../../src/api/app-shapes.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import type { Logger } from "../../src/lib/log.ts";
-import { mergeDesired, newRecord } from "../../src/supervisor/decide/merge-desired.ts";
+import { mergeDesired, newRecord } from "../../src/supervisor/decide/decide.ts";
 import type { Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord, RunnableApp } from "../../src/supervisor/types.ts";
 import { createSync } from "../../src/sync/sync.ts";

@@ -8,22 +8,6 @@ const screen = {
   news: ["one", "two", "three"],
 };
 
-test("the screen wraps the lines at the top, cuts the table with a mark, and shows news last", () => {
-  assert.deepEqual(layOut(screen, { columns: 30, rows: 24 }), [
-    "Limits       NOT enforced: the",
-    "             kernel has no",
-    "             cgroup v2, boot",
-    "             with another",
-    "",
-    "NAME   PHASE     MESSAGE",
-    "web    Running   all is well …",
-    "",
-    "one",
-    "two",
-    "three",
-  ]);
-});
-
 test("a screen with few rows shows only the newest news, or none, and does not scroll", () => {
   assert.deepEqual(layOut(screen, { columns: 100, rows: 7 }).slice(3), [
     "web    Running   all is well with it",

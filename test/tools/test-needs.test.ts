@@ -9,21 +9,6 @@ import { needsOf, orderNeeds } from "../../tools/test/needs.ts";
 import { planOf, suiteNames } from "../../tools/test/suites.ts";
 import { tempFolder } from "../temp-folder.ts";
 
-test("orderNeeds() lists what suites need in the order of their start, before caps only what runs beside it", () => {
-  const { first, later } = orderNeeds(planOf(suiteNames));
-  assert.deepEqual(first, [
-    "promtool",
-    "compilers",
-    "guest",
-    "fuse",
-    "shells",
-    "tmux",
-    "program",
-    "chromium",
-  ]);
-  assert.deepEqual(later, ["systemd-guest", "control-plane"]);
-});
-
 test("orderNeeds() puts a control plane last, which can take minutes to build, and the program after the compilers", () => {
   const { first, later } = orderNeeds(planOf(["cluster", "systemd"]));
   assert.deepEqual(first, ["systemd-guest", "compilers", "program", "control-plane"]);

@@ -13,7 +13,6 @@ import {
   allowedCpus,
   cpusOf,
   type Lane,
-  pick,
   planOf,
   runsBesideCaps,
   runsOf,
@@ -22,7 +21,7 @@ import {
   suiteNames,
   suiteOf,
 } from "../../tools/test/suites.ts";
-import { formatTotals, parseDenoTotals, parseTotals, sumTotals } from "../../tools/test/totals.ts";
+import { formatTotals, parseDenoTotals, parseTotals } from "../../tools/test/totals.ts";
 
 test("parseTotals() reads the output of formatTotals(), and nothing else", () => {
   const totals = { passed: 12, failed: 1, skipped: 3 };
@@ -44,24 +43,6 @@ test("parseDenoTotals() counts steps as tests", () => {
   };
   for (const [line, totals] of Object.entries(lines)) assert.deepEqual(parseDenoTotals(line), totals, line);
   assert.equal(parseDenoTotals("a test ... ok (3ms)"), undefined);
-});
-
-test("sumTotals() adds up", () => {
-  const one = { passed: 1, failed: 2, skipped: 3 };
-  assert.deepEqual(sumTotals([one, one]), { passed: 2, failed: 4, skipped: 6 });
-  assert.deepEqual(sumTotals([]), { passed: 0, failed: 0, skipped: 0 });
-});
-
-test("pick() matches a text with paths first, then with test names", () => {
-  const texts: Record<string, string> = {
-    "test/a/watch.test.ts": "",
-    "test/b/list.test.ts": 'test("watch() lists")',
-  };
-  const picked = (only?: string) => pick(Object.keys(texts), only, (file) => texts[file] ?? "");
-  assert.deepEqual(picked(), { files: Object.keys(texts) });
-  assert.deepEqual(picked("watch"), { files: ["test/a/watch.test.ts"] });
-  assert.deepEqual(picked("watch() lists"), { files: ["test/b/list.test.ts"], pattern: "watch() lists" });
-  assert.deepEqual(picked("nowhere"), { files: [], pattern: "nowhere" });
 });
 
 test("divide() puts every file in one group, returns no empty groups, and moves no file when another is added", () => {

@@ -20,9 +20,9 @@ import type { Snapshot } from "./snapshot.ts";
 
 export { type HoldStep, mayHaveHoldStep, nextHoldStep, type NodePresence } from "./holding.ts";
 export { type NodeLiveness } from "./liveness.ts";
-export { isMovable } from "./read-app.ts";
+export { isMovable, readApp } from "./read-app.ts";
 export { slim, type SlimApp } from "./slim-app.ts";
-export type { Snapshot } from "./snapshot.ts";
+export { Snapshot } from "./snapshot.ts";
 
 export interface ClusterListener {
   /** An app of this scheduler has no node. `changed`: it is new, or its request has changed. */

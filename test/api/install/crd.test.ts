@@ -12,8 +12,7 @@ import {
   renderInstallManifests,
 } from "../../../src/api/install/install.ts";
 import { rules } from "../../../src/api/rules/rules.ts";
-import type { Schema } from "../../../src/api/schema/schema-type.ts";
-import { ncapp } from "../../../src/api/schema/schema.ts";
+import { ncapp, type Schema } from "../../../src/api/schema/schema.ts";
 import { generate } from "../../../tools/generate.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { badSpecs, goodSpecs } from "../samples.ts";

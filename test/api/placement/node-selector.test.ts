@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NodeSelectorRequirement } from "../../../src/api/types.ts";
-import { matchesAny, matchesTerm } from "../../../src/api/placement/node-selector.ts";
+import { matchesAny, matchesTerm } from "../../../src/api/placement/placement.ts";
 
 const labels = { zone: "a", rank: "10", empty: "" };
 

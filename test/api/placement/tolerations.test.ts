@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Toleration } from "../../../src/api/types.ts";
-import { tolerates, tolerationMs } from "../../../src/api/placement/tolerations.ts";
+import { tolerates, tolerationMs } from "../../../src/api/placement/placement.ts";
 
 const taint = { key: "dedicated", value: "batch", effect: "NoSchedule" };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyDefaults } from "../../../src/api/validate/defaults.ts";
+import { applyDefaults } from "../../../src/api/validate/validate.ts";
 import type { DefaultedProbe, NCAppSpec } from "../../../src/api/types.ts";
 
 test("applyDefaults() fills in the documented defaults", () => {

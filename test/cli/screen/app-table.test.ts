@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { appTable } from "../../../src/cli/screen/app-table.ts";
+import { appTable } from "../../../src/cli/screen/screen.ts";
 import { ncapp } from "../../builders.ts";
 
 const failed = (namespace: string) =>

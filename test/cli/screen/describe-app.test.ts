@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describeApp } from "../../../src/cli/screen/describe-app.ts";
+import { describeApp } from "../../../src/cli/screen/screen.ts";
 import type { NodeApp } from "../../../src/cli/agent-api/agent-api.ts";
 
 const now = Date.parse("2026-01-01T00:10:00Z");

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCApp } from "../../../src/api/types.ts";
-import { appTable } from "../../../src/cli/screen/app-table.ts";
-import { formatAge, formatTable } from "../../../src/cli/screen/table.ts";
+import { appTable, formatAge, formatTable } from "../../../src/cli/screen/screen.ts";
 import { ncapp } from "../../builders.ts";
 
 test("formatTable() aligns columns without trailing spaces", () => {

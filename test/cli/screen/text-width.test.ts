@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cutText, fitText, textWidth, wrapText } from "../../../src/cli/screen/text-width.ts";
+import { cutText, fitText, textWidth, wrapText } from "../../../src/cli/screen/screen.ts";
 
 test("textWidth() counts the columns of a terminal", () => {
   const widths: [string, number][] = [

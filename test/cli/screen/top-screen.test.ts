@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NodeApp } from "../../../src/cli/agent-api/agent-api.ts";
-import { topLines } from "../../../src/cli/screen/top-screen.ts";
+import { topLines } from "../../../src/cli/screen/screen.ts";
 import { ncapp } from "../../builders.ts";
 
 const now = Date.parse("2026-01-01T00:10:00Z");

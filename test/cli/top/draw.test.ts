@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { textWidth } from "../../../src/cli/screen/text-width.ts";
+import { textWidth } from "../../../src/cli/screen/screen.ts";
 import { draw } from "../../../src/cli/top/draw.ts";
 import type { TopEvent, TopState } from "../../../src/cli/top/state.ts";
 import { after, app, manyApps, now, stateOf } from "./sample-apps.ts";

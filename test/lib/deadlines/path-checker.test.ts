@@ -3,7 +3,8 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createPathChecker, type PathCheck } from "../../../src/lib/deadlines/path-checker.ts";
+import type { PathCheck } from "../../../src/lib/deadlines/deadlines.ts";
+import { createPathChecker } from "../../../src/lib/deadlines/path-checker.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 test("check() describes files, folders and what is neither, whatever their names", async () => {

@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isSafeName } from "../../../src/api/names.ts";
-import {
-  type AnyNews,
-  createTallies,
-  type EventTarget,
-  type Tally,
-} from "../../../src/report/events/event-aggregator.ts";
+import type { EventTarget } from "../../../src/report/events/events.ts";
+import { type AnyNews, createTallies, type Tally } from "../../../src/report/events/event-aggregator.ts";
 
 const minute = 60_000;
 const web: EventTarget = { namespace: "default", name: "web", uid: "u1" };

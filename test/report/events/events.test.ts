@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Reason } from "../../../src/api/reasons.ts";
-import { createEventRecorder } from "../../../src/report/events/events.ts";
-import type { EventNews, EventTarget } from "../../../src/report/events/event-aggregator.ts";
+import { createEventRecorder, type EventNews, type EventTarget } from "../../../src/report/events/events.ts";
 import { FakeApi, problem } from "../../kube/fake-api.ts";
 import { FakeClock, settled } from "../fake-clock.ts";
 import { createTestLog } from "../test-log.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCApp } from "../../../src/api/types.ts";
-import { type MirrorAction, planMirrors, type ServerApp } from "../../../src/report/mirrors/mirror-plan.ts";
-import { createMirrors, type MirrorsOptions } from "../../../src/report/mirrors/mirrors.ts";
+import { createMirrors, type MirrorsOptions, type ServerApp } from "../../../src/report/mirrors/mirrors.ts";
+import { type MirrorAction, planMirrors } from "../../../src/report/mirrors/mirror-plan.ts";
 import { FakeApi, problem } from "../../kube/fake-api.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { waitFor } from "../../wait-for.ts";

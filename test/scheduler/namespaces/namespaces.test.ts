@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyLimits, readLimitRange } from "../../../src/scheduler/namespaces/limit-range.ts";
-import { quotaProblem, quotaStatusPatch, readQuota } from "../../../src/scheduler/namespaces/quota.ts";
+import { applyLimits, quotaProblem, quotaStatusPatch } from "../../../src/scheduler/namespaces/namespaces.ts";
+import { readLimitRange } from "../../../src/scheduler/namespaces/limit-range.ts";
+import { readQuota } from "../../../src/scheduler/namespaces/quota.ts";
 import { app } from "../sample-cluster.ts";
 import { limitRange, quota } from "../objects.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatRefusals } from "../../../src/scheduler/place/refusals.ts";
 import { chooseNode, enoughNodes, type PlaceOptions } from "../../../src/scheduler/place/choose-node.ts";
-import type { Snapshot } from "../../../src/scheduler/state/snapshot.ts";
+import type { Snapshot } from "../../../src/scheduler/state/state.ts";
 import type { SchedulerApp } from "../../../src/scheduler/types.ts";
 import { app, report, snapshotOf } from "../sample-cluster.ts";
 

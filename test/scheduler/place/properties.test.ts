@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { tolerationMs } from "../../../src/api/placement/tolerations.ts";
+import { tolerationMs } from "../../../src/api/placement/placement.ts";
 import type { Toleration } from "../../../src/api/types.ts";
 import { filters } from "../../../src/scheduler/filters/filters.ts";
 import type { NodeEntry } from "../../../src/scheduler/node-entry.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createDeferredWork } from "../../../src/scheduler/write/deferred-work.ts";
+import { createDeferredWork } from "../../../src/scheduler/write/write.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { waitFor } from "../../wait-for.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppStatus } from "../../../src/api/types.ts";
-import { readApp } from "../../../src/scheduler/state/read-app.ts";
+import { readApp } from "../../../src/scheduler/state/state.ts";
 import { type StatusChange, statusPatch } from "../../../src/scheduler/write/status-patch.ts";
 import { ncapp } from "../sample-cluster.ts";
 

@@ -3,12 +3,14 @@ import type { NCApp, NCAppSpec } from "../../../src/api/types.ts";
 import type { KubeClient } from "../../../src/kube/client/client.ts";
 import { ncappPath } from "../../../src/kube/resources.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
-import type { EventNews } from "../../../src/report/events/event-aggregator.ts";
-import { createAppWrites } from "../../../src/scheduler/write/app-writes.ts";
-import { createBinder } from "../../../src/scheduler/write/binder.ts";
-import { createEvictor } from "../../../src/scheduler/write/evict.ts";
+import type { EventNews } from "../../../src/report/events/events.ts";
+import {
+  createAppWrites,
+  createBinder,
+  createEvictor,
+  createStatusWriter,
+} from "../../../src/scheduler/write/write.ts";
 import { createSchedulerMetrics } from "../../../src/scheduler/metrics.ts";
-import { createStatusWriter } from "../../../src/scheduler/write/status-writer.ts";
 import { type Asked, FakeApi } from "../../kube/fake-api.ts";
 import { withClient } from "../../kube/fake-server.ts";
 import { ncapp } from "../sample-cluster.ts";

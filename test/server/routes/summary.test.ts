@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { summarize } from "../../../src/server/routes/summary.ts";
+import { summarize } from "../../../src/server/routes/routes.ts";
 import { viewWith, web } from "../fake-agent.ts";
 
 interface Summary {
