@@ -18,3 +18,12 @@ export function ncapp(
 export function objectMeta(name: string): { name: string; uid: string; resourceVersion: string } {
   return { name, uid: `uid-${name}`, resourceVersion: "1" };
 }
+
+/** An NCApp as a user writes it. */
+export function manifest(
+  name: string,
+  spec: NCAppSpec = {},
+  metadata: Partial<NCApp["metadata"]> = {},
+): NCApp {
+  return { apiVersion, kind, metadata: { name, ...metadata }, spec };
+}

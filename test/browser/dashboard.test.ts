@@ -8,7 +8,7 @@ import { silentLogger } from "../../src/lib/log.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import { server as pair } from "../kube/access/certificates.ts";
 import { listeners, servicesWith } from "../server/fake-agent.ts";
-import { ncapp } from "../server/local-agent.ts";
+import { manifest } from "../builders.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { noBrowser, openPage, until } from "./open-browser.ts";
 import { manySampleApps, sampleApps, serveSampleNode } from "./sample-node.ts";
@@ -32,7 +32,7 @@ suite("the dashboard", { concurrency: 2 }, () => {
       return join(folder, name);
     };
     const write = (name: string, spec: object) =>
-      writeFile(join(manifests, `${name}.json`), JSON.stringify(ncapp(name, spec)));
+      writeFile(join(manifests, `${name}.json`), JSON.stringify(manifest(name, spec)));
     await write("busy", {
       shellFile: await script("busy.sh", "n=0\nwhile :; do n=$((n + 1)); echo line $n; sleep 0.2; done"),
     });

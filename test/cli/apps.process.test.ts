@@ -3,6 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { manifest } from "../builders.ts";
 import { waitFor } from "../wait-for.ts";
 import { startTestAgent, type TestAgent } from "./test-agent.ts";
 
@@ -88,8 +89,7 @@ describe("commands of a node with an agent", () => {
     const shellFile = await agent.script("nightly.sh", "echo ran");
     const spec = { shellFile, schedule: "0 0 1 1 *", timeZone: "Etc/UTC" };
     const file = join(agent.folder, "nightly.json");
-    const named = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata: { name: "nightly" } };
-    await writeFile(file, JSON.stringify({ ...named, spec }));
+    await writeFile(file, JSON.stringify(manifest("nightly", spec)));
     assert.equal((await agent.command("apply", file)).code, 0);
     assert.equal((await agent.command("stop", "nightly")).code, 0);
     for (const verb of ["start", "restart"]) {
@@ -166,23 +166,14 @@ describe("commands of a node with an agent", () => {
     assert.deepEqual([two.code, two.stdout.startsWith("shop/known is stopped")], [1, true]);
   });
 
-  test("without an agent, a command says how to start one", async () => {
-    const output = await agent.command("ps", "--socket", join(agent.folder, "none.sock"));
-    assert.equal(output.code, 1);
-    assert.match(
-      output.stderr,
-      /no agent is running at \S+none\.sock: .*(nckubelet agent|sudo)/,
-    );
-  });
-
   test("apply applies all manifests or none, and reports problems with file, line, field and value", async () => {
     await agent.script("applied.sh", forever);
     const good = join(agent.folder, "good.yaml");
     const bad = join(agent.folder, "bad.yaml");
-    const manifest = (name: string, spec: string) =>
+    const yaml = (name: string, spec: string) =>
       `apiVersion: app.example.com/v1alpha1\nkind: NCApp\nmetadata: {name: ${name}}\nspec: {${spec}}\n`;
-    await writeFile(good, manifest("applied", "shellFile: ./applied.sh"));
-    await writeFile(bad, `${manifest("one", "")}---\n${manifest("two", "cpuPCT: 200")}`);
+    await writeFile(good, yaml("applied", "shellFile: ./applied.sh"));
+    await writeFile(bad, `${yaml("one", "")}---\n${yaml("two", "cpuPCT: 200")}`);
     const refused = await agent.command("apply", "-f", good, "-f", bad);
     assert.deepEqual([refused.code, refused.stdout], [1, ""]);
     assert.match(
@@ -231,12 +222,9 @@ describe("commands of a node with an agent", () => {
 
   test("logs of several apps, of the run before, since a time, and with the times of lines", async () => {
     const script = await agent.script("talk.sh", 'echo "up $0" "$1"; exec sleep 600');
-    const manifests = ["left", "right"].map((name) => ({
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name, namespace: "talk", labels: { side: name } },
-      spec: { shellFile: script, args: [name] },
-    }));
+    const manifests = ["left", "right"].map((name) =>
+      manifest(name, { shellFile: script, args: [name] }, { namespace: "talk", labels: { side: name } })
+    );
     const file = join(agent.folder, "talk.json");
     await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: manifests }));
     assert.equal((await agent.command("apply", "-f", file)).code, 0);

@@ -52,16 +52,3 @@ test("createCircuitBreaker() retries early, but not within a second, when the se
   breaker.serverAnswered();
   assert.equal(breaker.allows(0), true);
 });
-
-test("createCircuitBreaker() logs once that requests fail and once that they succeed again", async () => {
-  const { breaker, log, clock } = setUp();
-  for (let times = 0; times < 50; times++) {
-    breaker.failed(`app${times}`, failure);
-    await clock.advance(1000);
-  }
-  breaker.succeeded();
-  assert.deepEqual(log.lines.slice(2), [
-    "warn reports fail; slowing down",
-    "info reports succeed again",
-  ]);
-});

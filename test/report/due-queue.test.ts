@@ -15,13 +15,6 @@ const setUp = () => {
   return { clock, queue, takeAll, calls: () => calls };
 };
 
-test("createDueQueue() returns urgent keys first, each kind in order of arrival", () => {
-  const { queue, takeAll } = setUp();
-  for (const name of ["usage1", "usage2"]) queue.put(name, { at: 0, urgent: false });
-  for (const name of ["phase1", "phase2"]) queue.put(name, { at: 0, urgent: true });
-  assert.deepEqual(takeAll(), ["phase1", "phase2", "usage1", "usage2"]);
-});
-
 test("createDueQueue() keeps the place of a key that is put again, and moves one that became urgent", () => {
   const { queue, takeAll } = setUp();
   for (const name of ["a", "b", "c"]) queue.put(name, { at: 0, urgent: false });

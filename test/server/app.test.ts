@@ -5,6 +5,7 @@ import { createServerApp } from "../../src/server/app.ts";
 import { ownTurn } from "../../src/server/front.ts";
 import type { Logger } from "../../src/lib/log.ts";
 import { silentLogger } from "../../src/lib/log.ts";
+import { manifest } from "../builders.ts";
 import { listeners, recordActions, serverWith, servicesWith, viewWith } from "./fake-agent.ts";
 
 interface Status {
@@ -23,13 +24,7 @@ async function refusal(answer: Response | Promise<Response>): Promise<Status> {
   return status;
 }
 
-const manifest = (fields: object = {}) => ({
-  apiVersion: "app.example.com/v1alpha1",
-  kind: "NCApp",
-  metadata: { name: "web" },
-  spec: { shellFile: "/opt/web.sh" },
-  ...fields,
-});
+const web = (fields: object = {}) => ({ ...manifest("web", { shellFile: "/opt/web.sh" }), ...fields });
 const put = (body: unknown, headers: Record<string, string> = {}) => ({
   method: "PUT",
   headers: { "content-type": "application/json", ...headers },
@@ -119,7 +114,7 @@ test("every answer forbids scripts, frames, sniffing and caching", async () => {
 
 test("PUT keeps a valid app under the name in its path", async () => {
   const actions = recordActions();
-  const body = manifest({
+  const body = web({
     metadata: { name: "web", namespace: null, creationTimestamp: null },
     status: { phase: "Running" },
   });
@@ -131,7 +126,7 @@ test("PUT keeps a valid app under the name in its path", async () => {
 
 test("PUT of an invalid app is 422 with every field that is wrong, and changes nothing", async () => {
   const actions = recordActions();
-  const body = manifest({ spec: { shellFile: "relative.sh", cpuPCT: 200, colour: "red" } });
+  const body = web({ spec: { shellFile: "relative.sh", cpuPCT: 200, colour: "red" } });
   const { reason, details } = await refusal(serverWith({ actions }).request("/apps/default/web", put(body)));
   assert.equal(reason, "Invalid");
   assert.deepEqual(details?.causes?.map(({ field }) => field).sort(), [
@@ -144,7 +139,7 @@ test("PUT of an invalid app is 422 with every field that is wrong, and changes n
 
 test("PUT of a mirror, or of what the agent shows of an app, is 422 and changes nothing", async () => {
   const actions = recordActions();
-  const body = manifest({
+  const body = web({
     metadata: { name: "web", annotations: { "app.example.com/config.mirror": "node-a/0" } },
     spec: { env: [{ name: "PASSWORD", value: hiddenValue }] },
   });
@@ -160,7 +155,7 @@ test("PUT of a mirror, or of what the agent shows of an app, is 422 and changes 
 test("PUT under another name than the body's is 400 with both", async () => {
   for (const metadata of [{ name: "other" }, { name: "web", namespace: "other" }]) {
     const { code, message } = await refusal(
-      serverWith().request("/apps/default/web", put(manifest({ metadata }))),
+      serverWith().request("/apps/default/web", put(web({ metadata }))),
     );
     assert.equal(code, 400);
     assert.match(message, /"other"/);

@@ -6,6 +6,7 @@ import { type RunningAgent, startAgent } from "../../src/agent/agent.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import { silentLogger } from "../../src/lib/log.ts";
+import { manifest } from "../builders.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -74,7 +75,7 @@ export async function startLocalAgent(fields: Partial<AgentOptions> = {}) {
       await writeFile(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
       return path;
     },
-    put: (name: string, spec: NCAppSpec) => ask(socket, "PUT", `/apps/default/${name}`, ncapp(name, spec)),
+    put: (name: string, spec: NCAppSpec) => ask(socket, "PUT", `/apps/default/${name}`, manifest(name, spec)),
     async get(name: string): Promise<NCApp | undefined> {
       const { status, text } = await ask(socket, "GET", `/apps/default/${name}`);
       return status === 200 ? JSON.parse(text) : undefined;
@@ -97,8 +98,4 @@ export async function startLocalAgent(fields: Partial<AgentOptions> = {}) {
     },
   };
   return local;
-}
-
-export function ncapp(name: string, spec: NCAppSpec): NCApp {
-  return { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata: { name }, spec };
 }

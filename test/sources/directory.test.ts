@@ -8,6 +8,7 @@ import type { NCApp } from "../../src/api/types.ts";
 import { FileTimeoutError, inQueue } from "../../src/lib/deadlines/deadlines.ts";
 import { createDirectorySource, isManifestName } from "../../src/sources/directory.ts";
 import type { LastKnown, SourceProblem } from "../../src/sources/source.ts";
+import { manifest as appManifest, ncapp } from "../builders.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { stayAlive } from "../stay-alive.ts";
@@ -63,15 +64,7 @@ test("files that come, change and go are followed", async () => {
   await seen.see();
   await writeFile(join(seen.directory, "a.yaml"), manifest("one") + "---\n" + manifest("two"));
   await seen.see("one", "two");
-  await writeFile(
-    join(seen.directory, "b.json"),
-    JSON.stringify({
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name: "three" },
-      spec: {},
-    }),
-  );
+  await writeFile(join(seen.directory, "b.json"), JSON.stringify(appManifest("three")));
   await seen.see("one", "three", "two");
   await rm(join(seen.directory, "a.yaml"));
   await seen.see("three");
@@ -123,15 +116,7 @@ test("an app that is taken out while a file was not followed stops too, beside a
   await using seen = await follow(async (directory) => {
     const file = join(directory, "a.yaml");
     await writeFile(file, [namespace, manifest("one")].join("---\n"));
-    return ["one", "two"].map((name) => ({
-      app: {
-        apiVersion: "app.example.com/v1alpha1",
-        kind: "NCApp",
-        metadata: { name, namespace: "default" },
-        spec: {},
-      },
-      origin: file,
-    }));
+    return ["one", "two"].map((name) => ({ app: ncapp({ metadata: { name } }), origin: file }));
   });
   await seen.see("one");
 });
@@ -201,12 +186,7 @@ test("a file that is broken when the agent starts keeps what an earlier agent kn
   await using seen = await follow(async (directory) => {
     const file = join(directory, "a.yaml");
     await writeFile(file, "{ not: [yaml");
-    const app = (name: string): LastKnown["app"] => ({
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name, namespace: "default" },
-      spec: {},
-    });
+    const app = (name: string) => ncapp({ metadata: { name } });
     return [{ app: app("kept"), origin: file }, { app: app("gone"), origin: join(directory, "gone.yaml") }];
   });
   await seen.see("kept");

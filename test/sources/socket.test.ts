@@ -6,15 +6,12 @@ import { annotations } from "../../src/api/names.ts";
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import { fileNameOf } from "../../src/sources/app-files.ts";
 import { createSocketSource, type SocketOptions } from "../../src/sources/socket.ts";
+import { manifest } from "../builders.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
-const ncapp = (name: string, spec: NCAppSpec = {}, metadata: Partial<NCApp["metadata"]> = {}): NCApp => ({
-  apiVersion: "app.example.com/v1alpha1",
-  kind: "NCApp",
-  metadata: { name, namespace: "default", ...metadata },
-  spec: { shellFile: `/opt/${name}.sh`, ...spec },
-});
+const ncapp = (name: string, spec?: NCAppSpec, metadata?: Partial<NCApp["metadata"]>): NCApp =>
+  manifest(name, { shellFile: `/opt/${name}.sh`, ...spec }, { namespace: "default", ...metadata });
 
 /** A running source, and all that its sink received. */
 function follow(folder: string, options: SocketOptions = {}) {

@@ -6,6 +6,7 @@ import type { AddressInfo, LookupFunction } from "node:net";
 import { test } from "node:test";
 import type { LastKnown, SourceProblem } from "../../src/sources/source.ts";
 import { createUrlSource } from "../../src/sources/url.ts";
+import { ncapp } from "../builders.ts";
 import { serve } from "../supervisor/script/script-server.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -129,12 +130,7 @@ test("an API server's error with status 200 keeps the apps", async () => {
 });
 
 test("a broken app keeps its last good version, also the one that an earlier agent knew", async () => {
-  const known = {
-    apiVersion: "app.example.com/v1alpha1" as const,
-    kind: "NCApp" as const,
-    metadata: { name: "one", namespace: "default" },
-    spec: {},
-  };
+  const known = ncapp({ metadata: { name: "one" } });
   await using seen = await follow(text(`${manifest("one", ", cpuPCT: 200")}---\n${manifest("two")}`), {
     lastKnown: [{ app: known }],
   });

@@ -3,7 +3,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { annotations } from "../../../src/api/names.ts";
+import type { NCAppSpec } from "../../../src/api/types.ts";
 import { showSpec } from "../../../src/api/shown-spec.ts";
+import { manifest } from "../../builders.ts";
 import { startTestAgent, type TestAgent } from "../test-agent.ts";
 
 const head = "apiVersion: app.example.com/v1alpha1\nkind: NCApp\n";
@@ -20,6 +22,8 @@ describe("apply on a node with an agent", () => {
     await writeFile(path, text);
     return path;
   };
+  const writeApp = (name: string, spec: NCAppSpec) =>
+    write(`${name}.json`, JSON.stringify(manifest(name, { terminationGracePeriodSeconds: 1, ...spec })));
 
   test("objects of other kinds are reported and skipped, and the apps are applied", async () => {
     const file = await write("mixed.yaml", `${config}---\n${head}metadata: {name: mixed}\nspec: {}\n`);
@@ -36,39 +40,14 @@ describe("apply on a node with an agent", () => {
     assert.match(output.stderr, /; skipped\nnckubelet: nothing was applied: there is no NCApp\n$/);
   });
 
-  test("an object that is almost an NCApp stops the whole apply", async () => {
-    const slip = `${head.replace("v1alpha1", "v1")}metadata: {name: slip}\nspec: {}\n`;
-    const file = await write(
-      "slip.yaml",
-      `${config}---\n${slip}---\n${head}metadata: {name: good}\nspec: {}\n`,
-    );
-    const output = await agent.command("apply", "-f", file);
-    assert.deepEqual([output.code, output.stdout], [1, ""]);
-    assert.match(
-      output.stderr,
-      /slip\.yaml:5: unknown apiVersion "app\.example\.com\/v1".*\n.*nothing was applied\n$/,
-    );
-  });
-
   test("the mirror of an app is refused, and the app keeps its values", async () => {
     const spec = { shellFile: "", env: [{ name: "PASSWORD", value: "hunter2" }] };
-    const app = {
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name: "secretive" },
-      spec,
-    };
-    const manifest = await write("secretive.json", JSON.stringify(app));
-    assert.equal((await agent.command("apply", "-f", manifest)).code, 0);
+    assert.equal((await agent.command("apply", "-f", await writeApp("secretive", spec))).code, 0);
     const kept = join(agent.stateDir, "socket-apps", "default_secretive.json");
     const before = await readFile(kept, "utf8");
 
-    const metadata = {
-      name: "secretive",
-      namespace: "default",
-      annotations: { [annotations.mirror]: "node-a/0" },
-    };
-    const mirror = JSON.stringify({ ...app, metadata, spec: showSpec(spec) });
+    const mark = { namespace: "default", annotations: { [annotations.mirror]: "node-a/0" } };
+    const mirror = JSON.stringify(manifest("secretive", showSpec(spec), mark));
     async function* stdin() {
       yield new TextEncoder().encode(mirror);
     }
@@ -86,21 +65,10 @@ describe("apply on a node with an agent", () => {
   });
 
   const script = (body: string) => agent.script(`${crypto.randomUUID()}.sh`, body);
-  const manifest = (name: string, spec: object) =>
-    write(
-      `${name}.json`,
-      JSON.stringify({
-        apiVersion: "app.example.com/v1alpha1",
-        kind: "NCApp",
-        metadata: { name },
-        spec: { terminationGracePeriodSeconds: 1, ...spec },
-      }),
-    );
-
   test("apply says what changed, what restarts, and with --dry-run changes nothing", async () => {
     const shellFile = await script("exec sleep 600");
-    const apply = async (spec: object, ...flags: string[]) =>
-      (await agent.command("apply", "-f", await manifest("said", { shellFile, ...spec }), ...flags)).stdout;
+    const apply = async (spec: NCAppSpec, ...flags: string[]) =>
+      (await agent.command("apply", "-f", await writeApp("said", { shellFile, ...spec }), ...flags)).stdout;
     assert.equal(await apply({}, "--dry-run"), "default/said created (dry run)\n");
     assert.match((await agent.command("describe", "said")).stderr, /no app default\/said/);
     assert.match(
@@ -134,10 +102,10 @@ describe("apply on a node with an agent", () => {
       "apply",
       "--wait",
       "-f",
-      await manifest("shown", { shellFile, args: ["a"], env: secret }),
+      await writeApp("shown", { shellFile, args: ["a"], env: secret }),
     );
-    const diff = async (spec: object) =>
-      await agent.command("diff", "-f", await manifest("shown", { shellFile, ...spec }));
+    const diff = async (spec: NCAppSpec) =>
+      await agent.command("diff", "-f", await writeApp("shown", { shellFile, ...spec }));
     assert.deepEqual(await diff({ args: ["a"], env: secret }), { code: 0, stdout: "", stderr: "" });
     const { code, stdout } = await diff({ args: ["b"], env: secret });
     assert.equal(code, 1);
@@ -149,7 +117,7 @@ describe("apply on a node with an agent", () => {
   });
 
   test("apply --wait exits with 1 if an app cannot start, fails, or is not ready in time", async () => {
-    const cases = [
+    const cases: [NCAppSpec, RegExp][] = [
       [{ shellFile: "/no/such/script.sh" }, /is Pending: /],
       [
         {
@@ -158,9 +126,9 @@ describe("apply on a node with an agent", () => {
         },
         /is running .*, but not ready after 2 s/,
       ],
-    ] as const;
+    ];
     for (const [index, [spec, message]] of cases.entries()) {
-      const file = await manifest(`waited-${index}`, spec);
+      const file = await writeApp(`waited-${index}`, spec);
       const { code, stderr } = await agent.command("apply", "-f", file, "--wait", "--timeout", "2s");
       assert.equal(code, 1);
       assert.match(stderr, message);
@@ -168,8 +136,8 @@ describe("apply on a node with an agent", () => {
   });
 
   test("apply warns about another node's name and about a taken host port, which /status reports", async () => {
-    const apply = async (name: string, spec: object) =>
-      (await agent.command("apply", "-f", await manifest(name, spec))).stderr;
+    const apply = async (name: string, spec: NCAppSpec) =>
+      (await agent.command("apply", "-f", await writeApp(name, spec))).stderr;
     assert.equal(await apply("first", { ports: [{ port: 8080 }] }), "");
     assert.match(
       await apply("second", { ports: [{ port: 8080 }], nodeName: "node-b" }),

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { loadAll } from "js-yaml";
+import { kubeconfig } from "../../kube/access/kubeconfigs.ts";
 import { json, withServer } from "../../kube/fake-server.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { call } from "../call.ts";
@@ -20,13 +21,7 @@ async function createHome(t: TestContext): Promise<string> {
   return home;
 }
 
-const kubeconfigOf = (server: string) =>
-  JSON.stringify({
-    "current-context": "x",
-    contexts: [{ name: "x", context: { cluster: "x", user: "x" } }],
-    clusters: [{ name: "x", cluster: { server } }],
-    users: [{ name: "x", user: {} }],
-  });
+const kubeconfigOf = (server: string) => kubeconfig("", `server: "${server}"`);
 
 const withVersion = (minor: string, use: (url: string) => Promise<void>) =>
   withServer((_, response) => json(response, { gitVersion: `v1.${minor}`, minor }), ({ url }) => use(url));

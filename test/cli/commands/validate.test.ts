@@ -39,14 +39,6 @@ test("an object that is almost an NCApp is a problem", async () => {
   }
 });
 
-test("a copy with hidden secrets is a problem that names the field", async () => {
-  const { code, stderr } = await validate(
-    app.replace("{}", "{env: [{name: KEY, value: (set on the node)}]}"),
-  );
-  assert.equal(code, 1);
-  assert.match(stderr, /^standard input:4: default\/web: spec\.env\[0\]\.value: .*"KEY"/);
-});
-
 test("an empty folder is a problem", async () => {
   using temp = tempFolder();
   const { code, stderr } = await call(["validate", temp.path]).done;

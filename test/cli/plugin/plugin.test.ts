@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
 import type { Io } from "../../../src/cli/command.ts";
-import { pluginCommands } from "../../../src/cli/plugin/plugin.ts";
 import { type FakeServer, json, refuse, withServer } from "../../kube/fake-server.ts";
-import { tempFolder } from "../../temp-folder.ts";
-import { call } from "../call.ts";
+import { callPlugin } from "./call-plugin.ts";
 import { ncapp } from "../../builders.ts";
 import type { NCApp } from "../../../src/api/types.ts";
 
@@ -49,8 +45,6 @@ async function pluginOf(
   { mayListEvents = true, hasCRD = true, ...io }: Partial<Io> & { mayListEvents?: boolean; hasCRD?: boolean },
   ...words: string[]
 ) {
-  using temp = tempFolder();
-  const folder = temp.path;
   let requests: FakeServer["requests"] = [];
   const output = await withServer(({ method, path, query }, response) => {
     const name = /\/namespaces\/shop\/ncapps\/(.+)$/.exec(path)?.[1];
@@ -72,19 +66,9 @@ async function pluginOf(
     const found = apps.find(({ metadata }) => metadata.name === name);
     if (found && (method === "GET" || method === "PATCH")) return json(response, found);
     refuse(response, 404, "NotFound", "not found");
-  }, async (server) => {
+  }, (server) => {
     requests = server.requests;
-    const KUBECONFIG = join(folder, "config");
-    await writeFile(
-      KUBECONFIG,
-      `current-context: c
-clusters: [{name: k, cluster: {server: "${server.url}"}}]
-users: [{name: u, user: {}}]
-contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
-`,
-    );
-    const world = { table: pluginCommands, program: "kubectl ncapp", env: { KUBECONFIG }, ...io };
-    return await call(words, world).done;
+    return callPlugin(server.url, words, io);
   });
   return { ...output, requests };
 }

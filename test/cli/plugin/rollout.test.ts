@@ -1,17 +1,13 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
-import { join } from "node:path";
 import { test } from "node:test";
 import { setAnnotations } from "../../../src/api/names.ts";
 import type { NCAppSet } from "../../../src/api/types.ts";
 import type { Io } from "../../../src/cli/command.ts";
-import { pluginCommands } from "../../../src/cli/plugin/plugin.ts";
 import { controllerRevisions, ncapps, ncappsets, resourcePath } from "../../../src/kube/resources.ts";
 import { FakeApi } from "../../kube/fake-api.ts";
 import { accept, line, withServer } from "../../kube/fake-server.ts";
-import { tempFolder } from "../../temp-folder.ts";
-import { call, type Output } from "../call.ts";
+import { callPlugin } from "./call-plugin.ts";
 import { appOf, appSet, condition, revision, type SetChanges } from "./set-scene.ts";
 
 const path = resourcePath(ncappsets, { namespace: "shop", name: "web" });
@@ -29,22 +25,8 @@ function createApi(changes?: SetChanges): FakeApi {
   return api;
 }
 
-async function rollout(api: FakeApi, words: string[], io: Partial<Io> = {}): Promise<Output> {
-  using temp = tempFolder();
-  return await withServer(api.answer, async ({ url }) => {
-    const KUBECONFIG = join(temp.path, "config");
-    await writeFile(
-      KUBECONFIG,
-      `current-context: c
-clusters: [{name: k, cluster: {server: "${url}"}}]
-users: [{name: u, user: {}}]
-contexts: [{name: c, context: {cluster: k, user: u, namespace: shop}}]
-`,
-    );
-    const world = { table: pluginCommands, program: "kubectl ncapp", env: { KUBECONFIG }, ...io };
-    return await call(["rollout", ...words], world).done;
-  });
-}
+const rollout = (api: FakeApi, words: string[], io?: Partial<Io>) =>
+  withServer(api.answer, ({ url }) => callPlugin(url, ["rollout", ...words], io));
 
 /** Lets the watch of sets report these changes, one after the other. */
 function reportChanges(api: FakeApi, ...changes: SetChanges[]): void {

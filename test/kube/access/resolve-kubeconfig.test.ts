@@ -34,85 +34,64 @@ const pems = {
 };
 const inline = `client-certificate-data: ${base64(alice.cert)}, client-key-data: ${base64(alice.key)}`;
 
-/** What is sent for a user: its entry, then headers, TLS, kind, and the files that are watched. */
-const users: [string, string, object, object, string, string[]][] = [
-  ["nothing", "", {}, strict, "anonymous", []],
-  ["a token", "token: abc", { authorization: "Bearer abc" }, strict, "token", []],
-  [
-    "basic auth",
-    "username: me, password: pw",
-    { authorization: `Basic ${btoa("me:pw")}` },
-    strict,
-    "basic auth",
-    [],
-  ],
-  [
-    "a null password",
-    "username: me, password: ~",
-    { authorization: `Basic ${btoa("me:")}` },
-    strict,
-    "basic auth",
-    [],
-  ],
-  ["a token with spaces around it", 'token: " abc\\n"', { authorization: "Bearer abc" }, strict, "token", []],
-  ["an empty password", "username: me", { authorization: `Basic ${btoa("me:")}` }, strict, "basic auth", []],
-  [
-    "a token file, which overrides a token",
-    "tokenFile: token, token: abc",
-    { authorization: "Bearer from-file" },
-    strict,
-    "token file token",
-    ["token"],
-  ],
-  [
-    "a certificate in files",
-    "client-certificate: a.crt, client-key: a.key",
-    {},
-    { ...alice, ...strict },
-    "client certificate",
-    ["a.crt", "a.key"],
-  ],
-  [
-    "an inline certificate, which overrides files",
-    `${inline}, client-certificate: gone.crt, client-key: gone.key`,
-    {},
-    { ...alice, ...strict },
-    "client certificate",
-    [],
-  ],
-  [
-    "a certificate and a token",
-    `${inline}, token: abc`,
-    { authorization: "Bearer abc" },
-    { ...alice, ...strict },
-    "client certificate and token",
-    [],
-  ],
-  [
-    "impersonation",
-    'token: abc, as: jane, as-uid: "7", as-groups: [dev, ops], as-user-extra: {"example.com/Scope ü": [a, b]}',
-    {
-      authorization: "Bearer abc",
-      "impersonate-user": "jane",
-      "impersonate-uid": "7",
-      "impersonate-group": ["dev", "ops"],
-      "impersonate-extra-example.com%2FScope%20%C3%BC": ["a", "b"],
-    },
-    strict,
-    "token, as jane",
-    [],
-  ],
-  [
-    "a provider's stored token",
-    'auth-provider: {name: gcp, config: {access-token: abc, expiry: "2100-01-01T00:00:00Z"}}',
-    { authorization: "Bearer abc" },
-    strict,
-    "auth-provider gcp",
-    [],
-  ],
-];
+const bearer = { authorization: "Bearer abc" };
+const basic = (pair: string) => ({ authorization: `Basic ${btoa(pair)}` });
+const pair = { ...alice, ...strict };
 
-for (const [what, user, headers, tls, kind, watched] of users) {
+/** What is sent for a user: its entry, then kind, headers, TLS, and the files that are watched. */
+const users: [what: string, user: string, kind: string, headers?: object, tls?: object, files?: string[]][] =
+  [
+    ["nothing", "", "anonymous"],
+    ["a token", "token: abc", "token", bearer],
+    ["basic auth", "username: me, password: pw", "basic auth", basic("me:pw")],
+    ["a null password", "username: me, password: ~", "basic auth", basic("me:")],
+    ["a token with spaces around it", 'token: " abc\\n"', "token", bearer],
+    ["an empty password", "username: me", "basic auth", basic("me:")],
+    [
+      "a token file, which overrides a token",
+      "tokenFile: token, token: abc",
+      "token file token",
+      { authorization: "Bearer from-file" },
+      strict,
+      ["token"],
+    ],
+    [
+      "a certificate in files",
+      "client-certificate: a.crt, client-key: a.key",
+      "client certificate",
+      {},
+      pair,
+      ["a.crt", "a.key"],
+    ],
+    [
+      "an inline certificate, which overrides files",
+      `${inline}, client-certificate: gone.crt, client-key: gone.key`,
+      "client certificate",
+      {},
+      pair,
+    ],
+    ["a certificate and a token", `${inline}, token: abc`, "client certificate and token", bearer, pair],
+    [
+      "impersonation",
+      'token: abc, as: jane, as-uid: "7", as-groups: [dev, ops], as-user-extra: {"example.com/Scope ü": [a, b]}',
+      "token, as jane",
+      {
+        ...bearer,
+        "impersonate-user": "jane",
+        "impersonate-uid": "7",
+        "impersonate-group": ["dev", "ops"],
+        "impersonate-extra-example.com%2FScope%20%C3%BC": ["a", "b"],
+      },
+    ],
+    [
+      "a provider's stored token",
+      'auth-provider: {name: gcp, config: {access-token: abc, expiry: "2100-01-01T00:00:00Z"}}',
+      "auth-provider gcp",
+      bearer,
+    ],
+  ];
+
+for (const [what, user, kind, headers = {}, tls = strict, watched = []] of users) {
   test(`resolveKubeconfig() uses ${what}`, async () => {
     const { target, credentials } = await resolve(kubeconfig(user), pems);
     const got = JSON.parse(JSON.stringify({ headers: {}, ...credentials }));

@@ -50,11 +50,8 @@ test("a server is trusted through the given authority only", async () => {
 test("the server's certificate must have the name in tls-server-name", async () => {
   await withFolder((folder) =>
     withServer(whoAsks, async ({ url }) => {
-      const config = (name: string) => `
-current-context: c
-contexts: [{name: c, context: {cluster: k, user: u}}]
-clusters: [{name: k, cluster: {server: "${url}", certificate-authority: ca.crt, tls-server-name: ${name}}}]
-users: [{name: u, user: {}}]`;
+      const config = (name: string) =>
+        kubeconfig("", `server: "${url}", certificate-authority: ca.crt, tls-server-name: ${name}`);
       await writeFile(join(folder, "good"), config("kube.test"));
       await writeFile(join(folder, "bad"), config("other.test"));
       await ask({ kubeconfig: join(folder, "good") });

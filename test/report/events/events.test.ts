@@ -157,9 +157,7 @@ test("record() waits for a failing server with few requests, then sends everythi
 
 test("record() drops an event that the server rejects, and tries again when it happens again", async () => {
   const { clock, server, stored, recorder } = setUp();
-  server.intercept = (request) => {
-    throw problem(request, 403, "Forbidden");
-  };
+  server.intercept = () => 403;
   recorder.record(web, started);
   await clock.advance(30 * minute);
   assert.equal(server.asked.length, 3);
@@ -192,9 +190,7 @@ for (
 
 test("record() keeps a bounded number of events while no request succeeds", async () => {
   const { clock, server, stored, record } = setUp();
-  server.intercept = (request) => {
-    throw problem(request, undefined, "Unreachable");
-  };
+  server.intercept = () => 0;
   for (let number = 0; number < 5000; number++) record("Started", `app${number}`);
   await clock.advance(minute);
   server.intercept = () => undefined;

@@ -308,9 +308,7 @@ test("sync() leaves an app of the same name alone and shows the local one under 
 
 test("sync() retries after waits that grow, and never throws", async () => {
   const { api, log, mirrors, existing, pass } = setUp();
-  api.intercept = (request) => {
-    throw problem(request, 403, "Forbidden");
-  };
+  api.intercept = () => 403;
   for (let seconds = 0; seconds < 3600; seconds += 10) {
     await mirrors.sync([local("web")], existing(), true);
     pass(10_000);
@@ -335,9 +333,7 @@ test("sync() continues with the other apps if one fails, and with the newest sta
 
 test("sync() sends one request, not one per app, if there is no answer", async () => {
   const { api, mirrors } = setUp();
-  api.intercept = (request) => {
-    throw problem(request, undefined, "Timeout");
-  };
+  api.intercept = () => 0;
   await mirrors.sync(["a", "b", "c"].map((name) => local(name)), [], true);
   assert.equal(api.asked.length, 1);
 });
@@ -359,9 +355,7 @@ test("sync() retries in time even if the clock is set back", async () => {
   using clock = takeMachineClock();
   const api = new FakeApi();
   const mirrors = createMirrors({ client: api.client, node: "n1", log: createTestLog() });
-  api.intercept = (request) => {
-    throw problem(request, 500, "InternalError");
-  };
+  api.intercept = () => 500;
   await mirrors.sync([local("web")], [], true);
   api.intercept = () => undefined;
   clock.setBack(3_600_000);

@@ -58,6 +58,15 @@ function setUp(options: Partial<PodsOptions> = {}) {
   return { api, clock, log, pods, listed, changed, register, following: () => server };
 }
 
+/** The same, with the Pod of one app. */
+async function showWeb() {
+  const scene = setUp();
+  await scene.register();
+  scene.pods.show(shown("web"));
+  await scene.clock.advance(0);
+  return scene;
+}
+
 test("a new app costs two requests: the Pod and its state", async () => {
   const { api, clock, pods, register } = setUp();
   await register();
@@ -125,10 +134,7 @@ test("an agent that restarts finds its Pods and writes nothing; that of an app t
 });
 
 test("a Pod that a user deletes is removed at once, by its uid, and made again", async () => {
-  const { api, clock, pods, register, changed, following } = setUp();
-  await register();
-  pods.show(shown("web"));
-  await clock.advance(0);
+  const { api, clock, changed, following } = await showWeb();
   const { metadata: { uid } } = api.touch(
     `${folder}/web`,
     ({ metadata }) => metadata.deletionTimestamp = "x",
@@ -147,10 +153,7 @@ test("a Pod that a user deletes is removed at once, by its uid, and made again",
 });
 
 test("a Pod that cannot be deleted, since it has a finalizer, is tried every ten seconds", async () => {
-  const { api, clock, pods, register, changed } = setUp();
-  await register();
-  pods.show(shown("web"));
-  await clock.advance(0);
+  const { api, clock, changed } = await showWeb();
   api.intercept = ({ method }) => method === "DELETE" ? api.get(`${folder}/web`) : undefined;
   api.touch(`${folder}/web`, ({ metadata }) => metadata.deletionTimestamp = "x");
   api.takeAsked();
@@ -160,10 +163,7 @@ test("a Pod that cannot be deleted, since it has a finalizer, is tried every ten
 });
 
 test("an app that is gone loses its Pod before all apps are known", async () => {
-  const { api, clock, pods, register } = setUp();
-  await register();
-  pods.show(shown("web"));
-  await clock.advance(0);
+  const { api, clock, pods } = await showWeb();
   pods.remove("default/web");
   await clock.advance(0);
   assert.equal(api.objects.size, 0);
@@ -255,10 +255,7 @@ test("a quota that has no room for another Pod does not delay changes of those t
 });
 
 test("a change that the server rejects replaces the Pod, once", async () => {
-  const { api, clock, pods, register, following } = setUp();
-  await register();
-  pods.show(shown("web"));
-  await clock.advance(0);
+  const { api, clock, pods, following } = await showWeb();
   api.takeAsked();
   const old = structuredClone(api.get(`${folder}/web`));
   api.intercept = ({ path }) => path.endsWith("/status") ? 422 : undefined;
@@ -325,10 +322,7 @@ test("a patch removes what a condition and the Pod no longer have: the server me
 });
 
 test("a new address of the node reaches every Pod", async () => {
-  const { api, clock, pods, register } = setUp();
-  await register();
-  pods.show(shown("web"));
-  await clock.advance(0);
+  const { api, clock, pods } = await showWeb();
   pods.nodeSeen({ registered: true, addresses: ["192.0.2.9", "2001:db8::9"] });
   await clock.advance(0);
   const { podIP, podIPs } = api.get(`${folder}/web`).status;
@@ -351,10 +345,7 @@ test("the Pod of a local app belongs to its mirror, and leads to the app", async
 });
 
 test("podList() has whole Pods with the uid that the server gave them", async () => {
-  const { api, clock, pods, register } = setUp();
-  await register();
-  pods.show(shown("web"));
-  await clock.advance(0);
+  const { api, pods } = await showWeb();
   const [pod, ...others] = pods.podList();
   assert.equal(others.length, 0);
   assert.equal(pod?.metadata?.uid, api.get(`${folder}/web`).metadata.uid);

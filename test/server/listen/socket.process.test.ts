@@ -11,7 +11,8 @@ import { promisify } from "node:util";
 import type { NCApp } from "../../../src/api/types.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
-import { ncapp, startLocalAgent } from "../local-agent.ts";
+import { manifest } from "../../builders.ts";
+import { startLocalAgent } from "../local-agent.ts";
 
 const isRunning = ({ status }: NCApp) => status?.phase === "Running";
 const isStopped = ({ status }: NCApp) => status?.phase === "Stopped" && status.reason === "StoppedByOperator";
@@ -60,7 +61,7 @@ test("an app whose source is no longer followed keeps running, is reported, and 
   const manifests = temp.path;
   await using agent = await startLocalAgent({ manifests });
   const shellFile = await agent.script("web.sh", sleeping);
-  await writeFile(join(manifests, "web.json"), JSON.stringify(ncapp("web", { shellFile, ...quick })));
+  await writeFile(join(manifests, "web.json"), JSON.stringify(manifest("web", { shellFile, ...quick })));
   const pid = (await agent.reach("web", "Running", isRunning)).status?.pid;
   delete agent.options.manifests;
   await agent.replace(async () => temp.remove());
@@ -108,7 +109,7 @@ test("an app that was suspended by its spec is started by a change of the spec, 
   assert.equal((await agent.reach("web", "Running", isRunning)).spec.suspend, false);
   const manifests = agent.options.manifests = join(agent.folder, "manifests");
   await mkdir(manifests);
-  const file = JSON.stringify(ncapp("idle", { shellFile, suspend: true }));
+  const file = JSON.stringify(manifest("idle", { shellFile, suspend: true }));
   await writeFile(join(manifests, "idle.json"), file);
   await agent.replace();
   await agent.reach("idle", "Stopped", ({ status }) => status?.reason === "Suspended");
@@ -155,7 +156,7 @@ test("an app of a manifest can be stopped, started and restarted; a changed spec
   const manifests = join(agent.folder, "manifests");
   await mkdir(manifests);
   const shellFile = await agent.script("web.sh", sleeping);
-  await writeFile(join(manifests, "web.json"), JSON.stringify(ncapp("web", { shellFile, ...quick })));
+  await writeFile(join(manifests, "web.json"), JSON.stringify(manifest("web", { shellFile, ...quick })));
   agent.options.manifests = manifests;
   await agent.replace();
   const first = (await agent.reach("web", "Running", isRunning)).status?.pid;
@@ -167,7 +168,7 @@ test("an app of a manifest can be stopped, started and restarted; a changed spec
     stopped.status?.message ?? "",
     /^stopped with 'nckubelet stop' at \S+Z; 'nckubelet start web' starts it again$/,
   );
-  const edited = ncapp("web", { shellFile, args: ["edited"], ...quick });
+  const edited = manifest("web", { shellFile, args: ["edited"], ...quick });
   await agent.replace(() => writeFile(join(manifests, "web.json"), JSON.stringify(edited)));
   await agent.reach(
     "web",
@@ -178,7 +179,7 @@ test("an app of a manifest can be stopped, started and restarted; a changed spec
   await agent.reach("web", "Running", isRunning);
   for (
     const [method, path, body] of [
-      ["PUT", "", ncapp("web", { shellFile })],
+      ["PUT", "", manifest("web", { shellFile })],
       ["DELETE", ""],
     ] as const
   ) {
