@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defaultSchedulerName } from "../../src/api/names.ts";
-import { buildRBAC } from "../../src/api/install/rbac.ts";
+import { buildRBAC } from "../../src/api/install/install.ts";
 import { controllerNames, createControllers, rightsOf } from "../../src/controller/controller.ts";
 import { missingRights, type Right } from "../../src/kube/access-review.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";

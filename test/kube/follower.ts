@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { NCApp } from "../../src/api/types.ts";
-import type { KubeClient } from "../../src/kube/client/client.ts";
+import type { ClientOptions, KubeClient } from "../../src/kube/client/client.ts";
 import { ncapps } from "../../src/kube/resources.ts";
 import {
   followList,
@@ -8,6 +8,7 @@ import {
   type RestartReason,
   type WatchEvent,
 } from "../../src/kube/watch/watch.ts";
+import { type Answer, type FakeServer, withClient } from "./fake-server.ts";
 
 export type Event<Type extends WatchEvent<NCApp>["type"]> = Extract<WatchEvent<NCApp>, { type: Type }>;
 
@@ -54,4 +55,21 @@ export function follow(client: KubeClient, options: Partial<FollowOptions<NCApp>
       await events.return();
     },
   };
+}
+
+/** Follows the NCApps of node-a on a fake server. */
+export function following(
+  answer: Answer,
+  use: (follower: Follower, server: FakeServer) => Promise<void>,
+  options: Partial<FollowOptions<NCApp>> = {},
+  clientOptions: ClientOptions = {},
+): Promise<void> {
+  return withClient(answer, async (client, server) => {
+    const follower = follow(client, options);
+    try {
+      await use(follower, server);
+    } finally {
+      await follower.stop();
+    }
+  }, clientOptions);
 }

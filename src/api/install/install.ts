@@ -9,7 +9,9 @@ import { buildCRD, buildSetCRD } from "./crd.ts";
 import { buildLimitRangePolicy } from "./limit-range-policy.ts";
 import { bindPods, buildRBAC } from "./rbac.ts";
 
+export { buildCRD, buildSetCRD } from "./crd.ts";
 export { type CRDGaps, findCRDGaps } from "./crd-gaps.ts";
+export { buildRBAC } from "./rbac.ts";
 
 /** One file of `crd/`. */
 export type InstallFile = { path: string; about: string; documents: object[] };

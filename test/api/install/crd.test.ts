@@ -4,8 +4,9 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { loadAll } from "js-yaml";
 import { checkSchema } from "../../../src/api/validate/check-schema.ts";
-import { buildCRD, buildSetCRD } from "../../../src/api/install/crd.ts";
 import {
+  buildCRD,
+  buildSetCRD,
   findCRDGaps,
   installFiles,
   renderInstallFile,

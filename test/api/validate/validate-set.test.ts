@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildSetCRD } from "../../../src/api/install/crd.ts";
+import { buildSetCRD } from "../../../src/api/install/install.ts";
 import { setRules } from "../../../src/api/rules/rules.ts";
 import { rules } from "../../../src/api/rules/rules.ts";
 import { ncappset, setSpec } from "../../../src/api/schema/schema.ts";

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { buildCRD } from "../../../src/api/install/crd.ts";
-import { buildRBAC } from "../../../src/api/install/rbac.ts";
+import { buildCRD, buildRBAC } from "../../../src/api/install/install.ts";
 import { agentPermissions, checkCluster } from "../../../src/cli/doctor/check-cluster.ts";
 import {
   checkAgent,

@@ -56,109 +56,89 @@ test("a refusal names the request, the server, the status and the server's messa
   });
 });
 
-interface Fault {
-  what: string;
-  answer: Answer;
-  expected: RegExp;
-  reason: string;
-  status?: number;
-  timeoutMs?: number;
-}
-
 const raw = (type: string, body: string, status = 200): Answer => (_, response) => {
   response.writeHead(status, { "content-type": type }).end(body);
 };
 
-const faults: Fault[] = [
-  {
-    what: "HTML instead of an object",
-    answer: raw("text/html", "<html>\n<h1>Please log in</h1>"),
-    expected: /200 BadAnswer: not JSON but text\/html: <html> <h1>Please log in/,
-    reason: "BadAnswer",
-    status: 200,
-  },
-  {
-    what: "an HTML error page of a proxy",
-    answer: raw("text/html", "<h1>Bad Gateway</h1>", 502),
-    expected: /502 BadGateway: <h1>Bad Gateway/,
-    reason: "BadGateway",
-    status: 502,
-  },
-  {
-    what: "cut JSON",
-    answer: raw("application/json", '{"kind":"NCAppList","items":[{'),
-    expected: /cut or broken JSON of 30 characters/,
-    reason: "BadAnswer",
-    status: 200,
-  },
-  {
-    what: "an empty body",
-    answer: raw("application/json", ""),
-    expected: /an empty body/,
-    reason: "BadAnswer",
-    status: 200,
-  },
-  {
-    what: "JSON that is no object",
-    answer: raw("application/json", "null"),
-    expected: /no object but null/,
-    reason: "BadAnswer",
-    status: 200,
-  },
-  {
-    what: "an error without a message",
-    answer: raw("application/json", "", 500),
-    expected: /500 InternalError: no message/,
-    reason: "InternalError",
-    status: 500,
-  },
-  {
-    what: "an answer without end",
-    answer: (_, response) => {
+const faults: [
+  what: string,
+  Answer,
+  expected: RegExp,
+  reason: string,
+  status?: number,
+  timeoutMs?: number,
+][] = [
+  [
+    "HTML instead of an object",
+    raw("text/html", "<html>\n<h1>Please log in</h1>"),
+    /200 BadAnswer: not JSON but text\/html: <html> <h1>Please log in/,
+    "BadAnswer",
+    200,
+  ],
+  [
+    "an HTML error page of a proxy",
+    raw("text/html", "<h1>Bad Gateway</h1>", 502),
+    /502 BadGateway: <h1>Bad Gateway/,
+    "BadGateway",
+    502,
+  ],
+  [
+    "cut JSON",
+    raw("application/json", '{"kind":"NCAppList","items":[{'),
+    /cut or broken JSON of 30 characters/,
+    "BadAnswer",
+    200,
+  ],
+  ["an empty body", raw("application/json", ""), /an empty body/, "BadAnswer", 200],
+  ["JSON that is no object", raw("application/json", "null"), /no object but null/, "BadAnswer", 200],
+  [
+    "an error without a message",
+    raw("application/json", "", 500),
+    /500 InternalError: no message/,
+    "InternalError",
+    500,
+  ],
+  [
+    "an answer without end",
+    (_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       const timer = setInterval(() => response.write("x".repeat(8192)), 1);
       response.on("close", () => clearInterval(timer));
     },
-    expected: /larger than 65536 bytes/,
-    reason: "TooLarge",
-    status: 200,
-  },
-  {
-    what: "headers that never come",
-    answer: () => {},
-    expected: /no answer within 50 ms/,
-    reason: "Timeout",
-    timeoutMs: 50,
-  },
-  {
-    what: "a body that stops half way",
-    answer: (_, response) => {
+    /larger than 65536 bytes/,
+    "TooLarge",
+    200,
+  ],
+  ["headers that never come", () => {}, /no answer within 50 ms/, "Timeout", undefined, 50],
+  [
+    "a body that stops half way",
+    (_, response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
       response.write('{"kind":');
     },
-    expected: /no complete answer within 1000 ms/,
-    reason: "Timeout",
-    status: 200,
-  },
-  {
-    what: "a connection cut before the answer",
-    answer: (_, response) => response.socket!.destroy(),
-    expected: /GET http:\S+: \w/,
-    reason: "Unreachable",
-  },
-  {
-    what: "a connection cut inside the answer",
-    answer: (_, response) => {
+    /no complete answer within 1000 ms/,
+    "Timeout",
+    200,
+  ],
+  [
+    "a connection cut before the answer",
+    (_, response) => response.socket!.destroy(),
+    /GET http:\S+: \w/,
+    "Unreachable",
+  ],
+  [
+    "a connection cut inside the answer",
+    (_, response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
       response.write('{"kind":', () => response.socket!.destroy());
     },
-    expected: /the answer broke off: \w/,
-    reason: "Unreachable",
-    status: 200,
-  },
+    /the answer broke off: \w/,
+    "Unreachable",
+    200,
+  ],
 ];
 
-for (const { what, answer, expected, reason, status, timeoutMs = 1000 } of faults) {
+for (const [what, answer, expected, reason, status, timeoutMs = 1000] of faults) {
   test(`request() reports ${what}`, async () => {
     await withClient(answer, async (client) => {
       const error = await failure(client.request({ path }));
@@ -200,22 +180,15 @@ test("the caller does not see a 503 with Retry-After that passes", async () => {
   await withClient(answer, async (client) => assert.deepEqual(await client.request({ path }), { ok: 1 }));
 });
 
-test("a wait that is too long is left to the caller, who gets its length", async () => {
-  const answer: Answer = (_, response) =>
-    refuse(response, 429, "TooManyRequests", "later", { "retry-after": "3600" });
-  await withClient(answer, async (client, server) => {
-    assert.equal((await failure(client.request({ path }))).retryAfterMs, 3_600_000);
-    assert.equal(server.requests.length, 1);
-  });
-});
-
-test("a wait beyond the deadline of the request is left to the caller", async () => {
-  const answer: Answer = (_, response) =>
-    refuse(response, 429, "TooManyRequests", "later", { "retry-after": "20" });
-  await withClient(answer, async (client, server) => {
-    assert.equal((await failure(client.request({ path, timeoutMs: 7000 }))).retryAfterMs, 20_000);
-    assert.equal(server.requests.length, 1);
-  });
+test("a wait that is too long, or beyond the deadline of the request, is left to the caller, who gets its length", async () => {
+  for (const [seconds, timeoutMs] of [[3600, undefined], [20, 7000]] as const) {
+    const answer: Answer = (_, response) =>
+      refuse(response, 429, "TooManyRequests", "later", { "retry-after": `${seconds}` });
+    await withClient(answer, async (client, server) => {
+      assert.equal((await failure(client.request({ path, timeoutMs }))).retryAfterMs, seconds * 1000);
+      assert.equal(server.requests.length, 1);
+    });
+  }
 });
 
 test("429 and 500 without Retry-After are not retried", async () => {

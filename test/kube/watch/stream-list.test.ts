@@ -3,7 +3,6 @@ import { test } from "node:test";
 import type { NCApp } from "../../../src/api/types.ts";
 import { ncapps } from "../../../src/kube/resources.ts";
 import { collectInitial } from "../../../src/kube/watch/stream-list.ts";
-import type { FollowOptions } from "../../../src/kube/watch/watch.ts";
 import type { Identified } from "../../../src/kube/wire.ts";
 import {
   accept,
@@ -19,9 +18,8 @@ import {
   lists,
   ncapp,
   refuse,
-  withClient,
 } from "../fake-server.ts";
-import { type Event, follow, type Follower } from "../follower.ts";
+import { type Event, following } from "../follower.ts";
 
 const limit = { timeout: 30_000 };
 const expected = { resource: ncapps, filter: (app: NCApp) => app.spec.nodeName === "node-a" };
@@ -58,20 +56,8 @@ test("collectInitial() rejects an end without a version, and objects of another 
 });
 
 /** Follows the NCApps of node-a by streaming lists. */
-function following(
-  answer: Answer,
-  use: (follower: Follower, server: FakeServer) => Promise<void>,
-  options: Partial<FollowOptions<NCApp>> = {},
-): Promise<void> {
-  return withClient(answer, async (client, server) => {
-    const follower = follow(client, { streaming: true, ...options });
-    try {
-      await use(follower, server);
-    } finally {
-      await follower.stop();
-    }
-  });
-}
+const streaming: typeof following = (answer, use, options) =>
+  following(answer, use, { streaming: true, ...options });
 
 const streams = (...lines: string[]): Answer => (_, response) => accept(response, ...lines);
 const breaks = (...lines: string[]): Answer => (_, response) => {
@@ -93,7 +79,7 @@ test("a streaming list is one request: the objects, their end, and the watch", l
       line("DELETED", ncapp("a", "node-a", at("14"))),
     )],
   });
-  await following(server, async ({ next }, seen) => {
+  await streaming(server, async ({ next }, seen) => {
     const listed = await next("listed");
     assert.deepEqual([names(listed), listed.resourceVersion], [["a"], "12"]);
     assert.equal((await next("applied")).object.metadata.resourceVersion, "13");
@@ -114,7 +100,7 @@ test(
       streams: [breaks(line("ADDED", ncapp("a")), endOfList("12"))],
       watches: [streams(line("MODIFIED", ncapp("a", "node-a", at("13"))))],
     });
-    await following(server, async ({ nextOutcome }, seen) => {
+    await streaming(server, async ({ nextOutcome }, seen) => {
       assert.equal((await nextOutcome()).type, "listed");
       assert.equal((await nextOutcome()).type, "applied");
       assert.deepEqual(kinds(seen), ["stream", "watch"]);
@@ -143,7 +129,7 @@ for (const [what, answer] of refusals) {
         watches: [streams(errorLine(410, "Expired", "too old"))],
       });
       let time = 0;
-      await following(server, async ({ next }, seen) => {
+      await streaming(server, async ({ next }, seen) => {
         // Not the one object that arrived before the refusal: that is no list.
         assert.deepEqual(names(await next("listed")), ["a", "b"]);
         assert.deepEqual(kinds(seen), ["stream", "list"]);
@@ -167,7 +153,7 @@ test(
       response.on("close", () => clearInterval(timer));
     };
     const server = apiServer({ streams: [chatters], lists: [lists([ncapp("a"), ncapp("b")], "10")] });
-    await following(server, async ({ next }) => {
+    await streaming(server, async ({ next }) => {
       assert.deepEqual(names(await next("listed")), ["a", "b"]);
     }, { streamPatience: { silenceMs: 10_000, dueMs: 100 } });
   },
@@ -186,7 +172,7 @@ for (const [what, cut] of cuts) {
     limit,
     async () => {
       const server = apiServer({ streams: [cut], lists: [lists([ncapp("a"), ncapp("b")], "10")] });
-      await following(server, async ({ next }, seen) => {
+      await streaming(server, async ({ next }, seen) => {
         assert.equal((await next("problem")).during, "list");
         assert.deepEqual(names(await next("listed")), ["a", "b"]);
         assert.deepEqual(kinds(seen).slice(0, 2), ["stream", "list"]);
@@ -204,7 +190,7 @@ test("a relist by a stream that breaks removes nothing: the watch resumes where 
     ],
     watches: [streams(line("MODIFIED", ncapp("b", "node-a", at("15"))))],
   });
-  await following(server, async ({ next }, seen) => {
+  await streaming(server, async ({ next }, seen) => {
     assert.deepEqual(names(await next("listed")), ["a", "b"]);
     time = 1;
     assert.equal((await next("problem")).during, "list");
@@ -223,7 +209,7 @@ test(
         streams(line("ADDED", ncapp("a")), line("ADDED", ncapp("b", "node-b")), endOfList("12")),
       ],
     });
-    await following(server, async ({ next }, seen) => {
+    await streaming(server, async ({ next }, seen) => {
       assert.deepEqual(names(await next("listed")), ["a"]);
       assert.deepEqual(kinds(seen), ["stream", "stream"]);
       assert.equal(seen.requests[1]!.query.get("fieldSelector"), null);

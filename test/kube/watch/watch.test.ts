@@ -2,9 +2,6 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
-import type { NCApp } from "../../../src/api/types.ts";
-import type { ClientOptions } from "../../../src/kube/client/client.ts";
-import type { FollowOptions } from "../../../src/kube/watch/watch.ts";
 import {
   accept,
   type Answer,
@@ -18,26 +15,8 @@ import {
   lists,
   ncapp,
   refuse,
-  withClient,
 } from "../fake-server.ts";
-import { type Event, follow, type Follower } from "../follower.ts";
-
-/** Follows the NCApps of node-a on a fake server. */
-function following(
-  answer: Answer,
-  use: (follower: Follower, server: FakeServer) => Promise<void>,
-  options: Partial<FollowOptions<NCApp>> = {},
-  clientOptions: ClientOptions = {},
-): Promise<void> {
-  return withClient(answer, async (client, server) => {
-    const follower = follow(client, options);
-    try {
-      await use(follower, server);
-    } finally {
-      await follower.stop();
-    }
-  }, clientOptions);
-}
+import { type Event, following } from "../follower.ts";
 
 const watchesOf = ({ requests }: FakeServer) => requests.filter(isWatch);
 const listsOf = ({ requests }: FakeServer) => requests.filter((request) => !isWatch(request));

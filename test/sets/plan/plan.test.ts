@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setLabels } from "../../../src/api/names.ts";
-import type { NCAppSetSpec } from "../../../src/api/types.ts";
+import type { NCAppSetSpec, NCAppStatus } from "../../../src/api/types.ts";
 import { healthOf } from "../../../src/sets/plan/health.ts";
 import { appName, hashOf, ordinalOf } from "../../../src/sets/plan/names.ts";
 import type { App } from "../../../src/sets/types.ts";
@@ -37,6 +37,25 @@ const step = (cluster: SimulatedCluster) => {
   const planned = cluster.reconcile();
   for (const name of [...cluster.view.keys()]) cluster.see(name);
   return planned;
+};
+
+/** Lets an agent report this, and the controller see it. */
+const report = (cluster: SimulatedCluster, name: string, status: NCAppStatus) => {
+  const app = cluster.apps.get(name)!;
+  cluster.apps.set(name, { ...app, status: { ...app.status, ...status } });
+  cluster.see(name);
+};
+/** Changes the script of the template, and lets all that follows happen. */
+const rollOut = (cluster: SimulatedCluster, shellFile: string) => {
+  cluster.editApp({ shellFile });
+  cluster.settle();
+};
+
+/** Changes the script of the template; the controller writes the revision, then the first apps. */
+const startRollout = (cluster: SimulatedCluster, shellFile: string) => {
+  cluster.editApp({ shellFile });
+  step(cluster);
+  step(cluster);
 };
 
 test("a set without replicas has one app on every node, bound to it and only to it", () => {
@@ -117,9 +136,7 @@ test("replicas are numbered, the lowest free number first; scaling down takes un
   cluster.now += 1000;
   cluster.edit((spec) => ({ ...spec, replicas: 5 }));
   run();
-  const broken = cluster.apps.get("web-1")!;
-  cluster.apps.set("web-1", { ...broken, status: { ...broken.status, ready: false } });
-  cluster.see("web-1");
+  report(cluster, "web-1", { ready: false });
   cluster.edit((spec) => ({ ...spec, replicas: 3 }));
   const gone = cluster.plan().actions.map((action) => action.kind === "delete" && action.app.metadata.name);
   assert.deepEqual(gone, ["web-1", "web-4"]);
@@ -173,10 +190,8 @@ test("maxUnavailable as a percentage is rounded down and at least 1; lost nodes 
 
 test("an app that is not ready anyway costs as much as any other, and does not block the rollout", () => {
   const cluster = rolling({ maxUnavailable: 1 });
-  const broken = cluster.apps.get("web-n0")!;
   cluster.now += 3_600_000;
-  cluster.apps.set("web-n0", { ...broken, status: { ...broken.status, phase: "BackOff", ready: false } });
-  cluster.see("web-n0");
+  report(cluster, "web-n0", { phase: "BackOff", ready: false });
   cluster.editApp({ shellFile: "/opt/v2.sh" });
   step(cluster);
   assert.deepEqual(next(cluster), ["web-n0"]);
@@ -201,9 +216,7 @@ test("an app is available when it was ready for minReadySeconds since its update
 
 test("an app that became ready late in a second is not available before minReadySeconds have passed", () => {
   const cluster = running({ minReadySeconds: 1 });
-  cluster.editApp({ shellFile: "/opt/v2.sh" });
-  step(cluster);
-  step(cluster);
+  startRollout(cluster, "/opt/v2.sh");
   // Agents report the second, rounded down.
   cluster.now = Math.ceil(cluster.now / 1000) * 1000 + 900;
   agentsAct(cluster);
@@ -264,14 +277,9 @@ test("an update changes only what the template changed", () => {
 
 test("failed apps stop the rollout, with nodes and last log lines in an event", () => {
   const cluster = rolling({ maxUnavailable: 1 });
-  cluster.editApp({ shellFile: "/opt/bad.sh" });
-  step(cluster);
-  step(cluster);
+  startRollout(cluster, "/opt/bad.sh");
   agentsAct(cluster);
-  const app = cluster.apps.get("web-n0")!;
-  const lastExit = { reason: "Error", message: "start\nno such table: users" };
-  cluster.apps.set("web-n0", { ...app, status: { ...app.status, lastExit } });
-  cluster.see("web-n0");
+  report(cluster, "web-n0", { lastExit: { reason: "Error", message: "start\nno such table: users" } });
   const { events, actions } = step(cluster);
   assert.deepEqual(actions, []);
   const [event] = events;
@@ -283,19 +291,16 @@ test("failed apps stop the rollout, with nodes and last log lines in an event", 
   assert.equal(conditionOf(cluster, "Stalled")?.status, "True");
   assert.deepEqual(step(cluster).events, []);
   // It stays stopped although the app recovers, and a new template ends that.
-  cluster.apps.set("web-n0", { ...app, status: { ...app.status, phase: "Running", ready: true } });
-  cluster.see("web-n0");
+  report(cluster, "web-n0", { phase: "Running", ready: true });
   assert.deepEqual(step(cluster).actions, []);
-  cluster.editApp({ shellFile: "/opt/v3.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/v3.sh");
   assert.equal(countOf(cluster, "/opt/v3.sh"), 5);
   assert.equal(conditionOf(cluster, "Stalled")?.status, "False");
 });
 
 test("maxFailed tolerates failures below it: they leave the budget, and a failing revision stops in time", () => {
   const cluster = rolling({ maxUnavailable: 1, maxFailed: 3 }, 8);
-  cluster.editApp({ shellFile: "/opt/bad.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/bad.sh");
   assert.equal(countOf(cluster, "/opt/bad.sh"), 3);
   assert.equal(cluster.set.status?.failed, 3);
 });
@@ -305,21 +310,17 @@ test("a rollout whose failures are tolerated has ended: later failures neither s
   cluster.changeNode("n0", { labels: { disk: "broken" } });
   const patch = { spec: { shellFile: "/opt/bad.sh" } };
   cluster.edit((spec) => ({ ...spec, overrides: [{ nodeSelector: { disk: "broken" }, patch }] }));
-  cluster.editApp({ shellFile: "/opt/v2.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/v2.sh");
   assert.deepEqual([cluster.set.status?.failed, countOf(cluster, "/opt/v2.sh")], [1, 4]);
   assert.equal(cluster.set.status?.stableRevision, cluster.set.status?.updateRevision);
-  const app = cluster.apps.get("web-n1")!;
-  cluster.apps.set("web-n1", { ...app, status: { ...app.status, phase: "BackOff", ready: false } });
-  cluster.see("web-n1");
+  report(cluster, "web-n1", { phase: "BackOff", ready: false });
   step(cluster);
   assert.deepEqual([cluster.set.status?.failed, conditionOf(cluster, "Stalled")?.status], [2, "False"]);
 });
 
 test("an app that hangs counts as failed after progressDeadlineSeconds", () => {
   const cluster = running({ progressDeadlineSeconds: 60 });
-  cluster.editApp({ shellFile: "/opt/hung.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/hung.sh");
   assert.equal(countOf(cluster, "/opt/hung.sh"), 1);
   assert.match(conditionOf(cluster, "Stalled")?.message ?? "", /ProgressDeadlineExceeded/);
 });
@@ -327,8 +328,7 @@ test("an app that hangs counts as failed after progressDeadlineSeconds", () => {
 test("onFailure Rollback returns updated apps to the stable revision and leaves the spec alone", () => {
   const cluster = rolling({ maxUnavailable: 2, onFailure: "Rollback" });
   const stable = cluster.set.status!.stableRevision;
-  cluster.editApp({ shellFile: "/opt/bad.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/bad.sh");
   assert.equal(countOf(cluster, "/opt/web.sh"), 5);
   assert.equal(cluster.set.spec.template.spec.shellFile, "/opt/bad.sh");
   assert.ok(cluster.own.every((app) => cluster.isAvailable(app)));
@@ -336,16 +336,13 @@ test("onFailure Rollback returns updated apps to the stable revision and leaves 
   assert.equal(conditionOf(cluster, "Progressing")?.reason, "RolledBack");
   assert.equal(cluster.set.status?.stableRevision, stable);
   assert.notEqual(cluster.set.status?.updateRevision, stable);
-  cluster.editApp({ shellFile: "/opt/v3.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/v3.sh");
   assert.equal(countOf(cluster, "/opt/v3.sh"), 5);
 });
 
 test("a rollback of a paused set says that it waits", () => {
   const cluster = rolling({ maxUnavailable: 2, onFailure: "Rollback" });
-  cluster.editApp({ shellFile: "/opt/bad.sh" });
-  step(cluster);
-  step(cluster);
+  startRollout(cluster, "/opt/bad.sh");
   agentsAct(cluster);
   cluster.edit((spec) => ({ ...spec, paused: true }));
   cluster.settle();
@@ -355,16 +352,14 @@ test("a rollback of a paused set says that it waits", () => {
 
 test("a canary waits for its promotion, or promotes itself", () => {
   const manual = rolling({ canary: { count: 2 } });
-  manual.editApp({ shellFile: "/opt/v2.sh" });
-  manual.settle();
+  rollOut(manual, "/opt/v2.sh");
   assert.equal(countOf(manual, "/opt/v2.sh"), 2);
   assert.equal(conditionOf(manual, "Progressing")?.reason, "WaitingForPromotion");
   manual.promote();
   manual.settle();
   assert.equal(countOf(manual, "/opt/v2.sh"), 5);
   const automatic = rolling({ canary: { count: 2, autoPromote: true } });
-  automatic.editApp({ shellFile: "/opt/v2.sh" });
-  automatic.settle();
+  rollOut(automatic, "/opt/v2.sh");
   assert.equal(countOf(automatic, "/opt/v2.sh"), 5);
 });
 
@@ -375,8 +370,7 @@ test("apps that start while a canary or a partition holds the others keep the ol
   for (const update of held) {
     const cluster = rolling({ maxUnavailable: 3, ...update });
     cluster.changeNode("n3", { labels: { tier: "canary" } });
-    cluster.editApp({ shellFile: "/opt/v2.sh" });
-    cluster.settle();
+    rollOut(cluster, "/opt/v2.sh");
     cluster.join("new");
     step(cluster);
     assert.ok(!next(cluster).includes("web-new"), JSON.stringify(update));
@@ -390,8 +384,7 @@ test("apps that start while a canary or a partition holds the others keep the ol
 test("what a canary or a partition holds is not forgotten while its node is lost or its app is replaced", () => {
   for (const update of [{ canary: { count: 1 } }, { partition: 1 }]) {
     const cluster = rolling({ maxUnavailable: 2, ...update }, 2);
-    cluster.editApp({ shellFile: "/opt/v2.sh" });
-    cluster.settle();
+    rollOut(cluster, "/opt/v2.sh");
     cluster.changeNode("n1", { agent: "lost" });
     cluster.settle();
     cluster.changeNode("n1", { agent: "fresh" });
@@ -405,8 +398,7 @@ test("what a canary or a partition holds is not forgotten while its node is lost
 
 test("a canary that no node matches waits for you, even if it promotes itself", () => {
   const cluster = rolling({ canary: { nodeSelector: { tier: "canary" }, autoPromote: true } });
-  cluster.editApp({ shellFile: "/opt/v2.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/v2.sh");
   assert.equal(countOf(cluster, "/opt/v2.sh"), 0);
   assert.equal(conditionOf(cluster, "Progressing")?.reason, "WaitingForPromotion");
   assert.match(conditionOf(cluster, "Progressing")?.message ?? "", /^no app is a canary/);
@@ -422,8 +414,7 @@ test("a canary that no node matches waits for you, even if it promotes itself", 
 test("a canary by node labels is updated first", () => {
   const cluster = rolling({ canary: { nodeSelector: { tier: "canary" } } });
   cluster.changeNode("n3", { labels: { tier: "canary" } });
-  cluster.editApp({ shellFile: "/opt/v2.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/v2.sh");
   assert.deepEqual(Object.entries(scripts(cluster)).filter(([, script]) => script === "/opt/v2.sh"), [
     ["web-n3", "/opt/v2.sh"],
   ]);
@@ -431,18 +422,15 @@ test("a canary by node labels is updated first", () => {
 
 test("partition keeps that many apps at the old revision; paused and OnDelete keep all", () => {
   const partition = rolling({ partition: 2 });
-  partition.editApp({ shellFile: "/opt/v2.sh" });
-  partition.settle();
+  rollOut(partition, "/opt/v2.sh");
   assert.equal(countOf(partition, "/opt/v2.sh"), 3);
   assert.equal(conditionOf(partition, "Progressing")?.reason, "PartitionReached");
   const paused = running({ paused: true });
-  paused.editApp({ shellFile: "/opt/v2.sh" });
-  paused.settle();
+  rollOut(paused, "/opt/v2.sh");
   assert.equal(countOf(paused, "/opt/v2.sh"), 0);
   assert.equal(conditionOf(paused, "Progressing")?.reason, "Paused");
   const onDelete = rolling({ type: "OnDelete" });
-  onDelete.editApp({ shellFile: "/opt/v2.sh" });
-  onDelete.settle();
+  rollOut(onDelete, "/opt/v2.sh");
   assert.equal(countOf(onDelete, "/opt/v2.sh"), 0);
   onDelete.deleteApp("web-n2");
   onDelete.settle();
@@ -458,8 +446,7 @@ test("an earlier template is its earlier revision with a new number; old revisio
   }
   assert.deepEqual([...cluster.revisions.values()].map(({ revision }) => revision), [2, 3, 4]);
   assert.ok(!cluster.revisions.has(first));
-  cluster.editApp({ shellFile: "/opt/v3.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/v3.sh");
   assert.equal(cluster.revisions.get(cluster.set.status!.updateRevision!)?.revision, 5);
   assert.equal(cluster.revisions.size, 3);
 });
@@ -614,14 +601,11 @@ test("an app whose node reboots, or that was unbound, waits: it has not failed",
 
 test("apps that are all broken are repaired within the budget: another broken revision does not reach them all", () => {
   const cluster = new SimulatedCluster({ nodes: 5 });
-  cluster.editApp({ shellFile: "/opt/bad.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/bad.sh");
   assert.equal(countOf(cluster, "/opt/bad.sh"), 5);
-  cluster.editApp({ shellFile: "/opt/bad2.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/bad2.sh");
   assert.equal(countOf(cluster, "/opt/bad2.sh"), 1);
-  cluster.editApp({ shellFile: "/opt/good.sh" });
-  cluster.settle();
+  rollOut(cluster, "/opt/good.sh");
   assert.equal(countOf(cluster, "/opt/good.sh"), 5);
 });
 
