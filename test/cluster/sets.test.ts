@@ -15,13 +15,14 @@ import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { installCRD } from "../harness/install-crd.ts";
 import { skipUnlessControllers } from "../harness/parts.ts";
-import { type HollowAgents, startHollowAgents } from "../hollow/hollow-agents.ts";
+import { startHollowAgents } from "../hollow/hollow-agents.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 import { type RunningSets, SetsUser, startSets, watchReadiness } from "./running-sets.ts";
 import { startSchedulerCommand } from "./scheduler-command.ts";
 
 const count = 8;
+const hollowNodes = Array.from({ length: count }, (_, at) => `hollow-${at}`);
 
 describe("NCAppSets on a real cluster", { skip: skipUnlessControllers(), timeout: 600_000 }, () => {
   const opened = new AsyncDisposableStack();
@@ -38,12 +39,13 @@ describe("NCAppSets on a real cluster", { skip: skipUnlessControllers(), timeout
     opened.defer(() => admin.close());
     user = new SetsUser(admin);
     kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
-    const agents: HollowAgents = await startHollowAgents({
-      count,
-      reach: () => ({ kubeconfig: cluster.kubeconfig }),
-      behave: ({ spec }) => spec.shellFile?.includes("bad") ? { exit: { code: 1, afterMs: 50 } } : {},
-    });
-    opened.use(agents);
+    opened.use(
+      await startHollowAgents({
+        nodes: hollowNodes,
+        reach: () => ({ kubeconfig: cluster.kubeconfig }),
+        behave: ({ spec }) => spec.shellFile?.includes("bad") ? { exit: { code: 1, afterMs: 50 } } : {},
+      }),
+    );
     sets = await startSets({ kubeconfig });
   });
   after(async () => {
@@ -63,10 +65,7 @@ describe("NCAppSets on a real cluster", { skip: skipUnlessControllers(), timeout
     await waitFor("all nodes are there", async () => (await user.get("web")).status?.desired === count);
     await complete("web");
     const apps = await user.apps("web");
-    assert.deepEqual(
-      apps.map(({ metadata }) => metadata.name),
-      Array.from({ length: count }, (_, at) => `web-hollow-${at}`),
-    );
+    assert.deepEqual(apps.map(({ metadata }) => metadata.name), hollowNodes.map((node) => `web-${node}`));
     await using witness = await watchReadiness(admin, "web");
     witness.takeWorst();
     await user.change("web", { shellFile: "/opt/v2.sh" });

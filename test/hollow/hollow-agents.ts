@@ -14,77 +14,45 @@ import { fakeLauncher } from "../fake-launcher.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { type Behave, createHollowRuns } from "./hollow-runs.ts";
 
-export type { Behave, HollowRun } from "./hollow-runs.ts";
-
 export interface HollowOptions {
-  /** Default: `<namePrefix>-0` and so on, `count` of them. */
-  nodes?: string[];
-  count?: number;
-  namePrefix?: string;
+  nodes: string[];
   /** How the agent of a node reaches the API server. */
   reach: (node: string) => Pick<AgentOptions, "kubeconfig" | "server">;
-  /** What the script of an app does, by app and node. */
-  behave?: (...of: [...Parameters<Behave>, node: string]) => ReturnType<Behave>;
+  behave?: Behave;
   /** Called with every request that an agent has made. */
   onRequest?: (report: RequestReport, node: string) => void;
-  /** The time over which the starts are spread. */
-  withinMs?: number;
-  /** Changes the options of every agent. */
-  options?: Partial<AgentOptions>;
 }
 
 export interface HollowAgents extends AsyncDisposable {
-  nodes: string[];
   /** The state folders, removed at the end. */
   folder: string;
-  agent(node: string): RunningAgent;
-  /** Stops one agent and its apps. Its Node and Leases stay. */
-  stop(node: string): Promise<void>;
 }
 
 /** Starts the agents; resolves when all run. */
 export async function startHollowAgents(hollow: HollowOptions): Promise<HollowAgents> {
-  const { count = 1, namePrefix = "hollow", withinMs = 0 } = hollow;
   const folder = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "nckubelet-hollow-"));
-  const nodes = hollow.nodes ?? Array.from({ length: count }, (_, at) => `${namePrefix}-${at}`);
-  const agents = new Map<string, RunningAgent>();
+  const agents: RunningAgent[] = [];
   const close = async () => {
-    await Promise.all([...agents.values()].map((agent) => agent.close()));
+    await Promise.all(agents.map((agent) => agent.close()));
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    await Promise.all(nodes.map(async (node, at) => {
-      await new Promise((resolve) => setTimeout(resolve, withinMs * at / nodes.length));
-      agents.set(node, await startHollow(node, join(folder, node), hollow));
+    await Promise.all(hollow.nodes.map(async (node) => {
+      agents.push(await startHollow(node, join(folder, node), hollow));
     }));
   } catch (error) {
     await close();
     throw error;
   }
-  const find = (node: string) => {
-    const agent = agents.get(node);
-    if (!agent) throw new Error(`no hollow agent ${JSON.stringify(node)}`);
-    return agent;
-  };
-  return {
-    nodes,
-    folder,
-    agent: find,
-    async stop(node) {
-      const agent = find(node);
-      agents.delete(node);
-      await agent.close();
-    },
-    [Symbol.asyncDispose]: close,
-  };
+  return { folder, [Symbol.asyncDispose]: close };
 }
 
 async function startHollow(
   node: string,
   stateDir: string,
-  { reach, behave, onRequest, options }: HollowOptions,
+  { reach, behave, onRequest }: HollowOptions,
 ): Promise<RunningAgent> {
-  const { confined, decorate } = createHollowRuns(behave && ((app) => behave(app, node)));
+  const { confined, decorate } = createHollowRuns(behave);
   return await startAgent({
     version: "hollow",
     nodeName: node,
@@ -106,7 +74,6 @@ async function startHollow(
     stopTimeoutMs: 1000,
     env: {},
     log: silentLogger,
-    ...options,
   }, {
     confine: async () => confined,
     launchBy: async () => fakeLauncher,

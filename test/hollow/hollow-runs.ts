@@ -6,23 +6,17 @@
  */
 import process from "node:process";
 import type { Confined } from "../../src/agent/choose-confinement.ts";
-import type { RunnerDeps } from "../../src/supervisor/runner/effects.ts";
-import type { RunnableApp, RunView, ScriptExit, StartProblem } from "../../src/supervisor/types.ts";
+import type { RunnerDeps } from "../../src/supervisor/runner/runner.ts";
+import type { RunnableApp, RunView, ScriptExit } from "../../src/supervisor/types.ts";
 
-/** What the script of an app would do; by default it starts at once and runs until it is stopped. */
-export interface HollowRun {
-  /** How long the script takes to start; Infinity: the app stays `Starting`, and so is never ready. */
-  startMs?: number;
+/** What the script of an app would do; by default it runs until it is stopped. */
+export type Behave = (app: RunnableApp) => {
   /** The script exits by itself, this long after it started. */
   exit?: { code: number; afterMs: number };
-  /** The script cannot be started. */
-  problem?: StartProblem;
-}
-
-export type Behave = (app: RunnableApp) => HollowRun;
+};
 
 interface State {
-  startsAt: number;
+  startedAt: number;
   exit?: ScriptExit;
   timer?: ReturnType<typeof setTimeout>;
   onEmpty?: () => void;
@@ -33,30 +27,28 @@ export interface HollowRuns {
   decorate: (deps: RunnerDeps) => RunnerDeps;
 }
 
-export function createHollowRuns(behave: Behave = () => ({}), now: () => number = Date.now): HollowRuns {
+export function createHollowRuns(behave: Behave = () => ({})): HollowRuns {
   const runs = new Map<string, State>();
   const main = { pid: process.pid, startTime: "" };
 
   const view = (id: string): RunView => {
     const state = runs.get(id);
     if (!state) return { claim: "cancelled", launcherAlive: false, rebooted: false, processes: [] };
-    const hasStarted = now() >= state.startsAt;
     return {
       claim: "launcher",
       // Without a launcher, the supervisor asks to be told when the last process is gone: `onEmpty`.
-      launcherAlive: !hasStarted,
+      launcherAlive: false,
       rebooted: false,
-      ...(hasStarted && { started: { at: state.startsAt, main } }),
+      started: { at: state.startedAt, main },
       exit: state.exit,
-      processes: hasStarted && !state.exit ? [main.pid] : [],
+      processes: state.exit ? [] : [main.pid],
     };
   };
   const end = (id: string, code: number) => {
     const state = runs.get(id);
     if (!state || state.exit) return;
     clearTimeout(state.timer);
-    state.exit = { code, at: now() };
-    state.startsAt = Math.min(state.startsAt, now());
+    state.exit = { code, at: Date.now() };
     state.onEmpty?.();
   };
   const remove = (id: string) => {
@@ -92,10 +84,9 @@ export function createHollowRuns(behave: Behave = () => ({}), now: () => number 
     cancel: async ({ id }) => remove(id),
     thaw: nothing,
     async startRun({ app }, { id }) {
-      const { startMs = 0, exit, problem } = behave(app);
-      if (problem) return { problem };
-      const state: State = { startsAt: now() + startMs };
-      if (exit) state.timer = setTimeout(() => end(id, exit.code), startMs + exit.afterMs);
+      const { exit } = behave(app);
+      const state: State = { startedAt: Date.now() };
+      if (exit) state.timer = setTimeout(() => end(id, exit.code), exit.afterMs);
       runs.set(id, state);
       return {};
     },

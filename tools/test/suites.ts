@@ -106,7 +106,7 @@ const folders: readonly SuiteName[] = ["browser", "chaos", "cluster", "guest"];
 const nodeOnly = new RegExp(`^test/(?:${
   [
     // Decides from values; what it sends and gets passes through `kube`, which runs on both.
-    ...["api", "bench", "chaos", "controller", "fuzz", "hollow", "report", "scheduler", "sets", "sync"],
+    ...["api", "bench", "chaos", "controller", "fuzz", "report", "scheduler", "sets", "sync"],
     ...["cli/plugin", "cli/screen", "cli/top", "supervisor/cron-times", "supervisor/decide"],
     // Checks and builds the program, and never runs on Deno.
     ...["install", "tools"],
