@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { type LocateOptions, locateRoot } from "../../cgroups/locate/locate.ts";
 import { chooseConfinement } from "../../src/agent/choose-confinement.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import type { Caps } from "../../src/supervisor/confinement/types.ts";
+import type { Caps } from "../../src/supervisor/confinement/confinement.ts";
 import { layOutScene } from "../cgroups/scene.ts";
 
 const size = { cpus: 2, memoryBytes: 2 ** 30 };

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { observeStarts } from "../../src/agent/reporting.ts";
 import { createHistogram } from "../../src/lib/metrics.ts";
-import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
+import { createMarkerConfinement } from "../../src/supervisor/confinement/confinement.ts";
 import { createTestNode } from "../supervisor/test-node.ts";
 import { waitFor } from "../wait-for.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ControllerParts, runWithController } from "../../src/agent/with-controller.ts";
-import { type ControllerName, controllerNames } from "../../src/controller/controllers.ts";
+import { type ControllerName, controllerNames } from "../../src/controller/controller.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createTestLog } from "../report/test-log.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { silentLogger } from "../../src/lib/log.ts";
-import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
+import { createMarkerConfinement } from "../../src/supervisor/confinement/confinement.ts";
 import { type Launcher, ZygoteLauncher } from "../../src/supervisor/launcher/launcher.ts";
 import { Zygote } from "../../src/supervisor/launcher/zygote.ts";
 import { readStat } from "../../src/supervisor/processes.ts";

@@ -9,7 +9,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createLogger } from "../../src/lib/log.ts";
 import { chooseConfinement } from "../../src/agent/choose-confinement.ts";
 import { instanceName } from "../../src/cli/config/config.ts";
-import type { RunnerDeps } from "../../src/supervisor/runner/effects.ts";
+import type { RunnerDeps } from "../../src/supervisor/runner/runner.ts";
 import { Supervisor } from "../../src/supervisor/supervisor.ts";
 import { openTestLauncher } from "../harness/launcher.ts";
 import { appWith } from "../supervisor/fixtures.ts";

@@ -3,13 +3,12 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Meter } from "../../src/agent/view/meter.ts";
+import type { Meter } from "../../src/agent/view/view.ts";
 import { createNode } from "../../src/agent/node/node.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import { agentUser, leaseNamespace } from "../../src/api/names.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
-import type { RequestReport } from "../../src/kube/client/exchange.ts";
+import { createKubeClient, type KubeClient, type RequestReport } from "../../src/kube/client/client.ts";
 import type { Lease } from "../../src/kube/lease.ts";
 import { leases, nodes, priorityClasses, resourcePath } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";

@@ -13,7 +13,7 @@ import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
 import { schedulerCommand } from "../../src/cli/commands/controller.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient, type RequestReport } from "../../src/kube/client/client.ts";
-import { listAll } from "../../src/kube/watch/list.ts";
+import { listAll } from "../../src/kube/watch/watch.ts";
 import {
   events,
   leases,

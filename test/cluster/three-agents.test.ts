@@ -13,7 +13,7 @@ import { agentGroup, agentLease, agentUser, apiVersion, kind, leaseNamespace } f
 import type { NCApp } from "../../src/api/types.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
-import { listAll } from "../../src/kube/watch/list.ts";
+import { listAll } from "../../src/kube/watch/watch.ts";
 import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";

@@ -1,4 +1,4 @@
-import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
+import { createMarkerConfinement } from "../../src/supervisor/confinement/confinement.ts";
 import { supervisorContract } from "./contract.ts";
 
 supervisorContract(async () => createMarkerConfinement("this test uses markers"));

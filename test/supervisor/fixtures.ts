@@ -1,8 +1,8 @@
 /** Apps and records for the tests of the supervisor. */
-import { applyDefaults } from "../../src/api/validate/defaults.ts";
+import { applyDefaults } from "../../src/api/validate/validate.ts";
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import type { AppRecord, KillCounts, Run, RunnableApp, RunView } from "../../src/supervisor/types.ts";
-import { runHash } from "../../src/supervisor/decide/run-hash.ts";
+import { runHash } from "../../src/supervisor/decide/decide.ts";
 import { ncapp } from "../builders.ts";
 
 export const start = 1_800_000_000_000;

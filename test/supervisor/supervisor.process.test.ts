@@ -6,11 +6,15 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import type { Caps, CapsState, Confinement } from "../../src/supervisor/confinement/types.ts";
 import { appsFolder, logFolder, markPath, recordPath, runFolder } from "../../src/supervisor/layout.ts";
 import { readStat } from "../../src/supervisor/processes.ts";
-import { readLog } from "../../src/supervisor/logs/read-log.ts";
-import { createMarkerConfinement } from "../../src/supervisor/confinement/markers.ts";
+import { readLog } from "../../src/supervisor/logs/logs.ts";
+import {
+  type Caps,
+  type CapsState,
+  type Confinement,
+  createMarkerConfinement,
+} from "../../src/supervisor/confinement/confinement.ts";
 import { openTestLauncher } from "../harness/launcher.ts";
 import { readMarks } from "../../src/supervisor/run/launcher-marks.ts";
 import { UnansweredError } from "../../src/supervisor/types.ts";

@@ -11,7 +11,7 @@ import type { Confinement, ConfinementOf } from "../../src/supervisor/confinemen
 import type { Launcher } from "../../src/supervisor/launcher/launcher.ts";
 import type { RunRef } from "../../src/supervisor/types.ts";
 import { markPath, marksFolder } from "../../src/supervisor/layout.ts";
-import { listMarkedRuns, waitForLauncher } from "../../src/supervisor/run/launcher-marks.ts";
+import { listMarkedRuns, waitForLauncher } from "../../src/supervisor/run/run.ts";
 import { isAlive } from "../../src/supervisor/processes.ts";
 import { Supervisor, type SupervisorOptions } from "../../src/supervisor/supervisor.ts";
 import type { AppRecord, Phase } from "../../src/supervisor/types.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createMembership } from "../../../src/agent/node/membership.ts";
+import { createMembership } from "../../../src/agent/node/node.ts";
 import { namespaces } from "../../../src/kube/resources.ts";
 import { FakeApi } from "../../kube/fake-api.ts";
 import { createTestLog } from "../../report/test-log.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { createMeter } from "../../../src/agent/view/meter.ts";
-import type { Usage } from "../../../src/supervisor/confinement/types.ts";
+import { createMeter } from "../../../src/agent/view/view.ts";
+import type { Usage } from "../../../src/supervisor/confinement/confinement.ts";
 import type { SupervisedApp, Supervisor } from "../../../src/supervisor/supervisor.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { appWith } from "../../supervisor/fixtures.ts";

@@ -1,7 +1,7 @@
 /** The records that an agent has on disk, of its apps or with their runs. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { decodeRecord } from "../../../src/supervisor/records/record-store.ts";
+import { decodeRecord } from "../../../src/supervisor/records/records.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";
 
 /** Reads the records below a folder. One that was damaged on purpose, or is being replaced, is left out. */

@@ -1,6 +1,5 @@
 /** Input of the scheduler: amounts, the figures that agents publish, rules of namespaces. */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
-import { applyDefaults } from "../../../src/api/validate/defaults.ts";
 import type { NCApp } from "../../../src/api/types.ts";
 import type { Lease } from "../../../src/kube/lease.ts";
 import type { Wire } from "../../../src/kube/wire.ts";
@@ -14,7 +13,7 @@ import { readPriorityClass } from "../../../src/scheduler/state/priority.ts";
 import { readQuota } from "../../../src/scheduler/namespaces/quota.ts";
 import { isLater } from "../../../src/kube/resource-version.ts";
 import { goodSpecs } from "../../api/samples.ts";
-import { validateNCApp } from "../../../src/api/validate/validate.ts";
+import { applyDefaults, validateNCApp } from "../../../src/api/validate/validate.ts";
 import { holds, type Target } from "../engine.ts";
 import { jsonOf, textOf } from "./decode.ts";
 

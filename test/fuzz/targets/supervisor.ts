@@ -16,8 +16,13 @@ import {
   parseScriptURL,
 } from "../../../src/supervisor/script/fetch-rules.ts";
 import { decodeSamples } from "../../../src/supervisor/logs/log-index.ts";
-import { parseBytes, parseCount } from "../../../src/supervisor/logs/log-limits.ts";
-import { readLog, type ReadLogOptions, readTail } from "../../../src/supervisor/logs/read-log.ts";
+import {
+  parseBytes,
+  parseCount,
+  readLog,
+  type ReadLogOptions,
+  readTail,
+} from "../../../src/supervisor/logs/logs.ts";
 import { readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
 import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
 import { headBytes, isShell, readHead, repairText } from "../../../src/supervisor/script/script-text.ts";

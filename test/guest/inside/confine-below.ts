@@ -2,8 +2,10 @@
 import { cpus, totalmem } from "node:os";
 import process from "node:process";
 import { locateRoot } from "../../../cgroups/mod.ts";
-import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
-import { createConfinementResolver } from "../../../src/supervisor/confinement/confinement.ts";
+import {
+  createCgroupConfinement,
+  createConfinementResolver,
+} from "../../../src/supervisor/confinement/confinement.ts";
 import type { TestConfinement } from "../../supervisor/test-node.ts";
 
 export const size = { cpus: cpus().length, memoryBytes: totalmem() };

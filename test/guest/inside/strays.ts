@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { locateRoot } from "../../../cgroups/mod.ts";
-import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
+import { createCgroupConfinement } from "../../../src/supervisor/confinement/confinement.ts";
 import { readStat } from "../../../src/supervisor/processes.ts";
 import { createTestNode } from "../../supervisor/test-node.ts";
 import { waitFor } from "../../wait-for.ts";

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { chooseConfinement } from "../../../src/agent/choose-confinement.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
-import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
-import { createConfinementResolver } from "../../../src/supervisor/confinement/confinement.ts";
+import {
+  createConfinementResolver,
+  createMarkerConfinement,
+} from "../../../src/supervisor/confinement/confinement.ts";
 import { supervisorContract } from "../../supervisor/contract.ts";
 import { createTestNode, type TestConfinement } from "../../supervisor/test-node.ts";
 import { waitFor } from "../../wait-for.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
+import { createCgroupConfinement } from "../../../src/supervisor/confinement/confinement.ts";
 import { readStat } from "../../../src/supervisor/processes.ts";
 import { newRunId } from "../../../src/supervisor/run-ref.ts";
 import { tempFolder } from "../../temp-folder.ts";

@@ -4,9 +4,11 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { LocatedRoot } from "../../../cgroups/mod.ts";
-import { createCgroupConfinement } from "../../../src/supervisor/confinement/cgroups.ts";
-import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
-import { createConfinementResolver } from "../../../src/supervisor/confinement/confinement.ts";
+import {
+  createCgroupConfinement,
+  createConfinementResolver,
+  createMarkerConfinement,
+} from "../../../src/supervisor/confinement/confinement.ts";
 import { ProcessTable } from "../../../src/supervisor/process-table.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";

@@ -1,7 +1,6 @@
 /** Apps with a schedule that is due at every full minute after `start`, and what is known about them. */
 import type { NCAppSpec } from "../../../src/api/types.ts";
-import type { Situation } from "../../../src/supervisor/decide/situation.ts";
-import type { decide } from "../../../src/supervisor/decide/decide.ts";
+import type { decide, Situation } from "../../../src/supervisor/decide/decide.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf, start, viewWith } from "../fixtures.ts";
 

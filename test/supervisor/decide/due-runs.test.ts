@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Situation } from "../../../src/supervisor/decide/situation.ts";
-import { decide } from "../../../src/supervisor/decide/decide.ts";
+import { decide, type Situation } from "../../../src/supervisor/decide/decide.ts";
 import { isoSeconds } from "../../../src/lib/time.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";
 import { recordWith, runOf, start, viewWith } from "../fixtures.ts";

@@ -7,8 +7,8 @@ import {
   mergeOrder,
   type Order,
   refuseOrder,
+  type Situation,
 } from "../../../src/supervisor/decide/decide.ts";
-import type { Situation } from "../../../src/supervisor/decide/situation.ts";
 import type { AppRecord, RunView } from "../../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf, start, viewWith } from "../fixtures.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../../src/api/types.ts";
-import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
+import { createMarkerConfinement } from "../../../src/supervisor/confinement/confinement.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { waitFor } from "../../wait-for.ts";
 import { installCatalina } from "./catalina.ts";

@@ -10,7 +10,7 @@ import {
   saveRunRecord,
 } from "../../../src/supervisor/records/record-store.ts";
 import { folderOf } from "../../../src/supervisor/layout.ts";
-import { recoverRecords } from "../../../src/supervisor/records/recovery.ts";
+import { recoverRecords } from "../../../src/supervisor/records/records.ts";
 import { runsOf } from "../../../src/supervisor/run-ref.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { appWith, recordWith, runOf, start } from "../fixtures.ts";

@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { execCommandLine, execInRun } from "../../../src/supervisor/run/enter.ts";
+import { execCommandLine, execInRun } from "../../../src/supervisor/run/run.ts";
 import {
   readLeaf,
   readRunContext,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { entranceOf } from "../../../src/supervisor/launcher/launcher.ts";
 import { readStat } from "../../../src/supervisor/processes.ts";
-import { startExecSession } from "../../../src/supervisor/run/exec-session.ts";
+import { startExecSession } from "../../../src/supervisor/run/run.ts";
 import { builtLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
 import { waitFor } from "../../wait-for.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { spread } from "../../../src/supervisor/runner/spread.ts";
+import { spread } from "../../../src/supervisor/runner/runner.ts";
 
 /** Does the work for so many items, and notes works and waits in their order. */
 async function notesOf(count: number, abortAt = Infinity): Promise<(string | number)[]> {

@@ -7,7 +7,7 @@ import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { createMarkerConfinement } from "../../../src/supervisor/confinement/markers.ts";
+import { createMarkerConfinement } from "../../../src/supervisor/confinement/confinement.ts";
 import { waitFor } from "../../wait-for.ts";
 import { findProgram } from "../real-programs/find-program.ts";
 import { createTestNode, type TestNode } from "../test-node.ts";
