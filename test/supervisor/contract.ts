@@ -144,10 +144,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     const { run } = await node.reach("emptied", "Running");
     await rm(node.layout.privateDir, { recursive: true });
     const enter = (runId: string) =>
-      execInRun(runFolder(node.layout, runId), ["true"], {
-        timeoutMs: 60_000,
-        launcher: node.launcher,
-      });
+      execInRun(runFolder(node.layout, runId), ["true"], { timeoutMs: 60_000, launcher: node.launcher });
     await assert.rejects(enter(run!.id), /cannot read the environment .*ENOENT; restart the app/);
     await node.assign("emptied", { shellFile, args: ["again"] });
     const { run: next } = await node.reach("emptied", "Running", (now) => now.run?.id !== run!.id);
@@ -443,39 +440,16 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement | 
     assert.equal(second.restarts, 1);
   });
 
-  const bad: Record<string, { spec: (folder: string) => NCAppSpec; reason: string; message: RegExp }> = {
-    "a missing file": {
-      spec: () => ({ shellFile: "/no/such.sh" }),
-      reason: "ScriptNotFound",
-      message: /"\/no\/such\.sh"/,
-    },
-    "a folder": {
-      spec: (folder) => ({ shellFile: folder }),
-      reason: "InvalidScript",
-      message: /is a folder/,
-    },
-    "a device": {
-      spec: () => ({ shellFile: "/dev/null" }),
-      reason: "InvalidScript",
-      message: /not a regular file/,
-    },
-    "an unknown user": {
-      spec: (folder) => ({ shellFile: `${folder}/ok.sh`, runAsUser: "nobody-here" }),
-      reason: "UnknownUser",
-      message: /spec\.runAsUser: "nobody-here"/,
-    },
-    "a wrong digest": {
-      spec: (folder) => ({ shellFile: `${folder}/ok.sh`, shellFileSHA256: "0".repeat(64) }),
-      reason: "DigestMismatch",
-      message: /spec\.shellFileSHA256/,
-    },
-    "a missing folder": {
-      spec: (folder) => ({ shellFile: `${folder}/ok.sh`, workingDir: "/no/such/folder" }),
-      reason: "InvalidWorkingDir",
-      message: /"\/no\/such\/folder"/,
-    },
-  };
-  for (const [what, { spec, reason, message }] of Object.entries(bad)) {
+  const ok = (spec: NCAppSpec) => (folder: string) => ({ shellFile: `${folder}/ok.sh`, ...spec });
+  const bad: [what: string, spec: (folder: string) => NCAppSpec, reason: string, message: RegExp][] = [
+    ["a missing file", () => ({ shellFile: "/no/such.sh" }), "ScriptNotFound", /"\/no\/such\.sh"/],
+    ["a folder", (folder) => ({ shellFile: folder }), "InvalidScript", /is a folder/],
+    ["a device", () => ({ shellFile: "/dev/null" }), "InvalidScript", /not a regular file/],
+    ["an unknown user", ok({ runAsUser: "nobody-here" }), "UnknownUser", /spec\.runAsUser: "nobody-here"/],
+    ["a wrong digest", ok({ shellFileSHA256: "0".repeat(64) }), "DigestMismatch", /spec\.shellFileSHA256/],
+    ["a missing folder", ok({ workingDir: "/no/folder" }), "InvalidWorkingDir", /"\/no\/folder"/],
+  ];
+  for (const [what, spec, reason, message] of bad) {
     test(`${what} is pending with one clear reason, and nothing runs`, async () => {
       await using node = await createNode();
       await node.script("ok.sh", forever);

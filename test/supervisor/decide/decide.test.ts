@@ -6,10 +6,7 @@ import { decide, decideAll, type Situation } from "../../../src/supervisor/decid
 import { backoffMs } from "../../../src/supervisor/decide/transitions.ts";
 import type { AppRecord, Run, RunView } from "../../../src/supervisor/types.ts";
 import { appWith, killCounts, recordWith, runOf, start, viewWith } from "../fixtures.ts";
-
-function situation(fields: Partial<Situation> = {}): Situation {
-  return { now: start, bootId: "boot-1", newRunId: () => "run-2", leafOf: () => "", ...fields };
-}
+import { exited, kinds, look, situation, step } from "./decide-fixtures.ts";
 
 function running(fields: Partial<AppRecord> = {}): AppRecord {
   const app = fields.app ?? appWith();
@@ -20,45 +17,42 @@ const deleted = (spec?: NCAppSpec) => {
   const app = appWith(spec);
   return { ...app, metadata: { ...app.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
 };
-const kinds = (decision: ReturnType<typeof decide>) => decision.effects.map(({ kind }) => kind);
-const exited = (code: number, signal?: number) =>
-  viewWith({ exit: { code, at: start, signal }, processes: [], launcherAlive: false });
 
 describe("a pending app", () => {
   test("without a script stays, and says that there is nothing to run", () => {
-    const { record, effects } = decide(recordWith({ app: appWith({ shellFile: "" }) }), situation());
+    const { record, effects } = look(recordWith({ app: appWith({ shellFile: "" }) }));
     assert.equal(record.phase, "Pending");
     assert.equal(record.reason, "NoShellFile");
     assert.deepEqual(effects, []);
   });
 
   test("is not written again while nothing changes", () => {
-    const first = decide(recordWith({ app: appWith({ shellFile: "" }) }), situation()).record;
-    assert.equal(decide(first, situation({ now: start + 5000 })).record, first);
+    const first = step(recordWith({ app: appWith({ shellFile: "" }) }));
+    assert.equal(step(first, { now: start + 5000 }), first);
   });
 
   test("has its run in the record before it is started", () => {
-    const decision = decide(recordWith(), situation());
+    const decision = look(recordWith());
     assert.equal(decision.record.phase, "Starting");
     assert.equal(decision.record.run?.id, "run-2");
     assert.deepEqual(kinds(decision), ["start"]);
   });
 
   test("that is suspended is not started", () => {
-    const { record, effects } = decide(recordWith({ app: appWith({ suspend: true }) }), situation());
+    const { record, effects } = look(recordWith({ app: appWith({ suspend: true }) }));
     assert.deepEqual([record.phase, record.reason], ["Stopped", "Suspended"]);
     assert.deepEqual(effects, []);
   });
 
   test("that another node still holds is not started, and names that node", () => {
-    const { record, effects } = decide(recordWith({ heldBy: "node-b" }), situation());
+    const { record, effects } = look(recordWith({ heldBy: "node-b" }));
     assert.deepEqual([record.phase, record.reason, record.message, effects], [
       "Pending",
       "StillStopping",
       "waiting until it has stopped on node node-b",
       [],
     ]);
-    assert.deepEqual(kinds(decide({ ...record, heldBy: undefined }, situation())), ["start"]);
+    assert.deepEqual(kinds(look({ ...record, heldBy: undefined })), ["start"]);
   });
 
   test("that is being deleted is not started, whatever it did before", () => {
@@ -85,10 +79,10 @@ describe("a pending app", () => {
   });
 
   test("with an invalid spec is not started, and says what is wrong", () => {
-    const { record, effects, events } = decide(recordWith({ invalid: "spec.cpuPCT: 200" }), situation());
+    const { record, effects, events } = look(recordWith({ invalid: "spec.cpuPCT: 200" }));
     assert.deepEqual([record.reason, record.message, effects], ["InvalidSpec", "spec.cpuPCT: 200", []]);
     assert.deepEqual(events.map(({ type, reason }) => [type, reason]), [["Warning", "InvalidSpec"]]);
-    assert.deepEqual(decide(record, situation()), { record, effects: [], events: [] });
+    assert.deepEqual(look(record), { record, effects: [], events: [] });
   });
 
   test("is not started from an invalid spec, whatever it did before", () => {
@@ -108,21 +102,21 @@ describe("an app with an invalid edit", () => {
   const invalidEdit = "spec.cpuPCT: 200";
 
   test("runs on, and reports the edit once", () => {
-    const first = decide(running({ invalidEdit }), situation({ view: viewWith() }));
+    const first = look(running({ invalidEdit }), { view: viewWith() });
     assert.deepEqual([first.record.phase, first.record.run, kinds(first)], [
       "Running",
       running().run,
       ["ensureCaps"],
     ]);
     assert.deepEqual(first.events.map(({ reason }) => reason), ["InvalidSpec"]);
-    const second = decide(first.record, situation({ view: viewWith() }));
+    const second = look(first.record, { view: viewWith() });
     assert.deepEqual([second.record === first.record, second.events], [true, []]);
   });
 
   test("is started again by its last valid spec when it has ended", () => {
-    const ended = decide(running({ invalidEdit }), situation({ view: exited(1) })).record;
+    const ended = step(running({ invalidEdit }), { view: exited(1) });
     assert.equal(ended.phase, "BackOff");
-    assert.equal(decide(ended, situation({ now: ended.retryAt! })).record.phase, "Starting");
+    assert.equal(step(ended, { now: ended.retryAt! }).phase, "Starting");
   });
 });
 
@@ -135,43 +129,42 @@ describe("an app that is starting", () => {
   });
 
   test("runs when its launcher says so, with the script's process in the record", () => {
-    const { record, events } = decide(starting, situation({ view: viewWith() }));
+    const { record, events } = look(starting, { view: viewWith() });
     assert.equal(record.phase, "Running");
     assert.deepEqual(record.run?.main, { pid: 100, startTime: "7" });
     assert.deepEqual(events.map(({ reason }) => reason), ["Started"]);
   });
 
   test("waits while its launcher has written nothing", () => {
-    const decision = decide(starting, situation({ view: viewWith({ started: undefined, processes: [] }) }));
+    const decision = look(starting, { view: viewWith({ started: undefined, processes: [] }) });
     assert.equal(decision.record, starting);
     assert.ok(decision.wakeAt);
   });
 
   test("that could not be started is pending with the reason, and tried again after the backoff", () => {
     const problem = { reason: "ScriptNotFound", message: "no such file" } as const;
-    const { record } = decide(starting, situation({ view: viewWith({ started: undefined }), problem }));
+    const record = step(starting, { view: viewWith({ started: undefined }), problem });
     assert.deepEqual([record.phase, record.reason, record.retryAt, record.run], [
       "Pending",
       "ScriptNotFound",
       start + 10_000,
       undefined,
     ]);
-    assert.equal(decide(record, situation({ now: start + 9999 })).record, record);
-    assert.equal(decide(record, situation({ now: start + 10_000 })).record.phase, "Starting");
+    assert.equal(step(record, { now: start + 9999 }), record);
+    assert.equal(step(record, { now: start + 10_000 }).phase, "Starting");
   });
 
   test("that failed is tried at once when its spec changes", () => {
     const problem = { reason: "ScriptNotFound", message: "no such file" } as const;
-    const { record } = decide(starting, situation({ view: viewWith({ started: undefined }), problem }));
+    const record = step(starting, { view: viewWith({ started: undefined }), problem });
     const changed = { ...record, app: appWith({ shellFile: "/opt/other.sh" }) };
-    assert.equal(decide(changed, situation({ now: start + 1 })).record.phase, "Starting");
+    assert.equal(step(changed, { now: start + 1 }).phase, "Starting");
   });
 
   test("whose run was canceled starts again with another run", () => {
-    const cancelled =
-      decide(starting, situation({ view: viewWith({ claim: "cancelled", started: undefined }) })).record;
+    const cancelled = step(starting, { view: viewWith({ claim: "cancelled", started: undefined }) });
     assert.deepEqual([cancelled.phase, cancelled.run], ["Pending", undefined]);
-    assert.equal(decide(cancelled, situation()).record.run?.id, "run-2");
+    assert.equal(step(cancelled).run?.id, "run-2");
   });
 });
 
@@ -185,20 +178,20 @@ describe("an app whose launcher writes nothing", () => {
   const silent = viewWith({ claim: "none", launcherAlive: false, started: undefined, processes: [] });
 
   test("is canceled after ten seconds, so that it can be started again or deleted", () => {
-    assert.deepEqual(kinds(decide(starting, situation({ view: silent, waitedMs: 9000 }))), []);
-    assert.deepEqual(kinds(decide(starting, situation({ view: silent, waitedMs: 11_000 }))), ["cancel"]);
+    assert.deepEqual(kinds(look(starting, { view: silent, waitedMs: 9000 })), []);
+    assert.deepEqual(kinds(look(starting, { view: silent, waitedMs: 11_000 })), ["cancel"]);
   });
 
   test("is not canceled for the time that its preparation took, nor for a clock that was set", () => {
     for (const now of [start + 11_000, start - 86_400_000]) {
-      assert.deepEqual(kinds(decide(starting, situation({ view: silent, now, waitedMs: 5 }))), []);
+      assert.deepEqual(kinds(look(starting, { view: silent, now, waitedMs: 5 })), []);
     }
   });
 
   test("counts as running if its processes live and only the mark of the start is lost", () => {
     const lives = viewWith({ started: undefined });
-    assert.equal(decide(starting, situation({ view: lives, waitedMs: 9000 })).record, starting);
-    const { record, effects } = decide(starting, situation({ view: lives, waitedMs: 11_000 }));
+    assert.equal(step(starting, { view: lives, waitedMs: 9000 }), starting);
+    const { record, effects } = look(starting, { view: lives, waitedMs: 11_000 });
     assert.deepEqual([record.phase, record.run?.id, effects], ["Running", "run-1", []]);
   });
 });
@@ -212,7 +205,7 @@ describe("an agent that stops its apps on exit", () => {
     const stopped = decide(stopping, halted({ view: exited(143) })).record;
     assert.deepEqual([stopped.phase, stopped.run, stopped.withdrawn], ["Pending", undefined, undefined]);
     assert.equal(decide(stopped, halted()).record, stopped);
-    assert.equal(decide(stopped, situation()).record.phase, "Starting");
+    assert.equal(step(stopped).phase, "Starting");
   });
 
   test("does not wake what waits or has ended", () => {
@@ -248,14 +241,14 @@ describe("an agent whose node is shutting down", () => {
       const { stopped } = stop(policy, 0);
       assert.deepEqual([stopped.phase, stopped.lastExit?.reason], ["BackOff", "NodeRebooted"]);
       assert.equal(decide(stopped, halted()).record, stopped);
-      assert.equal(decide(stopped, situation({ bootId: "boot-2" })).record.phase, "Starting");
+      assert.equal(step(stopped, { bootId: "boot-2" }).phase, "Starting");
     }
     assert.equal(stop("Never", 0).stopped.phase, "Failed");
   });
 
   test("that lost power during the stop leaves the rest to the agent of the next boot", () => {
     const view = viewWith({ processes: [], launcherAlive: false, rebooted: true });
-    const { record } = decide(stop("OnFailure", 0).stopping, situation({ view }));
+    const record = step(stop("OnFailure", 0).stopping, { view });
     assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "NodeRebooted"]);
   });
 
@@ -268,20 +261,20 @@ describe("an agent whose node is shutting down", () => {
 describe("a running app", () => {
   test("that is being deleted stops as a kubelet stops a Pod, and does not start again", () => {
     const record = running();
-    const stopping = decide({ ...record, app: deleted() }, situation({ view: viewWith() }));
+    const stopping = look({ ...record, app: deleted() }, { view: viewWith() });
     assert.deepEqual([stopping.record.phase, stopping.record.reason], ["Stopping", "Deleted"]);
     assert.deepEqual(stopping.events.map(({ reason, message }) => [reason, message]), [
       ["Stopping", "Stopping: the app was deleted, unbound or moved to another node"],
     ]);
-    assert.deepEqual(kinds(decide(stopping.record, situation({ view: viewWith() }))), ["terminate"]);
-    const ended = decide(stopping.record, situation({ view: exited(0) }));
-    const last = decide(ended.record, situation());
+    assert.deepEqual(kinds(look(stopping.record, { view: viewWith() })), ["terminate"]);
+    const ended = look(stopping.record, { view: exited(0) });
+    const last = look(ended.record);
     assert.deepEqual([last.record.phase, last.record.reason, kinds(last)], ["Pending", "Deleted", []]);
   });
 
   test("with nothing to do keeps its record and its limits", () => {
     const record = running();
-    const decision = decide(record, situation({ view: viewWith() }));
+    const decision = look(record, { view: viewWith() });
     assert.equal(decision.record, record);
     assert.deepEqual(kinds(decision), ["ensureCaps"]);
   });
@@ -289,32 +282,32 @@ describe("a running app", () => {
   test("whose script ended well but left processes lives on: it daemonized", () => {
     const record = running();
     const view = viewWith({ exit: { code: 0, at: start }, launcherAlive: false, processes: [103, 101] });
-    const next = decide(record, situation({ view })).record;
+    const next = step(record, { view });
     assert.deepEqual([next.phase, next.run], ["Running", { ...record.run, survivor: 101 }]);
-    assert.equal(decide(next, situation({ view })).record, next);
+    assert.equal(step(next, { view }), next);
   });
 
   test("that daemonized shows another of its processes only when the one that was shown is gone", () => {
     const ended = { exit: { code: 0, at: start }, launcherAlive: false };
     const shown = (record: AppRecord, processes: number[]) =>
-      decide(record, situation({ view: viewWith({ ...ended, processes }) })).record;
+      step(record, { view: viewWith({ ...ended, processes }) });
     const first = shown(running(), [100, 103]);
     assert.equal(first.run?.survivor, 103);
     assert.equal(shown(first, [102, 103]), first);
     assert.equal(shown(first, [104, 105]).run?.survivor, 104);
-    assert.equal(decide(running(), situation({ view: viewWith() })).record.run?.survivor, undefined);
+    assert.equal(step(running(), { view: viewWith() }).run?.survivor, undefined);
   });
 
   test("whose script failed and left processes is stopped as failed", () => {
     const view = viewWith({ exit: { code: 3, at: start }, launcherAlive: false, processes: [101] });
-    const { record } = decide(running(), situation({ view }));
+    const record = step(running(), { view });
     assert.equal(record.phase, "Stopping");
     assert.equal(record.run?.stop?.reason, "ScriptFailed");
   });
 
   test("does not count as ended while its launcher is about to write the exit status", () => {
     const record = running();
-    const decision = decide(record, situation({ view: viewWith({ processes: [] }) }));
+    const decision = look(record, { view: viewWith({ processes: [] }) });
     assert.equal(decision.record, record);
     assert.ok(decision.wakeAt);
   });
@@ -329,7 +322,7 @@ describe("a running app", () => {
   ) {
     test(`goes on through a change of its ${what}`, () => {
       const record = { ...running(), app: changed };
-      assert.equal(decide(record, situation({ view: viewWith() })).record.phase, "Running");
+      assert.equal(step(record, { view: viewWith() }).phase, "Running");
     });
   }
 
@@ -345,7 +338,7 @@ describe("a running app", () => {
     })
   ) {
     test(`is stopped for a change of its ${what}`, () => {
-      const { record } = decide({ ...running(), app: changed }, situation({ view: viewWith() }));
+      const record = step({ ...running(), app: changed }, { view: viewWith() });
       assert.deepEqual([record.phase, record.run?.stop?.reason], ["Stopping", "Updated"]);
     });
   }
@@ -353,10 +346,10 @@ describe("a running app", () => {
   test("is stopped with a reason of its own if a restart was requested", () => {
     const { createdAt } = running().run!;
     const asked = (at: number) =>
-      decide({
+      look({
         ...running(),
         app: appWith({}, { annotations: { [annotations.restartedAt]: new Date(at).toISOString() } }),
-      }, situation({ view: viewWith() }));
+      }, { view: viewWith() });
     assert.equal(asked(createdAt + 1000).record.run?.stop?.reason, "Restarted");
     assert.match(asked(createdAt + 1000).events[0]!.message, /^Stopping: a restart was requested/);
     assert.equal(asked(createdAt - 1000).record.run?.stop?.reason, "Updated");
@@ -364,15 +357,12 @@ describe("a running app", () => {
 
   test("gets its grace period from the spec", () => {
     const app = appWith({ terminationGracePeriodSeconds: 7 });
-    const { record } = decide(running({ app, withdrawn: true }), situation({ view: viewWith() }));
+    const record = step(running({ app, withdrawn: true }), { view: viewWith() });
     assert.equal(record.run?.stop?.deadline, start + 7000);
   });
 
   test("whose probe failed is stopped with the probe's message", () => {
-    const { record } = decide(
-      running(),
-      situation({ view: viewWith(), probeFailure: "Liveness probe failed: 503" }),
-    );
+    const record = step(running(), { view: viewWith(), probeFailure: "Liveness probe failed: 503" });
     assert.deepEqual([record.run?.stop?.reason, record.message], [
       "ProbeFailed",
       "Liveness probe failed: 503",
@@ -386,30 +376,27 @@ describe("an app that is stopping", () => {
   const stopping = recordWith({ app, phase: "Stopping", withdrawn: true, run: runOf(app, { stop }) });
 
   test("has its stop file run, then SIGTERM", () => {
-    assert.deepEqual(kinds(decide(stopping, situation({ view: viewWith() }))), ["stopFile", "terminate"]);
+    assert.deepEqual(kinds(look(stopping, { view: viewWith() })), ["stopFile", "terminate"]);
   });
 
   test("gets no second SIGTERM from the same agent", () => {
-    assert.deepEqual(kinds(decide(stopping, situation({ view: viewWith(), terminated: true }))), []);
+    assert.deepEqual(kinds(look(stopping, { view: viewWith(), terminated: true })), []);
   });
 
   test("is killed when the grace period is over", () => {
-    const decision = decide(stopping, situation({ view: viewWith(), terminated: true, now: start + 5000 }));
+    const decision = look(stopping, { view: viewWith(), terminated: true, now: start + 5000 });
     assert.deepEqual(kinds(decision), ["kill"]);
   });
 
   test("is killed, not waited for, when the clock was set back", () => {
-    const decision = decide(
-      stopping,
-      situation({ view: viewWith(), terminated: true, now: start - 86_400_000 }),
-    );
+    const decision = look(stopping, { view: viewWith(), terminated: true, now: start - 86_400_000 });
     assert.deepEqual(kinds(decision), ["kill"]);
   });
 
   test("is forgotten only when nothing of it is left", () => {
-    const gone = decide(stopping, situation({ view: exited(143) }));
+    const gone = look(stopping, { view: exited(143) });
     assert.deepEqual(kinds(gone), ["cleanUp"]);
-    assert.deepEqual(kinds(decide(gone.record, situation())), ["forget"]);
+    assert.deepEqual(kinds(look(gone.record)), ["forget"]);
   });
 
   test("for an update starts again at once, and it counts as no restart", () => {
@@ -418,15 +405,15 @@ describe("an app that is stopping", () => {
       withdrawn: undefined,
       run: runOf(app, { stop: { ...stop, reason: "Updated" as const } }),
     };
-    const gone = decide(updated, situation({ view: exited(143) })).record;
-    const again = decide(gone, situation()).record;
+    const gone = step(updated, { view: exited(143) });
+    const again = step(gone);
     assert.deepEqual([again.phase, again.restarts, again.failures], ["Starting", 0, 0]);
   });
 
   test("that is wanted again meanwhile is not forgotten", () => {
     const wanted = { ...stopping, withdrawn: undefined };
-    const gone = decide(wanted, situation({ view: exited(143) })).record;
-    assert.equal(decide(gone, situation()).record.phase, "Starting");
+    const gone = step(wanted, { view: exited(143) });
+    assert.equal(step(gone).phase, "Starting");
   });
 });
 
@@ -436,16 +423,13 @@ describe("an app that has ended", () => {
     return running({ app, run: runOf(app, { survivor: 101, ...fields }) });
   };
   const end = (spec: Parameters<typeof appWith>[0], code: number, fields: Partial<AppRecord> = {}) =>
-    decide(
-      running({ app: appWith(spec), ...fields }),
-      situation({ view: exited(code), logTail: "last words" }),
-    ).record;
+    step(running({ app: appWith(spec), ...fields }), { view: exited(code), logTail: "last words" });
 
   test("waits for the backoff and is started again under Always, whatever its status", () => {
     for (const code of [0, 1]) {
       const record = end({ restartPolicy: "Always" }, code);
       assert.deepEqual([record.phase, record.retryAt], ["BackOff", start + 10_000]);
-      const again = decide(record, situation({ now: start + 10_000 })).record;
+      const again = step(record, { now: start + 10_000 });
       assert.deepEqual([again.phase, again.restarts], ["Starting", 1]);
     }
   });
@@ -460,7 +444,7 @@ describe("an app that has ended", () => {
   test("with status 137 by itself was not killed", () => {
     const ended = (signal: number) => {
       const view = { ...exited(137, signal), kills: killCounts(1) };
-      const { lastExit } = decide(running(), situation({ view })).record;
+      const { lastExit } = step(running(), { view });
       return [lastExit?.code, lastExit?.signal, lastExit?.reason];
     };
     assert.deepEqual(ended(0), [137, undefined, "Error"]);
@@ -480,7 +464,7 @@ describe("an app that has ended", () => {
 
   test("by the kernel's own count was OOM killed", () => {
     const view = { ...exited(137, 9), kills: killCounts(3) };
-    const { record, events } = decide(running(), situation({ view }));
+    const { record, events } = look(running(), { view });
     assert.deepEqual([record.lastExit?.reason, record.oomKills, events[0]?.reason], [
       "OOMKilled",
       3,
@@ -492,63 +476,60 @@ describe("an app that has ended", () => {
     const app = appWith({ memPCT: "10%" });
     const exit = { code: 137, at: start, signal: 9 };
     const killed = viewWith({ exit, kills: killCounts(1), launcherAlive: false });
-    const dying = decide(running({ app }), situation({ view: killed }));
+    const dying = look(running({ app }), { view: killed });
     const words = "the kernel killed it: out of memory (memPCT 10)";
     assert.equal(dying.record.phase, "Stopping");
     assert.equal(dying.events[0]?.message, `Stopping: the script failed: ${words}`);
     const over = { view: { ...killed, processes: [] }, logTail: "last words" };
-    assert.equal(decide(dying.record, situation(over)).record.lastExit?.message, `${words}\nlast words`);
-    assert.equal(decide(running({ app }), situation(over)).record.lastExit?.message, `${words}\nlast words`);
-    const uncapped = decide(running(), situation(over)).record.lastExit?.message ?? "";
+    assert.equal(step(dying.record, over).lastExit?.message, `${words}\nlast words`);
+    assert.equal(step(running({ app }), over).lastExit?.message, `${words}\nlast words`);
+    const uncapped = step(running(), over).lastExit?.message ?? "";
     assert.match(uncapped, /^the kernel killed it: out of memory \(no memPCT\)\n/);
   });
 
   test("was OOM killed also where it had daemonized and its script ended well", () => {
-    const { record } = decide(
-      daemonized("OnFailure"),
-      situation({ view: { ...exited(0), kills: killCounts(1) } }),
-    );
+    const record = step(daemonized("OnFailure"), { view: { ...exited(0), kills: killCounts(1) } });
     assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "OOMKilled"]);
   });
 
   test("after it daemonized ended when its last process was seen gone, also by another agent than saw it daemonize", () => {
-    const { record } = decide(daemonized("Never"), situation({ view: exited(0), now: start + 5000 }));
+    const record = step(daemonized("Never"), { view: exited(0), now: start + 5000 });
     assert.equal(record.lastExit?.finishedAt, new Date(start + 5000).toISOString().replace(".000", ""));
   });
 
   test("with the machine, after it daemonized, has not completed: it starts again without a wait", () => {
     const view = { ...exited(0), rebooted: true };
     for (const policy of ["OnFailure", "Always"] as const) {
-      const { record } = decide(daemonized(policy), situation({ view }));
+      const record = step(daemonized(policy), { view });
       assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
         "BackOff",
         "NodeRebooted",
         start,
       ]);
     }
-    assert.equal(decide(daemonized("Never"), situation({ view })).record.phase, "Failed");
+    assert.equal(step(daemonized("Never"), { view }).phase, "Failed");
     const stop = { reason: "Suspended" as const, message: "", since: start, deadline: start + 1 };
     const asked = daemonized("OnFailure", { stop });
-    assert.equal(decide(asked, situation({ view })).record.lastExit?.reason, "Stopped");
+    assert.equal(step(asked, { view }).lastExit?.reason, "Stopped");
   });
 
   test("before the machine went down keeps its own status", () => {
     const view = { ...exited(0), rebooted: true };
     const app = appWith({ restartPolicy: "OnFailure" });
-    assert.equal(decide(running({ app }), situation({ view })).record.phase, "Succeeded");
+    assert.equal(step(running({ app }), { view }).phase, "Succeeded");
   });
 
   test("by the SIGTERM of a shutdown, without an agent, starts again after the boot", () => {
     const app = appWith({ restartPolicy: "OnFailure" });
     for (const code of [0, 143]) {
       const view = { ...exited(code), exit: { code, at: start, terminated: true } };
-      const { record } = decide(running({ app }), situation({ view: { ...view, rebooted: true } }));
+      const record = step(running({ app }), { view: { ...view, rebooted: true } });
       assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
         "BackOff",
         "NodeRebooted",
         start,
       ]);
-      const sameBoot = decide(running({ app }), situation({ view })).record;
+      const sameBoot = step(running({ app }), { view });
       assert.equal(sameBoot.lastExit?.reason, code === 0 ? "Completed" : "Error");
     }
   });
@@ -558,7 +539,7 @@ describe("an app that has ended", () => {
     const killed = viewWith({ launcher, launcherAlive: false });
     const copies = (view: RunView, others?: RunView[]) => {
       const record = running({ others: others?.map((_, at) => runOf(appWith(), { id: `other-${at}` })) });
-      return decide(record, situation({ view, others })).effects
+      return look(record, { view, others }).effects
         .flatMap((effect) => effect.kind === "copyLog" ? effect.run.id : []);
     };
     assert.deepEqual(copies(killed), ["run-1"]);
@@ -572,30 +553,28 @@ describe("an app that has ended", () => {
 
   test("without an exit status is lost, not a success", () => {
     const view = viewWith({ processes: [], launcherAlive: false });
-    const { record } = decide(running({ app: appWith({ restartPolicy: "OnFailure" }) }), situation({ view }));
+    const record = step(running({ app: appWith({ restartPolicy: "OnFailure" }) }), { view });
     assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "Lost"]);
   });
 
   test("with the machine starts again without a wait after the reboot", () => {
     const view = viewWith({ processes: [], launcherAlive: false, rebooted: true });
-    const { record } = decide(running(), situation({ view }));
+    const record = step(running(), { view });
     assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
       "BackOff",
       "NodeRebooted",
       start,
     ]);
-    assert.equal(decide(record, situation()).record.phase, "Starting");
+    assert.equal(step(record).phase, "Starting");
   });
 
   test("for good stays so, until what runs is changed", () => {
     const done = end({ restartPolicy: "Never" }, 0);
-    assert.equal(decide(done, situation({ now: start + 1e9 })).record, done);
-    const changed =
-      decide({ ...done, app: appWith({ restartPolicy: "Never", args: ["again"] }) }, situation()).record;
-    assert.equal(decide(changed, situation()).record.phase, "Starting");
-    const suspended =
-      decide({ ...done, app: appWith({ args: ["again"], suspend: true }) }, situation()).record;
-    assert.equal(decide(suspended, situation()).record.reason, "Suspended");
+    assert.equal(step(done, { now: start + 1e9 }), done);
+    const changed = step({ ...done, app: appWith({ restartPolicy: "Never", args: ["again"] }) });
+    assert.equal(step(changed).phase, "Starting");
+    const suspended = step({ ...done, app: appWith({ args: ["again"], suspend: true }) });
+    assert.equal(step(suspended).reason, "Suspended");
   });
 
   test("begins with the first backoff again after ten healthy minutes", () => {
@@ -603,43 +582,42 @@ describe("an app that has ended", () => {
     const record = running({ app, failures: 5, run: runOf(app) });
     const now = start + 600_000;
     const view = { ...exited(1), exit: { code: 1, at: now } };
-    assert.equal(decide(record, situation({ view, now })).record.retryAt, now + 10_000);
+    assert.equal(step(record, { view, now }).retryAt, now + 10_000);
   });
 
   test("long before an agent came to see it has no healthy time from that", () => {
     const app = appWith();
     const now = start + 600_000;
-    const record = decide(running({ app, failures: 5 }), situation({ view: exited(1), now })).record;
+    const record = step(running({ app, failures: 5 }), { view: exited(1), now });
     assert.deepEqual([record.failures, record.retryAt], [6, now + 300_000]);
   });
 
   test("by an eviction waits for its longest backoff", () => {
     const app = appWith({ maxBackoffSeconds: 120 });
-    const stopping =
-      decide(running({ app }), situation({ view: viewWith(), eviction: "memory is short" })).record;
+    const stopping = step(running({ app }), { view: viewWith(), eviction: "memory is short" });
     assert.deepEqual([stopping.phase, stopping.run?.stop?.reason], ["Stopping", "Evicted"]);
-    const { record } = decide(stopping, situation({ view: exited(143) }));
+    const record = step(stopping, { view: exited(143) });
     assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
       "BackOff",
       "Evicted",
       start + 120_000,
     ]);
-    assert.equal(decide(record, situation({ now: start + 60_000 })).record, record);
+    assert.equal(step(record, { now: start + 60_000 }), record);
   });
 
   test("is not kept waiting by a clock that was set back", () => {
     const record = end({}, 1);
-    assert.equal(decide(record, situation({ now: start - 3_600_000 })).record.phase, "Starting");
+    assert.equal(step(record, { now: start - 3_600_000 }).phase, "Starting");
   });
 
   test("in its backoff is not started from an edit that leaves nothing to run", () => {
     const edited = { ...end({}, 1), app: appWith({ shellFile: "" }) };
-    const { record, effects } = decide(edited, situation());
+    const { record, effects } = look(edited);
     assert.deepEqual([record.phase, record.reason, effects], ["Pending", "NoShellFile", []]);
   });
 
   test("in its backoff is forgotten when it is withdrawn", () => {
-    assert.deepEqual(kinds(decide({ ...end({}, 1), withdrawn: true }, situation())), ["forget"]);
+    assert.deepEqual(kinds(look({ ...end({}, 1), withdrawn: true })), ["forget"]);
   });
 });
 

@@ -2,28 +2,23 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { NCAppSpec } from "../../../src/api/types.ts";
 import {
-  decide,
   mergeDesired,
   mergeOrder,
   type Order,
   refuseOrder,
   type Situation,
 } from "../../../src/supervisor/decide/decide.ts";
-import type { AppRecord, RunView } from "../../../src/supervisor/types.ts";
+import type { AppRecord } from "../../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf, start, viewWith } from "../fixtures.ts";
+import { look, over as gone, step } from "./decide-fixtures.ts";
 
 const nextYear = start + 365 * 86_400_000;
 
-function situation(fields: Partial<Situation> = {}): Situation {
-  return { now: start, bootId: "boot-1", newRunId: () => "run-2", leafOf: () => "", ...fields };
-}
-
 const order = (record: AppRecord, order: Order) => mergeOrder(record, order, start);
-const gone: RunView = viewWith({ exit: { code: 0, at: start }, processes: [], launcherAlive: false });
 
 /** Takes steps until nothing changes, or a run is to be started. */
 function settle(record: AppRecord, fields: Partial<Situation> = {}): AppRecord {
-  const next = decide(record, situation(record.run ? { view: gone, ...fields } : fields)).record;
+  const next = step(record, record.run ? { view: gone, ...fields } : fields);
   return next === record || next.phase === "Starting" ? next : settle(next, fields);
 }
 
@@ -47,7 +42,7 @@ describe("an app that the operator stops", () => {
   }
 
   test("stops although its spec is healthy, with an event that names the operator", () => {
-    const { record, events } = decide(order(inPhase("Running"), "stop"), situation({ view: viewWith() }));
+    const { record, events } = look(order(inPhase("Running"), "stop"), { view: viewWith() });
     assert.deepEqual([record.phase, record.reason], ["Stopping", "StoppedByOperator"]);
     assert.match(events[0]!.message, /operator of the node/);
   });
@@ -81,7 +76,7 @@ describe("an app that the operator starts", () => {
 
   test("after a stop starts, also if it has not ended yet", () => {
     assert.equal(settle(order(settle(order(inPhase("Running"), "stop")), "start")).phase, "Starting");
-    const stopping = decide(order(inPhase("Running"), "stop"), situation({ view: viewWith() })).record;
+    const stopping = step(order(inPhase("Running"), "stop"), { view: viewWith() });
     assert.equal(settle(order(stopping, "start")).phase, "Starting");
   });
 
@@ -95,7 +90,7 @@ describe("an app that the operator restarts", () => {
   for (const restartPolicy of ["Always", "Never"] as const) {
     test(`stops and runs again, even with restartPolicy ${restartPolicy}`, () => {
       const asked = order(inPhase("Running", { restartPolicy }), "restart");
-      const { record } = decide(asked, situation({ view: viewWith() }));
+      const record = step(asked, { view: viewWith() });
       assert.deepEqual([record.phase, record.reason], ["Stopping", "Restarted"]);
       assert.equal(settle(record).phase, "Starting");
       assert.equal(settle(asked).phase, "Starting", "though it ended by itself meanwhile");
@@ -122,7 +117,7 @@ describe("an app that the operator triggers", () => {
       const asked = order({ ...inPhase(phase, spec), scheduled }, "trigger");
       const starting = settle(asked, { nextRun: () => nextYear });
       assert.equal(starting.phase, "Starting");
-      const { record } = decide(starting, situation({ view: viewWith(), nextRun: () => nextYear }));
+      const record = step(starting, { view: viewWith(), nextRun: () => nextYear });
       assert.deepEqual([record.phase, record.scheduled], ["Running", { ...scheduled, lastRun: start }]);
     });
   }

@@ -1,6 +1,6 @@
-/** Apps with a schedule that is due at every full minute after `start`, and what is known about them. */
+/** What is known about an app, and apps with a schedule that is due at every full minute after `start`. */
 import type { NCAppSpec } from "../../../src/api/types.ts";
-import type { decide, Situation } from "../../../src/supervisor/decide/decide.ts";
+import { decide, type Situation } from "../../../src/supervisor/decide/decide.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf, start, viewWith } from "../fixtures.ts";
 
@@ -30,6 +30,12 @@ export function busy(spec: NCAppSpec): AppRecord {
   return recordWith({ app, phase: "Running", reason: "Running", run: runOf(app), scheduled });
 }
 
+/** One decision about an app in a situation with these fields. */
+export const look = (record: AppRecord, fields?: Partial<Situation>) => decide(record, situation(fields));
+/** The record after one decision. */
+export const step = (record: AppRecord, fields?: Partial<Situation>) => look(record, fields).record;
 export const kinds = (decision: ReturnType<typeof decide>) => decision.effects.map(({ kind }) => kind);
-export const over = viewWith({ processes: [], launcherAlive: false, exit: { code: 0, at: start } });
-export const failed = viewWith({ processes: [], launcherAlive: false, exit: { code: 1, at: start } });
+export const exited = (code: number, signal?: number) =>
+  viewWith({ exit: { code, at: start, signal }, processes: [], launcherAlive: false });
+export const over = exited(0);
+export const failed = exited(1);
