@@ -20,13 +20,8 @@ export interface PageOptions {
 const found = findChromium();
 const patienceMs = 180_000;
 const flags = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
+  ..."--no-sandbox --disable-gpu --disable-quic --no-first-run".split(" "),
+  ..."--disable-background-networking --disable-component-update --disable-sync".split(" "),
 ];
 
 /** Why there is no browser here, or false. */

@@ -31,22 +31,8 @@ const requests = [
   "GET /apps/default/web/logs?follow HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(3),
 ];
 const requestTokens = [
-  ...[
-    "tailLines=",
-    "follow=",
-    "since=",
-    "&",
-    "?",
-    "%2e%2e",
-    "%00",
-    "%",
-    "/../",
-    "//",
-    "HTTP/1.0",
-    "HEAD",
-    "PATCH",
-    "\r\n",
-  ],
+  ..."tailLines= follow= since= & ? %2e%2e %00 % /../ // HTTP/1.0 HEAD PATCH".split(" "),
+  "\r\n",
   ...[
     "Transfer-Encoding: chunked\r\n",
     "Content-Length: 5\r\n",

@@ -101,18 +101,11 @@ const mounts: Target = {
     `${fixture(`${name}/mountinfo`)}\0${fixture(`${name}/self-cgroup`)}\0${fixture(`${name}/proc-cgroups`)}`
   ),
   tokens: [
+    ..."cgroup2 cgroup 0::/ 0::/.. ro rw /sys/fs/cgroup memory".split(" "),
     " - ",
-    "cgroup2",
-    "cgroup",
     "\\040",
     "\\134",
-    "0::/",
-    "0::/..",
-    "ro",
-    "rw",
-    "/sys/fs/cgroup",
     "\t",
-    "memory",
   ],
   open: () => ({
     run(input) {

@@ -55,13 +55,7 @@ function checkObject(object: KubeObject): void {
 const watch: Target = {
   name: "watch-stream",
   covers: [
-    "followList",
-    "openWatch",
-    "streamList",
-    "collectInitial",
-    "splitLines",
-    "objectProblem",
-    "tidy",
+    ..."followList openWatch streamList collectInitial splitLines objectProblem tidy".split(" "),
     "asStatus",
   ],
   samples: [
@@ -147,15 +141,11 @@ const answers: Target = {
     '409\napplication/json\n\n{"kind":"Status","message":"conflict","reason":"Conflict"}',
   ],
   tokens: [
-    "application/json",
-    "200",
-    "500",
-    "410",
+    ..."application/json 200 500 410 Retry".split(" "),
     '"kind":"Status"',
     '"message":',
     '"reason":',
     "\n",
-    "Retry",
   ],
   refusal: { name: "KubeError", says: /^GET https:\/\/api\/x: /, maxLength: 2100 },
   open: () => ({
@@ -222,18 +212,12 @@ const kubeconfig: Target = {
     }),
   ],
   tokens: [
+    ..."&a *a !!binary hunter2hunter2 exec: 2001-01-01 ~".split(" "),
     "name: ",
     "user: ",
-    "&a",
-    "*a",
     "<<: *a",
-    "!!binary",
-    "hunter2hunter2",
     "as: root",
-    "exec:",
     "- ",
-    "2001-01-01",
-    "~",
   ],
   refusal: { name: "Error", says: /^\/etc\/kubeconfig: /, maxLength: 700 },
   open: () => ({

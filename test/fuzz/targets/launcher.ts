@@ -10,12 +10,7 @@ const invalid = -22;
 const maxBytes = 65_536;
 
 const fields = [
-  "/state/marks/run-1",
-  "/cg/keeper",
-  "/cg/app/run-1",
-  "/log/app.log",
-  "/run/env",
-  "/",
+  ..."/state/marks/run-1 /cg/keeper /cg/app/run-1 /log/app.log /run/env /".split(" "),
   "0 0 4 27",
 ];
 const bodyOf = (words: string[]) => Buffer.from(encodeFields(words)!).subarray(4).toString("latin1");
