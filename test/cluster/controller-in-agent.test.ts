@@ -12,8 +12,7 @@ import {
   systemNamespace,
 } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
-import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
@@ -37,7 +36,7 @@ describe(
     before(async () => {
       cluster = await startControlPlane();
       await installCRD(cluster);
-      admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
+      admin = await cluster.clientOf("admin");
       shellFile = join(folder, "app.sh");
       await writeFile(shellFile, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
       // Agents by their names, not by their group, as docs/scheduler.md recommends.
@@ -49,7 +48,6 @@ describe(
       }
     });
     after(async () => {
-      admin?.close();
       await cluster?.stop();
       temp.remove();
     });

@@ -11,8 +11,7 @@ import {
   systemNamespace,
 } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
-import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import type { Lease } from "../../src/kube/lease.ts";
 import { leases, ncappPath, ncappsets, resourcePath } from "../../src/kube/resources.ts";
 import type { Cluster } from "../harness/cluster.ts";
@@ -35,12 +34,11 @@ describe("nckubelet controller", { skip: skipUnless("control-plane"), timeout: 2
     await installCRD(cluster);
     await cluster.kubectl(["wait", "--for=condition=established", "--timeout=30s", `crd/${setCrdName}`]);
     kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
-    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
+    admin = await cluster.clientOf("admin");
     node = await addNode(admin, "node-a");
   });
   after(async () => {
     await node?.remove();
-    admin?.close();
     await cluster?.stop();
   });
 

@@ -52,8 +52,7 @@ describe("a node among real controllers", { skip: skipUnlessControllers(), timeo
       prepare: installCRD,
     });
     opened.defer(() => cluster.stop());
-    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
-    opened.defer(() => admin.close());
+    admin = await cluster.clientOf("admin");
     // While no other Node is ready, the controllers do not taint one with NoExecute.
     await startKubelet("node-2");
     network = await openForwarder();

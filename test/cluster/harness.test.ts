@@ -5,8 +5,6 @@ import { readdir } from "node:fs/promises";
 import process from "node:process";
 import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient } from "../../src/kube/client/client.ts";
 import { namespaces } from "../../src/kube/resources.ts";
 import { streamList } from "../../src/kube/watch/stream-list.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
@@ -65,8 +63,7 @@ test("withControlPlane() starts a real cluster and leaves nothing behind", { ski
       // API servers do not rely on the progress requests of an older etcd.
       const outdated = /^3\.(?:4\.(?:\d|[12]\d|30)|5\.(?:\d|1[0-2]))$/.test(await cluster.etcdVersion());
       if (cluster.version.minor < 34 || outdated) return t.skip("this API server does not stream lists");
-      const client = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
-      t.after(() => client.close());
+      const client = await cluster.clientOf("admin");
       const list = await streamList(client, {
         resource: namespaces,
         query: { watch: true, allowWatchBookmarks: true },

@@ -2,11 +2,10 @@
  * Mirrors of local apps at a real API server, as an agent with the shipped roles: without and with the right to write mirrors.
  */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
-import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { listAll } from "../../src/kube/watch/watch.ts";
 import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
@@ -31,17 +30,8 @@ export function testMirrors(shared: () => Cluster): void {
 
   before(async () => {
     cluster = shared();
-    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
-    for (const name of names) {
-      clients.set(
-        name,
-        createKubeClient(await loadAccess({ kubeconfig: await cluster.kubeconfigFor(agentUser(name)) })),
-      );
-    }
-  });
-
-  after(() => {
-    for (const client of [admin, ...clients.values()]) client?.close();
+    admin = await cluster.clientOf("admin");
+    for (const name of names) clients.set(name, await cluster.clientOf(agentUser(name)));
   });
 
   const setUp = (node: string, log = silentLogger) => {

@@ -2,13 +2,12 @@
  * The Node object and the Leases at a real API server, as an agent with the shipped roles and no more.
  */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import type { Meter } from "../../src/agent/view/view.ts";
 import { createNode } from "../../src/agent/node/node.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import { agentUser, leaseNamespace } from "../../src/api/names.ts";
-import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient, type KubeClient, type RequestReport } from "../../src/kube/client/client.ts";
+import type { KubeClient, RequestReport } from "../../src/kube/client/client.ts";
 import type { Lease } from "../../src/kube/lease.ts";
 import { leases, nodes, priorityClasses, resourcePath } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
@@ -34,15 +33,11 @@ export function testNode(shared: () => Cluster): void {
 
   before(async () => {
     cluster = shared();
-    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
+    admin = await cluster.clientOf("admin");
     for (const name of names) {
-      const access = await loadAccess({ kubeconfig: await cluster.kubeconfigFor(agentUser(name)) });
-      clients.set(name, createKubeClient(access, { onRequest: (report) => requests.push(report) }));
+      const onRequest = (report: RequestReport) => requests.push(report);
+      clients.set(name, await cluster.clientOf(agentUser(name), { onRequest }));
     }
-  });
-
-  after(() => {
-    for (const client of [admin, ...clients.values()]) client?.close();
   });
 
   const usage = createUsageReader({ diskPath: "/" });

@@ -2,12 +2,11 @@
  * Status reports and events at a real API server, as an agent with the shipped roles and no more.
  */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { agentUser, apiVersion, kind } from "../../src/api/names.ts";
 import type { Reason } from "../../src/api/reasons.ts";
 import type { NCApp, NCAppStatus } from "../../src/api/types.ts";
-import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient, type KubeClient, type RequestReport } from "../../src/kube/client/client.ts";
+import type { KubeClient, RequestReport } from "../../src/kube/client/client.ts";
 import { events, ncappPath, resourcePath } from "../../src/kube/resources.ts";
 import { createEventRecorder } from "../../src/report/events/events.ts";
 import { createStatusReporter, type ReportTarget } from "../../src/report/status/status.ts";
@@ -40,14 +39,8 @@ export function testReports(shared: () => Cluster): void {
 
   before(async () => {
     cluster = shared();
-    const access = await loadAccess({ kubeconfig: await cluster.kubeconfigFor(agent) });
-    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
-    client = createKubeClient(access, { onRequest: (report) => requests.push(report) });
-  });
-
-  after(() => {
-    client?.close();
-    admin?.close();
+    admin = await cluster.clientOf("admin");
+    client = await cluster.clientOf(agent, { onRequest: (report) => requests.push(report) });
   });
 
   const create = (name: string): Promise<NCApp> => {

@@ -12,7 +12,7 @@ import { runCommandLine } from "../../src/cli/command-line.ts";
 import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
 import { schedulerCommand } from "../../src/cli/commands/controller.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient, type KubeClient, type RequestReport } from "../../src/kube/client/client.ts";
+import type { KubeClient, RequestReport } from "../../src/kube/client/client.ts";
 import { listAll } from "../../src/kube/watch/watch.ts";
 import {
   events,
@@ -58,7 +58,7 @@ describe(
       // Without the policies: here the scheduler is what refuses caps out of the bounds of a LimitRange.
       await installCRD(cluster, { only: ["ncapp.yaml", "rbac.yaml"] });
       kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
-      admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { maxInFlight: 32 });
+      admin = await cluster.clientOf("admin", { maxInFlight: 32 });
       for (const [name, value] of [["low", 1], ["high", 1000]] as const) {
         await create(resourcePath(priorityClasses), {
           apiVersion: "scheduling.k8s.io/v1",
@@ -68,10 +68,7 @@ describe(
         });
       }
     });
-    after(async () => {
-      admin?.close();
-      await cluster?.stop();
-    });
+    after(() => cluster?.stop());
     afterEach(async () => {
       await Promise.all(running.splice(0).map(({ stop }) => stop()));
       await Promise.all(nodes.splice(0).map((node) => node.remove()));

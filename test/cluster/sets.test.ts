@@ -4,8 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
-import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
 import { controllerRevisions } from "../../src/kube/resources.ts";
 import { listAll } from "../../src/kube/watch/watch.ts";
@@ -35,8 +34,7 @@ describe("NCAppSets on a real cluster", { skip: skipUnlessControllers(), timeout
   before(async () => {
     cluster = await startControlPlane({ controllers: [], prepare: installCRD });
     opened.defer(() => cluster.stop());
-    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
-    opened.defer(() => admin.close());
+    admin = await cluster.clientOf("admin");
     user = new SetsUser(admin);
     kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
     opened.use(

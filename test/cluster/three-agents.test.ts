@@ -11,8 +11,6 @@ import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { agentGroup, agentLease, agentUser, apiVersion, kind, leaseNamespace } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
-import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient } from "../../src/kube/client/client.ts";
 import { listAll } from "../../src/kube/watch/watch.ts";
 import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
@@ -38,9 +36,8 @@ test(
       users: [...defaultUsers, ...nodes.map((node) => ({ name: agentUser(node), groups: [agentGroup] }))],
     });
     await installCRD(cluster);
-    const admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }));
+    const admin = await cluster.clientOf("admin");
     await using opened = new AsyncDisposableStack();
-    opened.defer(() => admin.close());
     const folder = opened.use(tempFolder()).path;
     const shellFile = join(folder, "app.sh");
     // It takes its whole grace period to stop, which leaves time to see which agent reports meanwhile.

@@ -1,11 +1,10 @@
 /** What an agent asks of the API server, and what its watch brings, after nothing but `kubectl apply -f crd/`. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
-import { loadAccess } from "../../src/kube/access/access.ts";
-import { createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { type RecordedRequest, startRecordingProxy } from "../harness/recording-proxy.ts";
@@ -21,9 +20,8 @@ export function testWatchLoad(shared: () => Cluster): void {
 
   before(async () => {
     cluster = shared();
-    admin = createKubeClient(await loadAccess({ kubeconfig: cluster.kubeconfig }), { maxInFlight: 40 });
+    admin = await cluster.clientOf("admin", { maxInFlight: 40 });
   });
-  after(() => admin?.close());
 
   const create = (name: string, nodeName: string) =>
     admin.request({

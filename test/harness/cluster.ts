@@ -5,6 +5,8 @@ import { rm, writeFile } from "node:fs/promises";
 import { Agent, request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import process from "node:process";
+import { loadAccess } from "../../src/kube/access/access.ts";
+import { type ClientOptions, createKubeClient, type KubeClient } from "../../src/kube/client/client.ts";
 import { type Certificate, createClientCertificate } from "./certificates.ts";
 import type { Daemon } from "./daemon.ts";
 import { type Feature, hasFeature, type KubernetesVersion } from "./kubernetes-version.ts";
@@ -63,6 +65,7 @@ export class Cluster {
   version: KubernetesVersion = { major: 0, minor: 0, gitVersion: "" };
   #parts: ClusterParts;
   #certificates = 0;
+  #clients: KubeClient[] = [];
   /** Tests ask hundreds of times: a connection each would cost client and server more than the request. */
   #connections: Agent;
 
@@ -138,6 +141,16 @@ export class Cluster {
   /** Writes a kubeconfig with the user's token and gives its path. */
   kubeconfigFor(user: string): Promise<string> {
     return this.#writeKubeconfig(fileName(user), { token: this.tokenFor(user) });
+  }
+
+  /** Opens a client, which closes with the control plane. */
+  async clientOf(user: string, options?: ClientOptions): Promise<KubeClient> {
+    const client = createKubeClient(
+      await loadAccess({ kubeconfig: await this.kubeconfigFor(user) }),
+      options,
+    );
+    this.#clients.push(client);
+    return client;
   }
 
   /** Writes a kubeconfig with a new client certificate, for any user, and returns its path. */
@@ -228,6 +241,7 @@ export class Cluster {
   async stop(): Promise<void> {
     // Nothing needs saving, so there is no reason for a graceful stop.
     this.#connections.destroy();
+    for (const client of this.#clients) client.close();
     const daemons = [this.podScheduler, this.controllerManager, this.apiServer, this.etcd];
     await Promise.all(daemons.map((daemon) => daemon?.kill("SIGKILL")));
     await rm(this.#parts.dir, { recursive: true, force: true });
