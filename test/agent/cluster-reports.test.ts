@@ -28,6 +28,26 @@ function openGate() {
   return gate;
 }
 
+type Parts = Parameters<typeof createClusterReports>;
+
+/** Reports of an agent that runs these apps. */
+function reportsTo(
+  client: FakeApi["client"],
+  apps: Map<string, SupervisedApp>,
+  { gate = openGate(), isOnHold = () => false, ...options }: Partial<AgentOptions> & {
+    gate?: ReturnType<typeof createGate>;
+    isOnHold?: Supervisor["isOnHold"];
+  } = {},
+) {
+  const supervisor = { get: (key: string) => apps.get(key), list: () => [...apps.values()], isOnHold };
+  const statuses = createStatusCache({ meter: { latest: () => undefined }, bootId: "b" });
+  return createClusterReports(
+    { log: silentLogger, nodeName: "node-a", reportPeriodMs: 10_000, ...options } as AgentOptions,
+    { client, onAnswer() {}, answered: () => () => {} } as unknown as Parts[1],
+    { supervisor, gate, statuses } as unknown as Parts[2],
+  );
+}
+
 test("an agent that starts releases moved apps that it does not have, except one whose record it cannot read", async () => {
   const api = new FakeApi();
   for (const name of ["forgotten", "unreadable"]) {
@@ -35,16 +55,9 @@ test("an agent that starts releases moved apps that it does not have, except one
     api.add(ncapps, ncapp({ metadata: { name, uid: name }, spec: { nodeName: "node-b" }, status }));
   }
   const holderOf = (name: string) => api.get(ncappPath("default", name)).status.nodeName;
-  const supervisor = {
-    get: () => undefined,
-    list: () => [],
-    isOnHold: ({ metadata }: { metadata: { name: string } }) => metadata.name === "unreadable",
-  } as unknown as Supervisor;
-  const reports = createClusterReports(
-    { log: silentLogger, nodeName: "node-a", reportPeriodMs: 10_000 } as AgentOptions,
-    { client: api.client, onAnswer() {} } as unknown as Parameters<typeof createClusterReports>[1],
-    { supervisor, gate: openGate() } as unknown as Parameters<typeof createClusterReports>[2],
-  );
+  const reports = reportsTo(api.client, new Map(), {
+    isOnHold: ({ metadata }) => metadata.name === "unreadable",
+  });
   reports.observe(noSink).replace([]);
   await waitFor("it is released", () => holderOf("forgotten") === "");
   await reports.close();
@@ -55,16 +68,7 @@ test("an agent that starts releases moved apps that it does not have, except one
 function reportsOfApps(gate = openGate()) {
   const api = new FakeApi();
   const apps = new Map<string, SupervisedApp>();
-  const supervisor = { get: (key: string) => apps.get(key), list: () => [], isOnHold: () => false };
-  const reports = createClusterReports(
-    { log: silentLogger, nodeName: "node-a", reportPeriodMs: 10_000 } as AgentOptions,
-    { client: api.client, onAnswer() {} } as unknown as Parameters<typeof createClusterReports>[1],
-    {
-      supervisor,
-      gate,
-      statuses: createStatusCache({ meter: { latest: () => undefined }, bootId: "b" }),
-    } as unknown as Parameters<typeof createClusterReports>[2],
-  );
+  const reports = reportsTo(api.client, apps, { gate });
   const statusOf = (name: string): NCAppStatus | undefined => api.get(ncappPath("default", name)).status;
   const bind = (name: string) => {
     const app = api.add(ncapps, ncapp({ metadata: { name, uid: name }, spec: { nodeName: "node-a" } }));
@@ -169,33 +173,10 @@ test("an app has a Pod while this node holds it, and a local app if it has a mir
   const api = new FakeApi();
   await withClient(api.answer, async (client) => {
     const apps = new Map<string, SupervisedApp>();
-    const supervisor = {
-      get: (key: string) => apps.get(key),
-      list: () => [...apps.values()],
-      isOnHold: () => false,
-    };
-    const reports = createClusterReports(
-      { log: silentLogger, nodeName: "node-a", reportPeriodMs: 10_000, pods: "auto" } as AgentOptions,
-      { client, onAnswer() {}, answered: () => () => {} } as unknown as Parameters<
-        typeof createClusterReports
-      >[1],
-      {
-        supervisor,
-        gate: openGate(),
-        statuses: createStatusCache({ meter: { latest: () => undefined }, bootId: "b" }),
-      } as unknown as Parameters<typeof createClusterReports>[2],
-    );
+    const reports = reportsTo(client, apps, { pods: "auto" });
     const change = (name: string, source: string, fields: Partial<AppRecord> = {}) => {
       const app = ncapp({ metadata: { name }, spec: { nodeName: "node-a" } });
-      const state = {
-        phase: "Pending",
-        reason: "",
-        message: "",
-        restarts: 0,
-        failures: 0,
-        oomKills: 0,
-      } as const;
-      const record = { app: { ...app, spec: applyDefaults(app.spec) }, source, ...state, ...fields };
+      const record = recordWith({ app: { ...app, spec: applyDefaults(app.spec) }, source, ...fields });
       const known = { key: `default/${name}`, record };
       apps.set(known.key, known);
       reports.changed(known);

@@ -13,6 +13,7 @@ import { stoppedForAReason } from "./invariants/stopped-for-a-reason.ts";
 import type { KindName } from "./kinds.ts";
 import type { StormApp } from "./ledger.ts";
 import type { LiveProcess } from "./live.ts";
+import { createTally } from "./tally.ts";
 import { readWitness, type Story } from "./witness.ts";
 
 const evidence = (part: Partial<Evidence>): Evidence => ({
@@ -282,4 +283,15 @@ test("readWitness() reads the events of each run, and skips a line that is being
   const text = "begin u1 a r1 n1 10 100 \nbegin u1 a r2 n1 11 200.5 \n" +
     "term u1 a r1 n1 10 300 \nend u1 a r2 n1 11 300 7\nend u1 a r1";
   assert.deepEqual(readWitness(text), [story({ termed: true }), story({ run: "r2", began: 200.5, end: 7 })]);
+});
+
+test("a tally counts faults and checks, and names a broken invariant once", () => {
+  const tally = createTally(["kill"], ["one"]);
+  tally.tried("kill");
+  tally.checked("one", [], 1);
+  tally.checked("one", ["broken"], 2);
+  tally.checked("one", ["broken"], 3);
+  assert.deepEqual(tally.faults, { kill: 1 });
+  assert.deepEqual(tally.checks, { one: 3 });
+  assert.deepEqual(tally.violations, [{ invariant: "one", round: 2, what: "broken" }]);
 });
