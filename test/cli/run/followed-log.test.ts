@@ -27,7 +27,9 @@ async function attachTo({ early, late, kept }: { early: string; late: string; ke
       response.end(kept);
       follower?.write(late);
     } else if (phase === undefined) response.writeHead(404).end("{}");
-    else response.end(JSON.stringify(app));
+    else if (url.includes("watch=true")) {
+      response.end(`${JSON.stringify({ type: "MODIFIED", object: app })}\n`);
+    } else response.end(JSON.stringify(app));
   });
   try {
     const socket = join(folder, "agent.sock");
