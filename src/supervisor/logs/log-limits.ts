@@ -21,7 +21,7 @@ export interface LogLimits {
   maxFiles: number;
 }
 
-/** What launchers assume without a file; launcher/launcher.c has the same. */
+/** What launchers assume without a file; launcher/launcher.c and the flags in cli/config/agent-flags.ts have the same. */
 export const usualLimits: LogLimits = { maxBytes: 10 * 2 ** 20, maxFiles: 5 };
 
 const units: Record<string, number> = {

@@ -47,7 +47,7 @@ test("the processes of a run that is starting are listed only once its mark coun
 
 test("when the script has ended, an exec process is not a process that it left behind", async () => {
   for (const status of [0, 1]) {
-    await using seen = await endedRun({ exit: `exit ${status}\n` });
+    await using seen = await endedRun({ exit: `exit ${status}\nsignal 0\n` });
     const probe = await seen.exec();
     assert.deepEqual(await seen.processes([probe]), []);
     assert.deepEqual(await seen.processes([probe, await seen.exec()]), []);
@@ -135,7 +135,7 @@ test("a confinement learns that a script has left nothing behind", async () => {
 const ended = 2 ** 22 + 1;
 
 /** The marks of a run whose launcher has ended, with processes to find in its cgroup; all end with the test. */
-async function endedRun({ claim = statOf(ended), exit = "exit 0\n" } = {}) {
+async function endedRun({ claim = statOf(ended), exit = "exit 0\nsignal 0\n" } = {}) {
   const temp = tempFolder();
   const folder = temp.path;
   const layout = { stateDir: join(folder, "state"), logDir: join(folder, "log") };
