@@ -109,8 +109,11 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     try {
       const mirror = await objects.create(body);
       applyAnswer(key, mirror);
-      const patch = { metadata: { annotations: uidAnnotation(mirror.metadata.uid) } };
-      await change({ kind: "update", key, mirror, patch });
+      const { namespace, name, uid } = mirror.metadata;
+      const patch = { metadata: { annotations: uidAnnotation(uid) } };
+      // Of any version: its first status may be there already. Without its uid it would stay if its app went now.
+      const patched = await objects.patch({ namespace, name, uid }, patch).catch(ignoreOutdated);
+      if (patched) applyAnswer(key, patched);
     } catch (error) {
       if (!hasStatus(error, 409)) throw error;
       // It may be this node's own mirror, which the watch has not delivered yet.
@@ -132,8 +135,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
         fresh.delete(uid);
       }
     } catch (error) {
-      // The watch delivers the change, and the next plan uses it.
-      if (!isOutdated(error)) throw error;
+      ignoreOutdated(error);
     }
   };
 
@@ -226,6 +228,11 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
       return working;
     },
   };
+}
+
+/** It is gone, changed, or another object has its name: the watch delivers that, and the next plan uses it. */
+function ignoreOutdated(error: unknown): void {
+  if (!isOutdated(error)) throw error;
 }
 
 /** Reports whether a right is missing, which holds for all apps of a namespace. Policies and quotas also answer with 403. */

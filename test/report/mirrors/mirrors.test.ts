@@ -171,6 +171,16 @@ const setUp = (options: Partial<MirrorsOptions> = {}) => {
   return { api, log, mirrors, existing, pass: (ms: number) => void (time += ms) };
 };
 
+test("sync() writes the uid into a new mirror even if its status was written meanwhile", async () => {
+  const onFound = () => void api.touch(`${folder}/web`, (mirror) => mirror.status = { phase: "Running" });
+  const { api, mirrors, existing } = setUp({ onFound });
+  await mirrors.sync([local("web")], [], true);
+  const { metadata } = api.get(`${folder}/web`);
+  assert.equal(metadata.annotations?.[uidKey], metadata.uid);
+  await mirrors.sync([], existing(), true);
+  assert.equal(api.objects.has(`${folder}/web`), false, "so it goes with its app");
+});
+
 test("sync() creates mirrors and returns where the status of their apps goes", async () => {
   const { api, mirrors } = setUp();
   await mirrors.sync([local("web")], [], true);
