@@ -10,7 +10,7 @@ import { EVENT_ID, getScalarValue, parseEvents } from "js-yaml";
 export function fieldLines(text: string): (path: string) => number {
   const offsets = readOffsets(text);
   return (path) => {
-    for (let part = path; part !== ""; part = part.replace(/(^|\.)[^.[\]]*$|\[[^[\]]*\]$/, "")) {
+    for (let part = path; part !== ""; part = part.slice(0, Math.max(0, part.search(/[.[][^.[]*$/)))) {
       const offset = offsets.get(part);
       if (offset !== undefined) return lineAt(text, offset);
       if (!/[.[]/.test(part)) break;
