@@ -16,7 +16,7 @@ export function replaceGenerated(page: string, generated: string): string {
   return `${page.slice(0, from + begin.length)}\n\n${generated.trim()}\n\n${page.slice(to)}`;
 }
 
-/** Renders all figures as one table, and the charts that `chartPath` finds. What a benchmark does is told by its own file. */
+/** Renders all figures as one table, and the charts that `chartPath` finds. The file of a benchmark says what it does. */
 export function renderResults(
   { machine, outcomes }: Results,
   chartPath: (name: string) => string = (name) => `charts/${name}.svg`,

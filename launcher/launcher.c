@@ -645,11 +645,15 @@ static void add_sample(uint64_t position, uint64_t flags) {
 /* Opens the folder, and creates it if somebody has removed it, with the one above it. */
 static bool open_folder(void) {
   struct text above;
-  joined(&above, app_log.path);
-  *strrchr(above.bytes, '/') = '\0';
-  mkdir(above.bytes, 0755);
-  mkdir(app_log.path, 0750);
-  app_log.folder = open(app_log.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  app_log.folder = open(app_log.path, flags);
+  if (app_log.folder < 0 && errno == ENOENT) {
+    joined(&above, app_log.path);
+    *strrchr(above.bytes, '/') = '\0';
+    mkdir(above.bytes, 0755);
+    mkdir(app_log.path, 0750);
+    app_log.folder = open(app_log.path, flags);
+  }
   if (app_log.folder < 0) return false;
   do app_log.lock = openat(app_log.folder, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0600);
   while (app_log.lock < 0 && make_space());

@@ -4,7 +4,7 @@
  * log-parts.ts lists the parts, log-index.ts knows when their bytes were written, and log-stream.ts joins them. read-log.ts reads lines
  * from the stream (log-lines.ts, line-stamps.ts), and log-waiter.ts waits for more. log-limits.ts tells launchers the limits.
  */
-export { LimitFiles, type LogLimits, logLimitsOf, parseBytes, parseCount } from "./log-limits.ts";
+export { LimitFiles, type LogLimits, parseBytes, parseCount } from "./log-limits.ts";
 export { hasPreviousRun, readLog, type ReadLogOptions, readTail } from "./read-log.ts";
 
 /** The most lines that a reader may ask for, counted from the end. */
