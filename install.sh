@@ -4,7 +4,7 @@
 #
 # Where the executable comes from:
 #   NCKUBELET_URL         URL of the release: SHA256SUMS and nckubelet-linux-ARCH.gz
-#   NCKUBELET_VERSION     use URL/VERSION, and reject an executable of another version
+#   NCKUBELET_VERSION     use URL/VERSION, and reject an executable of another version; allows an older release
 #   NCKUBELET_BINARY      a local file instead, .gz or not; verified with a SHA256SUMS in the same folder
 #   NCKUBELET_PUBLIC_KEY  file with an RSA public key (PEM) that must have signed SHA256SUMS (SHA256SUMS.sig)
 # The API server to join; without it, the agent runs only the apps in /etc/nckubelet/manifests:
@@ -179,7 +179,7 @@ stage_binary() {
 stage_local_binary() {
   name=$(basename "$binary")
   folder=$(dirname "$binary")
-  packed_digest=none
+  packed_digest=none release=
   if [ -f "$folder/SHA256SUMS" ]; then
     cp "$folder/SHA256SUMS" "$work/SHA256SUMS"
     [ ! -f "$folder/SHA256SUMS.sig" ] || cp "$folder/SHA256SUMS.sig" "$work/SHA256SUMS.sig"
@@ -201,6 +201,7 @@ stage_release_binary() {
   fetch "$base/SHA256SUMS" "$work/SHA256SUMS"
   [ -z "$public_key" ] || fetch "$base/SHA256SUMS.sig" "$work/SHA256SUMS.sig"
   check_signature
+  check_age
   packed_digest=$(listed_digest "$name") || fail "$base/SHA256SUMS does not list $name"
   ! is_installed "$packed_digest" || return 0
   say "downloading $base/$name"
@@ -213,7 +214,18 @@ stage_release_binary() {
 # is_installed DIGEST: the installed executable came from the .gz with this digest and is unchanged.
 is_installed() {
   [ -f "$bin/nckubelet" ] && [ -f "$etc/.installed" ] || return 1
-  [ "$(cat "$etc/.installed")" = "$1 $(sha256 "$bin/nckubelet")" ]
+  read -r digests_there <"$etc/.installed"
+  [ "$digests_there" = "$1 $(sha256 "$bin/nckubelet")" ]
+}
+
+# SHA256SUMS begins with "# nckubelet VERSION DATE". A server, or who sits between, could offer an older release with a
+# valid signature and known defects; who wants one names its version.
+check_age() {
+  installed=$(sed -n 2p "$etc/.installed" 2>/dev/null) || :
+  [ -z "$version" ] && [ -n "$release" ] && [ -n "$installed" ] || return 0
+  [ "${release%% *}" = "${installed%% *}" ] ||
+    [ "$(printf '%s\n' "${release%% *}" "${installed%% *}" | LC_ALL=C sort | head -n 1)" = "${installed%% *}" ] ||
+    fail "the release ${release#* } of ${release%% *} is older than the installed ${installed#* } of ${installed%% *}: to go back, set NCKUBELET_VERSION=${release#* }"
 }
 
 # fetch URL FILE
@@ -227,7 +239,7 @@ fetch() {
     problem=$(curl -fsSL --proto-redir "$redirects" --retry 2 --connect-timeout 20 --speed-limit 1000 --speed-time 30 \
       -o "$2" "$1" 2>&1) && return 0
   elif command -v wget >/dev/null 2>&1; then
-    problem=$(wget -q -T 20 -O "$2" "$1" 2>&1) && return 0
+    fetch_with_wget "$1" "$2" && return 0
   else
     fail "cannot download $1: install curl or wget"
   fi
@@ -238,6 +250,30 @@ fetch() {
     eval "[ -z \"\${$variable:-}\" ]" || proxy=" (through the proxy of \$$variable)"
   done
   fail "cannot download $1: ${problem:-the server is unreachable or has no such file}$proxy"
+}
+
+# fetch_with_wget URL FILE: wget itself would follow a redirect from https to http. The wget of busybox always does, and
+# verifies no certificate: with it, https needs a signature.
+fetch_with_wget() {
+  case $1$(wget --help 2>&1) in
+    https:*max-redirect*) fetch_https_with_wget "$1" "$2" && return 0 || return 1 ;;
+    https:*) [ -n "$public_key" ] || fail "this wget does not verify https: install curl, or set NCKUBELET_PUBLIC_KEY" ;;
+  esac
+  problem=$(wget -q -T 20 -O "$2" "$1" 2>&1)
+}
+
+fetch_https_with_wget() {
+  address=$1 hops=0
+  until problem=$(wget -nv -S --max-redirect=0 -T 20 -O "$2" "$address" 2>&1); do
+    next=$(printf '%s\n' "$problem" | tr -d '\r' | sed -n 's/^ *[Ll]ocation: *\([^ ]*\).*/\1/p' | tail -n 1)
+    hops=$((hops + 1))
+    [ -n "$next" ] && [ "$hops" -le 5 ] || return 1
+    case $next in
+      https://*) address=$next ;;
+      /*) address=https://$(printf '%s' "${address#https://}" | cut -d / -f 1)$next ;;
+      *) fail "cannot download $1: it redirects to $next, which is not https" ;;
+    esac
+  done
 }
 
 # unpack FILE: as $work/nckubelet
@@ -263,12 +299,15 @@ free_space() {
   }
 }
 
+# Reads the version and date that the signature covers, and the signature, if there is a key.
 check_signature() {
+  release=$(sed -n '1s/^# nckubelet \([^ ]*\) \([0-9TZ:-]*\)$/\2 \1/p' "$work/SHA256SUMS")
   [ -n "$public_key" ] || return 0
   command -v openssl >/dev/null 2>&1 || fail "NCKUBELET_PUBLIC_KEY is set, but openssl is not installed"
   [ -f "$work/SHA256SUMS.sig" ] || fail "NCKUBELET_PUBLIC_KEY is set, but SHA256SUMS has no signature SHA256SUMS.sig"
   openssl dgst -sha256 -verify "$public_key" -signature "$work/SHA256SUMS.sig" "$work/SHA256SUMS" >/dev/null 2>&1 ||
     fail "SHA256SUMS is not signed with the key in $public_key"
+  [ -n "$release" ] || fail "SHA256SUMS is signed, but its first line names no version and date"
 }
 
 # check_digest FILE NAME
@@ -428,6 +467,9 @@ END
     echo "RestartSteps=5"
     echo "RestartMaxDelaySec=60"
   fi
+  echo "# An agent that runs away is killed here, and starts again, before any app is killed for the memory that it took."
+  echo "MemoryHigh=$(($(agent_megabytes) * 3 / 4))M"
+  echo "MemoryMax=$(agent_megabytes)M"
   cat <<'END'
 # At a shutdown of the machine the agent stops its apps first, and asks for as much time as their grace periods need.
 TimeoutStopSec=120
@@ -435,6 +477,8 @@ NotifyAccess=all
 # Apps are not in this service's cgroup, except one that is just starting.
 KillMode=process
 OOMScoreAdjust=-900
+# If a child of the agent is killed for memory, the agent goes on.
+OOMPolicy=continue
 # The second is the hard limit of apps.
 LimitNOFILE=65536:524288
 SyslogIdentifier=nckubelet
@@ -446,6 +490,16 @@ DevicePolicy=closed
 [Install]
 WantedBy=multi-user.target
 END
+}
+
+# The most memory that an agent may take: a quarter of the machine's, 256 MB to 1 GB. It needs less than 100 MB, and a
+# kubeconfig reader beside it 120 MB.
+agent_megabytes() {
+  kilobytes=$(sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' "$root/proc/meminfo" 2>/dev/null) || :
+  megabytes=$((${kilobytes:-4194304} / 4096))
+  [ "$megabytes" -ge 256 ] || megabytes=256
+  [ "$megabytes" -le 1024 ] || megabytes=1024
+  echo "$megabytes"
 }
 
 # 252 for "systemd 252 (252.39-1~deb12u1)"; 0 if unknown.
@@ -503,6 +557,10 @@ output_log=/var/log/nckubelet.log
 error_log=/var/log/nckubelet.log
 # Apps outlive the agent.
 rc_cgroup_cleanup="no"
+END
+  echo "# An agent that runs away is killed here, and starts again, before any app is killed for the memory that it took."
+  echo "rc_cgroup_settings=\"memory.max $(agent_megabytes)M\""
+  cat <<'END'
 
 # Not need: these names differ between distributions, and a service that needs a missing one never starts.
 depend() {
@@ -896,7 +954,7 @@ put_binary() {
     fi
     mv -f "$work/nckubelet" "$bin/nckubelet"
   fi
-  echo "$packed_digest $(sha256 "$bin/nckubelet")" >"$work/installed"
+  printf '%s\n' "$packed_digest $(sha256 "$bin/nckubelet")" "$release" >"$work/installed"
   put "$work/installed" "$etc/.installed" 644
 }
 

@@ -5,6 +5,7 @@
  * Usage: node tools/release.ts [--url URL] [--sign KEY]
  *   --url URL    the future URL of the folder: install.sh then needs no NCKUBELET_URL
  *   --sign KEY   file with a private RSA key: adds SHA256SUMS.sig
+ * The date of the release is that of the last commit, or SOURCE_DATE_EPOCH.
  */
 import { join } from "node:path";
 import process from "node:process";
@@ -31,7 +32,12 @@ async function main(words: string[]): Promise<void> {
     executables[arch] = join(checkout, `dist/nckubelet-${arch}`);
   }
   const output = join(checkout, "dist/release");
-  for (const line of await assembleRelease({ executables, output, ...values })) console.log(line);
+  const sourceDate = Number(process.env.SOURCE_DATE_EPOCH ?? await lastCommit());
+  for (const line of await assembleRelease({ executables, output, sourceDate, ...values })) console.log(line);
+}
+
+async function lastCommit(): Promise<string> {
+  return await must("git", ["log", "-1", "--format=%ct"], { cwd: checkout });
 }
 
 await main(process.argv.slice(2)).catch((error: Error) => {

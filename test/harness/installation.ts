@@ -51,8 +51,18 @@ async function fillShare(share: string): Promise<void> {
   await copyFile(executable, next);
   await appendFile(next, "\n");
   await Promise.all([
-    assembleRelease({ executables: { amd64: executable }, output: join(share, "release-1"), level: 1 }),
-    assembleRelease({ executables: { amd64: next }, output: join(share, "release-2"), level: 1 }),
+    assembleRelease({
+      executables: { amd64: executable },
+      output: join(share, "release-1"),
+      sourceDate: 1,
+      level: 1,
+    }),
+    assembleRelease({
+      executables: { amd64: next },
+      output: join(share, "release-2"),
+      sourceDate: 2,
+      level: 1,
+    }),
   ]);
   await rm(next);
   const found = (words: string) => execFileSync("sh", ["-c", words], { encoding: "utf8" }).trim();

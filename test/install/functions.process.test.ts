@@ -62,6 +62,45 @@ for (const shell of shells) {
     assert.match(stdout, / --speed-limit 1000 --speed-time 30 -o file https:\/\/x\/y\n$/);
   });
 
+  test(`${name}: without curl, a redirect from https to http is refused, and so is a wget that cannot refuse it`, async () => {
+    await using machine = await createSandbox();
+    // GNU's ends with 8 at a redirect that it may not follow, and prints the headers.
+    const gnu = (location: string) =>
+      `case $* in
+        *--help*) echo "  --max-redirect  maximum redirections allowed per page" ;;
+        *--max-redirect=0*releases*) printf '  HTTP/1.1 302 Found\r\n  Location: ${location}\r\n' >&2; return 8 ;;
+        *) echo "$@" >&3 ;;
+      esac`;
+    const fetchBy = (wget: string, url: string, key = "") =>
+      machine.call(
+        shell,
+        `command() { [ "$2" != curl ]; }; wget() { ${wget}; }; public_key=${key}; fetch ${url} file 3>&1`,
+      );
+    const url = "https://releases.example.com/x";
+    const down = await fetchBy(gnu("http://elsewhere.example.com/x"), url);
+    assert.equal(
+      down.stderr,
+      `install: cannot download ${url}: it redirects to http://elsewhere.example.com/x, which is not https\n`,
+    );
+    assert.deepEqual([down.code, down.stdout], [1, ""]);
+    const beside = await fetchBy(gnu("https://mirror.example.com/x"), url);
+    assert.deepEqual([beside.code, beside.stdout], [
+      0,
+      "-nv -S --max-redirect=0 -T 20 -O file https://mirror.example.com/x\n",
+    ]);
+    const busybox = 'case $* in *--help*) echo "Usage: wget URL" ;; *) echo "$@" >&3 ;; esac';
+    const unverified = await fetchBy(busybox, url);
+    assert.equal(
+      unverified.stderr,
+      "install: this wget does not verify https: install curl, or set NCKUBELET_PUBLIC_KEY\n",
+    );
+    assert.equal((await fetchBy(busybox, url, "key")).stdout, `-q -T 20 -O file ${url}\n`);
+    assert.equal(
+      (await fetchBy(busybox, "http://127.0.0.1/x")).stdout,
+      "-q -T 20 -O file http://127.0.0.1/x\n",
+    );
+  });
+
   test(`${name}: listed_digest finds an exact name, in text and in binary lines`, async () => {
     await using machine = await createSandbox();
     await writeFile(join(machine.dir, "SHA256SUMS"), "aa  xname\nbb *name\ncc  other\n");

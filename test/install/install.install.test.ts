@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createSandbox, fakeExecutable, shells } from "./sandbox.ts";
@@ -204,6 +204,48 @@ for (const shell of shells) {
     assert.equal((await stat(config)).mode & 0o777, 0o600);
   });
 }
+
+for (const shell of shells) {
+  test(`${shell.join(" ")}: a release older than the installed one needs the operator's word`, async () => {
+    await using machine = await createSandbox();
+    const publish = (version: string, date: string) =>
+      machine.publish(fakeExecutable(version), `# nckubelet ${version} ${date}\n`);
+    const version = async () =>
+      (await readFile(join(machine.root, "usr/local/bin/nckubelet"), "utf8")).match(/nckubelet ([\d.]+)/)
+        ?.[1];
+    await publish("1.9.0", "2026-11-01T00:00:00Z");
+    assert.equal((await machine.run(shell)).code, 0);
+    await publish("1.10.0", "2026-11-18T00:00:00Z");
+    assert.deepEqual([(await machine.run(shell)).code, await version()], [0, "1.10.0"]);
+
+    await publish("1.9.0", "2026-11-01T00:00:00Z");
+    const before = await machine.list();
+    const refused = await machine.run(shell);
+    assert.deepEqual([refused.code, await machine.list()], [1, before]);
+    assert.equal(
+      refused.stderr,
+      "install: the release 1.9.0 of 2026-11-01T00:00:00Z is older than the installed 1.10.0 of 2026-11-18T00:00:00Z: " +
+        "to go back, set NCKUBELET_VERSION=1.9.0\n",
+    );
+    await symlink(".", join(machine.dir, "release/1.9.0"));
+    const allowed = await machine.run(shell, undefined, { NCKUBELET_VERSION: "1.9.0" });
+    assert.deepEqual([allowed.code, await version()], [0, "1.9.0"], allowed.stderr);
+  });
+}
+
+test("the agent may take a quarter of the machine's memory, 256 MB to 1 GB", async () => {
+  await using machine = await createSandbox();
+  await mkdir(join(machine.root, "proc"));
+  for (const [kilobytes, megabytes] of [[524_288, 256], [2_097_152, 512], [100_000_000, 1024]] as const) {
+    await writeFile(join(machine.root, "proc/meminfo"), `MemTotal: ${kilobytes} kB\nMemFree: 1 kB\n`);
+    const { stdout } = await machine.call(
+      ["sh"],
+      `root=${machine.root}; write_systemd_unit; write_openrc_script`,
+    );
+    assert.ok(stdout.includes(`\nMemoryHigh=${megabytes * 3 / 4}M\nMemoryMax=${megabytes}M\n`), stdout);
+    assert.ok(stdout.includes(`\nrc_cgroup_settings="memory.max ${megabytes}M"\n`), stdout);
+  }
+});
 
 test("install.sh keeps the flags of the agent until it gets new ones", async () => {
   await using machine = await createSandbox();

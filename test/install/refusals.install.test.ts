@@ -119,6 +119,14 @@ const refusals: Record<string, Refusal> = {
     env: { NCKUBELET_PUBLIC_KEY: "KEY" },
     says: /SHA256SUMS is not signed with the key/,
   },
+  "signed sums that name no release": {
+    spoil: async (machine) => {
+      await makeKey(machine);
+      sign(machine);
+    },
+    env: { NCKUBELET_PUBLIC_KEY: "KEY" },
+    says: /SHA256SUMS is signed, but its first line names no version and date/,
+  },
   "a token for an open line": {
     env: { NCKUBELET_SERVER: "http://10.0.0.1", NCKUBELET_TOKEN: "secret" },
     says: /is not encrypted: unset NCKUBELET_TOKEN/,
@@ -145,6 +153,11 @@ function makeKey(machine: Sandbox): void {
   const run = (...args: string[]) => execFileSync("openssl", args, { cwd: machine.dir, stdio: "ignore" });
   run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key", "-out", "cert", "-subj", "/CN=ca");
   run("pkey", "-in", "key", "-pubout", "-out", "public-key");
+}
+
+function sign({ dir }: Sandbox): void {
+  const [sums, signature] = ["release/SHA256SUMS", "release/SHA256SUMS.sig"];
+  execFileSync("openssl", ["dgst", "-sha256", "-sign", "key", "-out", signature, sums], { cwd: dir });
 }
 
 const paths = (machine: Sandbox, env: Record<string, string> = {}) =>
@@ -175,10 +188,9 @@ for (const shell of shells) {
 
 test("install.sh accepts a signed release, a pinned CA and a file with its digest", async () => {
   await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
+  await machine.publish(fakeExecutable("1.0.0"), "# nckubelet 1.0.0 2026-11-01T00:00:00Z\n");
   makeKey(machine);
-  const run = (...args: string[]) => execFileSync("openssl", args, { cwd: machine.dir });
-  run("dgst", "-sha256", "-sign", "key", "-out", "release/SHA256SUMS.sig", "release/SHA256SUMS");
+  sign(machine);
   const { code, stderr } = await machine.run(["sh"], undefined, {
     NCKUBELET_URL: "",
     NCKUBELET_BINARY: join(machine.dir, `release/nckubelet-linux-amd64.gz`),

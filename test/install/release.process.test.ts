@@ -4,6 +4,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { checkout } from "../../tools/checkout.ts";
 import { addressInstaller, assembleRelease } from "../../tools/release/assemble.ts";
 import { buildSbom } from "../../tools/release/sbom.ts";
 import { tempFolder } from "../temp-folder.ts";
@@ -15,7 +16,11 @@ test("two builds of a release are the same byte for byte, and its sums are right
   await writeFile(executable, "the executable ".repeat(1000));
   const read = async () => {
     const output = join(dir, "release");
-    await assembleRelease({ executables: { amd64: executable, arm64: executable }, output });
+    await assembleRelease({
+      executables: { amd64: executable, arm64: executable },
+      output,
+      sourceDate: 1_800_000_000,
+    });
     const names = (await readdir(output)).sort();
     return await Promise.all(
       names.map(async (name) => [name, await readFile(join(output, name))] as const),
@@ -39,7 +44,11 @@ test("two builds of a release are the same byte for byte, and its sums are right
   assert.equal(files.get("nckubelet-linux-amd64.gz")!.subarray(0, 8).toString("hex"), "1f8b080000000000");
   const sums = first.filter(([name]) => name !== "SHA256SUMS")
     .map(([name, content]) => `${createHash("sha256").update(content).digest("hex")}  ${name}\n`);
-  assert.equal(String(files.get("SHA256SUMS")), sums.join(""));
+  const { version } = JSON.parse(await readFile(join(checkout, "package.json"), "utf8"));
+  assert.equal(
+    String(files.get("SHA256SUMS")),
+    `# nckubelet ${version} 2027-01-15T08:00:00Z\n${sums.join("")}`,
+  );
   const sbom = String(files.get("nckubelet.cdx.json"));
   for (const name of ["undici", "%40kubernetes/client-node", "openid-client"]) {
     assert.ok(sbom.includes(`pkg:npm/${name}@`), `${name} ships`);

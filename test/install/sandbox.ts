@@ -45,8 +45,8 @@ export interface Sandbox extends AsyncDisposable {
   tools: string;
   /** Where the release is served; `/healthz` answers there too, as any program of a user could. */
   url: string;
-  /** Sets the release that is served. */
-  publish(executable: string): Promise<void>;
+  /** Sets the release that is served; `about` is the first line of its sums. */
+  publish(executable: string, about?: string): Promise<void>;
   run(shell: string[], file?: string, env?: Record<string, string>, args?: string[]): Promise<RunResult>;
   /** Runs words of shell with the functions of install.sh at hand. */
   call(shell: string[], words: string, env?: Record<string, string>): Promise<RunResult>;
@@ -125,12 +125,13 @@ export async function createSandbox(): Promise<Sandbox> {
     url,
     environment,
     run,
-    async publish(executable) {
+    async publish(executable, about = "") {
       const packed = gzipSync(executable);
       const digest = createHash("sha256").update(packed).digest("hex");
       const names = ["amd64", "arm64"].map((arch) => `nckubelet-linux-${arch}.gz`);
       for (const name of names) await writeFile(join(release, name), packed);
-      await writeFile(join(release, "SHA256SUMS"), names.map((name) => `${digest}  ${name}\n`).join(""));
+      const sums = names.map((name) => `${digest}  ${name}\n`);
+      await writeFile(join(release, "SHA256SUMS"), about + sums.join(""));
     },
     call: (shell, words, env = {}) =>
       runProgram([...shell, "-c", `${prelude(dir)}; ${words}`], environment(env)),

@@ -34,6 +34,8 @@ export interface ReleaseParts {
   executables: Partial<Record<Architecture, string>>;
   /** The output folder; an existing one is replaced. */
   output: string;
+  /** When the source was last changed, in seconds since 1970: not the time of the build, which would change the bytes. */
+  sourceDate: number;
   /** Its future URL. */
   url?: string;
   /** A file with a private RSA key. */
@@ -44,7 +46,7 @@ export interface ReleaseParts {
 
 /** Creates the folder and returns a line for each of its files. */
 export async function assembleRelease(
-  { executables, output, url = "", sign, level = 9 }: ReleaseParts,
+  { executables, output, sourceDate, url = "", sign, level = 9 }: ReleaseParts,
 ): Promise<string[]> {
   await mkdir(dirname(output), { recursive: true });
   const work = await mkdtemp(`${output}.`);
@@ -63,10 +65,8 @@ export async function assembleRelease(
     await writeFile(join(work, "nckubelet.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n`);
     await copyFile(join(checkout, "LICENSE"), join(work, "LICENSE"));
     const names = (await readdir(work)).sort();
-    await writeFile(
-      join(work, "SHA256SUMS"),
-      (await Promise.all(names.map((name) => sum(work, name)))).join(""),
-    );
+    const sums = await Promise.all(names.map((name) => sum(work, name)));
+    await writeFile(join(work, "SHA256SUMS"), releaseLine(lock.version, sourceDate) + sums.join(""));
     if (sign !== undefined) {
       const [sums, signature] = ["SHA256SUMS", "SHA256SUMS.sig"].map((name) => join(work, name));
       await must("openssl", ["dgst", "-sha256", "-sign", sign, "-out", signature!, sums!]);
@@ -92,6 +92,11 @@ export function addressInstaller(script: string, url: string): string {
   const line = "  release_url=''\n";
   if (!script.includes(line)) throw new Error(`install.sh has no line ${JSON.stringify(line)}`);
   return script.replace(line, `  release_url='${url}'\n`);
+}
+
+/** The first line of SHA256SUMS, so that the signature covers version and date; sha256sum takes it for a comment. */
+function releaseLine(version: string, sourceDate: number): string {
+  return `# nckubelet ${version} ${new Date(sourceDate * 1000).toISOString().replace(/\.\d+Z$/, "Z")}\n`;
 }
 
 async function sum(folder: string, name: string): Promise<string> {

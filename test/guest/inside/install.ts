@@ -9,9 +9,11 @@ import {
   read,
   releasesAreServed,
   runningApps,
+  shell,
   startServiceAndJob,
   writeApps,
 } from "./installed-machine.ts";
+import { waitFor } from "../../wait-for.ts";
 
 const appCount = 20;
 const agentPid = () => read("systemctl show -p MainPID --value nckubelet");
@@ -68,6 +70,19 @@ test("one command rolls back to the previous executable, and no app notices", as
   assert.match(read("nckubelet-rollback.sh"), /now running nckubelet/);
   assert.notEqual(agentPid(), pid);
   assert.equal(digest(), released);
+  assert.deepEqual(await runningApps(appCount), apps);
+});
+
+test("an agent that takes too much memory is killed and starts again, and no app notices", async () => {
+  const setting = (name: string) => read(`systemctl show -p ${name} --value nckubelet`);
+  const [pid, usual] = [agentPid(), setting("MemoryMax")];
+  assert.match(usual, /^\d+$/);
+  // Less than it has.
+  read("systemctl set-property --runtime nckubelet MemoryMax=4M");
+  await waitFor("the agent is killed", () => ![pid, "0"].includes(agentPid()), 120_000);
+  read(`systemctl set-property --runtime nckubelet MemoryMax=${usual}`);
+  await waitFor("the agent answers", () => shell("nckubelet ps").code === 0, 120_000);
+  assert.notEqual(setting("NRestarts"), "0");
   assert.deepEqual(await runningApps(appCount), apps);
 });
 
