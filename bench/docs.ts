@@ -25,7 +25,7 @@ export function renderResults(
   const { cpus, model, memoryGB, kernel, node } = machine;
   const rows = parts.flatMap(([name, outcome]) => [
     [describeRun(name, outcome), "", "", "", ""],
-    ...outcome.figures.map(cellsOf),
+    ...rowsOf(outcome.figures),
   ]);
   return [
     `Measured on ${cpus} × ${model}, ${memoryGB} GB, Linux ${kernel}, Node ${node}.`,
@@ -37,6 +37,17 @@ export function renderResults(
     "<!-- deno-fmt-ignore-end -->",
     ...parts.flatMap(([, { charts }]) => charts).map(({ title, name }) => `![${title}](${chartPath(name)})`),
   ].join("\n\n");
+}
+
+/** A figure that is compared with several peers is one row. */
+function rowsOf(figures: Figure[]): string[][] {
+  return [...Map.groupBy(figures, ({ figure }) => figure).values()].map((same) => {
+    const rows = same.map(cellsOf);
+    return columns.map((_, at) => {
+      const cells = rows.map((row) => row[at]!);
+      return new Set(cells).size === 1 ? cells[0]! : cells.join("; ");
+    });
+  });
 }
 
 /** Lists what a skeptic checks first: figures where others are better, and missed targets. */

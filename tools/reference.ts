@@ -71,6 +71,7 @@ export function renderReference(): string {
   const setSections = Object.entries(setSpec.properties).flatMap(([name, schema]) =>
     section(name, schema, new Map(), examplesOf(name, exampleSetSpecs), isRequired(setSpec, name))
   );
+  const statusFields = new Map<string, string>();
   return [
     `# Reference of ${kind} and ${setKind}`,
     "<!-- Made by tools/reference.ts from the schema: npm run generate. Do not edit. -->",
@@ -81,13 +82,13 @@ export function renderReference(): string {
     "## Status",
     "The agent writes the status, and the scheduler `nominatedNodeName` and the condition `Scheduled`. " +
     "[Troubleshooting](troubleshooting.md) explains phases and reasons.",
-    fieldList(ncapp.properties.status, "status", new Map()),
+    statusList(ncapp.properties.status, statusFields),
     `## ${setKind}`,
     "[NCAppSets](sets.md) explains what sets do. These are the fields of their `spec`.",
     ...setSections,
     `## Status of an ${setKind}`,
     "The sets controller writes it.",
-    fieldList(ncappset.properties.status, "status", new Map()),
+    statusList(ncappset.properties.status, statusFields),
   ].join("\n\n") + "\n";
 }
 
@@ -98,18 +99,28 @@ function section(
   examples: unknown[],
   isRequired = false,
 ): string[] {
-  const texts = examples.map((example) =>
-    dump({ [name]: example }, { quoteStyle: "double", lineWidth: 100 }).trim()
-  );
+  // A number, a switch or a choice needs none.
+  const isPlain = schema.enum || schema.type === "integer" || schema.type === "boolean";
+  const texts = isPlain ? [] : examples.map((example) => shortYAML({ [name]: example }));
   const facts = factsOf(schema, isRequired);
   const lines = texts.filter((text) => !text.includes("\n")).map((text) => `\`${text}\``);
   return [
     `### ${name}`,
     schema.description ?? "",
-    facts && `${facts[0]!.toUpperCase()}${facts.slice(1)}.${lines.map((line) => ` Example: ${line}`)}`,
+    [facts && `${facts[0]!.toUpperCase()}${facts.slice(1)}.`, ...lines.map((line) => `Example: ${line}`)]
+      .filter(Boolean).join(" "),
     ...texts.filter((text) => text.includes("\n")).map((text) => "```yaml\n" + text + "\n```"),
     fieldList(schema, name, known),
   ].filter(Boolean);
+}
+
+/** Writes as much on one line as fits. */
+function shortYAML(value: unknown): string {
+  for (let flowLevel = 1;; flowLevel++) {
+    const text = dump(value, { quoteStyle: "double", lineWidth: -1, flowLevel }).trim()
+      .replaceAll(/\{(?=\S)/g, "{ ").replaceAll(/(?<=\S)\}/g, " }");
+    if (text.split("\n").every((line) => line.length <= 100)) return text;
+  }
 }
 
 /** The fields below a field, as a list; those that another field has, too, by its name. "" if there are none. */
@@ -133,6 +144,11 @@ function fieldList(schema: Schema, owner: string, known: Map<string, string>, in
   });
   const others = [...same].map(([twin, names]) => `${indent}- ${names.join(", ")}: as in \`${twin}\``);
   return [...lines, ...others].join("\n");
+}
+
+/** Without the bounds of counts: nobody else writes them. */
+function statusList(schema: Schema, known: Map<string, string>): string {
+  return fieldList(schema, "status", known).replaceAll("; at least 0)", ")");
 }
 
 function factsOf(schema: Schema, required: boolean): string {
@@ -190,10 +206,7 @@ function meaningOf(pattern: string): string {
   const words = explainMismatch(pattern, "");
   return words.startsWith("must match ")
     ? ""
-    : words.replace(/^must not contain a /, "no ").replace(/^must (be )?/, "").replace(
-      /: .*(drops|cannot).*$/,
-      "",
-    );
+    : words.replace(/^must not contain a /, "no ").replace(/^must (be )?/, "").replace(/: .*$/, "");
 }
 
 /** Every field below a schema, and whether one of the values has it. */

@@ -1,6 +1,6 @@
 /**
- * Writes the map of the rooms in docs/architecture.md from the headers of their main files: the first sentence, and those
- * that name other files. `npm run generate` calls it; with `check` it writes nothing and fails if it would.
+ * Writes the map of the rooms in docs/architecture.md from the headers of their main files: the first sentence of each.
+ * `npm run generate` calls it; with `check` it writes nothing and fails if it would.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,6 +11,7 @@ const page = `${checkout}docs/architecture.md`;
 /** Layers whose main file has another name, and files beside rooms that newcomers look for. */
 const others = [
   "agent/choose-confinement.ts",
+  "agent/open-listeners.ts",
   "api/reasons.ts",
   "cli/command-line.ts",
   "cli/read-commands.ts",
@@ -43,9 +44,7 @@ function roomMap(): string {
 function storyOf(path: string): string {
   const header = /^\/\*\*([^]*?)\*\//.exec(readFileSync(`${checkout}src/${path}`, "utf8"))?.[1];
   if (!header) throw new Error(`src/${path} has no header`);
-  const [first, ...next] = header.replaceAll(/^ *\* ?(- )?/gm, "").split(
-    /^(?:Guarantees?|Caveats?|Invariants|Cost)\b/m,
-  )[0]!
-    .replaceAll(/\s+/g, " ").trim().split(/(?<=\.) (?=[A-Z`-]|[\w./-]+\.ts\b)/);
-  return [first, ...next.filter((sentence) => /[\w-]\.ts\b/.test(sentence))].join(" ");
+  return header.replaceAll(/^ *\* ?/gm, "").replaceAll(/\s+/g, " ").trim().split(
+    /(?<=\.) (?=[A-Z`-]|[\w./-]+\.ts\b)/,
+  )[0]!;
 }

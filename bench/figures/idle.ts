@@ -122,9 +122,11 @@ function describe(
   const pm2Note = "missing" in pm2 ? pm2.missing : undefined;
   const peer = (what: string, value: number | undefined) => value === undefined ? undefined : { what, value };
   const [emptyMB, eachKB] = "missing" in pm2 ? [] : [pm2.emptyMB, pm2.eachKB];
+  // The charts have all levels.
+  const shown = levels.filter(({ apps }) => [0, budgetedApps, levels.at(-1)!.apps].includes(apps));
   const perApp = slope(levels.map(({ apps, anonymousMB }) => [apps, anonymousMB])) * 1024;
   return [
-    ...levels.flatMap(({ apps, residentMB, anonymousMB, cpuPCT }): Figure[] => [
+    ...shown.flatMap(({ apps, residentMB, anonymousMB, cpuPCT }): Figure[] => [
       {
         figure: `agent with ${apps} idle apps, anonymous memory`,
         ours: anonymousMB,
@@ -166,7 +168,7 @@ function describe(
       note:
         `proportional share of ${launcher.count} launchers; Nomad's documents name 14 to 20 MB for each of two helpers per task: cited, not measured`,
     },
-    ...levels.slice(1).map(({ apps, adoptedMs }): Figure => ({
+    ...shown.slice(1).map(({ apps, adoptedMs }): Figure => ({
       figure: `new agent after kill -9, until all ${apps} apps are adopted`,
       ours: adoptedMs,
       unit: "ms",

@@ -2,7 +2,8 @@
  * Many apps started at once, on this machine: the agent beside pm2 and supervisor, and beside a program that only forks.
  *
  * None of them sets limits here, since the peers cannot; the cost of a start with limits, beside systemd-run and the OCI runtimes, is
- * the benchmark "guest-starts".
+ * the benchmark `guest`. On a disk the files of a start count: ours creates eleven, so that a crash loses nothing. With
+ * TMPDIR=/dev/shm they are in memory, and the figures are those of the programs.
  */
 import { spawn } from "node:child_process";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";

@@ -1,4 +1,4 @@
-/** Opens the agent's listeners: the unix socket, ports on loopback, and ports with TLS and a token check. */
+/** Opens the agent's listeners, each with its limits of clients: the unix socket, ports on loopback, and ports with TLS and a token check. */
 import { join } from "node:path";
 import type { KubeClient } from "../kube/client/client.ts";
 import { isLoopback, parseAddress } from "../lib/special-addresses.ts";

@@ -182,7 +182,7 @@ function logsCommand({ program, appFlags, connect }: AppOrigin): Command {
       since: { kind: "text", value: "TIME", help: "Only lines of the last TIME, such as 5m or 1h30m." },
       "since-time": { kind: "text", value: "TIME", help: "Only lines since a time of RFC 3339." },
       previous: { kind: "switch", short: "p", help: "Only the run before the current or last one." },
-      timestamps: { kind: "switch", help: "Print when each line was written, accurate to 10 s." },
+      timestamps: { kind: "switch", help: "Print when each line was written, accurate to a second." },
       "limit-bytes": { kind: "text", value: "N", help: "End after N bytes of each log." },
       ...chooseFlags,
       ...appFlags,

@@ -35,6 +35,18 @@ test("figures where a peer is ahead, and missed targets, come first", () => {
   assert.match(renderResults(results), /### Where a peer is ahead\n\n- nothing\n/);
 });
 
+test("a figure with several peers is one row", () => {
+  const figures = [["pm2", 10], ["supervisor", 15]].map(([what, value]) => ({
+    figure: "start",
+    ours: 5,
+    unit: "ms",
+    peer: { what: String(what), value: Number(value) },
+  }));
+  const text = renderResults({ machine, outcomes: { starts: { ...outcome, figures } } });
+  const row = "| start | 5.00 ms | 10.0 ms (pm2); 15.0 ms (supervisor) | 2.00 ×; 3.00 × |  |";
+  assert.ok(text.includes(row), text);
+});
+
 test("a page marks the figures of a busy machine", () => {
   assert.match(
     renderResults({ machine, outcomes: { starts: { ...outcome, othersPCT: 47 } } }),

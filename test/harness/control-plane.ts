@@ -46,8 +46,6 @@ export type ControlPlaneOptions = {
   users?: User[];
   /** More flags for kube-apiserver. */
   apiServerFlags?: string[];
-  /** The maximum start time of kube-apiserver. */
-  startTimeoutMs?: number;
 };
 
 /** The default users: two agents, the scheduler, and one without rights. */
@@ -119,7 +117,6 @@ async function startIn(
     env: { GOGC: "400" },
     logFile: join(dir, "kube-apiserver.log"),
     isReady: () => isReady(cluster),
-    startTimeoutMs: options.startTimeoutMs,
   });
   const server = `https://127.0.0.1:${port}`;
   const cluster: Cluster = new Cluster({

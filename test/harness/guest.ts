@@ -33,8 +33,6 @@ export type GuestOptions = {
   cwd?: string;
   /** Added to the script's environment. */
   env?: Record<string, string>;
-  /** Folders that start empty, besides /tmp, /var/tmp and /run. User-Mode Linux only. */
-  hide?: string[];
   /** A host folder that the script may write to: `$SHARE` in the script, /share in User-Mode Linux. */
   share?: string;
   /** A folder that is the compile cache of each Node in this and in later guests; it has the same path in a guest. */
@@ -118,7 +116,7 @@ async function settings({ cwd = checkout, ...options }: UmlRun): Promise<string>
     `cwd=${quote(cwd)}`,
     `share=${quote(options.share ? await realpath(options.share) : "")}`,
     `compile_cache=${quote(options.compileCache ?? "")}`,
-    `fresh_dirs=${quote([...emptied, ...(options.hide ?? [])].join(" "))}`,
+    `fresh_dirs=${quote(emptied.join(" "))}`,
     ...Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`),
     "",
   ].join("\n");

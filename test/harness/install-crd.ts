@@ -12,12 +12,12 @@ export function crdFolder(cluster: Cluster): string {
 /** Applies that folder, or only some of its files, and waits until the API server serves NCApps. */
 export async function installCRD(
   cluster: Cluster,
-  { only, timeoutS = 30 }: { only?: string[]; timeoutS?: number } = {},
+  { only }: { only?: string[] } = {},
 ): Promise<void> {
   const folder = crdFolder(cluster);
   const files = only?.map((file) => join(folder, file)) ?? [folder];
   await cluster.kubectl(["apply", ...files.flatMap((file) => ["-f", file])]);
-  await cluster.kubectl(["wait", "--for=condition=established", `--timeout=${timeoutS}s`, `crd/${crdName}`]);
+  await cluster.kubectl(["wait", "--for=condition=established", "--timeout=30s", `crd/${crdName}`]);
 }
 
 /** Waits until the API server describes the fields of a kind: it does so some seconds after it serves the kind. */

@@ -7,6 +7,7 @@ import type { AgentOptions } from "../../src/agent/options.ts";
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { manifest } from "../builders.ts";
+import { builtLauncher } from "../harness/launcher.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -35,6 +36,7 @@ export function ask(socketPath: string, method: string, path: string, body?: unk
 
 /** Starts an agent on a temporary folder; at the end of the block it ends with all its apps. */
 export async function startLocalAgent(fields: Partial<AgentOptions> = {}) {
+  await builtLauncher();
   const temp = tempFolder();
   const folder = temp.path;
   const socket = join(folder, "agent.sock");

@@ -1,5 +1,6 @@
 /** Holds docs/monitoring against what an agent and the controllers really serve. */
 import assert from "node:assert/strict";
+import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -14,12 +15,7 @@ import { parseMetrics } from "./parse-metrics.ts";
 import { noPromtool, promtool } from "./promtool.ts";
 
 const folder = fileURLToPath(new URL("../../docs/monitoring/", import.meta.url));
-const ruleTests = [
-  "rules-test-apps.yaml",
-  "rules-test-agents.yaml",
-  "rules-test-days.yaml",
-  "rules-test-sets.yaml",
-];
+const alertTests = globSync(fileURLToPath(new URL("alerts/*.yaml", import.meta.url)));
 const read = (name: string) => readFile(`${folder}${name}`, "utf8");
 
 interface Rules {
@@ -111,11 +107,15 @@ test("every name and label in the rules and the dashboard is one that an agent s
   }
 });
 
-test("everything that is served is watched by a rule or shown in the dashboard", async () => {
+test("everything that is served is watched by a rule or shown in the dashboard, and explained", async () => {
   const asked = (await expressions()).map(({ text }) => text).join("\n");
+  const explained = await read("README.md");
   const { types } = parseMetrics(await (await serverWith().request("/metrics")).text());
   const names = [...Object.keys(types), ...(await setMetrics()).map(({ name }) => name)];
-  for (const name of names) assert.ok(asked.includes(name), name);
+  for (const name of names) {
+    assert.ok(asked.includes(name), name);
+    assert.ok(explained.includes(`\`${name}\``), `README.md has no ${name}`);
+  }
 });
 
 test("every alert says what is wrong, and panels have ids of their own", async () => {
@@ -137,7 +137,8 @@ test("the last row of the dashboard is repeated for each node", async () => {
 });
 
 test("every alert is tested at a time when it fires and at one when it does not", async () => {
-  const tests = (await Promise.all(ruleTests.map(read))).flatMap((text) => (load(text) as RuleTests).tests);
+  const texts = await Promise.all(alertTests.map((path) => readFile(path, "utf8")));
+  const tests = texts.flatMap((text) => (load(text) as RuleTests).tests);
   const cases = tests.flatMap(({ alert_rule_test: cases = [] }) => cases);
   const tested = (fires: boolean) =>
     cases.filter(({ exp_alerts: alerts }) => alerts.length > 0 === fires).map(({ alertname }) => alertname);
@@ -165,7 +166,7 @@ test("every reason in the rules and the dashboard is one that the agent writes",
 
 // Seconds of work, and none of it by the runtime.
 test("promtool accepts the rules, and their tests pass", { skip: noPromtool }, async () => {
-  const calls = [["check", "rules", "rules.yaml"], ...ruleTests.map((name) => ["test", "rules", name])];
+  const calls = [["check", "rules", "rules.yaml"], ...alertTests.map((path) => ["test", "rules", path])];
   for (const { code, said } of await Promise.all(calls.map((words) => promtool(words, "", folder)))) {
     assert.equal(code, 0, said);
   }

@@ -28,7 +28,7 @@ export const condition = {
   description: "One aspect of the state of the app.",
   required: ["type", "status"],
   properties: {
-    type: text("Type of the condition: Scheduled, Ready or LimitsEnforced."),
+    type: text("Type of the condition."),
     status: { type: "string", description: "True, False or Unknown.", enum: ["True", "False", "Unknown"] },
     reason: text("Reason in one word, for programs."),
     message: text("Reason in a sentence, for humans."),
@@ -89,7 +89,8 @@ export const status = {
     nominatedNodeName: text("Node on which the scheduler evicts other apps to make room for this one."),
     conditions: {
       type: "array",
-      description: "Conditions: Scheduled, Ready and LimitsEnforced.",
+      description:
+        "Conditions: Scheduled, Ready, LimitsEnforced, and WithinNamespaceRules of an app that broke the rules of its namespace.",
       "x-kubernetes-list-type": "map",
       "x-kubernetes-list-map-keys": ["type"],
       items: condition,

@@ -2,7 +2,8 @@
  * Files and programs that may never answer: a hung NFS or FUSE mount blocks every thread that touches it, and Node has four threads
  * for all files.
  *
- * - Paths that users name are touched by child processes only: path-checker.ts, and run-program.ts for what is rare.
+ * - Paths that users name are touched by child processes only: path-checker.ts, and run-program.ts for what is rare. file-timeout.ts
+ *   has the deadline.
  * - Folders that the agent itself uses, such as that of the logs, get a queue: at most one operation at a time (folder-queue.ts).
  * - A process with a blocked thread cannot exit by `process.exit`: hard-exit.ts.
  */

@@ -1,6 +1,6 @@
 /**
- * How the processes of runs are held. types.ts is the contract: limit, list, signal, kill, freeze, measure. cgroups.ts fulfills
- * it with cgroup v2, markers.ts with a variable in the environment where there is no usable cgroup v2.
+ * How the processes of runs are held: by cgroup v2 or, where there is none to use, by a variable in their environment. types.ts is the
+ * contract: limit, list, signal, kill, freeze, measure. cgroups.ts and markers.ts fulfill it.
  *
  * This file chooses the confinement of a run: the one it was started under, for as long as it lives.
  *

@@ -1,8 +1,9 @@
 /**
- * Logs of apps. Launchers write them, in numbered parts, and keep their limits (launcher/launcher.c); here they are read as one stream.
+ * Reads the logs of apps as one stream; launchers write them, in numbered parts, and keep their limits (launcher/launcher.c).
  *
- * log-parts.ts lists the parts, log-index.ts knows when their bytes were written, and log-stream.ts joins them. read-log.ts reads lines
- * from the stream (log-lines.ts, line-stamps.ts), and log-waiter.ts waits for more. log-limits.ts tells launchers the limits.
+ * log-parts.ts lists the parts, log-index.ts knows when their bytes were written, and log-stream.ts joins them and finds where a time
+ * or a run starts. read-log.ts reads lines from the stream (log-lines.ts, line-stamps.ts), and log-waiter.ts waits for more.
+ * log-limits.ts tells launchers the limits.
  */
 export { LimitFiles, type LogLimits, parseBytes, parseCount } from "./log-limits.ts";
 export { hasPreviousRun, readLog, type ReadLogOptions, readTail } from "./read-log.ts";
