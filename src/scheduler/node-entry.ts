@@ -2,8 +2,8 @@
  * One node in the snapshot: its properties and what is used of it. Sums are updated as apps come and go, so that a decision only
  * compares numbers.
  *
- * Two kinds of apps use a node. Bound apps are in `apps`, and their points in `boundCpu` and `boundMem`. Leaving apps were unbound but
- * may still be stopping: they are in `leaving`, and their points in `leavingCpu` and `leavingMem`. Neither's points and ports are free.
+ * Two kinds of apps use a node: `apps` are bound to it, and `leaving` were unbound but may still be stopping. Neither's points and
+ * ports are free.
  */
 import { leastForSpreading, wholeNode } from "./points.ts";
 import type { AgentState, NodeProperties, NodeReport, SchedulerApp } from "./types.ts";
@@ -18,6 +18,9 @@ const unknownProperties: NodeProperties = {
   cordoned: false,
   pressures: [],
 };
+
+/** How an app uses a node. */
+export type Stay = "apps" | "leaving";
 
 /** Only the snapshot changes an entry; preemption changes its own copies. */
 export class NodeEntry {
@@ -44,10 +47,9 @@ export class NodeEntry {
   /** Points for apps: the whole node less its reserve. */
   roomCpu = wholeNode;
   roomMem = wholeNode;
-  boundCpu = 0;
-  boundMem = 0;
-  leavingCpu = 0;
-  leavingMem = 0;
+  /** Points of bound and leaving apps. */
+  usedCpu = 0;
+  usedMem = 0;
   /** Points that the agent has promised to apps that the API server does not show, such as those of manifests. */
   hiddenCpu = 0;
   hiddenMem = 0;
@@ -60,41 +62,14 @@ export class NodeEntry {
     this.name = name;
   }
 
-  get usedCpu(): number {
-    return this.boundCpu + this.leavingCpu;
+  add(app: SchedulerApp, as: Stay = "apps"): void {
+    this[as].set(app.key, app);
+    this.#count(app, 1);
   }
 
-  get usedMem(): number {
-    return this.boundMem + this.leavingMem;
-  }
-
-  add(app: SchedulerApp): void {
-    this.apps.set(app.key, app);
-    this.#countBound(app, 1);
-  }
-
-  /** Returns false if the app was not bound here. */
-  remove(key: string): boolean {
-    const app = this.apps.get(key);
-    if (!app) return false;
-    this.apps.delete(key);
-    this.#countBound(app, -1);
-    return true;
-  }
-
-  /** Keeps the points and ports of an app that was unbound, until it has stopped. */
-  addLeaving(app: SchedulerApp): void {
-    this.removeLeaving(app.key);
-    this.leaving.set(app.key, app);
-    this.#countLeaving(app, 1);
-  }
-
-  removeLeaving(key: string): boolean {
-    const app = this.leaving.get(key);
-    if (!app) return false;
-    this.leaving.delete(key);
-    this.#countLeaving(app, -1);
-    return true;
+  remove(key: string, as: Stay = "apps"): void {
+    const app = this[as].get(key);
+    if (app && this[as].delete(key)) this.#count(app, -1);
   }
 
   /**
@@ -149,26 +124,8 @@ export class NodeEntry {
   }
 
   copy(): NodeEntry {
-    const copy = new NodeEntry(this.name);
-    const { version, index, properties, agent, report, roomCpu, roomMem, hiddenCpu, hiddenMem } = this;
-    const { reportedSpreadCpu, reportedSpreadMem } = this;
-    Object.assign(copy, {
-      version,
-      index,
-      properties,
-      agent,
-      report,
-      roomCpu,
-      roomMem,
-      hiddenCpu,
-      hiddenMem,
-    });
-    Object.assign(copy, { reportedSpreadCpu, reportedSpreadMem });
-    for (const app of this.apps.values()) copy.add(app);
-    for (const app of this.leaving.values()) copy.addLeaving(app);
-    copy.nominated = this.nominated;
-    copy.#refreshFree();
-    return copy;
+    const [apps, leaving, ports] = [new Map(this.apps), new Map(this.leaving), new Map(this.ports)];
+    return Object.assign(new NodeEntry(this.name), this, { apps, leaving, ports });
   }
 
   #observed(): { cpu: number; mem: number } {
@@ -181,19 +138,9 @@ export class NodeEntry {
     return { cpu, mem };
   }
 
-  #countBound(app: SchedulerApp, sign: 1 | -1): void {
-    this.boundCpu += sign * app.cpu;
-    this.boundMem += sign * app.mem;
-    this.#countUsed(app, sign);
-  }
-
-  #countLeaving(app: SchedulerApp, sign: 1 | -1): void {
-    this.leavingCpu += sign * app.cpu;
-    this.leavingMem += sign * app.mem;
-    this.#countUsed(app, sign);
-  }
-
-  #countUsed({ cpu, mem, ports }: SchedulerApp, sign: 1 | -1): void {
+  #count({ cpu, mem, ports }: SchedulerApp, sign: 1 | -1): void {
+    this.usedCpu += sign * cpu;
+    this.usedMem += sign * mem;
     this.spreadCpu += sign * (cpu || leastForSpreading);
     this.spreadMem += sign * (mem || leastForSpreading);
     for (const port of ports) {

@@ -40,7 +40,7 @@ export function placeApp(app: SchedulerApp, cluster: ClusterState, options: Plac
   });
   if (app.problem) return refuse(app.problem);
   if (app.missingClass) return refuse(`no PriorityClass with name ${app.priorityClassName} was found`);
-  const leaving = cluster.snapshot.leavingFrom(app.key);
+  const leaving = cluster.snapshot.nodeOf(app.key, "leaving");
   if (leaving) {
     const message = `waiting until it has stopped on node ${leaving.name}`;
     return { kind: "wait", app, helpedBy: ["stopped"], message };

@@ -65,7 +65,7 @@ export function victimsOn(
   const lower = [...node.apps.values()].filter((victim) => mayPreempt(app, victim));
   if (lower.length === 0 && node.leaving.size === 0) return undefined;
   const trial = node.copy();
-  for (const key of node.leaving.keys()) trial.removeLeaving(key);
+  for (const key of node.leaving.keys()) trial.remove(key, "leaving");
   for (const { key } of lower) trial.remove(key);
   if (!fits(app, trial, now)) return undefined;
   // Higher priorities are added back first, and among equals the smallest: few large apps end instead of many small ones.

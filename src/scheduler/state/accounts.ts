@@ -41,22 +41,22 @@ export class Accounts {
   /** Moves an app from a node's bound apps to its leaving apps: its share stays used until it has stopped, at `until` at the latest. */
   markLeaving(app: SchedulerApp, nodeName: string, until: number): void {
     this.remove(app.key);
-    this.snapshot.addLeaving(app, nodeName);
+    this.snapshot.place(app, nodeName, "leaving");
     this.#deadlines.set(app.key, until);
   }
 
   /** Counts an app as leaving a node until the node's agent lets it go; its share is the one that it had there, if that is known. */
   hold(app: SchedulerApp, nodeName: string): void {
     this.#deadlines.delete(app.key);
-    if (this.snapshot.leavingFrom(app.key)?.name === nodeName) return;
+    if (this.snapshot.nodeOf(app.key, "leaving")?.name === nodeName) return;
     const had = this.snapshot.node(nodeName)?.apps.get(app.key) ?? app;
     this.removeLeaving(app.key);
-    this.snapshot.addLeaving(had, nodeName);
+    this.snapshot.place(had, nodeName, "leaving");
   }
 
   removeLeaving(key: string): void {
     this.#deadlines.delete(key);
-    const node = this.snapshot.removeLeaving(key);
+    const node = this.snapshot.remove(key, "leaving");
     if (!node) return;
     this.#emit("capacity", node.name);
     this.#emit("stopped", key);

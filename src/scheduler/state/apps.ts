@@ -163,7 +163,7 @@ export class Apps {
     else if (isLeaving && node.name !== letGo && node.agent === "fresh" && node.index >= 0) {
       this.#accounts.markLeaving(before, node.name, this.#options.steady() + before.graceMs + stopMarginMs);
     }
-    const left = snapshot.leavingFrom(app.key)?.name;
+    const left = snapshot.nodeOf(app.key, "leaving")?.name;
     if (left !== undefined && left !== holder && (left === app.nodeName || left === letGo)) {
       this.#accounts.removeLeaving(app.key);
     }

@@ -4,7 +4,7 @@
  * Guarantees: it changes app by app and node by node and is never rebuilt; an app is bound to one node at most; assumed and confirmed
  * binds count alike. Nodes without a Node object are kept while apps are bound to them, but are not candidates.
  */
-import { NodeEntry } from "../node-entry.ts";
+import { NodeEntry, type Stay } from "../node-entry.ts";
 import type { AgentState, NodeProperties, NodeReport, SchedulerApp } from "../types.ts";
 import { FitCache } from "./fit-cache.ts";
 
@@ -12,9 +12,9 @@ export class Snapshot {
   readonly fitCache = new FitCache();
   readonly #entries = new Map<string, NodeEntry>();
   readonly #nodes: NodeEntry[] = [];
-  readonly #nodeOfApp = new Map<string, NodeEntry>();
+  /** By the key of an app that stays there. */
+  readonly #nodesOf: Record<Stay, Map<string, NodeEntry>> = { apps: new Map(), leaving: new Map() };
   readonly #nominations = new Map<string, NodeEntry>();
-  readonly #leaving = new Map<string, NodeEntry>();
   #versions = new Uint32Array(64);
   #version = 0;
 
@@ -87,48 +87,27 @@ export class Snapshot {
     for (const node of this.#entries.values()) node.reapplyReport();
   }
 
-  /** Adds an app to the bound apps of a node, and removes it from any other. */
-  place(app: SchedulerApp, nodeName: string): void {
-    this.remove(app.key);
+  /** Adds an app to the bound or leaving apps of a node, and removes it from those of any other. */
+  place(app: SchedulerApp, nodeName: string, as: Stay = "apps"): void {
+    this.remove(app.key, as);
     const node = this.#entry(nodeName);
-    node.add(app);
-    this.#nodeOfApp.set(app.key, node);
+    node.add(app, as);
+    this.#nodesOf[as].set(app.key, node);
   }
 
-  /** Removes a bound app; returns the node that it was on. */
-  remove(key: string): NodeEntry | undefined {
-    const node = this.#nodeOfApp.get(key);
+  /** Returns the node that it was on. */
+  remove(key: string, as: Stay = "apps"): NodeEntry | undefined {
+    const node = this.#nodesOf[as].get(key);
     if (!node) return undefined;
-    node.remove(key);
-    this.#nodeOfApp.delete(key);
+    node.remove(key, as);
+    this.#nodesOf[as].delete(key);
     this.#dropIfIdle(node);
     return node;
   }
 
-  /** Returns the node that an app is bound or assumed to be bound to. */
-  nodeOf(key: string): NodeEntry | undefined {
-    return this.#nodeOfApp.get(key);
-  }
-
-  addLeaving(app: SchedulerApp, nodeName: string): void {
-    this.removeLeaving(app.key);
-    const node = this.#entry(nodeName);
-    node.addLeaving(app);
-    this.#leaving.set(app.key, node);
-  }
-
-  /** Removes a leaving app, which has stopped; returns the node that it left. */
-  removeLeaving(key: string): NodeEntry | undefined {
-    const node = this.#leaving.get(key);
-    if (!node) return undefined;
-    node.removeLeaving(key);
-    this.#leaving.delete(key);
-    this.#dropIfIdle(node);
-    return node;
-  }
-
-  leavingFrom(key: string): NodeEntry | undefined {
-    return this.#leaving.get(key);
+  /** Returns the node that an app is bound or assumed to be bound to, or the one that it is leaving. */
+  nodeOf(key: string, as: Stay = "apps"): NodeEntry | undefined {
+    return this.#nodesOf[as].get(key);
   }
 
   /** Reserves capacity on a node for an app; undefined cancels that. */

@@ -58,7 +58,7 @@ test("preemption can free a host port", () => {
 test("room that leaving apps make needs no victims", () => {
   const snapshot = snapshotOf({ a: {}, b: {} });
   snapshot.place(at(1, 100, "low"), "a");
-  snapshot.addLeaving(at(1, 100, "leaving"), "b");
+  snapshot.place(at(1, 100, "leaving"), "b", "leaving");
   assert.deepEqual(preempt(at(100, 50, "vip"), snapshot, options), { node: "b", victims: [] });
 });
 
@@ -66,7 +66,7 @@ test("an app waits for the room on its nominated node, wherever the search start
   const snapshot = snapshotOf({ a: {}, b: {}, c: {} });
   const vip = at(100, 50, "vip");
   for (const name of ["b", "c"]) snapshot.place(at(1, 80, `low-${name}`), name);
-  snapshot.addLeaving(at(1, 80, "leaving"), "a");
+  snapshot.place(at(1, 80, "leaving"), "a", "leaving");
   snapshot.nominate(vip, "a");
   const few = { ...options, enough: () => 1 };
   for (const start of [0, 1, 2]) {

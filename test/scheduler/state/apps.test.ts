@@ -96,7 +96,7 @@ test("a rewound list is applied though its versions are lower", () => {
   assert.equal(cluster.apps.get(key)?.nodeName, "a", "it did not go back");
   cluster.replaceApps([old], old.metadata.resourceVersion!, true);
   assert.deepEqual([cluster.apps.get(key)?.nodeName, takeCalls()], [undefined, [`${key} waits, changed`]]);
-  assert.equal(cluster.snapshot.leavingFrom(key)?.name, "a", "its agent has yet to stop it");
+  assert.equal(cluster.snapshot.nodeOf(key, "leaving")?.name, "a", "its agent has yet to stop it");
 });
 
 test("a new status alone is not a changed request", () => {
