@@ -1,5 +1,6 @@
 /** The permissions that a process with these controllers needs. */
-import { schedulerLease, setsLease, systemNamespace } from "../api/names.ts";
+import { controllerRules, nodeLeaseRules, type Rule } from "../api/controller-rules.ts";
+import { leaseNamespace, schedulerLease, setsLease, systemNamespace } from "../api/names.ts";
 import { missingRights, type Right } from "../kube/access-review.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log.ts";
@@ -11,10 +12,20 @@ const installedLeases = [schedulerLease, setsLease];
 export function rightsOf(elected: readonly Elected[]): Right[] {
   const leases = { group: "coordination.k8s.io", resource: "leases", namespace: systemNamespace };
   return [
-    ...elected.flatMap(({ controller }) => controller.rights ?? []),
+    ...elected.flatMap(({ controller }) => rightsIn(controllerRules[controller.name] ?? [])),
+    ...rightsIn(nodeLeaseRules, leaseNamespace),
     { verb: "create", ...leases },
     ...elected.flatMap(({ lease: name }) => ["get", "update"].map((verb) => ({ verb, ...leases, name }))),
   ];
+}
+
+function rightsIn(rules: readonly Rule[], namespace?: string): Right[] {
+  return rules.flatMap(({ apiGroups: [group = ""], resources, verbs }) =>
+    resources.flatMap((path) => {
+      const [resource = "", subresource] = path.split("/");
+      return verbs.map((verb) => ({ verb, group, resource, subresource, namespace }));
+    })
+  );
 }
 
 /** Without a role of its own, a scheduler of another name never leads. */

@@ -10,12 +10,6 @@ export interface Right {
   name?: string;
 }
 
-/** Returns the rights to do all of this with a resource, or a subresource such as `ncapps/status`. */
-export function rightsTo(verbs: string[], group: string, path: string, namespace?: string): Right[] {
-  const [resource = "", subresource] = path.split("/");
-  return verbs.map((verb) => ({ verb, group, resource, subresource, namespace }));
-}
-
 /** Asks the API server whether the client's identity has this right. */
 export async function mayI(
   client: KubeClient,

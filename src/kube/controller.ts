@@ -1,11 +1,8 @@
 /** One of the controllers that `nckubelet controller` runs behind one election. */
-import type { Right } from "./access-review.ts";
 import type { Leadership } from "./leader.ts";
 
 export interface Controller {
   readonly name: string;
-  /** What it may do at the API server; an agent starts its controllers when it has all of them. */
-  readonly rights?: readonly Right[];
   /** Follows the cluster until the signal aborts, on standbys too, so that a new leader can work at once. */
   follow(signal: AbortSignal): Promise<void>;
   /** Works while this process leads; ends with the leadership. */

@@ -13,7 +13,7 @@ import { steadyNow } from "../lib/time.ts";
 import type { KubeClient } from "./client/client.ts";
 import { objectsOf } from "./guarded-write.ts";
 import { hasStatus, KubeError } from "./kube-error.ts";
-import { type Lease, type LeaseClaim, renewed } from "./lease.ts";
+import { hasExpired, type Lease, type LeaseClaim, lookAtLease, renewed, type SeenLease } from "./lease.ts";
 import { leases } from "./resources.ts";
 
 export interface LeaderOptions {
@@ -95,18 +95,17 @@ function createCandidate(client: KubeClient, options: LeaderOptions): Candidate 
   const objects = objectsOf<Lease>(client, leases, { priority: "high", timeoutMs: renewDeadlineMs / 2 });
   /** The Lease as this candidate last wrote it. */
   let own: Lease | undefined;
-  /** Another candidate's Lease, and since when it is unchanged; the times in it come from another clock. */
-  let seen: { text: string; since: number } | undefined;
+  /** Another candidate's Lease. */
+  let seen: SeenLease | undefined;
   let renewedAt = { wall: -Infinity, steady: -Infinity };
   let rival: string | undefined;
   let predecessor: string | undefined;
 
-  const isTaken = ({ spec }: Lease) => {
-    const holder = spec?.holderIdentity;
+  const isTaken = (lease: Lease) => {
+    const holder = lease.spec?.holderIdentity;
     if (!holder || holder === identity || holder === ended) return false;
-    const text = JSON.stringify([holder, spec.renewTime]);
-    if (seen?.text !== text) seen = { text, since: steady() };
-    return steady() - seen.since < (spec.leaseDurationSeconds ?? leaseSeconds) * 1000;
+    seen = lookAtLease(seen, lease, steady());
+    return !hasExpired(seen, steady());
   };
 
   return {

@@ -1,5 +1,5 @@
 /**
- * Renews a Lease: the heartbeat that other components check.
+ * Renews a Lease, the heartbeat that other components check, and decides when that of another client has expired.
  *
  * Guarantees: creates a missing Lease and renews an existing one. If another client writes at the same time, it reads the Lease
  * again and retries. A change of holder is counted in `leaseTransitions`, as in Kubernetes.
@@ -38,16 +38,6 @@ export interface RenewOptions {
 }
 
 /** Returns the Lease as the server has it now; undefined if it was left to its holder. */
-export async function renewLease(
-  client: KubeClient,
-  claim: LeaseClaim,
-  options?: Omit<RenewOptions, "review">,
-): Promise<Lease>;
-export async function renewLease(
-  client: KubeClient,
-  claim: LeaseClaim,
-  options: RenewOptions,
-): Promise<Lease | undefined>;
 export async function renewLease(
   client: KubeClient,
   claim: LeaseClaim,
@@ -97,6 +87,33 @@ export function renewed(known: Lease | undefined, claim: LeaseClaim, now: number
       leaseTransitions: (before?.leaseTransitions ?? 0) + (before && !sameHolder ? 1 : 0),
     },
   };
+}
+
+/** Another client's Lease as this process has seen it: the times in it come from another machine's clock, which is not trusted. */
+export interface SeenLease {
+  readonly holder: string;
+  readonly renewTime: string;
+  /** Since when it is unchanged, by this process's clock. */
+  readonly since: number;
+  /** It was seen to change. */
+  readonly renews: boolean;
+  readonly lastsMs: number;
+}
+
+/** For a Lease that is missing, or has no duration. */
+const defaultSeconds = 40;
+
+/** Returns what is known after a look at a Lease at `now`: `before` itself if it has not changed since. */
+export function lookAtLease(before: SeenLease | undefined, lease: Lease | undefined, now: number): SeenLease {
+  const { holderIdentity: holder = "", renewTime = "", leaseDurationSeconds } = lease?.spec ?? {};
+  if (before?.holder === holder && before.renewTime === renewTime) return before;
+  const lastsMs = (leaseDurationSeconds || defaultSeconds) * 1000;
+  return { holder, renewTime, since: now, renews: before !== undefined, lastsMs };
+}
+
+/** Reports whether the Lease was not renewed for longer than it lasts, or than `lastsMs`. */
+export function hasExpired({ since, lastsMs: own }: SeenLease, now: number, lastsMs: number = own): boolean {
+  return now - since > lastsMs;
 }
 
 /** MicroTime requires six digits after the second. */

@@ -5,21 +5,12 @@
  * yet seen renewed, which after a start is every Lease, the time in the Lease counts as well, so that a node that was gone before gets
  * no apps. But a node is lost only after this process has observed its silence for the full time.
  */
-import type { Lease } from "./lease.ts";
+import { hasExpired, type Lease, lookAtLease, type SeenLease } from "./lease.ts";
 
 /** `observed` stands still while the Leases cannot be watched (see ObservedClock), `wall` is the time of day. */
 export interface Clocks {
   observed: number;
   wall: number;
-}
-
-interface ObservedLease {
-  /** The renew time as the agent wrote it, to detect changes. */
-  readonly renewed: string;
-  /** When it last changed, by the observed clock. */
-  readonly changedAt: number;
-  readonly seenRenewed: boolean;
-  readonly lastsMs: number;
 }
 
 /**
@@ -32,12 +23,9 @@ export type NodeHealth = { state: "fresh" | "doubtful" } | {
   lostMs: number;
 };
 
-/** For a Lease without a duration. */
-const defaultMs = 40_000;
-
 /** The Leases of agents, by node. Each lasts for its own duration unless `graceMs` is given. */
 export class NodeLeases {
-  readonly #leases = new Map<string, ObservedLease>();
+  readonly #leases = new Map<string, SeenLease>();
   readonly #clocks: () => Clocks;
   readonly #graceMs?: number;
 
@@ -51,21 +39,20 @@ export class NodeLeases {
   }
 
   /** Reports whether the Lease is new or was renewed. */
-  apply(node: string, { spec }: Lease): boolean {
+  apply(node: string, lease: Lease): boolean {
     const before = this.#leases.get(node);
-    const renewed = spec?.renewTime ?? "";
-    if (before?.renewed === renewed) return false;
-    const lastsMs = this.#graceMs ?? ((spec?.leaseDurationSeconds ?? 0) * 1000 || defaultMs);
-    const changedAt = this.#clocks().observed;
-    this.#leases.set(node, { renewed, changedAt, seenRenewed: before !== undefined, lastsMs });
-    return true;
+    const seen = lookAtLease(before, lease, this.#clocks().observed);
+    this.#leases.set(node, seen);
+    return seen !== before;
   }
 
   /** For a node that has apps but neither a Node nor a Lease: as if it had just been renewed for the last time. */
   vanish(node: string): void {
     const { observed, wall } = this.#clocks();
-    const [renewed, lastsMs] = [new Date(wall).toISOString(), this.#graceMs ?? defaultMs];
-    this.#leases.set(node, { renewed, changedAt: observed, seenRenewed: false, lastsMs });
+    this.#leases.set(
+      node,
+      lookAtLease(undefined, { spec: { renewTime: new Date(wall).toISOString() } }, observed),
+    );
   }
 
   delete(node: string): void {
@@ -76,12 +63,11 @@ export class NodeLeases {
   health(node: string): NodeHealth | undefined {
     const lease = this.#leases.get(node);
     if (!lease) return undefined;
-    const { renewed, changedAt, seenRenewed, lastsMs } = lease;
+    const lastsMs = this.#graceMs ?? lease.lastsMs;
     const { observed, wall } = this.#clocks();
-    const observedMs = observed - changedAt;
-    const claimedMs = seenRenewed ? 0 : wall - (Date.parse(renewed) || 0);
-    if (observedMs > lastsMs) {
-      const silentMs = Math.max(observedMs, claimedMs);
+    const claimedMs = lease.renews ? 0 : wall - (Date.parse(lease.renewTime) || 0);
+    if (hasExpired(lease, observed, lastsMs)) {
+      const silentMs = Math.max(observed - lease.since, claimedMs);
       return { state: "lost", silentMs, lostMs: silentMs - lastsMs };
     }
     return { state: claimedMs > lastsMs ? "doubtful" : "fresh" };

@@ -20,6 +20,15 @@ export function withoutUndefined<T extends object>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
 
+/** Returns a copy with these fields alone; those that are undefined stay absent. */
+export function pick<T extends object, Field extends keyof T>(
+  fields: T,
+  names: readonly Field[],
+): Pick<T, Field> {
+  const present = names.filter((name) => fields[name] !== undefined);
+  return Object.fromEntries(present.map((name) => [name, fields[name]])) as Pick<T, Field>;
+}
+
 /** A merge patch (RFC 7386): objects are merged, null removes a field, any other value replaces it. */
 export type MergePatch = { [field: string]: unknown };
 

@@ -10,7 +10,14 @@
 import { agentLease, leaseNamespace } from "../api/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { hasStatus } from "../kube/kube-error.ts";
-import { type Lease, type LeaseClaim, renewLease } from "../kube/lease.ts";
+import {
+  hasExpired,
+  type Lease,
+  type LeaseClaim,
+  lookAtLease,
+  renewLease,
+  type SeenLease,
+} from "../kube/lease.ts";
 import { createBackoff } from "../lib/backoff.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
@@ -60,8 +67,8 @@ export function createLeaseRenewer(options: LeaseRenewerOptions): LeaseRenewer {
   const { onMissing, onStanding, now = Date.now, steady = steadyNow } = options;
   const last = new Map<string, Lease>();
   let standing: Standing = { kind: "unknown" };
-  /** Another agent's Lease, and since when it is unchanged. */
-  let seen: { text: string; since: number; renews: boolean } | undefined;
+  /** Another agent's Lease. */
+  let seen: SeenLease | undefined;
   let renewing: Promise<boolean> | undefined;
 
   const stand = (next: Standing) => {
@@ -70,16 +77,13 @@ export function createLeaseRenewer(options: LeaseRenewerOptions): LeaseRenewer {
     onStanding?.(next);
   };
 
-  const judge = ({ spec }: Lease): Standing => {
-    const holder = spec?.holderIdentity;
-    const leaseMs = (spec?.leaseDurationSeconds ?? seconds) * 1000;
-    const waitMs = takeoverMs(holder, { identity, leaseMs, periodMs });
-    if (!holder || waitMs === 0) return { kind: "free" };
-    const text = JSON.stringify([holder, spec?.renewTime]);
-    if (seen?.text !== text) seen = { text, since: steady(), renews: seen !== undefined };
-    return steady() - seen.since >= waitMs
-      ? { kind: "free" }
-      : { kind: "taken", holder, renews: seen.renews };
+  const judge = (found: Lease): Standing => {
+    const looked = lookAtLease(seen, found, steady());
+    const { holder, renews, lastsMs } = looked;
+    const waitMs = takeoverMs(holder, { identity, leaseMs: lastsMs, periodMs });
+    if (waitMs === 0) return { kind: "free" };
+    seen = looked;
+    return hasExpired(looked, steady(), waitMs) ? { kind: "free" } : { kind: "taken", holder, renews };
   };
 
   const renew = async (

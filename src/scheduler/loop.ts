@@ -6,36 +6,26 @@
  */
 import { performance } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Logger } from "../lib/log.ts";
-import type { EventRecorder } from "../report/events/events.ts";
 import type { Inbox } from "./inbox.ts";
 import { placeApp, type PlacementDecision, type Preemption, type Refusal } from "./place/place.ts";
 import type { SchedulingQueue } from "./queue/queue.ts";
 import { requeueUnblocked } from "./requeue.ts";
-import type { SchedulerMetrics } from "./metrics.ts";
-import type { ClusterState } from "./state/state.ts";
 import { eventTarget, type Policy, type SchedulerApp } from "./types.ts";
-import type { Binder, Evictor, StatusWriter } from "./write/write.ts";
+import type { Binder, Evictor, LeaderContext } from "./write/write.ts";
 
 /** Decisions in a row after which the watches get a turn. */
 const turnEvery = 64;
 /** The longest wait, in case a notification was missed. */
 const longestWaitMs = 1000;
 
-export interface LoopOptions {
-  log: Logger;
-  cluster: ClusterState;
+export interface LoopOptions extends Omit<LeaderContext, "writes" | "mayWrite" | "signal"> {
   queue: SchedulingQueue;
   inbox: Inbox;
   binder: Binder;
   evictor: Evictor;
-  writer: StatusWriter;
-  recorder: EventRecorder;
-  metrics: SchedulerMetrics;
   policy: Policy;
   random: () => number;
   maxBindsInFlight: number;
-  now?: () => number;
 }
 
 export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<void> {

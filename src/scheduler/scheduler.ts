@@ -23,7 +23,6 @@ import { createSchedulerMetrics, type SchedulerMetrics } from "./metrics.ts";
 import { createNodeLossHandler, createNodePresences } from "./node-loss/node-loss.ts";
 import { isOverQuota } from "./namespaces/namespaces.ts";
 import { SchedulingQueue } from "./queue/queue.ts";
-import { schedulerRights } from "./rights.ts";
 import { seededRandom } from "./seeded-random.ts";
 import { ClusterState, type NodeLiveness } from "./state/state.ts";
 import type { Policy, SchedulerApp } from "./types.ts";
@@ -91,7 +90,6 @@ export function createSchedulerController(options: SchedulerOptions): Controller
 
   return {
     name: "scheduler",
-    rights: schedulerRights,
     async follow(signal) {
       await Promise.all([followers.run(signal), repeat(tickMs, tick, signal)]);
     },
@@ -156,19 +154,11 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
   });
   const evictor = createEvictor({ ...shared, onTaintEviction: (key) => queue.delayEvicted(key) });
   const presences = createNodePresences({ observed, defaultTolerationMs });
-  const losses = createNodeLossHandler({
-    cluster,
-    writer,
-    evictor,
-    recorder,
-    log,
-    presences,
-    defaultTolerationMs,
-  });
-  const holds = createFinalizerWriter({ writes, log, cluster, presenceOf: presences.of, mayWrite, signal });
+  const losses = createNodeLossHandler({ ...shared, evictor, presences, defaultTolerationMs });
+  const holds = createFinalizerWriter({ ...shared, presenceOf: presences.of });
   cluster.onAppChanged = holds.check;
-  const quotas = createQuotaWriter({ client, cluster, log, signal });
-  const rules = createRuleReporter({ cluster, writer, recorder, log });
+  const quotas = createQuotaWriter(client, shared);
+  const rules = createRuleReporter(shared);
   return {
     tick(nodes, grown) {
       losses.tick(followers.sees(leases) ? nodes : undefined);

@@ -1,5 +1,5 @@
 /** What the scheduler knows about apps and nodes: only what it decides by. */
-import type { Affinity, Condition, NodeSelectorTerm, Phase, Port, Toleration } from "../api/types.ts";
+import type { Affinity, NCAppStatus, NodeSelectorTerm, Port, Toleration } from "../api/types.ts";
 import type { EventTarget } from "../report/events/events.ts";
 
 /** How apps are distributed: over all nodes, or on as few as possible. */
@@ -59,18 +59,13 @@ export interface SchedulerApp {
   readonly status: AppStatus;
 }
 
-/** The fields of a status that the scheduler reads or writes. */
-export interface AppStatus {
-  readonly phase?: Phase;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly ready?: boolean;
-  /** The node that holds it; empty: the last one has let it go. Absent: no agent has reported that. */
-  readonly nodeName?: string;
-  readonly observedGeneration?: number;
-  readonly nominatedNodeName?: string;
-  readonly conditions?: readonly Condition[];
-}
+/** The fields of a status that the scheduler reads or writes. Of `nodeName`, empty: the last node has let it go; absent: no agent has reported. */
+export const statusFields = [
+  ...["phase", "reason", "message", "ready", "observedGeneration", "conditions"] as const,
+  ...["nodeName", "nominatedNodeName"] as const,
+] as const;
+
+export type AppStatus = Readonly<Pick<NCAppStatus, typeof statusFields[number]>>;
 
 export function eventTarget({ namespace, name, uid }: SchedulerApp): EventTarget {
   return { namespace, name, uid };

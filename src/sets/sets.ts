@@ -25,7 +25,6 @@ import { renderSetsMetrics } from "./metrics.ts";
 import { createNodes } from "./nodes.ts";
 import { createSetQueue } from "./queue.ts";
 import { reconcile } from "./reconcile.ts";
-import { setsRights } from "./rights.ts";
 import { slim } from "./slim.ts";
 import { createStore, keyOf } from "./store.ts";
 import type { App } from "./types.ts";
@@ -130,7 +129,6 @@ export function createSetsController(options: SetsOptions): Controller {
 
   return {
     name: "sets",
-    rights: setsRights,
     follow: async (signal) => void await Promise.all([followers.run(signal), tick(signal)]),
     lead,
     followers: () => followers.states,

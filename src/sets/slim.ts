@@ -1,6 +1,7 @@
 /** What the controller keeps of an NCApp: everything of the apps of sets, and the little that it needs of the others. */
 import { setKind } from "../api/names.ts";
 import type { NCAppStatus } from "../api/types.ts";
+import { pick } from "../lib/objects.ts";
 import type { App } from "./types.ts";
 
 export function slim({ status, ...app }: App): App {
@@ -13,17 +14,20 @@ export function slim({ status, ...app }: App): App {
 }
 
 /** Usage changes all the time, and decides nothing. */
+const statusFields = [
+  "phase",
+  "reason",
+  "message",
+  "ready",
+  "observedGeneration",
+  "observedRestartedAt",
+] as const;
+
 function slimStatus(status: NCAppStatus): NCAppStatus {
-  const { phase, reason, message, ready, observedGeneration, observedRestartedAt, conditions, lastExit } =
-    status;
+  const { conditions, lastExit } = status;
   return {
-    phase,
-    reason,
-    message,
-    ready,
-    observedGeneration,
-    observedRestartedAt,
-    conditions: conditions?.filter(({ type }) => type === "Ready"),
-    ...(lastExit ? { lastExit: { reason: lastExit.reason, message: lastExit.message } } : {}),
+    ...pick(status, statusFields),
+    ...(conditions && { conditions: conditions.filter(({ type }) => type === "Ready") }),
+    ...(lastExit && { lastExit: pick(lastExit, ["reason", "message"]) }),
   };
 }

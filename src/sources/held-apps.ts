@@ -9,7 +9,7 @@ import { agentLease, keyOf, leaseNamespace } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { objectsOf } from "../kube/guarded-write.ts";
-import type { Lease } from "../kube/lease.ts";
+import { hasExpired, type Lease, lookAtLease, type SeenLease } from "../kube/lease.ts";
 import { leases } from "../kube/resources.ts";
 import { sleep } from "../lib/sleep.ts";
 import { steadyNow } from "../lib/time.ts";
@@ -75,27 +75,19 @@ export function createHeldApps(client: KubeClient, options: HeldAppsOptions): He
   };
 }
 
-/** For a Lease that is missing, or has no duration. */
-const defaultSeconds = 40;
-
 /** Returns a function that reads the Lease of a node's agent and reports whether the agent may be alive. */
 function createLeaseCheck(
   client: KubeClient,
   now: () => number,
 ): (node: string, signal: AbortSignal) => Promise<boolean> {
-  const seen = new Map<string, { renewTime?: string; at: number }>();
+  const seen = new Map<string, SeenLease>();
   const objects = objectsOf<Lease>(client, leases);
   return async (node, signal) => {
     try {
-      const { spec } =
-        await objects.read({ namespace: leaseNamespace, name: agentLease(node) }, { signal }) ??
-          {};
-      const before = seen.get(node);
-      if (!before || before.renewTime !== spec?.renewTime) {
-        seen.set(node, { renewTime: spec?.renewTime, at: now() });
-        return true;
-      }
-      return now() - before.at <= (spec?.leaseDurationSeconds ?? defaultSeconds) * 1000;
+      const lease = await objects.read({ namespace: leaseNamespace, name: agentLease(node) }, { signal });
+      const looked = lookAtLease(seen.get(node), lease, now());
+      seen.set(node, looked);
+      return !hasExpired(looked, now());
     } catch {
       return true;
     }

@@ -41,7 +41,7 @@ const methods = (requests: { method: string }[]) => requests.map(({ method }) =>
 test("renewLease() creates a missing Lease", async () => {
   await withClient(leaseServer(), async (client, { requests }) => {
     const lease = await renewLease(client, claim, { now: () => at("2026-01-01T00:00:01.5Z") });
-    assert.deepEqual(lease.spec, {
+    assert.deepEqual(lease?.spec, {
       holderIdentity: "a",
       leaseDurationSeconds: 40,
       acquireTime: "2026-01-01T00:00:01.500000Z",
@@ -57,8 +57,8 @@ test("renewLease() renews a known Lease with one request", async () => {
     let last = await renewLease(client, claim, { now: () => at("2026-01-01T00:00:00Z") });
     last = await renewLease(client, claim, { last, now: () => at("2026-01-01T00:00:10Z") });
     assert.equal(methods(requests), "GET POST PUT");
-    assert.equal(last.spec?.acquireTime, "2026-01-01T00:00:00.000000Z");
-    assert.equal(last.spec?.renewTime, "2026-01-01T00:00:10.000000Z");
+    assert.equal(last?.spec?.acquireTime, "2026-01-01T00:00:00.000000Z");
+    assert.equal(last?.spec?.renewTime, "2026-01-01T00:00:10.000000Z");
   });
 });
 
@@ -70,7 +70,7 @@ test("renewLease() reads a Lease again that another client changed, and keeps it
   await withClient(server, async (client, { requests }) => {
     const lease = await renewLease(client, { ...claim, annotations: { ours: "2" } });
     assert.equal(methods(requests), "GET PUT GET PUT");
-    assert.deepEqual(lease.metadata?.annotations, { theirs: "1", ours: "2" });
+    assert.deepEqual(lease?.metadata?.annotations, { theirs: "1", ours: "2" });
   });
 });
 

@@ -130,7 +130,7 @@ test("renewOnce() takes over a Lease that did not change while it lasts", async 
   pass(39_000);
   await renewer.renewOnce();
   assert.equal(renewer.standing.kind, "taken");
-  pass(1000);
+  pass(1001);
   await renewer.renewOnce();
   assert.equal(renewer.standing.kind, "free");
   assert.equal(api.get(`${folder}/nckubelet-n1`).spec.holderIdentity, holder);
@@ -159,7 +159,7 @@ test("after a reboot it waits for a period and a half, in case a machine with a 
   write(api, "edge-7_5ca1ab1e_b0070_1-1", "2099-01-01T00:00:00.000000Z");
   await renewer.renewOnce();
   assert.equal(renewer.standing.kind, "taken");
-  pass(15_000);
+  pass(15_001);
   await renewer.renewOnce();
   assert.equal(renewer.standing.kind, "free");
 });
@@ -176,7 +176,7 @@ test("of two agents that take an expired Lease together, one gets it", async () 
   const { api, renewer, pass } = setUp();
   write(api, "web_0ther_b0072_1-1", "2001-01-01T00:00:00.000000Z");
   await renewer.renewOnce();
-  pass(40_000);
+  pass(40_001);
   api.intercept = ({ method }) => {
     if (method === "PUT") write(api, "third_0ther_b0073_1-1", "2001-01-01T00:00:00.000000Z");
   };

@@ -84,14 +84,14 @@ test("an agent that is alive again requeues apps", () => {
 
 test("room in a quota requeues only as many apps as fit", () => {
   const { cluster, apply, tryAll } = createScene(["a"]);
-  cluster.applyQuota(quota("team", { cpuPCT: "50" }));
+  cluster.rules.applyQuota(quota("team", { cpuPCT: "50" }));
   apply("has", { nodeName: "a", cpuPCT: 50 });
   for (const name of ["one", "two", "three"]) apply(name, { cpuPCT: 20 });
   assert.equal(tryAll().bound.length, 0);
   cluster.apps.remove("default/has", "uid-has");
   const { tried, bound } = tryAll();
   assert.deepEqual([tried.length, bound.length], [2, 2]);
-  cluster.applyQuota(quota("team", { cpuPCT: "60" }));
+  cluster.rules.applyQuota(quota("team", { cpuPCT: "60" }));
   assert.equal(tryAll().bound.length, 1);
 });
 
@@ -110,11 +110,11 @@ test("a LimitRange default that was too high requeues apps when it is corrected 
   apply("has", { nodeName: "a", cpuPCT: 50 });
   for (
     const [name, correct] of Object.entries({
-      corrected: () => cluster.applyLimitRange(limitRange("caps", { default: { cpuPCT: "10" } })),
-      gone: () => cluster.removeLimitRange(limitRange("caps", {})),
+      corrected: () => cluster.rules.applyLimitRange(limitRange("caps", { default: { cpuPCT: "10" } })),
+      gone: () => cluster.rules.removeLimitRange(limitRange("caps", {})),
     })
   ) {
-    cluster.applyLimitRange(limitRange("caps", { default: { cpuPCT: "60" } }));
+    cluster.rules.applyLimitRange(limitRange("caps", { default: { cpuPCT: "60" } }));
     apply(name);
     assert.deepEqual(tryAll(), { tried: [`default/${name}`], bound: [] });
     correct();

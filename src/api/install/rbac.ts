@@ -7,6 +7,7 @@
  * namespace with mirrors, and `nckubelet-env-reader` in each whose Secrets and ConfigMaps apps read. Writing Pods would even let it
  * take over the cluster: the role `nckubelet-pods` is bound together with the policy only (`bindPods`).
  */
+import { controllerRules, nodeLeaseRules, type Rule } from "../controller-rules.ts";
 import {
   agentAccounts,
   agentGroup,
@@ -17,12 +18,9 @@ import {
   plural,
   schedulerGroup,
   schedulerLease,
-  setPlural,
   setsLease,
   systemNamespace,
 } from "../names.ts";
-
-type Rule = { apiGroups: string[]; resources: string[]; verbs: string[]; resourceNames?: string[] };
 
 const read = ["get", "list", "watch"];
 
@@ -77,37 +75,6 @@ const envReaderRules: Rule[] = [
   { apiGroups: [""], resources: ["secrets", "configmaps"], verbs: ["get"] },
 ];
 
-const schedulerRules: Rule[] = [
-  { apiGroups: [group], resources: [plural], verbs: [...read, "patch"] },
-  { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] },
-  { apiGroups: [""], resources: ["nodes"], verbs: read },
-  { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
-  { apiGroups: ["scheduling.k8s.io"], resources: ["priorityclasses"], verbs: read },
-  { apiGroups: [""], resources: ["resourcequotas", "limitranges"], verbs: read },
-  { apiGroups: [""], resources: ["resourcequotas/status"], verbs: ["patch"] },
-  ...reviewRules,
-];
-
-/** Bound to the scheduler's accounts: one process runs all controllers. */
-const setsRules: Rule[] = [
-  { apiGroups: [group], resources: [setPlural], verbs: read },
-  { apiGroups: [group], resources: [`${setPlural}/status`], verbs: ["patch"] },
-  // Some clusters require it of those who make an object the owner of others.
-  { apiGroups: [group], resources: [`${setPlural}/finalizers`], verbs: ["update"] },
-  { apiGroups: [group], resources: [plural], verbs: [...read, "create", "patch", "delete"] },
-  {
-    apiGroups: ["apps"],
-    resources: ["controllerrevisions"],
-    verbs: [...read, "create", "patch", "delete"],
-  },
-  { apiGroups: [""], resources: ["nodes"], verbs: read },
-  { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
-];
-
-const nodeLeaseReaderRules: Rule[] = [
-  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: read },
-];
-
 // RBAC cannot restrict "create" by name. Schedulers with another name need a role for their own Lease: RBAC has no
 // patterns.
 const leaderRules: Rule[] = [
@@ -148,11 +115,12 @@ export function buildRBAC(): object[] {
     clusterRole("nckubelet-mirror", mirrorRules),
     clusterRole("nckubelet-pods", podRules),
     clusterRole("nckubelet-env-reader", envReaderRules),
-    clusterRole("nckubelet-scheduler", schedulerRules),
+    clusterRole("nckubelet-scheduler", [...controllerRules.scheduler!, ...reviewRules]),
     clusterRoleBinding("nckubelet-scheduler", scheduler),
-    clusterRole("nckubelet-sets", setsRules),
+    // Bound to the scheduler's accounts: one process runs all controllers.
+    clusterRole("nckubelet-sets", controllerRules.sets!),
     clusterRoleBinding("nckubelet-sets", scheduler),
-    role(leaseNamespace, "nckubelet-scheduler", nodeLeaseReaderRules),
+    role(leaseNamespace, "nckubelet-scheduler", nodeLeaseRules),
     roleBinding(leaseNamespace, "nckubelet-scheduler", scheduler),
     role(systemNamespace, "nckubelet-scheduler", leaderRules),
     roleBinding(systemNamespace, "nckubelet-scheduler", scheduler),
@@ -164,11 +132,11 @@ export function bindPods(): object {
   return clusterRoleBinding("nckubelet-pods", agents);
 }
 
-function clusterRole(name: string, rules: Rule[]): object {
+function clusterRole(name: string, rules: readonly Rule[]): object {
   return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules };
 }
 
-function role(namespace: string, name: string, rules: Rule[]): object {
+function role(namespace: string, name: string, rules: readonly Rule[]): object {
   return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name, namespace }, rules };
 }
 

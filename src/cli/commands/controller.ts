@@ -193,7 +193,7 @@ async function explain(
     import("../../scheduler/follow/load-cluster.ts"),
     import("../../scheduler/place/explain.ts"),
   ]);
-  const cluster = await loadCluster(client, { schedulerName });
+  const cluster = await loadCluster(client, schedulerName);
   const explanation = explainApp(key, cluster, { policy, now: Date.now(), random: () => 0 });
   if (!explanation) throw new Error(`NCApp ${key} not found`);
   const { app, outcome } = explanation;

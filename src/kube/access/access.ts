@@ -8,7 +8,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../lib/log.ts";
-import { type ChangingFile, changingFile } from "./changing-file.ts";
+import { changingFile } from "./changing-file.ts";
 import { createCredentialCache } from "./credential-cache.ts";
 import { type Environment, parseProxy, proxyFromEnvironment } from "./proxy.ts";
 import type { Credentials, Headers, Resolve, Target, TlsMaterial } from "./resolution.ts";
@@ -26,9 +26,8 @@ export interface KubeAccess {
   readonly proxy?: URL;
   /** Server and kind of identity, for users; no secrets. */
   describe(): string;
-  authorize(): Promise<{ headers: Headers }>;
-  /** Returns the same object as before if nothing changed. */
-  tls(): Promise<TlsMaterial>;
+  /** What to send and to connect with. `tls` is the same object as before if nothing of it has changed. */
+  credentials(): Promise<{ headers: Headers; tls: TlsMaterial }>;
   /** Gets other credentials, after a 401. */
   refresh(): void;
 }
@@ -40,9 +39,7 @@ export interface AccessOptions {
   context?: string;
   /** Address of the server; overrides the kubeconfig's. */
   server?: string;
-  token?: string;
-  tokenFile?: string;
-  caFile?: string;
+  /** Trust any certificate of `server`, if there is no kubeconfig. */
   insecureSkipTlsVerify?: boolean;
   /** For proxies, plugins and the server's address in a Pod. */
   env?: Environment;
@@ -53,7 +50,6 @@ export interface AccessOptions {
   signal?: AbortSignal;
   /** Gets what happens to the credentials later. */
   log?: Pick<Logger, "info" | "warn">;
-  now?: () => number;
   /** The time between two looks at the files of a kubeconfig. */
   checkMs?: number;
 }
@@ -65,24 +61,23 @@ export const resolveCommand = "resolve-kubeconfig";
 interface Source {
   readonly target: Pick<Target, "context" | "kind" | "server" | "namespace" | "proxyUrl">;
   credentials(): Promise<Pick<Credentials, "headers" | "tls">>;
+  /** The server rejected the credential. */
   reject(): void;
 }
 
 /** Finds the way to the API server. Throws an error that names what is missing or wrong. */
 export async function loadAccess(options: AccessOptions): Promise<KubeAccess> {
-  const { env = {}, insecureSkipTlsVerify, caFile } = options;
-  const source = options.kubeconfig
-    ? await createCredentialCache(kubeconfigResolver(options.kubeconfig, options), {
+  const { env = {}, kubeconfig } = options;
+  const source = kubeconfig
+    ? await createCredentialCache(kubeconfigResolver(kubeconfig, options), {
       ...options,
       ignoreServer: Boolean(options.server),
     })
     : options.server
-    ? serverSource(options.server)
+    ? serverSource(options.server, options)
     : await serviceAccountSource(options);
   const server = parseServer(options.server || source.target.server);
   const ownProxy = proxyFromEnvironment(server, env);
-  const token = flagToken(options);
-  const ca = caFile ? changingFile(caFile, "certificate authority") : undefined;
   let last: TlsMaterial | undefined;
   return {
     server,
@@ -95,27 +90,14 @@ export async function loadAccess(options: AccessOptions): Promise<KubeAccess> {
     },
     describe() {
       const { context, kind } = source.target;
-      const shown = `${server.origin}${server.pathname.replace(/\/$/, "")}`;
-      return `${shown} (${context}, ${token?.kind ?? kind})`;
+      return `${server.origin}${server.pathname.replace(/\/$/, "")} (${context}, ${kind})`;
     },
-    async authorize() {
-      return { headers: token ? await token.headers() : (await source.credentials()).headers };
+    async credentials() {
+      const { headers, tls } = await source.credentials();
+      if (JSON.stringify(last) !== JSON.stringify(tls)) last = tls;
+      return { headers, tls: last! };
     },
-    async tls() {
-      const { tls } = await source.credentials();
-      const next: TlsMaterial = {
-        ...tls,
-        ...(ca && { ca: await ca.read() }),
-        ...(token && { cert: undefined, key: undefined }),
-        ...(insecureSkipTlsVerify && { rejectUnauthorized: false }),
-      };
-      if (JSON.stringify(last) !== JSON.stringify(next)) last = next;
-      return last!;
-    },
-    refresh() {
-      token?.forget();
-      source.reject();
-    },
+    refresh: () => source.reject(),
   };
 }
 
@@ -130,29 +112,22 @@ export async function printResolution(
 }
 
 function kubeconfigResolver(kubeconfig: string, options: AccessOptions): Resolve {
-  const { self, env = {}, signal, context, now } = options;
+  const { self, env = {}, signal, context } = options;
   if (self) {
     const words = ["--kubeconfig", kubeconfig, ...context ? ["--context", context] : []];
     return resolveInChild([...self, resolveCommand, ...words], { env, signal });
   }
   return async ({ rejected }) => {
     const { resolveKubeconfig } = await import("./resolve-kubeconfig.ts");
-    return await resolveKubeconfig({ kubeconfig, context, rejected, env, now });
+    return await resolveKubeconfig({ kubeconfig, context, rejected, env });
   };
 }
 
-function serverSource(server: string): Source {
-  return fixedSource({ context: "--server", kind: "anonymous", server });
-}
-
-function fixedSource(target: Source["target"], token?: FlagToken, ca?: ChangingFile): Source {
+function serverSource(server: string, { insecureSkipTlsVerify = false }: AccessOptions): Source {
   return {
-    target,
-    async credentials() {
-      const tls = { rejectUnauthorized: true, ...(ca && { ca: await ca.read() }) };
-      return { headers: token ? await token.headers() : {}, tls };
-    },
-    reject: () => token?.forget(),
+    target: { context: "--server", kind: "anonymous", server },
+    credentials: async () => ({ headers: {}, tls: { rejectUnauthorized: !insecureSkipTlsVerify } }),
+    reject() {},
   };
 }
 
@@ -166,38 +141,23 @@ async function serviceAccountSource(options: AccessOptions): Promise<Source> {
     );
   }
   const port = options.env?.KUBERNETES_SERVICE_PORT || "443";
-  const token = fileToken(join(dir, "token"));
-  return fixedSource(
-    {
+  const tokenPath = join(dir, "token");
+  const [token, ca] = [
+    changingFile(tokenPath, "token file"),
+    changingFile(join(dir, "ca.crt"), "certificate authority"),
+  ];
+  return {
+    target: {
       context: "service account",
-      kind: token.kind,
+      kind: `token file ${tokenPath}`,
       server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
       namespace: await readFile(join(dir, "namespace"), "utf8").then((text) => text.trim(), () => undefined),
     },
-    token,
-    changingFile(join(dir, "ca.crt"), "certificate authority"),
-  );
-}
-
-interface FlagToken {
-  kind: string;
-  headers(): Promise<Headers>;
-  forget(): void;
-}
-
-function flagToken({ token, tokenFile }: AccessOptions): FlagToken | undefined {
-  if (tokenFile) return fileToken(tokenFile);
-  if (!token) return undefined;
-  const headers = { authorization: `Bearer ${token.trim()}` };
-  return { kind: "token", headers: async () => headers, forget() {} };
-}
-
-function fileToken(path: string): FlagToken {
-  const file = changingFile(path, "token file");
-  return {
-    kind: `token file ${path}`,
-    headers: async () => ({ authorization: `Bearer ${(await file.read()).trim()}` }),
-    forget: () => file.forget(),
+    async credentials() {
+      const headers = { authorization: `Bearer ${(await token.read()).trim()}` };
+      return { headers, tls: { rejectUnauthorized: true, ca: await ca.read() } };
+    },
+    reject: () => token.forget(),
   };
 }
 

@@ -4,6 +4,7 @@ import { Buffer } from "node:buffer";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import type { RequestOptions } from "node:https";
+import { pick } from "../../lib/objects.ts";
 import type { AuthMethod } from "./auth-method.ts";
 import type { ExecCredential } from "./exec-credential.ts";
 import type { ChosenContext, Fields, KubeconfigEntry } from "./kubeconfig-files.ts";
@@ -75,10 +76,6 @@ function usedCluster({ fields }: KubeconfigEntry): Fields {
 function usedUser({ fields }: KubeconfigEntry, method: AuthMethod, token: string | undefined): Fields {
   const names = ["client-certificate", "client-certificate-data", "client-key", "client-key-data"];
   return { ...pick(fields, names), ...("fields" in method ? method.fields : { token }) };
-}
-
-function pick(fields: Fields, names: string[]): Fields {
-  return Object.fromEntries(names.map((name) => [name, fields[name]]));
 }
 
 /** client-node's error would not tell what the file is for. */

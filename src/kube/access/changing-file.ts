@@ -7,7 +7,6 @@
 import { readFile, stat } from "node:fs/promises";
 
 export interface ChangingFile {
-  readonly path: string;
   read(): Promise<string>;
   /** Makes the next `read()` read the content even if the file seems unchanged. */
   forget(): void;
@@ -18,7 +17,6 @@ export function changingFile(path: string, what: string): ChangingFile {
   let content: string | undefined;
   let stamp = "";
   return {
-    path,
     async read() {
       try {
         const current = await stampOf(path);

@@ -72,16 +72,16 @@ export function readOidcProvider(provider: unknown, { path, at: userAt }: Kubeco
 /** Returns the id token, or a new one if it ends soon or was rejected. */
 export async function currentIdToken(
   provider: OidcProvider,
-  { rejected, env, now }: { rejected: boolean; env: Environment; now: () => number },
+  { rejected, env }: { rejected: boolean; env: Environment },
 ): Promise<OidcToken> {
   const { issuer, clientId, idToken, refreshToken } = provider;
   const expiresAt = idToken && expiryOf(idToken);
-  if (idToken && !rejected && !(expiresAt && expiresAt - now() < earlyMs)) {
+  if (idToken && !rejected && !(expiresAt && expiresAt - Date.now() < earlyMs)) {
     return { idToken, expiresAt: expiresAt || undefined };
   }
   if (!refreshToken || !clientId) {
     // It may still be accepted: the server's clock decides.
-    if (idToken && expiresAt && expiresAt > now()) return { idToken, expiresAt };
+    if (idToken && expiresAt && expiresAt > Date.now()) return { idToken, expiresAt };
     const what = idToken ? "the id-token has expired or was rejected" : "there is no id-token";
     throw new Error(
       `OIDC issuer ${issuer}: ${what}, and there is no ${

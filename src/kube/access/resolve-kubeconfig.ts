@@ -24,8 +24,6 @@ export interface ResolveOptions {
   rejected?: boolean;
   /** For plugins and the proxy to an issuer. */
   env?: Environment;
-  now?: () => number;
-  execTimeoutMs?: number;
 }
 
 export async function resolveKubeconfig(options: ResolveOptions): Promise<Resolution> {
@@ -65,18 +63,14 @@ type FetchedCredential = ExecCredential & Pick<Credentials, "saved" | "warning">
 async function fetchCredential(
   { cluster, user }: ChosenContext,
   method: AuthMethod,
-  { env = {}, rejected = false, now = Date.now, execTimeoutMs }: ResolveOptions,
+  { env = {}, rejected = false }: ResolveOptions,
 ): Promise<FetchedCredential> {
   if (method.is === "exec plugin") {
     const clusterInfo = method.plugin.provideClusterInfo ? await describeCluster(cluster) : undefined;
-    return await runExecPlugin(method.plugin, { clusterInfo, env, timeoutMs: execTimeoutMs });
+    return await runExecPlugin(method.plugin, { clusterInfo, env });
   }
   if (method.is !== "OIDC issuer") return {};
-  const { idToken: token, expiresAt, refreshed } = await currentIdToken(method.provider, {
-    rejected,
-    env,
-    now,
-  });
+  const { idToken: token, expiresAt, refreshed } = await currentIdToken(method.provider, { rejected, env });
   return { token, expiresAt, ...(refreshed && await save(user, { "id-token": token, ...refreshed })) };
 }
 

@@ -55,7 +55,7 @@ export async function exchange<T>(
   const startedAt = now();
   let response: TransportResponse | undefined;
   try {
-    const { tls, authHeaders } = await orAborted(credentials(access, asked), deadline.signal);
+    const { tls, headers: authHeaders } = await orAborted(credentials(access, asked), deadline.signal);
     const { method } = asked;
     response = await transport.send({
       method,
@@ -83,8 +83,7 @@ export async function* readStream(asked: Asked, response: TransportResponse, dea
 
 async function credentials(access: KubeAccess, asked: Asked) {
   try {
-    const [{ headers: authHeaders }, tls] = await Promise.all([access.authorize(), access.tls()]);
-    return { authHeaders, tls };
+    return await access.credentials();
   } catch (cause) {
     throw new KubeError((cause as Error).message, { ...asked, reason: "Credentials", cause });
   }

@@ -1,16 +1,32 @@
-/** Follows the six resources that the scheduler decides by, with lists and watches, and applies them to the cluster state. */
+/** Which resources the scheduler decides by, and how they come into the cluster state: by lists and watches, or once. */
 import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
 import { isAgentLease, leaseNamespace } from "../../api/names.ts";
-import { createFollowers, eachOf, type Followers, type Hub, leaseTimes } from "../../kube/follower.ts";
+import {
+  createFollowers,
+  eachOf,
+  type Followers,
+  type Hub,
+  leaseTimes,
+  type Sink,
+} from "../../kube/follower.ts";
 import type { Lease } from "../../kube/lease.ts";
 import { objectKey } from "../../kube/objects.ts";
 import { leases, limitRanges, ncapps, nodes, priorityClasses, resourceQuotas } from "../../kube/resources.ts";
-import type { Wire } from "../../kube/wire.ts";
+import type { KubeObject, Wire } from "../../kube/wire.ts";
 import { type ClusterState, slim, type SlimApp } from "../state/state.ts";
 
 export function followCluster(hub: Hub, cluster: ClusterState, onChange: () => void): Followers {
   const followers = createFollowers(hub, onChange);
-  const { follow } = followers;
+  connectCluster(cluster, followers.follow);
+  return followers;
+}
+
+/** Passes what each resource needs to `follow`, in any order. */
+export function connectCluster(
+  cluster: ClusterState,
+  follow: <T extends KubeObject>(sink: Sink<T>) => void,
+): void {
+  const { rules, snapshot } = cluster;
   follow<SlimApp>({
     resource: ncapps,
     // Each page is slimmed as it arrives: in memory, 50,000 apps have only the fields that the scheduler reads.
@@ -21,7 +37,7 @@ export function followCluster(hub: Hub, cluster: ClusterState, onChange: () => v
   });
   follow<Wire<V1Node>>({
     resource: nodes,
-    ...eachOf((node) => cluster.applyNode(node), ({ metadata }) => cluster.removeNode(metadata?.name ?? "")),
+    ...eachOf((node) => cluster.applyNode(node), ({ metadata }) => snapshot.removeNode(metadata?.name ?? "")),
   });
   follow<Lease>({
     resource: leases,
@@ -40,11 +56,10 @@ export function followCluster(hub: Hub, cluster: ClusterState, onChange: () => v
   });
   follow<Wire<V1LimitRange>>({
     resource: limitRanges,
-    ...eachOf((object) => cluster.applyLimitRange(object), (object) => cluster.removeLimitRange(object)),
+    ...eachOf((object) => rules.applyLimitRange(object), (object) => rules.removeLimitRange(object)),
   });
   follow<Wire<V1ResourceQuota>>({
     resource: resourceQuotas,
-    ...eachOf((object) => cluster.applyQuota(object), (object) => cluster.removeQuota(object)),
+    ...eachOf((object) => rules.applyQuota(object), (object) => rules.removeQuota(object)),
   });
-  return followers;
 }

@@ -3,7 +3,8 @@
  * bound apps that break them. This file keeps them by namespace.
  */
 import type { V1LimitRange, V1ResourceQuota } from "@kubernetes/client-node";
-import type { Wire } from "../../kube/wire.ts";
+import type { KubeObject, Wire } from "../../kube/wire.ts";
+import type { ClusterEvent } from "../types.ts";
 import { type LimitRule, readLimitRange } from "./limit-range.ts";
 import { type Quota, readQuota } from "./quota.ts";
 
@@ -14,6 +15,11 @@ export { isOverQuota, type Points, type Quota, quotaProblem, quotaStatusPatch } 
 export class NamespaceRules {
   readonly #limits = new Map<string, Map<string, LimitRule[]>>();
   readonly #quotas = new Map<string, Map<string, Quota>>();
+  readonly #emit: (event: ClusterEvent, namespace: string) => void;
+
+  constructor(emit: (event: ClusterEvent, namespace: string) => void) {
+    this.#emit = emit;
+  }
 
   /** Sorted by the name of the LimitRange. */
   limits(namespace: string): LimitRule[] {
@@ -29,35 +35,39 @@ export class NamespaceRules {
     for (const quotas of this.#quotas.values()) yield* quotas.values();
   }
 
-  setLimitRange(object: Wire<V1LimitRange>): void {
-    const rules = readLimitRange(object);
+  applyLimitRange(object: Wire<V1LimitRange>): void {
+    this.#setLimits(object, readLimitRange(object));
+  }
+
+  removeLimitRange(object: KubeObject): void {
+    this.#setLimits(object, []);
+  }
+
+  applyQuota(object: Wire<V1ResourceQuota>): void {
+    this.#setQuota(object, readQuota(object));
+  }
+
+  removeQuota(object: KubeObject): void {
+    this.#setQuota(object, undefined);
+  }
+
+  #setLimits(object: KubeObject, rules: LimitRule[]): void {
     set(this.#limits, object, rules.length > 0 ? rules : undefined);
+    this.#emit("limitRange", object.metadata?.namespace ?? "");
   }
 
-  removeLimitRange(object: Wire<V1LimitRange>): void {
-    set(this.#limits, object, undefined);
-  }
-
-  /** Reports whether the limits changed; most updates only change what is used. */
-  setQuota(object: Wire<V1ResourceQuota>): boolean {
-    const next = readQuota(object);
+  #setQuota(object: KubeObject, next: Quota | undefined): void {
     const before = set(this.#quotas, object, next);
-    return JSON.stringify(before?.hard) !== JSON.stringify(next?.hard);
+    // Most updates only change what is used.
+    if (JSON.stringify(before?.hard) === JSON.stringify(next?.hard)) return;
+    this.#emit("quota", object.metadata?.namespace ?? "");
   }
-
-  removeQuota(object: Wire<V1ResourceQuota>): void {
-    set(this.#quotas, object, undefined);
-  }
-}
-
-interface Named {
-  metadata?: { namespace?: string; name?: string };
 }
 
 /** Sets or deletes a value by namespace and name; returns the previous one. */
 function set<T>(
   byNamespace: Map<string, Map<string, T>>,
-  { metadata }: Named,
+  { metadata }: KubeObject,
   value: T | undefined,
 ): T | undefined {
   const { namespace = "", name = "" } = metadata ?? {};

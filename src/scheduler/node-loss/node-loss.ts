@@ -3,12 +3,10 @@
  * that in status, events and the log. `kube/observed-clock.ts` measures the silence of nodes.
  */
 import { systemNamespace } from "../../api/names.ts";
-import type { Logger } from "../../lib/log.ts";
-import type { EventRecorder } from "../../report/events/events.ts";
-import type { Evictor, StatusWriter } from "../write/write.ts";
+import type { Evictor, LeaderContext } from "../write/write.ts";
 import type { NodePresences } from "./node-presence.ts";
 import { type LossPlan, planNodeLoss } from "./plan.ts";
-import type { ClusterState, NodeLiveness } from "../state/state.ts";
+import type { NodeLiveness } from "../state/state.ts";
 import { eventTarget } from "../types.ts";
 
 export { createNodePresences, type NodePresences } from "./node-presence.ts";
@@ -18,15 +16,11 @@ export interface NodeLossHandler {
   tick(nodes: NodeLiveness[] | undefined): void;
 }
 
-export interface NodeLossHandlerOptions {
-  cluster: ClusterState;
-  writer: StatusWriter;
+export interface NodeLossHandlerOptions
+  extends Pick<LeaderContext, "cluster" | "writer" | "recorder" | "log" | "now"> {
   evictor: Evictor;
-  recorder: EventRecorder;
-  log: Logger;
   presences?: NodePresences;
   defaultTolerationMs?: number;
-  now?: () => number;
 }
 
 export function createNodeLossHandler(options: NodeLossHandlerOptions): NodeLossHandler {

@@ -4,7 +4,7 @@ import { parsePercent } from "../../api/percent.ts";
 import type { Phase } from "../../api/types.ts";
 import { toPoints } from "../points.ts";
 import { type AppStatus, type Placement, portNumber, type SchedulerApp } from "../types.ts";
-import type { SlimApp, SlimSpec, SlimStatus } from "./slim-app.ts";
+import type { SlimApp, SlimSpec } from "./slim-app.ts";
 
 /** The priority is 0 until `withPriority` looks up the PriorityClass. */
 export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerName): SchedulerApp {
@@ -41,7 +41,7 @@ export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerNa
     released,
     finalizers: metadata.finalizers ?? none,
     problem,
-    status: usedStatus(status),
+    status,
   };
 }
 
@@ -66,7 +66,7 @@ function readCaps(spec: SlimSpec): { caps: { cpu: number; mem: number }; problem
  * Reports whether an app has ended and will not start again, like a completed Pod. An app with a schedule starts again, and so does an
  * app whose spec has changed: those count on their node.
  */
-function isFinished(spec: SlimSpec, status: SlimStatus, generation: number): boolean {
+function isFinished(spec: SlimSpec, status: AppStatus, generation: number): boolean {
   const ended = status.phase === "Succeeded" || status.phase === "Failed";
   return ended && !spec.schedule && (status.observedGeneration ?? generation) >= generation;
 }
@@ -77,7 +77,7 @@ function isFinished(spec: SlimSpec, status: SlimStatus, generation: number): boo
  */
 function isReleased(
   spec: SlimSpec,
-  { nodeName, observedGeneration = 0 }: SlimStatus,
+  { nodeName, observedGeneration = 0 }: AppStatus,
   generation: number,
 ): boolean {
   return nodeName === "" && (!spec.nodeName || observedGeneration >= generation);
@@ -88,7 +88,7 @@ function isReleased(
  * written by the agent, and its generation is not that of its app. Agents do not count apps that have ended or cannot start.
  */
 function isObserved(
-  { phase, reason, observedGeneration }: SlimStatus,
+  { phase, reason, observedGeneration }: AppStatus,
   generation: number,
   mirror: boolean,
 ): boolean {
@@ -110,18 +110,3 @@ function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: SlimSp
 }
 
 const anywhere: Placement = { key: "", nodeSelector: [], preferred: [], tolerations: [] };
-
-function usedStatus(status: SlimStatus): AppStatus {
-  const { phase, reason, message, ready, observedGeneration, nodeName, nominatedNodeName, conditions } =
-    status;
-  return {
-    phase,
-    reason,
-    message,
-    ready,
-    observedGeneration,
-    nodeName,
-    nominatedNodeName: nominatedNodeName || undefined,
-    conditions,
-  };
-}

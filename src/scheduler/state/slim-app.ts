@@ -1,6 +1,8 @@
 import { annotations, isMirror } from "../../api/names.ts";
 import { probeNames } from "../../api/probe-mechanisms.ts";
-import type { NCApp, NCAppSpec, NCAppStatus } from "../../api/types.ts";
+import type { NCApp, NCAppSpec } from "../../api/types.ts";
+import { pick } from "../../lib/objects.ts";
+import { type AppStatus, statusFields } from "../types.ts";
 
 const removedFields = ["args", "env", ...probeNames] as const;
 
@@ -10,11 +12,10 @@ export interface SlimApp extends Omit<NCApp, "metadata" | "spec" | "status"> {
     annotations?: { [annotations.mirror]?: string };
   };
   spec: SlimSpec;
-  status?: SlimStatus;
+  status?: AppStatus;
 }
 
 export type SlimSpec = Omit<NCAppSpec, typeof removedFields[number]>;
-export type SlimStatus = Omit<NCAppStatus, "lastExit">;
 
 /** Leaves out what the scheduler never reads, mostly the program and its environment: most of its memory otherwise. */
 export function slim({ metadata, spec, status, ...app }: SlimApp): SlimApp {
@@ -24,7 +25,7 @@ export function slim({ metadata, spec, status, ...app }: SlimApp): SlimApp {
     ...app,
     metadata: { ...rest, ...(mark && { annotations: mark }) },
     spec: without(spec, removedFields),
-    ...(status && { status: without(status, ["lastExit"]) }),
+    ...(status && { status: pick(status, statusFields) }),
   };
 }
 

@@ -5,7 +5,7 @@
  * and ResourceQuotas. `accounts` keeps the sums per node and per namespace equal to those of the known apps. There are no effects: the
  * listener decides what to do about a change.
  */
-import type { V1LimitRange, V1Node, V1ResourceQuota } from "@kubernetes/client-node";
+import type { V1Node } from "@kubernetes/client-node";
 import type { Wire } from "../../kube/wire.ts";
 import { steadyNow } from "../../lib/time.ts";
 import { NamespaceRules } from "../namespaces/namespaces.ts";
@@ -44,7 +44,7 @@ export class ClusterState {
   readonly accounts: Accounts;
   readonly apps: Apps;
   readonly liveness: Liveness;
-  readonly rules = new NamespaceRules();
+  readonly rules: NamespaceRules;
   /** Called for every app that is new or has changed. */
   onAppChanged: (app: SchedulerApp) => void = () => {};
   listener: ClusterListener = { onWaiting() {}, onSettled() {}, onEvent() {} };
@@ -57,6 +57,7 @@ export class ClusterState {
     this.#steady = steady;
     const emit = (event: ClusterEvent, subject: string) => this.listener.onEvent(event, subject);
     this.accounts = new Accounts(emit);
+    this.rules = new NamespaceRules(emit);
     this.apps = new Apps({
       schedulerName,
       accounts: this.accounts,
@@ -96,28 +97,5 @@ export class ClusterState {
     const known = this.snapshot.node(name)?.properties.taints ?? [];
     const properties = readNode(object, known, this.#clocks().wall);
     if (this.snapshot.setNode(name, properties)) this.listener.onEvent("node", name);
-  }
-
-  removeNode(name: string): void {
-    this.snapshot.removeNode(name);
-  }
-
-  applyLimitRange(object: Wire<V1LimitRange>): void {
-    this.rules.setLimitRange(object);
-    this.listener.onEvent("limitRange", object.metadata?.namespace ?? "");
-  }
-
-  removeLimitRange(object: Wire<V1LimitRange>): void {
-    this.rules.removeLimitRange(object);
-    this.listener.onEvent("limitRange", object.metadata?.namespace ?? "");
-  }
-
-  applyQuota(object: Wire<V1ResourceQuota>): void {
-    if (this.rules.setQuota(object)) this.listener.onEvent("quota", object.metadata?.namespace ?? "");
-  }
-
-  removeQuota(object: Wire<V1ResourceQuota>): void {
-    this.rules.removeQuota(object);
-    this.listener.onEvent("quota", object.metadata?.namespace ?? "");
   }
 }

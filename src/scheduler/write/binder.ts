@@ -7,16 +7,11 @@
 import { nodeFinalizer } from "../../api/names.ts";
 import { isOutdated, KubeError, wasRejected } from "../../kube/kube-error.ts";
 import { createBackoff } from "../../lib/backoff.ts";
-import type { Logger } from "../../lib/log.ts";
 import { sleep } from "../../lib/sleep.ts";
-import type { EventRecorder } from "../../report/events/events.ts";
-import type { AppWrites } from "./app-writes.ts";
+import type { LeaderContext } from "./context.ts";
 import type { DeferredWork } from "./deferred-work.ts";
 import type { WrittenCaps } from "../namespaces/namespaces.ts";
-import type { SchedulerMetrics } from "../metrics.ts";
-import type { StatusWriter } from "./status-writer.ts";
 import { eventTarget, type SchedulerApp } from "../types.ts";
-import type { ClusterState } from "../state/state.ts";
 
 export interface Binder {
   readonly inFlight: number;
@@ -24,23 +19,13 @@ export interface Binder {
   bind(app: SchedulerApp, node: string, defaults: WrittenCaps): Promise<void>;
 }
 
-export interface BinderOptions {
-  writes: AppWrites;
-  log: Logger;
-  cluster: ClusterState;
-  writer: StatusWriter;
-  recorder: EventRecorder;
-  metrics: SchedulerMetrics;
+export interface BinderOptions extends LeaderContext {
   /** For the status: by the time it runs the node's agent has usually reported the bind, and there is nothing to write. */
   deferred: DeferredWork;
   /** For events, which no other component reports. */
   deferredEvents: DeferredWork;
-  /** Called right before each write. */
-  mayWrite: () => boolean;
   /** The bind failed: the app still has no node. */
   onUnbound: (key: string) => void;
-  signal: AbortSignal;
-  now?: () => number;
 }
 
 export function createBinder(options: BinderOptions): Binder {

@@ -1,9 +1,5 @@
 /** Unbinds apps from their nodes: for apps of higher priority, because a node is lost, or because of a taint. */
-import type { Logger } from "../../lib/log.ts";
-import type { EventRecorder } from "../../report/events/events.ts";
-import type { AppWrites } from "./app-writes.ts";
-import type { SchedulerMetrics } from "../metrics.ts";
-import type { StatusWriter } from "./status-writer.ts";
+import type { LeaderContext } from "./context.ts";
 import { eventTarget, type SchedulerApp } from "../types.ts";
 
 export interface Evictor {
@@ -13,17 +9,9 @@ export interface Evictor {
 
 export type EvictionReason = "Preempted" | "NodeLost" | "TaintEviction";
 
-export interface EvictorOptions {
-  writes: AppWrites;
-  log: Logger;
-  writer: StatusWriter;
-  recorder: EventRecorder;
-  metrics: SchedulerMetrics;
-  /** Called right before each write. */
-  mayWrite: () => boolean;
+export interface EvictorOptions extends LeaderContext {
   /** An app was unbound because of a taint. */
   onTaintEviction: (key: string) => void;
-  signal: AbortSignal;
 }
 
 export function createEvictor(options: EvictorOptions): Evictor {

@@ -2,17 +2,11 @@
  * Adds our finalizer to bound apps, and removes it from deleted ones that no node holds any more; releases moved apps from nodes that
  * are lost or gone. `state/holding` decides; this file knows which nodes are present and writes.
  */
-import type { Logger } from "../../lib/log.ts";
 import { createKeyedWriter } from "../../report/keyed-writer.ts";
-import {
-  type ClusterState,
-  type HoldStep,
-  mayHaveHoldStep,
-  nextHoldStep,
-  type NodePresence,
-} from "../state/state.ts";
+import { type HoldStep, mayHaveHoldStep, nextHoldStep, type NodePresence } from "../state/state.ts";
 import type { SchedulerApp } from "../types.ts";
-import type { AppChange, AppWrites } from "./app-writes.ts";
+import type { AppChange } from "./app-writes.ts";
+import type { LeaderContext } from "./context.ts";
 
 export interface FinalizerWriter {
   /** An app is new or has changed. */
@@ -21,15 +15,8 @@ export interface FinalizerWriter {
   tick(): void;
 }
 
-export interface FinalizerWriterOptions {
-  writes: AppWrites;
-  log: Logger;
-  cluster: ClusterState;
+export interface FinalizerWriterOptions extends LeaderContext {
   presenceOf: (app: SchedulerApp, node: string) => NodePresence;
-  /** Called right before each write. */
-  mayWrite: () => boolean;
-  signal: AbortSignal;
-  now?: () => number;
 }
 
 export function createFinalizerWriter(options: FinalizerWriterOptions): FinalizerWriter {

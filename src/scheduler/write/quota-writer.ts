@@ -5,11 +5,10 @@ import { objectsOf } from "../../kube/guarded-write.ts";
 import { isOutdated } from "../../kube/kube-error.ts";
 import { resourceQuotas } from "../../kube/resources.ts";
 import type { Wire } from "../../kube/wire.ts";
-import type { Logger } from "../../lib/log.ts";
 import { createKeyedWriter } from "../../report/keyed-writer.ts";
 import { type Quota, quotaStatusPatch } from "../namespaces/namespaces.ts";
 import { isLater } from "../../kube/resource-version.ts";
-import type { ClusterState } from "../state/state.ts";
+import type { LeaderContext } from "./context.ts";
 
 export interface QuotaWriter {
   /** Checks all quotas and writes those whose status is wrong, one request at a time for each. */
@@ -17,12 +16,8 @@ export interface QuotaWriter {
 }
 
 export function createQuotaWriter(
-  { client, cluster, log, signal }: {
-    client: KubeClient;
-    cluster: ClusterState;
-    log: Logger;
-    signal: AbortSignal;
-  },
+  client: KubeClient,
+  { cluster, log, signal }: Pick<LeaderContext, "cluster" | "log" | "signal">,
 ): QuotaWriter {
   const objects = objectsOf<Wire<V1ResourceQuota>>(client, resourceQuotas, { signal });
   /** The uids of quotas whose status is wrong. */
@@ -55,7 +50,7 @@ export function createQuotaWriter(
   const applyAnswer = (object: Wire<V1ResourceQuota>) => {
     const { namespace = "", uid, resourceVersion = "" } = object.metadata ?? {};
     const known = cluster.rules.quotas(namespace).find((quota) => quota.uid === uid);
-    if (known && isLater(resourceVersion, known.resourceVersion)) cluster.applyQuota(object);
+    if (known && isLater(resourceVersion, known.resourceVersion)) cluster.rules.applyQuota(object);
   };
 
   return {

@@ -5,13 +5,10 @@
  * The condition depends only on the cluster state: a change of it that another status change replaced is written with a later tick, and
  * a scheduler that takes over finds the apps that still have it.
  */
-import type { Logger } from "../../lib/log.ts";
-import type { EventRecorder } from "../../report/events/events.ts";
 import { brokenRules, findBypasses } from "../namespaces/namespaces.ts";
-import type { ClusterState } from "../state/state.ts";
 import { eventTarget, type SchedulerApp } from "../types.ts";
+import type { LeaderContext } from "./context.ts";
 import { rulesCondition } from "./status-patch.ts";
-import type { StatusWriter } from "./status-writer.ts";
 
 export interface RuleReporter {
   /** Checks the apps that count with more than before, and those that broke a rule. */
@@ -19,12 +16,7 @@ export interface RuleReporter {
 }
 
 export function createRuleReporter(
-  { cluster, writer, recorder, log }: {
-    cluster: ClusterState;
-    writer: Pick<StatusWriter, "write" | "isPending">;
-    recorder: Pick<EventRecorder, "record">;
-    log: Logger;
-  },
+  { cluster, writer, recorder, log }: Pick<LeaderContext, "cluster" | "writer" | "recorder" | "log">,
 ): RuleReporter {
   const { rules, accounts: { usage } } = cluster;
   /** The keys of apps that broke a rule when they were last checked. */

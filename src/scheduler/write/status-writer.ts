@@ -17,8 +17,6 @@ export interface StatusWriter {
   write(key: string, change: StatusChange): void;
   /** Reports whether a change to this app's status is queued or in flight. */
   isPending(key: string): boolean;
-  /** The number of apps with a change that is queued or in flight. */
-  readonly pending: number;
 }
 
 export interface StatusWriterOptions {
@@ -26,20 +24,18 @@ export interface StatusWriterOptions {
   log: Logger;
   signal: AbortSignal;
   lookup: (key: string) => SchedulerApp | undefined;
-  /** Requests at the same time. */
-  maxInFlight?: number;
   /** The clock for timestamps in the status. */
   now?: () => number;
 }
 
 export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
-  const { writes, log, signal, lookup, maxInFlight = 4, now = Date.now } = options;
+  const { writes, log, signal, lookup, now = Date.now } = options;
   const changes = new Map<string, StatusChange>();
 
   const writer = createKeyedWriter<string>({
     what: "status changes",
     log,
-    maxInFlight,
+    maxInFlight: 4,
     due: (key) => changes.has(key) ? { at: 0, urgent: true } : undefined,
     async write(key) {
       const change = changes.get(key)!;
@@ -67,8 +63,5 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
       writer.schedule(key);
     },
     isPending: (key) => changes.has(key),
-    get pending() {
-      return changes.size;
-    },
   };
 }

@@ -13,6 +13,7 @@
  */
 export { createAppWrites } from "./app-writes.ts";
 export { type Binder, createBinder } from "./binder.ts";
+export type { LeaderContext } from "./context.ts";
 export { createDeferredWork } from "./deferred-work.ts";
 export { createEvictor, type Evictor } from "./evict.ts";
 export { createFinalizerWriter } from "./finalizer-writer.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { loadAccess } from "../../../src/kube/access/access.ts";
@@ -12,30 +12,30 @@ import { kubeconfig, replace } from "./kubeconfigs.ts";
 
 test("loadAccess() accepts a plain server address", async () => {
   const access = await loadAccess({ server: "http://127.0.0.1:8001" });
-  assert.deepEqual(await access.authorize(), { headers: {} });
+  assert.deepEqual(await access.credentials(), { headers: {}, tls: { rejectUnauthorized: true } });
   assert.equal(access.describe(), "http://127.0.0.1:8001 (--server, anonymous)");
 });
 
-test("loadAccess() picks up a replaced token file, and keeps the last token while the file is missing or empty", async (t) => {
-  const folder = tempFolder(t).path;
-  const tokenFile = join(folder, "token");
-  await writeFile(tokenFile, "first\n");
-  const access = await loadAccess({ server: "https://k8s.test", tokenFile });
-  const header = async () => (await access.authorize()).headers.authorization;
+test("loadAccess() picks up a replaced token of a Pod, and keeps the last while the file is missing or empty", async (t) => {
+  const { access, folder } = await inPod(t, { token: "first\n" });
+  const token = join(folder, "token");
+  const header = async () => (await access.credentials()).headers.authorization;
   assert.equal(await header(), "Bearer first");
-  await replace(tokenFile, "second\n");
+  await replace(token, "second\n");
   assert.equal(await header(), "Bearer second");
-  await rm(tokenFile);
+  await rm(token);
   assert.equal(await header(), "Bearer second");
-  await writeFile(tokenFile, "");
+  await writeFile(token, "");
   assert.equal(await header(), "Bearer second");
-  await replace(tokenFile, "third");
+  await replace(token, "third");
   assert.equal(await header(), "Bearer third");
 });
 
-test("loadAccess() names a token file that does not exist", async () => {
-  const access = await loadAccess({ server: "https://k8s.test", tokenFile: "/nowhere/token" });
-  await assert.rejects(access.authorize(), /cannot read token file \/nowhere\/token: .*ENOENT/);
+test("loadAccess() names a token of a Pod that does not exist", async (t) => {
+  const { access, folder } = await inPod(t);
+  await rm(join(folder, "token"));
+  const message = `cannot read token file ${join(folder, "token")}: ENOENT`;
+  await assert.rejects(access.credentials(), ({ message: found }: Error) => found.startsWith(message));
 });
 
 test("loadAccess() picks up a changed client certificate only if its key matches", async (t) => {
@@ -51,17 +51,18 @@ test("loadAccess() picks up a changed client certificate only if its key matches
   const said: string[] = [];
   const log = { info() {}, warn: (message: string) => said.push(message) };
   const access = await loadAccess({ kubeconfig: join(folder, "config"), checkMs: 0, log });
-  const first = await access.tls();
+  const tlsOf = async () => (await access.credentials()).tls;
+  const first = await tlsOf();
   assert.equal(first.cert, alice.cert);
-  assert.equal(await access.tls(), first, "nothing changed: the same object");
+  assert.equal(await tlsOf(), first, "nothing changed: the same object");
   await replace(cert, bob.cert);
   await waitFor("it is noticed", async () => {
-    assert.equal(await access.tls(), first, "the key does not fit yet");
+    assert.equal(await tlsOf(), first, "the key does not fit yet");
     return said.length > 0;
   });
   await replace(key, bob.key);
   const second = await waitFor("the pair is used", async () => {
-    const tls = await access.tls();
+    const tls = await tlsOf();
     return tls !== first && tls;
   });
   assert.deepEqual([second.cert, second.key], [bob.cert, bob.key]);
@@ -75,43 +76,39 @@ test("loadAccess() uses basic auth, namespace, server name and a changed authori
     'server: "https://k8s.test/base/", certificate-authority: ca.crt, tls-server-name: kube.test';
   await writeFile(join(folder, "config"), kubeconfig("username: me, password: s3cret", cluster));
   const access = await loadAccess({ kubeconfig: join(folder, "config"), checkMs: 0 });
-  assert.deepEqual(await access.authorize(), { headers: { authorization: `Basic ${btoa("me:s3cret")}` } });
+  const { headers, tls } = await access.credentials();
+  assert.deepEqual(headers, { authorization: `Basic ${btoa("me:s3cret")}` });
   assert.equal(access.namespace, "shop");
-  const tls = await access.tls();
   assert.deepEqual([tls.ca, tls.servername, tls.rejectUnauthorized], [ca, "kube.test", true]);
   await replace(authority, `${ca}${ca}`);
-  await waitFor("the changed authority is used", async () => await access.tls() !== tls);
+  await waitFor("the changed authority is used", async () => (await access.credentials()).tls !== tls);
   const shown = `https://k8s.test/base (context "c" of ${join(folder, "config")}, basic auth)`;
   assert.equal(access.describe(), shown);
 });
 
-test("loadAccess() prefers flags over the kubeconfig", async (t) => {
+test("loadAccess() prefers another server over that of the kubeconfig, and keeps its credential", async (t) => {
   const folder = tempFolder(t).path;
-  await writeFile(join(folder, "config"), kubeconfig("token: old"));
-  const access = await loadAccess({
-    kubeconfig: join(folder, "config"),
-    server: "https://other.test",
-    token: "new",
-    insecureSkipTlsVerify: true,
-  });
+  await writeFile(join(folder, "config"), kubeconfig("token: abc"));
+  const access = await loadAccess({ kubeconfig: join(folder, "config"), server: "https://other.test" });
   assert.equal(access.server.href, "https://other.test/");
-  assert.deepEqual(await access.authorize(), { headers: { authorization: "Bearer new" } });
-  assert.equal((await access.tls()).rejectUnauthorized, false);
+  assert.deepEqual((await access.credentials()).headers, { authorization: "Bearer abc" });
 });
 
-test("loadAccess() uses the service account of a Pod", async (t) => {
+/** The access of a Pod, whose service account is in `folder`. */
+async function inPod(t: Parameters<typeof tempFolder>[0], { token = "pod-token" } = {}) {
   const folder = tempFolder(t).path;
-  const serviceAccountDir = join(folder, "sa");
-  await mkdir(serviceAccountDir);
-  await writeFile(join(serviceAccountDir, "token"), "pod-token");
-  await writeFile(join(serviceAccountDir, "ca.crt"), ca);
-  await writeFile(join(serviceAccountDir, "namespace"), "nckubelet\n");
+  const files = { token, "ca.crt": ca, namespace: "nckubelet\n" };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
-  const access = await loadAccess({ env, serviceAccountDir });
+  return { folder, access: await loadAccess({ env, serviceAccountDir: folder }) };
+}
+
+test("loadAccess() uses the service account of a Pod", async (t) => {
+  const { access } = await inPod(t);
   assert.equal(access.server.origin, "https://[fd00::1]:6443");
   assert.equal(access.namespace, "nckubelet");
-  assert.deepEqual(await access.authorize(), { headers: { authorization: "Bearer pod-token" } });
-  assert.equal((await access.tls()).ca, ca);
+  const { headers, tls } = await access.credentials();
+  assert.deepEqual([headers, tls.ca], [{ authorization: "Bearer pod-token" }, ca]);
 });
 
 test("loadAccess() prefers proxy-url over the environment", async (t) => {
@@ -171,7 +168,7 @@ test("after a 401, a client reads the kubeconfig again and repeats the request",
     await writeFile(config, kubeconfig("token: old", cluster));
     // Files are not looked at: only the rejection makes it read again.
     const client = createKubeClient(await loadAccess({ kubeconfig: config, checkMs: Infinity }));
-    await client.access.authorize();
+    await client.access.credentials();
     await replace(config, kubeconfig("token: new", cluster));
     assert.deepEqual(await client.request({ path: "/version" }), { ok: true });
     client.close();

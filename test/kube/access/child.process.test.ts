@@ -36,7 +36,7 @@ test("a child process resolves the kubeconfig: with OIDC, after a rejection, aft
         access.describe(),
         `https://k8s.test:6443 (context "c" of ${at("config")}, OIDC issuer ${issuer.url})`,
       );
-      const token = async () => (await access.authorize()).headers.authorization;
+      const token = async () => (await access.credentials()).headers.authorization;
       const first = await token();
       assert.match(String(first), /^Bearer .+\..+\./);
       access.refresh();

@@ -208,8 +208,9 @@ test("401 refreshes the credentials and is retried once", async () => {
   await withServer(answer, async ({ url, requests }) => {
     let token = "stale";
     const plain = await loadAccess({ server: url });
-    const authorize = () => Promise.resolve({ headers: { authorization: `Bearer ${token}` } });
-    const refreshes = { ...plain, authorize, refresh: () => void (token = "fresh") };
+    const { tls } = await plain.credentials();
+    const credentials = async () => ({ headers: { authorization: `Bearer ${token}` }, tls });
+    const refreshes = { ...plain, credentials, refresh: () => void (token = "fresh") };
     const client = createKubeClient(refreshes);
     await client.request({ path });
     assert.equal(requests.length, 2);
@@ -225,15 +226,16 @@ test("401 refreshes the credentials and is retried once", async () => {
 });
 
 test("credentials that cannot be loaded fail the request", async () => {
-  const access = await loadAccess({ server: "http://127.0.0.1:1", tokenFile: "/nowhere/token" });
-  const error = await failure(createKubeClient(access).request({ path }));
+  const access = await loadAccess({ server: "http://127.0.0.1:1" });
+  const broken = { ...access, credentials: () => Promise.reject(new Error("cannot read a token")) };
+  const error = await failure(createKubeClient(broken).request({ path }));
   assert.equal(error.reason, "Credentials");
-  assert.match(error.message, /GET http:\/\/127\.0\.0\.1:1\S+: cannot read token file \/nowhere\/token/);
+  assert.match(error.message, /GET http:\/\/127\.0\.0\.1:1\S+: cannot read a token/);
 });
 
 test("credentials that never load do not hang the request", async () => {
   const access = await loadAccess({ server: "http://127.0.0.1:1" });
-  const slow = { ...access, authorize: () => new Promise<never>(() => {}) };
+  const slow = { ...access, credentials: () => new Promise<never>(() => {}) };
   const error = await failure(createKubeClient(slow).request({ path, timeoutMs: 20 }));
   assert.equal(error.reason, "Timeout");
   const giveUp = AbortSignal.abort();

@@ -28,6 +28,13 @@ async function withFolder(use: (folder: string) => Promise<void>) {
   await use(folder);
 }
 
+/** Writes a kubeconfig that trusts ca.crt in the same folder. */
+async function trusting(folder: string, server: string): Promise<string> {
+  const path = join(folder, "trusting");
+  await writeFile(path, kubeconfig("", `server: "${server}", certificate-authority: ca.crt`));
+  return path;
+}
+
 async function ask(options: AccessOptions): Promise<{ name: string }> {
   const client = createKubeClient(await loadAccess(options));
   try {
@@ -40,7 +47,7 @@ async function ask(options: AccessOptions): Promise<{ name: string }> {
 test("a server is trusted through the given authority only", async () => {
   await withFolder((folder) =>
     withServer(whoAsks, async ({ url }) => {
-      await ask({ server: url, caFile: join(folder, "ca.crt") });
+      await ask({ kubeconfig: await trusting(folder, url) });
       await assert.rejects(ask({ server: url }), /certificate/i);
       await ask({ server: url, insecureSkipTlsVerify: true });
     }, { tls: true })
@@ -88,7 +95,7 @@ test("a proxy opens a tunnel, and the certificate is the server's own", async ()
       await withTunnel(seen, new URL(url).port, async (proxy) => {
         const env = { HTTPS_PROXY: `http://me:pass@${new URL(proxy).host}` };
         // By name, since loopback is never reached through a proxy; the tunnel leads to the fake server.
-        await ask({ server: "https://kube.test:6443", caFile: join(folder, "ca.crt"), env });
+        await ask({ kubeconfig: await trusting(folder, "https://kube.test:6443"), env });
       });
       assert.deepEqual(seen, [`kube.test:6443 Basic ${btoa("me:pass")}`]);
     }, { tls: true })
@@ -122,11 +129,8 @@ test("a SOCKS5 proxy gets the server's name", async () => {
     withServer(whoAsks, async ({ url }) => {
       const seen: string[] = [];
       await withSocks(seen, new URL(url).port, async (proxy) => {
-        await ask({
-          server: "https://kube.test:6443",
-          caFile: join(folder, "ca.crt"),
-          env: { HTTPS_PROXY: proxy },
-        });
+        const server = "https://kube.test:6443";
+        await ask({ kubeconfig: await trusting(folder, server), env: { HTTPS_PROXY: proxy } });
       });
       assert.deepEqual(seen, ["kube.test"]);
     }, { tls: true })

@@ -8,8 +8,8 @@ import { createTestCluster } from "../test-cluster.ts";
 function createScene() {
   const scene = createTestCluster(["a", "b"]);
   const { cluster } = scene;
-  cluster.applyQuota(quota("team", { cpuPCT: "100" }));
-  cluster.applyLimitRange(limitRange("bounds", { max: { cpuPCT: "60" } }));
+  cluster.rules.applyQuota(quota("team", { cpuPCT: "100" }));
+  cluster.rules.applyLimitRange(limitRange("bounds", { max: { cpuPCT: "60" } }));
   /** What broke a rule since the last call. */
   const bypasses = () =>
     findBypasses(cluster.apps.takeGrown(), cluster.rules, cluster.accounts.usage)
@@ -53,7 +53,7 @@ test("what this scheduler bound itself, what has ended and what is gone is not r
   const { cluster, apply, bypasses } = createScene();
   apply("own", { cpuPCT: 60 });
   cluster.apps.assume(cluster.apps.get("default/own")!, "a");
-  cluster.applyQuota(quota("team", { cpuPCT: "10" }));
+  cluster.rules.applyQuota(quota("team", { cpuPCT: "10" }));
   apply("own", { cpuPCT: 60, nodeName: "a" });
   assert.deepEqual(bypasses(), []);
   apply("ended", { cpuPCT: 60, nodeName: "a" }, { phase: "Succeeded" });

@@ -9,7 +9,7 @@ const options = { policy: "spread", now: 0, random: () => 0 } as const;
 
 test("a bind has the default caps of the namespace", () => {
   const { cluster, apply } = createTestCluster(["a"]);
-  cluster.applyLimitRange(limitRange("team", { default: { cpuPCT: "20" } }));
+  cluster.rules.applyLimitRange(limitRange("team", { default: { cpuPCT: "20" } }));
   apply("web", { memPCT: 5 });
   const decision = placeApp(cluster.apps.get("default/web")!, cluster, options);
   assert.ok(decision.kind === "bind");
@@ -18,7 +18,7 @@ test("a bind has the default caps of the namespace", () => {
 
 test("assumed binds use up a quota for the next app", () => {
   const { cluster, apply } = createTestCluster(["a"]);
-  cluster.applyQuota(quota("team", { cpuPCT: "50" }));
+  cluster.rules.applyQuota(quota("team", { cpuPCT: "50" }));
   for (const name of ["one", "two"]) apply(name, { cpuPCT: 30 });
   cluster.apps.assume(cluster.apps.get("default/one")!, "a");
   const decision = placeApp(cluster.apps.get("default/two")!, cluster, options);
@@ -87,9 +87,9 @@ test("every refusal names the events that help, except those that only a change 
   apply("web");
   apply("odd", { cpuPCT: "120" });
   assert.deepEqual([helpedBy("web"), helpedBy("odd")], [["node"], []]);
-  cluster.applyLimitRange(limitRange("team", { max: { cpuPCT: "20" } }));
+  cluster.rules.applyLimitRange(limitRange("team", { max: { cpuPCT: "20" } }));
   assert.deepEqual(helpedBy("web"), ["limitRange"]);
-  cluster.removeLimitRange(limitRange("team", {}));
-  cluster.applyQuota(quota("team", { cpuPCT: "50" }));
+  cluster.rules.removeLimitRange(limitRange("team", {}));
+  cluster.rules.applyQuota(quota("team", { cpuPCT: "50" }));
   assert.deepEqual(helpedBy("web"), ["quota", "limitRange"]);
 });

@@ -77,7 +77,7 @@ test("the answer to a write does not restore an app that was deleted in the mean
     evict: ({ cluster, evictor }) => evictor.evict(cluster.apps.get("default/bound")!, "Preempted", "m"),
     status: async ({ writer }) => {
       writer.write("default/web", { kind: "refused", message: "m" });
-      await waitFor("it is written", () => writer.pending === 0);
+      await waitFor("it is written", () => !writer.isPending("default/web"));
     },
   };
   for (const [what, write] of Object.entries(writes)) {

@@ -19,10 +19,9 @@ test("a quota's used is written when it changes, one request at a time", async (
     });
   }, async (client) => {
     const { cluster, apply } = createTestCluster(["a"]);
-    cluster.applyQuota(quota("team", { cpuPCT: "50" }));
+    cluster.rules.applyQuota(quota("team", { cpuPCT: "50" }));
     apply("web", { nodeName: "a", cpuPCT: 20 });
-    const quotas = createQuotaWriter({
-      client,
+    const quotas = createQuotaWriter(client, {
       cluster,
       log: silentLogger,
       signal: new AbortController().signal,
@@ -47,18 +46,18 @@ test("the answer to a quota's status restores neither a quota that is gone nor a
     await withClient((_, response) => {
       const changed = quota("team", { cpuPCT: "80" });
       changed.metadata!.resourceVersion = "102";
-      if (expected) cluster.applyQuota(changed);
-      else cluster.removeQuota(changed);
+      if (expected) cluster.rules.applyQuota(changed);
+      else cluster.rules.removeQuota(changed);
       const old = quota("team", { cpuPCT: "50" });
       json(response, { ...old, metadata: { ...old.metadata, resourceVersion: "101" } });
     }, async (client) => {
-      cluster.applyQuota(quota("team", { cpuPCT: "50" }));
+      cluster.rules.applyQuota(quota("team", { cpuPCT: "50" }));
       const counting: KubeClient = {
         ...client,
         request: <T>(request: KubeRequest) => client.request<T>(request).finally(() => answered++),
       };
       const { signal } = new AbortController();
-      createQuotaWriter({ client: counting, cluster, log: silentLogger, signal }).tick();
+      createQuotaWriter(counting, { cluster, log: silentLogger, signal }).tick();
       await waitFor("it is answered", () => answered === 1);
       const found = cluster.rules.quotas("default").map(({ hard }) => hard.cpu);
       assert.deepEqual(found, expected ? [Number(expected) * 1000] : [], what);

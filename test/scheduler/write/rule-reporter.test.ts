@@ -11,7 +11,7 @@ import { createTestCluster } from "../test-cluster.ts";
 function createScene() {
   const scene = createTestCluster(["a"]);
   const { cluster } = scene;
-  cluster.applyQuota(quota("team", { cpuPCT: "50" }));
+  cluster.rules.applyQuota(quota("team", { cpuPCT: "50" }));
   const specs = new Map<string, NCAppSpec>();
   const statuses = new Map<string, NCAppStatus>();
   const events: string[] = [];
@@ -66,7 +66,7 @@ test("an app that bypasses a quota has a condition until it is within the quota 
   tick();
   assert.equal(conditionOf("second"), "False QuotaBypassed");
   assert.equal(writes.length, 1, "a change of the sums alone is not written");
-  cluster.applyQuota(quota("team", { cpuPCT: "60" }));
+  cluster.rules.applyQuota(quota("team", { cpuPCT: "60" }));
   tick();
   assert.equal(conditionOf("second"), "True WithinRules");
   tick();
@@ -89,7 +89,7 @@ test("a scheduler that takes over clears the condition of an app that broke a ru
   const { cluster, apply, tick, takeOver, conditionOf } = createScene();
   apply("big", { nodeName: "a", cpuPCT: 60 });
   tick();
-  cluster.applyQuota(quota("team", { cpuPCT: "70" }));
+  cluster.rules.applyQuota(quota("team", { cpuPCT: "70" }));
   takeOver();
   assert.equal(conditionOf("big"), "True WithinRules");
 });

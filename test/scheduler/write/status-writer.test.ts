@@ -12,7 +12,7 @@ test("the newest status wins, a status that is already there is not sent, and ot
     for (const message of ["one", "two", "three"]) writer.write("default/web", { kind: "refused", message });
     await waitFor("the last is told", () => stored("web")?.status?.message === "three");
     assert.deepEqual(stored("web")?.status?.conditions?.map(({ type }) => type), ["Ready", "Scheduled"]);
-    await waitFor("all is done", () => writer.pending === 0);
+    await waitFor("all is done", () => !writer.isPending("default/web"));
     // The first is refused for its version and sent again; of the others only the last, when that is over.
     assert.deepEqual(calls(requests), [
       "PATCH web/status",
@@ -22,7 +22,7 @@ test("the newest status wins, a status that is already there is not sent, and ot
     ]);
     const before = requests.length;
     writer.write("default/web", { kind: "refused", message: "three" });
-    await waitFor("all is done", () => writer.pending === 0);
+    await waitFor("all is done", () => !writer.isPending("default/web"));
     assert.equal(requests.length, before, calls(requests).join());
     assert.equal(cluster.apps.get("default/web")?.status.message, "three");
   });
@@ -36,7 +36,7 @@ test("a status is retried after an error, and dropped if the server rejects it",
   }, ({ method }) => method === "PATCH" && failures-- > 0 ? 500 : undefined);
   await withApps({ web: {} }, async ({ writer, requests }) => {
     writer.write("default/web", { kind: "refused", message: "m" });
-    await waitFor("it is given up", () => writer.pending === 0);
+    await waitFor("it is given up", () => !writer.isPending("default/web"));
     assert.equal(requests.length, 1);
   }, () => 422);
 });
