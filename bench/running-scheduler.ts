@@ -7,7 +7,7 @@ import { runController } from "../src/controller/controller.ts";
 export function startScheduler(
   client: KubeClient,
   maxBindsInFlight: number,
-  seed: number,
+  identity: string,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const done = runController({
@@ -15,12 +15,11 @@ export function startScheduler(
     client,
     log: silentLogger,
     version: "bench",
-    identity: `bench-${seed}`,
+    identity,
     schedulerName: "nc-scheduler",
     policy: "spread",
     leaderElect: false,
     maxBindsInFlight,
-    seed,
   }, stopping.signal);
   return {
     async stop() {

@@ -2,8 +2,6 @@
  * Choices that are the same for the same seed: for fuzzers and storms, which change what they find as they go on. What decides
  * without effects is tested by properties, which also shrink a failure: see properties.ts.
  */
-import { seededRandom } from "../src/scheduler/seeded-random.ts";
-
 export interface Random {
   /** An integer from 0 up to, but not including, `count`; 0 if that is 0. */
   below(count: number): number;
@@ -46,4 +44,15 @@ export function deriveSeed(seed: number, ...parts: (string | number)[]): number 
     hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
   }
   return hash >>> 0;
+}
+
+/** Returns a generator of random numbers from 0 to 1 that depend on the seed alone (mulberry32) */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

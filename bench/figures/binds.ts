@@ -143,7 +143,7 @@ async function patchAll(
 }
 
 async function scheduleAll({ client, answers }: Scene): Promise<void> {
-  const scheduler = startScheduler(client, maxBindsInFlight, 1);
+  const scheduler = startScheduler(client, maxBindsInFlight, "bench");
   await waitFor("all are bound", () => answers.length >= apps, 120_000);
   await scheduler.stop();
 }
@@ -168,7 +168,7 @@ async function measureRivals({ client, answers, conflicts }: Scene) {
   const { places, moved, stop } = await watchMoves(client);
   const refusedBefore = conflicts();
   answers.length = 0;
-  const rivals = [1, 2].map((seed) => startScheduler(client, maxBindsInFlight, seed));
+  const rivals = ["bench-1", "bench-2"].map((name) => startScheduler(client, maxBindsInFlight, name));
   await createApps(client);
   await waitFor("all are bound", () => places.size === apps, 120_000);
   await Promise.all(rivals.map((rival) => rival.stop()));

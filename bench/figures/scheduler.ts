@@ -5,7 +5,7 @@
  * constraints, ten to a node.
  */
 import process from "node:process";
-import { seededRandom } from "../../src/scheduler/seeded-random.ts";
+import { seededRandom } from "../../test/random.ts";
 import { chooseNode } from "../../src/scheduler/place/choose-node.ts";
 import { mixedApps, mixedNodes } from "../../test/scheduler/mixed-cluster.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";

@@ -3,12 +3,13 @@ import { electionLease, setsLease } from "../api/names.ts";
 import type { Controller } from "../kube/controller.ts";
 import type { SchedulerOptions } from "../scheduler/scheduler.ts";
 
-export type ControllerSettings = SchedulerOptions;
+/** Of those that a process runs, `hub` is one for all. */
+export type ControllerSettings = Omit<SchedulerOptions, "hub">;
 
 export interface ControllerEntry {
   /** The Lease that a process must hold while this controller works. */
   lease(settings: Pick<ControllerSettings, "schedulerName">): string;
-  load(settings: ControllerSettings): Promise<Controller>;
+  load(settings: SchedulerOptions): Promise<Controller>;
 }
 
 /** The election of a process is for the Lease of its first controller, in this order. */

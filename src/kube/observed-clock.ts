@@ -5,13 +5,14 @@ export interface ObservedClock {
   tick(observing: boolean): void;
 }
 
+/** Far longer than the period of `tick`: a longer step means that this process was suspended. */
+const longestStepMs = 3000;
+
 /**
  * A clock that runs only while the Leases can be watched: not while the API server is unreachable, nor while this process or machine
  * is suspended. It measures the silence of nodes, so that a problem of the scheduler is not mistaken for the loss of nodes.
  */
-export function createObservedClock(
-  { now = Date.now, longestStepMs = 3000 }: { now?: () => number; longestStepMs?: number } = {},
-): ObservedClock {
+export function createObservedClock(now: () => number = Date.now): ObservedClock {
   let observed = 0;
   let last = now();
   return {
@@ -19,7 +20,6 @@ export function createObservedClock(
     tick(observing) {
       const elapsed = now() - last;
       last = now();
-      // A longer step means that this process was suspended.
       if (observing && elapsed > 0) observed += Math.min(elapsed, longestStepMs);
     },
   };

@@ -1,4 +1,5 @@
 /** Connects the cluster state to the loop: fills the queue, collects events, and wakes the loop. */
+import { sleep } from "../lib/sleep.ts";
 import type { SchedulingQueue } from "./queue/queue.ts";
 import type { ClusterState } from "./state/state.ts";
 import type { ClusterEvent } from "./types.ts";
@@ -51,18 +52,10 @@ function createNotifier(): Pick<Inbox, "notify" | "wait"> {
       wake?.();
     },
     async wait(ms, signal) {
-      if (!notified && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const finish = () => {
-            clearTimeout(timer);
-            signal.removeEventListener("abort", finish);
-            wake = undefined;
-            resolve();
-          };
-          const timer = setTimeout(finish, ms);
-          signal.addEventListener("abort", finish, { once: true });
-          wake = finish;
-        });
+      if (!notified) {
+        const waking = new AbortController();
+        wake = () => waking.abort();
+        await sleep(ms, AbortSignal.any([signal, waking.signal]));
       }
       notified = false;
     },

@@ -24,7 +24,6 @@ export interface LoopOptions extends Omit<LeaderContext, "writes" | "mayWrite" |
   binder: Binder;
   evictor: Evictor;
   policy: Policy;
-  random: () => number;
   maxBindsInFlight: number;
 }
 
@@ -51,7 +50,7 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
 
 /** `fail` receives errors of work that continues after the step: wrong sums must end the loop. */
 function createStep(options: LoopOptions, fail: (error: unknown) => void): (key: string) => void {
-  const { log, cluster, queue, inbox, binder, evictor, writer, recorder, metrics, policy, random } = options;
+  const { log, cluster, queue, inbox, binder, evictor, writer, recorder, metrics, policy } = options;
   const { now = Date.now } = options;
   let start = 0;
 
@@ -59,7 +58,7 @@ function createStep(options: LoopOptions, fail: (error: unknown) => void): (key:
     const app = cluster.apps.get(key);
     if (!app || app.nodeName) return queue.remove(key);
     const startedAt = performance.now();
-    const decision = placeApp(app, cluster, { policy, random, start, now: now() });
+    const decision = placeApp(app, cluster, { policy, random: Math.random, start, now: now() });
     metrics.decided(resultOf(decision), performance.now() - startedAt);
     if (decision.kind === "bind") {
       start = (start + decision.examined) % Math.max(1, cluster.snapshot.nodes.length);

@@ -7,6 +7,9 @@ export const wholeNode = 100_000;
 /** What an app without a cap counts in scores: ten of them should run on ten nodes rather than on one. */
 export const leastForSpreading = 1000;
 
+/** The shares of a node, and their fields in a spec. */
+export const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;
+
 /** Converts percent to points, rounded up, so that no app gets more than was counted. */
 export function toPoints(percent: number): number {
   // 12.3 * 1000 is 12300.000000000002, which must not become 12301.

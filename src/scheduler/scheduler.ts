@@ -8,7 +8,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Controller } from "../kube/controller.ts";
-import { createHub, type Followers, type Hub } from "../kube/follower.ts";
+import type { Followers, Hub } from "../kube/follower.ts";
 import type { Leadership } from "../kube/leader.ts";
 import { createObservedClock } from "../kube/observed-clock.ts";
 import { leases } from "../kube/resources.ts";
@@ -23,7 +23,6 @@ import { createSchedulerMetrics, type SchedulerMetrics } from "./metrics.ts";
 import { createNodeLossHandler, createNodePresences } from "./node-loss/node-loss.ts";
 import { isOverQuota } from "./namespaces/namespaces.ts";
 import { SchedulingQueue } from "./queue/queue.ts";
-import { seededRandom } from "./seeded-random.ts";
 import { ClusterState, type NodeLiveness } from "./state/state.ts";
 import type { Policy, SchedulerApp } from "./types.ts";
 import {
@@ -40,8 +39,7 @@ import {
 export interface SchedulerOptions {
   client: KubeClient;
   log: Logger;
-  /** What the process follows; default: a hub of its own. */
-  hub?: Hub;
+  hub: Hub;
   /** The source of its events. */
   identity: string;
   schedulerName: string;
@@ -52,8 +50,6 @@ export interface SchedulerOptions {
   defaultTolerationMs?: number;
   /** How long a node may be silent before it is lost; by default as long as its Lease lasts, 40 s. */
   nodeGraceMs?: number;
-  /** Seeds the choice among nodes of equal score. */
-  seed?: number;
   tickMs?: number;
 }
 
@@ -61,15 +57,14 @@ export interface SchedulerOptions {
 const lastEventsMs = 2000;
 
 export function createSchedulerController(options: SchedulerOptions): Controller {
-  const { client, log, schedulerName, nodeGraceMs, tickMs = 1000 } = options;
+  const { schedulerName, nodeGraceMs, tickMs = 1000 } = options;
   const observedClock = createObservedClock();
   const clocks = () => ({ observed: observedClock.now(), wall: Date.now() });
   const cluster = new ClusterState({ schedulerName, clocks, nodeGraceMs });
   const queue = new SchedulingQueue();
   const inbox = createInbox(cluster, queue);
-  const followers = followCluster(options.hub ?? createHub(client, log), cluster, () => inbox.notify());
+  const followers = followCluster(options.hub, cluster, () => inbox.notify());
   const metrics = createSchedulerMetrics();
-  const random = seededRandom(options.seed ?? Date.now());
   let leader: Leader | undefined;
 
   const tick = () => {
@@ -96,7 +91,7 @@ export function createSchedulerController(options: SchedulerOptions): Controller
     async lead(leadership) {
       while (!followers.ready && !leadership.signal.aborted) await inbox.wait(1000, leadership.signal);
       const observed = () => observedClock.now();
-      const parts = { options, cluster, queue, inbox, followers, metrics, random, observed };
+      const parts = { options, cluster, queue, inbox, followers, metrics, observed };
       const current = createLeader(parts, leadership);
       leader = current;
       try {
@@ -129,14 +124,13 @@ interface LeaderParts {
   inbox: Inbox;
   followers: Followers;
   metrics: SchedulerMetrics;
-  random: () => number;
   /** Milliseconds during which the Leases could be watched. */
   observed: () => number;
 }
 
 /** Connects the loop to everything that writes. */
 function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leadership): Leader {
-  const { options, cluster, queue, inbox, followers, metrics, random, observed } = parts;
+  const { options, cluster, queue, inbox, followers, metrics, observed } = parts;
   const { client, log, identity, schedulerName, policy, maxBindsInFlight = maxBinds, defaultTolerationMs } =
     options;
   const recorder = createEventRecorder({ client, component: schedulerName, node: identity, log });
@@ -167,7 +161,7 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
       rules.tick(grown);
     },
     async run() {
-      await runLoop({ ...shared, queue, inbox, binder, evictor, policy, random, maxBindsInFlight }, signal);
+      await runLoop({ ...shared, queue, inbox, binder, evictor, policy, maxBindsInFlight }, signal);
       // Binds in flight end with the signal; only then are all outcomes known.
       while (binder.inFlight > 0) await pause(10);
     },

@@ -11,7 +11,7 @@
 import { setLabels } from "../api/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Controller } from "../kube/controller.ts";
-import { createHub, type Hub } from "../kube/follower.ts";
+import type { Hub } from "../kube/follower.ts";
 import type { Leadership } from "../kube/leader.ts";
 import { createObservedClock } from "../kube/observed-clock.ts";
 import { leases, ncapps } from "../kube/resources.ts";
@@ -33,8 +33,7 @@ import { createSetWriter } from "./write.ts";
 export interface SetsOptions {
   client: KubeClient;
   log: Logger;
-  /** What the process follows; default: a hub of its own. */
-  hub?: Hub;
+  hub: Hub;
   /** Identifies this process in events. */
   identity: string;
   /** How long a node may be silent before it is lost; by default as long as its Lease lasts, 40 s. */
@@ -49,7 +48,7 @@ const component = "nckubelet-sets";
 const lastEventsMs = 2000;
 
 export function createSetsController(options: SetsOptions): Controller {
-  const { client, log, identity, nodeGraceMs, tickMs = 1000, settleMs = 100 } = options;
+  const { client, log, hub, identity, nodeGraceMs, tickMs = 1000, settleMs = 100 } = options;
   const observed = createObservedClock();
   const clocks = () => ({ observed: observed.now(), wall: Date.now() });
   /** Tells the leader's queue that a set may have changed. */
@@ -59,7 +58,7 @@ export function createSetsController(options: SetsOptions): Controller {
     for (const set of store.sets.values()) onSet(keyOf(set));
   };
   const nodes = createNodes(clocks, tellAll, nodeGraceMs);
-  const followers = followSets(options.hub ?? createHub(client, log), { store, nodes });
+  const followers = followSets(hub, { store, nodes });
   let leading = false;
 
   const lead = async ({ signal, isLeader }: Leadership) => {

@@ -7,6 +7,7 @@ import { createKubeClient, type KubeClient, type KubeRequest } from "../../src/k
 import { lead } from "../../src/kube/leader.ts";
 import { ncapps, ncappsets, resourcePath } from "../../src/kube/resources.ts";
 import { followList, listAll } from "../../src/kube/watch/watch.ts";
+import { createHub } from "../../src/kube/follower.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { createSetsController } from "../../src/sets/sets.ts";
 import { setSpecWith, setWith } from "../api/set-samples.ts";
@@ -41,7 +42,13 @@ export async function startSets({ kubeconfig, elect = false, onWrite }: SetsOpti
       return answer;
     },
   };
-  const controller = createSetsController({ client: watched, log: silentLogger, identity, settleMs: 20 });
+  const controller = createSetsController({
+    client: watched,
+    hub: createHub(watched, silentLogger),
+    log: silentLogger,
+    identity,
+    settleMs: 20,
+  });
   const election = { namespace: systemNamespace, name: "sets-test", identity, log: silentLogger };
   const times = { leaseSeconds: 4, renewDeadlineMs: 2500, retryMs: 500 };
   const running = Promise.allSettled([

@@ -4,7 +4,7 @@ import { createObservedClock } from "../../src/kube/observed-clock.ts";
 
 test("the observed clock stands still while nothing can be watched and while the process is suspended", () => {
   const clock = { now: 0 };
-  const observedClock = createObservedClock({ now: () => clock.now, longestStepMs: 3000 });
+  const observedClock = createObservedClock(() => clock.now);
   const pass = (ms: number, looking: boolean) => {
     clock.now += ms;
     observedClock.tick(looking);

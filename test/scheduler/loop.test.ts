@@ -23,7 +23,6 @@ test("an unexpected error in a bind ends the loop, not the process", async () =>
     writer: unused as LoopOptions["writer"],
     recorder: unused as LoopOptions["recorder"],
     policy: "spread" as const,
-    random: () => 0,
     maxBindsInFlight: 1,
   };
   apply("web");

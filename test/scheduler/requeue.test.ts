@@ -11,7 +11,7 @@ import { createTestCluster } from "./test-cluster.ts";
 function createScene(nodes: string[]) {
   const scene = createTestCluster(nodes);
   const { cluster, clock } = scene;
-  const queue = new SchedulingQueue({ now: () => clock.now });
+  const queue = new SchedulingQueue(() => clock.now);
   const inbox = createInbox(cluster, queue);
   /** Tries all that are active; the names of those that would be bound. */
   const tryAll = () => {

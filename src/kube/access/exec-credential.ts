@@ -70,7 +70,7 @@ export async function runExecPlugin(
   const info = {
     apiVersion: plugin.apiVersion,
     kind: "ExecCredential",
-    spec: { interactive: false, cluster: plugin.provideClusterInfo ? clusterInfo : undefined },
+    spec: { interactive: false, cluster: clusterInfo },
   };
   const childEnv = { ...env, ...plugin.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
   return parseCredential(await runCommand(plugin, childEnv, timeoutMs), plugin);

@@ -64,20 +64,20 @@ export interface ClientOptions {
   maxInFlight?: number;
   reserved?: number;
   retries?: number;
-  /** If the server requests a longer wait, the request is not retried here; the error contains the wait. */
-  maxRetryAfterMs?: number;
   onRequest?: (report: RequestReport) => void;
-  now?: () => number;
   transport?: Transport;
 }
 
+/** If the server requests a longer wait, the request is not retried here; the error contains the wait. */
+const maxRetryAfterMs = 30_000;
+
 export function createKubeClient(access: KubeAccess, options: ClientOptions = {}): KubeClient {
-  const { timeoutMs = 30_000, maxBodyBytes = 16 << 20, retries = 3, maxRetryAfterMs = 30_000 } = options;
-  const { connectTimeoutMs, userAgent = "nckubelet", now = Date.now, onRequest } = options;
+  const { timeoutMs = 30_000, maxBodyBytes = 16 << 20, retries = 3 } = options;
+  const { connectTimeoutMs, userAgent = "nckubelet", onRequest } = options;
   const { server } = access;
   const limiter = createLimiter({ maxInFlight: options.maxInFlight ?? 8, reserved: options.reserved ?? 3 });
   const transport = options.transport ?? createTransport(access, { connectTimeoutMs });
-  const context = { access, transport, onRequest, now };
+  const context = { access, transport, onRequest };
 
   /** A credential may have been replaced after it was read, so a 401 is retried once. */
   const send: Send = async (call, deadline, use) => {

@@ -1,5 +1,6 @@
 /** One request and its answer, with a deadline for both; every failure becomes a KubeError. */
 import { orAborted } from "../../lib/sleep.ts";
+import { steadyNow } from "../../lib/time.ts";
 import type { KubeAccess } from "../access/access.ts";
 import type { Asked } from "./answer.ts";
 import type { Call } from "./call.ts";
@@ -11,7 +12,6 @@ export interface ExchangeContext {
   access: KubeAccess;
   transport: Transport;
   onRequest?: (report: RequestReport) => void;
-  now: () => number;
 }
 
 export interface RequestReport {
@@ -47,12 +47,12 @@ export function startDeadline(ms: number, outer?: AbortSignal): Deadline {
 
 /** Sends a call with current credentials, and passes the answer to `use` under the same deadline. */
 export async function exchange<T>(
-  { access, transport, onRequest, now }: ExchangeContext,
+  { access, transport, onRequest }: ExchangeContext,
   { asked, verb, resource, path, headers, body }: Call,
   deadline: Deadline,
   use: (response: TransportResponse) => Promise<T>,
 ): Promise<T> {
-  const startedAt = now();
+  const startedAt = steadyNow();
   let response: TransportResponse | undefined;
   try {
     const { tls, headers: authHeaders } = await orAborted(credentials(access, asked), deadline.signal);
@@ -69,7 +69,7 @@ export async function exchange<T>(
   } catch (error) {
     throw asKubeError(error, asked, deadline, response?.status);
   } finally {
-    onRequest?.({ verb, resource, code: response?.status ?? 0, durationMs: now() - startedAt });
+    onRequest?.({ verb, resource, code: response?.status ?? 0, durationMs: steadyNow() - startedAt });
   }
 }
 

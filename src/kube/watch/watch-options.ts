@@ -38,8 +38,6 @@ export interface FollowOptions<T> extends Selection<T> {
   silenceMs?: number;
   /** When to try again what the server rejected: the field selector, the streaming list. */
   rejectedRetryMs?: number;
-  /** A watch that the server ended sooner, without a line, counts as failed. */
-  shortWatchMs?: number;
   backoff?: Backoff;
   /**
    * Calls back when the server has answered any other request; the returned function cancels that. A follower that waits because
@@ -58,7 +56,6 @@ export function withDefaults<T>(options: FollowOptions<T>) {
     relistMs: options.relistMs ?? 300_000,
     relistRetryMs: options.relistRetryMs ?? 30_000,
     silenceMs: options.silenceMs ?? 90_000,
-    shortWatchMs: options.shortWatchMs ?? 1_000,
     streaming: options.streaming ?? false,
     streamPatience: options.streamPatience ?? { silenceMs: 10_000, dueMs: 60_000 },
     rejectedRetryMs,

@@ -10,6 +10,9 @@ import { streamList } from "./stream-list.ts";
 import { openWatch, type WatchLine, type WatchStream } from "./watch-stream.ts";
 import { asStatus, type KubeObject } from "../wire.ts";
 
+/** A watch that the server ended sooner, without a line, counts as failed. */
+const shortWatchMs = 1000;
+
 /** Equals the longest delay of the backoff. */
 const longestRetryMs = 30_000;
 
@@ -140,7 +143,7 @@ export function createSteps<T extends KubeObject>(
         return { next: { at: "list", resumeFrom: resourceVersion } };
       }
       onRestart(line);
-      const lived = state.healthy || now() - state.openedAt >= settings.shortWatchMs;
+      const lived = state.healthy || now() - state.openedAt >= shortWatchMs;
       if (lived) backoff.reset();
       // No server promises bookmarks, so silence alone is not an error: reopening the watch shows whether there is one.
       if (lived || line === "silent") return { next: reopen };

@@ -30,13 +30,14 @@ export interface WatchLimits {
 export interface WatchStreamOptions extends WatchLimits {
   path: string;
   query: Query;
-  maxLineBytes?: number;
   signal: AbortSignal;
 }
 
+const maxLineBytes = 16 << 20;
+
 /** Resolves when the server has accepted the watch. */
 export async function openWatch(client: KubeClient, options: WatchStreamOptions): Promise<WatchStream> {
-  const { path, query, maxLineBytes = 16 << 20, signal } = options;
+  const { path, query, signal } = options;
   let { silenceMs } = options;
   const controller = new AbortController();
   let givenUp: "silent" | "due" | undefined;

@@ -2,7 +2,7 @@
 import type { V1LimitRange } from "@kubernetes/client-node";
 import { limitRangeKeys, limitRangeType } from "../../api/names.ts";
 import type { Wire } from "../../kube/wire.ts";
-import { formatPoints, parseQuantity } from "../points.ts";
+import { formatPoints, parseQuantity, shares } from "../points.ts";
 import type { SchedulerApp } from "../types.ts";
 
 export interface LimitRule {
@@ -26,8 +26,6 @@ export interface WrittenCaps {
 
 /** The app with the caps that it will have, and those that its spec does not have yet; or why it is refused. */
 export type Limited = { app: SchedulerApp; defaults: WrittenCaps } | { refusal: string };
-
-const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;
 
 /** Reads the rules for NCApps; most rules are for Pods. */
 export function readLimitRange({ metadata, spec }: Wire<V1LimitRange>): LimitRule[] {

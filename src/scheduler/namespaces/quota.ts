@@ -2,7 +2,7 @@
 import type { V1ResourceQuota } from "@kubernetes/client-node";
 import { quotaKeys } from "../../api/names.ts";
 import type { Wire } from "../../kube/wire.ts";
-import { formatPoints, formatQuantity, parseQuantity } from "../points.ts";
+import { formatPoints, formatQuantity, parseQuantity, shares } from "../points.ts";
 import type { SchedulerApp } from "../types.ts";
 
 export interface Quota {
@@ -21,8 +21,6 @@ export interface Points {
   cpu: number;
   mem: number;
 }
-
-const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;
 
 /** Returns undefined if the quota does not apply to NCApps. Scopes select Pods, so a quota with a scope does not. */
 export function readQuota({ metadata, spec, status }: Wire<V1ResourceQuota>): Quota | undefined {

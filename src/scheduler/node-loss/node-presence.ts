@@ -13,9 +13,10 @@ export interface NodePresencesOptions {
   /** Milliseconds during which the Leases could be watched. */
   observed: () => number;
   defaultTolerationMs?: number;
-  /** How long a node may have no Lease before its agent counts as gone: an agent creates a missing Lease within seconds. */
-  missingMs?: number;
 }
+
+/** How long a node may have no Lease before its agent counts as gone: an agent creates a missing Lease within seconds. */
+const missingMs = 40_000;
 
 const unreachable = unreachableKeys.map((key): Taint => ({ key, effect: "NoExecute" }));
 
@@ -25,7 +26,7 @@ export function lossTolerationMs({ placement }: SchedulerApp, defaultMs: number 
 }
 
 export function createNodePresences(options: NodePresencesOptions): NodePresences {
-  const { observed, defaultTolerationMs, missingMs = 40_000 } = options;
+  const { observed, defaultTolerationMs } = options;
   let known = new Map<string, NodeLiveness>();
   let isPaused = false;
   /** Since when nodes that apps wait for have had no Lease. */

@@ -9,8 +9,8 @@
  */
 import { isMovable, type Snapshot } from "../state/state.ts";
 import type { NodeEntry } from "../node-entry.ts";
-import { fits } from "./choose-node.ts";
-import type { Policy, SchedulerApp } from "../types.ts";
+import { fits, type PlaceOptions } from "./choose-node.ts";
+import type { SchedulerApp } from "../types.ts";
 
 export interface Preemption {
   node: string;
@@ -18,18 +18,10 @@ export interface Preemption {
   victims: SchedulerApp[];
 }
 
-export interface PreemptOptions {
-  policy: Policy;
-  now: number;
-  start?: number;
-  /** How many options are enough in a cluster of this size. */
-  enough?: (nodes: number) => number;
-}
-
 export function preempt(
   app: SchedulerApp,
   snapshot: Snapshot,
-  options: PreemptOptions,
+  options: Omit<PlaceOptions, "random">,
 ): Preemption | undefined {
   const { policy, now, start = 0, enough = (nodes) => Math.max(100, nodes / 10) } = options;
   const { nodes } = snapshot;

@@ -25,21 +25,14 @@ interface QueueEntry {
   helpedBy: readonly ClusterEvent[];
 }
 
+const initialBackoffMs = 1000;
+const maxBackoffMs = 10_000;
+/** How long an app is parked at most. */
+const flushMs = 300_000;
 const evictionMemoryMs = 600_000;
-
-export interface QueueOptions {
-  now?: () => number;
-  initialBackoffMs?: number;
-  maxBackoffMs?: number;
-  /** How long an app is parked at most. */
-  flushMs?: number;
-}
 
 export class SchedulingQueue {
   readonly #now: () => number;
-  readonly #initialMs: number;
-  readonly #maxMs: number;
-  readonly #flushMs: number;
   readonly #entries = new Map<string, QueueEntry>();
   readonly #active = new Heap<QueueEntry>(comesFirst);
   readonly #backoff = new Heap<QueueEntry>((a, b) => a.readyAt < b.readyAt);
@@ -47,12 +40,8 @@ export class SchedulingQueue {
   /** Evictions of each app in a row, and the last one. */
   readonly #evictions = new Map<string, { count: number; at: number }>();
 
-  constructor(options: QueueOptions = {}) {
-    const { now = steadyNow, initialBackoffMs = 1000, maxBackoffMs = 10_000, flushMs = 300_000 } = options;
+  constructor(now: () => number = steadyNow) {
     this.#now = now;
-    this.#initialMs = initialBackoffMs;
-    this.#maxMs = maxBackoffMs;
-    this.#flushMs = flushMs;
   }
 
   get sizes(): { active: number; backoff: number; parked: number } {
@@ -161,7 +150,7 @@ export class SchedulingQueue {
     const [oldest] = this.#parked;
     const dueAt = Math.min(
       this.#backoff.peek()?.readyAt ?? Infinity,
-      (oldest?.parkedAt ?? Infinity) + this.#flushMs,
+      (oldest?.parkedAt ?? Infinity) + flushMs,
     );
     return Math.max(0, dueAt - this.#now());
   }
@@ -176,7 +165,7 @@ export class SchedulingQueue {
     }
     // A Set iterates in the order in which they were parked.
     for (const entry of this.#parked) {
-      if (entry.parkedAt + this.#flushMs > this.#now()) break;
+      if (entry.parkedAt + flushMs > this.#now()) break;
       this.#move(entry, "active");
     }
   }
@@ -194,7 +183,7 @@ export class SchedulingQueue {
   }
 
   #delay({ attempts }: QueueEntry): number {
-    return Math.min(this.#maxMs, this.#initialMs * 2 ** Math.max(0, Math.min(attempts, 20) - 1));
+    return Math.min(maxBackoffMs, initialBackoffMs * 2 ** Math.max(0, Math.min(attempts, 20) - 1));
   }
 }
 

@@ -22,9 +22,9 @@ export class Accounts {
   place(app: SchedulerApp, nodeName: string): void {
     const before = this.snapshot.nodeOf(app.key);
     const placed = before?.apps.get(app.key);
-    if (placed) this.usage.subtract(placed);
+    if (placed) this.usage.count(placed, -1);
     this.snapshot.place(app, nodeName);
-    this.usage.add(app);
+    this.usage.count(app, 1);
     if (before && placed && (before.name !== nodeName || shrank(placed, app))) {
       this.#emitFreed(app.namespace, before.name);
     }
@@ -34,7 +34,7 @@ export class Accounts {
     const placed = this.snapshot.nodeOf(key)?.apps.get(key);
     const node = this.snapshot.remove(key);
     if (!placed || !node) return;
-    this.usage.subtract(placed);
+    this.usage.count(placed, -1);
     this.#emitFreed(placed.namespace, node.name);
   }
 
@@ -87,15 +87,8 @@ class NamespaceUsage {
     return { cpu, mem };
   }
 
-  add(app: SchedulerApp): void {
-    this.#count(app, 1);
-  }
-
-  subtract(app: SchedulerApp): void {
-    this.#count(app, -1);
-  }
-
-  #count({ namespace, cpu, mem }: SchedulerApp, sign: 1 | -1): void {
+  /** `sign` is -1 for an app that counts no more. */
+  count({ namespace, cpu, mem }: SchedulerApp, sign: 1 | -1): void {
     const before = this.#sums.get(namespace) ?? { cpu: 0, mem: 0, apps: 0 };
     const sum = { cpu: before.cpu + sign * cpu, mem: before.mem + sign * mem, apps: before.apps + sign };
     if (sum.apps === 0) this.#sums.delete(namespace);

@@ -50,21 +50,18 @@ export class FitTable {
   }
 }
 
+const maxTables = 256;
+
 /** The tables of the most recently used placements. */
 export class FitCache {
   readonly #tables = new Map<string, FitTable>();
-  readonly #max: number;
-
-  constructor(max = 256) {
-    this.#max = max;
-  }
 
   for(placement: Placement, policy: Policy): FitTable {
     const key = policy + placement.key;
     const table = this.#tables.get(key) ?? new FitTable(placement, policy);
     this.#tables.delete(key);
     this.#tables.set(key, table);
-    if (this.#tables.size > this.#max) this.#tables.delete(this.#tables.keys().next().value!);
+    if (this.#tables.size > maxTables) this.#tables.delete(this.#tables.keys().next().value!);
     return table;
   }
 }

@@ -18,8 +18,6 @@ import { hashLabel } from "./revisions.ts";
 const caps = ["cpuPCT", "memPCT"] as const;
 
 export interface Renderer {
-  /** Returns the mark of what the set writes into an app: a hash, and which caps are its own. */
-  mark(revision: Revision, node: Node | undefined): string;
   /** Reports whether the set has written this revision into the app, for this node. */
   isCurrent(app: App, revision: Revision, node: Node | undefined): boolean;
   create(name: string, revision: Revision, node: Node | undefined): NewApp;
@@ -55,7 +53,8 @@ export function createRenderer(set: AppSet, { pinned, now }: { pinned: boolean; 
     const spec = withDefaults(templateSpec, patched) as NCAppSpec;
     return pinned && node ? pinTo(node.name, spec) : spec;
   };
-  const mark: Renderer["mark"] = (revision, node) => {
+  /** Returns the mark of what the set writes into an app: a hash, and which caps are its own. */
+  const mark = (revision: Revision, node: Node | undefined): string => {
     const { key, patches } = overridesOf(node);
     let texts = marks.get(revision);
     if (!texts) marks.set(revision, texts = new Map());
@@ -73,7 +72,6 @@ export function createRenderer(set: AppSet, { pinned, now }: { pinned: boolean; 
   });
 
   return {
-    mark,
     isCurrent: ({ metadata }, revision, node) =>
       metadata.labels?.[setLabels.revision] === hashLabel(revision) &&
       metadata.annotations?.[annotations.written] === mark(revision, node),

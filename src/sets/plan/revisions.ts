@@ -15,7 +15,6 @@ import { canonical, hashOf, revisionName } from "./names.ts";
 export interface Revisions {
   /** The revision of the template; undefined until it exists. */
   update?: Revision;
-  updateName: string;
   byName: ReadonlyMap<string, Revision>;
   byHash: ReadonlyMap<string, Revision>;
   collisionCount: number;
@@ -38,7 +37,7 @@ export function findRevisions({ set, revisions, revisionNamed }: World): Revisio
     const actions: Action[] = isNewest
       ? []
       : [{ kind: "renumberRevision", revision: update, number: newest + 1 }];
-    return { ...known, update, updateName: update.metadata.name, actions };
+    return { ...known, update, actions };
   }
   for (;; known.collisionCount++) {
     const hash = hashOf(known.collisionCount > 0 ? [template, known.collisionCount] : template);
@@ -46,11 +45,11 @@ export function findRevisions({ set, revisions, revisionNamed }: World): Revisio
     const other = revisionNamed(name);
     if (!other) {
       const action: Action = { kind: "createRevision", name, hash, revision: newest + 1, data: template };
-      return { ...known, updateName: name, actions: [action] };
+      return { ...known, actions: [action] };
     }
     // Of a set with this name that was deleted without its apps.
     if (!hasController(other) && other.data && text(other.data) === text(template)) {
-      return { ...known, updateName: name, actions: [{ kind: "adoptRevision", revision: other }] };
+      return { ...known, actions: [{ kind: "adoptRevision", revision: other }] };
     }
   }
 }

@@ -11,7 +11,7 @@ import { planNodeLoss } from "../../../src/scheduler/node-loss/plan.ts";
 import { chooseNode } from "../../../src/scheduler/place/choose-node.ts";
 import { preempt } from "../../../src/scheduler/place/preempt.ts";
 import { allRefusals } from "../../../src/scheduler/place/refusals.ts";
-import { seededRandom } from "../../../src/scheduler/seeded-random.ts";
+import { seededRandom } from "../../random.ts";
 import type { Policy, SchedulerApp, Taint } from "../../../src/scheduler/types.ts";
 import { mostly, runs } from "../../properties.ts";
 import { type AppShape, appShape, appsOf, type NodeShape, nodeShape, nodesOf } from "../mixed-cluster.ts";

@@ -6,7 +6,6 @@ import { Heap } from "../../../src/scheduler/queue/heap.ts";
 import { SchedulingQueue } from "../../../src/scheduler/queue/queue.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { runs } from "../../properties.ts";
-import { waitFor } from "../../wait-for.ts";
 
 /** The events that help an app which these filters refused. */
 const helping = (...names: string[]) =>
@@ -14,7 +13,7 @@ const helping = (...names: string[]) =>
 
 function createQueue() {
   const clock = { now: 0 };
-  const queue = new SchedulingQueue({ now: () => clock.now });
+  const queue = new SchedulingQueue(() => clock.now);
   const add = (key: string, priority = 0, createdAt = 0, changed = false) =>
     queue.add({ key, priority, createdAt }, changed);
   const takeAll = () => {
@@ -152,17 +151,16 @@ test("a parked app is tried again after five minutes in any case", () => {
   assert.equal(queue.take(), "a");
 });
 
-test("setting the clock back does not extend the backoff", async () => {
+test("setting the clock back does not extend the backoff", () => {
   using clock = takeMachineClock();
-  const queue = new SchedulingQueue({ initialBackoffMs: 1, flushMs: 1 });
+  const queue = new SchedulingQueue();
   for (const key of ["failed", "parked"]) queue.add({ key, priority: 0, createdAt: 0 }, false);
   queue.take();
   queue.take();
-  queue.retryLater("failed");
   queue.park("parked", []);
   clock.setBack(3_600_000);
-  assert.ok(queue.waitMs() <= 1, `waits for ${queue.waitMs()} ms`);
-  const taken = new Set<string>();
-  await waitFor("both are tried again", () => taken.add(queue.take() ?? "").size === 3, 5000);
-  assert.deepEqual([...taken].sort(), ["", "failed", "parked"]);
+  assert.ok(queue.waitMs() <= 300_000, `parked for ${queue.waitMs()} ms`);
+  queue.retryLater("failed");
+  clock.setBack(3_600_000);
+  assert.ok(queue.waitMs() <= 1000, `waits for ${queue.waitMs()} ms`);
 });
