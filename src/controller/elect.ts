@@ -23,14 +23,14 @@ export async function leadTogether(
   signal: AbortSignal,
   onTerm: (isLeading: boolean) => void = () => {},
 ): Promise<void> {
-  const [{ lease }, ...others] = elected as [Elected, ...Elected[]];
+  const [first, ...others] = elected as [Elected, ...Elected[]];
   const work = async (leadership: Leadership) => {
     onTerm(true);
     // The predecessor worked only while it held the first Lease, which has expired: it cannot use the others any more.
     const election = { ...options, ended: leadership.predecessor };
     try {
       await workTogether([
-        { name: elected[0]!.controller.name, lead: (term) => elected[0]!.controller.lead(term) },
+        first.controller,
         ...others.map(({ controller, lease }) => ({
           name: controller.name,
           lead: (term: Leadership) =>
@@ -46,7 +46,7 @@ export async function leadTogether(
       onTerm(false);
     }
   };
-  await lead(client, { ...options, name: lease }, work, signal);
+  await lead(client, { ...options, name: first.lease }, work, signal);
 }
 
 /** Leads with all of them until the leadership ends. One that ends earlier, or fails, ends them all. */

@@ -10,32 +10,20 @@ export interface KubeResource {
 }
 
 /** A test compares this with the names in src/api, which this layer must not import. */
-export const ncapps: KubeResource = define("app.example.com", "v1alpha1", "ncapps", "NCApp", true);
-export const ncappsets: KubeResource = define("app.example.com", "v1alpha1", "ncappsets", "NCAppSet", true);
-export const controllerRevisions: KubeResource = define(
-  "apps",
-  "v1",
-  "controllerrevisions",
-  "ControllerRevision",
-  true,
-);
-export const nodes: KubeResource = define("", "v1", "nodes", "Node", false);
-export const namespaces: KubeResource = define("", "v1", "namespaces", "Namespace", false);
-export const pods: KubeResource = define("", "v1", "pods", "Pod", true);
-export const events: KubeResource = define("", "v1", "events", "Event", true);
-export const secrets: KubeResource = define("", "v1", "secrets", "Secret", true);
-export const configMaps: KubeResource = define("", "v1", "configmaps", "ConfigMap", true);
-export const leases: KubeResource = define("coordination.k8s.io", "v1", "leases", "Lease", true);
-export const priorityClasses: KubeResource = define(
-  "scheduling.k8s.io",
-  "v1",
-  "priorityclasses",
-  "PriorityClass",
-  false,
-);
-export const resourceQuotas: KubeResource = define("", "v1", "resourcequotas", "ResourceQuota", true);
-export const limitRanges: KubeResource = define("", "v1", "limitranges", "LimitRange", true);
-export const crds: KubeResource = define(
+export const ncapps = define("app.example.com", "v1alpha1", "ncapps", "NCApp", true);
+export const ncappsets = define("app.example.com", "v1alpha1", "ncappsets", "NCAppSet", true);
+export const controllerRevisions = define("apps", "v1", "controllerrevisions", "ControllerRevision", true);
+export const nodes = define("", "v1", "nodes", "Node", false);
+export const namespaces = define("", "v1", "namespaces", "Namespace", false);
+export const pods = define("", "v1", "pods", "Pod", true);
+export const events = define("", "v1", "events", "Event", true);
+export const secrets = define("", "v1", "secrets", "Secret", true);
+export const configMaps = define("", "v1", "configmaps", "ConfigMap", true);
+export const leases = define("coordination.k8s.io", "v1", "leases", "Lease", true);
+export const priorityClasses = define("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false);
+export const resourceQuotas = define("", "v1", "resourcequotas", "ResourceQuota", true);
+export const limitRanges = define("", "v1", "limitranges", "LimitRange", true);
+export const crds = define(
   "apiextensions.k8s.io",
   "v1",
   "customresourcedefinitions",

@@ -18,7 +18,12 @@ export interface Inbox {
 
 export function createInbox(cluster: ClusterState, queue: SchedulingQueue): Inbox {
   let events: EventSubjects = new Map();
-  const { notify, wait } = createNotifier();
+  let notified = false;
+  let wake = () => {};
+  const notify = () => {
+    notified = true;
+    wake();
+  };
   cluster.listener = {
     onWaiting(app, changed) {
       queue.add(app, changed);
@@ -39,18 +44,6 @@ export function createInbox(cluster: ClusterState, queue: SchedulingQueue): Inbo
       return taken;
     },
     notify,
-    wait,
-  };
-}
-
-function createNotifier(): Pick<Inbox, "notify" | "wait"> {
-  let notified = false;
-  let wake: (() => void) | undefined;
-  return {
-    notify() {
-      notified = true;
-      wake?.();
-    },
     async wait(ms, signal) {
       if (!notified) {
         const waking = new AbortController();

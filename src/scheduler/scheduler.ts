@@ -148,17 +148,17 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
   });
   const evictor = createEvictor({ ...shared, onTaintEviction: (key) => queue.delayEvicted(key) });
   const presences = createNodePresences({ observed, defaultTolerationMs });
-  const losses = createNodeLossHandler({ ...shared, evictor, presences, defaultTolerationMs });
+  const handleLosses = createNodeLossHandler({ ...shared, evictor, presences, defaultTolerationMs });
   const holds = createFinalizerWriter({ ...shared, presenceOf: presences.of });
   cluster.onAppChanged = holds.check;
-  const quotas = createQuotaWriter(client, shared);
-  const rules = createRuleReporter(shared);
+  const writeQuotas = createQuotaWriter(client, shared);
+  const reportRules = createRuleReporter(shared);
   return {
     tick(nodes, grown) {
-      losses.tick(followers.sees(leases) ? nodes : undefined);
+      handleLosses(followers.sees(leases) ? nodes : undefined);
       holds.tick();
-      quotas.tick();
-      rules.tick(grown);
+      writeQuotas();
+      reportRules(grown);
     },
     async run() {
       await runLoop({ ...shared, queue, inbox, binder, evictor, policy, maxBindsInFlight }, signal);

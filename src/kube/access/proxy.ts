@@ -53,10 +53,6 @@ function isInRange(host: string, range: string): boolean {
   }
   const block = new BlockList();
   block.addSubnet(base, Number(bits), familyOf(base));
-  return isWithin(block, host);
-}
-
-function isWithin(block: BlockList, host: string): boolean {
   return isIP(host) !== 0 && block.check(host, familyOf(host));
 }
 

@@ -1,5 +1,6 @@
 /** Turns an HTTP answer into an object, or into a KubeError that describes the answer. */
 import { Buffer } from "node:buffer";
+import { STATUS_CODES } from "node:http";
 import { KubeError } from "../kube-error.ts";
 import type { TransportResponse } from "./transport.ts";
 import { asStatus } from "../wire.ts";
@@ -60,7 +61,7 @@ function refusal(asked: Asked, response: TransportResponse, text: string): KubeE
   return new KubeError(detail, {
     ...asked,
     status: response.status,
-    reason: status?.reason || (reasons[response.status] ?? "HTTPError"),
+    reason: status?.reason || reasonOf(response.status),
     retryAfterMs: retryAfter(header(response, "retry-after")),
   });
 }
@@ -85,20 +86,12 @@ function parse(asked: Asked, { status }: TransportResponse, text: string): unkno
   throw new KubeError(`no object but ${excerpt(text)}`, { ...asked, status, reason: "BadAnswer" });
 }
 
-/** For answers without a Status, from proxies and from the API server's own router. */
-const reasons: Record<number, string> = {
-  400: "BadRequest",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "NotFound",
-  409: "Conflict",
-  410: "Gone",
-  429: "TooManyRequests",
-  500: "InternalError",
-  502: "BadGateway",
-  503: "ServiceUnavailable",
-  504: "GatewayTimeout",
-};
+/** For answers without a Status, from proxies and from the API server's own router: 404 is `NotFound`. */
+function reasonOf(status: number): string {
+  // Kubernetes has a word of its own for this one.
+  if (status === 500) return "InternalError";
+  return STATUS_CODES[status]?.replaceAll(" ", "") ?? "HTTPError";
+}
 
 /** Parses seconds or a date. A wrong header must not silence the agent for years. */
 function retryAfter(value: string | undefined): number | undefined {

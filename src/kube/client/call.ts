@@ -17,10 +17,11 @@ export interface Call {
 }
 
 export interface CallInput {
-  method?: string;
+  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   path: string;
   query?: Query;
   body?: unknown;
+  /** Default: a merge patch for PATCH, else JSON. */
   contentType?: string;
 }
 

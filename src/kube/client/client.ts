@@ -11,7 +11,7 @@ import { sleep } from "../../lib/sleep.ts";
 import { steadyNow } from "../../lib/time.ts";
 import type { KubeAccess } from "../access/access.ts";
 import { decodeAnswer, expectStream } from "./answer.ts";
-import { type Call, prepareCall, type Query } from "./call.ts";
+import { type Call, type CallInput, prepareCall, type Query } from "./call.ts";
 import { type Deadline, exchange, readStream, type RequestReport, startDeadline } from "./exchange.ts";
 import { hasStatus, KubeError } from "../kube-error.ts";
 import { createLimiter, type Priority } from "./limiter.ts";
@@ -33,13 +33,7 @@ export interface KubeClient {
   close(): void;
 }
 
-export interface KubeRequest {
-  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  path: string;
-  query?: Query;
-  body?: unknown;
-  /** Default: a merge patch for PATCH, else JSON. */
-  contentType?: string;
+export interface KubeRequest extends CallInput {
   timeoutMs?: number;
   signal?: AbortSignal;
   priority?: Priority;

@@ -6,17 +6,12 @@ export interface Limiter {
   run<T>(priority: Priority, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
-interface Waiter {
-  priority: Priority;
-  start: () => void;
-}
-
 /**
  * Bounds the requests in flight. More urgent requests go first, in order of arrival within one priority. `low` never takes the
  * last `reserved` of them, so that an urgent request does not wait for many slow reports.
  */
 export function createLimiter({ maxInFlight, reserved }: { maxInFlight: number; reserved: number }): Limiter {
-  const waiting: Record<Priority, Waiter[]> = { high: [], normal: [], low: [] };
+  const waiting: Record<Priority, (() => void)[]> = { high: [], normal: [], low: [] };
   let busy = 0;
 
   const mayStart = (priority: Priority) => busy < (priority === "low" ? maxInFlight - reserved : maxInFlight);
@@ -24,13 +19,13 @@ export function createLimiter({ maxInFlight, reserved }: { maxInFlight: number; 
     for (const priority of ["high", "normal", "low"] as const) {
       while (waiting[priority].length > 0 && mayStart(priority)) {
         busy++;
-        waiting[priority].shift()!.start();
+        waiting[priority].shift()!();
       }
     }
   };
   return {
     async run(priority, work, signal) {
-      await waitForTurn(waiting[priority], priority, startNext, signal);
+      await waitForTurn(waiting[priority], startNext, signal);
       try {
         return await work();
       } finally {
@@ -42,23 +37,21 @@ export function createLimiter({ maxInFlight, reserved }: { maxInFlight: number; 
 }
 
 function waitForTurn(
-  queue: Waiter[],
-  priority: Priority,
+  queue: (() => void)[],
   startNext: () => void,
   signal?: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const leave = () => {
-      queue.splice(queue.indexOf(waiter), 1);
+      queue.splice(queue.indexOf(start), 1);
       reject(signal?.reason);
     };
     const start = () => {
       signal?.removeEventListener("abort", leave);
       resolve();
     };
-    const waiter = { priority, start };
-    queue.push(waiter);
+    queue.push(start);
     signal?.addEventListener("abort", leave, { once: true });
     startNext();
   });

@@ -7,7 +7,7 @@
  * Caveat: only connecting has a time limit here. All other deadlines are the caller's, through `signal`.
  */
 import { Agent, type Dispatcher, loadProxyAgent, request, type RequestOptions } from "../../lib/undici.ts";
-import type { TlsMaterial } from "../access/access.ts";
+import type { KubeAccess, TlsMaterial } from "../access/access.ts";
 
 export interface TransportRequest {
   method: string;
@@ -30,13 +30,11 @@ export interface Transport {
   close(): void;
 }
 
-export interface TransportOptions {
-  readonly server: URL;
-  readonly proxy?: URL;
-}
-
 /** The proxy of `access` may change. */
-export function createTransport(access: TransportOptions, { connectTimeoutMs = 10_000 } = {}): Transport {
+export function createTransport(
+  access: Pick<KubeAccess, "server" | "proxy">,
+  { connectTimeoutMs = 10_000 } = {},
+): Transport {
   let current: { tls: TlsMaterial; proxy?: string; dispatcher: Promise<Dispatcher> } | undefined;
 
   const close = () => {

@@ -3,7 +3,7 @@
  * from the API server's cache, one object at a time instead of a page.
  *
  * Guarantees: the result is complete and checked object by object, as that of `listAll`: it exists only if the server has marked the
- * end of the objects. A server that cannot do this is a value, and costs at most `patience`. What `filter` and `slim` leave out is
+ * end of the objects. A server that cannot do this costs at most `patience`. What `filter` and `slim` leave out is
  * dropped as it arrives.
  *
  * Servers that cannot: before 1.27 they reject `resourceVersionMatch` in a watch, later ones the parameter unless their feature gate
@@ -14,7 +14,7 @@ import type { KubeClient, Query } from "../client/client.ts";
 import { KubeError, wasRejected } from "../kube-error.ts";
 import { type Expected, objectKey, objectProblem, select, type Selection } from "../objects.ts";
 import { resourcePath } from "../resources.ts";
-import { asStatus, type Identified, type KubeObject } from "../wire.ts";
+import type { Identified, KubeObject } from "../wire.ts";
 import { isSelectorRefusal } from "./field-selector.ts";
 import type { Listed } from "./list.ts";
 import { openWatch, type WatchLimits, type WatchLine, type WatchStream } from "./watch-stream.ts";
@@ -27,20 +27,13 @@ export interface StreamListOptions<T> extends Expected, Selection<T> {
 }
 
 /** `stream` is the watch that follows the list. */
-export type StreamedList<T extends KubeObject> =
-  | Listed<T> & { kind: "listed"; stream: WatchStream }
-  | Unsupported;
+export type StreamedList<T extends KubeObject> = Listed<T> & { stream: WatchStream };
 
-interface Unsupported {
-  kind: "unsupported";
-  why: string;
-}
-
-/** Throws a KubeError if the server does not answer, or the connection breaks before the end of the list. */
+/** Returns undefined if the server cannot do this. Throws a KubeError if it does not answer, or the connection breaks before the end of the list. */
 export async function streamList<T extends KubeObject>(
   client: KubeClient,
   options: StreamListOptions<T>,
-): Promise<StreamedList<T>> {
+): Promise<StreamedList<T> | undefined> {
   const { resource, namespace, patience, signal } = options;
   const path = resourcePath(resource, { namespace });
   const query = { ...options.query, sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" };
@@ -50,7 +43,7 @@ export async function streamList<T extends KubeObject>(
   try {
     stream = await openWatch(client, { path, query, ...patience, signal });
   } catch (error) {
-    if (isRejection(error)) return { kind: "unsupported", why: error.message };
+    if (isRejection(error)) return undefined;
     throw error;
   }
   const items = new Map<string, Identified<T>>();
@@ -59,16 +52,14 @@ export async function streamList<T extends KubeObject>(
     for (;;) {
       const line = await stream.next();
       if (line === "ended") throw fault("Unreachable", "the watch ended before its list was complete");
-      if (line === "silent" || line === "due") {
-        return { kind: "unsupported", why: "no end of the list in time" };
-      }
+      if (line === "silent" || line === "due") return undefined;
       const collected = collectInitial(items, line, options);
-      if (collected.kind === "unsupported") return collected;
+      if (collected.kind === "unsupported") return undefined;
       if (collected.kind === "invalid") throw fault("BadAnswer", `the watch sent ${collected.why}`);
       isComplete = collected.kind === "end";
       if (collected.kind === "end") {
         const { resourceVersion } = collected;
-        return { kind: "listed", items: [...items.values()], resourceVersion, stream };
+        return { items: [...items.values()], resourceVersion, stream };
       }
     }
   } finally {
@@ -81,7 +72,7 @@ export type Collected =
   /** `items` are all objects, as they are at this version. */
   | { kind: "end"; resourceVersion: string }
   | { kind: "invalid"; why: string }
-  | Unsupported;
+  | { kind: "unsupported" };
 
 /** Takes one line of a list that is streamed into `items`. Changes made meanwhile arrive before its end too. */
 export function collectInitial<T extends KubeObject>(
@@ -89,7 +80,7 @@ export function collectInitial<T extends KubeObject>(
   { type, object }: WatchLine,
   options: Expected & Selection<T>,
 ): Collected {
-  if (type === "ERROR") return { kind: "unsupported", why: asStatus(object)?.message ?? "an error" };
+  if (type === "ERROR") return { kind: "unsupported" };
   if (type === "BOOKMARK") return takeBookmark(object as Bookmark);
   const why = objectProblem(object, options);
   if (why) return { kind: "invalid", why };
@@ -103,9 +94,8 @@ export function collectInitial<T extends KubeObject>(
 type Bookmark = { metadata?: { resourceVersion?: unknown; annotations?: Record<string, unknown> } };
 
 function takeBookmark({ metadata }: Bookmark): Collected {
-  if (metadata?.annotations?.["k8s.io/initial-events-end"] !== "true") {
-    return { kind: "unsupported", why: "a bookmark before the end of the list" };
-  }
+  // An ordinary bookmark comes after the objects, so their end was never marked.
+  if (metadata?.annotations?.["k8s.io/initial-events-end"] !== "true") return { kind: "unsupported" };
   const { resourceVersion } = metadata;
   return typeof resourceVersion === "string" && resourceVersion !== "" && resourceVersion !== "0"
     ? { kind: "end", resourceVersion }

@@ -1,7 +1,5 @@
 /** The options and the events of `followList`. */
-import { type Backoff, createBackoff } from "../../lib/backoff.ts";
-import { steadyNow } from "../../lib/time.ts";
-import { createFieldSelector } from "./field-selector.ts";
+import type { Backoff } from "../../lib/backoff.ts";
 import type { KubeError } from "../kube-error.ts";
 import type { Selection } from "../objects.ts";
 import type { KubeResource } from "../resources.ts";
@@ -48,23 +46,3 @@ export interface FollowOptions<T> extends Selection<T> {
   now?: () => number;
   random?: () => number;
 }
-
-export function withDefaults<T>(options: FollowOptions<T>) {
-  const { now = steadyNow, random = Math.random, rejectedRetryMs = 3_600_000 } = options;
-  return {
-    ...options,
-    relistMs: options.relistMs ?? 300_000,
-    relistRetryMs: options.relistRetryMs ?? 30_000,
-    silenceMs: options.silenceMs ?? 90_000,
-    streaming: options.streaming ?? false,
-    streamPatience: options.streamPatience ?? { silenceMs: 10_000, dueMs: 60_000 },
-    rejectedRetryMs,
-    selector: createFieldSelector(options.fieldSelector, { retryMs: rejectedRetryMs, now }),
-    backoff: options.backoff ?? createBackoff({ initialMs: 800, maxMs: 30_000, jitter: 0.5, random }),
-    onRestart: options.onRestart ?? (() => {}),
-    now,
-    random,
-  };
-}
-
-export type FollowSettings<T> = ReturnType<typeof withDefaults<T>>;

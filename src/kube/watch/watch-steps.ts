@@ -5,7 +5,10 @@ import { listAll, type Listed } from "./list.ts";
 import { objectKey, objectProblem, select, tidy } from "../objects.ts";
 import { isEarlier } from "../resource-version.ts";
 import { resourcePath } from "../resources.ts";
-import type { FollowSettings, WatchEvent } from "./watch-options.ts";
+import { createBackoff } from "../../lib/backoff.ts";
+import { steadyNow } from "../../lib/time.ts";
+import { createFieldSelector } from "./field-selector.ts";
+import type { FollowOptions, WatchEvent } from "./watch-options.ts";
 import { streamList } from "./stream-list.ts";
 import { openWatch, type WatchLine, type WatchStream } from "./watch-stream.ts";
 import { asStatus, type KubeObject } from "../wire.ts";
@@ -13,7 +16,7 @@ import { asStatus, type KubeObject } from "../wire.ts";
 /** A watch that the server ended sooner, without a line, counts as failed. */
 const shortWatchMs = 1000;
 
-/** Equals the longest delay of the backoff. */
+/** The longest delay of the backoff, and what the server may request. */
 const longestRetryMs = 30_000;
 
 export type State = Listing | Opening | Reading | Waiting;
@@ -56,10 +59,15 @@ export interface Step<T extends KubeObject> {
 /** Creates the steps of one follower. They share the backoff and the keys of reported objects. */
 export function createSteps<T extends KubeObject>(
   client: KubeClient,
-  settings: FollowSettings<T>,
+  options: FollowOptions<T>,
   signal: AbortSignal,
 ) {
-  const { resource, namespace, labelSelector, selector, backoff, onRestart, now, random } = settings;
+  const { resource, namespace, labelSelector, relistMs = 300_000, relistRetryMs = 30_000 } = options;
+  const { silenceMs = 90_000, streamPatience: patience = { silenceMs: 10_000, dueMs: 60_000 } } = options;
+  const { rejectedRetryMs = 3_600_000, onRestart = () => {}, now = steadyNow, random = Math.random } =
+    options;
+  const { backoff = createBackoff({ initialMs: 800, maxMs: longestRetryMs, jitter: 0.5, random }) } = options;
+  const selector = createFieldSelector(options.fieldSelector, { retryMs: rejectedRetryMs, now });
   const path = resourcePath(resource, { namespace });
   const asked = { method: "GET", url: client.access.server.origin + path };
   /** Keys of objects that were reported and not deleted since: only these can be reported as deleted. */
@@ -68,10 +76,9 @@ export function createSteps<T extends KubeObject>(
   /** The newest version that was received. */
   let latest = "0";
   /** Until then lists are read in pages. */
-  let streamAt = settings.streaming ? -Infinity : Infinity;
+  let streamAt = options.streaming ? -Infinity : Infinity;
 
   async function list({ resumeFrom }: Listing): Promise<Step<T>> {
-    const { relistMs, relistRetryMs, silenceMs } = settings;
     try {
       const { stream, items, resourceVersion } = await listStreamed() ?? await listPages();
       known = new Set(items.map(objectKey));
@@ -97,20 +104,19 @@ export function createSteps<T extends KubeObject>(
   }
 
   async function listPages(): Promise<Listed<T> & { stream?: undefined }> {
-    return await selector.use((fieldSelector) => listAll(client, { ...settings, fieldSelector, signal }));
+    return await selector.use((fieldSelector) => listAll(client, { ...options, fieldSelector, signal }));
   }
 
   /** Resolves to undefined if a list in pages is needed. */
   async function listStreamed() {
-    const { streamPatience: patience, rejectedRetryMs, relistRetryMs } = settings;
     if (now() < streamAt) return undefined;
     // If the connection breaks during the list, pages may pass where a long answer does not.
     streamAt = now() + relistRetryMs;
     const streamed = await selector.use((fieldSelector) =>
-      streamList(client, { ...settings, query: watchQuery(fieldSelector), patience, signal })
+      streamList(client, { ...options, query: watchQuery(fieldSelector), patience, signal })
     );
-    streamAt = streamed.kind === "listed" ? -Infinity : now() + rejectedRetryMs;
-    return streamed.kind === "listed" ? streamed : undefined;
+    streamAt = streamed ? -Infinity : now() + rejectedRetryMs;
+    return streamed;
   }
 
   function watchQuery(fieldSelector: string | undefined) {
@@ -123,7 +129,6 @@ export function createSteps<T extends KubeObject>(
     if (now() >= relistAt) return { next: { at: "list", resumeFrom: resourceVersion } };
     const query = { ...watchQuery(selector.current()), resourceVersion };
     try {
-      const { silenceMs } = settings;
       const stream = await openWatch(client, { path, query, silenceMs, dueMs: relistAt - now(), signal });
       const next: State = { at: "read", resourceVersion, relistAt, openedAt: now(), healthy: false, stream };
       return { event: { type: "alive" }, next };
@@ -172,7 +177,7 @@ export function createSteps<T extends KubeObject>(
   function toEvent(type: string, object: T): WatchEvent<T> | undefined {
     if (type === "BOOKMARK") return { type: "alive" };
     const key = objectKey(object);
-    const selected = type === "DELETED" ? undefined : select(object, settings);
+    const selected = type === "DELETED" ? undefined : select(object, options);
     if (selected) {
       known.add(key);
       return { type: "applied", object: selected };

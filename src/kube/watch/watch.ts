@@ -19,7 +19,7 @@
  */
 import { sleep } from "../../lib/sleep.ts";
 import type { KubeClient } from "../client/client.ts";
-import { type FollowOptions, type WatchEvent, withDefaults } from "./watch-options.ts";
+import type { FollowOptions, WatchEvent } from "./watch-options.ts";
 import { createSteps, type State, type Step, type Waiting } from "./watch-steps.ts";
 import type { KubeObject } from "../wire.ts";
 
@@ -32,7 +32,7 @@ export async function* followList<T extends KubeObject>(
   options: FollowOptions<T>,
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent<T>, void> {
-  const steps = createSteps(client, withDefaults(options), signal);
+  const steps = createSteps(client, options, signal);
   let state: State = { at: "list" };
   try {
     while (!signal.aborted) {

@@ -11,11 +11,6 @@ import { eventTarget } from "../types.ts";
 
 export { createNodePresences, type NodePresences } from "./node-presence.ts";
 
-export interface NodeLossHandler {
-  /** `nodes` is undefined while the Leases cannot be watched: then nothing is known about the nodes, and nothing is decided. */
-  tick(nodes: NodeLiveness[] | undefined): void;
-}
-
 export interface NodeLossHandlerOptions
   extends Pick<LeaderContext, "cluster" | "writer" | "recorder" | "log" | "now"> {
   evictor: Evictor;
@@ -23,7 +18,13 @@ export interface NodeLossHandlerOptions
   defaultTolerationMs?: number;
 }
 
-export function createNodeLossHandler(options: NodeLossHandlerOptions): NodeLossHandler {
+/**
+ * Returns a function that handles the health of all nodes; undefined while the Leases cannot be watched: then nothing is known about the
+ * nodes, and nothing is decided.
+ */
+export function createNodeLossHandler(
+  options: NodeLossHandlerOptions,
+): (nodes: NodeLiveness[] | undefined) => void {
   const { cluster, writer, evictor, recorder, log, presences, defaultTolerationMs, now = Date.now } = options;
   let lost = new Set<string>();
   let paused = false;
@@ -61,27 +62,25 @@ export function createNodeLossHandler(options: NodeLossHandlerOptions): NodeLoss
     }
   };
 
-  return {
-    tick(nodes) {
-      if (!nodes) return presences?.update([], false);
-      const plan = planNodeLoss(nodes, { now: now(), defaultTolerationMs });
-      presences?.update(nodes, plan.paused);
-      reportNodes(plan);
-      reportPause(plan, nodes.filter(({ health }) => health !== undefined).length);
-      for (const action of plan.actions) {
-        const { app, message } = action;
-        const current = cluster.apps.get(app.key);
-        if (!current) continue;
-        if (action.kind === "unbind") {
-          void evictor.evict(current, action.reason, message);
-        } else {
-          writer.write(app.key, { kind: "lost", message });
-          if (reported.has(app.key)) continue;
-          reported.add(app.key);
-          recorder.record(eventTarget(app), { type: "Warning", reason: "NodeLost", message });
-        }
+  return (nodes) => {
+    if (!nodes) return presences?.update([], false);
+    const plan = planNodeLoss(nodes, { now: now(), defaultTolerationMs });
+    presences?.update(nodes, plan.paused);
+    reportNodes(plan);
+    reportPause(plan, nodes.filter(({ health }) => health !== undefined).length);
+    for (const action of plan.actions) {
+      const { app, message } = action;
+      const current = cluster.apps.get(app.key);
+      if (!current) continue;
+      if (action.kind === "unbind") {
+        void evictor.evict(current, action.reason, message);
+      } else {
+        writer.write(app.key, { kind: "lost", message });
+        if (reported.has(app.key)) continue;
+        reported.add(app.key);
+        recorder.record(eventTarget(app), { type: "Warning", reason: "NodeLost", message });
       }
-    },
+    }
   };
 }
 

@@ -16,10 +16,6 @@ export class Heap<T> {
     return this.#items[0];
   }
 
-  has(item: T): boolean {
-    return this.#indexes.has(item);
-  }
-
   push(item: T): void {
     if (this.#indexes.has(item)) return;
     this.#set(item, this.#items.length);

@@ -75,10 +75,6 @@ export class SchedulingQueue {
     this.#entries.delete(key);
   }
 
-  has(key: string): boolean {
-    return this.#entries.has(key);
-  }
-
   /** Takes the next app to try. It stays in the queue as taken until it is removed, parked or retried later. */
   take(): string | undefined {
     this.#activateDue();

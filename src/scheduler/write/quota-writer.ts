@@ -10,15 +10,11 @@ import { type Quota, quotaStatusPatch } from "../namespaces/namespaces.ts";
 import { isLater } from "../../kube/resource-version.ts";
 import type { LeaderContext } from "./context.ts";
 
-export interface QuotaWriter {
-  /** Checks all quotas and writes those whose status is wrong, one request at a time for each. */
-  tick(): void;
-}
-
+/** Returns a function that checks all quotas and writes those whose status is wrong, one request at a time for each. */
 export function createQuotaWriter(
   client: KubeClient,
   { cluster, log, signal }: Pick<LeaderContext, "cluster" | "log" | "signal">,
-): QuotaWriter {
+): () => void {
   const objects = objectsOf<Wire<V1ResourceQuota>>(client, resourceQuotas, { signal });
   /** The uids of quotas whose status is wrong. */
   const wrong = new Set<string>();
@@ -53,13 +49,11 @@ export function createQuotaWriter(
     if (known && isLater(resourceVersion, known.resourceVersion)) cluster.rules.applyQuota(object);
   };
 
-  return {
-    tick() {
-      for (const quota of cluster.rules.allQuotas()) {
-        if (!patchOf(quota)) continue;
-        wrong.add(quota.uid);
-        writer.schedule(quota.uid);
-      }
-    },
+  return () => {
+    for (const quota of cluster.rules.allQuotas()) {
+      if (!patchOf(quota)) continue;
+      wrong.add(quota.uid);
+      writer.schedule(quota.uid);
+    }
   };
 }

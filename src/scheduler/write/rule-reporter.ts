@@ -10,14 +10,10 @@ import { eventTarget, type SchedulerApp } from "../types.ts";
 import type { LeaderContext } from "./context.ts";
 import { rulesCondition } from "./status-patch.ts";
 
-export interface RuleReporter {
-  /** Checks the apps that count with more than before, and those that broke a rule. */
-  tick(grown: readonly SchedulerApp[]): void;
-}
-
+/** Returns a function that checks the apps that count with more than before, and those that broke a rule. */
 export function createRuleReporter(
   { cluster, writer, recorder, log }: Pick<LeaderContext, "cluster" | "writer" | "recorder" | "log">,
-): RuleReporter {
+): (grown: readonly SchedulerApp[]) => void {
   const { rules, accounts: { usage } } = cluster;
   /** The keys of apps that broke a rule when they were last checked. */
   const flagged = new Set<string>();
@@ -33,16 +29,14 @@ export function createRuleReporter(
     if (!writer.isPending(key)) writer.write(key, { kind: "rules", broken });
   };
 
-  return {
-    tick(grown) {
-      for (const { app, reason, message } of findBypasses(grown, rules, usage)) {
-        log.warn("an app breaks a rule of its namespace", { app: app.key, message });
-        recorder.record(eventTarget(app), { type: "Warning", reason, message });
-        flagged.add(app.key);
-      }
-      for (const app of grown) if (hasCondition(app)) flagged.add(app.key);
-      for (const key of [...flagged]) recheck(key);
-    },
+  return (grown) => {
+    for (const { app, reason, message } of findBypasses(grown, rules, usage)) {
+      log.warn("an app breaks a rule of its namespace", { app: app.key, message });
+      recorder.record(eventTarget(app), { type: "Warning", reason, message });
+      flagged.add(app.key);
+    }
+    for (const app of grown) if (hasCondition(app)) flagged.add(app.key);
+    for (const key of [...flagged]) recheck(key);
   };
 }
 

@@ -9,7 +9,7 @@ test("a lost node is reported once, and its apps are marked and then unbound", a
   await withApps(
     { web: { nodeName: "a" } },
     async ({ cluster, clock, beat, writer, evictor, recorder, log, stored, told }) => {
-      const handler = createNodeLossHandler({
+      const handle = createNodeLossHandler({
         cluster,
         writer,
         evictor,
@@ -21,7 +21,7 @@ test("a lost node is reported once, and its apps are marked and then unbound", a
       const pass = (seconds: number) => {
         clock.now += seconds * 1000;
         beat("b");
-        handler.tick(cluster.liveness.check());
+        handle(cluster.liveness.check());
       };
       pass(41);
       pass(1);
@@ -35,9 +35,9 @@ test("a lost node is reported once, and its apps are marked and then unbound", a
 
 test("paused evictions are reported once, on the scheduler's namespace and on the nodes", async () => {
   await withApps({}, async ({ cluster, clock, writer, evictor, recorder, log, told }) => {
-    const handler = createNodeLossHandler({ cluster, writer, evictor, recorder, log, now: () => clock.now });
+    const handle = createNodeLossHandler({ cluster, writer, evictor, recorder, log, now: () => clock.now });
     clock.now += 41_000;
-    for (let round = 0; round < 3; round++) handler.tick(cluster.liveness.check());
+    for (let round = 0; round < 3; round++) handle(cluster.liveness.check());
     assert.deepEqual(told.sort(), ["a EvictionsPaused", "b EvictionsPaused", "nckubelet EvictionsPaused"]);
   });
 });
@@ -47,7 +47,7 @@ test("a node that was lost counts as present while the Leases cannot be watched"
     { web: { nodeName: "a" } },
     async ({ cluster, clock, beat, writer, evictor, recorder, log }) => {
       const presences = createNodePresences({ observed: () => clock.now });
-      const handler = createNodeLossHandler({
+      const handle = createNodeLossHandler({
         cluster,
         writer,
         evictor,
@@ -59,11 +59,11 @@ test("a node that was lost counts as present while the Leases cannot be watched"
       const presence = () => presences.of(cluster.apps.get("default/web")!, "a");
       clock.now += 41_000;
       beat("b");
-      handler.tick(cluster.liveness.check());
+      handle(cluster.liveness.check());
       assert.equal(presence(), "silent");
-      handler.tick(undefined);
+      handle(undefined);
       assert.equal(presence(), "present");
-      handler.tick(cluster.liveness.check());
+      handle(cluster.liveness.check());
       assert.equal(presence(), "silent");
     },
   );

@@ -21,18 +21,18 @@ test("a quota's used is written when it changes, one request at a time", async (
     const { cluster, apply } = createTestCluster(["a"]);
     cluster.rules.applyQuota(quota("team", { cpuPCT: "50" }));
     apply("web", { nodeName: "a", cpuPCT: 20 });
-    const quotas = createQuotaWriter(client, {
+    const writeQuotas = createQuotaWriter(client, {
       cluster,
       log: silentLogger,
       signal: new AbortController().signal,
     });
-    quotas.tick();
-    quotas.tick();
+    writeQuotas();
+    writeQuotas();
     await waitFor("the answer is taken over", () => {
       const [known] = cluster.rules.quotas("default");
       return known?.status.used["requests.app.example.com/cpuPCT"] === "20";
     });
-    quotas.tick();
+    writeQuotas();
     assert.equal(bodies.length, 1);
     assert.equal(JSON.parse(bodies[0]!).metadata.uid, "uid-team");
   });
@@ -57,7 +57,7 @@ test("the answer to a quota's status restores neither a quota that is gone nor a
         request: <T>(request: KubeRequest) => client.request<T>(request).finally(() => answered++),
       };
       const { signal } = new AbortController();
-      createQuotaWriter(counting, { cluster, log: silentLogger, signal }).tick();
+      createQuotaWriter(counting, { cluster, log: silentLogger, signal })();
       await waitFor("it is answered", () => answered === 1);
       const found = cluster.rules.quotas("default").map(({ hard }) => hard.cpu);
       assert.deepEqual(found, expected ? [Number(expected) * 1000] : [], what);

@@ -33,7 +33,7 @@ function createScene() {
       recorder: { record: (_target, { reason }) => void events.push(reason) },
       log: silentLogger,
     });
-  let reporter = newReporter();
+  let report = newReporter();
   return {
     cluster,
     events,
@@ -43,11 +43,11 @@ function createScene() {
       specs.set(name, spec);
       scene.apply(name, spec, statuses.get(name));
     },
-    tick: () => reporter.tick(cluster.apps.takeGrown()),
+    tick: () => report(cluster.apps.takeGrown()),
     /** The reporter of another scheduler, which finds all apps again. */
     takeOver() {
-      reporter = newReporter();
-      reporter.tick([...cluster.apps]);
+      report = newReporter();
+      report([...cluster.apps]);
     },
     conditionOf(name: string) {
       const found = statuses.get(name)?.conditions?.find(({ type }) => type === "WithinNamespaceRules");
