@@ -59,10 +59,19 @@ export interface SchedulerApp {
   readonly status: AppStatus;
 }
 
-/** The fields of a status that the scheduler reads or writes. Of `nodeName`, empty: the last node has let it go; absent: no agent has reported. */
+/**
+ * The fields of a status that the scheduler reads or writes. `nodeName` is the node that holds the app; empty: the last one has let it
+ * go. Absent: no agent has reported that.
+ */
 export const statusFields = [
-  ...["phase", "reason", "message", "ready", "observedGeneration", "conditions"] as const,
-  ...["nodeName", "nominatedNodeName"] as const,
+  "phase",
+  "reason",
+  "message",
+  "ready",
+  "observedGeneration",
+  "conditions",
+  "nodeName",
+  "nominatedNodeName",
 ] as const;
 
 export type AppStatus = Readonly<Pick<NCAppStatus, typeof statusFields[number]>>;

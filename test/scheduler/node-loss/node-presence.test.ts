@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createNodePresences } from "../../../src/scheduler/node-loss/node-presence.ts";
+import { createNodePresences } from "../../../src/scheduler/node-loss/node-loss.ts";
 import type { NodeLiveness } from "../../../src/scheduler/state/state.ts";
 import { NodeEntry } from "../../../src/scheduler/node-entry.ts";
 import { app } from "../sample-cluster.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nodeFinalizer } from "../../../src/api/names.ts";
 import type { NodePresence } from "../../../src/scheduler/state/state.ts";
-import { createFinalizerWriter } from "../../../src/scheduler/write/finalizer-writer.ts";
+import { createFinalizerWriter } from "../../../src/scheduler/write/write.ts";
 import { settled } from "../../report/fake-clock.ts";
 import { waitFor } from "../../wait-for.ts";
 import { pathOf, type Scene, withApps } from "./write-scene.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubeClient, KubeRequest } from "../../../src/kube/client/client.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
-import { createQuotaWriter } from "../../../src/scheduler/write/quota-writer.ts";
+import { createQuotaWriter } from "../../../src/scheduler/write/write.ts";
 import { json, withClient } from "../../kube/fake-server.ts";
 import { waitFor } from "../../wait-for.ts";
 import { quota } from "../objects.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppSpec, NCAppStatus } from "../../../src/api/types.ts";
-import { createRuleReporter } from "../../../src/scheduler/write/rule-reporter.ts";
+import { createRuleReporter } from "../../../src/scheduler/write/write.ts";
 import { type StatusChange, statusPatch } from "../../../src/scheduler/write/status-patch.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { quota } from "../objects.ts";
