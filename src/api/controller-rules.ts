@@ -11,7 +11,7 @@ export interface Rule {
 const read = ["get", "list", "watch"];
 
 /** By the name of the controller, in all namespaces. */
-export const controllerRules: Readonly<Record<string, readonly Rule[]>> = {
+export const controllerRules = {
   scheduler: [
     { apiGroups: [group], resources: [plural], verbs: [...read, "patch"] },
     { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] },
@@ -35,7 +35,7 @@ export const controllerRules: Readonly<Record<string, readonly Rule[]>> = {
     { apiGroups: [""], resources: ["nodes"], verbs: read },
     { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
   ],
-};
+} satisfies Record<string, readonly Rule[]>;
 
 /** In the namespace of the agents' Leases. */
 export const nodeLeaseRules: readonly Rule[] = [

@@ -1,4 +1,8 @@
-/** The table of controllers. A new one is an entry here and a file that exports a function that creates it. */
+/**
+ * The table of controllers. A new one is an entry here, its permissions in `api/controller-rules.ts`, and a file that exports a function
+ * that creates it.
+ */
+import type { controllerRules } from "../api/controller-rules.ts";
 import { electionLease, setsLease } from "../api/names.ts";
 import type { Controller } from "../kube/controller.ts";
 import type { SchedulerOptions } from "../scheduler/scheduler.ts";
@@ -22,7 +26,7 @@ const table = {
     lease: () => setsLease,
     load: async (settings) => (await import("../sets/sets.ts")).createSetsController(settings),
   },
-} satisfies Record<string, ControllerEntry>;
+} satisfies Record<keyof typeof controllerRules, ControllerEntry>;
 
 export type ControllerName = keyof typeof table;
 

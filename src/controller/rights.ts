@@ -4,6 +4,7 @@ import { leaseNamespace, schedulerLease, setsLease, systemNamespace } from "../a
 import { missingRights, type Right } from "../kube/access-review.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log.ts";
+import type { ControllerName } from "./controllers.ts";
 import type { Elected } from "./elect.ts";
 
 /** The Leases that the installed roles name. */
@@ -12,7 +13,7 @@ const installedLeases = [schedulerLease, setsLease];
 export function rightsOf(elected: readonly Elected[]): Right[] {
   const leases = { group: "coordination.k8s.io", resource: "leases", namespace: systemNamespace };
   return [
-    ...elected.flatMap(({ controller }) => rightsIn(controllerRules[controller.name] ?? [])),
+    ...elected.flatMap(({ controller }) => rightsIn(controllerRules[controller.name as ControllerName])),
     ...rightsIn(nodeLeaseRules, leaseNamespace),
     { verb: "create", ...leases },
     ...elected.flatMap(({ lease: name }) => ["get", "update"].map((verb) => ({ verb, ...leases, name }))),

@@ -115,10 +115,10 @@ export function buildRBAC(): object[] {
     clusterRole("nckubelet-mirror", mirrorRules),
     clusterRole("nckubelet-pods", podRules),
     clusterRole("nckubelet-env-reader", envReaderRules),
-    clusterRole("nckubelet-scheduler", [...controllerRules.scheduler!, ...reviewRules]),
+    clusterRole("nckubelet-scheduler", [...controllerRules.scheduler, ...reviewRules]),
     clusterRoleBinding("nckubelet-scheduler", scheduler),
     // Bound to the scheduler's accounts: one process runs all controllers.
-    clusterRole("nckubelet-sets", controllerRules.sets!),
+    clusterRole("nckubelet-sets", controllerRules.sets),
     clusterRoleBinding("nckubelet-sets", scheduler),
     role(leaseNamespace, "nckubelet-scheduler", nodeLeaseRules),
     roleBinding(leaseNamespace, "nckubelet-scheduler", scheduler),
