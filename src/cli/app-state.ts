@@ -14,8 +14,6 @@ type Watched = Pick<AgentClient, "find" | "watch">;
 
 /** How long to wait before an app is watched again, if the agent ended the watch. */
 const retryMs = 100;
-/** The longest wait that a timer supports. */
-const longestMs = 2 ** 31 - 1;
 
 /** Follows an app until it is done, the time is up or the signal aborts. Undefined if the app is gone. */
 export async function waitForApp(
@@ -25,10 +23,7 @@ export async function waitForApp(
   { timeoutMs, signal, now = Date.now }: { timeoutMs: number; signal: AbortSignal; now?: () => number },
 ): Promise<NodeApp | undefined> {
   const giveUpAt = now() + timeoutMs;
-  const within = AbortSignal.any([
-    signal,
-    AbortSignal.timeout(Math.min(Math.max(0, timeoutMs), longestMs)),
-  ]);
+  const within = AbortSignal.any([signal, AbortSignal.timeout(Math.max(0, timeoutMs))]);
   for (; !within.aborted; await sleep(retryMs, within)) {
     for await (const found of client.watch(app, within)) {
       if (!found || isDone(found) || now() >= giveUpAt) return found;

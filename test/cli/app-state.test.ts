@@ -37,7 +37,7 @@ test("waitForApp() follows one watch, watches again if it ends, and looks once m
       if (watches === 3) stop.abort();
     },
   };
-  const wait = () => waitForApp(client, name, isSettled, { timeoutMs: Infinity, signal: stop.signal });
+  const wait = () => waitForApp(client, name, isSettled, { timeoutMs: 60_000, signal: stop.signal });
   assert.equal(await wait(), settled);
   assert.deepEqual([watches, looks], [2, 0]);
   assert.equal(await wait(), app);

@@ -64,6 +64,8 @@ export interface PutOutcome {
 export interface LogChoice {
   tailLines?: number;
   follow?: boolean;
+  /** Follow only until the app has ended. The agent's own parameter. */
+  untilEnd?: boolean;
   sinceSeconds?: number;
   /** RFC 3339. */
   sinceTime?: string;

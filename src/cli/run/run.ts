@@ -13,7 +13,6 @@ import {
 import { type Command, type Io, listFlag } from "../command.ts";
 import { printable } from "../screen/screen.ts";
 import { readEnvFiles } from "./env-file.ts";
-import { followAppLog } from "./followed-log.ts";
 import { checkScript, manifestFlags, manifestOf } from "./run-manifest.ts";
 
 const startTimeoutMs = 15_000;
@@ -112,16 +111,11 @@ async function giveUp(
 async function attach(client: AgentClient, name: AppName, io: Io): Promise<number> {
   // Standard output is for the log alone.
   const besideLog = { stdout: (text: string | Uint8Array) => io.stderr(String(text)), stderr: io.stderr };
-  const log = followAppLog(client, name, { show: (bytes) => io.stdout(bytes), signal: io.signal });
-  let ended: NodeApp | undefined;
-  try {
-    ended = await waitForApp(client, name, hasEnded, { timeoutMs: Infinity, signal: io.signal });
-    if (ended && hasEnded(ended)) await log.caughtUp();
-  } finally {
-    await log.close();
-  }
-  if (ended && !hasEnded(ended)) return await stop(client, name, ended, io);
-  return report(ended, besideLog);
+  const log = client.logs(name, { follow: true, untilEnd: true, signal: io.signal });
+  for await (const bytes of log) io.stdout(bytes);
+  const app = await client.find(name);
+  if (app && io.signal.aborted && !hasEnded(app)) return await stop(client, name, app, io);
+  return report(app, besideLog);
 }
 
 async function stop(client: AgentClient, name: AppName, app: NodeApp, io: Io): Promise<number> {

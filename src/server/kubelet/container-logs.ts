@@ -1,7 +1,6 @@
 /** `/containerLogs`: the log of an app, for `kubectl logs`. */
-import { keyOf, splitAppKey } from "../../api/names.ts";
 import { logParameters, type LogQuery, sendLines, wholeNumber } from "../routes/routes.ts";
-import { abortWhen, type KubeletContext, requireContainer } from "./context.ts";
+import { type KubeletContext, requireContainer } from "./context.ts";
 import { readParameter } from "./query.ts";
 import type { KubeletServices } from "./services.ts";
 
@@ -20,10 +19,6 @@ export function sendContainerLog(context: KubeletContext, services: KubeletServi
   const { view, limits: { followers, readers } } = services;
   const query = readLogQuery(new URL(context.req.url));
   const found = requireContainer(context, services);
-  const key = keyOf(found.app);
-  const { namespace, name } = splitAppKey(key);
-  const hasEnded = () => ["Succeeded", "Failed"].includes(view.app(namespace, name)?.status.phase ?? "");
   // A Pod that has ended writes nothing more: the next run of its app is another Pod.
-  const endOf = (signal: AbortSignal) => abortWhen(view, key, hasEnded, signal);
-  return sendLines(context, found, query, { view, followers, readers }, endOf);
+  return sendLines(context, found, { ...query, untilEnd: true }, { view, followers, readers });
 }

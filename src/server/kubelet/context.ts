@@ -6,7 +6,7 @@ import { Refusal } from "../refusal.ts";
 import { requireCapacity } from "../routes/routes.ts";
 import type { TakeOver } from "../listen/listen.ts";
 import type { ClientLimit } from "../services.ts";
-import type { AgentView, AppView } from "../view.ts";
+import type { AppView } from "../view.ts";
 import type { KubeletServices } from "./services.ts";
 
 export interface KubeletEnv {
@@ -55,20 +55,4 @@ export function acquire(limit: ClientLimit): () => void {
   requireCapacity(limit);
   limit.now++;
   return () => void limit.now--;
-}
-
-/** Returns a signal that aborts once `isOver` is true. It is asked now and with each change of the app, until `signal` aborts. */
-export function abortWhen(
-  view: AgentView,
-  key: string,
-  isOver: () => boolean,
-  signal: AbortSignal,
-): AbortSignal {
-  const over = new AbortController();
-  const check = () => isOver() && over.abort();
-  const unwatch = view.onChange((changed) => changed === key && check());
-  signal.addEventListener("abort", unwatch, { once: true });
-  if (signal.aborted) unwatch();
-  check();
-  return over.signal;
 }

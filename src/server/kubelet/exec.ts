@@ -7,8 +7,8 @@ import { sleep } from "../../lib/sleep.ts";
 import { readLog } from "../../supervisor/logs/logs.ts";
 import { type ExecSession, startExecSession } from "../../supervisor/run/run.ts";
 import { Refusal } from "../refusal.ts";
-import { flag } from "../routes/routes.ts";
-import { abortWhen, type KubeletContext, requireContainer, requireRun } from "./context.ts";
+import { abortWhen, flag } from "../routes/routes.ts";
+import { type KubeletContext, requireContainer, requireRun } from "./context.ts";
 import { readParameter } from "./query.ts";
 import {
   exitStatus,

@@ -7,13 +7,16 @@ import { Refusal } from "../refusal.ts";
 import { requireApp } from "./apps.ts";
 import { flag, readQuery, time, wholeNumber } from "./query.ts";
 import { sendStream } from "./stream.ts";
+import { abortWhen } from "./watch.ts";
 import type { Services } from "../services.ts";
 import type { AppView } from "../view.ts";
 
-/** The parameters of `kubectl logs`, with its names. */
+/** The parameters of `kubectl logs`, with its names, and `untilEnd`. */
 export interface LogQuery {
   tailLines: number;
   follow: boolean;
+  /** Follow only until the app has ended and will not start again by itself. */
+  untilEnd: boolean;
   sinceSeconds: number;
   sinceTime: Date;
   previous: boolean;
@@ -24,6 +27,7 @@ export interface LogQuery {
 export const logParameters = {
   tailLines: wholeNumber(maxTailLines),
   follow: flag,
+  untilEnd: flag,
   sinceSeconds: wholeNumber(2 ** 31 - 1, 1),
   sinceTime: time,
   previous: flag,
@@ -38,35 +42,31 @@ export function sendLog(context: Context, services: Services): Promise<Response>
   return sendLines(context, found, readQuery<LogQuery>(context, logParameters), services);
 }
 
-/**
- * Sends lines of an app's log; with `follow` also new ones, across rotations and restarts, until the app is gone. `endOf` returns a
- * signal for an earlier end, until its own signal aborts.
- */
+/** Sends lines of an app's log; with `follow` also new ones, across rotations and restarts, until the app is gone. */
 export async function sendLines(
   context: Context,
   { app, logFile }: Pick<AppView, "app" | "logFile">,
-  query: Partial<LogQuery>,
+  { untilEnd, ...query }: Partial<LogQuery>,
   { view, followers, readers }: Pick<Services, "view" | "followers" | "readers">,
-  endOf?: (signal: AbortSignal) => AbortSignal,
 ): Promise<Response> {
   const folder = dirname(logFile);
   const options = chooseLines(query, Date.now());
-  const { namespace, name } = splitAppKey(keyOf(app));
+  const key = keyOf(app);
+  const { namespace, name } = splitAppKey(key);
   if (options.previous && !await hasPreviousRun(folder)) {
-    throw new Refusal(400, `the log of ${namespace}/${name} has no run before the current or last one`);
+    throw new Refusal(400, `the log of ${key} has no run before the current or last one`);
   }
-  const exists = () => view.app(namespace, name) !== undefined;
-  const read = (signal: AbortSignal) =>
-    readAppLog(
-      folder,
-      { ...options, signal, until: options.follow ? endOf?.(signal) : undefined },
-      exists,
-    );
+  const current = () => view.app(namespace, name);
+  const hasEnded = () => ["Succeeded", "Failed"].includes(current()?.status.phase ?? "");
+  const read = (signal: AbortSignal) => {
+    const until = options.follow && untilEnd ? abortWhen(view, key, hasEnded, signal) : undefined;
+    return readAppLog(folder, { ...options, signal, until }, () => current() !== undefined);
+  };
   const contentType = "text/plain; charset=utf-8";
   return sendStream(context, read, { contentType, limit: options.follow ? followers : readers });
 }
 
-function chooseLines({ sinceSeconds, ...rest }: Partial<LogQuery>, now: number): ReadLogOptions {
+function chooseLines({ sinceSeconds, ...rest }: Partial<Omit<LogQuery, "untilEnd">>, now: number): ReadLogOptions {
   if (sinceSeconds === undefined) return { ...rest, follow: rest.follow && !rest.previous };
   if (rest.sinceTime) {
     throw new Refusal(400, "query parameters sinceSeconds and sinceTime exclude each other: use one of them");

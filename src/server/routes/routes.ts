@@ -19,6 +19,7 @@ export { logParameters, type LogQuery, sendLines } from "./logs.ts";
 export { flag, wholeNumber } from "./query.ts";
 export { requireCapacity } from "./stream.ts";
 export { summarize } from "./summary.ts";
+export { abortWhen } from "./watch.ts";
 
 /**
  * `anyone`: on every listener; `local`: with a token, but on loopback without; `reader`: with a token where the listener requires

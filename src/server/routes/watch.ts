@@ -48,6 +48,22 @@ export async function* watchApps(
   }
 }
 
+/** Returns a signal that aborts once `isOver` is true. It is asked now and with each change of the app, until `signal` aborts. */
+export function abortWhen(
+  view: AgentView,
+  key: string,
+  isOver: () => boolean,
+  signal: AbortSignal,
+): AbortSignal {
+  const over = new AbortController();
+  const check = () => isOver() && over.abort();
+  const unwatch = view.onChange((changed) => changed === key && check());
+  signal.addEventListener("abort", unwatch, { once: true });
+  if (signal.aborted) unwatch();
+  check();
+  return over.signal;
+}
+
 function compare(before: AppView | undefined, now: AppView | undefined): WatchLine[] {
   const added: WatchLine[] = now ? [{ type: "ADDED", app: now }] : [];
   if (!before) return added;

@@ -15,7 +15,12 @@ async function appWithLog(text?: string) {
   const logFile = firstPart(folder);
   if (text !== undefined) await writeFile(logFile, text);
   let known: AppView | undefined = { ...web, logFile };
-  const services = servicesWith({ view: viewWith({ app: () => known }) });
+  let notify = (_key: string) => {};
+  const onChange = (listener: (key: string) => void) => {
+    notify = listener;
+    return () => {};
+  };
+  const services = servicesWith({ view: viewWith({ app: () => known, onChange }) });
   const app = serverWith(services);
   return {
     folder,
@@ -23,6 +28,10 @@ async function appWithLog(text?: string) {
     services,
     get: (query: string) => app.request(`/apps/default/web/logs${query}`),
     forget: () => known = undefined,
+    become(phase: AppView["status"]["phase"]) {
+      known = { ...web, logFile, status: { phase } };
+      notify("default/web");
+    },
     [Symbol.dispose]: temp.remove,
   };
 }
@@ -117,6 +126,23 @@ test("follow sends new lines, across a rotation, until the app is gone", async (
   await rm(log.folder, { recursive: true });
   assert.equal(await reader.rest(), `one\n${long}after\n`);
   assert.equal(log.services.followers.now, 0);
+});
+
+test("follow with untilEnd goes on while the app restarts, and ends with its last line", async () => {
+  await using log = await appWithLog();
+  const files = createLog(log.folder);
+  await files.write("one\n");
+  const reader = readerOf(await log.get("?follow&untilEnd"));
+  await reader.until("one\n");
+  log.become("BackOff");
+  await files.rotate();
+  await files.write("two\n");
+  await reader.until("two\n");
+  await files.write("last\n");
+  log.become("Succeeded");
+  assert.equal(await reader.rest(), "one\ntwo\nlast\n");
+  assert.equal(log.services.followers.now, 0);
+  assert.equal(await (await log.get("?follow&untilEnd")).text(), "one\ntwo\nlast\n");
 });
 
 test("follow waits for the log of an app that did not start yet", async () => {
