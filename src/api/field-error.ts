@@ -4,8 +4,6 @@ import { hiddenValue } from "./shown-spec.ts";
 export type FieldError = {
   /** The path of the field, such as `spec.env[2].name`. */
   field: string;
-  /** The value, without credentials and shortened; undefined if it is missing. */
-  value: unknown;
   /** The kind of problem, as in the `causes` of a Kubernetes Status. */
   reason: FieldErrorReason;
   /** The whole message: `spec.cpuPCT: Invalid value: "200": must be …`. */
@@ -23,36 +21,27 @@ export type FieldErrorReason =
 
 /** The value has the right type, but the field does not accept it. */
 export function invalid(field: string, value: unknown, detail: string): FieldError {
-  return fieldError(field, value, "FieldValueInvalid", `Invalid value: ${quoteOf(field, value)}: ${detail}`);
+  return fieldError(field, "FieldValueInvalid", `Invalid value: ${quoteOf(field, value)}: ${detail}`);
 }
 
 export function wrongType(field: string, value: unknown, detail: string): FieldError {
-  return fieldError(
-    field,
-    value,
-    "FieldValueTypeInvalid",
-    `Invalid value: ${quoteOf(field, value)}: ${detail}`,
-  );
+  return fieldError(field, "FieldValueTypeInvalid", `Invalid value: ${quoteOf(field, value)}: ${detail}`);
 }
 
 export function required(field: string, detail = ""): FieldError {
-  return fieldError(field, undefined, "FieldValueRequired", `Required value${detail && `: ${detail}`}`);
+  return fieldError(field, "FieldValueRequired", `Required value${detail && `: ${detail}`}`);
 }
 
 /** The value is not in the field's enum. */
 export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
   const hint = suggestion(String(value), supported);
   const detail = `supported values: ${supported.map(quote).join(", ")}${hint}`;
-  return fieldError(field, value, "FieldValueNotSupported", `Unsupported value: ${quote(value)}: ${detail}`);
+  return fieldError(field, "FieldValueNotSupported", `Unsupported value: ${quote(value)}: ${detail}`);
 }
 
 export function duplicate(field: string, value: unknown, detail = ""): FieldError {
-  return fieldError(
-    field,
-    value,
-    "FieldValueDuplicate",
-    `Duplicate value: ${quote(value)}${detail && `: ${detail}`}`,
-  );
+  const text = `Duplicate value: ${quote(value)}${detail && `: ${detail}`}`;
+  return fieldError(field, "FieldValueDuplicate", text);
 }
 
 /** `instead` says what to write; without it, a known name that is close is suggested. */
@@ -63,7 +52,7 @@ export function unknownField(
   instead?: string,
 ): FieldError {
   const hint = instead === undefined ? suggestion(name, known) : `: ${instead}`;
-  return fieldError(field, undefined, "FieldUnknown", `Unknown field${hint}`);
+  return fieldError(field, "FieldUnknown", `Unknown field${hint}`);
 }
 
 /** Returns a value for a message: as JSON, without the credentials of a URL, at most 200 characters. */
@@ -72,13 +61,9 @@ export function quote(value: unknown): string {
   return text.length > 200 ? `${text.slice(0, 200)}… (${text.length} characters)` : text;
 }
 
-// Messages end up in logs and in status, so they never show a value that may be secret.
+// Messages end up in logs and in status, so they never show a value that may be secret. The placeholder of a mirror is none.
 function quoteOf(field: string, value: unknown): string {
-  return isSecret(field) ? secretText(value) : quote(value);
-}
-
-/** The placeholder of a mirror is no secret, and the message is about it. */
-function secretText(value: unknown): string {
+  if (!isSecret(field)) return quote(value);
   return value === hiddenValue ? hiddenValue : "(not shown)";
 }
 
@@ -87,25 +72,13 @@ function isSecret(field: string): boolean {
   return /\.(env|httpHeaders)(\[\d+\](\.value)?)?$/.test(field);
 }
 
-function fieldError(field: string, value: unknown, reason: FieldErrorReason, text: string): FieldError {
-  return {
-    field,
-    // The duplicate is the name, not the value.
-    value: isSecret(field) && reason !== "FieldValueDuplicate"
-      ? secretText(value)
-      : short(withoutCredentials(value)),
-    reason,
-    message: field === "" ? text : `${field}: ${text}`,
-  };
+function fieldError(field: string, reason: FieldErrorReason, text: string): FieldError {
+  return { field, reason, message: field === "" ? text : `${field}: ${text}` };
 }
 
 // A URL such as https://user:password@host/ is invalid, and the message ends up in logs and in status.
 function withoutCredentials(value: unknown): unknown {
   return typeof value === "string" ? value.replace(/(:\/\/)[^/?#]*@/g, "$1***@") : value;
-}
-
-function short(value: unknown): unknown {
-  return typeof value === "string" && value.length > 200 ? `${value.slice(0, 200)}…` : value;
 }
 
 function suggestion(name: string, known: readonly string[]): string {

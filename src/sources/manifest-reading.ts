@@ -25,7 +25,7 @@ export function readManifests(text: string, origin: string, baseDir?: string): M
   }
   const { apps, problems, skipped } = parseManifests(text, origin, { baseDir });
   return {
-    apps: apps.map(({ app }) => app),
+    apps,
     problems: problems.map((problem) => ({
       message: formatProblem(problem),
       field: problem.field,

@@ -12,7 +12,7 @@ test("every example is a valid manifest, and its scripts exist and are executabl
     const { apps, problems } = parseManifests(await read(name), name, { baseDir: examples });
     assert.deepEqual(problems, [], name);
     assert.equal(apps.length, 1, name);
-    for (const { app } of apps) {
+    for (const app of apps) {
       assert.equal(app.spec.nodeName, undefined, `${name} must run on any node`);
       for (const path of [app.spec.shellFile, app.spec.stopFile]) {
         if (path) await access(path, constants.X_OK);
@@ -37,7 +37,7 @@ test("example names are unique, and the README lists each", async () => {
   for (const path of paths) {
     assert.ok(readme.includes(`(${path})`), path);
     const { apps } = parseManifests(await read(path), path, { baseDir: join(examples, dirname(path)) });
-    for (const { app } of apps) {
+    for (const app of apps) {
       assert.ok(!names.has(app.metadata.name), app.metadata.name);
       names.add(app.metadata.name);
     }

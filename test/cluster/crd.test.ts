@@ -142,7 +142,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
       const { apps } = parseManifests(await readFile(join(examples, name), "utf8"), name, {
         baseDir: examples,
       });
-      for (const { app } of apps) await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
+      for (const app of apps) await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
     }
     await cluster.kubectl(["apply", "-f", join(examples, "cluster")]);
   });

@@ -20,19 +20,16 @@ export { explainYAML } from "./yaml-error.ts";
 export type ManifestProblem = {
   /** The file or URL. */
   origin: string;
-  /** Index of the object in the text; each item of a List counts. */
-  index: number;
   /** The line of the field, of the object if no field is named, or of the syntax error. */
   line: number;
   /** `namespace/name`, if the object has a name. */
   app?: string;
   field?: string;
-  value?: unknown;
   message: string;
 };
 
 export type ParsedManifests = {
-  apps: Array<{ app: NCApp; index: number; line: number }>;
+  apps: NCApp[];
   /** Keys of the valid NCAppSets, if they were asked for. */
   sets: string[];
   problems: ManifestProblem[];
@@ -55,23 +52,22 @@ export function parseManifests(
 ): ParsedManifests {
   const found: ParsedManifests = { apps: [], sets: [], problems: [], skipped: [] };
   const seen = new Map<string, number>();
-  let index = 0;
   for (const document of parseDocuments(text)) {
     const { line } = document;
     if ("problem" in document) {
-      found.problems.push({ origin, index: index++, line, message: document.problem });
+      found.problems.push({ origin, line, message: document.problem });
       continue;
     }
     const lineOf = lazyLines(document);
     for (const { object, path } of objectsIn(document.value)) {
-      const where = { origin, index: index++, line };
-      const at = ({ field }: Problem) => ({ line: lineOf([path, field].filter(Boolean).join(".")) });
+      const problemsOf = (app: string | undefined, problems: Problem[]) =>
+        problems.map(({ field, message }): ManifestProblem => (
+          { origin, line: lineOf([path, field].filter(Boolean).join(".")), app, field, message }
+        ));
       if (checkSets && isObject(object) && isSet(object)) {
         const { set, problems } = readSet(object, namespace);
         if (problems.length === 0 && set) found.sets.push(set);
-        found.problems.push(
-          ...problems.map((problem) => ({ ...where, ...at(problem), app: set, ...problem })),
-        );
+        found.problems.push(...problemsOf(set, problems));
         continue;
       }
       const read = readApp(object, { baseDir, namespace });
@@ -79,19 +75,12 @@ export function parseManifests(
       if (read.app && first === undefined) seen.set(read.app, line);
       if (first !== undefined) {
         const message = `is already defined at line ${first}; ignoring this one`;
-        found.problems.push({ ...where, line: lineOf(path), app: read.app, message });
+        found.problems.push(...problemsOf(read.app, [{ message }]));
       } else if ("value" in read) {
-        found.apps.push({ app: read.value, index: where.index, line });
+        found.apps.push(read.value);
       } else if ("skipped" in read) {
-        found.skipped.push({ ...where, message: read.skipped });
-      } else {
-        found.problems.push(...read.problems.map((problem) => ({
-          ...where,
-          ...at(problem),
-          app: read.app,
-          ...problem,
-        })));
-      }
+        found.skipped.push({ origin, line, message: read.skipped });
+      } else found.problems.push(...problemsOf(read.app, read.problems));
     }
   }
   return found;
@@ -112,7 +101,7 @@ export function formatProblem({ origin, line, app, message }: ManifestProblem): 
 /** Maximum size of a text for `parseManifests`, in bytes. */
 export const maxManifestSize: number = maxSize;
 
-type Problem = { field?: string; value?: unknown; message: string };
+type Problem = Pick<ManifestProblem, "field" | "message">;
 type Read = { app?: string } & ({ value: NCApp } | { problems: Problem[] } | { skipped: string });
 
 /** The lines of fields in a document, found only if there is a problem. */
@@ -140,7 +129,7 @@ function readApp(object: unknown, { baseDir, namespace }: { baseDir?: string; na
     : written.metadata;
   const candidate = { ...written, metadata, spec: withPaths(written.spec, baseDir) };
   const app = nameOf(metadata);
-  const problems = validateWritten(candidate).map(({ field, value, message }) => ({ field, value, message }));
+  const problems = validateWritten(candidate);
   if (problems.length > 0) return { app, problems };
   return { app, value: { ...candidate, spec: withDefaults(specSchema, candidate.spec) } as NCApp };
 }
@@ -152,11 +141,7 @@ function readSet(
   const metadata = isObject(object.metadata)
     ? { namespace, ...withoutNulls(object.metadata) }
     : object.metadata;
-  const problems = validateNCAppSet({ ...object, metadata });
-  return {
-    set: nameOf(metadata),
-    problems: problems.map(({ field, value, message }) => ({ field, value, message })),
-  };
+  return { set: nameOf(metadata), problems: validateNCAppSet({ ...object, metadata }) };
 }
 
 function nameOf(metadata: unknown): string | undefined {

@@ -140,7 +140,7 @@ async function appsOfFiles(invocation: Invocation, io: Io): Promise<AppName[]> {
   const files = await readManifestFiles(invocation, io, { namespace: textFlag(invocation, "namespace") });
   const problems = files.flatMap((file) => file.problems);
   if (problems.length > 0) throw new Error(problems.join("\nnckubelet: "));
-  return files.flatMap((file) => file.apps.map(({ app }) => nameOf(app)));
+  return files.flatMap((file) => file.apps.map(nameOf));
 }
 
 function report({ ok, text }: Outcome, io: Io): boolean {

@@ -71,7 +71,7 @@ export async function readApps(
   const apps = files.flatMap((file) => file.apps);
   const problems = files.flatMap((file) => file.problems);
   for (const line of [...files.flatMap((file) => file.skipped), ...problems]) io.stderr(`${line}\n`);
-  if (problems.length === 0 && apps.length > 0) return apps.map(({ app }) => app);
+  if (problems.length === 0 && apps.length > 0) return apps;
   io.stderr(`nckubelet: ${consequence}${problems.length > 0 ? "" : ": there is no NCApp"}\n`);
   return undefined;
 }

@@ -10,9 +10,7 @@ export const validateCommand: Command = {
   async run(invocation, io) {
     const files = await readManifestFiles(invocation, io, { checkSets: true });
     for (const { file, apps, sets, problems, skipped } of files) {
-      for (const { app: { metadata } } of apps) {
-        io.stdout(`${file}: ${keyOf({ metadata })} is valid\n`);
-      }
+      for (const app of apps) io.stdout(`${file}: ${keyOf(app)} is valid\n`);
       for (const set of sets) io.stdout(`${file}: NCAppSet ${set} is valid\n`);
       for (const line of [...skipped, ...problems]) io.stderr(`${line}\n`);
     }

@@ -66,7 +66,10 @@ export async function sendLines(
   return sendStream(context, read, { contentType, limit: options.follow ? followers : readers });
 }
 
-function chooseLines({ sinceSeconds, ...rest }: Partial<Omit<LogQuery, "untilEnd">>, now: number): ReadLogOptions {
+function chooseLines(
+  { sinceSeconds, ...rest }: Partial<Omit<LogQuery, "untilEnd">>,
+  now: number,
+): ReadLogOptions {
   if (sinceSeconds === undefined) return { ...rest, follow: rest.follow && !rest.previous };
   if (rest.sinceTime) {
     throw new Refusal(400, "query parameters sinceSeconds and sinceTime exclude each other: use one of them");

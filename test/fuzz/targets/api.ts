@@ -72,11 +72,11 @@ const manifests: Target = {
       for (const { message } of problems) oneLine(message, "a problem", 1000);
       const parsed = parseManifests(text, "apps.yaml", { baseDir: "/base" });
       for (const problem of parsed.problems) oneLine(formatProblem(problem), "a problem", 1000);
-      for (const { app } of parsed.apps) {
+      for (const app of parsed.apps) {
         holds(validateNCApp(app).length === 0, "an app that was read is not valid");
         holds(isSafeName(app.metadata.name), "an app has a name that is no path");
         holds(isSafeNamespace(app.metadata.namespace ?? ""), "an app has a namespace that is no path");
-        const again = parseManifests(JSON.stringify(app), "again.json").apps[0]?.app;
+        const again = parseManifests(JSON.stringify(app), "again.json").apps[0];
         holds(isDeepStrictEqual(again, app), "an app reads differently when it is written and read again");
       }
     },
