@@ -1,7 +1,5 @@
-import { quote } from "../field-error.ts";
-import { maxLabelKeyLength, qualifiedName } from "../schema/schema.ts";
 import type { NCAppSpec, NodeSelectorRequirement, Toleration } from "../types.ts";
-import type { Rule } from "./rule.ts";
+import { labelKeys, type Rule } from "./rule.ts";
 
 const tolerations: Rule[] = [
   {
@@ -74,19 +72,7 @@ export const placementRules: readonly Rule[] = [
       return new Set(names).size === names.length;
     },
   },
-  {
-    at: "spec",
-    blames: "nodeSelector",
-    message: "must have label keys such as 'zone' or 'example.com/zone'",
-    holds: ({ nodeSelector = {} }: NCAppSpec) => {
-      const bad = Object.keys(nodeSelector).find((key) => !isLabelKey(key));
-      return bad === undefined || `${quote(bad)} is not a valid label key`;
-    },
-  },
+  labelKeys("spec", "nodeSelector"),
   ...tolerations,
   ...requirements,
 ];
-
-function isLabelKey(key: string): boolean {
-  return key.length <= maxLabelKeyLength && new RegExp(qualifiedName).test(key);
-}

@@ -1,3 +1,6 @@
+import { quote } from "../field-error.ts";
+import { maxLabelKeyLength, qualifiedName } from "../schema/schema.ts";
+
 export type Rule = {
   /** The path of the value; `[]` means each item of a list. */
   at: string;
@@ -11,6 +14,23 @@ export type Rule = {
   // deno-lint-ignore no-explicit-any
   holds: (self: any) => boolean | string;
 };
+
+/** The keys of a map of labels, which a schema cannot check. */
+export function labelKeys(at: string, field: string): Rule {
+  return {
+    at,
+    blames: field,
+    message: "must have label keys such as 'app' or 'example.com/app'",
+    holds: (self) => {
+      const bad = Object.keys(self[field] ?? {}).find((key) => !isLabelKey(key));
+      return bad === undefined || `${quote(bad)} is not a valid label key`;
+    },
+  };
+}
+
+function isLabelKey(key: string): boolean {
+  return key.length <= maxLabelKeyLength && new RegExp(qualifiedName).test(key);
+}
 
 export function exactlyOneOf(at: string, names: readonly string[]): Rule {
   return {

@@ -1,8 +1,6 @@
-import { quote } from "../field-error.ts";
 import { matchesSelector } from "../label-selector.ts";
-import { maxLabelKeyLength, qualifiedName } from "../schema/schema.ts";
 import type { NCAppSetSpec } from "../types.ts";
-import { exactlyOneOf, type Rule } from "./rule.ts";
+import { exactlyOneOf, labelKeys, type Rule } from "./rule.ts";
 
 const hasLabel = "has(self.template.metadata.labels) && ";
 type Requirement = NonNullable<NCAppSetSpec["selector"]["matchExpressions"]>[number];
@@ -62,10 +60,10 @@ export const setRules: readonly Rule[] = [
       ["In", "NotIn"].includes(operator) === values.length > 0,
   },
   exactlyOneOf("spec.update.canary", ["count", "nodeSelector"]),
-  ...labelKeyRules("spec.template.metadata", "labels"),
-  ...labelKeyRules("spec.selector", "matchLabels"),
-  ...labelKeyRules("spec.update.canary", "nodeSelector"),
-  ...labelKeyRules("spec.overrides[]", "nodeSelector"),
+  labelKeys("spec.template.metadata", "labels"),
+  labelKeys("spec.selector", "matchLabels"),
+  labelKeys("spec.update.canary", "nodeSelector"),
+  labelKeys("spec.overrides[]", "nodeSelector"),
   {
     at: "spec.overrides[]",
     blames: "patch.spec",
@@ -85,19 +83,3 @@ export const placementFields = [
   "affinity",
   "tolerations",
 ] as const;
-
-function labelKeyRules(at: string, field: string): Rule[] {
-  return [{
-    at,
-    blames: field,
-    message: "must have label keys such as 'app' or 'example.com/app'",
-    holds: (self: Record<string, Record<string, string> | undefined>) => {
-      const bad = Object.keys(self[field] ?? {}).find((key) => !isLabelKey(key));
-      return bad === undefined || `${quote(bad)} is not a valid label key`;
-    },
-  }];
-}
-
-function isLabelKey(key: string): boolean {
-  return key.length <= maxLabelKeyLength && new RegExp(qualifiedName).test(key);
-}
