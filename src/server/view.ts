@@ -32,6 +32,24 @@ export interface AgentView {
   history(since: number): History;
 }
 
+/** The answer to `/status`, which commands and the dashboard read. */
+export interface StatusAnswer extends Pick<AgentView, "version" | "node" | "size" | "limits"> {
+  stateDir: string;
+  logDir: string;
+  startedAt: string;
+  usage?: NodeUsage;
+  launcher: LauncherState;
+  sources: { name: string; ready: boolean; message: string; since: string }[];
+  problems: SourceProblem[];
+  checks: Check[];
+  /** A summary of each app. */
+  apps: (Pick<NCAppStatus, "phase" | "reason" | "ready"> & {
+    namespace?: string;
+    name: string;
+    source: string;
+  })[];
+}
+
 export interface AppView extends Pick<Desired, "app" | "source" | "origin"> {
   status: NCAppStatus;
   logFile: string;

@@ -3,6 +3,7 @@
  */
 import type { NCApp } from "../../api/types.ts";
 import { closest } from "../../lib/closest.ts";
+import type { AppEventView, StatusAnswer } from "../../server/view.ts";
 import { type AppName, fullName, nameOf } from "../app-name.ts";
 import type { Flag, Invocation, Io } from "../command.ts";
 import { defaultPaths, findSocket } from "../config/config.ts";
@@ -19,25 +20,13 @@ export type NodeApp = NCApp & {
   };
 };
 
-/** Something that happened to an app, as its agent remembers it. */
-export interface NodeEvent {
-  app: string;
-  type: "Normal" | "Warning";
-  reason: string;
-  message: string;
-  count: number;
-  lastTimestamp: string;
-}
-
-export type AppVerb = "restart" | "stop" | "start" | "trigger";
-
 export interface AgentClient {
   status(): Promise<AgentStatus>;
   /** Resolves to the link that opens the dashboard. */
   dashboard(): Promise<string>;
   list(): Promise<NodeApp[]>;
   /** What happened to apps lately, oldest first. */
-  events(): Promise<NodeEvent[]>;
+  events(): Promise<AppEventView[]>;
   find(app: AppName): Promise<NodeApp | undefined>;
   get(app: AppName): Promise<NodeApp>;
   /** The app now and after each change, undefined when it is gone. May end earlier, such as when too many clients watch. */
@@ -45,7 +34,7 @@ export interface AgentClient {
   /** Stores an app; a dry run only says what that would change. */
   put(app: NCApp, options?: { dryRun?: boolean }): Promise<PutOutcome>;
   remove(app: AppName): Promise<void>;
-  act(app: AppName, verb: AppVerb): Promise<void>;
+  act(app: AppName, verb: "restart" | "stop" | "start" | "trigger"): Promise<void>;
   /** The log; with `follow` until the signal aborts or the app is gone. */
   logs(app: AppName, options: LogOptions): AsyncGenerator<Uint8Array>;
 }
@@ -79,18 +68,7 @@ export interface LogOptions extends LogChoice {
 }
 
 /** What commands read of the agent's `/status`. */
-export interface AgentStatus {
-  version: string;
-  node: string;
-  startedAt: string;
-  stateDir: string;
-  logDir: string;
-  limits: { enforced: boolean; strict: boolean; message: string };
-  launcher: { kind: "native" | "none"; message: string };
-  sources: { name: string; ready: boolean; message: string }[];
-  problems: { message: string; origin?: string; app?: string }[];
-  checks: { name: string; ok: boolean; message: string }[];
-}
+export type AgentStatus = Omit<StatusAnswer, "size" | "usage" | "apps">;
 
 export const socketFlag: Flag = {
   kind: "text",
@@ -137,7 +115,7 @@ export function createAgentClient(socket: string): AgentClient {
     status,
     dashboard: async () => (await askAgent<{ url: string }>(socket, "/dashboard-url")).url,
     list,
-    events: async () => (await askAgent<{ items: NodeEvent[] }>(socket, "/events")).items,
+    events: async () => (await askAgent<{ items: AppEventView[] }>(socket, "/events")).items,
     find,
     get: (app) => onApp(app, () => askAgent<NodeApp>(socket, appPath(app))),
     async *watch(app, signal) {

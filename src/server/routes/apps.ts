@@ -4,7 +4,7 @@ import { apiVersion, keyOf, listKind } from "../../api/names.ts";
 import { showSpec } from "../../api/shown-spec.ts";
 import { Refusal } from "../refusal.ts";
 import type { Services } from "../services.ts";
-import type { AgentView, AppView } from "../view.ts";
+import type { AgentView, AppView, StatusAnswer } from "../view.ts";
 import { flag, readQuery } from "./query.ts";
 import { sendStream } from "./stream.ts";
 import { watchApps, type WatchLine } from "./watch.ts";
@@ -14,7 +14,7 @@ const encoder = new TextEncoder();
 
 /** The agent, and a summary of its apps. */
 export function showStatus(context: Context, { view, stateDir, logDir }: Services): Response {
-  return context.json({
+  const answer: StatusAnswer = {
     version: view.version,
     node: view.node,
     startedAt: view.startedAt.toISOString(),
@@ -35,7 +35,8 @@ export function showStatus(context: Context, { view, stateDir, logDir }: Service
       reason: status.reason,
       ready: status.ready,
     })),
-  });
+  };
+  return context.json(answer);
 }
 
 /** All apps as an NCAppList; with `watch`, one line per app and then one per change. */

@@ -175,7 +175,7 @@ test("problems that the agent reports are shown", async () => {
     logDir: "/var/log/nckubelet",
     limits: { enforced: false, strict: true, message: "no cgroup v2" },
     launcher: { kind: "native" as const, message: "/state/launcher-0" },
-    sources: [{ name: "api-server", ready: false, message: "403 Forbidden" }],
+    sources: [{ name: "api-server", ready: false, message: "403 Forbidden", since: "" }],
     problems: [
       { message: "not YAML", origin: "/etc/a.yaml" },
       { message: "/etc/b.yaml:2: not YAML", origin: "/etc/b.yaml" },

@@ -15,6 +15,7 @@ import {
   percent,
   withoutColors,
 } from "../../../src/server/dashboard/browser/format.ts";
+import type { History } from "../../../src/server/view.ts";
 import type { App } from "../../../src/server/dashboard/browser/agent.ts";
 import { messageOf, phaseText, toneOf } from "../../../src/server/dashboard/browser/app-state.ts";
 import { problemSentence, problemsOf } from "../../../src/server/dashboard/browser/node-panel.ts";
@@ -25,7 +26,7 @@ import {
   startView,
   writeView,
 } from "../../../src/server/dashboard/browser/view-state.ts";
-import { extend, type HistoryPart, shown } from "../../../src/server/dashboard/browser/timeline.ts";
+import { extend, shown } from "../../../src/server/dashboard/browser/timeline.ts";
 import { serverWith } from "../fake-agent.ts";
 
 const paths = { page: "/", script: "/dashboard.js", style: "/dashboard.css" };
@@ -82,7 +83,7 @@ test(
   },
 );
 
-const part = (first: number, cpu: (number | null)[], fields: Partial<HistoryPart> = {}): HistoryPart => {
+const part = (first: number, cpu: (number | null)[], fields: Partial<History> = {}): History => {
   const series = { cpuPCT: cpu, memPCT: cpu.map(() => 1) };
   return {
     periodSeconds: 10,
@@ -186,7 +187,7 @@ const apps = [
 
 test("an app is amber while it is not ready, red if it needs the user, and without color at rest", () => {
   assert.deepEqual(apps.map(toneOf), ["good", "good", "warn", "bad", "calm"]);
-  const others = ["Pending", "Starting", "Stopping", "Stopped", "Failed", "Unknown", undefined];
+  const others = ["Pending", "Starting", "Stopping", "Stopped", "Failed", "Unknown", undefined] as const;
   assert.deepEqual(others.map((phase) => toneOf(appOf("x", { phase }))), [
     "warn",
     "warn",
@@ -236,9 +237,9 @@ test("the view survives in the address, and nonsense there is ignored", () => {
 });
 
 test("problems become one sentence that says what to do", () => {
-  const calm = { checks: [], problems: [], limits: { enforced: true, message: "" } };
+  const calm = { checks: [], problems: [], limits: { enforced: true, strict: true, message: "" } };
   assert.deepEqual(problemsOf(calm), []);
-  const limits = { enforced: false, message: "no cgroup v2" };
+  const limits = { enforced: false, strict: true, message: "no cgroup v2" };
   const failed = { name: "sync", ok: false, message: "stalled" };
   assert.deepEqual(problemsOf({ ...calm, checks: [failed], problems: [{ message: "bad file." }], limits }), [
     "sync: stalled",

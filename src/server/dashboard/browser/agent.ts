@@ -1,66 +1,13 @@
 /// <reference lib="dom" />
 /** Requests to the agent. */
-import type { NCAppSpec } from "../../../api/types.ts";
+import type { NCApp, NCAppStatus } from "../../../api/types.ts";
 
-export interface Exit {
-  code?: number;
-  signal?: string;
-  reason?: string;
-  startedAt?: string;
-  finishedAt?: string;
-  message?: string;
-}
-
-export interface App {
+/** An app as `/apps` has it. */
+export type App = Pick<NCApp, "spec"> & {
   metadata: { name: string; namespace: string };
-  spec: NCAppSpec;
-  status: {
-    phase?: string;
-    reason?: string;
-    message?: string;
-    ready?: boolean;
-    pid?: number;
-    processes?: number;
-    startTime?: string;
-    restarts?: number;
-    oomKills?: number;
-    cpuPCT?: string;
-    memPCT?: string;
-    memoryBytes?: number;
-    cpuThrottledPCT?: string;
-    lastExit?: Exit;
-    lastRun?: string;
-    nextRun?: string;
-    conditions?: { type: string; status: string; reason?: string; message?: string }[];
-  };
+  status: NCAppStatus;
   agent: { source: string; origin?: string };
-}
-
-/** What happened to an app. */
-export interface AppEvent {
-  app: string;
-  type: string;
-  reason: string;
-  message: string;
-  count: number;
-  lastTimestamp: string;
-}
-
-export interface Status {
-  version: string;
-  node: string;
-  startedAt: string;
-  size: { cpus: number; memoryBytes: number };
-  usage?: {
-    cpuPCT: number;
-    memPCT: number;
-    memoryBytes: number;
-    disk?: { availableBytes: number; totalBytes: number };
-  };
-  limits: { enforced: boolean; message: string };
-  checks: { name: string; ok: boolean; message: string }[];
-  problems: { message: string }[];
-}
+};
 
 /** The agent requires a token, or another one. */
 export class TokenNeeded extends Error {}

@@ -12,8 +12,8 @@ export interface AppCard {
 }
 
 /** Returns an app of the list: its state in a line, its usage in two charts. */
-export function createAppCard(app: App, open: () => void): AppCard {
-  const name = h("button", { class: "name", type: "button", "aria-haspopup": "dialog" }, keyOf(app));
+export function createAppCard(key: string, open: () => void): AppCard {
+  const name = h("button", { class: "name", type: "button", "aria-haspopup": "dialog" }, key);
   name.addEventListener("click", open);
   const phase = h("span", { class: "chip" });
   const facts = h("p", { class: "note" });

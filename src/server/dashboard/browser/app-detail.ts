@@ -1,7 +1,8 @@
 /// <reference lib="dom" />
 import { describeMechanism } from "../../../api/probe-mechanisms.ts";
-import type { Probe } from "../../../api/types.ts";
-import { type App, type AppEvent, type Exit, keyOf } from "./agent.ts";
+import type { LastExit, Probe } from "../../../api/types.ts";
+import type { AppEventView } from "../../view.ts";
+import { type App, keyOf } from "./agent.ts";
 import { phaseText } from "./app-state.ts";
 import { byId, h } from "./dom.ts";
 import { ago, bytes, cap as capText, capOf, localTime, percent, withoutColors } from "./format.ts";
@@ -9,7 +10,7 @@ import { createLogView } from "./log-view.ts";
 
 export interface Detail {
   key: string;
-  update(app: App, enforced: boolean, events: AppEvent[]): void;
+  update(app: App, enforced: boolean, events: AppEventView[]): void;
 }
 
 /** Shows the details of an app in a dialog, with its log. */
@@ -19,7 +20,7 @@ export function openDetail(app: App, enforced: boolean, onClose: () => void): De
   close.addEventListener("click", () => dialog.close());
   const facts = h("div");
   const log = createLogView(app);
-  const update = (app: App, enforced: boolean, events: AppEvent[]) => {
+  const update = (app: App, enforced: boolean, events: AppEventView[]) => {
     const { lastExit } = app.status;
     facts.replaceChildren(
       list(stateOf(app)),
@@ -106,7 +107,7 @@ function probeText(probe: Probe | undefined): string | undefined {
 }
 
 /** Returns the newest events first: the list may be long. */
-function describeEvents(events: AppEvent[]): HTMLElement[] {
+function describeEvents(events: AppEventView[]): HTMLElement[] {
   if (events.length === 0) return [];
   const facts = events.toReversed().map(({ type, reason, message, count, lastTimestamp }): Fact => {
     const times = count > 1 ? ` (${count} times)` : "";
@@ -118,7 +119,7 @@ function describeEvents(events: AppEvent[]): HTMLElement[] {
   return [h("h3", {}, "Events"), list(facts)];
 }
 
-function describeExit(exit: Exit): HTMLElement[] {
+function describeExit(exit: LastExit): HTMLElement[] {
   const signal = exit.signal ? ` (${exit.signal})` : "";
   const facts: Fact[] = [
     ["Reason", exit.reason],

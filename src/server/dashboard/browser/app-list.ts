@@ -4,7 +4,7 @@ import { type App, keyOf } from "./agent.ts";
 import { type AppCard, createAppCard } from "./app-card.ts";
 import { toneOf } from "./app-state.ts";
 import { createAppTable } from "./app-table.ts";
-import { byId, h, setText } from "./dom.ts";
+import { byId, h, setText, showParts } from "./dom.ts";
 import type { Timeline } from "./timeline.ts";
 import { phasesOf, readView, selectApps, type SortName, startView, writeView } from "./view-state.ts";
 
@@ -38,7 +38,10 @@ export function createAppList(open: (key: string) => void): AppList {
     const isTable = apps.length > mostCards;
     const found = selectApps(apps, isTable ? view : { ...startView, find: view.find });
     if (isTable) table.update(found, view, enforced);
-    else showCards(found, apps, timeline, enforced);
+    else {
+      showParts(byId("apps"), cards, found.map(keyOf), (key) => createAppCard(key, () => open(key)))
+        .forEach((card, index) => card.update(found[index]!, timeline, enforced));
+    }
     byId("apps").hidden = isTable;
     byId("app-table").hidden = !isTable || found.length === 0;
     byId("legend").hidden = isTable || found.length === 0;
@@ -50,22 +53,6 @@ export function createAppList(open: (key: string) => void): AppList {
     byId("no-match").hidden = apps.length === 0 || found.length > 0;
     setText(byId("no-match-text"), `No app matches “${view.find.trim()}”.`);
   };
-
-  function showCards(found: App[], apps: App[], timeline: Timeline | undefined, enforced: boolean): void {
-    const keys = new Set(apps.map(keyOf));
-    for (const key of cards.keys()) if (!keys.has(key)) cards.delete(key);
-    const elements = found.map((app) => {
-      const card = cards.get(keyOf(app)) ?? createAppCard(app, () => open(keyOf(app)));
-      cards.set(keyOf(app), card);
-      card.update(app, timeline, enforced);
-      return card.element;
-    });
-    const list = byId("apps");
-    const isSame = elements.length === list.children.length &&
-      elements.every((element, index) => element === list.children[index]);
-    // Moving an element would take the focus from it.
-    if (!isSame) list.replaceChildren(...elements);
-  }
 
   /** One button per phase, which finds the apps of it; pressed again it shows all. */
   function showChips(apps: App[]): void {

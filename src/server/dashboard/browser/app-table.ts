@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 import { type App, keyOf } from "./agent.ts";
 import { messageOf, phaseText, toneOf } from "./app-state.ts";
-import { h, setText } from "./dom.ts";
+import { h, setText, showParts } from "./dom.ts";
 import { ago, cap as capText, capOf, percent } from "./format.ts";
 import type { SortName, ViewState } from "./view-state.ts";
 
@@ -69,18 +69,8 @@ export function createAppTable(open: (key: string) => void, sortBy: (sort: SortN
         const order = sort !== view.sort ? "none" : view.reverse ? "ascending" : "descending";
         if (sort) heads[index]!.setAttribute("aria-sort", order);
       });
-      const keys = new Set(apps.map(keyOf));
-      for (const key of rows.keys()) if (!keys.has(key)) rows.delete(key);
-      const elements = apps.map((app) => {
-        const row = rows.get(keyOf(app)) ?? createRow(keyOf(app), open);
-        rows.set(keyOf(app), row);
-        row.update(app, enforced);
-        return row.element;
-      });
-      // Moving an element would take the focus from it.
-      const isSame = elements.length === body.children.length &&
-        elements.every((element, index) => element === body.children[index]);
-      if (!isSame) body.replaceChildren(...elements);
+      showParts(body, rows, apps.map(keyOf), (key) => createRow(key, open))
+        .forEach((row, index) => row.update(apps[index]!, enforced));
     },
   };
 }

@@ -2,7 +2,7 @@
 import { height, sampleAt, type Shape, shapeOf, width, xOf } from "./chart-shape.ts";
 import { h, setText, svg } from "./dom.ts";
 import { cap as capText, clock, percent } from "./format.ts";
-import type { Series } from "./timeline.ts";
+import type { AppSeries } from "../../view.ts";
 
 export interface Chart {
   element: HTMLElement;
@@ -10,7 +10,7 @@ export interface Chart {
 }
 
 /** Events and throttling, for the chart of the cap concerned, and when the newest sample was taken. */
-export interface Marks extends Partial<Pick<Series, "throttledPCT" | "oomKills" | "restarts">> {
+export interface Marks extends Partial<Pick<AppSeries, "throttledPCT" | "oomKills" | "restarts">> {
   last: number;
   at?: number;
   periodSeconds?: number;

@@ -1,21 +1,13 @@
 /// <reference lib="dom" />
 /** The dashboard: polls the agent every few seconds, but not while the page is hidden. */
-import {
-  type App,
-  type AppEvent,
-  get,
-  keyOf,
-  type Status,
-  takeToken,
-  TokenNeeded,
-  useToken,
-} from "./agent.ts";
+import type { AppEventView, History, StatusAnswer } from "../../view.ts";
+import { type App, get, keyOf, takeToken, TokenNeeded, useToken } from "./agent.ts";
 import { type Detail, openDetail } from "./app-detail.ts";
 import { createAppList } from "./app-list.ts";
 import { byId, setText } from "./dom.ts";
 import { ago, clock } from "./format.ts";
 import { createNodePanel } from "./node-panel.ts";
-import { extend, type HistoryPart, type Timeline } from "./timeline.ts";
+import { extend, type Timeline } from "./timeline.ts";
 
 const periodMs = 3000;
 
@@ -34,9 +26,9 @@ async function refresh(): Promise<void> {
   clearTimeout(timer);
   try {
     const [status, found, part, events] = await Promise.all([
-      get<Status>("/status"),
+      get<StatusAnswer>("/status"),
       get<{ items: App[] }>("/apps"),
-      get<HistoryPart>(timeline && timeline.last >= 0 ? `/history?since=${timeline.last}` : "/history"),
+      get<History>(timeline && timeline.last >= 0 ? `/history?since=${timeline.last}` : "/history"),
       // Only the detail shows them.
       detail ? getEvents() : [],
     ]);
@@ -72,8 +64,8 @@ function goneText(error: Error): string {
   return `The agent does not answer${why}${last}`;
 }
 
-async function getEvents(): Promise<AppEvent[]> {
-  return (await get<{ items: AppEvent[] }>("/events")).items;
+async function getEvents(): Promise<AppEventView[]> {
+  return (await get<{ items: AppEventView[] }>("/events")).items;
 }
 
 function openByKey(key: string): void {

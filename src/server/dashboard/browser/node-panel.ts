@@ -1,12 +1,12 @@
 /// <reference lib="dom" />
-import type { Status } from "./agent.ts";
+import type { StatusAnswer } from "../../view.ts";
 import { createChart } from "./chart.ts";
 import { byId, h, setText } from "./dom.ts";
 import { ago, bytes } from "./format.ts";
 import type { Timeline } from "./timeline.ts";
 
 export interface NodePanel {
-  update(status: Status, timeline: Timeline | undefined): void;
+  update(status: StatusAnswer, timeline: Timeline | undefined): void;
 }
 
 /** Returns the panel of the node: capacity, usage, and the agent's problems. */
@@ -35,7 +35,7 @@ export function createNodePanel(): NodePanel {
   };
 }
 
-function factsOf({ version, size, usage, limits, startedAt }: Status): string {
+function factsOf({ version, size, usage, limits, startedAt }: StatusAnswer): string {
   return [
     `agent ${version}, up ${ago(startedAt, Date.now())}`,
     `${size.cpus} CPUs`,
@@ -47,7 +47,7 @@ function factsOf({ version, size, usage, limits, startedAt }: Status): string {
 
 /** Returns what is wrong with the agent or the node, a sentence each. */
 export function problemsOf(
-  { checks, problems, limits }: Pick<Status, "checks" | "problems" | "limits">,
+  { checks, problems, limits }: Pick<StatusAnswer, "checks" | "problems" | "limits">,
 ): string[] {
   const isKnown = limits.enforced || checks.some(({ name, ok }) => name === "cgroups" && !ok);
   return [

@@ -1,41 +1,19 @@
 /** Joins the parts of the agent's history. Pure. */
+import type { AppSeries, History } from "../../view.ts";
 
-export interface Series {
-  cpuPCT: (number | null)[];
-  memPCT: (number | null)[];
-  throttledPCT?: (number | null)[];
-  oomKills: number[];
-  restarts: number[];
-}
-
-export interface HistoryPart {
-  periodSeconds: number;
-  first: number;
-  last: number;
-  /** When the newest sample was taken, in milliseconds since 1970. */
-  at: number;
-  node: Omit<Series, "oomKills" | "restarts">;
-  apps: Record<string, Series>;
-}
-
-export interface Timeline {
-  periodSeconds: number;
-  /** The numbers of the oldest sample that charts show, and of the newest. */
-  first: number;
-  last: number;
-  at: number;
-  node: Series;
-  apps: Record<string, Series>;
+/** What the charts show: `first` is the oldest sample of all series, which have the same length. */
+export interface Timeline extends History {
+  node: AppSeries;
 }
 
 /** How many samples a chart shows: half an hour. */
 export const shown = 180;
 
 /** Returns the timeline extended by a part. A part that does not continue it comes from a restarted agent and replaces it. */
-export function extend(before: Timeline | undefined, part: HistoryPart): Timeline {
+export function extend(before: Timeline | undefined, part: History): Timeline {
   const old = before && part.first === before.last + 1 ? before : undefined;
   const first = Math.max(part.last - shown + 1, old?.first ?? part.first);
-  const grow = (key: string | undefined, added: Partial<Series>): Series => {
+  const grow = (key: string | undefined, added: Partial<AppSeries>): AppSeries => {
     const known = key === undefined ? old?.node : old?.apps[key];
     const length = part.last - first + 1;
     const values = (name: "cpuPCT" | "memPCT" | "throttledPCT") =>
@@ -60,7 +38,7 @@ export function extend(before: Timeline | undefined, part: HistoryPart): Timelin
   };
 }
 
-function nothing({ first, last }: HistoryPart): null[] {
+function nothing({ first, last }: History): null[] {
   return new Array(last - first + 1).fill(null);
 }
 
