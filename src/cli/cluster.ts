@@ -11,23 +11,20 @@ export interface ClusterConnection extends Disposable {
 }
 
 /** Prepares a connection to the API server. The first request shows whether it answers. */
-export async function connectCluster(
-  options: AccessOptions,
-  { timeoutMs = 10_000, now = Date.now }: { timeoutMs?: number; now?: () => number } = {},
-): Promise<ClusterConnection> {
+export async function connectCluster(options: AccessOptions): Promise<ClusterConnection> {
   const access = await loadAccess(options);
-  const transport = createTransport(access, { connectTimeoutMs: Math.min(timeoutMs, 5000) });
+  const transport = createTransport(access, { connectTimeoutMs: 5000 });
   let skew: number | undefined;
   const client = createKubeClient(access, {
     userAgent: `nckubelet/${version}`,
-    timeoutMs,
+    timeoutMs: 10_000,
     retries: 0,
     transport: {
       ...transport,
       async send(request) {
         const response = await transport.send(request);
         const date = Date.parse(String(response.headers.date));
-        if (!Number.isNaN(date)) skew = date - now();
+        if (!Number.isNaN(date)) skew = date - Date.now();
         return response;
       },
     },

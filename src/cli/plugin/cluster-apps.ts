@@ -2,19 +2,17 @@
 import { annotations, defaultNamespace, isMirror, podContainer } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient, StreamRequest } from "../../kube/client/client.ts";
-import { hasStatus } from "../../kube/kube-error.ts";
 import { events, ncappPath, ncapps, pods, resourcePath } from "../../kube/resources.ts";
 import { listAll } from "../../kube/watch/watch.ts";
-import { closest } from "../../lib/closest.ts";
 import { describeError } from "../../lib/log.ts";
 import { logQuery } from "../agent-api/agent-api.ts";
 import { type AppName, fullName } from "../app-name.ts";
-import { connectCluster, kubectlConfig } from "../cluster.ts";
+import { type ClusterConnection, connectCluster, kubectlConfig } from "../cluster.ts";
 import { type Flag, type Invocation, type Io, textFlag } from "../command.ts";
 import type { AppOrigin, AppReader } from "../read-commands.ts";
 import { describeEvents, printableLine, type ShownEvent } from "../screen/screen.ts";
 import { findPod } from "./app-pod.ts";
-import { explainMissingCRD } from "./set-objects.ts";
+import { explainMissing, explainMissingCRD } from "./set-objects.ts";
 
 export const clusterFlags: Record<string, Flag> = {
   kubeconfig: {
@@ -51,17 +49,19 @@ export interface ClusterApps extends AppReader {
   findPod(app: AppName): Promise<AppName>;
 }
 
-/** Connects as kubectl does: by --kubeconfig, KUBECONFIG, or the file in the home folder. */
-export async function connectApps(
+/** Connects as kubectl does: by --kubeconfig, KUBECONFIG, or the file in the home folder. `namespace` is that of the command. */
+export async function connectAsKubectl(
   invocation: Invocation,
-  io: Io,
-  now: () => number = Date.now,
-): Promise<ClusterApps> {
-  const { env } = io;
+  { env }: Io,
+): Promise<ClusterConnection & { namespace: string }> {
   const kubeconfig = textFlag(invocation, "kubeconfig") ?? kubectlConfig(env);
   const cluster = await connectCluster({ kubeconfig, context: textFlag(invocation, "context"), env });
-  const { client } = cluster;
-  const namespace = textFlag(invocation, "namespace") ?? client.access.namespace ?? defaultNamespace;
+  const standard = cluster.client.access.namespace ?? defaultNamespace;
+  return { ...cluster, namespace: textFlag(invocation, "namespace") ?? standard };
+}
+
+export async function connectApps(invocation: Invocation, io: Io): Promise<ClusterApps> {
+  const { client, namespace, [Symbol.dispose]: close } = await connectAsKubectl(invocation, io);
   const all = invocation.flags["all-namespaces"] === true;
   const get = (app: AppName) =>
     onApp(client, app, () => client.request<NCApp>({ path: ncappPath(app.namespace, app.name) }));
@@ -80,7 +80,7 @@ export async function connectApps(
     // A user who may read NCApps need not be allowed to list events: describe shows the rest without them.
     events: (app) =>
       listEvents(client, app).then(
-        (found) => describeEvents(found, now()),
+        (found) => describeEvents(found, Date.now()),
         (error) => [`Events: cannot be read: ${printableLine(describeError(error))}`],
       ),
     findPod: async (app) => await findPod(client, await get(app)),
@@ -93,12 +93,12 @@ export async function connectApps(
         );
       }
       const body = {
-        metadata: { annotations: { [annotations.restartedAt]: new Date(now()).toISOString() } },
+        metadata: { annotations: { [annotations.restartedAt]: new Date().toISOString() } },
       };
       const path = ncappPath(app.namespace, app.name);
       await onApp(client, app, () => client.request({ method: "PATCH", path, body }));
     },
-    [Symbol.dispose]: () => cluster[Symbol.dispose](),
+    [Symbol.dispose]: close,
   };
 }
 
@@ -129,10 +129,6 @@ async function onApp<T>(client: KubeClient, app: AppName, work: () => Promise<T>
   try {
     return await work();
   } catch (error) {
-    if (!hasStatus(error, 404)) throw error;
-    const names = (await listApps(client, app.namespace)).map(({ metadata }) => metadata.name);
-    const near = closest(app.name, names);
-    const next = near ? `did you mean ${near}?` : "'kubectl ncapp ps -A' lists all";
-    throw new Error(`no NCApp ${fullName(app)}; ${next}`);
+    return await explainMissing(error, client, { resource: ncapps, named: app, list: "kubectl ncapp ps -A" });
   }
 }

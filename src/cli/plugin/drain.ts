@@ -11,9 +11,8 @@ import { listAll } from "../../kube/watch/watch.ts";
 import type { KubeObject } from "../../kube/wire.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { type Command, type Io, textFlag, UsageError } from "../command.ts";
-import { connectCluster, kubectlConfig } from "../cluster.ts";
 import { parseDuration } from "../flag-values.ts";
-import { clusterFlags } from "./cluster-apps.ts";
+import { clusterFlags, connectAsKubectl } from "./cluster-apps.ts";
 import { isHeldBy, planDrain } from "./drain-plan.ts";
 
 /** A person waits, and a busy server may be slow. */
@@ -47,9 +46,7 @@ export const drainCommand: Command = {
     if (!node || extra !== undefined) throw new UsageError("name one node");
     const timeout = textFlag(invocation, "timeout");
     const timeoutMs = timeout === undefined ? Infinity : parseDuration("timeout", timeout);
-    const kubeconfig = textFlag(invocation, "kubeconfig") ?? kubectlConfig(io.env);
-    const context = textFlag(invocation, "context");
-    using cluster = await connectCluster({ kubeconfig, context, env: io.env });
+    using cluster = await connectAsKubectl(invocation, io);
     const { "dry-run": dryRun, force } = invocation.flags;
     await drain(cluster.client, node, { dryRun: dryRun === true, force: force === true, timeoutMs }, io);
     return 0;

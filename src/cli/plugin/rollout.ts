@@ -3,13 +3,12 @@ import { dump } from "js-yaml";
 import { defaultNamespace, setAnnotations } from "../../api/names.ts";
 import type { NCAppSet } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { hasStatus } from "../../kube/kube-error.ts";
+import { writeNewest } from "../../kube/guarded-write.ts";
 import { closest } from "../../lib/closest.ts";
 import { type AppName, parseAppName } from "../app-name.ts";
-import { connectCluster, kubectlConfig } from "../cluster.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { parseDuration, parseWholeNumber } from "../flag-values.ts";
-import { clusterFlags } from "./cluster-apps.ts";
+import { clusterFlags, connectAsKubectl } from "./cluster-apps.ts";
 import { type Change, pauseRollout, promoteCanary, restartApps, resumeRollout } from "./rollout-changes.ts";
 import { findRevision, historyLines, revisionToRestore, templateOf } from "./rollout-history.ts";
 import { waitForRollout } from "./rollout-status.ts";
@@ -27,8 +26,6 @@ interface Scene {
   invocation: Invocation;
   io: Io;
 }
-
-const maxConflicts = 5;
 
 const verbs: Record<string, Verb> = {
   status: { flags: ["timeout", "watch"], run: status },
@@ -72,22 +69,12 @@ export const rolloutCommand: Command = {
     if (word === undefined || extra !== undefined) {
       throw new UsageError(`rollout ${name} takes one set; 'kubectl get ncappsets -A' lists all`);
     }
-    const kubeconfig = textFlag(invocation, "kubeconfig") ?? kubectlConfig(io.env);
-    const context = textFlag(invocation, "context");
-    using cluster = await connectCluster({ kubeconfig, context, env: io.env });
-    const { client } = cluster;
-    const standard = client.access.namespace ?? defaultNamespace;
-    const set = await readSet(
-      client,
-      // kubectl rollout takes TYPE/NAME.
-      parseAppName(
-        word.replace(/^ncappsets?(\.app\.example\.com)?\//, ""),
-        textFlag(invocation, "namespace"),
-        standard,
-        "a set",
-      ),
-    );
-    return await verb.run({ client, set, invocation, io });
+    using cluster = await connectAsKubectl(invocation, io);
+    const { client, namespace } = cluster;
+    // kubectl rollout takes TYPE/NAME.
+    const plain = word.replace(/^ncappsets?(\.app\.example\.com)?\//, "");
+    const named = parseAppName(plain, textFlag(invocation, "namespace"), namespace, "a set");
+    return await verb.run({ client, set: await readSet(client, named), invocation, io });
   },
 };
 
@@ -130,26 +117,22 @@ async function undo({ client, set, invocation, io }: Scene): Promise<number> {
   const revision = revisionToRestore(set, revisions, numberFlag(invocation, "to-revision"));
   const template = templateOf(set, revision);
   const name = nameOf(set);
-  for (let conflicts = 0, current = set;; conflicts++) {
-    const { [setAnnotations.promote]: _, ...annotations } = current.metadata.annotations ?? {};
-    const metadata = { ...current.metadata, annotations };
-    const body = { ...current, metadata, spec: { ...current.spec, template } };
-    try {
+  await writeNewest(set, {
+    read: () => readSet(client, name),
+    async write(newest = set) {
+      const { uid, generation } = set.metadata;
+      // The status of a set changes all the time; its spec must be what the user saw.
+      if (newest.metadata.uid !== uid || newest.metadata.generation !== generation) {
+        throw new Error(
+          `${describeSet(set)} was changed by someone else in the meantime: look at it and try again`,
+        );
+      }
+      const { [setAnnotations.promote]: _, ...annotations } = newest.metadata.annotations ?? {};
+      const metadata = { ...newest.metadata, annotations };
+      const body = { ...newest, metadata, spec: { ...newest.spec, template } };
       await client.request({ method: "PUT", path: setPath(name), body });
-      break;
-    } catch (error) {
-      if (!hasStatus(error, 409) || conflicts >= maxConflicts) throw error;
-    }
-    current = await readSet(client, name);
-    // The status of a set changes all the time; its spec must be what the user saw.
-    if (
-      current.metadata.uid !== set.metadata.uid || current.metadata.generation !== set.metadata.generation
-    ) {
-      throw new Error(
-        `${describeSet(set)} was changed by someone else in the meantime: look at it and try again`,
-      );
-    }
-  }
+    },
+  });
   io.stdout(`${describeSet(set)} goes back to revision ${revision.revision} (${revision.metadata.name})\n`);
   return 0;
 }

@@ -3,7 +3,7 @@ import { keyOf, ownerSet } from "../../api/names.ts";
 import type { AppTemplate, NCAppSet } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
-import { controllerRevisions, ncappsets, resourcePath } from "../../kube/resources.ts";
+import { controllerRevisions, type KubeResource, ncappsets, resourcePath } from "../../kube/resources.ts";
 import { listAll } from "../../kube/watch/watch.ts";
 import type { KubeObject, ObjectMeta } from "../../kube/wire.ts";
 import { closest } from "../../lib/closest.ts";
@@ -26,16 +26,23 @@ export function describeSet(set: Pick<NCAppSet, "metadata">): string {
 }
 
 export async function readSet(client: KubeClient, set: AppName): Promise<NCAppSet> {
-  try {
-    return await client.request<NCAppSet>({ path: setPath(set) });
-  } catch (error) {
-    if (!hasStatus(error, 404)) throw error;
-    const list = listAll<NCAppSet>(client, { resource: ncappsets, namespace: set.namespace });
-    const { items } = await list.catch(explainMissingCRD);
-    const near = closest(set.name, items.map(({ metadata }) => metadata.name));
-    const next = near ? `did you mean ${near}?` : "'kubectl get ncappsets -A' lists all";
-    throw new Error(`no NCAppSet ${fullName(set)}; ${next}`);
-  }
+  const list = "kubectl get ncappsets -A";
+  return await client.request<NCAppSet>({ path: setPath(set) })
+    .catch((error) => explainMissing(error, client, { resource: ncappsets, named: set, list }));
+}
+
+/** Turns a 404 into an error that suggests a similar name, or how to list all. */
+export async function explainMissing(
+  error: unknown,
+  client: KubeClient,
+  { resource, named, list }: { resource: KubeResource; named: AppName; list: string },
+): Promise<never> {
+  if (!hasStatus(error, 404)) throw error;
+  const { items } = await listAll(client, { resource, namespace: named.namespace }).catch(explainMissingCRD);
+  const near = closest(named.name, items.map(({ metadata }) => metadata.name));
+  throw new Error(
+    `no ${resource.kind} ${fullName(named)}; ${near ? `did you mean ${near}?` : `'${list}' lists all`}`,
+  );
 }
 
 /** A list has no 404 of its own: the API server does not know the resource. */
