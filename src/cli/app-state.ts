@@ -2,11 +2,19 @@
 import { sleep } from "../lib/sleep.ts";
 import type { AgentClient, NodeApp } from "./agent-api/agent-api.ts";
 import { type AppName, fullName, nameOf, shortName } from "./app-name.ts";
+import type { Io } from "./command.ts";
 
 /** What a command achieved; the text says what, or why not. */
 export interface Outcome {
   ok: boolean;
   text: string;
+}
+
+/** Prints an outcome; returns the exit code. */
+export function report({ ok, text }: Outcome, io: Pick<Io, "stdout" | "stderr">): number {
+  if (ok) io.stdout(`${text}\n`);
+  else io.stderr(`nckubelet: ${text}\n`);
+  return ok ? 0 : 1;
 }
 
 /** What a wait needs of the agent. */
@@ -60,10 +68,10 @@ const newRunMs = 3000;
  */
 export async function waitForNewRun(
   client: Watched,
-  app: AppName,
   before: NodeApp,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
 ): Promise<NodeApp | undefined> {
+  const app = nameOf(before);
   let hasStarted = false;
   const isDone = (now: NodeApp) => {
     // Nothing runs before its scheduled time.

@@ -1,10 +1,12 @@
 /** The commands that change apps on this node and wait for the outcome: stop, start, restart, delete. */
-import { type AgentClient, appFlags, connectAgent } from "../agent-api/agent-api.ts";
+import { keyOf } from "../../api/names.ts";
+import { type AgentClient, appFlags, connectAgent, type NodeApp } from "../agent-api/agent-api.ts";
 import { type AppName, fullName, nameOf } from "../app-name.ts";
 import {
   describeState,
   isRunning,
   type Outcome,
+  report,
   stopTimeoutMs,
   waitForNewRun,
   waitForRemoval,
@@ -22,8 +24,9 @@ interface Verb {
   done: string;
   /** Takes manifests with -f, and their apps. */
   takesFiles?: boolean;
-  /** Asks the agent. Returns a function that waits for the outcome. */
-  ask(client: AgentClient, app: AppName): Promise<(signal: AbortSignal) => Promise<Outcome>>;
+  ask(client: AgentClient, app: AppName): Promise<void>;
+  /** Waits for the outcome; `before` is the app as it was when the agent was asked. */
+  wait(client: AgentClient, before: NodeApp, signal: AbortSignal): Promise<Outcome>;
 }
 
 const startTimeoutMs = 15_000;
@@ -32,40 +35,30 @@ const startTimeoutMs = 15_000;
 export const stopCommand = verbCommand({
   examples: ["nckubelet stop web", "nckubelet stop -n shop web worker"],
   done: "stopped",
-  async ask(client, app) {
-    const before = await client.get(app);
-    await client.act(app, "stop");
-    return (signal) => waitForStop(client, before, { signal });
-  },
+  ask: (client, app) => client.act(app, "stop"),
+  wait: (client, before, signal) => waitForStop(client, before, { signal }),
 });
 
 export const startCommand = verbCommand({
   examples: ["nckubelet start web", "nckubelet start shop/web"],
   done: "started",
-  async ask(client, app) {
-    const before = await client.get(app);
-    await client.act(app, "start");
-    return async (signal) => {
-      const limits = { timeoutMs: startTimeoutMs, signal };
-      const after = isRunning(before) ? before : await waitForNewRun(client, app, before, limits);
-      return after ? describeState(after) : wasDeleted(app);
-    };
+  ask: (client, app) => client.act(app, "start"),
+  async wait(client, before, signal) {
+    if (isRunning(before)) return describeState(before);
+    const after = await waitForNewRun(client, before, { timeoutMs: startTimeoutMs, signal });
+    return after ? describeState(after) : wasDeleted(nameOf(before));
   },
 });
 
 export const restartCommand = verbCommand({
   examples: ["nckubelet restart web", "nckubelet restart --all", "nckubelet restart -l app=web"],
   done: "restarted",
-  async ask(client, app) {
-    const before = await client.get(app);
-    await client.act(app, "restart");
-    return async (signal) => {
-      const limits = { timeoutMs: stopTimeoutMs(before), signal };
-      const after = await waitForNewRun(client, app, before, limits);
-      if (!after) return wasDeleted(app);
-      const isOld = after.status?.pid !== undefined && after.status.pid === before.status?.pid;
-      return isOld ? { ok: false, text: `${fullName(app)} was not restarted yet` } : describeState(after);
-    };
+  ask: (client, app) => client.act(app, "restart"),
+  async wait(client, before, signal) {
+    const after = await waitForNewRun(client, before, { timeoutMs: stopTimeoutMs(before), signal });
+    if (!after) return wasDeleted(nameOf(before));
+    const isOld = after.status?.pid !== undefined && after.status.pid === before.status?.pid;
+    return isOld ? { ok: false, text: `${keyOf(before)} was not restarted yet` } : describeState(after);
   },
 });
 
@@ -73,11 +66,9 @@ export const restartCommand = verbCommand({
 export const triggerCommand = verbCommand({
   examples: ["nckubelet trigger backup"],
   done: "triggered",
-  async ask(client, app) {
-    const before = await client.get(app);
-    await client.act(app, "trigger");
-    return (signal) => waitForTriggeredRun(client, before, { timeoutMs: startTimeoutMs, signal });
-  },
+  ask: (client, app) => client.act(app, "trigger"),
+  wait: (client, before, signal) =>
+    waitForTriggeredRun(client, before, { timeoutMs: startTimeoutMs, signal }),
 });
 
 /** Stops apps and removes them with their logs. */
@@ -85,15 +76,12 @@ export const deleteCommand = verbCommand({
   examples: ["nckubelet delete web", "nckubelet delete -f app.yaml", "nckubelet delete -l tier=test"],
   done: "deleted",
   takesFiles: true,
-  async ask(client, app) {
-    const before = await client.get(app);
-    await client.remove(app);
-    return (signal) => waitForRemoval(client, before, { signal });
-  },
+  ask: (client, app) => client.remove(app),
+  wait: (client, before, signal) => waitForRemoval(client, before, { signal }),
 });
 
 /** Creates a command that applies the verb to each APP. A failure does not stop the others. */
-function verbCommand({ examples, done, takesFiles = false, ask }: Verb): Command {
+function verbCommand({ examples, done, takesFiles = false, ask, wait }: Verb): Command {
   return {
     operands: "APP...",
     flags: {
@@ -110,17 +98,17 @@ function verbCommand({ examples, done, takesFiles = false, ask }: Verb): Command
       const apps = invocation.flags.filename
         ? await appsOfFiles(invocation, io)
         : await chooseApps(invocation, nodeList(client, textFlag(invocation, "namespace")));
-      const wait = !invocation.flags["no-wait"];
       const outcomes = await Promise.allSettled(apps.map(async (app) => {
-        const outcome = await ask(client, app);
-        return report(
-          wait ? await outcome(io.signal) : { ok: true, text: `${fullName(app)} is being ${done}` },
-          io,
-        );
+        const before = await client.get(app);
+        await ask(client, app);
+        const outcome = invocation.flags["no-wait"]
+          ? { ok: true, text: `${fullName(app)} is being ${done}` }
+          : await wait(client, before, io.signal);
+        return report(outcome, io);
       }));
       const failures = outcomes.filter((outcome) => outcome.status === "rejected");
       if (failures.length > 0) throw joinErrors(failures.map(({ reason }) => reason as Error));
-      return outcomes.every((outcome) => outcome.status === "fulfilled" && outcome.value) ? 0 : 1;
+      return outcomes.every((outcome) => outcome.status === "fulfilled" && outcome.value === 0) ? 0 : 1;
     },
   };
 }
@@ -141,12 +129,6 @@ async function appsOfFiles(invocation: Invocation, io: Io): Promise<AppName[]> {
   const problems = files.flatMap((file) => file.problems);
   if (problems.length > 0) throw new Error(problems.join("\nnckubelet: "));
   return files.flatMap((file) => file.apps.map(nameOf));
-}
-
-function report({ ok, text }: Outcome, io: Io): boolean {
-  if (ok) io.stdout(`${text}\n`);
-  else io.stderr(`nckubelet: ${text}\n`);
-  return ok;
 }
 
 function joinErrors(errors: Error[]): Error {

@@ -8,7 +8,14 @@ import {
   type PutOutcome,
 } from "../agent-api/agent-api.ts";
 import { nameOf, shortName } from "../app-name.ts";
-import { describeState, isSettled, waitForNewRun, waitUntilSteady } from "../app-state.ts";
+import {
+  describeState,
+  isSettled,
+  report,
+  waitForNewRun,
+  waitUntilSteady,
+  wasDeleted,
+} from "../app-state.ts";
 import { type Command, type Flag, type Invocation, type Io, textFlag } from "../command.ts";
 import { parseDuration } from "../flag-values.ts";
 import { filenameFlag, readManifestFiles } from "../manifest-files.ts";
@@ -101,23 +108,18 @@ async function waitUntilReady(
 ): Promise<boolean> {
   const limits = { timeoutMs, signal: io.signal };
   const name = nameOf(app);
-  if (restarts && before) await waitForNewRun(client, name, before, limits);
+  if (restarts && before) await waitForNewRun(client, before, limits);
   const isDone = (now: NodeApp) =>
     isSettled(now) && showsSuspend(now, app.spec.suspend) &&
     (now.status?.phase !== "Running" || now.status.ready === true);
   const after = await waitUntilSteady(client, name, isDone, limits);
-  if (!after) {
-    io.stderr(`nckubelet: ${keyOf(app)} was deleted in the meantime\n`);
-    return false;
-  }
+  if (!after) return report(wasDeleted(name), io) === 0;
   const { ok, text } = after.status?.reason === "Suspended"
     ? { ok: true, text: `${keyOf(app)} is suspended, as its spec asks` }
     : describeState(after);
   const isReady = ok && isDone(after);
   const late = ok && !isReady ? `, but not ready after ${timeoutMs / 1000} s` : "";
-  if (isReady) io.stdout(`${text}\n`);
-  else io.stderr(`nckubelet: ${text}${late}\n`);
-  return isReady;
+  return report({ ok: isReady, text: text + late }, io) === 0;
 }
 
 /**

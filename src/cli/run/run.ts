@@ -5,10 +5,12 @@ import {
   describeState,
   hasEnded,
   isSettled,
+  report,
   waitForApp,
   waitForRemoval,
   waitForStop,
   waitUntilSteady,
+  wasDeleted,
 } from "../app-state.ts";
 import { type Command, type Io, listFlag } from "../command.ts";
 import { printable } from "../screen/screen.ts";
@@ -77,7 +79,7 @@ export const runCommand: Command = {
       return await giveUp(client, name, started, io, { keep });
     }
     if (isAttached) return await attach(client, name, io);
-    return report(started, io);
+    return report(started ? describeState(started) : wasDeleted(name), io);
   },
 };
 
@@ -115,7 +117,7 @@ async function attach(client: AgentClient, name: AppName, io: Io): Promise<numbe
   for await (const bytes of log) io.stdout(bytes);
   const app = await client.find(name);
   if (app && io.signal.aborted && !hasEnded(app)) return await stop(client, name, app, io);
-  return report(app, besideLog);
+  return report(app ? describeState(app) : wasDeleted(name), besideLog);
 }
 
 async function stop(client: AgentClient, name: AppName, app: NodeApp, io: Io): Promise<number> {
@@ -125,12 +127,5 @@ async function stop(client: AgentClient, name: AppName, app: NodeApp, io: Io): P
   // io.signal has aborted already, so only the timeout limits this wait.
   const { ok, text } = await waitForStop(client, app, { signal: new AbortController().signal });
   io.stderr(ok ? `${text}, 'nckubelet delete ${shortName(name)}' removes it\n` : `nckubelet: ${text}\n`);
-  return ok ? 0 : 1;
-}
-
-function report(app: NodeApp | undefined, io: Pick<Io, "stdout" | "stderr">): number {
-  const { ok, text } = app ? describeState(app) : { ok: false, text: "the app was deleted in the meantime" };
-  if (ok) io.stdout(`${text}\n`);
-  else io.stderr(`nckubelet: ${text}\n`);
   return ok ? 0 : 1;
 }
