@@ -5,7 +5,6 @@ import { type AppName, fullName, manyApps, nameOf } from "./app-name.ts";
 import { type Flag, type Invocation, textFlag, UsageError } from "./command.ts";
 
 export const selectorFlag: Flag = {
-  kind: "text",
   short: "l",
   value: "LABELS",
   help: "The apps with these labels, such as app=web or 'tier in (a,b)'.",
@@ -14,7 +13,7 @@ export const selectorFlag: Flag = {
 /** The flags of a command that works on several apps. */
 export const chooseFlags: Record<string, Flag> = {
   selector: selectorFlag,
-  all: { kind: "switch", help: "All apps." },
+  all: { help: "All apps." },
 };
 
 /** Where the apps are looked up. */

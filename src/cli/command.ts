@@ -25,10 +25,10 @@ export interface Io {
 }
 
 export interface Flag {
-  /** A switch takes no value; a list may be given several times. */
-  kind: "text" | "switch" | "list";
-  /** Name of the value in the help, such as `DIR`. */
+  /** Name of the value in the help, such as `DIR`; a switch has none. */
   value?: string;
+  /** May be given several times. */
+  list?: boolean;
   short?: string;
   /** The values to choose from, for completion. */
   choices?: readonly string[];

@@ -10,7 +10,7 @@ import { explainFileError } from "../lib/files.ts";
 import { type Flag, type Invocation, type Io, listFlag, UsageError } from "./command.ts";
 
 export const filenameFlag: Flag = {
-  kind: "list",
+  list: true,
   short: "f",
   value: "FILE",
   help: "Manifest, folder of manifests, or - for standard input.",

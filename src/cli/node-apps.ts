@@ -23,13 +23,7 @@ const nodeApps: AppOrigin = {
   scope: "node",
   appFlags,
   listFlags: {
-    namespace: {
-      kind: "text",
-      short: "n",
-      value: "NAME",
-      help: "Only apps of this namespace.",
-      default: "all",
-    },
+    namespace: { short: "n", value: "NAME", help: "Only apps of this namespace.", default: "all" },
     socket: socketFlag,
   },
   interval: "2s",

@@ -13,13 +13,13 @@ export function parseInvocation(
 ): Invocation {
   const flags: Record<string, Flag> = {
     ...own,
-    help: { kind: "switch", short: "h", help: "Show this help." },
+    help: { short: "h", help: "Show this help." },
   };
   const options: ParseArgsOptionsConfig = {};
-  for (const [name, { kind, short }] of Object.entries(flags)) {
+  for (const [name, { value, list = false, short }] of Object.entries(flags)) {
     options[name] = {
-      type: kind === "switch" ? "boolean" : "string",
-      multiple: kind === "list",
+      type: value ? "string" : "boolean",
+      multiple: list,
       ...(short ? { short } : {}),
     };
   }
@@ -39,7 +39,7 @@ export function parseInvocation(
     const parsed = parseArgs({ args, options, allowPositionals: true, strict: true, tokens: true });
     const values = parsed.values as FlagValues;
     for (const token of parsed.tokens) {
-      if (token.kind !== "option" || flags[token.name]?.kind !== "switch") continue;
+      if (token.kind !== "option" || !isSwitch(flags[token.name])) continue;
       values[token.name] = switchValues.get(token.index) ?? true;
     }
     return { flags: values, args: parsed.positionals };
@@ -59,6 +59,10 @@ export function parseInvocation(
   }
 }
 
+function isSwitch(flag: Flag | undefined): boolean {
+  return flag !== undefined && flag.value === undefined;
+}
+
 /** Says what a flag without its value needs. A value that starts with a dash, such as `--tail -1`, needs an equals sign. */
 function missingValue(name: string, { short, value, choices }: Flag, words: string[]): string {
   const at = words.findLastIndex((word) => word === `--${name}` || word === `-${short}`);
@@ -67,13 +71,13 @@ function missingValue(name: string, { short, value, choices }: Flag, words: stri
     ? `write --${name}=${next} if ${JSON.stringify(next)} is the value`
     : choices
     ? `use ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`
-    : `use --${name} ${value ?? "VALUE"}`;
+    : `use --${name} ${value}`;
   return `--${name} needs a value: ${use}`;
 }
 
 function suggest(unknown: string, flags: Record<string, Flag>): string {
   const negated = unknown.startsWith("no-") ? ownValue(flags, unknown.slice("no-".length)) : undefined;
-  if (negated?.kind === "switch") return `; use --${unknown.slice("no-".length)}=false`;
+  if (isSwitch(negated)) return `; use --${unknown.slice("no-".length)}=false`;
   const near = closest(unknown, Object.keys(flags));
   return near ? `; did you mean --${near}?` : "";
 }
@@ -91,7 +95,7 @@ function readSwitchValues(words: string[], flags: Record<string, Flag>): Map<num
   const values = new Map<number, boolean>();
   for (const [index, word] of words.entries()) {
     const [, name = "", value = ""] = /^--([^=]+)=(.*)$/s.exec(word) ?? [];
-    if (flags[name]?.kind !== "switch") continue;
+    if (!isSwitch(ownValue(flags, name))) continue;
     if (value !== "true" && value !== "false") {
       throw new UsageError(`--${name} ${JSON.stringify(value)}: use true or false`);
     }

@@ -85,7 +85,7 @@ function psCommand({ program, scope, listFlags, connect }: AppOrigin): Command {
     flags: {
       ...listFlags,
       selector: selectorFlag,
-      watch: { kind: "switch", short: "w", help: "Show changes until Ctrl-C." },
+      watch: { short: "w", help: "Show changes until Ctrl-C." },
       output: outputFlag,
     },
     otherFlags: {
@@ -130,8 +130,8 @@ function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin)
   return {
     operandHint: `'${program} describe APP' shows one app`,
     flags: {
-      interval: { kind: "text", value: "TIME", help: "How often to refresh.", default: interval },
-      once: { kind: "switch", help: "Print once and exit, even on a terminal." },
+      interval: { value: "TIME", help: "How often to refresh.", default: interval },
+      once: { help: "Print once and exit, even on a terminal." },
       output: outputFlag,
       selector: selectorFlag,
       ...listFlags,
@@ -177,13 +177,13 @@ function logsCommand({ program, appFlags, connect }: AppOrigin): Command {
   return {
     operands: "APP...",
     flags: {
-      follow: { kind: "switch", short: "f", help: "Keep printing as the log grows, until Ctrl-C." },
-      tail: { kind: "text", value: "N", help: "Start with the last N lines.", default: "all" },
-      since: { kind: "text", value: "TIME", help: "Only lines of the last TIME, such as 5m or 1h30m." },
-      "since-time": { kind: "text", value: "TIME", help: "Only lines since a time of RFC 3339." },
-      previous: { kind: "switch", short: "p", help: "Only the run before the current or last one." },
-      timestamps: { kind: "switch", help: "Print when each line was written, accurate to a second." },
-      "limit-bytes": { kind: "text", value: "N", help: "End after N bytes of each log." },
+      follow: { short: "f", help: "Keep printing as the log grows, until Ctrl-C." },
+      tail: { value: "N", help: "Start with the last N lines.", default: "all" },
+      since: { value: "TIME", help: "Only lines of the last TIME, such as 5m or 1h30m." },
+      "since-time": { value: "TIME", help: "Only lines since a time of RFC 3339." },
+      previous: { short: "p", help: "Only the run before the current or last one." },
+      timestamps: { help: "Print when each line was written, accurate to a second." },
+      "limit-bytes": { value: "N", help: "End after N bytes of each log." },
       ...chooseFlags,
       ...appFlags,
     },

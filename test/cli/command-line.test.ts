@@ -10,9 +10,9 @@ import { call as callWith } from "./call.ts";
 const echo: Command = {
   operands: "[WORD...]",
   flags: {
-    upper: { kind: "switch", short: "u", help: "In capitals." },
-    prefix: { kind: "text", value: "TEXT", help: "Before each word.", default: "none" },
-    also: { kind: "list", value: "WORD", help: "More." },
+    upper: { short: "u", help: "In capitals." },
+    prefix: { value: "TEXT", help: "Before each word.", default: "none" },
+    also: { list: true, value: "WORD", help: "More." },
   },
   examples: ["nckubelet echo -u hello"],
   async run({ flags, args }, io) {

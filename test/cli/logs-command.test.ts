@@ -33,7 +33,7 @@ function scene(
   const origin: AppOrigin = {
     program: "nckubelet",
     scope: "node",
-    appFlags: { namespace: { kind: "text", short: "n", value: "NAME", help: "Namespace." } },
+    appFlags: { namespace: { short: "n", value: "NAME", help: "Namespace." } },
     listFlags: {},
     interval: "2s",
     connect: async () => ({

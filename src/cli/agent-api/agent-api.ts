@@ -71,7 +71,6 @@ export interface LogOptions extends LogChoice {
 export type AgentStatus = Omit<StatusAnswer, "size" | "usage" | "apps">;
 
 export const socketFlag: Flag = {
-  kind: "text",
   value: "PATH",
   help: "Unix socket of the agent. Also read from NCKUBELET_SOCKET and the agent's config.",
   default: defaultPaths.socket,
@@ -79,7 +78,7 @@ export const socketFlag: Flag = {
 
 /** The flags of every command that takes an APP. */
 export const appFlags: Record<string, Flag> = {
-  namespace: { kind: "text", short: "n", value: "NAME", help: "Namespace of the app.", default: "default" },
+  namespace: { short: "n", value: "NAME", help: "Namespace of the app.", default: "default" },
   socket: socketFlag,
 };
 

@@ -60,9 +60,9 @@ export const hardwareCommand: Command = {
  */
 export const resolveKubeconfigCommand: Command = {
   flags: {
-    kubeconfig: { kind: "text", value: "FILES", help: "A kubeconfig, or a list as in KUBECONFIG." },
-    context: { kind: "text", value: "NAME", help: "Context of the kubeconfig.", default: "its current one" },
-    rejected: { kind: "switch", help: "The API server rejected the last credential." },
+    kubeconfig: { value: "FILES", help: "A kubeconfig, or a list as in KUBECONFIG." },
+    context: { value: "NAME", help: "Context of the kubeconfig.", default: "its current one" },
+    rejected: { help: "The API server rejected the last credential." },
   },
   examples: ["nckubelet resolve-kubeconfig --kubeconfig /etc/nckubelet/kubeconfig | consumer"],
   async run(invocation, io) {

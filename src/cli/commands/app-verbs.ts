@@ -90,7 +90,7 @@ function verbCommand({ examples, done, takesFiles = false, ask, wait }: Verb): C
         : {}),
       ...chooseFlags,
       ...appFlags,
-      "no-wait": { kind: "switch", help: "Do not wait for the outcome." },
+      "no-wait": { help: "Do not wait for the outcome." },
     },
     examples,
     async run(invocation, io) {

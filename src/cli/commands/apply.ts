@@ -24,13 +24,7 @@ import { filenameFlag, readManifestFiles } from "../manifest-files.ts";
 export const manifestFlags: Record<string, Flag> = {
   filename: filenameFlag,
   ...appFlags,
-  namespace: {
-    kind: "text",
-    short: "n",
-    value: "NAME",
-    help: "Namespace of apps that name none.",
-    default: "default",
-  },
+  namespace: { short: "n", value: "NAME", help: "Namespace of apps that name none.", default: "default" },
 };
 
 /** Sends manifests to the agent of this node. If one is invalid, none is applied. Objects of other kinds are skipped. */
@@ -38,9 +32,9 @@ export const applyCommand: Command = {
   operands: "[FILE...]",
   flags: {
     ...manifestFlags,
-    "dry-run": { kind: "switch", help: "Only print what would change." },
-    wait: { kind: "switch", help: "Wait until all apps are ready; exit with 1 if one is not." },
-    timeout: { kind: "text", value: "TIME", help: "How long --wait waits.", default: "60s" },
+    "dry-run": { help: "Only print what would change." },
+    wait: { help: "Wait until all apps are ready; exit with 1 if one is not." },
+    timeout: { value: "TIME", help: "How long --wait waits.", default: "60s" },
   },
   examples: [
     "nckubelet apply -f app.yaml",

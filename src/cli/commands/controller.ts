@@ -23,67 +23,44 @@ import { formatTable } from "../screen/screen.ts";
 const shortestGraceMs = 20_000;
 
 const flags: Record<string, Flag> = {
-  kubeconfig: { kind: "text", value: "FILE", help: "The kubeconfig of the API server." },
-  server: {
-    kind: "text",
-    value: "URL",
-    help: "The address of the API server, such as that of kubectl proxy.",
-  },
+  kubeconfig: { value: "FILE", help: "The kubeconfig of the API server." },
+  server: { value: "URL", help: "The address of the API server, such as that of kubectl proxy." },
   "scheduler-name": {
-    kind: "text",
     value: "NAME",
     help: "Place the NCApps with this spec.schedulerName.",
     default: defaultSchedulerName,
   },
   policy: {
-    kind: "text",
     value: "POLICY",
     help: "spread over all nodes, or binpack on as few as possible.",
     default: "spread",
   },
-  "default-toleration": {
-    kind: "text",
-    value: "TIME",
-    help: "How long apps stay bound to a lost node.",
-    default: "300s",
-  },
+  "default-toleration": { value: "TIME", help: "How long apps stay bound to a lost node.", default: "300s" },
   "node-monitor-grace-period": {
-    kind: "text",
     value: "TIME",
     help: "How long a node may be silent before it is lost.",
     default: "40s, as its Lease says",
   },
-  "no-leader-elect": { kind: "switch", help: "Schedule without leader election." },
+  "no-leader-elect": { help: "Schedule without leader election." },
   listen: {
-    kind: "text",
     value: "ADDR",
     help: "Serve health and metrics on this loopback address; '' to disable.",
     default: "127.0.0.1:10269",
   },
   "health-listen": {
-    kind: "text",
     value: "ADDR",
     help: "Serve only /healthz, /livez and /readyz on this address, to anyone, such as :10270.",
   },
-  explain: {
-    kind: "text",
-    value: "NS/NAME",
-    help: "Print why each node fits one app or not, and exit.",
-  },
-  "log-level": { kind: "text", value: "LEVEL", help: "debug, info, warn or error.", default: "info" },
-  "log-format": { kind: "text", value: "FORMAT", help: "text or json.", default: "text" },
+  explain: { value: "NS/NAME", help: "Print why each node fits one app or not, and exit." },
+  "log-level": { value: "LEVEL", help: "debug, info, warn or error.", default: "info" },
+  "log-format": { value: "FORMAT", help: "text or json.", default: "text" },
 };
 
 /** Runs the controllers of the cluster, or explains the placement of one app. */
 export const controllerCommand: Command = {
   flags: {
-    only: {
-      kind: "text",
-      value: "LIST",
-      help: "Run only these controllers: scheduler, sets.",
-      default: "all",
-    },
-    without: { kind: "text", value: "LIST", help: "Run all but these controllers.", default: "none" },
+    only: { value: "LIST", help: "Run only these controllers: scheduler, sets.", default: "all" },
+    without: { value: "LIST", help: "Run all but these controllers.", default: "none" },
     ...flags,
   },
   examples: [
@@ -203,25 +180,27 @@ async function explain(
 }
 
 /** Reads flags, then `NCKUBELET_…` variables, then the defaults. */
-function readSettings({ flags }: Invocation, { env }: Io) {
+function readSettings({ flags: given }: Invocation, { env }: Io) {
   const raw = (name: string) => {
-    const value = flags[name] ?? env[variableName(name)];
+    const value = given[name] ?? env[variableName(name)];
     return value === undefined ? undefined : String(value);
   };
+  /** The value of a setting whose flag names its default. */
+  const text = (name: string) => raw(name) ?? flags[name]!.default!;
   const server = raw("server");
   return {
     server,
     kubeconfig: raw("kubeconfig") || (server ? undefined : env.KUBECONFIG),
     schedulerName: raw("scheduler-name") || defaultSchedulerName,
-    policy: parseChoice("policy", raw("policy") ?? "spread", ["spread", "binpack"]),
+    policy: parseChoice("policy", text("policy"), ["spread", "binpack"]),
     leaderElect: !parseBoolean("no-leader-elect", raw("no-leader-elect") ?? "false"),
-    defaultTolerationMs: parseDuration("default-toleration", raw("default-toleration") ?? "300s"),
+    defaultTolerationMs: parseDuration("default-toleration", text("default-toleration")),
     nodeGraceMs: nodeGrace(raw("node-monitor-grace-period")),
-    listen: parseListen("listen", raw("listen") ?? "127.0.0.1:10269"),
+    listen: parseListen("listen", text("listen")),
     healthListen: parseListen("health-listen", raw("health-listen") ?? "", { anyHost: true }),
     explain: explainedApp(raw("explain")),
-    logLevel: parseChoice("log-level", raw("log-level") ?? "info", ["debug", "info", "warn", "error"]),
-    logFormat: parseChoice("log-format", raw("log-format") ?? "text", ["text", "json"]),
+    logLevel: parseChoice("log-level", text("log-level"), ["debug", "info", "warn", "error"]),
+    logFormat: parseChoice("log-format", text("log-format"), ["text", "json"]),
   };
 }
 

@@ -29,16 +29,8 @@ export const execCommand: Command = {
     ...appFlags,
     "state-dir": { ...agentFlags["state-dir"]!, default: "what the agent reports" },
     // Accepted for users of kubectl and docker. Streams are always passed on, and a terminal is detected.
-    stdin: {
-      kind: "switch",
-      short: "i",
-      help: "Accepted and ignored: the command always gets standard input.",
-    },
-    tty: {
-      kind: "switch",
-      short: "t",
-      help: "Accepted and ignored: the command gets a terminal if exec has one.",
-    },
+    stdin: { short: "i", help: "Accepted and ignored: the command always gets standard input." },
+    tty: { short: "t", help: "Accepted and ignored: the command gets a terminal if exec has one." },
   },
   examples: ["nckubelet exec -it web -- sh", "nckubelet exec shop/web -- cat /proc/self/cgroup"],
   async run(invocation, io) {

@@ -8,23 +8,17 @@ type ServerMinor = { minor: number } | { unknown: string };
 export const manifestsCommand: Command = {
   flags: {
     "server-minor": {
-      kind: "text",
       value: "N",
       help: `Minor version of the API server; before 1.${currentSince}, what old servers accept is printed.`,
       default: "ask the server",
     },
     kubeconfig: {
-      kind: "text",
       value: "FILE",
       help: "Kubeconfig of the API server to ask for its version.",
       default: "that of kubectl",
     },
-    server: { kind: "text", value: "URL", help: "URL of the API server to ask for its version." },
-    image: {
-      kind: "text",
-      value: "IMAGE",
-      help: "Also print the controllers, as a Deployment of this image.",
-    },
+    server: { value: "URL", help: "URL of the API server to ask for its version." },
+    image: { value: "IMAGE", help: "Also print the controllers, as a Deployment of this image." },
   },
   examples: [
     "nckubelet manifests | kubectl apply -f -",

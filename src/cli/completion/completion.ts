@@ -61,15 +61,15 @@ async function toCompletable(name: string, { summary, load }: CommandEntry): Pro
     name,
     summary,
     takes: operandsOf(operands),
-    flags: Object.entries(flags).map(([flag, { kind, short, help, choices, value }]) => ({
+    flags: Object.entries(flags).map(([flag, { short, help, choices, value }]) => ({
       flag,
       short,
       help,
-      ...(kind === "switch" ? {} : { value: choices ?? (isPath(value) ? "files" : "anything") }),
+      ...(value ? { value: choices ?? (isPath(value) ? "files" : "anything") } : {}),
     })),
   };
 }
 
-function isPath(value: string | undefined): boolean {
+function isPath(value: string): boolean {
   return value === "FILE" || value === "PATH" || value === "DIR";
 }

@@ -21,7 +21,7 @@ import {
   parseWholeNumber,
   variableName,
 } from "../flag-values.ts";
-import { defaultPaths, settingNames } from "./agent-flags.ts";
+import { agentFlags, defaultPaths, settingNames } from "./agent-flags.ts";
 import { readConfigFile } from "./config-file.ts";
 import { mergeLevels } from "./setting-levels.ts";
 
@@ -46,8 +46,9 @@ export async function readAgentSettings(
   ]);
   // Loaded here, since most commands only look for the socket.
   const { parseBytes, parseCount } = await import("../../supervisor/logs/logs.ts");
-  const text = (name: string, standard: string) => raw(name) ?? standard;
-  const isSet = (name: string) => parseBoolean(name, text(name, "false"));
+  /** The value of a setting whose flag names its default. */
+  const text = (name: string) => raw(name) ?? agentFlags[name]!.default!;
+  const isSet = (name: string) => parseBoolean(name, raw(name) ?? "false");
   const folder = (name: string, standard: string) => {
     if (raw(name) === "") throw new UsageError(`--${name} "": use the path of a folder`);
     return path(name) ?? standard;
@@ -68,38 +69,38 @@ export async function readAgentSettings(
     namespace: raw("namespace") || undefined,
     manifests: path("manifests") || undefined,
     manifestUrl: manifestUrl ? parseHttpURL("manifest-url", manifestUrl) : undefined,
-    syncPeriodMs: parseDuration("sync-period", text("sync-period", "10s")),
-    reportPeriodMs: parseDuration("report-period", text("report-period", "10s")),
-    listen: parseListen("listen", text("listen", "127.0.0.1:10268")),
+    syncPeriodMs: parseDuration("sync-period", text("sync-period")),
+    reportPeriodMs: parseDuration("report-period", text("report-period")),
+    listen: parseListen("listen", text("listen")),
     openLoopback: isSet("open-loopback"),
     tlsCertFile: path("tls-cert-file") || undefined,
     tlsKeyFile: path("tls-private-key-file") || undefined,
     tokenFile: path("token-file") || undefined,
-    kubeletListen: parseListen("kubelet-listen", text("kubelet-listen", ":10250"), { anyHost: true }),
+    kubeletListen: parseListen("kubelet-listen", text("kubelet-listen"), { anyHost: true }),
     clientCAFile: path("client-ca-file") || undefined,
     socket: path("socket") ?? defaultPaths.socket,
     stateDir,
     logDir: folder("log-dir", defaultPaths.log),
     logs: {
-      maxBytes: withFlag("log-max-size", text("log-max-size", "10Mi"), parseBytes),
-      maxFiles: withFlag("log-max-files", text("log-max-files", "5"), parseCount),
+      maxBytes: withFlag("log-max-size", text("log-max-size"), parseBytes),
+      maxFiles: withFlag("log-max-files", text("log-max-files"), parseCount),
     },
     instance: stateDir === defaultPaths.state ? undefined : instanceName(stateDir),
     cgroupRoot: path("cgroup-root") || undefined,
-    enforce: parseChoice("enforce", text("enforce", "strict"), ["strict", "best-effort"]),
-    registerNode: parseChoice("register-node", text("register-node", "auto"), ["auto", "always", "never"]),
-    pods: parseChoice("pods", text("pods", "auto"), ["auto", "never"]),
+    enforce: parseChoice("enforce", text("enforce"), ["strict", "best-effort"]),
+    registerNode: parseChoice("register-node", text("register-node"), ["auto", "always", "never"]),
+    pods: parseChoice("pods", text("pods"), ["auto", "never"]),
     acceptNodeNameChange: isSet("accept-node-name-change"),
     reserved: {
-      cpuPCT: parsePercentage("reserved-cpu-pct", text("reserved-cpu-pct", "0")),
-      memPCT: parsePercentage("reserved-mem-pct", text("reserved-mem-pct", "0")),
+      cpuPCT: parsePercentage("reserved-cpu-pct", text("reserved-cpu-pct")),
+      memPCT: parsePercentage("reserved-mem-pct", text("reserved-mem-pct")),
     },
-    maxApps: parseWholeNumber("max-apps", text("max-apps", "1000"), { min: 1 }),
+    maxApps: parseWholeNumber("max-apps", text("max-apps"), { min: 1 }),
     stopAppsOnExit: isSet("stop-apps-on-exit"),
     stopTimeoutMs: 90_000,
     env,
-    logLevel: parseChoice("log-level", text("log-level", "info"), ["debug", "info", "warn", "error"]),
-    logFormat: parseChoice("log-format", text("log-format", "text"), ["text", "json"]),
+    logLevel: parseChoice("log-level", text("log-level"), ["debug", "info", "warn", "error"]),
+    logFormat: parseChoice("log-format", text("log-format"), ["text", "json"]),
   };
 }
 

@@ -13,21 +13,16 @@ import { fetchPublishedCa, isPin, pinnedCertificates } from "./ca-pin.ts";
 
 export const joinCommand: Command = {
   flags: {
-    kubeconfig: { kind: "text", value: "FILE", help: "Kubeconfig to copy." },
-    server: { kind: "text", value: "URL", help: "URL of the API server, instead of a kubeconfig." },
-    "token-file": {
-      kind: "text",
-      value: "FILE",
-      help: "Bearer token for the server. Also read from NCKUBELET_TOKEN.",
-    },
-    "ca-file": { kind: "text", value: "FILE", help: "CA of the server, unless the system trusts it." },
+    kubeconfig: { value: "FILE", help: "Kubeconfig to copy." },
+    server: { value: "URL", help: "URL of the API server, instead of a kubeconfig." },
+    "token-file": { value: "FILE", help: "Bearer token for the server. Also read from NCKUBELET_TOKEN." },
+    "ca-file": { value: "FILE", help: "CA of the server, unless the system trusts it." },
     "ca-hash": {
-      kind: "text",
       value: "sha256:HEX",
       help: "Digest of that CA's public key. Without --ca-file, the CA is read from the cluster.",
     },
-    config: { kind: "text", value: "FILE", help: "Config file of the agent.", default: defaultConfig },
-    output: { kind: "text", value: "FILE", help: "Only write the kubeconfig, to this file." },
+    config: { value: "FILE", help: "Config file of the agent.", default: defaultConfig },
+    output: { value: "FILE", help: "Only write the kubeconfig, to this file." },
   },
   examples: [
     "nckubelet join --kubeconfig edge-7.kubeconfig && systemctl restart nckubelet",

@@ -15,20 +15,9 @@ import { findPod } from "./app-pod.ts";
 import { explainMissing, explainMissingCRD } from "./set-objects.ts";
 
 export const clusterFlags: Record<string, Flag> = {
-  kubeconfig: {
-    kind: "text",
-    value: "FILE",
-    help: "Kubeconfig of the API server.",
-    default: "that of kubectl",
-  },
-  context: { kind: "text", value: "NAME", help: "Context of the kubeconfig.", default: "its current one" },
-  namespace: {
-    kind: "text",
-    short: "n",
-    value: "NAME",
-    help: "Namespace of the apps.",
-    default: "that of the context",
-  },
+  kubeconfig: { value: "FILE", help: "Kubeconfig of the API server.", default: "that of kubectl" },
+  context: { value: "NAME", help: "Context of the kubeconfig.", default: "its current one" },
+  namespace: { short: "n", value: "NAME", help: "Namespace of the apps.", default: "that of the context" },
 };
 
 export const clusterApps: AppOrigin = {
@@ -36,7 +25,7 @@ export const clusterApps: AppOrigin = {
   scope: "cluster",
   appFlags: clusterFlags,
   listFlags: {
-    "all-namespaces": { kind: "switch", short: "A", help: "Apps of all namespaces." },
+    "all-namespaces": { short: "A", help: "Apps of all namespaces." },
     ...clusterFlags,
   },
   interval: "5s",

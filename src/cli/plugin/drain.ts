@@ -23,17 +23,9 @@ const { namespace: _, ...connectionFlags } = clusterFlags;
 export const drainCommand: Command = {
   operands: "NODE",
   flags: {
-    "dry-run": { kind: "switch", help: "Only print what would be done." },
-    force: {
-      kind: "switch",
-      help: "Also unbind apps whose spec.nodeName was not set by the scheduler.",
-    },
-    timeout: {
-      kind: "text",
-      value: "TIME",
-      help: "How long to wait until the apps have stopped.",
-      default: "no limit",
-    },
+    "dry-run": { help: "Only print what would be done." },
+    force: { help: "Also unbind apps whose spec.nodeName was not set by the scheduler." },
+    timeout: { value: "TIME", help: "How long to wait until the apps have stopped.", default: "no limit" },
     ...connectionFlags,
   },
   examples: [

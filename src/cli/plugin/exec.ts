@@ -12,8 +12,8 @@ export const execCommand: Command = {
   operands: "APP -- COMMAND [ARG...]",
   ownOperands: 1,
   flags: {
-    stdin: { kind: "switch", short: "i", help: "Pass standard input to the command." },
-    tty: { kind: "switch", short: "t", help: "Give the command a terminal." },
+    stdin: { short: "i", help: "Pass standard input to the command." },
+    tty: { short: "t", help: "Give the command a terminal." },
     ...clusterFlags,
   },
   examples: ["kubectl ncapp exec -it web -- sh", "kubectl ncapp exec shop/web -- cat /proc/self/cgroup"],

@@ -40,15 +40,10 @@ const verbs: Record<string, Verb> = {
 export const rolloutCommand: Command = {
   operands: `${Object.keys(verbs).join("|")} SET`,
   flags: {
-    watch: { kind: "switch", help: "status: wait for the end; --watch=false prints once.", default: "true" },
-    timeout: { kind: "text", value: "TIME", help: "status: how long to wait.", default: "no limit" },
-    revision: { kind: "text", value: "N", help: "history: show the template of this revision." },
-    "to-revision": {
-      kind: "text",
-      value: "N",
-      help: "undo: the revision to go back to.",
-      default: "the one before",
-    },
+    watch: { help: "status: wait for the end; --watch=false prints once.", default: "true" },
+    timeout: { value: "TIME", help: "status: how long to wait.", default: "no limit" },
+    revision: { value: "N", help: "history: show the template of this revision." },
+    "to-revision": { value: "N", help: "undo: the revision to go back to.", default: "the one before" },
     ...clusterFlags,
   },
   examples: [

@@ -11,57 +11,24 @@ import { parseWholeNumber } from "../flag-values.ts";
 
 /** The flags of `run` that become fields of the NCApp. */
 export const manifestFlags: Record<string, Flag> = {
-  name: { kind: "text", value: "NAME", help: "Name of the app.", default: "the name of the script" },
-  namespace: {
-    kind: "text",
-    short: "n",
-    value: "NAME",
-    help: "Namespace of the app.",
-    default: defaultNamespace,
-  },
-  cpu: { kind: "text", value: "PERCENT", help: "CPU cap in percent of all CPUs of the node." },
-  mem: { kind: "text", value: "PERCENT", help: "Memory cap in percent of the memory of the node." },
-  "pids-max": {
-    kind: "text",
-    value: "N",
-    help: "Maximum number of processes and threads.",
-    default: "4096",
-  },
-  user: { kind: "text", value: "USER", help: "User to run as, by name or ID.", default: "the agent's user" },
-  group: {
-    kind: "text",
-    value: "GROUP",
-    help: "Group to run as, by name or ID.",
-    default: "the user's group",
-  },
-  env: {
-    kind: "list",
-    short: "e",
-    value: "K=V",
-    help: "Environment variable; K alone takes your own value.",
-  },
-  "env-file": { kind: "list", value: "FILE", help: "File of K=V lines; --env overrides it." },
-  workdir: {
-    kind: "text",
-    short: "w",
-    value: "DIR",
-    help: "Working directory.",
-    default: "the current one",
-  },
+  name: { value: "NAME", help: "Name of the app.", default: "the name of the script" },
+  namespace: { short: "n", value: "NAME", help: "Namespace of the app.", default: defaultNamespace },
+  cpu: { value: "PERCENT", help: "CPU cap in percent of all CPUs of the node." },
+  mem: { value: "PERCENT", help: "Memory cap in percent of the memory of the node." },
+  "pids-max": { value: "N", help: "Maximum number of processes and threads.", default: "4096" },
+  user: { value: "USER", help: "User to run as, by name or ID.", default: "the agent's user" },
+  group: { value: "GROUP", help: "Group to run as, by name or ID.", default: "the user's group" },
+  env: { list: true, short: "e", value: "K=V", help: "Environment variable; K alone takes your own value." },
+  "env-file": { list: true, value: "FILE", help: "File of K=V lines; --env overrides it." },
+  workdir: { short: "w", value: "DIR", help: "Working directory.", default: "the current one" },
   restart: {
-    kind: "text",
     value: "POLICY",
     choices: ["always", "on-failure", "never"],
     help: "Restart always, on-failure or never.",
     default: "always",
   },
-  grace: {
-    kind: "text",
-    value: "SECONDS",
-    help: "Time between SIGTERM and SIGKILL.",
-    default: "30",
-  },
-  sha256: { kind: "text", value: "HEX", help: "Refuse to run a script with another SHA-256 digest." },
+  grace: { value: "SECONDS", help: "Time between SIGTERM and SIGKILL.", default: "30" },
+  sha256: { value: "HEX", help: "Refuse to run a script with another SHA-256 digest." },
 };
 
 const policies: Record<string, "Always" | "OnFailure" | "Never"> = {

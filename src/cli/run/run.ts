@@ -43,8 +43,8 @@ export const runCommand: Command = {
   operands: "SCRIPT [-- ARG...]",
   flags: {
     ...manifestFlags,
-    keep: { kind: "switch", help: "Keep the app even if it cannot start." },
-    attach: { kind: "switch", short: "a", help: "Print its log until it ends; Ctrl-C stops it." },
+    keep: { help: "Keep the app even if it cannot start." },
+    attach: { short: "a", help: "Print its log until it ends; Ctrl-C stops it." },
     socket: socketFlag,
   },
   otherFlags,

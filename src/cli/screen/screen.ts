@@ -24,7 +24,6 @@ const formats = ["table", "wide", "json", "yaml", "name"] as const;
 export type OutputFormat = typeof formats[number];
 
 export const outputFlag: Flag = {
-  kind: "text",
   short: "o",
   value: "FORMAT",
   choices: formats,
