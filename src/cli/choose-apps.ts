@@ -3,6 +3,7 @@ import { type LabelSelector, matchesSelector, parseSelector } from "../api/label
 import type { NodeApp } from "./agent-api/agent-api.ts";
 import { type AppName, fullName, manyApps, nameOf } from "./app-name.ts";
 import { type Flag, type Invocation, textFlag, UsageError } from "./command.ts";
+import type { AppReader } from "./app-reader.ts";
 
 export const selectorFlag: Flag = {
   short: "l",
@@ -17,13 +18,7 @@ export const chooseFlags: Record<string, Flag> = {
 };
 
 /** Where the apps are looked up. */
-export interface AppList {
-  /** The namespace of an APP that names none. */
-  namespace?: string;
-  list(): Promise<NodeApp[]>;
-  /** Says that there are no apps. */
-  none: string;
-}
+type AppList = Pick<AppReader, "namespace" | "list" | "none">;
 
 /** Returns the names of the chosen apps, each once. A selector that matches no app is an error. */
 export async function chooseApps(invocation: Invocation, apps: AppList): Promise<AppName[]> {

@@ -36,7 +36,7 @@ export async function runCommandLine(
 ): Promise<number> {
   const [name, ...rest] = await commandFirst(words, commands);
   if (name === undefined || helpWords.includes(name)) return await showHelp(rest[0], commands, io, program);
-  const entry = name === "--version" ? versionEntry : find(commands, name);
+  const entry = name === "--version" ? versionEntry : ownValue(commands, name);
   if (!entry) return refuseCommand(name, commands, io, program);
   const command = await entry.load();
   try {
@@ -59,7 +59,7 @@ async function commandFirst(words: string[], commands: CommandTable): Promise<st
   const [first = ""] = words;
   if (!first.startsWith("-") || helpWords.includes(first) || first === "--version") return words;
   for (const [index, word] of words.entries()) {
-    const entry = find(commands, word);
+    const entry = ownValue(commands, word);
     if (!entry) continue;
     const before = words.slice(0, index);
     try {
@@ -89,7 +89,7 @@ async function showHelp(
     io.stdout(overview(commands, program));
     return 0;
   }
-  const entry = find(commands, name);
+  const entry = ownValue(commands, name);
   if (!entry) return refuseCommand(name, commands, io, program);
   io.stdout(helpText(`${program} ${name}`, entry.summary, await entry.load()));
   return 0;
@@ -129,10 +129,6 @@ function overview(commands: CommandTable, program: string): string {
     `Use '${program} help COMMAND' for the flags and examples of a command.`,
     "",
   ].join("\n");
-}
-
-function find(commands: CommandTable, name: string): CommandEntry | undefined {
-  return Object.hasOwn(commands, name) ? commands[name] : undefined;
 }
 
 function refuseCommand(name: string, commands: CommandTable, io: Io, program: string): number {

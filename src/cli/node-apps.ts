@@ -12,7 +12,8 @@ import {
 } from "./agent-api/agent-api.ts";
 import { nameOf } from "./app-name.ts";
 import { textFlag } from "./command.ts";
-import { type AppOrigin, readCommands } from "./read-commands.ts";
+import type { AppOrigin } from "./app-reader.ts";
+import { readCommands } from "./read-commands.ts";
 import { describeEvents, formatAge, printable } from "./screen/screen.ts";
 
 /** How many lines of its log the description of an app ends with. */

@@ -4,14 +4,11 @@
  */
 import { Buffer } from "node:buffer";
 import { describeError } from "../lib/log.ts";
-import type { LogChoice, LogOptions } from "./agent-api/agent-api.ts";
+import type { LogChoice } from "./agent-api/agent-api.ts";
 import { type AppName, fullName } from "./app-name.ts";
 import type { Io } from "./command.ts";
+import type { AppReader } from "./app-reader.ts";
 import { type Color, paintFor } from "./screen/screen.ts";
-
-export interface LogSource {
-  logs(app: AppName, options: LogOptions): AsyncIterable<Uint8Array>;
-}
 
 const colors: Color[] = ["cyan", "green", "yellow", "magenta", "blue"];
 const newline = 10;
@@ -20,7 +17,7 @@ const maxLineBytes = 65_536;
 
 /** Resolves to the exit code. Of several logs, one that cannot be read is reported, and the others go on. */
 export async function printLogs(
-  source: LogSource,
+  source: Pick<AppReader, "logs">,
   apps: AppName[],
   choice: LogChoice,
   io: Io,
@@ -44,7 +41,7 @@ export async function printLogs(
       return 1;
     }
   };
-  const codes = choice.follow ? await Promise.all(apps.map(print)) : await oneByOne(apps, print);
+  const codes = choice.follow ? await Promise.all(apps.map(print)) : await Array.fromAsync(apps, print);
   return Math.max(0, ...codes);
 }
 
@@ -75,10 +72,4 @@ export function prefixLines(prefix: string): { add(bytes: Uint8Array): Uint8Arra
     },
     end: () => Buffer.concat(rest.length > 0 ? finished(rest) : []),
   };
-}
-
-async function oneByOne<T, R>(items: T[], work: (item: T, index: number) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (const [index, item] of items.entries()) results.push(await work(item, index));
-  return results;
 }

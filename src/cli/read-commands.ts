@@ -4,10 +4,11 @@
  */
 import { parseTime } from "../lib/time.ts";
 import { maxTailLines } from "../supervisor/logs/logs.ts";
-import type { LogChoice, LogOptions, NodeApp } from "./agent-api/agent-api.ts";
-import { type AppName, manyApps } from "./app-name.ts";
+import type { LogChoice } from "./agent-api/agent-api.ts";
+import { manyApps } from "./app-name.ts";
+import type { AppOrigin, AppReader } from "./app-reader.ts";
 import { appChoice, chooseApps, chooseFlags, selectorFlag } from "./choose-apps.ts";
-import { type Command, type Flag, type Invocation, type Io, textFlag, UsageError } from "./command.ts";
+import { type Command, type Invocation, textFlag, UsageError } from "./command.ts";
 import { parseAge, parseDuration, parseWholeNumber } from "./flag-values.ts";
 import { printLogs } from "./print-logs.ts";
 import {
@@ -18,51 +19,13 @@ import {
   outputFlag,
   outputFormat,
   paintFor,
+  type Scope,
   topLines,
   watchApps,
   watchScreen,
 } from "./screen/screen.ts";
 
-export interface AppOrigin {
-  /** What the user types before the command. */
-  program: string;
-  /** Whether its apps are those of one node or of many. */
-  scope: "node" | "cluster";
-  /** The flags of commands that take an APP, and of those that list apps. */
-  appFlags: Record<string, Flag>;
-  listFlags: Record<string, Flag>;
-  /** How often top refreshes by default. */
-  interval: string;
-  connect(invocation: Invocation, io: Io): Promise<AppReader>;
-}
-
-export interface AppReader extends Disposable {
-  /** The namespace of an APP that names none. */
-  namespace?: string;
-  /** Lists the apps that the flags select. */
-  list(): Promise<NodeApp[]>;
-  /** Printed if there are none. */
-  none: string;
-  get(app: AppName): Promise<NodeApp>;
-  logs(app: AppName, options: LogOptions): AsyncIterable<Uint8Array>;
-  /** Asks for a restart, and does not wait for it. */
-  restart(app: AppName): Promise<void>;
-  /** Manifests that are no apps yet, because they are invalid: rows for a table. */
-  broken(): Promise<NodeApp[]>;
-  /** The first lines of top. */
-  heading(): Promise<string[]>;
-  /** The last lines of describe. */
-  events(app: NodeApp): Promise<string[]>;
-}
-
-export interface ReadCommands {
-  ps: Command;
-  top: Command;
-  logs: Command;
-  describe: Command;
-}
-
-export function readCommands(origin: AppOrigin): ReadCommands {
+export function readCommands(origin: AppOrigin): Record<"ps" | "top" | "logs" | "describe", Command> {
   return {
     ps: psCommand(origin),
     top: topCommand(origin),
@@ -73,7 +36,7 @@ export function readCommands(origin: AppOrigin): ReadCommands {
 
 const all = "it lists the apps of all namespaces and phases";
 /** Flags of kubectl get and docker ps; `kubectl ncapp` has -A itself. */
-const listingFlags: Record<AppOrigin["scope"], Record<string, string>> = {
+const listingFlags: Record<Scope, Record<string, string>> = {
   node: { "-A": all, "--all-namespaces": all, "-a": all, "--all": all },
   cluster: { "-a": "use -A", "--all": "use -A" },
 };

@@ -16,7 +16,7 @@ export interface AgentCounters {
 const syncBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 const startBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-export function createAgentCounters({ now = Date.now }: { now?: () => number } = {}): AgentCounters {
+export function createAgentCounters(): AgentCounters {
   const apiRequests: AgentCounters["apiRequests"] = createCounter();
   let last: { report: RequestReport; at: number } | undefined;
   return {
@@ -27,7 +27,7 @@ export function createAgentCounters({ now = Date.now }: { now?: () => number } =
     countRequest(report) {
       const { verb, resource, code } = report;
       apiRequests.add({ verb, resource, code: String(code) });
-      last = { report, at: now() };
+      last = { report, at: Date.now() };
     },
     lastRequest: () => last,
   };

@@ -11,7 +11,10 @@ import process from "node:process";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import type { Confinement } from "../../src/supervisor/confinement/confinement.ts";
-import { closeInheritedDescriptors, inheritedDescriptors } from "../../src/cli/inherited-descriptors.ts";
+import {
+  closeInheritedDescriptors,
+  inheritedDescriptors,
+} from "../../src/cli/commands/inherited-descriptors.ts";
 import { execInRun } from "../../src/supervisor/run/run.ts";
 import { readRunContext } from "../../src/supervisor/run/run-context.ts";
 import { recordPath, runFolder } from "../../src/supervisor/layout.ts";

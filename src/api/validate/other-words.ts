@@ -1,3 +1,5 @@
+import { ownValue } from "../../lib/objects.ts";
+
 /** Fields that users of Pods, docker, systemd and cron expect in `spec`, and what an NCApp has instead. */
 const inSpec: Record<string, string> = {
   command: "use shellFile for the script and args for its arguments",
@@ -22,5 +24,5 @@ const inSpec: Record<string, string> = {
 /** Returns what to write instead of an unknown field; undefined if there is nothing to say. */
 export function otherWord(field: string): string | undefined {
   const name = /^spec\.(\w+)$/.exec(field)?.[1]?.toLowerCase();
-  return name !== undefined && Object.hasOwn(inSpec, name) ? inSpec[name] : undefined;
+  return name === undefined ? undefined : ownValue(inSpec, name);
 }

@@ -10,13 +10,6 @@ import { errorCode } from "../../lib/files.ts";
 import { systemSocket } from "../config/config.ts";
 import { type AgentRequest, type AgentResponse, sendRequest, streamBody } from "./request.ts";
 
-export interface RequestOptions {
-  method?: AgentRequest["method"];
-  body?: unknown;
-  signal?: AbortSignal;
-  stream?: boolean;
-}
-
 /** The agent refused, with an HTTP status. */
 export class AgentError extends Error {
   override name = "AgentError";
@@ -36,7 +29,7 @@ export class NoAgentError extends Error {
 export async function askAgent<T>(
   socketPath: string,
   path: string,
-  request: RequestOptions = {},
+  request: AgentRequest = {},
 ): Promise<T> {
   const { body } = await send(socketPath, path, request);
   return parse(socketPath, await readText(body)) as T;
@@ -67,23 +60,15 @@ export async function* jsonLines(
 }
 
 /** Sends a request; throws an AgentError if the agent refuses it. */
-async function send(
-  socketPath: string,
-  path: string,
-  { method = "GET", body, signal, stream }: RequestOptions,
-): Promise<AgentResponse> {
-  const content = body === undefined
-    ? {}
-    : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  const request = { socketPath, path, method, signal, ...content };
-  const response = await sendRequest(request, { stream }).catch((cause) => {
+async function send(socketPath: string, path: string, request: AgentRequest): Promise<AgentResponse> {
+  const response = await sendRequest(socketPath, path, request).catch((cause) => {
     throw explain(socketPath, cause);
   });
   if (response.status < 400) return response;
   const answer = parse(socketPath, await readText(response.body)) as { message?: string };
   throw new AgentError(
     response.status,
-    answer.message ?? `the agent answered ${response.status} to ${method} ${path}`,
+    answer.message ?? `the agent answered ${response.status} to ${request.method ?? "GET"} ${path}`,
   );
 }
 

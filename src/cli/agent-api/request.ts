@@ -3,12 +3,12 @@ import { errorCode } from "../../lib/files.ts";
 import type { RequestOptions } from "../../lib/undici.ts";
 
 export interface AgentRequest {
-  socketPath: string;
-  path: string;
   method?: "GET" | "PUT" | "POST" | "DELETE";
-  headers?: Record<string, string>;
-  body?: string;
+  /** Sent as JSON. */
+  body?: unknown;
   signal?: AbortSignal;
+  /** Pauses in the body of the response have no limit. */
+  stream?: boolean;
 }
 
 export interface AgentResponse {
@@ -21,11 +21,12 @@ const timeoutMs = 10_000;
 
 /**
  * Sends a request and resolves with the head of the response; the connection closes after its body. A timeout has the code
- * ETIMEDOUT. With `stream`, pauses in the body have no limit.
+ * ETIMEDOUT.
  */
 export async function sendRequest(
-  { socketPath, method = "GET", ...rest }: AgentRequest,
-  { stream = false }: { stream?: boolean } = {},
+  socketPath: string,
+  path: string,
+  { method = "GET", body: content, signal, stream = false }: AgentRequest,
 ): Promise<AgentResponse> {
   // Loaded here: `version`, `validate` and help ask no agent.
   const { Agent, request } = await import("../../lib/undici.ts");
@@ -35,9 +36,13 @@ export async function sendRequest(
     allowH2: false,
   });
   const options: RequestOptions = {
-    ...rest,
     origin: "http://localhost",
+    path,
     method,
+    signal,
+    ...(content === undefined
+      ? {}
+      : { headers: { "content-type": "application/json" }, body: JSON.stringify(content) }),
     headersTimeout: timeoutMs,
     bodyTimeout: stream ? 0 : timeoutMs,
   };

@@ -1,5 +1,5 @@
 import { loadAccess, printResolution } from "../../kube/access/access.ts";
-import { closeInheritedDescriptors } from "../inherited-descriptors.ts";
+import { closeInheritedDescriptors } from "./inherited-descriptors.ts";
 import { createLogger } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
 import { type Command, textFlag, UsageError } from "../command.ts";

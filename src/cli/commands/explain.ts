@@ -1,6 +1,7 @@
 import { kind, setKind, setSingular } from "../../api/names.ts";
 import { ncapp, ncappset, type Schema, setSpec } from "../../api/schema/schema.ts";
 import { closest } from "../../lib/closest.ts";
+import { ownValue } from "../../lib/objects.ts";
 import { type Command, UsageError } from "../command.ts";
 import { formatTable } from "../screen/screen.ts";
 
@@ -33,7 +34,7 @@ function findField(field: string): { path: string; schema: Schema } {
   let schema: Schema = root;
   for (const [index, name] of whole.entries()) {
     const fields = fieldsOf(schema);
-    const next = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    const next = ownValue(fields, name);
     if (!next) {
       const parent = index === 0 ? `an ${kindName}` : [...prefix, ...whole.slice(0, index)].join(".");
       const near = index === 1 && Object.hasOwn(setSpec.properties, name)

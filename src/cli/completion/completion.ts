@@ -1,5 +1,6 @@
 /** `nckubelet completion`: prints a script that completes commands, flags, their values and operands in bash, zsh and fish. */
 import { setSingular } from "../../api/names.ts";
+import { ownValue } from "../../lib/objects.ts";
 import { type Schema, setSpec, spec, templateSpec } from "../../api/schema/schema.ts";
 import {
   bashCompletion,
@@ -29,7 +30,7 @@ export const completionCommand = (commands: CommandTable): Command => ({
   ],
   async run({ args }, io) {
     const [shell = "", extra] = args;
-    const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
+    const script = ownValue(shells, shell);
     if (!script || extra !== undefined) throw new UsageError("name one shell: bash, zsh or fish");
     const entries = Object.entries(visibleCommands(commands));
     const all = await Promise.all(entries.map(([name, entry]) => toCompletable(name, entry)));

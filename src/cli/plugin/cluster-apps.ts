@@ -9,7 +9,7 @@ import { logQuery } from "../agent-api/agent-api.ts";
 import { type AppName, fullName } from "../app-name.ts";
 import { type ClusterConnection, connectCluster, kubectlConfig } from "../cluster.ts";
 import { type Flag, type Invocation, type Io, textFlag } from "../command.ts";
-import type { AppOrigin, AppReader } from "../read-commands.ts";
+import type { AppOrigin, AppReader } from "../app-reader.ts";
 import { describeEvents, printableLine, type ShownEvent } from "../screen/screen.ts";
 import { findPod } from "./app-pod.ts";
 import { explainMissing, explainMissingCRD } from "./set-objects.ts";

@@ -1,9 +1,8 @@
 /** `kubectl ncapp exec`: runs a command inside an app on its node. kubectl does it, with the app's Pod. */
 import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { constants } from "node:os";
 import { podContainer } from "../../api/names.ts";
 import { errorCode } from "../../lib/files.ts";
+import { exitCodeOf } from "../../supervisor/run/run.ts";
 import { type AppName, oneApp } from "../app-name.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { clusterFlags, connectApps } from "./cluster-apps.ts";
@@ -55,8 +54,7 @@ async function runKubectl(words: string[], { env, signal }: Pick<Io, "env" | "si
   const end = () => child.kill();
   signal.addEventListener("abort", end, { once: true });
   try {
-    const [code, killedBy] = await once(child, "exit") as [number | null, NodeJS.Signals | null];
-    return code ?? 128 + (killedBy ? constants.signals[killedBy] : 0);
+    return await exitCodeOf(child);
   } catch (cause) {
     const why = errorCode(cause) === "ENOENT" ? "it is not on the PATH" : errorCode(cause);
     throw new Error(`cannot run kubectl: ${why}`, { cause });

@@ -5,6 +5,7 @@ import type { NCAppSet } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { writeNewest } from "../../kube/guarded-write.ts";
 import { closest } from "../../lib/closest.ts";
+import { ownValue } from "../../lib/objects.ts";
 import { type AppName, parseAppName } from "../app-name.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { parseDuration, parseWholeNumber } from "../flag-values.ts";
@@ -74,7 +75,7 @@ export const rolloutCommand: Command = {
 };
 
 function findVerb(name: string): Verb {
-  const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
+  const verb = ownValue(verbs, name);
   if (verb) return verb;
   const near = closest(name, Object.keys(verbs));
   const hint = near ? `did you mean ${near}?` : `use ${Object.keys(verbs).join(", ")}`;

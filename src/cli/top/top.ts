@@ -7,9 +7,8 @@
 import { splitAppKey } from "../../api/names.ts";
 import { describeError } from "../../lib/log.ts";
 import { orAborted, sleep } from "../../lib/sleep.ts";
-import type { LogOptions, NodeApp } from "../agent-api/agent-api.ts";
-import type { AppName } from "../app-name.ts";
 import type { Io } from "../command.ts";
+import type { AppReader } from "../app-reader.ts";
 import { paintFor, type Scope, textWidth } from "../screen/screen.ts";
 import type { Terminal } from "../terminal.ts";
 import { draw } from "./draw.ts";
@@ -18,18 +17,7 @@ import { type Effect, startState, type TopEvent } from "./state.ts";
 import { update } from "./update.ts";
 
 /** Where top gets its data, and what it can do. */
-export interface TopSource {
-  none: string;
-  heading(): Promise<string[]>;
-  list(): Promise<NodeApp[]>;
-  logs(app: AppName, options: LogOptions): AsyncIterable<Uint8Array>;
-  restart(app: AppName): Promise<void>;
-}
-
-export interface TopOptions {
-  everyMs: number;
-  scope: Scope;
-}
+export type TopSource = Pick<AppReader, "none" | "heading" | "list" | "logs" | "restart">;
 
 /** How long the start of an escape sequence waits for the rest before it is the Escape key. */
 const escapeMs = 50;
@@ -42,7 +30,7 @@ export async function runTop(
   source: TopSource,
   io: Io,
   openTerminal: () => Terminal,
-  { everyMs, scope }: TopOptions,
+  { everyMs, scope }: { everyMs: number; scope: Scope },
 ): Promise<void> {
   const leaving = new AbortController();
   const signal = AbortSignal.any([io.signal, leaving.signal]);
